@@ -1,0 +1,67 @@
+//! Locations and addresses. All offsets and addresses count bytes.
+
+/// A location in the shared partition of one node's memory, the same for whoever names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The node whose memory holds the location (its home).
+    pub node: u32,
+    /// Byte offset into that node's shared partition.
+    pub offset: u64,
+}
+
+impl Place {
+    /// The location `bytes` further on in the same node's shared partition.
+    pub const fn plus(self, bytes: u64) -> Self {
+        Self {
+            node: self.node,
+            offset: self.offset + bytes,
+        }
+    }
+}
+
+/// By which of its two addresses a thread reaches a location of its own node's memory
+/// (the other nodes' memory has only the global one).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Route {
+    /// One's own memory like any other local memory, cached and coherent; another node's by its
+    /// global address.
+    Nearest,
+    /// Always by the global address, one's own memory too (a loopback access).
+    Global,
+}
+
+/// Address of a synchronization variable: one byte, one writer, values `0..=127`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Flag(pub u64);
+
+/// Address of an aligned 64-bit word of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Word(pub u64);
+
+/// A row of flags in the memory of one node: `first`, `first + stride`, ….
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Flags {
+    /// The first flag.
+    pub first: Flag,
+    /// Bytes from one flag to the next: 1 when packed, a cache line when padded.
+    pub stride: u32,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl Flags {
+    /// The flag at `index`, which must be below `count`.
+    pub fn at(&self, index: u32) -> Flag {
+        debug_assert!(index < self.count, "flag {index} of {}", self.count);
+        Flag(self.first.0 + u64::from(index) * u64::from(self.stride))
+    }
+
+    /// The flags from `index` on; none where `index` is past the end.
+    pub fn skip(&self, index: u32) -> Self {
+        Self {
+            first: Flag(self.first.0 + u64::from(index) * u64::from(self.stride)),
+            stride: self.stride,
+            count: self.count.saturating_sub(index),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The operations. What each costs is the machine's business; what each means is said here.
+//!
+//! Order: a thread's own operations appear to it in program order. Others may see a store later,
+//! and stores to different nodes in any order, until a [`Memory::fence`]. `set` of a flag is seen
+//! only after the thread's earlier stores *to the same node*, and a `wait` or `wait_all` that has
+//! ended is before everything that follows it in the thread (release and acquire).
+
+use std::future::Future;
+
+use crate::{Flag, Flags, Place, Route, Word};
+
+/// The condition that ends a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Until {
+    /// The flag holds this value.
+    Is(u8),
+    /// The flag holds any other value than this.
+    IsNot(u8),
+}
+
+impl Until {
+    /// Whether `value` ends the wait.
+    #[inline]
+    pub const fn holds(self, value: u8) -> bool {
+        match self {
+            Until::Is(wanted) => value == wanted,
+            Until::IsNot(old) => value != old,
+        }
+    }
+}
+
+/// One thread's view of memory. Cheap to clone a reference to; one value per thread.
+pub trait Memory: Send + Sync {
+    /// The node this thread runs on.
+    fn node(&self) -> u32;
+
+    /// The address by which this thread reaches the flag at `place`.
+    fn flag(&self, place: Place, route: Route) -> Flag;
+
+    /// The address by which this thread reaches the word at `place` (a multiple of 8).
+    fn word(&self, place: Place, route: Route) -> Word;
+
+    /// Reads a flag once.
+    fn read(&self, flag: Flag) -> impl Future<Output = u8> + Send;
+
+    /// Writes a flag (its value below 128) and ends the waits that the value satisfies.
+    fn set(&self, flag: Flag, value: u8) -> impl Future<Output = ()> + Send;
+
+    /// `while !until(*flag) {}`: returns the value that ended the wait.
+    fn wait(&self, flag: Flag, until: Until) -> impl Future<Output = u8> + Send;
+
+    /// `for f in flags { while !until(*f) {} }`, whose loads an out-of-order core overlaps.
+    fn wait_all(&self, flags: Flags, until: Until) -> impl Future<Output = ()> + Send;
+
+    /// Loads a word.
+    fn load(&self, word: Word) -> impl Future<Output = u64> + Send;
+
+    /// Stores a word.
+    fn store(&self, word: Word, value: u64) -> impl Future<Output = ()> + Send;
+
+    /// Ends when all earlier stores of this thread have left its core: to coherent memory they
+    /// are performed, to remote memory they are posted (nobody acknowledges those).
+    fn fence(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// Memory with atomic operations: coherent memory only, for there is no atomic transaction over
+/// the engine (Fröning et al., Sec. IV).
+pub trait Atomic: Memory {
+    /// Adds `amount` (wrapping) and returns the value before.
+    fn fetch_add(&self, word: Word, amount: u64) -> impl Future<Output = u64> + Send;
+
+    /// Writes `value` and returns the value before.
+    fn swap(&self, word: Word, value: u64) -> impl Future<Output = u64> + Send;
+
+    /// Writes `new` if the word holds `expected`; returns the value before.
+    fn compare_exchange(
+        &self,
+        word: Word,
+        expected: u64,
+        new: u64,
+    ) -> impl Future<Output = u64> + Send;
+}
+
+/// Memory on which the operating system lets threads sleep (Linux `futex(2)`).
+pub trait Futex: Atomic {
+    /// Sleeps if the word holds `expected`, until woken; returns at once if it does not. May
+    /// return without reason: callers check their condition again.
+    fn futex_wait(&self, word: Word, expected: u64) -> impl Future<Output = ()> + Send;
+
+    /// Wakes at most `count` sleepers; returns how many.
+    fn futex_wake(&self, word: Word, count: u32) -> impl Future<Output = u32> + Send;
+}
