@@ -1,0 +1,94 @@
+//! What is going to happen inside one node: its events, and the list they stand in.
+
+use crate::kernel::queue::EventQueue;
+use crate::time::Time;
+
+/// Something that happens at a known time inside a node. Numbers are indices into the node's own
+/// tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The operation of this core's thread is done: its answer waits in the core.
+    Resume(u16),
+    /// A core's oldest buffered store may leave.
+    Drain(u16),
+    /// A transaction reaches its line's home memory controller.
+    Home(u32),
+    /// The home controller has finished with a line and takes the next transaction.
+    Release(u32),
+    /// A transaction's data or permission reaches whoever asked for it.
+    Complete(u32),
+    /// A socket can issue its next uncached load.
+    SlotFree(u8),
+    /// A core's packet reaches the host link.
+    HostSend(u32),
+    /// The host link can send its next packet.
+    HostReady,
+    /// The engine returns a credit of this channel to the host.
+    HostCredit(u8),
+    /// A packet or credit reaches a port of the engine.
+    EngineInput(u32),
+    /// A packet from the engine reaches the host.
+    HostReceive(u32),
+    /// The I/O bridge takes its next packet.
+    Bridge,
+    /// A sleeping thread has been woken and runs again.
+    Woken(u16),
+    /// The operating system takes a thread's next futex call.
+    System(u16),
+}
+
+/// The pending events of one node.
+#[derive(Debug)]
+pub struct Agenda {
+    queue: EventQueue<Event>,
+    node: u32,
+    sequence: u64,
+}
+
+impl Agenda {
+    /// The empty agenda of node `node`.
+    pub fn new(node: u32) -> Self {
+        Self {
+            queue: EventQueue::new(),
+            node,
+            sequence: 0,
+        }
+    }
+
+    /// Lets `event` happen at `at`, after everything put in for that time before.
+    #[inline]
+    pub fn push(&mut self, at: Time, event: Event) {
+        let sequence = self.next_sequence();
+        self.queue.push(at, self.node, sequence, event);
+    }
+
+    /// Lets `event`, caused by another node, happen at `at`.
+    #[inline]
+    pub fn push_from(&mut self, at: Time, source: u32, sequence: u64, event: Event) {
+        self.queue.push(at, source, sequence, event);
+    }
+
+    /// Numbers the node's next act.
+    #[inline]
+    pub fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// When the first event happens.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.queue.next()
+    }
+
+    /// Takes the first event.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Time, Event)> {
+        self.queue.pop()
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes(&self) -> usize {
+        self.queue.bytes()
+    }
+}

@@ -1,0 +1,146 @@
+//! What a run never changes: the machine's constants in the units that the nodes use.
+
+use crate::engine::HtPacket;
+use crate::fabric::Topology;
+use crate::kernel::address::AddressMap;
+use crate::machine::ClusterSpec;
+use crate::time::{Clock, Time};
+
+/// Which socket a node's threads stand on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pinning {
+    /// Over the sockets first.
+    Scatter,
+    /// Filling one socket after the other.
+    Compact,
+}
+
+/// What a cluster is built from, besides its programs.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The machine.
+    pub spec: ClusterSpec,
+    /// Positions and links; the first `nodes` positions have a host.
+    pub topology: Topology,
+    /// Nodes with a host.
+    pub nodes: u32,
+    /// Threads a node.
+    pub threads: u32,
+    /// Where the threads stand.
+    pub pinning: Pinning,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// Whether remote stores carry the *coherent* bit and probe the caches of their target
+    /// (Sec. V-A). Without it, cached copies go stale.
+    pub coherent_stores: bool,
+    /// Whether to write down every thread's every visit to a barrier.
+    pub visits: bool,
+}
+
+/// The same, ready for use.
+#[derive(Debug)]
+pub(super) struct Constants {
+    pub(super) spec: ClusterSpec,
+    pub(super) topology: Topology,
+    pub(super) map: AddressMap,
+    pub(super) seed: u64,
+    pub(super) coherent_stores: bool,
+    pinning: Pinning,
+    pub(super) engine_clock: Clock,
+    /// What a program spends around one operation.
+    pub(super) operation: Time,
+    pub(super) l1: Time,
+    /// Engine cycles from the edge at which a packet's last phit leaves until the neighbour can
+    /// sample it: transceivers and wire.
+    pub(super) link_cycles: u64,
+    /// One way through the processor's link interface, serialization apart.
+    pub(super) host_way: Time,
+}
+
+/// Bit of a trace that says that its access counts.
+const COUNTED: u32 = 1 << 31;
+const CORE_BITS: u32 = 10;
+
+impl Constants {
+    pub(super) fn new(setup: Setup) -> Self {
+        let spec = setup.spec;
+        let engine_clock = spec.engine.clock;
+        Self {
+            map: AddressMap {
+                nodes: setup.nodes,
+                private_bytes: spec.node.private_bytes,
+                shared_bytes: spec.node.shared_bytes,
+                global_base: spec.node.global_base,
+            },
+            seed: setup.seed,
+            coherent_stores: setup.coherent_stores,
+            pinning: setup.pinning,
+            engine_clock,
+            operation: spec.core.clock.span(spec.core.operation_cycles),
+            l1: spec.core.clock.span(spec.cache.l1_cycles),
+            link_cycles: spec.link.serdes_cycles + engine_clock.first_edge_from(spec.link.wire),
+            host_way: spec.host.delay + spec.host.clock.span(spec.host.cycles),
+            topology: setup.topology,
+            spec,
+        }
+    }
+
+    pub(super) fn socket_of(&self, thread: u32) -> u8 {
+        let node = &self.spec.node;
+        let socket = match self.pinning {
+            Pinning::Scatter => thread % node.sockets,
+            Pinning::Compact => thread / node.cores_per_socket,
+        };
+        socket as u8
+    }
+
+    /// No node hears of another sooner than this.
+    pub(super) fn lookahead(&self) -> Time {
+        // Edges are rounded up to a picosecond, so a span of cycles may be one shorter.
+        self.engine_clock
+            .span(self.link_cycles)
+            .since(Time::from_ps(1))
+            .max(Time::from_ps(1))
+    }
+
+    /// How long a packet occupies the host link, one direction: two transfers a clock cycle.
+    pub(super) fn on_host_link(&self, packet: &HtPacket) -> Time {
+        let host = &self.spec.host;
+        let bits_per_second = u128::from(host.clock.hz()) * 2 * u128::from(host.width_bits);
+        let ps = u128::from(packet.wire_bytes()) * 8 * 1_000_000_000_000;
+        Time::from_ps(ps.div_ceil(bits_per_second) as u64)
+    }
+
+    /// The edge at which the engine samples what has reached its HyperTransport core at `at`.
+    pub(super) fn engine_samples(&self, at: Time) -> u64 {
+        self.engine_clock.first_edge_from(at) + self.spec.engine.ht_core_cycles
+    }
+
+    /// When a packet that the engine's blocks gave at edge `cycle` has passed its HyperTransport
+    /// core.
+    pub(super) fn engine_gave(&self, cycle: u64) -> Time {
+        self.engine_clock
+            .edge(cycle + self.spec.engine.ht_core_cycles)
+    }
+
+    /// When a credit that the engine returned at edge `cycle` reaches the host.
+    pub(super) fn host_credit_at(&self, cycle: u64) -> Time {
+        self.engine_gave(cycle) + self.host_way
+    }
+
+    /// How traces name the accesses of a thread.
+    pub(super) fn trace(&self, node: u32, core: u16, counted: bool) -> u32 {
+        node << CORE_BITS | u32::from(core) | if counted { COUNTED } else { 0 }
+    }
+
+    /// Whether the access behind `trace` counts.
+    pub(super) fn counts(&self, trace: u32) -> bool {
+        trace & COUNTED != 0
+    }
+}
+
+/// Node and thread number of a trace.
+pub(super) fn origin_of(trace: u32) -> (u32, u16) {
+    let trace = trace & !COUNTED;
+    (trace >> CORE_BITS, (trace & ((1 << CORE_BITS) - 1)) as u16)
+}

@@ -1,0 +1,644 @@
+//! One coherent domain: the caches and the memory of a node, line by line.
+//!
+//! MOESI with broadcast probes, as in the Opteron. A miss goes to the memory controller of the
+//! line's home socket, which orders everything that happens to the line: it takes one transaction
+//! at a time, probes every socket, and reads DRAM meanwhile. The requester goes on when the slower
+//! of the two has answered. A transaction takes effect where it is ordered, at its start.
+//!
+//! Copies hold bytes of their own. All that are kept coherent are equal, so a line has one image
+//! of them; an update from outside that does not probe (a packet without the *coherent* bit)
+//! changes memory and leaves the copies as they are: they go stale, and a core that spins on one
+//! spins for ever.
+//!
+//! Called by the node's cores and its I/O bridge; puts [`Event`]s on the node's agenda.
+
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+use rustc_hash::FxHashMap;
+use slab::Slab;
+
+use super::agenda::{Agenda, Event};
+use super::content::{Bytes, Content};
+use super::cores::CoreSet;
+use crate::machine::ClusterSpec;
+use crate::time::Time;
+
+/// Who asks for a transaction: a core by its number, or this.
+pub const BRIDGE: u16 = u16::MAX;
+/// No line, no transaction, no writer.
+pub const NONE: u32 = u32::MAX;
+
+const NOBODY: u16 = u16::MAX;
+const LINE_BYTES: u64 = 64;
+
+/// What a core may do with its copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Read and write; memory is older.
+    Modified,
+    /// Read; must answer probes, for memory is older; others may hold copies.
+    Owned,
+    /// Read and write; memory is equal.
+    Exclusive,
+    /// Read.
+    Shared,
+    /// Nothing: there is no copy.
+    Invalid,
+}
+
+/// What a transaction does to its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A core fetches a copy to read.
+    Read,
+    /// A core takes the line for itself and writes.
+    Own,
+    /// A core takes the line for itself and updates a word.
+    Update(Update),
+    /// The bridge writes; whether it probes is the packet's *coherent* bit.
+    Write {
+        /// Invalidates the copies.
+        coherent: bool,
+    },
+    /// The bridge reads the newest bytes.
+    Fetch,
+}
+
+/// An atomic update of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Adds.
+    Add,
+    /// Replaces.
+    Swap,
+    /// Replaces if the word holds this.
+    CompareExchange(u64),
+}
+
+/// One transaction on a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Transaction {
+    /// Index of the line.
+    pub line: u32,
+    /// Core number or [`BRIDGE`].
+    pub agent: u16,
+    /// What it does.
+    pub kind: Kind,
+    /// To which bytes.
+    pub bytes: Bytes,
+    /// What is written; after the start, what was read.
+    pub value: u64,
+    /// The thread that caused it, as the machine's traces name it.
+    pub origin: u32,
+    /// When it reached the home controller, and when that started it.
+    pub ordered: (Time, Time),
+    next: u32,
+}
+
+/// One line of memory and the copies of it.
+#[derive(Debug)]
+struct Line {
+    memory: Content,
+    /// What `holders` have; meaningless where there are none.
+    copies: Content,
+    /// Cores whose copies missed an update, and what they still hold.
+    stale: Vec<(CoreSet, Content)>,
+    holders: CoreSet,
+    /// Cores that spin on their copy.
+    spinners: CoreSet,
+    /// Cores with a read under way.
+    fetching: CoreSet,
+    /// Who answers probes: the core in M, O or E.
+    owner: u16,
+    home: u8,
+    /// Memory is older than the copies.
+    dirty: bool,
+    release_pending: bool,
+    free_at: Time,
+    /// Transactions that wait for their turn, oldest first.
+    waiting: (u32, u32),
+    writer: u32,
+}
+
+/// The caches and the memory of one node.
+#[derive(Debug)]
+pub struct Domain {
+    lines: Vec<Line>,
+    index: FxHashMap<u64, u32>,
+    transactions: Slab<Transaction>,
+    /// Socket of each core.
+    socket_of: Vec<u8>,
+    /// The bytes each core last began to spin on.
+    awaited: Vec<Bytes>,
+    latency: Latencies,
+    random: Pcg32,
+}
+
+/// What the machine's constants come to, socket by socket.
+#[derive(Debug)]
+struct Latencies {
+    sockets: usize,
+    /// One way between two sockets.
+    between: Vec<Time>,
+    /// From a transaction's start at the home to its end at the requester; home, requester.
+    probed: Vec<Time>,
+    /// The same without probes.
+    unprobed: Vec<Time>,
+    /// A probe's look-up, after which a spinning core notices.
+    probe: Time,
+    /// Until a core knows that it misses.
+    miss: Time,
+    occupancy: Time,
+}
+
+impl Domain {
+    /// The domain of a node whose core `c` stands on socket `socket_of[c]`.
+    pub fn new(spec: &ClusterSpec, socket_of: Vec<u8>, seed: u64, node: u32) -> Self {
+        Self {
+            lines: Vec::new(),
+            index: FxHashMap::default(),
+            transactions: Slab::new(),
+            awaited: vec![Bytes::byte(0); socket_of.len()],
+            socket_of,
+            latency: Latencies::new(spec),
+            random: Pcg32::new(seed, u64::from(node)),
+        }
+    }
+
+    /// The line that holds physical address `address`.
+    #[inline]
+    pub fn line(&mut self, address: u64) -> u32 {
+        let number = address / LINE_BYTES;
+        if let Some(&line) = self.index.get(&number) {
+            return line;
+        }
+        let line = self.lines.len() as u32;
+        self.lines.push(Line::new());
+        self.index.insert(number, line);
+        line
+    }
+
+    /// The line that holds physical address `address`, if anybody has ever touched it.
+    pub fn known_line(&self, address: u64) -> Option<u32> {
+        self.index.get(&(address / LINE_BYTES)).copied()
+    }
+
+    /// The bytes in `core`'s own copy, `None` where it has none.
+    #[inline]
+    pub fn cached(&self, core: u16, line: u32, bytes: Bytes) -> Option<u64> {
+        let line = &self.lines[line as usize];
+        if line.holders.has(core) {
+            return Some(line.copies.read(bytes));
+        }
+        line.stale
+            .iter()
+            .find(|(cores, _)| cores.has(core))
+            .map(|(_, content)| content.read(bytes))
+    }
+
+    /// What memory itself holds.
+    pub fn in_memory(&self, line: u32, bytes: Bytes) -> u64 {
+        self.lines[line as usize].memory.read(bytes)
+    }
+
+    /// Who wrote to the line last ([`NONE`]: nobody).
+    pub fn writer(&self, line: u32) -> u32 {
+        self.lines[line as usize].writer
+    }
+
+    /// What `core` may do with its copy.
+    pub fn state(&self, core: u16, line: u32) -> State {
+        let line = &self.lines[line as usize];
+        let stale = line.stale.iter().any(|(cores, _)| cores.has(core));
+        if !line.holders.has(core) {
+            return if stale { State::Shared } else { State::Invalid };
+        }
+        match (line.owner == core, line.alone(core), line.dirty) {
+            (true, true, true) => State::Modified,
+            (true, false, true) => State::Owned,
+            (true, true, false) => State::Exclusive,
+            _ => State::Shared,
+        }
+    }
+
+    /// Writes at once if `core` has the line for itself; whether it had.
+    #[inline]
+    pub fn write_if_owned(
+        &mut self,
+        core: u16,
+        line: u32,
+        bytes: Bytes,
+        value: u64,
+        origin: u32,
+    ) -> bool {
+        let line = &mut self.lines[line as usize];
+        if line.owner != core || !line.alone(core) {
+            return false;
+        }
+        line.copies.write(bytes, value);
+        line.dirty = true;
+        line.writer = origin;
+        true
+    }
+
+    /// Updates at once if `core` has the line for itself; the value before.
+    pub fn update_if_owned(
+        &mut self,
+        core: u16,
+        line: u32,
+        bytes: Bytes,
+        update: (Update, u64),
+        origin: u32,
+    ) -> Option<u64> {
+        let line = &mut self.lines[line as usize];
+        if line.owner != core || !line.alone(core) {
+            return None;
+        }
+        line.writer = origin;
+        Some(line.update(bytes, update.0, update.1))
+    }
+
+    /// Lets `core` spin on `bytes` of its copy: it reads them anew once that is invalidated.
+    #[inline]
+    pub fn spin(&mut self, core: u16, line: u32, bytes: Bytes) {
+        self.lines[line as usize].spinners.insert(core);
+        self.awaited[usize::from(core)] = bytes;
+    }
+
+    /// The newest value of `bytes`, wherever it is (an observer's and the operating system's view).
+    pub fn newest(&self, line: u32, bytes: Bytes) -> u64 {
+        self.lines[line as usize].newest().read(bytes)
+    }
+
+    /// Whether `core` has a read of the line under way.
+    #[inline]
+    pub fn is_fetching(&self, core: u16, line: u32) -> bool {
+        self.lines[line as usize].fetching.has(core)
+    }
+
+    /// Sends a core's transaction to the line's home.
+    pub fn request(
+        &mut self,
+        now: Time,
+        core: u16,
+        line: u32,
+        (kind, bytes, value): (Kind, Bytes, u64),
+        origin: u32,
+        agenda: &mut Agenda,
+    ) {
+        let home = self.lines[line as usize].home;
+        let way = self.latency.between(self.socket_of[usize::from(core)], home);
+        if kind == Kind::Read {
+            self.lines[line as usize].fetching.insert(core);
+        }
+        self.send(
+            now + self.latency.miss + way,
+            core,
+            line,
+            (kind, bytes, value),
+            origin,
+            agenda,
+        );
+    }
+
+    /// Sends a transaction of the I/O bridge (on socket 0) to the line's home.
+    pub fn request_from_bridge(
+        &mut self,
+        now: Time,
+        line: u32,
+        (kind, bytes, value): (Kind, Bytes, u64),
+        origin: u32,
+        agenda: &mut Agenda,
+    ) -> u32 {
+        let way = self.latency.between(0, self.lines[line as usize].home);
+        self.send(
+            now + way,
+            BRIDGE,
+            line,
+            (kind, bytes, value),
+            origin,
+            agenda,
+        )
+    }
+
+    fn send(
+        &mut self,
+        at: Time,
+        agent: u16,
+        line: u32,
+        (kind, bytes, value): (Kind, Bytes, u64),
+        origin: u32,
+        agenda: &mut Agenda,
+    ) -> u32 {
+        let number = self.transactions.insert(Transaction {
+            line,
+            agent,
+            kind,
+            bytes,
+            value,
+            origin,
+            ordered: (at, at),
+            next: NONE,
+        }) as u32;
+        agenda.push(at, Event::Home(number));
+        number
+    }
+
+    /// [`Event::Home`]: the transaction starts, or waits until its line is free.
+    pub fn arrive(&mut self, now: Time, number: u32, agenda: &mut Agenda) {
+        let line_number = self.transactions[number as usize].line;
+        let line = &mut self.lines[line_number as usize];
+        if line.free_at <= now && line.waiting.0 == NONE {
+            self.start(now, number, agenda);
+            return;
+        }
+        if line.waiting.0 == NONE {
+            line.waiting = (number, number);
+        } else {
+            self.transactions[line.waiting.1 as usize].next = number;
+            line.waiting.1 = number;
+        }
+        if !line.release_pending {
+            line.release_pending = true;
+            agenda.push(line.free_at, Event::Release(line_number));
+        }
+    }
+
+    /// [`Event::Release`]: the next transaction of the line starts.
+    pub fn release(&mut self, now: Time, line_number: u32, agenda: &mut Agenda) {
+        let line = &mut self.lines[line_number as usize];
+        let number = line.waiting.0;
+        line.release_pending = false;
+        if number == NONE {
+            return;
+        }
+        line.waiting.0 = self.transactions[number as usize].next;
+        self.start(now, number, agenda);
+        let line = &mut self.lines[line_number as usize];
+        if line.waiting.0 != NONE {
+            line.release_pending = true;
+            agenda.push(line.free_at, Event::Release(line_number));
+        }
+    }
+
+    /// [`Event::Complete`]: what the transaction brought.
+    pub fn complete(&mut self, number: u32) -> Transaction {
+        let transaction = self.transactions.remove(number as usize);
+        if transaction.kind == Kind::Read {
+            self.lines[transaction.line as usize]
+                .fetching
+                .remove(transaction.agent);
+        }
+        transaction
+    }
+
+    /// The transaction takes effect on the line and sets out for its requester.
+    fn start(&mut self, now: Time, number: u32, agenda: &mut Agenda) {
+        let transaction = &mut self.transactions[number as usize];
+        let line_number = transaction.line;
+        let line = &mut self.lines[line_number as usize];
+        transaction.ordered.1 = now;
+        let agent = transaction.agent;
+        let mut probes = true;
+        let mut dropped = CoreSet::NONE;
+        match transaction.kind {
+            Kind::Read => {
+                line.share(agent);
+                transaction.value = line.copies.read(transaction.bytes);
+            }
+            Kind::Own => {
+                dropped = line.take(agent);
+                line.copies.write(transaction.bytes, transaction.value);
+                line.dirty = true;
+                line.writer = transaction.origin;
+            }
+            Kind::Update(update) => {
+                dropped = line.take(agent);
+                transaction.value = line.update(transaction.bytes, update, transaction.value);
+                line.writer = transaction.origin;
+            }
+            Kind::Write { coherent: true } => {
+                dropped = line.drop_copies();
+                line.memory.write(transaction.bytes, transaction.value);
+                line.writer = transaction.origin;
+            }
+            Kind::Write { coherent: false } => {
+                line.memory.write(transaction.bytes, transaction.value);
+                line.writer = transaction.origin;
+                probes = false;
+            }
+            Kind::Fetch => {
+                transaction.value = line.newest().read(transaction.bytes);
+            }
+        }
+        let home = line.home;
+        line.free_at = now + self.latency.occupancy;
+        let requester = if agent == BRIDGE {
+            0
+        } else {
+            self.socket_of[usize::from(agent)]
+        };
+        let took = self.latency.settles(home, requester, probes);
+        agenda.push(now + took, Event::Complete(number));
+        let spinning = dropped.and(self.lines[line_number as usize].spinners);
+        if !spinning.is_empty() {
+            self.refetch(now, line_number, spinning, agenda);
+        }
+    }
+
+    /// Every spinning core whose copy was probed away asks for the line again. Which of them the
+    /// interconnect lets through first is nobody's choice: it is drawn.
+    fn refetch(&mut self, now: Time, line_number: u32, spinning: CoreSet, agenda: &mut Agenda) {
+        let mut order = [0u16; super::cores::MOST_CORES as usize];
+        let mut count = 0;
+        for core in spinning.iter() {
+            order[count] = core;
+            count += 1;
+        }
+        for last in (1..count).rev() {
+            let other = self.random.next_u32() as usize % (last + 1);
+            order.swap(last, other);
+        }
+        let home = self.lines[line_number as usize].home;
+        for &core in &order[..count] {
+            let socket = self.socket_of[usize::from(core)];
+            let noticed = now + self.latency.between(home, socket) + self.latency.probe;
+            let line = &mut self.lines[line_number as usize];
+            line.spinners.remove(core);
+            let bytes = self.awaited[usize::from(core)];
+            self.request(
+                noticed,
+                core,
+                line_number,
+                (Kind::Read, bytes, 0),
+                NONE,
+                agenda,
+            );
+        }
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes(&self) -> usize {
+        let outside: usize = self
+            .lines
+            .iter()
+            .map(|l| {
+                l.memory.bytes()
+                    + l.copies.bytes()
+                    + l.stale.capacity() * size_of::<(CoreSet, Content)>()
+            })
+            .sum();
+        outside
+            + self.lines.capacity() * size_of::<Line>()
+            + self.index.capacity() * (size_of::<(u64, u32)>() + 1)
+            + self.transactions.capacity() * size_of::<Transaction>()
+    }
+}
+
+impl Line {
+    fn new() -> Self {
+        Self {
+            memory: Content::Zero,
+            copies: Content::Zero,
+            stale: Vec::new(),
+            holders: CoreSet::NONE,
+            spinners: CoreSet::NONE,
+            fetching: CoreSet::NONE,
+            owner: NOBODY,
+            home: 0,
+            dirty: false,
+            release_pending: false,
+            free_at: Time::ZERO,
+            waiting: (NONE, NONE),
+            writer: NONE,
+        }
+    }
+
+    /// Whether `core` has the only copy.
+    fn alone(&self, core: u16) -> bool {
+        self.holders == CoreSet::only(core) && self.stale.is_empty()
+    }
+
+    fn newest(&self) -> &Content {
+        if self.dirty { &self.copies } else { &self.memory }
+    }
+
+    /// Gives `core` a copy: from the owner if memory is older, from memory otherwise.
+    fn share(&mut self, core: u16) {
+        for (cores, _) in &mut self.stale {
+            cores.remove(core);
+        }
+        self.stale.retain(|(cores, _)| !cores.is_empty());
+        if self.holders.is_empty() {
+            self.copies = self.memory.clone();
+            self.owner = core;
+            self.dirty = false;
+        } else if !self.dirty {
+            if self.copies != self.memory {
+                let old = std::mem::replace(&mut self.copies, self.memory.clone());
+                let left_behind = self.holders.without(CoreSet::only(core));
+                if !left_behind.is_empty() {
+                    self.stale.push((left_behind, old));
+                }
+                self.holders = CoreSet::NONE;
+            }
+            self.owner = NOBODY;
+        }
+        self.holders.insert(core);
+    }
+
+    /// Gives `core` the only copy; returns who lost theirs.
+    fn take(&mut self, core: u16) -> CoreSet {
+        if !self.dirty {
+            self.copies = self.memory.clone();
+        }
+        let mut dropped = self.holders;
+        for (cores, _) in self.stale.drain(..) {
+            for stale in cores.iter() {
+                dropped.insert(stale);
+            }
+        }
+        dropped.remove(core);
+        self.holders = CoreSet::only(core);
+        self.owner = core;
+        dropped
+    }
+
+    /// Writes the newest bytes back and leaves no copy; returns who lost theirs.
+    fn drop_copies(&mut self) -> CoreSet {
+        if self.dirty {
+            self.memory = std::mem::take(&mut self.copies);
+            self.dirty = false;
+        }
+        let mut dropped = self.holders;
+        for (cores, _) in self.stale.drain(..) {
+            for stale in cores.iter() {
+                dropped.insert(stale);
+            }
+        }
+        self.holders = CoreSet::NONE;
+        self.owner = NOBODY;
+        dropped
+    }
+
+    /// Updates the bytes of the only copy; the value before.
+    fn update(&mut self, bytes: Bytes, update: Update, operand: u64) -> u64 {
+        let before = self.copies.read(bytes);
+        let after = match update {
+            Update::Add => before.wrapping_add(operand),
+            Update::Swap => operand,
+            Update::CompareExchange(expected) if before == expected => operand,
+            Update::CompareExchange(_) => before,
+        };
+        self.copies.write(bytes, after);
+        self.dirty = true;
+        before
+    }
+}
+
+impl Latencies {
+    fn new(spec: &ClusterSpec) -> Self {
+        let sockets = spec.node.sockets as usize;
+        let coherence = &spec.coherence;
+        let hops = |a: usize, b: usize| coherence.hop.times(hops_between(a, b));
+        let pairs = || (0..sockets).flat_map(|a| (0..sockets).map(move |b| (a, b)));
+        let dram = |home, requester| coherence.dram + hops(home, requester);
+        let slowest_probe = |home, requester| {
+            (0..sockets)
+                .map(|probed| hops(home, probed) + coherence.probe + hops(probed, requester))
+                .max()
+                .unwrap_or(Time::ZERO)
+        };
+        Self {
+            sockets,
+            between: pairs().map(|(a, b)| hops(a, b)).collect(),
+            probed: pairs()
+                .map(|(h, r)| dram(h, r).max(slowest_probe(h, r)))
+                .collect(),
+            unprobed: pairs().map(|(h, r)| dram(h, r)).collect(),
+            probe: coherence.probe,
+            miss: spec.cache.l3,
+            occupancy: coherence.occupancy,
+        }
+    }
+
+    #[inline]
+    fn between(&self, a: u8, b: u8) -> Time {
+        self.between[usize::from(a) * self.sockets + usize::from(b)]
+    }
+
+    #[inline]
+    fn settles(&self, home: u8, requester: u8, probes: bool) -> Time {
+        let pair = usize::from(home) * self.sockets + usize::from(requester);
+        if probes {
+            self.probed[pair]
+        } else {
+            self.unprobed[pair]
+        }
+    }
+}
+
+/// Links between two sockets: four stand on the corners of a square, more on a hypercube's.
+pub fn hops_between(a: usize, b: usize) -> u64 {
+    u64::from((a ^ b).count_ones())
+}

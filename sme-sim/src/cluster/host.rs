@@ -1,0 +1,384 @@
+//! Between a node's cores and its engine: the sockets' slots for uncached loads, the
+//! HyperTransport link with its credits, and the I/O bridge that takes the engine's packets into
+//! memory.
+//!
+//! A core's uncached load waits for its socket's only slot (Fröning et al., Sec. IV-B), crosses
+//! the link, and holds the slot until the answer is back and the slot has turned around. A store
+//! is posted: it leaves the core and is forgotten. In the other direction the bridge takes the
+//! engine's posted writes strictly in order, each after the one before has been performed.
+
+use std::collections::VecDeque;
+use std::future::Future;
+
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+
+use super::agenda::Event;
+use super::constants::Constants;
+use super::content::Bytes;
+use super::core::Waiting;
+use super::domain::{Kind, Transaction, hops_between};
+use super::node::Node;
+use super::stores::Store;
+use crate::engine::{EngineModel, HtChannel, HtPacket, Input};
+use crate::kernel::address::FaultReason;
+use crate::machine::{Arbitration, HostSpec};
+use crate::time::Time;
+
+/// The sockets' slots for uncached loads.
+#[derive(Debug)]
+pub(super) struct Slots {
+    /// Free slots and waiting cores of each socket.
+    sockets: Vec<(u32, Vec<u16>)>,
+    /// Who reads under each source tag.
+    readers: [u16; 32],
+    free_tags: u32,
+    random: Pcg32,
+}
+
+impl Slots {
+    pub(super) fn new(constants: &Constants, node: u32) -> Self {
+        let spec = &constants.spec;
+        let slots = spec.uncached.outstanding_loads_per_socket;
+        // A stream of its own for each node, and another than the one of its caches.
+        let stream = u64::from(node) | 1 << 32;
+        Self {
+            sockets: vec![(slots, Vec::new()); spec.node.sockets as usize],
+            readers: [0; 32],
+            free_tags: u32::MAX,
+            random: Pcg32::new(constants.seed, stream),
+        }
+    }
+
+    fn take_tag(&mut self, core: u16) -> Option<u8> {
+        if self.free_tags == 0 {
+            return None;
+        }
+        let tag = self.free_tags.trailing_zeros() as u8;
+        self.free_tags &= self.free_tags - 1;
+        self.readers[usize::from(tag)] = core;
+        Some(tag)
+    }
+}
+
+/// Host side of the HyperTransport link.
+#[derive(Debug)]
+pub(super) struct HostLink {
+    /// Packets for the engine, by channel.
+    queues: [VecDeque<HtPacket>; 3],
+    credits: [u32; 3],
+    /// Until then the direction to the engine is busy.
+    free_at: Time,
+    ready_pending: bool,
+    /// Until then the direction from the engine is busy.
+    back_free_at: Time,
+}
+
+impl HostLink {
+    pub(super) fn new(spec: &HostSpec) -> Self {
+        Self {
+            queues: Default::default(),
+            credits: [
+                spec.posted_credits,
+                spec.nonposted_credits,
+                spec.response_credits,
+            ],
+            free_at: Time::ZERO,
+            ready_pending: false,
+            back_free_at: Time::ZERO,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.queues
+            .iter()
+            .map(|q| q.capacity() * size_of::<HtPacket>())
+            .sum()
+    }
+}
+
+/// The I/O bridge: the engine's reads and writes of this node's memory.
+#[derive(Debug, Default)]
+pub(super) struct Bridge {
+    queue: VecDeque<HtPacket>,
+    /// A packet is being taken in, or a posted write is being performed.
+    busy: bool,
+    /// Reads under way in the coherent domain: transaction, source tag, trace.
+    reads: Vec<(u32, u8, u32)>,
+    /// Posted writes performed in this node's memory.
+    pub(super) performed: u64,
+    /// Posted writes that this node's cores sent anywhere.
+    pub(super) posted: u64,
+}
+
+impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+    pub(super) fn origin(&self, core: u16) -> u32 {
+        let counted = self.cores[usize::from(core)].counted;
+        self.constants.trace(self.me, core, counted)
+    }
+
+    /// The uncached load of `core` waits for its socket's slot.
+    pub(super) fn queue_for_slot(&mut self, core: u16) {
+        self.cores[usize::from(core)].waiting = Waiting::Uncached;
+        let socket = self.cores[usize::from(core)].socket;
+        self.slots.sockets[usize::from(socket)].1.push(core);
+        self.grant_slots(socket);
+    }
+
+    /// [`Event::SlotFree`]
+    pub(super) fn slot_freed(&mut self, socket: u8) {
+        self.slots.sockets[usize::from(socket)].0 += 1;
+        self.grant_slots(socket);
+    }
+
+    fn grant_slots(&mut self, socket: u8) {
+        loop {
+            let (free, waiting) = &mut self.slots.sockets[usize::from(socket)];
+            if *free == 0 || waiting.is_empty() {
+                return;
+            }
+            let chosen = match self.constants.spec.uncached.arbitration {
+                Arbitration::Fifo => 0,
+                Arbitration::Random => self.slots.random.next_u32() as usize % waiting.len(),
+            };
+            // Removing shifts the others, so that they stay in the order of their arrival.
+            let core = waiting.remove(chosen);
+            let Some(tag) = self.slots.take_tag(core) else {
+                self.slots.sockets[usize::from(socket)].1.insert(0, core);
+                return;
+            };
+            self.slots.sockets[usize::from(socket)].0 -= 1;
+            self.load_over_engine(core, tag);
+        }
+    }
+
+    fn load_over_engine(&mut self, core: u16, tag: u8) {
+        let Some((address, bytes, _)) = self.awaited(core) else {
+            return;
+        };
+        let trace = self.origin(core);
+        if self.cores[usize::from(core)].counted {
+            self.record.traffic.remote_loads += 1;
+        }
+        self.to_host_link(
+            core,
+            HtPacket::Read {
+                address: address & !7,
+                enables: bytes.enables(),
+                tag,
+                trace,
+            },
+        );
+    }
+
+    /// Posts a store of `core`.
+    pub(super) fn post(&mut self, core: u16, store: Store) {
+        let trace = self.origin(core);
+        self.bridge.posted += 1;
+        if self.cores[usize::from(core)].counted {
+            self.record.traffic.remote_stores += 1;
+        }
+        self.to_host_link(
+            core,
+            HtPacket::Write {
+                address: store.address & !7,
+                data: store.value << store.bytes.shift,
+                enables: store.bytes.enables(),
+                coherent: self.constants.coherent_stores,
+                trace,
+            },
+        );
+    }
+
+    /// From a core to the first socket's link interface.
+    fn to_host_link(&mut self, core: u16, packet: HtPacket) {
+        let way = self.way_to_first_socket(core) + self.constants.host_way;
+        let number = self.packets.insert(packet) as u32;
+        self.agenda
+            .push(self.now + way, Event::HostSend(number));
+    }
+
+    fn way_to_first_socket(&self, core: u16) -> Time {
+        let socket = usize::from(self.cores[usize::from(core)].socket);
+        self.constants
+            .spec
+            .coherence
+            .hop
+            .times(hops_between(socket, 0))
+    }
+
+    /// [`Event::HostSend`]
+    pub(super) fn send_over_host_link(&mut self, number: u32) {
+        let packet = self.packets.remove(number as usize);
+        self.host.queues[packet.channel() as usize].push_back(packet);
+        self.transmit();
+    }
+
+    /// [`Event::HostReady`]
+    pub(super) fn host_link_ready(&mut self) {
+        self.host.ready_pending = false;
+        self.transmit();
+    }
+
+    /// [`Event::HostCredit`]
+    pub(super) fn host_credit(&mut self, channel: u8) {
+        self.host.credits[usize::from(channel)] += 1;
+        self.transmit();
+    }
+
+    /// Sends what has a credit: responses first, then posted writes, then reads, so that nothing
+    /// that frees others waits behind what needs them.
+    fn transmit(&mut self) {
+        loop {
+            let order = [HtChannel::Response, HtChannel::Posted, HtChannel::NonPosted];
+            let ready = order.into_iter().map(|c| c as usize).find(|&c| {
+                self.host.credits[c] > 0 && !self.host.queues[c].is_empty()
+            });
+            let Some(channel) = ready else {
+                return;
+            };
+            if self.host.free_at > self.now {
+                if !self.host.ready_pending {
+                    self.host.ready_pending = true;
+                    self.agenda.push(self.host.free_at, Event::HostReady);
+                }
+                return;
+            }
+            let Some(packet) = self.host.queues[channel].pop_front() else {
+                return;
+            };
+            self.host.credits[channel] -= 1;
+            self.host.free_at = self.now + self.constants.on_host_link(&packet);
+            let cycle = self.constants.engine_samples(self.host.free_at);
+            self.present(cycle, Input::Host(packet));
+        }
+    }
+
+    /// A packet that the engine gave at edge `cycle` crosses the link to the host.
+    pub(super) fn host_link_brings(&mut self, cycle: u64, packet: HtPacket) {
+        let from = self.constants.engine_gave(cycle).max(self.host.back_free_at);
+        self.host.back_free_at = from + self.constants.on_host_link(&packet);
+        let at = self.host.back_free_at + self.constants.host_way;
+        let number = self.packets.insert(packet) as u32;
+        self.agenda.push(at, Event::HostReceive(number));
+    }
+
+    /// [`Event::HostReceive`]
+    pub(super) fn host_receives(&mut self, number: u32) {
+        let packet = self.packets.remove(number as usize);
+        match packet {
+            HtPacket::Response {
+                data, tag, error, ..
+            } => {
+                self.return_credit(HtChannel::Response);
+                self.uncached_load_answered(tag, data, error);
+            }
+            HtPacket::Read { .. } | HtPacket::Write { .. } => {
+                self.bridge.queue.push_back(packet);
+                self.bridge_starts();
+            }
+        }
+    }
+
+    fn uncached_load_answered(&mut self, tag: u8, data: u64, error: bool) {
+        let core = self.slots.readers[usize::from(tag)];
+        self.slots.free_tags |= 1 << tag;
+        let back = self.way_to_first_socket(core);
+        let socket = self.cores[usize::from(core)].socket;
+        self.agenda.push(
+            self.now + back + self.constants.spec.uncached.turnaround,
+            Event::SlotFree(socket),
+        );
+        let Some((address, bytes, _)) = self.awaited(core) else {
+            return;
+        };
+        if error {
+            self.faults(core, address, FaultReason::NoSuchNode);
+            return;
+        }
+        let value = (data & bytes.mask) >> bytes.shift;
+        self.loaded(core, address, value, back);
+    }
+
+    /// Tells the engine that the host has taken a packet of `channel`.
+    fn return_credit(&mut self, channel: HtChannel) {
+        let cycle = self
+            .constants
+            .engine_samples(self.now + self.constants.host_way);
+        self.present(cycle, Input::HostCredit(channel));
+    }
+
+    fn bridge_starts(&mut self) {
+        if !self.bridge.busy && !self.bridge.queue.is_empty() {
+            self.bridge.busy = true;
+            let at = self.now + self.constants.spec.host.bridge;
+            self.agenda.push(at, Event::Bridge);
+        }
+    }
+
+    /// [`Event::Bridge`]: the oldest packet enters the coherent domain. A read lets the next
+    /// packet follow at once, a posted write when it has been performed.
+    pub(super) fn bridge_next(&mut self) {
+        let Some(packet) = self.bridge.queue.pop_front() else {
+            return;
+        };
+        match packet {
+            HtPacket::Write {
+                address,
+                data,
+                enables,
+                coherent,
+                trace,
+            } => {
+                let bytes = Bytes::enabled(address, enables);
+                self.into_memory(address, (Kind::Write { coherent }, bytes, data), trace);
+            }
+            HtPacket::Read {
+                address,
+                enables,
+                tag,
+                trace,
+            } => {
+                let bytes = Bytes::enabled(address, enables);
+                let number = self.into_memory(address, (Kind::Fetch, bytes, 0), trace);
+                self.bridge.reads.push((number, tag, trace));
+                self.return_credit(HtChannel::NonPosted);
+                self.bridge.busy = false;
+                self.bridge_starts();
+            }
+            HtPacket::Response { .. } => {}
+        }
+    }
+
+    fn into_memory(&mut self, physical: u64, what: (Kind, Bytes, u64), trace: u32) -> u32 {
+        let line = self.domain.line(physical);
+        self.domain
+            .request_from_bridge(self.now, line, what, trace, &mut self.agenda)
+    }
+
+    /// A transaction of the bridge is complete.
+    pub(super) fn memory_answers(&mut self, number: u32, transaction: &Transaction) {
+        if transaction.kind != Kind::Fetch {
+            self.bridge.performed += 1;
+            self.progress += 1;
+            self.bridge.busy = false;
+            self.return_credit(HtChannel::Posted);
+            self.bridge_starts();
+            return;
+        }
+        let Some(place) = self.bridge.reads.iter().position(|r| r.0 == number) else {
+            return;
+        };
+        let (_, tag, trace) = self.bridge.reads.swap_remove(place);
+        // The memory controller answers the link interface of its own socket.
+        let packet = HtPacket::Response {
+            data: transaction.value << transaction.bytes.shift,
+            tag,
+            error: false,
+            trace,
+        };
+        let number = self.packets.insert(packet) as u32;
+        self.agenda
+            .push(self.now + self.constants.host_way, Event::HostSend(number));
+    }
+}

@@ -1,0 +1,264 @@
+//! A cluster of nodes with Shared Memory Engines.
+//!
+//! A node ([`node`]) is made of cores ([`core`], [`stores`], [`operate`]: how an operation is
+//! performed), one coherent domain ([`domain`]), the way to the engine and back ([`host`]), the
+//! operating system's part ([`system`]) and an engine ([`crate::engine`]). [`Cluster`] builds
+//! nodes, runs programs on them, and says what came out, or why it got stuck ([`failure`]).
+
+mod agenda;
+mod constants;
+mod content;
+mod core;
+mod cores;
+mod domain;
+mod failure;
+mod host;
+mod node;
+mod operate;
+mod record;
+mod stores;
+mod system;
+
+use std::future::Future;
+use std::sync::Arc;
+
+pub use constants::{Pinning, Setup};
+pub use failure::{Failure, Stuck};
+pub use record::{EpisodeTimes, Traffic, Visit};
+
+use crate::engine::{Design, DesignError, Engine, EngineModel};
+use crate::kernel::thread::ThreadMemory;
+use crate::kernel::window::{self, Verdict};
+use crate::time::Time;
+use constants::Constants;
+use node::Node;
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Time,
+    /// Episodes that every thread has left, the warm-up included.
+    pub episodes: u32,
+    /// Events so far.
+    pub events: u64,
+}
+
+/// A cluster with a program on every thread.
+pub struct Cluster<F, E = Engine> {
+    nodes: Vec<Node<F, E>>,
+    constants: Arc<Constants>,
+    end: Time,
+}
+
+/// One virtual channel of one directed link over a whole run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkLoad {
+    /// Position the link leaves.
+    pub from: u32,
+    /// Position it leads to.
+    pub to: u32,
+    /// Virtual channel.
+    pub channel: u32,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Packets sent.
+    pub packets: u64,
+    /// Share of the time in which the link was taken by this channel.
+    pub busy_fraction: f64,
+    /// Share of the time in which the channel's first packet waited for the link or a credit.
+    pub stall_fraction: f64,
+}
+
+impl<F: Future<Output = ()> + Send> Cluster<F, Engine> {
+    /// A cluster whose engines are cycle models. `program` gives the program of each thread from
+    /// its view of memory, its node and its number there.
+    ///
+    /// # Errors
+    /// [`DesignError`] if no engine can be built as the machine wants it.
+    pub fn new(
+        setup: Setup,
+        program: impl FnMut(ThreadMemory, u32, u32) -> F,
+    ) -> Result<Self, DesignError> {
+        let hosts = setup.nodes;
+        let design = Arc::new(Design::new(&setup.spec, &setup.topology, hosts)?);
+        Ok(Self::with_engines(setup, program, |position| {
+            if position < hosts {
+                Engine::with_design(&design, position)
+            } else {
+                Engine::switch_only(&design, position)
+            }
+        }))
+    }
+
+    /// The load of every link, by from, to and channel.
+    pub fn link_loads(&self) -> Vec<LinkLoad> {
+        let cycles = self.constants.engine_clock.first_edge_from(self.end).max(1) as f64;
+        let mut loads = Vec::new();
+        for node in &self.nodes {
+            for (port, channels) in node.engine().counters().links.iter().enumerate() {
+                let neighbour = self.constants.topology.neighbour(node.me, port as u8);
+                let Some((to, _)) = neighbour else {
+                    continue;
+                };
+                loads.extend(channels.iter().enumerate().map(|(channel, c)| LinkLoad {
+                    from: node.me,
+                    to,
+                    channel: channel as u32,
+                    bytes: c.bytes,
+                    packets: c.packets,
+                    busy_fraction: c.busy_cycles as f64 / cycles,
+                    stall_fraction: c.stall_cycles as f64 / cycles,
+                }));
+            }
+        }
+        loads.sort_by_key(|load| (load.from, load.to, load.channel));
+        loads
+    }
+
+    /// Bytes of simulator state per simulated thread: programs, cores, caches and memory, events,
+    /// and the engines.
+    pub fn bytes_per_thread(&self) -> u64 {
+        let threads: usize = self.nodes.iter().map(|n| n.cores.len()).sum();
+        let bytes: usize = self
+            .nodes
+            .iter()
+            .map(|n| n.bytes() + n.engine().state_bytes())
+            .sum();
+        (bytes / threads.max(1)) as u64
+    }
+}
+
+impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
+    /// A cluster whose engine at each position is `engine(position)`.
+    pub fn with_engines(
+        setup: Setup,
+        mut program: impl FnMut(ThreadMemory, u32, u32) -> F,
+        mut engine: impl FnMut(u32) -> E,
+    ) -> Self {
+        let (nodes, threads, visits) = (setup.nodes, setup.threads, setup.visits);
+        let positions = setup.topology.positions();
+        let constants = Arc::new(Constants::new(setup));
+        let map = Arc::new(constants.map);
+        let nodes = (0..positions)
+            .map(|position| {
+                let threads = if position < nodes { threads } else { 0 };
+                let programs = (0..threads)
+                    .map(|core| {
+                        program(ThreadMemory::new(Arc::clone(&map), position), position, core)
+                    })
+                    .collect();
+                Node::new(
+                    position,
+                    Arc::clone(&constants),
+                    programs,
+                    engine(position),
+                    visits,
+                )
+            })
+            .collect();
+        Self {
+            nodes,
+            constants,
+            end: Time::ZERO,
+        }
+    }
+
+    /// Runs until every program has ended, with `workers` threads of the host; `watch` is told
+    /// now and then how far it has come. The outcome does not depend on `workers`.
+    ///
+    /// # Errors
+    /// [`Failure::Fault`] if an access could not be performed, [`Failure::Deadlock`] if threads
+    /// wait for what can never happen, [`Failure::Overtaken`] if a thread left a barrier before
+    /// the last had arrived.
+    pub fn run(&mut self, workers: usize, mut watch: impl FnMut(Progress)) -> Result<(), Failure> {
+        let lookahead = self.constants.lookahead();
+        // Long enough that every polling load has been answered at least once meanwhile.
+        let threads: u64 = self.nodes.iter().map(|n| n.cores.len() as u64).sum();
+        let patience = Time::from_ns(1_000_000 + 1_000 * threads);
+        let mut before = None;
+        self.end = window::run(&mut self.nodes, lookahead, workers, |now, nodes| {
+            watch(progress(now, nodes));
+            let state = failure::standstill(nodes);
+            if nodes.iter().any(|n| n.fault.is_some()) || state.is_some() && state == before {
+                return (Verdict::Stop, now);
+            }
+            before = state;
+            (Verdict::Continue, now + patience)
+        });
+        watch(progress(self.end, &self.nodes));
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        if let Some(fault) = failure::first_fault(&self.nodes) {
+            return Err(fault);
+        }
+        if self.nodes.iter().any(|n| n.threads.unfinished() > 0) {
+            return Err(failure::deadlock(&self.nodes, self.end));
+        }
+        for (episode, times) in self.episodes().into_iter().enumerate() {
+            if times.first_departure < times.last_arrival {
+                return Err(Failure::Overtaken {
+                    episode: episode as u32,
+                    first_departure: times.first_departure,
+                    last_arrival: times.last_arrival,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Arrivals and departures over all nodes, by episode, the warm-up first.
+    pub fn episodes(&self) -> Vec<EpisodeTimes> {
+        let count = self.nodes.iter().map(|n| n.record().episodes.len()).max();
+        let mut all = vec![EpisodeTimes::NONE; count.unwrap_or(0)];
+        for node in &self.nodes {
+            for (sum, times) in all.iter_mut().zip(&node.record().episodes) {
+                *sum = sum.and(*times);
+            }
+        }
+        all
+    }
+
+    /// Traffic over all nodes in the counted episodes.
+    pub fn traffic(&self) -> Traffic {
+        let mut all = Traffic::default();
+        for traffic in self.nodes.iter().map(|n| n.record().traffic) {
+            all.remote_loads += traffic.remote_loads;
+            all.remote_stores += traffic.remote_stores;
+            all.link_bytes += traffic.link_bytes;
+        }
+        all
+    }
+
+    /// Every visit to a barrier by node, in the order of departure there, if that was asked for.
+    pub fn visits(&self) -> impl Iterator<Item = (u32, &Visit)> {
+        self.nodes
+            .iter()
+            .flat_map(|n| n.record().visits.iter().flatten().map(|v| (n.me, v)))
+    }
+
+    /// Simulated events: what happened at nodes, and clock edges at which an engine did something.
+    pub fn events(&self) -> u64 {
+        self.nodes.iter().map(|n| n.events).sum()
+    }
+
+    /// When the last event happened, to within a window.
+    pub fn end(&self) -> Time {
+        self.end
+    }
+}
+
+fn progress<F: Future<Output = ()>, E: EngineModel>(now: Time, nodes: &[Node<F, E>]) -> Progress {
+    let episodes = nodes
+        .iter()
+        .filter(|n| !n.cores.is_empty())
+        .map(|n| n.record().episodes.len())
+        .min();
+    Progress {
+        now,
+        episodes: episodes.unwrap_or(0).saturating_sub(1) as u32,
+        events: nodes.iter().map(|n| n.events).sum(),
+    }
+}

@@ -1,0 +1,311 @@
+//! One node: cores and their threads, the coherent domain, the host link and the engine, joined.
+//!
+//! A node runs its own events and its engine's clock edges in order of time (an event before an
+//! edge at the same time, so that what has arrived is sampled), and exchanges packets and credits
+//! with its neighbours. How each operation of a thread is performed stands in `operate`; the way
+//! of a packet from a core to the engine and back in `host`.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use slab::Slab;
+
+use super::agenda::{Agenda, Event};
+use super::constants::Constants;
+use super::core::{Core, Waiting};
+use super::domain::{BRIDGE, Domain};
+use super::host::{Bridge, HostLink, Slots};
+use super::record::Record;
+use super::stores::StoreBuffers;
+use super::system::System;
+use crate::engine::{EngineModel, HtPacket, Input, Output};
+use crate::kernel::address::FaultReason;
+use crate::kernel::thread::{Operation, Threads};
+use crate::kernel::window::{self, Outbox};
+use crate::time::Time;
+
+/// A packet or credit on its way to a port of the engine, sampled at this edge.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    pub(super) cycle: u64,
+    pub(super) input: Input,
+}
+
+/// An access that cannot be performed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Thread number in its node.
+    pub core: u16,
+    /// The address, as the program gave it.
+    pub address: u64,
+    /// Why not.
+    pub reason: FaultReason,
+}
+
+/// A node of the cluster, or a position that has only a switch.
+pub struct Node<F, E> {
+    pub(super) me: u32,
+    pub(super) constants: Arc<Constants>,
+    pub(super) now: Time,
+    pub(super) agenda: Agenda,
+    pub(super) threads: Threads<F>,
+    pub(super) cores: Vec<Core>,
+    pub(super) stores: StoreBuffers,
+    pub(super) domain: Domain,
+    pub(super) slots: Slots,
+    pub(super) host: HostLink,
+    pub(super) bridge: Bridge,
+    pub(super) system: System,
+    pub(super) packets: Slab<HtPacket>,
+    pub(super) record: Record,
+    pub(super) fault: Option<Fault>,
+    /// Operations that changed something or ended a wait: a run in which this stands still is
+    /// stuck even if loads are polling.
+    pub(super) progress: u64,
+    pub(super) events: u64,
+    engine: E,
+    /// The engine's next edge.
+    tick: (Time, u64),
+    arrivals: Slab<Arrival>,
+    outputs: Vec<Output>,
+}
+
+impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+    /// Node `me` with one thread for each program, all about to start.
+    pub(super) fn new(
+        me: u32,
+        constants: Arc<Constants>,
+        programs: Vec<F>,
+        engine: E,
+        visits: bool,
+    ) -> Self {
+        let sockets: Vec<u8> = (0..programs.len())
+            .map(|thread| constants.socket_of(thread as u32))
+            .collect();
+        let spec = &constants.spec;
+        let mut agenda = Agenda::new(me);
+        for core in 0..programs.len() {
+            agenda.push(Time::ZERO, Event::Resume(core as u16));
+        }
+        Self {
+            me,
+            now: Time::ZERO,
+            cores: sockets.iter().map(|&socket| Core::new(socket)).collect(),
+            stores: StoreBuffers::new(programs.len(), spec.core.store_buffer),
+            domain: Domain::new(spec, sockets, constants.seed, me),
+            slots: Slots::new(&constants, me),
+            host: HostLink::new(&spec.host),
+            bridge: Bridge::default(),
+            system: System::default(),
+            packets: Slab::new(),
+            record: Record::new(programs.len(), visits),
+            fault: None,
+            progress: 0,
+            events: 0,
+            threads: Threads::new(programs),
+            agenda,
+            engine,
+            tick: (Time::NEVER, 0),
+            arrivals: Slab::new(),
+            outputs: Vec::new(),
+            constants,
+        }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// What its observer has written down.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Bytes of simulator state; what the observer wrote is not counted.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.agenda.bytes()
+            + self.threads.bytes()
+            + self.cores.capacity() * size_of::<Core>()
+            + self.stores.bytes()
+            + self.domain.bytes()
+            + self.host.bytes()
+            + self.packets.capacity() * size_of::<HtPacket>()
+            + self.arrivals.capacity() * size_of::<Arrival>()
+            + self.outputs.capacity() * size_of::<Output>()
+    }
+
+    fn perform(&mut self, event: Event) {
+        match event {
+            Event::Resume(core) => self.resume(core),
+            Event::Drain(core) => self.drain(core),
+            Event::Home(transaction) => {
+                self.domain.arrive(self.now, transaction, &mut self.agenda);
+            }
+            Event::Release(line) => self.domain.release(self.now, line, &mut self.agenda),
+            Event::Complete(number) => {
+                let transaction = self.domain.complete(number);
+                if transaction.agent == BRIDGE {
+                    self.memory_answers(number, &transaction);
+                } else {
+                    self.cache_answers(&transaction);
+                }
+            }
+            Event::SlotFree(socket) => self.slot_freed(socket),
+            Event::HostSend(packet) => self.send_over_host_link(packet),
+            Event::HostReady => self.host_link_ready(),
+            Event::HostCredit(channel) => self.host_credit(channel),
+            Event::EngineInput(arrival) => {
+                let Arrival { cycle, input } = self.arrivals.remove(arrival as usize);
+                self.engine.input(cycle, input);
+                if self.tick.0 > self.now {
+                    self.tick = (self.now, cycle);
+                }
+            }
+            Event::HostReceive(packet) => self.host_receives(packet),
+            Event::Bridge => self.bridge_next(),
+            Event::Woken(core) => self.woken(core),
+            Event::System(core) => self.system_call(core),
+        }
+    }
+
+    /// Lets the thread of `core` run until it asks for something that takes time.
+    fn resume(&mut self, core: u16) {
+        let number = usize::from(core);
+        self.cores[number].waiting = Waiting::Nothing;
+        self.progress += 1;
+        loop {
+            match self.threads.resume(number, self.cores[number].answer) {
+                None => {
+                    self.cores[number].waiting = Waiting::Finished;
+                    return;
+                }
+                Some(Operation::Note(note)) => {
+                    self.cores[number].counted = note.counts();
+                    self.record.note(self.now, core, note);
+                }
+                Some(operation) => {
+                    self.cores[number].operation = operation;
+                    self.begin(core);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Lets `input` be sampled by the engine at `cycle`.
+    pub(super) fn present(&mut self, cycle: u64, input: Input) {
+        let number = self.arrivals.insert(Arrival { cycle, input }) as u32;
+        let at = self.constants.engine_clock.edge(cycle);
+        self.agenda.push(at, Event::EngineInput(number));
+    }
+
+    /// One edge of the engine's clock.
+    fn tick(&mut self, outbox: &mut Outbox<Arrival>) {
+        let cycle = self.tick.1;
+        let mut outputs = std::mem::take(&mut self.outputs);
+        self.engine.step(cycle, &mut outputs);
+        for output in outputs.drain(..) {
+            self.engine_gives(cycle, output, outbox);
+        }
+        self.outputs = outputs;
+        self.tick = match self.engine.next_cycle() {
+            Some(next) => (self.constants.engine_clock.edge(next), next),
+            None => (Time::NEVER, 0),
+        };
+    }
+
+    fn engine_gives(&mut self, cycle: u64, output: Output, outbox: &mut Outbox<Arrival>) {
+        match output {
+            Output::Host(packet) => self.host_link_brings(cycle, packet),
+            Output::HostCredit(channel) => {
+                let at = self.constants.host_credit_at(cycle);
+                self.agenda.push(at, Event::HostCredit(channel as u8));
+            }
+            Output::Link {
+                port,
+                channel,
+                packet,
+            } => {
+                if self.constants.counts(packet.trace) {
+                    self.record.traffic.link_bytes += packet.bytes();
+                }
+                let input = |port| Input::Link {
+                    port,
+                    channel,
+                    packet,
+                };
+                self.send_to_neighbour(cycle, port, input, outbox);
+            }
+            Output::LinkCredit { port, channel } => {
+                let input = |port| Input::LinkCredit { port, channel };
+                self.send_to_neighbour(cycle, port, input, outbox);
+            }
+        }
+    }
+
+    /// Transceivers and wire of the link at `port`; `input` is told the port at the other end.
+    fn send_to_neighbour(
+        &mut self,
+        cycle: u64,
+        port: u8,
+        input: impl Fn(u8) -> Input,
+        outbox: &mut Outbox<Arrival>,
+    ) {
+        let Some((to, their_port)) = self.constants.topology.neighbour(self.me, port) else {
+            debug_assert!(false, "the switch routed over a link that is not there");
+            return;
+        };
+        let cycle = cycle + self.constants.link_cycles;
+        let arrival = Arrival {
+            cycle,
+            input: input(their_port),
+        };
+        let at = self.constants.engine_clock.edge(cycle);
+        let sequence = self.agenda.next_sequence();
+        outbox.send(self.me, sequence, to, at, arrival);
+    }
+}
+
+impl<F, E> window::Node for Node<F, E>
+where
+    F: Future<Output = ()> + Send,
+    E: EngineModel,
+{
+    type Message = Arrival;
+
+    fn next(&self) -> Time {
+        self.agenda.next().min(self.tick.0)
+    }
+
+    fn advance(&mut self, end: Time, outbox: &mut Outbox<Arrival>) {
+        loop {
+            let event_at = self.agenda.next();
+            if event_at <= self.tick.0 {
+                if event_at >= end {
+                    return;
+                }
+                let Some((now, event)) = self.agenda.pop() else {
+                    return;
+                };
+                self.now = now;
+                self.events += 1;
+                self.perform(event);
+            } else {
+                if self.tick.0 >= end {
+                    return;
+                }
+                self.now = self.tick.0;
+                self.events += 1;
+                self.tick(outbox);
+            }
+        }
+    }
+
+    fn deliver(&mut self, at: Time, from: u32, sequence: u64, arrival: Arrival) {
+        let number = self.arrivals.insert(arrival) as u32;
+        self.agenda
+            .push_from(at, from, sequence, Event::EngineInput(number));
+    }
+}

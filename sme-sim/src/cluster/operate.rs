@@ -1,0 +1,423 @@
+//! How a core performs what its thread asks for.
+
+use std::future::Future;
+
+use sme_memory::{Flags, Until};
+
+use super::agenda::Event;
+use super::content::Bytes;
+use super::core::Waiting;
+use super::domain::{Kind, Transaction, Update};
+use super::node::{Fault, Node};
+use super::stores::Store;
+use crate::engine::EngineModel;
+use crate::kernel::address::{FaultReason, Target};
+use crate::kernel::thread::Operation;
+use crate::time::Time;
+
+impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+    /// Starts the operation that the thread of `core` has asked for.
+    pub(super) fn begin(&mut self, core: u16) {
+        match self.cores[usize::from(core)].operation {
+            Operation::Read(flag) | Operation::Wait(flag, _) => {
+                self.load(core, flag.0, Bytes::byte(flag.0));
+            }
+            Operation::Load(word) => self.load(core, word.0, Bytes::word(word.0)),
+            Operation::WaitAll(..) => {
+                self.cores[usize::from(core)].passed = 0;
+                self.wait_for_rest(core, None);
+            }
+            Operation::Set(..) | Operation::Store(..) => self.store(core),
+            Operation::Fence
+            | Operation::FetchAdd(..)
+            | Operation::Swap(..)
+            | Operation::CompareExchange(..) => self.when_drained(core),
+            Operation::FutexWait(..) | Operation::FutexWake(..) => self.enter_system(core),
+            Operation::Delay(span) => self.finish(core, 0, span),
+            // Notes take no time: the thread never stops at one.
+            Operation::Note(_) => self.finish(core, 0, Time::ZERO),
+        }
+    }
+
+    /// The operation of `core` is done `after` from now, and its thread is told `answer`.
+    pub(super) fn finish(&mut self, core: u16, answer: u64, after: Time) {
+        let state = &mut self.cores[usize::from(core)];
+        state.answer = answer;
+        state.waiting = Waiting::Nothing;
+        self.agenda.push(self.now + after, Event::Resume(core));
+    }
+
+    /// The access of `core` cannot be performed; its thread stops here.
+    pub(super) fn faults(&mut self, core: u16, address: u64, reason: FaultReason) {
+        self.cores[usize::from(core)].waiting = Waiting::Fault;
+        self.fault.get_or_insert(Fault {
+            core,
+            address,
+            reason,
+        });
+    }
+
+    /// What `address` names; a fault of `core` where it names nothing.
+    fn target(&mut self, core: u16, address: u64, bytes: Bytes) -> Option<Target> {
+        let target = if bytes.mask == u64::MAX && !address.is_multiple_of(8) {
+            Err(FaultReason::Misaligned)
+        } else {
+            self.constants.map.target(address)
+        };
+        target
+            .map_err(|reason| self.faults(core, address, reason))
+            .ok()
+    }
+
+    fn load(&mut self, core: u16, address: u64, bytes: Bytes) {
+        if let Some(value) = self.stores.forwarded(core, address, bytes) {
+            self.loaded(core, address, value, self.constants.l1);
+            return;
+        }
+        match self.target(core, address, bytes) {
+            Some(Target::Local(physical)) => {
+                let line = self.domain.line(physical);
+                if let Some(value) = self.domain.cached(core, line, bytes) {
+                    self.loaded(core, address, value, self.constants.l1);
+                } else if self.domain.is_fetching(core, line) {
+                    self.cores[usize::from(core)].waiting = Waiting::Cache;
+                } else {
+                    self.fetch(core, line, bytes);
+                }
+            }
+            Some(Target::Global(_)) => {
+                // Uncached accesses of a core stay in program order.
+                if self.stores.is_empty(core) {
+                    self.queue_for_slot(core);
+                } else {
+                    self.cores[usize::from(core)].waiting = Waiting::Drained;
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn fetch(&mut self, core: u16, line: u32, bytes: Bytes) {
+        self.cores[usize::from(core)].waiting = Waiting::Cache;
+        let origin = self.origin(core);
+        self.domain.request(
+            self.now,
+            core,
+            line,
+            (Kind::Read, bytes, 0),
+            origin,
+            &mut self.agenda,
+        );
+    }
+
+    /// A load of `core` has its value: the end of it, unless it belongs to a wait that goes on.
+    pub(super) fn loaded(&mut self, core: u16, address: u64, value: u64, after: Time) {
+        let operation = self.cores[usize::from(core)].operation;
+        let rest = self.constants.operation;
+        match operation {
+            Operation::Wait(_, until) if !until.holds(value as u8) => self.wait_on(core, address),
+            Operation::WaitAll(flags, until) => {
+                if until.holds(value as u8) {
+                    self.cores[usize::from(core)].passed += 1;
+                }
+                self.wait_for_uncached(core, flags);
+            }
+            _ => self.finish(core, value, after + rest),
+        }
+    }
+
+    /// A wait has seen a value that does not end it.
+    fn wait_on(&mut self, core: u16, address: u64) {
+        match self.constants.map.target(address) {
+            Ok(Target::Local(physical)) => {
+                let line = self.domain.line(physical);
+                self.domain.spin(core, line, Bytes::byte(address));
+                self.cores[usize::from(core)].waiting = Waiting::Cache;
+            }
+            _ => self.queue_for_slot(core),
+        }
+    }
+
+    /// A flag of a [`Operation::WaitAll`] behind the engine has been loaded.
+    fn wait_for_uncached(&mut self, core: u16, flags: Flags) {
+        if self.cores[usize::from(core)].passed == flags.count {
+            self.finish(core, 0, self.constants.operation);
+        } else {
+            self.queue_for_slot(core);
+        }
+    }
+
+    /// Looks at the remaining flags of a [`Operation::WaitAll`] in order. Lines that are not
+    /// there are fetched, several at once, as a core does that runs ahead of its misses; the
+    /// first flag that does not satisfy the wait is spun on. `arrived` is the value that a fetch
+    /// has just brought of a flag whose line may already be gone again.
+    fn wait_for_rest(&mut self, core: u16, arrived: Option<(u32, Bytes, u64)>) {
+        let Operation::WaitAll(flags, until) = self.cores[usize::from(core)].operation else {
+            return;
+        };
+        let mut looked = 0;
+        loop {
+            let passed = self.cores[usize::from(core)].passed;
+            if passed == flags.count {
+                let took = self.constants.l1.times(looked) + self.constants.operation;
+                self.finish(core, 0, took);
+                return;
+            }
+            let address = flags.at(passed).0;
+            let bytes = Bytes::byte(address);
+            let physical = match self.target(core, address, bytes) {
+                Some(Target::Local(physical)) => physical,
+                Some(Target::Global(_)) => {
+                    self.queue_for_slot(core);
+                    return;
+                }
+                None => return,
+            };
+            let line = self.domain.line(physical);
+            let value = self
+                .stores
+                .forwarded(core, address, bytes)
+                .or_else(|| self.domain.cached(core, line, bytes))
+                .or(match arrived {
+                    Some((from, of, value)) if from == line && of == bytes => Some(value),
+                    _ => None,
+                });
+            match value {
+                Some(value) if until.holds(value as u8) => {
+                    self.cores[usize::from(core)].passed += 1;
+                    looked += 1;
+                }
+                Some(_) if self.domain.cached(core, line, bytes).is_some() => {
+                    self.domain.spin(core, line, bytes);
+                    self.cores[usize::from(core)].waiting = Waiting::Cache;
+                    return;
+                }
+                _ => {
+                    self.fetch_ahead(core, flags, passed);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Fetches the lines of the flags from `first` on that are neither there nor on their way.
+    fn fetch_ahead(&mut self, core: u16, flags: Flags, first: u32) {
+        self.cores[usize::from(core)].waiting = Waiting::Cache;
+        let mut last_line = None;
+        let mut lines = 0;
+        for index in first..flags.count {
+            let address = flags.at(index).0;
+            let Ok(Target::Local(physical)) = self.constants.map.target(address) else {
+                return;
+            };
+            let line = self.domain.line(physical);
+            if last_line == Some(line) {
+                continue;
+            }
+            last_line = Some(line);
+            lines += 1;
+            if lines > self.constants.spec.core.outstanding_misses {
+                return;
+            }
+            let bytes = Bytes::byte(address);
+            if !self.domain.is_fetching(core, line)
+                && self.domain.cached(core, line, bytes).is_none()
+            {
+                self.fetch(core, line, bytes);
+            }
+        }
+    }
+
+    /// A transaction that `core` asked for is complete.
+    pub(super) fn cache_answers(&mut self, transaction: &Transaction) {
+        let core = transaction.agent;
+        match transaction.kind {
+            Kind::Own => {
+                self.cores[usize::from(core)].store_under_way = false;
+                self.stores.pop(core);
+                self.drain(core);
+            }
+            Kind::Update(_) => {
+                let locked = self.constants.spec.coherence.locked;
+                self.finish(core, transaction.value, locked + self.constants.operation);
+            }
+            _ if self.cores[usize::from(core)].waiting != Waiting::Cache => {
+                // Fetched ahead for a wait that has ended meanwhile: the line is simply there.
+            }
+            _ => self.fetched(core, transaction),
+        }
+    }
+
+    fn fetched(&mut self, core: u16, transaction: &Transaction) {
+        let line = transaction.line;
+        let operation = self.cores[usize::from(core)].operation;
+        if let Operation::WaitAll(..) = operation {
+            let arrived = (line, transaction.bytes, transaction.value);
+            self.wait_for_rest(core, Some(arrived));
+            return;
+        }
+        let Some((address, bytes, until)) = self.awaited(core) else {
+            return;
+        };
+        let Ok(Target::Local(physical)) = self.constants.map.target(address) else {
+            return;
+        };
+        if self.domain.line(physical) != line {
+            return; // fetched ahead for an earlier wait
+        }
+        let held = self.domain.cached(core, line, bytes);
+        let seen = held.or((transaction.bytes == bytes).then_some(transaction.value));
+        match (seen, until) {
+            (None, _) => self.fetch(core, line, bytes),
+            (Some(value), Some(until)) if !until.holds(value as u8) => {
+                if held.is_some() {
+                    self.domain.spin(core, line, bytes);
+                } else {
+                    self.fetch(core, line, bytes);
+                }
+            }
+            (Some(value), _) => self.finish(core, value, self.constants.operation),
+        }
+    }
+
+    /// Puts the store of `core` into its buffer, or waits for a place there.
+    fn store(&mut self, core: u16) {
+        if self.stores.is_full(core) {
+            self.cores[usize::from(core)].waiting = Waiting::StoreBuffer;
+            return;
+        }
+        let (address, bytes, value) = match self.cores[usize::from(core)].operation {
+            Operation::Set(flag, value) => (flag.0, Bytes::byte(flag.0), u64::from(value)),
+            Operation::Store(word, value) => (word.0, Bytes::word(word.0), value),
+            _ => return,
+        };
+        if self.target(core, address, bytes).is_none() {
+            return;
+        }
+        self.progress += 1;
+        self.stores.push(
+            core,
+            Store {
+                address,
+                bytes,
+                value,
+            },
+        );
+        self.finish(core, 0, self.constants.operation);
+        self.drain(core);
+    }
+
+    /// Lets stores of `core` leave, oldest first, as far as they can now.
+    pub(super) fn drain(&mut self, core: u16) {
+        while !self.cores[usize::from(core)].store_under_way {
+            let Some(store) = self.stores.oldest(core) else {
+                break;
+            };
+            match self.constants.map.target(store.address) {
+                Ok(Target::Local(physical)) => {
+                    let origin = self.origin(core);
+                    let line = self.domain.line(physical);
+                    let (bytes, value) = (store.bytes, store.value);
+                    if self
+                        .domain
+                        .write_if_owned(core, line, bytes, value, origin)
+                    {
+                        self.stores.pop(core);
+                        continue;
+                    }
+                    self.cores[usize::from(core)].store_under_way = true;
+                    self.domain.request(
+                        self.now,
+                        core,
+                        line,
+                        (Kind::Own, bytes, value),
+                        origin,
+                        &mut self.agenda,
+                    );
+                    return;
+                }
+                Ok(Target::Global(_)) => {
+                    let ready_at = self.cores[usize::from(core)].store_gap_until;
+                    if ready_at > self.now {
+                        self.agenda.push(ready_at, Event::Drain(core));
+                        return;
+                    }
+                    self.stores.pop(core);
+                    self.post(core, store);
+                    self.cores[usize::from(core)].store_gap_until =
+                        self.now + self.constants.spec.uncached.store_gap;
+                }
+                // Refused before it was buffered.
+                Err(_) => self.stores.pop(core),
+            }
+        }
+        match self.cores[usize::from(core)].waiting {
+            Waiting::StoreBuffer => self.store(core),
+            Waiting::Drained if self.stores.is_empty(core) => self.drained(core),
+            _ => {}
+        }
+    }
+
+    /// Performs what must not pass an earlier store.
+    fn when_drained(&mut self, core: u16) {
+        self.cores[usize::from(core)].waiting = Waiting::Drained;
+        if self.stores.is_empty(core) {
+            self.drained(core);
+        }
+    }
+
+    fn drained(&mut self, core: u16) {
+        let (word, update, operand) = match self.cores[usize::from(core)].operation {
+            Operation::Fence => return self.finish(core, 0, self.constants.operation),
+            Operation::FetchAdd(word, amount) => (word, Update::Add, amount),
+            Operation::Swap(word, value) => (word, Update::Swap, value),
+            Operation::CompareExchange(word, expected, new) => {
+                (word, Update::CompareExchange(expected), new)
+            }
+            _ => return self.queue_for_slot(core),
+        };
+        let bytes = Bytes::word(word.0);
+        match self.target(core, word.0, bytes) {
+            Some(Target::Local(physical)) => {
+                self.progress += 1;
+                let origin = self.origin(core);
+                let line = self.domain.line(physical);
+                let owned =
+                    self.domain
+                        .update_if_owned(core, line, bytes, (update, operand), origin);
+                if let Some(before) = owned {
+                    let locked = self.constants.spec.coherence.locked;
+                    self.finish(core, before, locked + self.constants.operation);
+                } else {
+                    self.cores[usize::from(core)].waiting = Waiting::Update;
+                    self.domain.request(
+                        self.now,
+                        core,
+                        line,
+                        (Kind::Update(update), bytes, operand),
+                        origin,
+                        &mut self.agenda,
+                    );
+                }
+            }
+            Some(Target::Global(_)) => self.faults(core, word.0, FaultReason::NotAtomic),
+            None => {}
+        }
+    }
+
+    /// The address that the operation of `core` is about, for loads and waits.
+    pub(super) fn awaited(&self, core: u16) -> Option<(u64, Bytes, Option<Until>)> {
+        let state = &self.cores[usize::from(core)];
+        match state.operation {
+            Operation::Read(flag) => Some((flag.0, Bytes::byte(flag.0), None)),
+            Operation::Wait(flag, until) => Some((flag.0, Bytes::byte(flag.0), Some(until))),
+            Operation::Load(word) => Some((word.0, Bytes::word(word.0), None)),
+            Operation::WaitAll(flags, until) if state.passed < flags.count => {
+                let flag = flags.at(state.passed).0;
+                Some((flag, Bytes::byte(flag), Some(until)))
+            }
+            Operation::FutexWait(word, _) => Some((word.0, Bytes::word(word.0), None)),
+            _ => None,
+        }
+    }
+}

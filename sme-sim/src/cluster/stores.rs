@@ -1,0 +1,138 @@
+//! The cores' store buffers: stores wait here for their line while the program goes on, and leave
+//! in program order. Loads pass them, and see those of their own core.
+
+use slab::Slab;
+
+use super::content::Bytes;
+
+const NONE: u32 = u32::MAX;
+
+/// A store that has not left its core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// To where, as the program gave it.
+    pub address: u64,
+    /// Which bytes of that word.
+    pub bytes: Bytes,
+    /// Right-aligned.
+    pub value: u64,
+}
+
+/// The store buffers of all cores of a node.
+#[derive(Debug)]
+pub struct StoreBuffers {
+    stores: Slab<(Store, u32)>,
+    /// Oldest, newest and number of each core's stores.
+    queues: Vec<(u32, u32, u32)>,
+    capacity: u32,
+}
+
+impl StoreBuffers {
+    /// Empty buffers of `capacity` stores each.
+    pub fn new(cores: usize, capacity: u32) -> Self {
+        Self {
+            stores: Slab::new(),
+            queues: vec![(NONE, NONE, 0); cores],
+            capacity,
+        }
+    }
+
+    /// Whether `core` can buffer no further store.
+    #[inline]
+    pub fn is_full(&self, core: u16) -> bool {
+        self.queues[usize::from(core)].2 >= self.capacity
+    }
+
+    /// Whether every store of `core` has left.
+    #[inline]
+    pub fn is_empty(&self, core: u16) -> bool {
+        self.queues[usize::from(core)].2 == 0
+    }
+
+    /// Adds the newest store of `core`.
+    #[inline]
+    pub fn push(&mut self, core: u16, store: Store) {
+        let number = self.stores.insert((store, NONE)) as u32;
+        let (oldest, newest, count) = &mut self.queues[usize::from(core)];
+        if *oldest == NONE {
+            *oldest = number;
+        } else {
+            self.stores[*newest as usize].1 = number;
+        }
+        *newest = number;
+        *count += 1;
+    }
+
+    /// The oldest store of `core`.
+    #[inline]
+    pub fn oldest(&self, core: u16) -> Option<Store> {
+        let number = self.queues[usize::from(core)].0;
+        self.stores.get(number as usize).map(|&(store, _)| store)
+    }
+
+    /// Lets the oldest store of `core` go.
+    #[inline]
+    pub fn pop(&mut self, core: u16) {
+        let (oldest, newest, count) = &mut self.queues[usize::from(core)];
+        if let Some((_, next)) = self.stores.try_remove(*oldest as usize) {
+            *oldest = next;
+            *count -= 1;
+            if next == NONE {
+                *newest = NONE;
+            }
+        }
+    }
+
+    /// The value that a load of exactly these bytes must see: the newest buffered one.
+    #[inline]
+    pub fn forwarded(&self, core: u16, address: u64, bytes: Bytes) -> Option<u64> {
+        let mut number = self.queues[usize::from(core)].0;
+        let mut found = None;
+        while let Some((store, next)) = self.stores.get(number as usize) {
+            if store.address == address && store.bytes == bytes {
+                found = Some(store.value);
+            }
+            number = *next;
+        }
+        found
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes(&self) -> usize {
+        self.stores.capacity() * size_of::<(Store, u32)>()
+            + self.queues.capacity() * size_of::<(u32, u32, u32)>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn each_core_has_a_queue_of_its_own(
+            acts in proptest::collection::vec((0u16..3, 0u64..4, any::<bool>()), 0..60),
+        ) {
+            let mut buffers = StoreBuffers::new(3, 4);
+            let mut plain: Vec<VecDeque<Store>> = vec![VecDeque::new(); 3];
+            for (n, (core, at, push)) in acts.into_iter().enumerate() {
+                let queue = &mut plain[usize::from(core)];
+                prop_assert_eq!(buffers.is_full(core), queue.len() == 4);
+                if push && queue.len() < 4 {
+                    let store = Store { address: at, bytes: Bytes::byte(at), value: n as u64 };
+                    buffers.push(core, store);
+                    queue.push_back(store);
+                } else {
+                    buffers.pop(core);
+                    queue.pop_front();
+                }
+                prop_assert_eq!(buffers.oldest(core), queue.front().copied());
+                prop_assert_eq!(buffers.is_empty(core), queue.is_empty());
+                let newest = queue.iter().rev().find(|s| s.address == at).map(|s| s.value);
+                prop_assert_eq!(buffers.forwarded(core, at, Bytes::byte(at)), newest);
+            }
+        }
+    }
+}

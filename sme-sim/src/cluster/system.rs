@@ -1,0 +1,91 @@
+//! The operating system, as far as it lets threads sleep: futex calls with their costs.
+//!
+//! A call enters the kernel; calls on one node are ordered where they look at the word. A waker
+//! pays for each thread that it wakes, one after another; a woken thread runs again only when it
+//! has been scheduled, and no sooner than it has gone to sleep altogether.
+
+use std::collections::VecDeque;
+use std::future::Future;
+
+use super::agenda::Event;
+use super::content::Bytes;
+use super::core::Waiting;
+use super::node::Node;
+use crate::engine::EngineModel;
+use crate::kernel::address::{FaultReason, Target};
+use crate::kernel::thread::Operation;
+use crate::time::Time;
+
+/// Sleeping threads of one node, oldest first: line, word, core, and when it is asleep.
+#[derive(Debug, Default)]
+pub(super) struct System {
+    sleepers: VecDeque<(u32, Bytes, u16, Time)>,
+}
+
+impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+    /// The thread of `core` calls the operating system.
+    pub(super) fn enter_system(&mut self, core: u16) {
+        let at = self.now + self.constants.spec.os.system_call;
+        self.agenda.push(at, Event::System(core));
+    }
+
+    /// [`Event::System`]: the call looks at its word.
+    pub(super) fn system_call(&mut self, core: u16) {
+        let (Operation::FutexWait(word, _) | Operation::FutexWake(word, _)) =
+            self.cores[usize::from(core)].operation
+        else {
+            return;
+        };
+        let bytes = Bytes::word(word.0);
+        let physical = match self.constants.map.target(word.0) {
+            Ok(Target::Local(physical)) => physical,
+            Ok(Target::Global(_)) => return self.faults(core, word.0, FaultReason::NotAtomic),
+            Err(reason) => return self.faults(core, word.0, reason),
+        };
+        let line = self.domain.line(physical);
+        match self.cores[usize::from(core)].operation {
+            Operation::FutexWait(_, expected) => {
+                if self.newest_for(core, line, word.0, bytes) == expected {
+                    let asleep = self.now + self.constants.spec.os.sleep;
+                    self.system.sleepers.push_back((line, bytes, core, asleep));
+                    self.cores[usize::from(core)].waiting = Waiting::Asleep;
+                } else {
+                    self.finish(core, 0, self.constants.operation);
+                }
+            }
+            Operation::FutexWake(_, count) => self.wake(core, line, bytes, count),
+            _ => {}
+        }
+    }
+
+    /// The word's newest value, `core`'s own buffered store included.
+    fn newest_for(&self, core: u16, line: u32, address: u64, bytes: Bytes) -> u64 {
+        self.stores
+            .forwarded(core, address, bytes)
+            .unwrap_or_else(|| self.domain.newest(line, bytes))
+    }
+
+    fn wake(&mut self, waker: u16, line: u32, bytes: Bytes, most: u32) {
+        let os = &self.constants.spec.os;
+        let (wake, resume) = (os.wake, os.resume);
+        let mut woken = 0;
+        let mut left = VecDeque::with_capacity(self.system.sleepers.len());
+        for sleeper in self.system.sleepers.drain(..) {
+            let (its_line, its_bytes, core, asleep) = sleeper;
+            if woken < u64::from(most) && (its_line, its_bytes) == (line, bytes) {
+                woken += 1;
+                let at = (self.now + wake.times(woken)).max(asleep) + resume;
+                self.agenda.push(at, Event::Woken(core));
+            } else {
+                left.push_back(sleeper);
+            }
+        }
+        self.system.sleepers = left;
+        self.finish(waker, woken, wake.times(woken) + self.constants.operation);
+    }
+
+    /// [`Event::Woken`]
+    pub(super) fn woken(&mut self, core: u16) {
+        self.finish(core, 0, Time::ZERO);
+    }
+}

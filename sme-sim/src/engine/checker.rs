@@ -1,0 +1,495 @@
+//! A protocol checker that can sit around any engine, whatever it is made of.
+//!
+//! [`Checked`] passes everything through and keeps its own account of what must come out: each
+//! packet once, unaltered or translated as the address map and the source tags demand, in order
+//! within its flow; and never a packet without a credit nor a credit without a packet. It shares no
+//! code with the blocks, and costs memory and time: it is for tests and debug builds.
+
+use super::ht::HtPacket;
+use super::model::{EngineModel, Input, Output};
+use super::packet::{Kind, Packet};
+use crate::fabric::{CHANNELS, LINK_PORTS};
+use crate::machine::ClusterSpec;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// How an engine broke its protocol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// A packet came out that was not next in its flow: altered, duplicated, overtaking, or after
+    /// a lost one.
+    #[error("{found:?} came out in cycle {cycle}; next would have been {expected:?}")]
+    Unexpected {
+        /// When.
+        cycle: u64,
+        /// What came out.
+        found: Output,
+        /// What its flow expected, if anything.
+        expected: Option<Output>,
+    },
+    /// A packet was sent without a credit for it.
+    #[error("{wire} channel {channel} carried a packet without a credit")]
+    NoCredit {
+        /// Which wire.
+        wire: Wire,
+        /// Which of its channels.
+        channel: u8,
+    },
+    /// A credit came back that was never used.
+    #[error("{wire} channel {channel} got a credit back too many")]
+    TooManyCredits {
+        /// Which wire.
+        wire: Wire,
+        /// Which of its channels.
+        channel: u8,
+    },
+    /// In the end, a packet had not come out.
+    #[error("never came out: {missing:?}, and {others} others")]
+    Lost {
+        /// One of them.
+        missing: Output,
+        /// How many more.
+        others: usize,
+    },
+    /// In the end, credits had not come back.
+    #[error("{wire} channel {channel} misses {missing} credits")]
+    CreditLost {
+        /// Which wire.
+        wire: Wire,
+        /// Which of its channels.
+        channel: u8,
+        /// How many.
+        missing: u32,
+    },
+}
+
+/// A wire with credits at an engine's border.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wire {
+    /// Host to engine.
+    FromHost,
+    /// Engine to host.
+    ToHost,
+    /// Into a link port.
+    FromLink(u8),
+    /// Out of a link port.
+    ToLink(u8),
+}
+
+impl std::fmt::Display for Wire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Wire::FromHost => f.write_str("host to engine"),
+            Wire::ToHost => f.write_str("engine to host"),
+            Wire::FromLink(port) => write!(f, "link {port} in"),
+            Wire::ToLink(port) => write!(f, "link {port} out"),
+        }
+    }
+}
+
+/// The credits of one wire.
+#[derive(Clone, Debug)]
+pub struct CreditChecker {
+    wire: Wire,
+    most: Vec<u32>,
+    used: Vec<u32>,
+}
+
+impl CreditChecker {
+    /// A wire whose receiver has `most` places for each channel.
+    pub fn new(wire: Wire, most: &[u32]) -> Self {
+        Self { wire, most: most.to_vec(), used: vec![0; most.len()] }
+    }
+
+    /// A packet is carried.
+    ///
+    /// # Errors
+    /// If there is no place for it.
+    pub fn packet(&mut self, channel: u8) -> Result<(), Violation> {
+        let index = usize::from(channel);
+        if self.used.get(index).is_none_or(|used| *used >= self.most[index]) {
+            return Err(Violation::NoCredit { wire: self.wire, channel });
+        }
+        self.used[index] += 1;
+        Ok(())
+    }
+
+    /// A credit comes back.
+    ///
+    /// # Errors
+    /// If all of them were back.
+    pub fn credit(&mut self, channel: u8) -> Result<(), Violation> {
+        match self.used.get_mut(usize::from(channel)) {
+            Some(used) if *used > 0 => *used -= 1,
+            _ => return Err(Violation::TooManyCredits { wire: self.wire, channel }),
+        }
+        Ok(())
+    }
+
+    /// Nothing is under way any more.
+    ///
+    /// # Errors
+    /// If a credit is missing.
+    pub fn finish(&self) -> Result<(), Violation> {
+        match self.used.iter().position(|&used| used > 0) {
+            Some(channel) => {
+                let missing = self.used[channel];
+                Err(Violation::CreditLost { wire: self.wire, channel: channel as u8, missing })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// What of a packet decides that it must stay in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct FlowKey {
+    source: u32,
+    target: u32,
+    response: bool,
+}
+
+/// What must come out of a flow, in order. Where requests enter or leave the network, writes may
+/// overtake reads, never the other way round; all else of a flow stays in line.
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    in_line: VecDeque<Expected>,
+    /// Reads that enter or leave the network here, each with the number of packets in line that
+    /// must come out before.
+    reads: VecDeque<(Expected, u64)>,
+    asked: u64,
+    done: u64,
+}
+
+impl Flow {
+    fn expect(&mut self, expected: Expected) {
+        if expected.reader.is_some() {
+            self.reads.push_back((expected, self.asked));
+        } else {
+            self.asked += 1;
+            self.in_line.push_back(expected);
+        }
+    }
+}
+
+/// A packet that must come out, and what its source tag will stand for.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    output: Output,
+    /// Whose read it is: the host's own tag, or a node and its tag.
+    reader: Option<Reader>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    Host { tag: u8, trace: u32 },
+    Node { source: u32, tag: u8, trace: u32 },
+}
+
+/// An engine under observation.
+#[derive(Debug)]
+pub struct Checked<E> {
+    engine: E,
+    map: Map,
+    wires: FxHashMap<Wire, CreditChecker>,
+    flows: FxHashMap<FlowKey, Flow>,
+    /// Responses to the host, in any order.
+    answers: Vec<Output>,
+    /// Whose the engine's tags are: of reads in the network, and of reads of the host's memory.
+    network_reads: FxHashMap<u8, Reader>,
+    memory_reads: FxHashMap<u8, Reader>,
+    violation: Option<Violation>,
+}
+
+/// The address map, as the machine file gives it.
+#[derive(Clone, Copy, Debug)]
+struct Map {
+    node: u32,
+    hosts: u32,
+    global_base: u64,
+    shared_bytes: u64,
+    private_bytes: u64,
+}
+
+impl<E: EngineModel> Checked<E> {
+    /// Observes `engine`, which is that of node (or switch) `node` among `hosts` nodes.
+    pub fn new(engine: E, spec: &ClusterSpec, node: u32, hosts: u32) -> Self {
+        let host = [spec.host.posted_credits, spec.host.nonposted_credits, spec.host.response_credits];
+        let link = [spec.link.channel_credits; CHANNELS];
+        let mut wires = FxHashMap::default();
+        for wire in [Wire::FromHost, Wire::ToHost] {
+            wires.insert(wire, CreditChecker::new(wire, &host));
+        }
+        for port in 0..LINK_PORTS as u8 {
+            for wire in [Wire::FromLink(port), Wire::ToLink(port)] {
+                wires.insert(wire, CreditChecker::new(wire, &link));
+            }
+        }
+        let map = Map {
+            node,
+            hosts,
+            global_base: spec.node.global_base,
+            shared_bytes: spec.node.shared_bytes,
+            private_bytes: spec.node.private_bytes,
+        };
+        Self {
+            engine,
+            map,
+            wires,
+            flows: FxHashMap::default(),
+            answers: Vec::new(),
+            network_reads: FxHashMap::default(),
+            memory_reads: FxHashMap::default(),
+            violation: None,
+        }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// The first violation so far.
+    pub fn violation(&self) -> Option<&Violation> {
+        self.violation.as_ref()
+    }
+
+    /// Nothing is under way any more: everything must be out, and every credit back.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn finish(&self) -> Result<(), Violation> {
+        if let Some(violation) = &self.violation {
+            return Err(violation.clone());
+        }
+        let lines = self.flows.values().flat_map(|flow| flow.in_line.iter().map(|expected| expected.output));
+        let reads = self.flows.values().flat_map(|flow| flow.reads.iter().map(|(expected, _)| expected.output));
+        let missing: Vec<Output> = lines.chain(reads).chain(self.answers.iter().copied()).collect();
+        if let Some(&first) = missing.first() {
+            return Err(Violation::Lost { missing: first, others: missing.len() - 1 });
+        }
+        self.wires.values().try_for_each(CreditChecker::finish)
+    }
+
+    fn note(&mut self, result: Result<(), Violation>) {
+        if let Err(violation) = result {
+            self.violation.get_or_insert(violation);
+        }
+    }
+
+    fn packet_on(&mut self, wire: Wire, channel: u8) {
+        if let Some(result) = self.wires.get_mut(&wire).map(|checker| checker.packet(channel)) {
+            self.note(result);
+        }
+    }
+
+    fn credit_on(&mut self, wire: Wire, channel: u8) {
+        if let Some(result) = self.wires.get_mut(&wire).map(|checker| checker.credit(channel)) {
+            self.note(result);
+        }
+    }
+
+    /// A host's access: what must come out for it.
+    fn expect_access(&mut self, packet: HtPacket) {
+        let node = self.map.node;
+        match packet {
+            HtPacket::Write { address, data, enables, coherent, trace } => {
+                let Some((target, offset)) = self.map.locate(address) else { return };
+                let kind = Kind::PostedWrite;
+                let request = Packet { data, offset, target, source: node, trace, kind, coherent, tag: 0, enables };
+                self.expect_request(request, None);
+            }
+            HtPacket::Read { address, enables, tag, trace } => {
+                let Some((target, offset)) = self.map.locate(address) else {
+                    return self.answers.push(answer(u64::MAX, tag, true, trace));
+                };
+                let kind = Kind::ReadRequest;
+                let request =
+                    Packet { data: 0, offset, target, source: node, trace, kind, coherent: false, tag: 0, enables };
+                self.expect_request(request, Some(Reader::Host { tag, trace }));
+            }
+            HtPacket::Response { data, tag, error, .. } => match self.memory_reads.remove(&tag) {
+                Some(Reader::Host { tag, trace }) => self.answers.push(answer(data, tag, error, trace)),
+                Some(Reader::Node { source, tag, trace }) => {
+                    let kind = if error { Kind::ErrorResponse } else { Kind::ReadResponse };
+                    let coherent = false;
+                    self.expect_through(Packet {
+                        data,
+                        offset: 0,
+                        target: source,
+                        source: node,
+                        trace,
+                        kind,
+                        coherent,
+                        tag,
+                        enables: 0,
+                    });
+                }
+                None => {}
+            },
+        }
+    }
+
+    /// A request of this node's host, to itself or to the network.
+    fn expect_request(&mut self, request: Packet, reader: Option<Reader>) {
+        let own = request.target == self.map.node;
+        let output = if own { self.access(request) } else { in_network(Packet { tag: 0, ..request }) };
+        self.flows.entry(key(&request)).or_default().expect(Expected { output, reader });
+    }
+
+    /// A packet that arrived over a link.
+    fn expect_arrived(&mut self, packet: Packet) {
+        if packet.target != self.map.node {
+            return self.expect_through(packet);
+        }
+        match packet.kind {
+            Kind::PostedWrite | Kind::ReadRequest => {
+                let Packet { source, tag, trace, .. } = packet;
+                let reader = (packet.kind == Kind::ReadRequest).then_some(Reader::Node { source, tag, trace });
+                let output = self.access(packet);
+                self.flows.entry(key(&packet)).or_default().expect(Expected { output, reader });
+            }
+            Kind::ReadResponse | Kind::ErrorResponse => {
+                if let Some(Reader::Host { tag, trace }) = self.network_reads.remove(&packet.tag) {
+                    self.answers.push(answer(packet.data, tag, packet.kind == Kind::ErrorResponse, trace));
+                }
+            }
+        }
+    }
+
+    fn expect_through(&mut self, packet: Packet) {
+        let flow = self.flows.entry(key(&packet)).or_default();
+        flow.expect(Expected { output: in_network(packet), reader: None });
+    }
+
+    /// A request to this node, as its host must see it; tag 0.
+    fn access(&self, request: Packet) -> Output {
+        let Packet { data, enables, coherent, trace, .. } = request;
+        let address = self.map.private_bytes + request.offset;
+        Output::Host(match request.kind {
+            Kind::PostedWrite => HtPacket::Write { address, data, enables, coherent, trace },
+            _ => HtPacket::Read { address, enables, tag: 0, trace },
+        })
+    }
+
+    /// Something came out.
+    fn check(&mut self, cycle: u64, output: Output) {
+        match output {
+            Output::HostCredit(channel) => self.credit_on(Wire::FromHost, channel as u8),
+            Output::LinkCredit { port, channel } => self.credit_on(Wire::FromLink(port), channel),
+            Output::Link { port, channel, packet } => {
+                self.packet_on(Wire::ToLink(port), channel);
+                let own_read = packet.kind == Kind::ReadRequest && packet.source == self.map.node;
+                let bare = if own_read { Packet { tag: 0, ..packet } } else { packet };
+                match self.take(in_network(bare), Some(key(&packet))) {
+                    Ok(Some(reader)) => drop(self.network_reads.insert(packet.tag, reader)),
+                    Ok(None) => {}
+                    Err(expected) => self.unexpected(cycle, output, expected),
+                }
+            }
+            Output::Host(packet) => {
+                self.packet_on(Wire::ToHost, packet.channel() as u8);
+                if let HtPacket::Response { .. } = packet {
+                    match self.answers.iter().position(|answer| *answer == output) {
+                        Some(index) => drop(self.answers.swap_remove(index)),
+                        None => self.unexpected(cycle, output, self.answers.first().copied()),
+                    }
+                    return;
+                }
+                let bare = match packet {
+                    HtPacket::Read { address, enables, trace, .. } => HtPacket::Read { address, enables, tag: 0, trace },
+                    other => other,
+                };
+                match (self.take(Output::Host(bare), None), packet) {
+                    (Ok(Some(reader)), HtPacket::Read { tag, .. }) => drop(self.memory_reads.insert(tag, reader)),
+                    (Ok(_), _) => {}
+                    (Err(expected), _) => self.unexpected(cycle, output, expected),
+                }
+            }
+        }
+    }
+
+    /// Takes `output` out of the flow in which it is next: that of `key`, or any flow to the host.
+    /// Whose read it is, or what was expected instead.
+    fn take(&mut self, output: Output, key: Option<FlowKey>) -> Result<Option<Reader>, Option<Output>> {
+        let node = self.map.node;
+        let mut expected = None;
+        for (own, flow) in &mut self.flows {
+            if key.map_or(own.target != node || own.response, |key| key != *own) {
+                continue;
+            }
+            if let Some(&first) = flow.in_line.front() {
+                if first.output == output {
+                    flow.in_line.pop_front();
+                    flow.done += 1;
+                    return Ok(first.reader);
+                }
+                expected = Some(first.output);
+            }
+            if let Some(&(first, before)) = flow.reads.front() {
+                if first.output == output && flow.done >= before {
+                    flow.reads.pop_front();
+                    return Ok(first.reader);
+                }
+                expected = expected.or(Some(first.output));
+            }
+        }
+        Err(expected)
+    }
+
+    fn unexpected(&mut self, cycle: u64, found: Output, expected: Option<Output>) {
+        self.note(Err(Violation::Unexpected { cycle, found, expected }));
+    }
+}
+
+impl<E: EngineModel> EngineModel for Checked<E> {
+    fn next_cycle(&self) -> Option<u64> {
+        self.engine.next_cycle()
+    }
+
+    fn input(&mut self, cycle: u64, input: Input) {
+        match input {
+            Input::Host(packet) => {
+                self.packet_on(Wire::FromHost, packet.channel() as u8);
+                self.expect_access(packet);
+            }
+            Input::HostCredit(channel) => self.credit_on(Wire::ToHost, channel as u8),
+            Input::Link { port, channel, packet } => {
+                self.packet_on(Wire::FromLink(port), channel);
+                self.expect_arrived(packet);
+            }
+            Input::LinkCredit { port, channel } => self.credit_on(Wire::ToLink(port), channel),
+        }
+        self.engine.input(cycle, input);
+    }
+
+    fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
+        let before = out.len();
+        self.engine.step(cycle, out);
+        for output in &out[before..] {
+            self.check(cycle, *output);
+        }
+    }
+}
+
+impl Map {
+    fn locate(&self, address: u64) -> Option<(u32, u64)> {
+        let beyond = address.checked_sub(self.global_base)?;
+        let node = u32::try_from(beyond / self.shared_bytes).ok().filter(|&node| node < self.hosts)?;
+        Some((node, beyond % self.shared_bytes))
+    }
+}
+
+fn key(packet: &Packet) -> FlowKey {
+    let response = matches!(packet.kind, Kind::ReadResponse | Kind::ErrorResponse);
+    FlowKey { source: packet.source, target: packet.target, response }
+}
+
+/// A packet on some link; which one and which channel is routing's affair.
+fn in_network(packet: Packet) -> Output {
+    Output::Link { port: 0, channel: 0, packet }
+}
+
+fn answer(data: u64, tag: u8, error: bool, trace: u32) -> Output {
+    Output::Host(HtPacket::Response { data, tag, error, trace })
+}

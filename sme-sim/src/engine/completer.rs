@@ -1,0 +1,94 @@
+//! The completer: carries requests of the network out on its node's memory.
+//!
+//! ```text
+//! request (from the crossbar) ─┬─> write (posted, to the HyperTransport port)
+//!                              └─> read  (non-posted, with a source tag of the completer's own)
+//! ```
+//!
+//! One request a cycle, strictly in the order of arrival: a read never passes a write. A write's
+//! coherent bit goes with it, and makes the host probe its caches. A read takes the lowest free
+//! tag of the completer's table, where its origin waits for the [responder](super::responder);
+//! without a free tag, requests wait.
+
+use super::ht::{HtChannel, HtPacket};
+use super::ht_port::HtPort;
+use super::packet::Kind;
+use super::tags::{MAX_TAGS, Tags};
+use super::wires::{COMPLETER, HT_TRANSMIT, HostFifos, PacketFifos};
+
+/// What does not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompleterSpec {
+    /// Physical address, in the node, of the first byte of its shared partition: it lies above
+    /// the private one.
+    pub shared_base: u64,
+}
+
+/// Who waits for a read of this node's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The node that asked.
+    pub source: u32,
+    /// The observer's mark.
+    pub trace: u32,
+    /// That node's source tag.
+    pub tag: u8,
+}
+
+/// Registers, apart from the FIFO.
+#[derive(Clone, Debug)]
+pub struct Completer {
+    /// Reads of the host's memory under way; the responder frees them.
+    pub reads: Tags<Origin>,
+}
+
+impl Completer {
+    /// After reset. The table has all 32 tags that HyperTransport's five bits can name.
+    pub fn new() -> Self {
+        Self { reads: Tags::new(MAX_TAGS) }
+    }
+
+    /// Ports `write` and `read`: what is offered to the HyperTransport port in this cycle.
+    pub fn offers(&self, spec: &CompleterSpec, packets: &PacketFifos) -> Option<HtPacket> {
+        if !packets.is_valid(COMPLETER) {
+            return None;
+        }
+        let packet = packets.head(COMPLETER);
+        let address = spec.shared_base + packet.offset;
+        let (enables, trace) = (packet.enables, packet.trace);
+        if packet.kind == Kind::PostedWrite {
+            return Some(HtPacket::Write { address, data: packet.data, enables, coherent: packet.coherent, trace });
+        }
+        let tag = self.reads.lowest_free()?;
+        Some(HtPacket::Read { address, enables, tag, trace })
+    }
+
+    /// One cycle; whether anything changed.
+    pub fn step(
+        &mut self,
+        spec: &CompleterSpec,
+        packets: &mut PacketFifos,
+        host: &mut HostFifos,
+        port: &mut HtPort,
+    ) -> bool {
+        let Some(access) = self.offers(spec, packets) else {
+            return false;
+        };
+        let channel = access.channel();
+        if !host.is_ready(HT_TRANSMIT + channel as usize) {
+            return false;
+        }
+        let packet = packets.pop(COMPLETER);
+        if channel == HtChannel::NonPosted {
+            self.reads.allocate(Origin { source: packet.source, trace: packet.trace, tag: packet.tag });
+        }
+        port.queue(access, host);
+        true
+    }
+}
+
+impl Default for Completer {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,173 @@
+//! A link port: serializes packets onto a network link, and takes part in its credits.
+//!
+//! ```text
+//! switch ─> four transmit FIFOs ─> round robin ─> serializer ─> link     credits from the receiver
+//! link ─> receive buffers = the switch's inputs                          credits to the sender
+//! ```
+//!
+//! A virtual channel may begin a packet while the link is free and the receiver has a place for
+//! it; the channels that may take turns. A packet of b bytes takes the link for
+//! ⌈b · clock / bandwidth⌉ cycles and is delivered whole in the last of them: the receiver stores
+//! and forwards. The next can begin in the cycle after. The receive buffers, one per virtual
+//! channel with as many places as credits, are the [switch](super::switch)'s inputs; a place that
+//! the switch frees is a credit to the sender in the same cycle.
+
+use super::arbiter::round_robin;
+use super::counters::ChannelCounters;
+use super::fifo::Held;
+use super::packet::Packet;
+use super::wires::{PacketFifos, switch_output};
+use crate::fabric::CHANNELS;
+
+/// What does not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkPortSpec {
+    /// Places of each receive buffer.
+    pub credits: u16,
+    /// Cycles that 8 bytes, 16 bytes, 24 bytes take the link.
+    word_cycles: [u64; 3],
+}
+
+impl LinkPortSpec {
+    /// Of links of `bytes_per_second`, at an engine clock of `hz` Hertz; both must not be zero.
+    pub fn new(bytes_per_second: u64, hz: u64, credits: u16) -> Self {
+        let cycles = |bytes: u128| (bytes * u128::from(hz)).div_ceil(u128::from(bytes_per_second));
+        let word_cycles = [8, 16, 24].map(|bytes| u64::try_from(cycles(bytes)).unwrap_or(u64::MAX));
+        Self { credits, word_cycles }
+    }
+
+    /// Cycles that a packet of 16 or 24 bytes takes the link, at least 1.
+    pub fn cycles(&self, bytes: u64) -> u64 {
+        self.word_cycles[(bytes / 8) as usize - 1]
+    }
+}
+
+/// Registers of the transmitter, apart from the FIFOs.
+#[derive(Debug)]
+pub struct LinkPort {
+    sending: Option<Sending>,
+    /// Places left at the receiver, by virtual channel.
+    credits: [u16; CHANNELS],
+    /// Low half of the cycle from which a channel's first packet waits (it exists while the FIFO
+    /// is not empty); an observer's register.
+    waits_since: [u32; CHANNELS],
+    /// The channel that began last.
+    last: u8,
+}
+
+#[derive(Debug)]
+struct Sending {
+    packet: Held,
+    channel: u8,
+    /// The cycle in which its last bytes leave.
+    until: u64,
+}
+
+impl LinkPort {
+    /// After reset.
+    pub fn new(spec: &LinkPortSpec) -> Self {
+        let last = CHANNELS as u8 - 1;
+        Self { sending: None, credits: [spec.credits; CHANNELS], waits_since: [0; CHANNELS], last }
+    }
+
+    /// A credit arrives from the receiver.
+    ///
+    /// # Panics
+    /// In debug builds, if the receiver returns more than it was given.
+    pub fn credit(&mut self, channel: u8, spec: &LinkPortSpec) {
+        let credits = &mut self.credits[usize::from(channel)];
+        *credits += 1;
+        debug_assert!(*credits <= spec.credits, "the receiver returned a credit twice");
+    }
+
+    /// The cycle in which the packet on the link is delivered.
+    pub fn next_change(&self) -> Option<u64> {
+        self.sending.as_ref().map(|sending| sending.until)
+    }
+
+    /// Notes, at the end of `cycle`, that the switch wrote into the empty FIFO of `channel`.
+    pub fn starts_waiting(&mut self, channel: u8, cycle: u64) {
+        self.waits_since[usize::from(channel)] = cycle as u32 + 1;
+    }
+
+    /// The channel that begins a packet in this cycle, if the link is free; `waiting` tells, bit
+    /// by bit, whose FIFO is valid.
+    pub fn begins(&self, waiting: u8) -> Option<u8> {
+        if self.sending.is_some() {
+            return None;
+        }
+        let mut want = 0;
+        for (channel, &credits) in self.credits.iter().enumerate() {
+            want |= (u32::from(waiting) >> channel & u32::from(credits > 0)) << channel;
+        }
+        (want != 0).then(|| round_robin(want, self.last))
+    }
+
+    /// One cycle of port `port`: what is delivered in it, and on which channel; and whether
+    /// anything changed.
+    pub fn step(
+        &mut self,
+        port: u8,
+        cycle: u64,
+        waiting: u8,
+        spec: &LinkPortSpec,
+        fifos: &mut PacketFifos,
+        counters: &mut [ChannelCounters; CHANNELS],
+    ) -> (Option<(u8, Packet)>, bool) {
+        let mut began = false;
+        if let Some(channel) = self.begins(waiting) {
+            let fifo = switch_output(port, channel);
+            let index = usize::from(channel);
+            let packet = fifos.hold(fifo);
+            let bytes = fifos.held(&packet).bytes();
+            let cycles = spec.cycles(bytes);
+            let counters = &mut counters[index];
+            counters.packets += 1;
+            counters.bytes += bytes;
+            counters.busy_cycles += cycles;
+            counters.stall_cycles += u64::from((cycle as u32).wrapping_sub(self.waits_since[index]));
+            self.waits_since[index] = cycle as u32 + 1;
+            self.credits[index] -= 1;
+            self.last = channel;
+            self.sending = Some(Sending { packet, channel, until: cycle.saturating_add(cycles - 1) });
+            began = true;
+        }
+        match self.sending.take_if(|sending| sending.until <= cycle) {
+            Some(Sending { packet, channel, .. }) => {
+                let whole = *fifos.held(&packet);
+                fifos.release(packet);
+                (Some((channel, whole)), true)
+            }
+            None => (None, began),
+        }
+    }
+
+    /// Credits that the receiver has not returned.
+    pub fn missing(&self, spec: &LinkPortSpec) -> u32 {
+        self.credits.iter().map(|&credits| u32::from(spec.credits - credits)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_prototype_takes_six_cycles_for_a_write_and_four_for_a_read() {
+        let spec = LinkPortSpec::new(624_000_000, 156_000_000, 8);
+        assert_eq!((spec.cycles(24), spec.cycles(16)), (6, 4));
+    }
+
+    proptest! {
+        #[test]
+        fn a_packet_takes_the_fewest_cycles_that_suffice(rate in 1u64..1 << 40, hz in 1_000u64..1 << 40) {
+            let spec = LinkPortSpec::new(rate, hz, 1);
+            for bytes in [16, 24] {
+                let cycles = u128::from(spec.cycles(bytes));
+                let needed = u128::from(bytes) * u128::from(hz);
+                prop_assert!(cycles * u128::from(rate) >= needed && (cycles - 1) * u128::from(rate) < needed);
+            }
+        }
+    }
+}

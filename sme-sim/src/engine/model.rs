@@ -1,0 +1,75 @@
+//! What a node sees of its engine: the ports, cycle by cycle.
+//!
+//! The cycle model implements [`EngineModel`]; so can its RTL, or a decorator that checks, traces
+//! or injects faults.
+
+use super::ht::{HtChannel, HtPacket};
+use super::packet::Packet;
+
+/// What an engine samples at an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Input {
+    /// A packet of the host, which must hold a credit of the packet's channel.
+    Host(HtPacket),
+    /// The host has a place again.
+    HostCredit(HtChannel),
+    /// A packet from a link, whose sender must hold a credit of the channel.
+    Link {
+        /// Link port, `0..6`.
+        port: u8,
+        /// Virtual channel, `0..4`.
+        channel: u8,
+        /// The packet.
+        packet: Packet,
+    },
+    /// The receiver at the other end of a link has a place again.
+    LinkCredit {
+        /// Link port, `0..6`.
+        port: u8,
+        /// Virtual channel, `0..4`.
+        channel: u8,
+    },
+}
+
+/// What an engine gives out in a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Output {
+    /// A packet to the host.
+    Host(HtPacket),
+    /// The engine's HyperTransport port has a place again.
+    HostCredit(HtChannel),
+    /// A packet whose last bytes leave over a link in this cycle.
+    Link {
+        /// Link port, `0..6`.
+        port: u8,
+        /// Virtual channel, `0..4`.
+        channel: u8,
+        /// The packet.
+        packet: Packet,
+    },
+    /// The receive buffer of a link port has a place again.
+    LinkCredit {
+        /// Link port, `0..6`.
+        port: u8,
+        /// Virtual channel, `0..4`.
+        channel: u8,
+    },
+}
+
+/// An engine, cycle by cycle.
+pub trait EngineModel: Send {
+    /// The next edge, after the last one stepped, at which anything can happen without new input;
+    /// `None` when idle. Stepping other edges as well changes nothing.
+    fn next_cycle(&self) -> Option<u64>;
+
+    /// Presents an input, which is sampled at edge `cycle`; edges up to the last one stepped are
+    /// over. Inputs may be presented in any order, ahead of time too, with one exception: what
+    /// one port's channel carries at one edge is taken in the order in which it was presented
+    /// (and writes and reads of the host count as one channel: reads do not overtake writes).
+    fn input(&mut self, cycle: u64, input: Input);
+
+    /// Performs edge `cycle` and appends its outputs in this order: `Host`; `HostCredit` by
+    /// channel; `Link` by port; `LinkCredit` by port, then channel. Each of them occurs at most
+    /// once a cycle for its port (credits: for its port and channel).
+    fn step(&mut self, cycle: u64, out: &mut Vec<Output>);
+}

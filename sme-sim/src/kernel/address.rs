@@ -1,0 +1,136 @@
+//! The global address space: who holds a byte, and what an access outside it is.
+//!
+//! Physical addresses of a node count from 0: the private partition first, the shared partition
+//! above it. From `global_base` on, an address is global: `base + node * shared_bytes + offset`
+//! names a byte of `node`'s shared partition (Fröning et al., Sec. III-A). Units: bytes.
+
+use std::fmt;
+
+use sme_memory::{Place, Route};
+
+/// How every node of the machine partitions its address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressMap {
+    /// Nodes that hold memory.
+    pub nodes: u32,
+    /// Bytes of each node's private partition.
+    pub private_bytes: u64,
+    /// Bytes of each node's shared partition.
+    pub shared_bytes: u64,
+    /// The first global address.
+    pub global_base: u64,
+}
+
+/// What an address names, seen from one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The node's own memory, cached and coherent, at this physical address.
+    Local(u64),
+    /// Memory behind the engine.
+    Global(Place),
+}
+
+/// Why an access cannot be performed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultReason {
+    /// Between the end of the node's RAM and the first global address.
+    Unmapped,
+    /// A global address whose node part names no node.
+    NoSuchNode,
+    /// A word whose address is not a multiple of eight.
+    Misaligned,
+    /// An atomic operation on memory outside the coherent domain.
+    NotAtomic,
+}
+
+impl fmt::Display for FaultReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FaultReason::Unmapped => "neither the node's RAM nor global memory lies there",
+            FaultReason::NoSuchNode => "no node holds that part of global memory",
+            FaultReason::Misaligned => "a word's address must be a multiple of 8",
+            FaultReason::NotAtomic => "there are no atomic operations outside coherent memory",
+        })
+    }
+}
+
+impl AddressMap {
+    /// The address by which a thread on `node` reaches `place`.
+    #[inline]
+    pub fn address(&self, node: u32, place: Place, route: Route) -> u64 {
+        if route == Route::Nearest && place.node == node {
+            self.private_bytes + place.offset
+        } else {
+            self.global_base + u64::from(place.node) * self.shared_bytes + place.offset
+        }
+    }
+
+    /// What `address` names.
+    #[inline]
+    pub fn target(&self, address: u64) -> Result<Target, FaultReason> {
+        if address < self.global_base {
+            if address < self.private_bytes + self.shared_bytes {
+                return Ok(Target::Local(address));
+            }
+            return Err(FaultReason::Unmapped);
+        }
+        let beyond = address - self.global_base;
+        let node = beyond / self.shared_bytes;
+        if node >= u64::from(self.nodes) {
+            return Err(FaultReason::NoSuchNode);
+        }
+        Ok(Target::Global(Place {
+            node: node as u32,
+            offset: beyond % self.shared_bytes,
+        }))
+    }
+
+    /// The physical address of a shared byte in its own node.
+    #[inline]
+    pub fn physical(&self, offset: u64) -> u64 {
+        self.private_bytes + offset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MAP: AddressMap = AddressMap {
+        nodes: 5,
+        private_bytes: 1 << 20,
+        shared_bytes: 1 << 16,
+        global_base: 1 << 40,
+    };
+
+    proptest! {
+        #[test]
+        fn a_place_is_found_again_by_its_address(
+            here in 0u32..5, node in 0u32..5, offset in 0u64..1 << 16,
+        ) {
+            let place = Place { node, offset };
+            let global = MAP.address(here, place, Route::Global);
+            prop_assert_eq!(MAP.target(global), Ok(Target::Global(place)));
+            let nearest = MAP.target(MAP.address(here, place, Route::Nearest));
+            if here == node {
+                prop_assert_eq!(nearest, Ok(Target::Local(MAP.physical(offset))));
+            } else {
+                prop_assert_eq!(nearest, Ok(Target::Global(place)));
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_outside_faults() {
+        assert_eq!(
+            MAP.target((1 << 20) + (1 << 16)),
+            Err(FaultReason::Unmapped)
+        );
+        assert_eq!(
+            MAP.target((1 << 40) + (5 << 16)),
+            Err(FaultReason::NoSuchNode)
+        );
+        assert_eq!(MAP.target(u64::MAX), Err(FaultReason::NoSuchNode));
+    }
+}

@@ -1,0 +1,13 @@
+//! How simulated time passes. No machine is known here: a machine is a set of [`window::Node`]s
+//! that exchange messages, and on it run [`thread::Threads`], the simulated programs.
+//!
+//! * [`window`]: nodes advance independently within a window as long as the smallest latency
+//!   between two of them.
+//! * [`queue`]: what happens at one node, ordered by (time, source node, sequence number).
+//! * [`thread`]: programs as futures; the operations they ask the machine for.
+//! * [`address`]: the global address space, its partitions and its faults.
+
+pub mod address;
+pub mod queue;
+pub mod thread;
+pub mod window;

@@ -1,0 +1,119 @@
+//! What is going to happen at one node, in the order in which it happens.
+//!
+//! The order is (time, source node, the source's sequence number): it depends on what is
+//! simulated only, never on when the host's threads put an event in.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::time::Time;
+
+/// A node acts fewer than 2^44 times in a run; 20 bits remain for the source.
+const SEQUENCE_BITS: u32 = 44;
+
+/// Pending events of one node.
+#[derive(Debug)]
+pub struct EventQueue<E> {
+    heap: BinaryHeap<Pending<E>>,
+}
+
+#[derive(Debug)]
+struct Pending<E> {
+    at: Time,
+    /// Source node above, its sequence number below.
+    order: u64,
+    event: E,
+}
+
+impl<E> EventQueue<E> {
+    /// A queue with nothing in it.
+    pub fn new() -> Self {
+        Self {
+            heap: BinaryHeap::new(),
+        }
+    }
+
+    /// Adds what `source` caused by its `sequence`-th act.
+    pub fn push(&mut self, at: Time, source: u32, sequence: u64, event: E) {
+        let order = u64::from(source) << SEQUENCE_BITS | (sequence & ((1 << SEQUENCE_BITS) - 1));
+        self.heap.push(Pending { at, order, event });
+    }
+
+    /// When the first event happens; [`Time::NEVER`] where there is none.
+    pub fn next(&self) -> Time {
+        self.heap.peek().map_or(Time::NEVER, |first| first.at)
+    }
+
+    /// Takes the first event.
+    pub fn pop(&mut self) -> Option<(Time, E)> {
+        self.heap.pop().map(|first| (first.at, first.event))
+    }
+
+    /// How many events are pending.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Whether nothing is pending.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes(&self) -> usize {
+        self.heap.capacity() * size_of::<Pending<E>>()
+    }
+}
+
+impl<E> Default for EventQueue<E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<E> PartialEq for Pending<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<E> Eq for Pending<E> {}
+
+impl<E> PartialOrd for Pending<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E> Ord for Pending<E> {
+    /// The earliest is the greatest, because the heap gives the greatest first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.order).cmp(&(self.at, self.order))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn events_come_in_order_however_they_were_put_in(
+            mut events in proptest::collection::vec((0u64..50, 0u32..4), 0..100),
+        ) {
+            let mut numbered: Vec<(u64, u32, u32)> = events
+                .drain(..)
+                .enumerate()
+                .map(|(n, (at, source))| (at, source, n as u32))
+                .collect();
+            let mut queue = EventQueue::new();
+            for &(at, source, n) in numbered.iter().rev() {
+                queue.push(Time::from_ps(at), source, u64::from(n), (at, source, n));
+            }
+            numbered.sort_unstable();
+            let taken: Vec<_> = std::iter::from_fn(|| queue.pop().map(|(_, e)| e)).collect();
+            prop_assert_eq!(taken, numbered);
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Simulated programs: futures over the memory contract, and the operations they ask for.
+//!
+//! A program is polled only when what it asked for has been done. Question and answer pass
+//! through a mailbox of the host thread that polls, so a suspended program holds nothing but its
+//! own state, and needs neither locks nor wakers.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use sme_memory::{Atomic, Flag, Flags, Futex, Memory, Place, Route, Until, Word};
+
+use super::address::AddressMap;
+use crate::time::Time;
+
+/// What a program asks the machine to do for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// [`Memory::read`]
+    Read(Flag),
+    /// [`Memory::set`]
+    Set(Flag, u8),
+    /// [`Memory::wait`]
+    Wait(Flag, Until),
+    /// [`Memory::wait_all`]
+    WaitAll(Flags, Until),
+    /// [`Memory::load`]
+    Load(Word),
+    /// [`Memory::store`]
+    Store(Word, u64),
+    /// [`Memory::fence`]
+    Fence,
+    /// [`Atomic::fetch_add`]
+    FetchAdd(Word, u64),
+    /// [`Atomic::swap`]
+    Swap(Word, u64),
+    /// [`Atomic::compare_exchange`]: expected, new.
+    CompareExchange(Word, u64, u64),
+    /// [`Futex::futex_wait`]
+    FutexWait(Word, u64),
+    /// [`Futex::futex_wake`]
+    FutexWake(Word, u32),
+    /// Computes for a while.
+    Delay(Time),
+    /// Tells the observer something; takes no time.
+    Note(Note),
+}
+
+/// What a program tells about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// Enters the barrier of this episode.
+    Arrive(u32),
+    /// Has left it.
+    Leave(u32),
+}
+
+impl Note {
+    /// Whether what the thread does from here on counts: it has left the warm-up, episode 0.
+    pub fn counts(self) -> bool {
+        match self {
+            Note::Arrive(episode) => episode > 0,
+            Note::Leave(_) => true,
+        }
+    }
+}
+
+struct Mailbox {
+    question: Cell<Option<Operation>>,
+    answer: Cell<u64>,
+}
+
+thread_local! {
+    static MAILBOX: Mailbox = const {
+        Mailbox { question: Cell::new(None), answer: Cell::new(0) }
+    };
+}
+
+/// One operation of a program: asks when first polled, has its answer when polled again.
+struct Asked {
+    operation: Operation,
+    asked: bool,
+}
+
+impl Future for Asked {
+    type Output = u64;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<u64> {
+        MAILBOX.with(|mailbox| {
+            if self.asked {
+                Poll::Ready(mailbox.answer.get())
+            } else {
+                self.asked = true;
+                mailbox.question.set(Some(self.operation));
+                Poll::Pending
+            }
+        })
+    }
+}
+
+#[inline]
+fn ask(operation: Operation) -> Asked {
+    Asked {
+        operation,
+        asked: false,
+    }
+}
+
+/// A simulated thread's view of memory.
+#[derive(Clone, Debug)]
+pub struct ThreadMemory {
+    map: Arc<AddressMap>,
+    node: u32,
+}
+
+impl ThreadMemory {
+    /// The view of a thread on `node`.
+    pub fn new(map: Arc<AddressMap>, node: u32) -> Self {
+        Self { map, node }
+    }
+
+    /// Computes for `span`.
+    pub async fn delay(&self, span: Time) {
+        ask(Operation::Delay(span)).await;
+    }
+
+    /// Tells the observer `note`; takes no simulated time.
+    pub async fn note(&self, note: Note) {
+        ask(Operation::Note(note)).await;
+    }
+}
+
+impl Memory for ThreadMemory {
+    fn node(&self) -> u32 {
+        self.node
+    }
+
+    #[inline]
+    fn flag(&self, place: Place, route: Route) -> Flag {
+        Flag(self.map.address(self.node, place, route))
+    }
+
+    #[inline]
+    fn word(&self, place: Place, route: Route) -> Word {
+        Word(self.map.address(self.node, place, route))
+    }
+
+    async fn read(&self, flag: Flag) -> u8 {
+        ask(Operation::Read(flag)).await as u8
+    }
+
+    async fn set(&self, flag: Flag, value: u8) {
+        ask(Operation::Set(flag, value)).await;
+    }
+
+    async fn wait(&self, flag: Flag, until: Until) -> u8 {
+        ask(Operation::Wait(flag, until)).await as u8
+    }
+
+    async fn wait_all(&self, flags: Flags, until: Until) {
+        if flags.count > 0 {
+            ask(Operation::WaitAll(flags, until)).await;
+        }
+    }
+
+    async fn load(&self, word: Word) -> u64 {
+        ask(Operation::Load(word)).await
+    }
+
+    async fn store(&self, word: Word, value: u64) {
+        ask(Operation::Store(word, value)).await;
+    }
+
+    async fn fence(&self) {
+        ask(Operation::Fence).await;
+    }
+}
+
+impl Atomic for ThreadMemory {
+    async fn fetch_add(&self, word: Word, amount: u64) -> u64 {
+        ask(Operation::FetchAdd(word, amount)).await
+    }
+
+    async fn swap(&self, word: Word, value: u64) -> u64 {
+        ask(Operation::Swap(word, value)).await
+    }
+
+    async fn compare_exchange(&self, word: Word, expected: u64, new: u64) -> u64 {
+        ask(Operation::CompareExchange(word, expected, new)).await
+    }
+}
+
+impl Futex for ThreadMemory {
+    async fn futex_wait(&self, word: Word, expected: u64) {
+        ask(Operation::FutexWait(word, expected)).await;
+    }
+
+    async fn futex_wake(&self, word: Word, count: u32) -> u32 {
+        ask(Operation::FutexWake(word, count)).await as u32
+    }
+}
+
+/// The programs of one node, all of one type, numbered from 0.
+#[derive(Debug)]
+pub struct Threads<F> {
+    programs: Vec<Option<Pin<Box<F>>>>,
+    unfinished: u32,
+}
+
+impl<F: Future<Output = ()>> Threads<F> {
+    /// One thread for each program.
+    pub fn new(programs: impl IntoIterator<Item = F>) -> Self {
+        let programs: Vec<_> = programs.into_iter().map(|p| Some(Box::pin(p))).collect();
+        let unfinished = programs.len() as u32;
+        Self {
+            programs,
+            unfinished,
+        }
+    }
+
+    /// Hands `answer` to thread `number`; returns what it asks for next, `None` when it has
+    /// finished. A program that suspends itself in any other way than by a memory operation can
+    /// never be woken: that is a mistake in the program, and it counts as finished.
+    #[inline]
+    pub fn resume(&mut self, number: usize, answer: u64) -> Option<Operation> {
+        let program = self.programs[number].as_mut()?;
+        let question = MAILBOX.with(|mailbox| {
+            mailbox.answer.set(answer);
+            mailbox.question.set(None);
+            match program
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()))
+            {
+                Poll::Ready(()) => None,
+                Poll::Pending => mailbox.question.take(),
+            }
+        });
+        if question.is_none() {
+            self.programs[number] = None;
+            self.unfinished -= 1;
+        }
+        question
+    }
+
+    /// How many threads there are.
+    pub fn len(&self) -> usize {
+        self.programs.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.programs.is_empty()
+    }
+
+    /// How many have not finished.
+    pub fn unfinished(&self) -> u32 {
+        self.unfinished
+    }
+
+    /// Bytes of memory held, allocator overhead not counted.
+    pub fn bytes(&self) -> usize {
+        self.programs.capacity() * size_of::<Option<Pin<Box<F>>>>()
+            + self.programs.len() * size_of::<F>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_asks_and_is_answered_in_turn() {
+        let map = Arc::new(AddressMap {
+            nodes: 1,
+            private_bytes: 64,
+            shared_bytes: 64,
+            global_base: 1 << 40,
+        });
+        let memory = ThreadMemory::new(map, 0);
+        let mut threads = Threads::new([async move {
+            let value = memory.load(Word(8)).await;
+            memory.store(Word(16), value + 1).await;
+        }]);
+        assert_eq!(threads.resume(0, 0), Some(Operation::Load(Word(8))));
+        assert_eq!(threads.resume(0, 41), Some(Operation::Store(Word(16), 42)));
+        assert_eq!(threads.resume(0, 0), None);
+        assert_eq!(threads.unfinished(), 0);
+        assert_eq!(threads.resume(0, 0), None);
+    }
+}

@@ -1,0 +1,16 @@
+//! The machine, simulated: time, execution, nodes, caches, engine, fabric and their description.
+//!
+//! * [`time`]: integer time and clock domains.
+//! * [`kernel`]: how simulated time passes. Windows, event order, simulated threads. It knows
+//!   no machine.
+//! * [`machine`]: machine files (TOML) with units and provenance.
+//! * [`fabric`]: topologies and routing.
+//! * [`engine`]: the Shared Memory Engine, block by block, cycle by cycle.
+//! * [`cluster`]: a node of cores, caches, host link and engine, and a cluster of them.
+
+pub mod cluster;
+pub mod engine;
+pub mod fabric;
+pub mod kernel;
+pub mod machine;
+pub mod time;

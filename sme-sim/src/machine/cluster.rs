@@ -1,0 +1,171 @@
+//! What a machine file says of a cluster with Shared Memory Engines: typed, in this crate's units.
+
+use crate::time::{Clock, Time};
+
+/// A cluster of nodes, each with sockets of cores, one coherent domain, a host link, an engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterSpec {
+    /// `[node]`
+    pub node: NodeSpec,
+    /// `[core]`
+    pub core: CoreSpec,
+    /// `[cache]`
+    pub cache: CacheSpec,
+    /// `[coherence]`
+    pub coherence: CoherenceSpec,
+    /// `[uncached]`
+    pub uncached: UncachedSpec,
+    /// `[host]`
+    pub host: HostSpec,
+    /// `[engine]`
+    pub engine: EngineSpec,
+    /// `[link]`
+    pub link: LinkSpec,
+    /// `[os]`
+    pub os: OsSpec,
+}
+
+/// `[node]`: one coherent domain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeSpec {
+    /// `sockets`
+    pub sockets: u32,
+    /// `cores_per_socket`
+    pub cores_per_socket: u32,
+    /// `private_memory`: bytes of RAM that only the node itself can address.
+    pub private_bytes: u64,
+    /// `shared_memory`: bytes of RAM in the global address space, a power of two.
+    pub shared_bytes: u64,
+    /// `global_base`: the first global address, 2^40.
+    pub global_base: u64,
+}
+
+/// `[core]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoreSpec {
+    /// `clock`
+    pub clock: Clock,
+    /// `operation`: cycles a program's own instructions take around one memory operation.
+    pub operation_cycles: u64,
+    /// `store_buffer`: stores that may wait for their line while the core goes on.
+    pub store_buffer: u32,
+    /// `outstanding_misses`: cache lines a core fetches at once.
+    pub outstanding_misses: u32,
+}
+
+/// `[cache]`: lookup latencies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CacheSpec {
+    /// `line`: bytes of a cache line, 64.
+    pub line_bytes: u64,
+    /// `l1`: cycles of a hit in the first level.
+    pub l1_cycles: u64,
+    /// `l2`: cycles of a hit in the second level.
+    pub l2_cycles: u64,
+    /// `l3`: until a miss in all three levels is known and the request leaves the socket's core.
+    pub l3: Time,
+}
+
+/// `[coherence]`: MOESI with broadcast probes, ordered at the line's home memory controller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoherenceSpec {
+    /// `hop`: one way between two neighbouring sockets.
+    pub hop: Time,
+    /// `dram`: from the home controller's decision to the data's departure.
+    pub dram: Time,
+    /// `probe`: a probe's lookup in one socket's caches.
+    pub probe: Time,
+    /// `occupancy`: from the start of one transaction on a line until its home controller starts
+    /// the next on the same line.
+    pub occupancy: Time,
+    /// `locked`: what a locked read-modify-write adds to owning its line.
+    pub locked: Time,
+}
+
+/// `[uncached]`: loads from memory behind the engine (MMIO).
+#[derive(Clone, Debug, PartialEq)]
+pub struct UncachedSpec {
+    /// `outstanding_loads_per_socket`: 1.
+    pub outstanding_loads_per_socket: u32,
+    /// `load_payload`: bytes a load carries at most, 8.
+    pub load_bytes: u64,
+    /// `turnaround`: from a response until the socket's slot can issue the next load.
+    pub turnaround: Time,
+    /// `arbitration`: who gets a free slot.
+    pub arbitration: Arbitration,
+    /// `store_gap`: from one posted store of a core to its next.
+    pub store_gap: Time,
+}
+
+/// Who gets the slot when several cores of a socket wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arbitration {
+    /// Any of those waiting, with equal chance (seeded).
+    Random,
+    /// Who has waited longest.
+    Fifo,
+}
+
+/// `[host]`: the HyperTransport connection between the node's first socket and its engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostSpec {
+    /// `clock`: HT400 is 400 MHz, two transfers a cycle.
+    pub clock: Clock,
+    /// `width`: bits a direction, 16.
+    pub width_bits: u32,
+    /// `cycles`: HyperTransport clock cycles a packet spends in the processor's link interface,
+    /// one way (Eq. 1's `cycles_fixed`, per direction).
+    pub cycles: u64,
+    /// `delay`: what does not scale with any clock, one way (Eq. 1's `time_absolute`).
+    pub delay: Time,
+    /// `bridge`: what the processor's I/O bridge adds to each packet that enters memory; it takes
+    /// them in order, a posted write only after the one before it has been performed.
+    pub bridge: Time,
+    /// `posted_credits`: posted packets the receiver takes before it must return a credit.
+    pub posted_credits: u32,
+    /// `nonposted_credits`: read requests, likewise.
+    pub nonposted_credits: u32,
+    /// `response_credits`: read responses, likewise.
+    pub response_credits: u32,
+}
+
+/// `[engine]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct EngineSpec {
+    /// `clock`
+    pub clock: Clock,
+    /// `ht_core`: engine cycles in the HyperTransport core, one way; a named physical delay
+    /// outside the blocks.
+    pub ht_core_cycles: u64,
+    /// `network_core`: engine cycles a packet spends once, each way, between the engine and its
+    /// switch (clock domain crossing); a named physical delay outside the blocks.
+    pub network_core_cycles: u64,
+    /// `tags`: remote reads a node can have under way, at most 32.
+    pub tags: u32,
+}
+
+/// `[link]`: one of the six network links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// `bandwidth`: bytes per second, a direction.
+    pub bytes_per_second: u64,
+    /// `serdes`: engine cycles in the two transceivers of a hop; a named physical delay.
+    pub serdes_cycles: u64,
+    /// `wire`: the fibre's delay, constant.
+    pub wire: Time,
+    /// `channel_credits`: packets each of the four virtual channels buffers at the receiver.
+    pub channel_credits: u32,
+}
+
+/// `[os]`: what the operating system adds when threads sleep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OsSpec {
+    /// `system_call`: entering and leaving the kernel.
+    pub system_call: Time,
+    /// `sleep`: from the decision to sleep until the core runs something else.
+    pub sleep: Time,
+    /// `wake`: the waker's cost for each thread it wakes, one after another.
+    pub wake: Time,
+    /// `resume`: from being woken until the thread runs again.
+    pub resume: Time,
+}

@@ -1,0 +1,440 @@
+//! A machine file as TOML: its sections and entries with their lines, before anything is known
+//! of units or families.
+//!
+//! [`super::Machine`] parses a text to a [`Document`] and lets its family's declarations read
+//! that ([`super::reader::Reader`]). Here only the form is checked: `name`, `family`, and that
+//! every other key is a section of constants, each with value and provenance.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::words::{did_you_mean, listed, quoted};
+
+/// What is wrong with a machine file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) place: Place,
+    pub(super) message: String,
+}
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A line of the file, counted from 1.
+    Line(usize),
+    /// Nowhere: it is missing from the file.
+    File,
+    /// An override of a constant: `section.key` and the text it was set to.
+    Override { key: String, text: String },
+}
+
+/// A machine file's content.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Document {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) family: String,
+    /// Where `family` stands.
+    pub(super) family_place: Place,
+    pub(super) sections: Vec<Section>,
+    pub(super) entries: Vec<Entry>,
+    /// What is already known to be wrong, apart from missing constants.
+    pub(super) problems: Vec<Problem>,
+}
+
+/// A section's header.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Section {
+    pub(super) name: String,
+    pub(super) place: Place,
+}
+
+/// One constant, as written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Entry {
+    pub(super) section: String,
+    pub(super) key: String,
+    /// Where the value stands.
+    pub(super) place: Place,
+    pub(super) value: Given,
+    pub(super) source: Source,
+    pub(super) reason: String,
+    pub(super) fitted_to: Vec<String>,
+}
+
+/// A constant's value, as written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Given {
+    /// A text in quotes.
+    Text(String),
+    /// A bare number, whole or not.
+    Number(String),
+    /// Something that no constant can be (already reported, or of this TOML type).
+    Other(&'static str),
+    /// An override's text, which has no quotes.
+    Override(String),
+    /// Missing, and already reported.
+    Nothing,
+}
+
+/// Where a constant's value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// `published`: the paper states it as a property of the machine or of the experiment.
+    Published,
+    /// `datasheet`: the processor's own data.
+    Datasheet,
+    /// `derived`: calculated from published or datasheet values.
+    Derived,
+    /// `assumed`: nothing is published; a plausible value was chosen.
+    Assumed,
+    /// `fitted`: chosen so that the simulation meets published figures, which are named.
+    Fitted,
+    /// An override (`--set`), not a value of the file.
+    Set,
+}
+
+impl Source {
+    const IN_FILES: [Source; 5] = [
+        Source::Published,
+        Source::Datasheet,
+        Source::Derived,
+        Source::Assumed,
+        Source::Fitted,
+    ];
+
+    /// As a machine file writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Source::Published => "published",
+            Source::Datasheet => "datasheet",
+            Source::Derived => "derived",
+            Source::Assumed => "assumed",
+            Source::Fitted => "fitted",
+            Source::Set => "set",
+        }
+    }
+}
+
+impl Document {
+    /// Parses `text`. What is wrong with single entries is collected in `problems`.
+    ///
+    /// # Errors
+    /// The text is not TOML.
+    pub(super) fn parse(text: &str) -> Result<Self, Problem> {
+        let (table, errors) = DeTable::parse_recoverable(text);
+        let start = |error: &&toml::de::Error| error.span().map_or(0, |span| span.start);
+        if let Some(first) = errors.iter().min_by_key(start) {
+            return Err(syntax_problem(text, first));
+        }
+        let mut parser = Parser {
+            text,
+            problems: Vec::new(),
+        };
+        let mut document = Document {
+            name: String::new(),
+            description: String::new(),
+            family: String::new(),
+            family_place: Place::File,
+            sections: Vec::new(),
+            entries: Vec::new(),
+            problems: Vec::new(),
+        };
+        let mut missing = vec!["name", "family"];
+        for (key, value) in table.get_ref() {
+            let name: &str = key.get_ref();
+            let place = parser.place(key);
+            missing.retain(|required| *required != name);
+            match (name, value.get_ref()) {
+                ("name", _) => document.name = parser.machine_name(name, value),
+                ("description", _) => document.description = parser.line(name, value),
+                ("family", _) => {
+                    document.family = parser.line(name, value);
+                    document.family_place = place;
+                }
+                (_, DeValue::Table(constants)) => {
+                    parser.section(name, constants, &mut document.entries);
+                    document.sections.push(Section {
+                        name: name.to_owned(),
+                        place,
+                    });
+                }
+                (_, _) => parser.report(
+                    place,
+                    format!(
+                        "unknown key {}{}",
+                        quoted(name),
+                        did_you_mean(name, ["name", "description", "family"].into_iter())
+                    ),
+                ),
+            }
+        }
+        for required in missing {
+            parser.report(Place::File, format!("{} is missing", quoted(required)));
+        }
+        document.problems = parser.problems;
+        Ok(document)
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    problems: Vec<Problem>,
+}
+
+impl Parser<'_> {
+    fn report(&mut self, place: Place, message: String) {
+        self.problems.push(Problem { place, message });
+    }
+
+    fn place<T>(&self, item: &Spanned<T>) -> Place {
+        Place::Line(line_of(self.text.as_bytes(), item.span().start))
+    }
+
+    fn section(&mut self, section: &str, constants: &DeTable<'_>, entries: &mut Vec<Entry>) {
+        for (key, value) in constants {
+            let name = format!("{}.{}", plain(section), plain(key.get_ref()));
+            let entry = match value.get_ref() {
+                DeValue::Table(fields) => self.entry(&name, self.place(key), fields),
+                bare => {
+                    let message = format!(
+                        "{name}: give the value with where it comes from: \
+                         {{ value = {}, source = \"assumed\", where = \"why this value\" }}",
+                        written(bare)
+                    );
+                    self.report(self.place(value), message);
+                    Entry::nothing(self.place(value))
+                }
+            };
+            entries.push(Entry {
+                section: section.to_owned(),
+                key: key.get_ref().to_string(),
+                ..entry
+            });
+        }
+    }
+
+    /// The fields of the constant called `name`, whose key stands at `place`.
+    fn entry(&mut self, name: &str, place: Place, fields: &DeTable<'_>) -> Entry {
+        let mut entry = Entry::nothing(place.clone());
+        let mut missing = vec!["value", "source", "where"];
+        let mut fitted_place = None;
+        for (key, value) in fields {
+            let field: &str = key.get_ref();
+            missing.retain(|required| *required != field);
+            match field {
+                "value" => {
+                    entry.place = self.place(value);
+                    entry.value = given(value.get_ref());
+                }
+                "source" => match self.source(name, value) {
+                    Some(source) => entry.source = source,
+                    // Reported; keep what depends on the source quiet.
+                    None => fitted_place = None,
+                },
+                "where" => entry.reason = self.line(&format!("{name}: where"), value),
+                "fitted_to" => {
+                    fitted_place = Some(self.place(value));
+                    entry.fitted_to = self.figures(name, value);
+                }
+                unknown => {
+                    let known = ["value", "source", "where", "fitted_to"];
+                    let hint = did_you_mean(unknown, known.into_iter());
+                    self.report(
+                        self.place(key),
+                        format!("{name}: unknown field {}{hint}", quoted(unknown)),
+                    );
+                }
+            }
+        }
+        if !missing.is_empty() {
+            let quoted: Vec<String> = missing.iter().map(|field| quoted(field)).collect();
+            let fields: Vec<&str> = quoted.iter().map(String::as_str).collect();
+            let verb = if missing.len() == 1 { "is" } else { "are" };
+            self.report(
+                place.clone(),
+                format!("{name}: {} {verb} missing", listed(&fields, "and")),
+            );
+        } else if entry.source == Source::Fitted && fitted_place.is_none() {
+            let message = format!(
+                "{name}: a fitted value names the published figures it is fitted to: \
+                 fitted_to = [\"sme.fig3.local.16_threads\"]"
+            );
+            self.report(place, message);
+        } else if let (false, Some(place)) = (entry.source == Source::Fitted, fitted_place) {
+            let message = format!("{name}: fitted_to belongs to source = \"fitted\" only");
+            self.report(place, message);
+        }
+        entry
+    }
+
+    fn source(&mut self, name: &str, value: &Spanned<DeValue<'_>>) -> Option<Source> {
+        let text = value.get_ref().as_str();
+        let found = text.and_then(|text| {
+            Source::IN_FILES
+                .into_iter()
+                .find(|source| source.name() == text)
+        });
+        if found.is_none() {
+            let known = Source::IN_FILES.map(Source::name);
+            let hint = match text.and_then(|text| super::words::nearest(text, known.into_iter())) {
+                Some(nearest) => format!("did you mean {}?", quoted(nearest)),
+                None => format!("it is one of {}", listed(&known, "and")),
+            };
+            self.report(
+                self.place(value),
+                format!(
+                    "{name}: unknown source {}; {hint}",
+                    written(value.get_ref())
+                ),
+            );
+        }
+        found
+    }
+
+    /// A list of the ids of published figures.
+    fn figures(&mut self, name: &str, value: &Spanned<DeValue<'_>>) -> Vec<String> {
+        let ids: Option<Vec<String>> = value.get_ref().as_array().and_then(|list| {
+            let ids = list.iter().map(|id| {
+                id.get_ref()
+                    .as_str()
+                    .filter(|id| is_figure(id))
+                    .map(str::to_owned)
+            });
+            ids.collect()
+        });
+        match ids {
+            Some(ids) if !ids.is_empty() => ids,
+            _ => {
+                let message = format!(
+                    "{name}: fitted_to is a list of ids of published figures: \
+                     [\"sme.fig3.local.16_threads\"]"
+                );
+                self.report(self.place(value), message);
+                Vec::new()
+            }
+        }
+    }
+
+    /// A text of one line, not empty.
+    fn line(&mut self, what: &str, value: &Spanned<DeValue<'_>>) -> String {
+        match value.get_ref().as_str() {
+            Some(text) if !text.trim().is_empty() && !text.contains(char::is_control) => {
+                text.to_owned()
+            }
+            _ => {
+                self.report(
+                    self.place(value),
+                    format!("{what} must be a text of one line in quotes"),
+                );
+                String::new()
+            }
+        }
+    }
+
+    fn machine_name(&mut self, what: &str, value: &Spanned<DeValue<'_>>) -> String {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        match value.get_ref().as_str() {
+            Some(text) if (1..=60).contains(&text.len()) && text.chars().all(allowed) => {
+                text.to_owned()
+            }
+            _ => {
+                let message = format!(
+                    "{what} must be a text of up to 60 letters, digits, \"-\", \"_\" and \".\", not {}",
+                    written(value.get_ref())
+                );
+                self.report(self.place(value), message);
+                String::new()
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// An entry of which nothing is known yet.
+    fn nothing(place: Place) -> Self {
+        Entry {
+            section: String::new(),
+            key: String::new(),
+            place,
+            value: Given::Nothing,
+            source: Source::Assumed,
+            reason: String::new(),
+            fitted_to: Vec::new(),
+        }
+    }
+}
+
+fn given(value: &DeValue<'_>) -> Given {
+    match value {
+        DeValue::String(text) => Given::Text(text.to_string()),
+        DeValue::Integer(integer) => {
+            let decimal = i128::from_str_radix(integer.as_str(), integer.radix());
+            Given::Number(
+                decimal.map_or_else(|_| integer.to_string(), |decimal| decimal.to_string()),
+            )
+        }
+        DeValue::Float(float) => Given::Number(float.to_string()),
+        DeValue::Boolean(_) => Given::Other("true or false"),
+        DeValue::Datetime(_) => Given::Other("a date"),
+        DeValue::Array(_) => Given::Other("a list"),
+        DeValue::Table(_) => Given::Other("a table"),
+    }
+}
+
+/// `value` as one would write it, for a message.
+fn written(value: &DeValue<'_>) -> String {
+    match given(value) {
+        Given::Text(text) | Given::Override(text) => quoted(&text),
+        Given::Number(text) => text,
+        Given::Other(kind) => kind.to_owned(),
+        Given::Nothing => String::new(),
+    }
+}
+
+/// Dotted lower-case words, of which the first is the paper: `sme.fig3.local.16_threads`.
+fn is_figure(id: &str) -> bool {
+    let word = |word: &str| {
+        let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        !word.is_empty() && word.bytes().all(allowed)
+    };
+    id.contains('.') && id.split('.').all(word)
+}
+
+/// A key as it appears in `section.key`: as it stands if it needs no quotes.
+pub(super) fn plain(key: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !key.is_empty() && key.len() <= 40 && key.chars().all(bare) {
+        key.to_owned()
+    } else {
+        quoted(key)
+    }
+}
+
+fn syntax_problem(text: &str, error: &toml::de::Error) -> Problem {
+    let span = error.span().unwrap_or(0..0);
+    let near = text
+        .get(span.clone())
+        .map(str::trim)
+        .filter(|near| !near.is_empty());
+    let near = near.map_or_else(String::new, |near| format!(" at {}", quoted(near)));
+    let message = error
+        .message()
+        .lines()
+        .next()
+        .unwrap_or("unreadable")
+        .to_owned();
+    Problem {
+        place: Place::Line(line_of(text.as_bytes(), span.start)),
+        message: format!("not TOML: {message}{near}"),
+    }
+}
+
+/// The line, from 1, that the byte at `offset` stands on.
+pub(super) fn line_of(text: &[u8], offset: usize) -> usize {
+    1 + text
+        .iter()
+        .take(offset)
+        .filter(|&&byte| byte == b'\n')
+        .count()
+}

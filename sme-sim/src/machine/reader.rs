@@ -1,0 +1,432 @@
+//! Declares and reads a family's constants: one expression per constant says its key, its
+//! limits, its meaning and where its value goes.
+//!
+//! A family ([`super::cluster_constants`] is one) builds its typed description from calls such
+//! as `section.time("hop", 0..=MS, "…")`. Read over a file's [`Document`], they yield values and
+//! collect problems; read over an empty one, they yield the list of what is declared. So the
+//! list, the parsing, the spelling advice and `--set` cannot disagree.
+
+use std::ops::RangeInclusive;
+
+use super::document::{Document, Entry, Given, Place, Problem, Source, plain};
+use super::quantity::{Dimension, Limits};
+use super::words::{did_you_mean, listed, nearest, quoted};
+use crate::time::{Clock, Time};
+
+/// One constant of a machine, in the order in which its family declares them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constant {
+    /// The section, such as `engine`.
+    pub section: &'static str,
+    /// The key in its section, such as `clock`.
+    pub key: &'static str,
+    /// What it means: the declaration's line.
+    pub meaning: &'static str,
+    /// What values it may have.
+    pub domain: Domain,
+    /// The value as the file (or the override) writes it, such as `156 MHz`.
+    pub value: String,
+    /// The value in base units of its dimension; `None` where the value is a word.
+    pub amount: Option<u64>,
+    /// Where the value comes from.
+    pub source: Source,
+    /// The file's `where`: why this value.
+    pub reason: String,
+    /// The published figures that a fitted value is fitted to.
+    pub fitted_to: Vec<String>,
+}
+
+/// The values that a constant may have.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Domain {
+    /// A quantity.
+    Quantity(Limits),
+    /// One of these words.
+    Words(Vec<&'static str>),
+}
+
+impl Constant {
+    /// `section.key`, as `--set` and the messages name it.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.section, self.key)
+    }
+}
+
+/// Reads a document, constant by constant, in declaration order.
+pub(super) struct Reader<'d> {
+    document: &'d Document,
+    constants: Vec<Constant>,
+    problems: Vec<Problem>,
+    missing: Vec<Problem>,
+}
+
+/// A reader within one section.
+pub(super) struct SectionReader<'r, 'd> {
+    reader: &'r mut Reader<'d>,
+    section: &'static str,
+}
+
+impl<'d> Reader<'d> {
+    pub(super) fn new(document: &'d Document) -> Self {
+        let problems = document.problems.clone();
+        Reader {
+            document,
+            constants: Vec::new(),
+            problems,
+            missing: Vec::new(),
+        }
+    }
+
+    /// The constants declared from here on belong to `[section]`.
+    pub(super) fn section(&mut self, section: &'static str) -> SectionReader<'_, 'd> {
+        SectionReader {
+            reader: self,
+            section,
+        }
+    }
+
+    /// A condition on several constants together, checked where each alone is sound. The message
+    /// is about the first of `names`.
+    pub(super) fn rule(&mut self, names: &[&str], holds: bool, message: impl FnOnce() -> String) {
+        if holds || !self.problems.is_empty() || !self.missing.is_empty() {
+            return;
+        }
+        let entry = |name: &&str| {
+            self.document
+                .entries
+                .iter()
+                .find(|entry| entry.name() == **name)
+        };
+        let overridden = |entry: &&Entry| matches!(entry.place, Place::Override { .. });
+        let blamed = names.iter().filter_map(entry).find(overridden);
+        let blamed = blamed.or_else(|| names.iter().find_map(entry));
+        let place = blamed.map_or(Place::File, |entry| entry.place.clone());
+        let name = names.first().copied().unwrap_or_default();
+        self.problems.push(Problem {
+            place,
+            message: format!("{name}: {}", message()),
+        });
+    }
+
+    /// The constants that were read.
+    ///
+    /// # Errors
+    /// The first problem in the file; what is missing comes after what is wrong, since a
+    /// misspelt key is also a missing one.
+    pub(super) fn finish(mut self) -> Result<Vec<Constant>, Problem> {
+        self.report_unknown();
+        let line = |problem: &Problem| match problem.place {
+            Place::Line(line) => line,
+            Place::File | Place::Override { .. } => usize::MAX,
+        };
+        let first = self.problems.into_iter().min_by_key(line);
+        match first.or_else(|| self.missing.into_iter().next()) {
+            Some(problem) => Err(problem),
+            None => Ok(self.constants),
+        }
+    }
+
+    /// What has been declared, whatever the document holds.
+    pub(super) fn declared(self) -> Vec<Constant> {
+        self.constants
+    }
+
+    fn report_unknown(&mut self) {
+        let sections = |declared: &[Constant]| -> Vec<&'static str> {
+            let mut names: Vec<&'static str> =
+                declared.iter().map(|constant| constant.section).collect();
+            names.dedup();
+            names
+        };
+        let known = sections(&self.constants);
+        for section in &self.document.sections {
+            if !known.contains(&section.name.as_str()) {
+                let hint = did_you_mean(&section.name, known.iter().copied());
+                let message = format!("unknown section {}{hint}", quoted(&section.name));
+                self.problems.push(Problem {
+                    place: section.place.clone(),
+                    message,
+                });
+            }
+        }
+        for entry in &self.document.entries {
+            let declared = |constant: &&Constant| constant.section == entry.section;
+            let keys = || {
+                self.constants
+                    .iter()
+                    .filter(declared)
+                    .map(|constant| constant.key)
+            };
+            if known.contains(&entry.section.as_str()) && !keys().any(|key| key == entry.key) {
+                let hint = did_you_mean(&entry.key, keys());
+                let message = format!(
+                    "{}: unknown key {}{hint}",
+                    plain(&entry.section),
+                    quoted(&entry.key)
+                );
+                self.problems.push(Problem {
+                    place: entry.place.clone(),
+                    message,
+                });
+            }
+        }
+    }
+}
+
+impl SectionReader<'_, '_> {
+    /// A span of time, in picoseconds.
+    pub(super) fn time(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+        meaning: &'static str,
+    ) -> Time {
+        Time::from_ps(self.amount(key, Dimension::Time, range, meaning))
+    }
+
+    /// A clock, from 1 MHz to 100 GHz.
+    pub(super) fn clock(&mut self, key: &'static str, meaning: &'static str) -> Clock {
+        const SLOWEST_HZ: u64 = 1_000_000;
+        const FASTEST_HZ: u64 = 100_000_000_000;
+        const SLOWEST: Clock = match Clock::from_hz(SLOWEST_HZ) {
+            Some(clock) => clock,
+            None => panic!("a clock of 1 MHz exists"),
+        };
+        let hz = self.amount(key, Dimension::Frequency, SLOWEST_HZ..=FASTEST_HZ, meaning);
+        Clock::from_hz(hz).unwrap_or(SLOWEST)
+    }
+
+    /// A number of clock cycles.
+    pub(super) fn cycles(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+        meaning: &'static str,
+    ) -> u64 {
+        self.amount(key, Dimension::Cycles, range, meaning)
+    }
+
+    /// A number of things.
+    pub(super) fn count(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u32>,
+        meaning: &'static str,
+    ) -> u32 {
+        let (least, most) = (u64::from(*range.start()), u64::from(*range.end()));
+        let amount = self.amount(key, Dimension::Count, least..=most, meaning);
+        u32::try_from(amount).unwrap_or(*range.end())
+    }
+
+    /// A bandwidth, in bytes per second.
+    pub(super) fn bandwidth(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+        meaning: &'static str,
+    ) -> u64 {
+        self.amount(key, Dimension::Bandwidth, range, meaning)
+    }
+
+    /// An amount of memory, in bytes.
+    pub(super) fn memory(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+        meaning: &'static str,
+    ) -> u64 {
+        self.amount(key, Dimension::Memory, range, meaning)
+    }
+
+    /// An amount of memory that is a power of two, in bytes.
+    pub(super) fn memory_power(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+        meaning: &'static str,
+    ) -> u64 {
+        let limits = Limits::new(Dimension::Memory, *range.start(), *range.end()).powers_of_two();
+        self.quantity(key, limits, meaning)
+    }
+
+    /// A connection's width, a power of two, in bits.
+    pub(super) fn width(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u32>,
+        meaning: &'static str,
+    ) -> u32 {
+        let (least, most) = (u64::from(*range.start()), u64::from(*range.end()));
+        let limits = Limits::new(Dimension::Width, least, most).powers_of_two();
+        u32::try_from(self.quantity(key, limits, meaning)).unwrap_or(*range.end())
+    }
+
+    /// One of several words, each with what it stands for.
+    pub(super) fn word<T: Copy, const N: usize>(
+        &mut self,
+        key: &'static str,
+        words: [(&'static str, T); N],
+        meaning: &'static str,
+    ) -> T {
+        let known: Vec<&'static str> = words.iter().map(|(word, _)| *word).collect();
+        let mut written = String::new();
+        let mut chosen = None;
+        match self.given(key) {
+            Some((place, Given::Text(text) | Given::Override(text))) => {
+                written = text.trim().to_owned();
+                chosen = words.iter().find(|(word, _)| *word == written);
+                if chosen.is_none() {
+                    let advice = match nearest(&written, known.iter().copied()) {
+                        Some(word) => format!("did you mean {}?", quoted(word)),
+                        None => format!("it must be {}", either(&known)),
+                    };
+                    self.report(
+                        place,
+                        key,
+                        format!("unknown word {}; {advice}", quoted(&text)),
+                    );
+                }
+            }
+            Some((place, Given::Number(_) | Given::Other(_))) => {
+                self.report(place, key, format!("must be {}, in quotes", either(&known)));
+            }
+            Some((_, Given::Nothing)) | None => {}
+        }
+        self.declare(key, Domain::Words(known), meaning, written, None);
+        chosen.unwrap_or(&words[0]).1
+    }
+
+    fn amount(
+        &mut self,
+        key: &'static str,
+        dimension: Dimension,
+        range: RangeInclusive<u64>,
+        meaning: &'static str,
+    ) -> u64 {
+        self.quantity(
+            key,
+            Limits::new(dimension, *range.start(), *range.end()),
+            meaning,
+        )
+    }
+
+    /// The amount in base units, or the least allowed where the file has none that is sound.
+    fn quantity(&mut self, key: &'static str, limits: Limits, meaning: &'static str) -> u64 {
+        let mut text = String::new();
+        let mut amount = None;
+        if let Some((place, value)) = self.given(key) {
+            match parse(limits, &value) {
+                Ok(Some((parsed, written))) => (amount, text) = (Some(parsed), written),
+                Ok(None) => {}
+                Err(message) => self.report(place, key, message),
+            }
+        }
+        self.declare(key, Domain::Quantity(limits), meaning, text, amount);
+        amount.unwrap_or(limits.least)
+    }
+
+    /// What the document gives for `key`; if nothing, that is noted.
+    fn given(&mut self, key: &'static str) -> Option<(Place, Given)> {
+        let document = self.reader.document;
+        if let Some(entry) = self.entry(key) {
+            return Some((entry.place.clone(), entry.value.clone()));
+        }
+        let section = document
+            .sections
+            .iter()
+            .find(|section| section.name == self.section);
+        let place = section.map_or(Place::File, |section| section.place.clone());
+        let message = match section {
+            Some(_) => format!("{}.{key} is missing", self.section),
+            None => format!(
+                "{}.{key} is missing: there is no section [{}]",
+                self.section, self.section
+            ),
+        };
+        self.reader.missing.push(Problem { place, message });
+        None
+    }
+
+    fn entry(&self, key: &str) -> Option<&Entry> {
+        self.reader
+            .document
+            .entries
+            .iter()
+            .find(|entry| entry.section == self.section && entry.key == key)
+    }
+
+    fn report(&mut self, place: Place, key: &str, message: String) {
+        let message = format!("{}.{key}: {message}", self.section);
+        self.reader.problems.push(Problem { place, message });
+    }
+
+    fn declare(
+        &mut self,
+        key: &'static str,
+        domain: Domain,
+        meaning: &'static str,
+        value: String,
+        amount: Option<u64>,
+    ) {
+        let (source, reason, fitted_to) = match self.entry(key) {
+            Some(entry) => (entry.source, entry.reason.clone(), entry.fitted_to.clone()),
+            None => (Source::Assumed, String::new(), Vec::new()),
+        };
+        let section = self.section;
+        let constant = Constant {
+            section,
+            key,
+            meaning,
+            domain,
+            value,
+            amount,
+            source,
+            reason,
+            fitted_to,
+        };
+        self.reader.constants.push(constant);
+    }
+}
+
+impl Entry {
+    /// `section.key`.
+    pub(super) fn name(&self) -> String {
+        format!("{}.{}", self.section, self.key)
+    }
+}
+
+/// A value's amount and its text; nothing where a problem with it is already known.
+fn parse(limits: Limits, value: &Given) -> Result<Option<(u64, String)>, String> {
+    let is_count = limits.dimension == Dimension::Count;
+    let text = match value {
+        Given::Text(text) if is_count => {
+            let number = text.trim();
+            if limits.parse(number).is_ok() {
+                return Err(format!(
+                    "{} is a count: write it without quotes, {number}",
+                    quoted(text)
+                ));
+            }
+            text
+        }
+        Given::Text(text) | Given::Number(text) | Given::Override(text) => text,
+        Given::Other(kind) => {
+            return Err(format!("must be {}, not {kind}", limits.dimension.name()));
+        }
+        Given::Nothing => return Ok(None),
+    };
+    match limits.parse(text) {
+        // An override is kept as the amount is written, so that `200MHz` and `200 MHz` are the same.
+        Ok(amount) if matches!(value, Given::Override(_)) => {
+            Ok(Some((amount, limits.dimension.write(amount))))
+        }
+        Ok(amount) => Ok(Some((amount, text.trim().to_owned()))),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn either(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let words: Vec<&str> = quoted.iter().map(String::as_str).collect();
+    listed(&words, "or")
+}

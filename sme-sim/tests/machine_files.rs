@@ -1,0 +1,378 @@
+//! Machine files through the public interface: the built-in ones, other forms of the same file,
+//! overrides, the table. Messages about bad ones are in `bad_machine_files.rs`, files garbled at
+//! random in `garbled_machine_files.rs`.
+
+use std::collections::BTreeSet;
+
+use sme_sim::machine::{Arbitration, Domain, Family, Machine, Source};
+use sme_sim::time::Time;
+
+const PROTOTYPE: &str = include_str!("../../machines/sme-prototype.toml");
+
+fn prototype() -> Machine {
+    Machine::builtin("sme-prototype").expect("it is built in")
+}
+
+fn asic() -> Machine {
+    Machine::builtin("sme-asic").expect("it is built in")
+}
+
+// ------------------------------------------------------------------------------- what is built in
+
+#[test]
+fn the_built_in_machines_load_under_their_names() {
+    for builtin in Machine::builtins() {
+        let machine = Machine::load(builtin.name).unwrap();
+        assert_eq!(machine.name(), builtin.name);
+        assert_eq!(machine.family_name(), "sme-cluster");
+        assert!(!machine.description().is_empty());
+    }
+    assert!(
+        Machine::builtins()
+            .iter()
+            .any(|builtin| builtin.name == "sme-prototype")
+    );
+}
+
+/// What the paper states of its machine, in its own units.
+#[test]
+fn the_prototype_has_the_published_inputs() {
+    let machine = prototype();
+    let spec = machine.cluster();
+    assert_eq!((spec.node.sockets, spec.node.cores_per_socket), (4, 4));
+    assert_eq!(spec.node.global_base, 1 << 40);
+    assert_eq!(spec.core.clock.hz(), 2_200_000_000);
+    assert_eq!(spec.engine.clock.hz(), 156_000_000);
+    assert_eq!(spec.uncached.outstanding_loads_per_socket, 1);
+    assert_eq!(spec.uncached.load_bytes, 8);
+    assert_eq!(spec.link.bytes_per_second, 624_000_000);
+    // 1.6 GB/s: two transfers a cycle.
+    assert_eq!(
+        spec.host.clock.hz() * 2 * u64::from(spec.host.width_bits) / 8,
+        1_600_000_000
+    );
+    // 100 ns to local memory, 130 ns over one hop and back.
+    assert_eq!(spec.cache.l3 + spec.coherence.dram, Time::from_ns(100));
+    assert_eq!(
+        spec.cache.l3 + spec.coherence.dram + spec.coherence.hop.times(2),
+        Time::from_ns(130)
+    );
+}
+
+/// Sec. IV-C changes the two clocks and nothing else.
+#[test]
+fn the_asic_differs_from_the_prototype_in_two_clocks() {
+    let (prototype, asic) = (prototype(), asic());
+    let pairs = prototype.constants().iter().zip(asic.constants());
+    let different: Vec<(String, &str, &str)> = pairs
+        .filter(|(fpga, asic)| fpga.amount != asic.amount || fpga.value != asic.value)
+        .map(|(fpga, asic)| (fpga.name(), fpga.value.as_str(), asic.value.as_str()))
+        .collect();
+    let expected = [
+        ("host.clock".to_owned(), "400 MHz", "2000 MHz"),
+        ("engine.clock".to_owned(), "156 MHz", "800 MHz"),
+    ];
+    assert_eq!(different, expected);
+    assert_ne!(prototype.hash(), asic.hash());
+}
+
+#[test]
+fn every_constant_says_why() {
+    for builtin in Machine::builtins() {
+        let machine = Machine::builtin(builtin.name).unwrap();
+        for constant in machine.constants() {
+            let name = constant.name();
+            assert!(
+                constant.reason.len() > 2 && !constant.meaning.is_empty(),
+                "{name}"
+            );
+            assert_eq!(
+                constant.source == Source::Fitted,
+                !constant.fitted_to.is_empty(),
+                "{name}"
+            );
+        }
+        assert!(machine.fitted().count() > 0);
+    }
+}
+
+/// A figure that a constant is fitted to is judged as calibrated, so its id has to be right.
+#[test]
+fn fitted_constants_name_figures_that_exist() {
+    let published: toml::Table = include_str!("../../reference/published.toml")
+        .parse()
+        .unwrap();
+    let figures = published["figure"].as_array().unwrap();
+    let ids: BTreeSet<&str> = figures
+        .iter()
+        .map(|figure| figure["id"].as_str().unwrap())
+        .collect();
+    for builtin in Machine::builtins() {
+        let machine = Machine::builtin(builtin.name).unwrap();
+        for constant in machine.fitted() {
+            for id in &constant.fitted_to {
+                assert!(ids.contains(id.as_str()), "{}: {id}", constant.name());
+            }
+        }
+    }
+}
+
+/// What is listed without a file is what a file has, in the same order.
+#[test]
+fn the_declared_constants_are_those_of_the_files() {
+    assert_eq!(Family::names().collect::<Vec<_>>(), ["sme-cluster"]);
+    assert_eq!(Family::declared("scc"), None);
+    let declared: Vec<String> = Family::declared("sme-cluster")
+        .unwrap()
+        .iter()
+        .map(|c| c.name())
+        .collect();
+    for builtin in Machine::builtins() {
+        let machine = Machine::builtin(builtin.name).unwrap();
+        assert_eq!(
+            machine
+                .constants()
+                .iter()
+                .map(|c| c.name())
+                .collect::<Vec<_>>(),
+            declared
+        );
+    }
+    assert_eq!(
+        declared.iter().collect::<BTreeSet<_>>().len(),
+        declared.len(),
+        "each is declared once"
+    );
+}
+
+/// Changing a constant changes the one field of the description that is named like it (but for
+/// the unit: `private_memory` is `private_bytes`), and no other.
+#[test]
+fn every_constant_reaches_its_field() {
+    let machine = prototype();
+    for constant in machine.constants() {
+        let name = constant.name();
+        let value = match (&constant.domain, constant.amount) {
+            (Domain::Words(words), _) => {
+                let other = words.iter().find(|word| **word != constant.value);
+                other.unwrap().to_string()
+            }
+            // There is nothing else that it could be.
+            (Domain::Quantity(limits), Some(_)) if limits.least == limits.most => continue,
+            (Domain::Quantity(limits), Some(amount)) => {
+                let other = [amount / 2, amount * 2, amount + 1]
+                    .into_iter()
+                    .find(|other| *other != amount && limits.check(*other, "").is_ok());
+                limits.dimension.write(other.unwrap())
+            }
+            (Domain::Quantity(_), None) => panic!("{name} has no amount"),
+        };
+        let changed = machine.with(&[(&name, &value)]).unwrap();
+        let fields = changed_fields(&machine, &changed);
+        let stem = |name: &str| name.split('_').next().map(str::to_owned);
+        let expected = match name.as_str() {
+            "link.bandwidth" => stem("bytes_per_second"),
+            _ => stem(constant.key),
+        };
+        let found: Vec<_> = fields
+            .iter()
+            .map(|(section, field)| (section.as_str(), stem(field)))
+            .collect();
+        assert_eq!(found, [(constant.section, expected)], "{name} = {value}");
+    }
+}
+
+/// Section and field of everything that differs between two descriptions, by their printed form:
+/// a section is indented once, a field twice, and what a field consists of more.
+fn changed_fields(before: &Machine, after: &Machine) -> BTreeSet<(String, String)> {
+    let (before, after) = (
+        format!("{:#?}", before.cluster()),
+        format!("{:#?}", after.cluster()),
+    );
+    let (mut section, mut field) = (String::new(), String::new());
+    let mut changed = BTreeSet::new();
+    for (before, after) in before.lines().zip(after.lines()) {
+        let indent = before.len() - before.trim_start().len();
+        let name = before
+            .trim()
+            .split(':')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        match indent {
+            4 => section = name,
+            8 => field = name,
+            _ => {}
+        }
+        if before != after {
+            changed.insert((section.clone(), field.clone()));
+        }
+    }
+    changed
+}
+
+// ------------------------------------------------------------------------------------ other forms
+
+/// TOML has several ways to write the same table; the messages find the line in each.
+#[test]
+fn a_constant_may_be_a_section_of_its_own() {
+    let clock = PROTOTYPE
+        .lines()
+        .find(|line| line.contains("\"156 MHz\""))
+        .unwrap();
+    let own =
+        "\n[engine.clock]\nvalue = \"156 MHz\"\nsource = \"published\"\nwhere = \"Sec. IV-C\"\n";
+    let moved = format!("{}{own}", PROTOTYPE.replace(&format!("{clock}\n"), ""));
+    let machine = Machine::parse("m.toml", &moved).unwrap();
+    assert_eq!(machine.cluster(), prototype().cluster());
+
+    let wrong = moved.replace("value = \"156 MHz\"", "value = \"156\"");
+    let line = wrong
+        .lines()
+        .position(|line| line == "value = \"156\"")
+        .unwrap()
+        + 1;
+    assert_eq!(
+        Machine::parse("m.toml", &wrong).unwrap_err().to_string(),
+        format!("m.toml:{line}: engine.clock: \"156\" has no unit; write e.g. \"156 MHz\"")
+    );
+}
+
+#[test]
+fn counts_may_be_hexadecimal_and_a_description_may_be_missing() {
+    let tags = "\ntags = { value = 32,";
+    assert!(PROTOTYPE.contains(tags));
+    let text = PROTOTYPE.replace(tags, "\ntags = { value = 0x1_0,");
+    let description = PROTOTYPE
+        .lines()
+        .find(|line| line.starts_with("description = "))
+        .unwrap();
+    let text = text.replace(description, "");
+    let machine = Machine::parse("m.toml", &text).unwrap();
+    assert_eq!(machine.cluster().engine.tags, 16);
+    assert_eq!(machine.description(), "");
+    assert!(machine.show().lines().nth(1).unwrap().is_empty());
+}
+
+// --------------------------------------------------------------------------------------- overrides
+
+#[test]
+fn an_override_changes_the_machine_and_is_recorded() {
+    let machine = prototype();
+    let faster = machine
+        .with(&[("uncached.arbitration", "fifo"), ("engine.clock", "200MHz")])
+        .unwrap();
+    assert_eq!(faster.cluster().engine.clock.hz(), 200_000_000);
+    assert_eq!(faster.cluster().uncached.arbitration, Arbitration::Fifo);
+    let recorded = [
+        ("uncached.arbitration", "fifo"),
+        ("engine.clock", "200 MHz"),
+    ];
+    assert_eq!(
+        faster.overrides(),
+        recorded.map(|(key, value)| (key.to_owned(), value.to_owned()))
+    );
+    assert_eq!(machine.overrides(), []);
+
+    let clock = faster.constant("engine.clock").unwrap();
+    assert_eq!(
+        (clock.value.as_str(), clock.source),
+        ("200 MHz", Source::Set)
+    );
+    assert_eq!(
+        faster
+            .with(&[("node.sockets", "2")])
+            .unwrap()
+            .cluster()
+            .node
+            .sockets,
+        2
+    );
+}
+
+#[test]
+fn an_overridden_constant_is_not_fitted_any_more() {
+    let machine = prototype();
+    let fitted = machine
+        .fitted()
+        .find(|constant| constant.amount.is_some())
+        .unwrap();
+    let (name, value) = (fitted.name(), fitted.value.clone());
+    // Whatever the new value: it is the user's choice for this run.
+    let changed = machine.with(&[(&name, &value)]).unwrap();
+    assert!(changed.fitted().all(|constant| constant.name() != name));
+    assert_eq!(changed.fitted().count() + 1, machine.fitted().count());
+    assert_eq!(changed.cluster(), machine.cluster());
+}
+
+#[test]
+fn the_hash_tells_machines_apart_and_the_same_machine_not() {
+    let machine = prototype();
+    let hash = |overrides: &[(&str, &str)]| machine.with(overrides).unwrap().hash().to_owned();
+    assert_eq!(machine.hash().len(), 16);
+    assert_eq!(hash(&[]), machine.hash());
+    assert_ne!(hash(&[("engine.clock", "200 MHz")]), machine.hash());
+    assert_eq!(
+        hash(&[("engine.clock", "200 MHz")]),
+        hash(&[("engine.clock", "0.2GHz")])
+    );
+    assert_ne!(
+        hash(&[("engine.clock", "200 MHz")]),
+        hash(&[("engine.clock", "201 MHz")])
+    );
+    // The order does not matter, nor whether it is done in two steps or over an earlier value.
+    let both = hash(&[("engine.clock", "200 MHz"), ("core.clock", "3 GHz")]);
+    assert_eq!(
+        hash(&[("core.clock", "3 GHz"), ("engine.clock", "200 MHz")]),
+        both
+    );
+    let steps = machine.with(&[("core.clock", "4 GHz")]).unwrap();
+    let steps = steps
+        .with(&[("engine.clock", "200 MHz"), ("core.clock", "3 GHz")])
+        .unwrap();
+    assert_eq!(steps.hash(), both);
+    // Line ends do not count, anything else in the text does.
+    let windows = Machine::parse("m.toml", &PROTOTYPE.replace('\n', "\r\n")).unwrap();
+    assert_eq!(windows.hash(), machine.hash());
+    let comment = Machine::parse("m.toml", &format!("{PROTOTYPE}# Mine.\n")).unwrap();
+    assert_ne!(comment.hash(), machine.hash());
+}
+
+// ------------------------------------------------------------------------------------------ shown
+
+#[test]
+fn the_table_has_a_line_for_every_constant() {
+    let machine = prototype().with(&[("engine.clock", "200 MHz")]).unwrap();
+    let shown = machine.show();
+    let table: Vec<&str> = shown
+        .lines()
+        .skip_while(|line| !line.starts_with("constant"))
+        .collect();
+    assert_eq!(table.len(), 1 + machine.constants().len());
+    let column = table[0].find("source").unwrap();
+    for (line, constant) in table.iter().skip(1).zip(machine.constants()) {
+        assert!(line.starts_with(&constant.name()), "{line}");
+        assert!(line[column..].starts_with(constant.source.name()), "{line}");
+        assert!(
+            line.contains(&constant.value) && line.contains(&constant.reason),
+            "{line}"
+        );
+        assert!(
+            constant
+                .fitted_to
+                .iter()
+                .all(|figure| line.contains(figure)),
+            "{line}"
+        );
+    }
+    assert!(shown.contains(machine.hash()));
+    assert!(
+        shown
+            .lines()
+            .any(|line| line
+                .split_whitespace()
+                .take(4)
+                .eq(["engine.clock", "200", "MHz", "set"])),
+        "{shown}"
+    );
+}
