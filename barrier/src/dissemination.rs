@@ -1,0 +1,109 @@
+//! The dissemination barrier: D. Hensgen, R. Finkel, U. Manber, "Two Algorithms for Barrier
+//! Synchronization", International Journal of Parallel Programming 17(1), 1988, Sec. 3; the flags
+//! with parity and sense are those of J. Mellor-Crummey, M. Scott, "Algorithms for Scalable
+//! Synchronization on Shared-Memory Multiprocessors", ACM TOCS 9(1), 1991, Sec. 3.3.
+//!
+//! Among the local masters: in round k rank i notifies rank i + 2^k modulo the nodes and waits to
+//! be notified itself; after ⌈log2 nodes⌉ rounds everybody has heard of everybody. No master, no
+//! release. Inside a node threads are gathered before and released after; with one thread a node
+//! nothing but the published algorithm is left. nodes ⌈log2 nodes⌉ remote stores an episode.
+
+use std::future::Future;
+
+use sme_memory::{Flag, Memory, Until};
+
+use crate::episode::Episode;
+use crate::layout::Row;
+use crate::local::{Domain, flip};
+use crate::{Barrier, Layout, Member, Ranks, SpecError};
+
+/// Description of a dissemination barrier.
+#[derive(Clone, Debug)]
+pub struct DisseminationSpec {
+    /// The order of the nodes.
+    pub ranks: Ranks,
+    /// Threads a node.
+    pub cores: u32,
+    /// Where flags and phases lie.
+    pub layout: Layout,
+}
+
+/// The dissemination barrier.
+#[derive(Clone, Debug)]
+pub struct Dissemination {
+    ranks: Ranks,
+    local: Domain,
+    rounds: u32,
+    /// In each node: a flag for each parity and round.
+    flags: Row,
+    bytes: u64,
+}
+
+impl Dissemination {
+    /// Lays the barrier out.
+    ///
+    /// # Errors
+    /// If there is no thread or the layout is of no use.
+    pub fn new(spec: DisseminationSpec) -> Result<Self, SpecError> {
+        let mut plan = spec.layout.plan()?;
+        let rounds = u64::from(spec.ranks.nodes())
+            .next_power_of_two()
+            .trailing_zeros();
+        Ok(Self {
+            local: Domain::new(&mut plan, spec.cores)?,
+            rounds,
+            flags: plan.flags(2 * rounds)?,
+            bytes: plan.bytes()?,
+            ranks: spec.ranks,
+        })
+    }
+
+    /// Bytes of each shared partition, from its beginning, that must be zero at first.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Rounds among the masters: ⌈log2 nodes⌉.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// The node that `rank` notifies in a round.
+    fn partner(&self, rank: u32, round: u32) -> u32 {
+        let partner = (u64::from(rank) + (1 << round)) % u64::from(self.ranks.nodes());
+        self.ranks.node(partner as u32)
+    }
+
+    /// The flag by which `node` is notified in a round.
+    fn flag<M: Memory>(&self, memory: &M, node: u32, parity: u32, round: u32) -> Flag {
+        self.flags.flag(memory, node, parity * self.rounds + round)
+    }
+}
+
+impl<M: Memory> Barrier<M> for Dissemination {
+    type Local = Episode;
+
+    fn wait(&self, memory: &M, me: Member, local: &mut Episode) -> impl Future<Output = ()> + Send {
+        let episode = local.next();
+        async move {
+            if me.core != 0 {
+                return self.local.follow(memory, me.core).await;
+            }
+            self.local.gather(memory, episode.phase()).await;
+
+            for round in 0..self.rounds {
+                let partner = self.partner(self.ranks.rank(me.node), round);
+                let theirs = self.flag(memory, partner, episode.parity(), round);
+                memory.set(theirs, episode.sense()).await;
+                let mine = self.flag(memory, me.node, episode.parity(), round);
+                memory.wait(mine, Until::Is(episode.sense())).await;
+            }
+
+            if self.local.has_slaves() {
+                memory
+                    .set(self.local.phase(memory), flip(episode.phase()))
+                    .await;
+            }
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Where a barrier's flags, phases and words lie: byte offsets into the shared partition of a node,
+//! the same in every node.
+//!
+//! Which flags share a cache line decides much of a barrier's cost (a write to one takes the line
+//! from all who spin on another) and is not published, so it is a parameter. The algorithms take
+//! their rows from a [`Plan`], one after the other; nothing else computes an offset.
+
+use sme_memory::{Flag, Flags, Memory, Place, Route, Word};
+
+use crate::SpecError;
+use crate::names::names;
+
+/// How far apart two flags lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spacing {
+    /// Flags one byte apart, and the phase in the same line.
+    Packed,
+    /// Each flag and each phase on a cache line of its own.
+    Padded,
+}
+
+names!(Spacing, "spacing", { Packed => "packed", Padded => "padded" });
+
+/// How a barrier's data is laid out in the shared partitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// Packed into lines or padded to one.
+    pub spacing: Spacing,
+    /// Size of a cache line in bytes: a power of two, at least 8.
+    pub line_bytes: u32,
+    /// Where the data begins in each shared partition, in bytes: a multiple of the line.
+    pub base: u64,
+}
+
+impl Layout {
+    /// Packed flags from the beginning of the shared partition on.
+    pub const fn packed(line_bytes: u32) -> Self {
+        Self {
+            spacing: Spacing::Packed,
+            line_bytes,
+            base: 0,
+        }
+    }
+
+    /// Padded flags from the beginning of the shared partition on.
+    pub const fn padded(line_bytes: u32) -> Self {
+        Self {
+            spacing: Spacing::Padded,
+            line_bytes,
+            base: 0,
+        }
+    }
+
+    /// Begins to hand out rows.
+    ///
+    /// # Errors
+    /// If the line is not a power of two of at least 8 bytes, or the base is inside a line.
+    pub(crate) fn plan(self) -> Result<Plan, SpecError> {
+        let Self {
+            line_bytes, base, ..
+        } = self;
+        if !line_bytes.is_power_of_two() || line_bytes < 8 {
+            return Err(SpecError::LineBytes { line_bytes });
+        }
+        if !base.is_multiple_of(u64::from(line_bytes)) {
+            return Err(SpecError::Base { base, line_bytes });
+        }
+        Ok(Plan {
+            layout: self,
+            next: base,
+        })
+    }
+}
+
+/// Hands out one row after the other.
+pub(crate) struct Plan {
+    layout: Layout,
+    next: u64,
+}
+
+impl Plan {
+    /// `count` flags.
+    pub(crate) fn flags(&mut self, count: u32) -> Result<Row, SpecError> {
+        self.row(count, 1)
+    }
+
+    /// `count` words of eight bytes.
+    pub(crate) fn words(&mut self, count: u32) -> Result<Row, SpecError> {
+        self.next = self
+            .next
+            .checked_next_multiple_of(8)
+            .ok_or(SpecError::TooLarge)?;
+        self.row(count, 8)
+    }
+
+    fn row(&mut self, count: u32, bytes: u32) -> Result<Row, SpecError> {
+        let stride = match self.layout.spacing {
+            Spacing::Packed => bytes,
+            Spacing::Padded => self.layout.line_bytes,
+        };
+        let row = Row {
+            offset: self.next,
+            stride,
+            count,
+        };
+        self.next = u64::from(stride)
+            .checked_mul(u64::from(count))
+            .and_then(|length| length.checked_add(self.next))
+            .ok_or(SpecError::TooLarge)?;
+        Ok(row)
+    }
+
+    /// Ends the plan: how many bytes of each shared partition, counted from its beginning, the
+    /// barrier needs. Whole lines, so that what follows shares none with it.
+    pub(crate) fn bytes(self) -> Result<u64, SpecError> {
+        self.next
+            .checked_next_multiple_of(u64::from(self.layout.line_bytes))
+            .ok_or(SpecError::TooLarge)
+    }
+}
+
+/// Flags or words in a row, at the same offsets in every node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    offset: u64,
+    stride: u32,
+    count: u32,
+}
+
+impl Row {
+    /// The place of the flag or word at `index` in `node`'s memory.
+    pub(crate) fn place(&self, node: u32, index: u32) -> Place {
+        debug_assert!(index < self.count, "index {index} of {}", self.count);
+        Place {
+            node,
+            offset: self.offset + u64::from(index) * u64::from(self.stride),
+        }
+    }
+
+    /// The address by which the thread reaches the flag at `index` in `node`'s memory: directly in
+    /// its own, by the global address elsewhere.
+    pub(crate) fn flag<M: Memory>(&self, memory: &M, node: u32, index: u32) -> Flag {
+        memory.flag(self.place(node, index), Route::Nearest)
+    }
+
+    /// The address of the word at `index` in `node`'s memory, likewise.
+    pub(crate) fn word<M: Memory>(&self, memory: &M, node: u32, index: u32) -> Word {
+        memory.word(self.place(node, index), Route::Nearest)
+    }
+
+    /// The first `count` flags of the row in `node`'s memory.
+    pub(crate) fn flags<M: Memory>(
+        &self,
+        memory: &M,
+        node: u32,
+        count: u32,
+        route: Route,
+    ) -> Flags {
+        debug_assert!(count <= self.count, "{count} flags of {}", self.count);
+        let offset = self.offset;
+        Flags {
+            first: memory.flag(Place { node, offset }, route),
+            stride: self.stride,
+            count,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What one plan is asked for: rows of flags (`false`) and words (`true`).
+    fn requests() -> impl Strategy<Value = Vec<(bool, u32)>> {
+        prop::collection::vec((any::<bool>(), 0..70u32), 1..8)
+    }
+
+    fn layouts() -> impl Strategy<Value = Layout> {
+        let spacing = prop::sample::select(Spacing::ALL);
+        (spacing, 3..9u32, 0..5u64).prop_map(|(spacing, log, lines)| Layout {
+            spacing,
+            line_bytes: 1 << log,
+            base: lines << log,
+        })
+    }
+
+    /// The bytes of every flag and word, in the order in which they were asked for.
+    fn spans(layout: Layout, requests: &[(bool, u32)]) -> (Vec<(u64, u64)>, u64) {
+        let mut plan = layout.plan().unwrap();
+        let mut spans = Vec::new();
+        for &(words, count) in requests {
+            let row = if words {
+                plan.words(count).unwrap()
+            } else {
+                plan.flags(count).unwrap()
+            };
+            let bytes = if words { 8 } else { 1 };
+            spans.extend((0..count).map(|index| {
+                let start = row.place(0, index).offset;
+                (start, start + bytes)
+            }));
+        }
+        (spans, plan.bytes().unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_overlaps(layout in layouts(), requests in requests()) {
+            let (spans, end) = spans(layout, &requests);
+            let line = u64::from(layout.line_bytes);
+            let mut last = layout.base;
+            for &(start, stop) in &spans {
+                prop_assert!(start >= last, "{start} lies before {last}");
+                prop_assert!(stop <= end);
+                if stop - start == 8 {
+                    prop_assert_eq!(start % 8, 0);
+                }
+                last = match layout.spacing {
+                    Spacing::Packed => stop,
+                    Spacing::Padded => (start / line + 1) * line,
+                };
+            }
+            prop_assert!(last <= end && end % line == 0);
+        }
+    }
+
+    #[test]
+    fn sixteen_packed_flags_share_a_line_with_their_phase() {
+        let (spans, bytes) = spans(Layout::packed(64), &[(false, 1), (false, 16)]);
+        assert_eq!(spans.len(), 17);
+        assert!(spans.iter().all(|&(start, _)| start / 64 == 0));
+        assert_eq!(bytes, 64);
+    }
+
+    #[test]
+    fn a_useless_layout_is_refused() {
+        let refused = |layout: Layout| layout.plan().err().unwrap();
+        assert_eq!(
+            refused(Layout::packed(48)),
+            SpecError::LineBytes { line_bytes: 48 }
+        );
+        assert_eq!(
+            refused(Layout::packed(4)),
+            SpecError::LineBytes { line_bytes: 4 }
+        );
+        let inside = Layout {
+            base: 32,
+            ..Layout::padded(64)
+        };
+        let base = SpecError::Base {
+            base: 32,
+            line_bytes: 64,
+        };
+        assert_eq!(refused(inside), base);
+        let last = Layout {
+            base: u64::MAX - 63,
+            ..Layout::padded(64)
+        };
+        let row = last.plan().unwrap().flags(2);
+        assert_eq!(row.unwrap_err(), SpecError::TooLarge);
+    }
+}

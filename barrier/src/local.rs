@@ -1,0 +1,94 @@
+//! The part of a barrier that stays inside a node: its threads' flags and its phase, in its own
+//! coherent memory, so that everybody spins in a cache (Fröning et al., Sec. V-B: disseminated
+//! phase, local masters).
+//!
+//! The barriers among nodes (`flat`, `tree`, `dissemination`, `butterfly`) are made of this and of
+//! what their masters, the threads numbered 0 of each node, do among themselves. Helpers that only
+//! name a variable return the memory's own operation, so that they add nothing to a future's size.
+
+use std::future::Future;
+
+use sme_memory::{Flag, Memory, Route, Until};
+
+use crate::SpecError;
+use crate::layout::{Plan, Row};
+
+/// The other phase.
+pub(crate) const fn flip(phase: u8) -> u8 {
+    phase ^ 1
+}
+
+/// What the threads of a node share, at the same offsets in every node: the phase, and a flag for
+/// each thread but the local master.
+#[derive(Clone, Debug)]
+pub(crate) struct Domain {
+    phase: Row,
+    flags: Row,
+    cores: u32,
+}
+
+impl Domain {
+    /// The variables of `cores` threads a node.
+    ///
+    /// # Errors
+    /// If there are no threads, or the plan has no room.
+    pub(crate) fn new(plan: &mut Plan, cores: u32) -> Result<Self, SpecError> {
+        let slaves = cores.checked_sub(1).ok_or(SpecError::NoThreads)?;
+        Ok(Self {
+            phase: plan.flags(1)?,
+            flags: plan.flags(slaves)?,
+            cores,
+        })
+    }
+
+    /// Whether the local master has slaves to gather and release.
+    pub(crate) fn has_slaves(&self) -> bool {
+        self.cores > 1
+    }
+
+    /// The phase of the thread's own node.
+    pub(crate) fn phase<M: Memory>(&self, memory: &M) -> Flag {
+        self.phase_of(memory, memory.node())
+    }
+
+    /// The phase of any node.
+    pub(crate) fn phase_of<M: Memory>(&self, memory: &M, node: u32) -> Flag {
+        self.phase.flag(memory, node, 0)
+    }
+
+    /// The slaves' flags differ from `my_phase`: the local master has gathered its node.
+    pub(crate) fn gather<'m, M: Memory>(
+        &self,
+        memory: &'m M,
+        my_phase: u8,
+    ) -> impl Future<Output = ()> + Send + use<'m, M> {
+        let slaves = self.cores - 1;
+        let flags = self
+            .flags
+            .flags(memory, memory.node(), slaves, Route::Nearest);
+        memory.wait_all(flags, Until::IsNot(my_phase))
+    }
+
+    /// The phase of the thread's own node differs from `my_phase`: the node is released.
+    pub(crate) fn released<'m, M: Memory>(
+        &self,
+        memory: &'m M,
+        my_phase: u8,
+    ) -> impl Future<Output = u8> + Send + use<'m, M> {
+        memory.wait(self.phase(memory), Until::IsNot(my_phase))
+    }
+
+    /// The whole barrier of a slave, `core` above 0: flip the flag, wait for the phase.
+    pub(crate) fn follow<M: Memory>(
+        &self,
+        memory: &M,
+        core: u32,
+    ) -> impl Future<Output = ()> + Send {
+        async move {
+            let my_phase = memory.read(self.phase(memory)).await;
+            let flag = self.flags.flag(memory, memory.node(), core - 1);
+            memory.set(flag, flip(my_phase)).await;
+            self.released(memory, my_phase).await;
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The tree barrier: H. Fröning et al., "Highly Scalable Barriers for Future High-Performance
+//! Computing Clusters", Sec. V-B, *tree* in Fig. 8.
+//!
+//! As the flat barrier, but the local masters stand in a tree, so that no node receives more than
+//! a few notifications (8 in the paper): each gathers its threads and its children and notifies its
+//! parent; the release takes the same way down. 2 (nodes - 1) remote stores an episode, no remote
+//! load. The paper publishes neither the tree's shape nor which node has which place in it: see
+//! [`TreeShape`] and [`Mapping`](crate::Mapping).
+
+use std::future::Future;
+
+use sme_memory::{Flag, Memory, Route, Until};
+
+use crate::layout::Row;
+use crate::local::{Domain, flip};
+use crate::{Barrier, Layout, Member, Ranks, SpecError, TreeShape};
+
+/// Description of a tree barrier.
+#[derive(Clone, Debug)]
+pub struct TreeSpec {
+    /// Which node stands at which place of the tree; rank 0 is the root.
+    pub ranks: Ranks,
+    /// Threads a node.
+    pub cores: u32,
+    /// The tree's fan-in, at least 2; the paper has 8.
+    pub fan_in: u32,
+    /// How the ranks form a tree.
+    pub shape: TreeShape,
+    /// Where flags and phases lie.
+    pub layout: Layout,
+}
+
+/// The tree barrier.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    ranks: Ranks,
+    fan_in: u32,
+    shape: TreeShape,
+    local: Domain,
+    /// In each node: a flag for each child.
+    children: Row,
+    bytes: u64,
+}
+
+impl Tree {
+    /// Lays the barrier out.
+    ///
+    /// # Errors
+    /// If there is no thread, the fan-in is below 2, or the layout is of no use.
+    pub fn new(spec: TreeSpec) -> Result<Self, SpecError> {
+        let TreeSpec {
+            ranks,
+            cores,
+            fan_in,
+            shape,
+            layout,
+        } = spec;
+        if fan_in < 2 {
+            return Err(SpecError::FanIn { fan_in });
+        }
+        let mut plan = layout.plan()?;
+        Ok(Self {
+            local: Domain::new(&mut plan, cores)?,
+            // No rank has more children than the root.
+            children: plan.flags(shape.children(0, fan_in, ranks.nodes()))?,
+            bytes: plan.bytes()?,
+            ranks,
+            fan_in,
+            shape,
+        })
+    }
+
+    /// Bytes of each shared partition, from its beginning, that must be zero at first.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn children(&self, rank: u32) -> u32 {
+        self.shape.children(rank, self.fan_in, self.ranks.nodes())
+    }
+
+    /// The flag in the parent's memory by which `rank` notifies it.
+    fn flag_at_parent<M: Memory>(&self, memory: &M, rank: u32) -> Flag {
+        let (parent, index) = self.shape.parent(rank, self.fan_in);
+        self.children.flag(memory, self.ranks.node(parent), index)
+    }
+
+    /// The phase in the memory of a child of `rank`.
+    fn phase_of_child<M: Memory>(&self, memory: &M, rank: u32, index: u32) -> Flag {
+        let child = self.shape.child(rank, index, self.fan_in);
+        self.local.phase_of(memory, self.ranks.node(child))
+    }
+}
+
+impl<M: Memory> Barrier<M> for Tree {
+    type Local = ();
+
+    fn wait(&self, memory: &M, me: Member, (): &mut ()) -> impl Future<Output = ()> + Send {
+        async move {
+            if me.core != 0 {
+                return self.local.follow(memory, me.core).await;
+            }
+            let my_phase = memory.read(self.local.phase(memory)).await;
+            self.local.gather(memory, my_phase).await;
+
+            let rank = self.ranks.rank(me.node);
+            let children = self.children(rank);
+            let flags = self
+                .children
+                .flags(memory, me.node, children, Route::Nearest);
+            memory.wait_all(flags, Until::IsNot(my_phase)).await;
+
+            if rank != 0 {
+                memory
+                    .set(self.flag_at_parent(memory, rank), flip(my_phase))
+                    .await;
+                self.local.released(memory, my_phase).await;
+            }
+            // The largest subtrees first: they take longest.
+            for index in self.shape.release_order(children) {
+                memory
+                    .set(self.phase_of_child(memory, rank, index), flip(my_phase))
+                    .await;
+            }
+            if rank == 0 {
+                memory.set(self.local.phase(memory), flip(my_phase)).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The barriers on a memory that reorders whatever the contract lets it reorder, under a scheduler
+//! that runs threads in any order: an executor independent of the simulator's and of real threads.
+
+mod broken;
+mod checker;
+mod episodes;
+mod memory;
+mod size;
+mod traffic;

@@ -1,0 +1,239 @@
+//! The flag protocol and the futex of the native memory under every interleaving and every memory
+//! order that the language allows. Only built with loom:
+//! `RUSTFLAGS="--cfg loom" cargo test -p sme-memory --test native_loom --release`.
+#![cfg(loom)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+use sme_memory::native::{Native, Patience, Protocol, Size, Sound, run};
+use sme_memory::{Atomic, Flag, Flags, Futex, Memory, Until, Word};
+
+const SIZE: Size = Size {
+    nodes: 1,
+    flag_bytes: 2,
+    word_bytes: 8,
+};
+
+/// Runs `program` under every execution; returns how many there were.
+fn executions(program: impl Fn() + Send + Sync + 'static) -> usize {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&count);
+    loom::model(move || {
+        program();
+        counter.fetch_add(1, Ordering::Relaxed);
+    });
+    count.load(Ordering::Relaxed)
+}
+
+fn memory<P: Protocol>() -> Native<P> {
+    Native::with_protocol(SIZE, Patience::CROWDED)
+}
+
+/// What loom says when `program` goes wrong in some execution.
+fn complaint(program: impl Fn() + Send + Sync + 'static) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(|| executions(program)))
+        .expect_err("loom has found nothing wrong with a broken protocol");
+    match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => panic.downcast::<&str>().map_or_else(
+            |_| String::from("a panic without a message"),
+            |text| (*text).to_owned(),
+        ),
+    }
+}
+
+/// Plain data: loom panics when an access is not ordered after a write elsewhere.
+#[derive(Clone)]
+struct Data(Arc<UnsafeCell<u64>>);
+
+// Whether sharing it is sound is what the test finds out: loom checks each access.
+#[allow(unsafe_code)]
+mod shared {
+    // SAFETY: loom's cell tracks who accesses it and panics on a race instead of racing.
+    unsafe impl Send for super::Data {}
+    // SAFETY: as above.
+    unsafe impl Sync for super::Data {}
+}
+
+impl Data {
+    fn new() -> Self {
+        Self(Arc::new(UnsafeCell::new(0)))
+    }
+
+    fn write(&self, value: u64) {
+        #[allow(unsafe_code)]
+        // SAFETY: loom runs one thread at a time and panics if this races.
+        self.0.with_mut(|data| unsafe { *data = value });
+    }
+
+    fn read(&self) -> u64 {
+        #[allow(unsafe_code)]
+        // SAFETY: loom runs one thread at a time and panics if this races.
+        self.0.with(|data| unsafe { *data })
+    }
+}
+
+/// A writer publishes data by a flag to `readers` threads, which may sleep.
+fn publish<P: Protocol>(readers: usize) {
+    let memory = memory::<P>();
+    let data = Data::new();
+    let readers: Vec<_> = (0..readers)
+        .map(|_| {
+            let (me, data) = (memory.thread(0), data.clone());
+            thread::spawn(move || {
+                assert_eq!(run(me.wait(Flag(0), Until::IsNot(0))), 1);
+                assert_eq!(data.read(), 42);
+            })
+        })
+        .collect();
+    data.write(42);
+    run(memory.thread(0).set(Flag(0), 1));
+    for reader in readers {
+        reader.join().unwrap();
+    }
+}
+
+#[test]
+fn a_flag_publishes_what_was_written_before() {
+    let one = executions(|| publish::<Sound>(1));
+    let two = executions(|| publish::<Sound>(2));
+    println!("publish: {one} executions with one reader, {two} with two");
+    assert!(one > 5, "{one}");
+    assert!(two > 100, "{two}");
+}
+
+/// Sleepers with different conditions on one flag: each is woken by its own value, and the ones
+/// that sleep on are not forgotten.
+#[test]
+fn sleepers_of_different_values_on_one_flag() {
+    let count = executions(|| {
+        let memory = memory::<Sound>();
+        let waiters: Vec<_> = [1, 2]
+            .map(|value| {
+                let me = memory.thread(0);
+                // Two is the last value; one may be gone before it is looked at.
+                let until = if value == 1 {
+                    Until::IsNot(0)
+                } else {
+                    Until::Is(2)
+                };
+                thread::spawn(move || assert!(run(me.wait(Flag(0), until)) >= value))
+            })
+            .into();
+        let writer = memory.thread(0);
+        run(async {
+            writer.set(Flag(0), 1).await;
+            writer.set(Flag(0), 2).await;
+        });
+        for waiter in waiters {
+            waiter.join().unwrap();
+        }
+    });
+    println!("different values: {count} executions");
+    assert!(count > 100, "{count}");
+}
+
+/// Hand-over and back: each side sleeps on the other's flag, next to its own.
+#[test]
+fn ping_pong() {
+    let count = executions(|| {
+        let memory = memory::<Sound>();
+        let data = Data::new();
+        let (me, theirs) = (memory.thread(0), data.clone());
+        let other = thread::spawn(move || {
+            run(async {
+                me.wait(Flag(0), Until::Is(1)).await;
+                theirs.write(theirs.read() + 1);
+                me.set(Flag(1), 1).await;
+            });
+        });
+        let me = memory.thread(0);
+        run(async {
+            data.write(1);
+            me.set(Flag(0), 1).await;
+            let flags = Flags {
+                first: Flag(1),
+                stride: 1,
+                count: 1,
+            };
+            me.wait_all(flags, Until::IsNot(0)).await;
+        });
+        assert_eq!(data.read(), 2);
+        other.join().unwrap();
+    });
+    println!("ping-pong: {count} executions");
+    assert!(count > 20, "{count}");
+}
+
+/// A lock over a word and the futex (Drepper, "Futexes Are Tricky", the second mutex: 0 free,
+/// 1 taken, 2 taken and somebody may sleep).
+async fn locked<M: Futex>(memory: &M, critical: impl FnOnce()) {
+    let word = Word(0);
+    if memory.compare_exchange(word, 0, 1).await != 0 {
+        while memory.swap(word, 2).await != 0 {
+            memory.futex_wait(word, 2).await;
+        }
+    }
+    critical();
+    if memory.swap(word, 0).await == 2 {
+        memory.futex_wake(word, 1).await;
+    }
+}
+
+#[test]
+fn a_lock_over_the_futex_excludes_and_never_hangs() {
+    let count = executions(|| {
+        let memory = memory::<Sound>();
+        let data = Data::new();
+        let (me, theirs) = (memory.thread(0), data.clone());
+        let other = thread::spawn(move || run(locked(&me, || theirs.write(theirs.read() + 1))));
+        run(locked(&memory.thread(0), || data.write(data.read() + 1)));
+        other.join().unwrap();
+        assert_eq!(data.read(), 2);
+    });
+    println!("lock: {count} executions");
+    assert!(count > 20, "{count}");
+}
+
+struct RelaxedSet;
+impl Protocol for RelaxedSet {
+    const SET: Ordering = Ordering::Relaxed;
+    const WAIT: Ordering = Sound::WAIT;
+    const WAKE: bool = Sound::WAKE;
+}
+
+struct RelaxedWait;
+impl Protocol for RelaxedWait {
+    const SET: Ordering = Sound::SET;
+    const WAIT: Ordering = Ordering::Relaxed;
+    const WAKE: bool = Sound::WAKE;
+}
+
+struct NoWake;
+impl Protocol for NoWake {
+    const SET: Ordering = Sound::SET;
+    const WAIT: Ordering = Sound::WAIT;
+    const WAKE: bool = false;
+}
+
+#[test]
+fn a_relaxed_store_in_set_is_caught() {
+    let text = complaint(|| publish::<RelaxedSet>(1));
+    assert!(text.contains("Causality violation"), "{text}");
+}
+
+#[test]
+fn a_relaxed_load_in_wait_is_caught() {
+    let text = complaint(|| publish::<RelaxedWait>(1));
+    assert!(text.contains("Causality violation"), "{text}");
+}
+
+#[test]
+fn a_missing_wake_is_caught() {
+    let text = complaint(|| publish::<NoWake>(1));
+    assert!(text.contains("deadlock"), "{text}");
+}
