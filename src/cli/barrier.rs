@@ -1,0 +1,207 @@
+//! `sme barrier`: one experiment, one row, and on request where its time went.
+//!
+//! Called by [`super::main`]; calls [`super::args`] for the experiment and `Experiment::run`.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+
+use super::args;
+use super::explain;
+use super::flags::{ExperimentFlags, Format, OutputFlags};
+use super::output::{Output, Target};
+use super::row::{self, Cell, Host, Row};
+use super::stop::{self, Stop};
+use super::table;
+use crate::experiment::{Experiment, LinkLoad, Observe, Outcome, ThreadEpisode};
+use crate::progress::{self, Silent, Watch};
+
+/// The flags of `sme barrier`.
+#[derive(Args, Clone, Debug)]
+pub struct BarrierFlags {
+    #[command(flatten)]
+    experiment: ExperimentFlags,
+    #[command(flatten)]
+    output: OutputFlags,
+    /// Show the critical path of the last episode, below the row of a table; with json and csv
+    /// on stderr
+    #[arg(long, help_heading = "Output")]
+    explain: bool,
+    /// Write every arrival and departure: CSV with episode,node,core,arrive_ns,leave_ns
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    per_thread: Option<PathBuf>,
+    /// Write the load of every link: CSV with
+    /// from,to,channel,bytes,packets,busy_fraction,stall_fraction
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    link_load: Option<PathBuf>,
+}
+
+/// The most rows of `--per-thread`.
+const MAX_RECORDS: u64 = 1 << 27;
+
+/// One experiment whose flags fit together.
+#[derive(Debug)]
+pub struct BarrierRun {
+    experiment: Experiment,
+    output: OutputFlags,
+    explain: bool,
+    per_thread: Option<PathBuf>,
+    link_load: Option<PathBuf>,
+}
+
+impl BarrierRun {
+    /// Reads the flags.
+    pub fn read(flags: &BarrierFlags) -> Result<Self, Stop> {
+        let experiment = args::experiment(&flags.experiment)?;
+        if flags.per_thread.is_some() {
+            let threads = u64::from(experiment.nodes) * u64::from(experiment.cores);
+            let records = threads.saturating_mul(experiment.episodes.into());
+            if records > MAX_RECORDS {
+                return Err(Stop::flag(
+                    "--per-thread",
+                    format!("{records} rows; at most {MAX_RECORDS}: fewer --episodes or --nodes"),
+                ));
+            }
+        }
+        let run = Self {
+            experiment,
+            output: flags.output.clone(),
+            explain: flags.explain,
+            per_thread: flags.per_thread.clone(),
+            link_load: flags.link_load.clone(),
+        };
+        run.check_distinct()?;
+        Ok(run)
+    }
+
+    /// Simulates it, and writes what was asked for.
+    pub fn run(&self) -> Result<(), Stop> {
+        let mut result = Output::file_or_stdout(self.output.output.as_deref())?;
+        let open = |flag, path: &Option<PathBuf>| match path {
+            Some(path) => Output::file(flag, path).map(Some),
+            None => Ok(None),
+        };
+        let per_thread = open("--per-thread", &self.per_thread)?;
+        let link_load = open("--link-load", &self.link_load)?;
+
+        let observe = Observe {
+            per_thread: per_thread.is_some(),
+            link_load: link_load.is_some(),
+            critical_path: self.explain,
+        };
+        let watch = progress::on_stderr();
+        let (outcome, host) =
+            measured(&self.experiment, &observe, watch.as_ref()).map_err(Stop::Failed)?;
+        watch.end();
+
+        let host = (!self.output.no_host).then_some(host);
+        let row = Row::new(&self.experiment, &outcome, host);
+        if let Some(output) = per_thread {
+            write_per_thread(output, &outcome.per_thread)?;
+        }
+        if let Some(output) = link_load {
+            write_link_load(output, &outcome.link_load)?;
+        }
+        result.push(&self.rendered(&row))?;
+        if self.explain {
+            let path = explain::critical_path(&outcome.critical_path);
+            match self.output.format() {
+                Format::Table => result.push(&format!("\n{path}"))?,
+                _ => stop::to_stderr(&path),
+            }
+        }
+        result.commit()
+    }
+
+    fn rendered(&self, row: &Row) -> String {
+        let with_host = !self.output.no_host;
+        match self.output.format() {
+            Format::Table => table::rows(&row::keys(with_host), &[row.cells().to_vec()]),
+            Format::Json => row.to_json() + "\n",
+            Format::Csv => format!("{}\n{}\n", row::csv_header(with_host), row.to_csv()),
+        }
+    }
+
+    /// Two results in one file would leave only one of them.
+    fn check_distinct(&self) -> Result<(), Stop> {
+        let destinations = [
+            ("-o", &self.output.output),
+            ("--per-thread", &self.per_thread),
+            ("--link-load", &self.link_load),
+        ];
+        let mut known: Vec<(&str, PathBuf)> = Vec::new();
+        for (flag, path) in destinations {
+            let Some(path) = path else { continue };
+            let Some(file) = resolved(path) else { continue };
+            if let Some((other, _)) = known.iter().find(|(_, other)| *other == file) {
+                let flags = format!("{flag} {}", path.display());
+                return Err(Stop::flag(&flags, format!("is the file of {other} already")));
+            }
+            known.push((flag, file));
+        }
+        Ok(())
+    }
+}
+
+/// The row of `experiment`, with nothing else observed: what a sweep does for each of its points.
+pub fn simulate(experiment: &Experiment, with_host: bool) -> Result<Row, String> {
+    let (outcome, host) = measured(experiment, &Observe::default(), &Silent)?;
+    Ok(Row::new(experiment, &outcome, with_host.then_some(host)))
+}
+
+fn measured(
+    experiment: &Experiment,
+    observe: &Observe,
+    watch: &dyn Watch,
+) -> Result<(Outcome, Host), String> {
+    let began = Instant::now();
+    let run = experiment.run(observe, watch);
+    let outcome = run.map_err(|failure| failure.to_string())?;
+    let host = Host::measured(began.elapsed(), outcome.events);
+    Ok((outcome, host))
+}
+
+/// The file that `path` stands for; `None` for a device, which takes any number of results.
+fn resolved(path: &Path) -> Option<PathBuf> {
+    match Target::of(path) {
+        Ok(Target::Device(_)) => None,
+        Ok(Target::File(file)) if file.exists() => Some(file),
+        _ => {
+            let directory = super::output::directory(path).canonicalize().ok()?;
+            Some(directory.join(path.file_name()?))
+        }
+    }
+}
+
+fn write_per_thread(mut output: Output, threads: &[ThreadEpisode]) -> Result<(), Stop> {
+    output.push("episode,node,core,arrive_ns,leave_ns\n")?;
+    for thread in threads {
+        let cells = [
+            Cell::Count(thread.episode.into()),
+            Cell::Count(thread.node.into()),
+            Cell::Count(thread.core.into()),
+            Cell::nanos(thread.arrive),
+            Cell::nanos(thread.leave),
+        ];
+        output.push(&(row::csv_record(cells.iter().map(Cell::to_text)) + "\n"))?;
+    }
+    output.commit()
+}
+
+fn write_link_load(mut output: Output, links: &[LinkLoad]) -> Result<(), Stop> {
+    output.push("from,to,channel,bytes,packets,busy_fraction,stall_fraction\n")?;
+    for link in links {
+        output.push(&format!(
+            "{},{},{},{},{},{:.6},{:.6}\n",
+            link.from,
+            link.to,
+            link.channel,
+            link.bytes,
+            link.packets,
+            link.busy_fraction,
+            link.stall_fraction
+        ))?;
+    }
+    output.commit()
+}

@@ -1,0 +1,124 @@
+//! The flags that several commands share, as they are written; [`super::args`] reads them.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// What is simulated.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "What is simulated")]
+pub struct ExperimentFlags {
+    /// Machine description: built in (see `sme machines list`) or a file
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "sme-prototype")]
+    pub machine: String,
+    /// Override a machine constant, with its unit; may be repeated
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Barrier: flag-phase, flat, tree, dissemination, butterfly or pthread
+    #[arg(long, value_name = "NAME", default_value = "tree")]
+    pub algorithm: String,
+    /// Where flag-phase keeps its data: local (default), engine, remote or coherent
+    ///
+    /// local and engine run on one node (its coherent memory; its memory behind its own engine),
+    /// remote and coherent on two (all data in the first and through the engine; the first
+    /// node's threads spin in their caches).
+    #[arg(long, value_name = "NAME")]
+    pub placement: Option<String>,
+    /// Network, e.g. mesh:8x8 or torus:4x4x4 [default: a mesh as square as the nodes allow]
+    #[arg(long, value_name = "SHAPE")]
+    pub topology: Option<String>,
+    /// Nodes: the first N positions of the topology [default: all of --topology, else 64]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub nodes: Option<String>,
+    /// Threads per node, one a core [default: every core of the machine's node]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub cores: Option<String>,
+    /// Counted episodes; one more is simulated first and not counted
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "100",
+        allow_negative_numbers = true
+    )]
+    pub episodes: String,
+    /// Seed of everything random
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
+    pub seed: String,
+    /// Threads over the sockets first (scatter), or one socket after the other (compact)
+    #[arg(long, value_name = "NAME", default_value = "scatter")]
+    pub pin: String,
+    /// Flags side by side (packed) or a cache line each (padded) [default: packed for flag-phase]
+    #[arg(long, value_name = "NAME")]
+    pub layout: Option<String>,
+    /// Most notifications a node of the tree receives [default: 8]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub fan_in: Option<String>,
+    /// How the tree is built: see the end of this text
+    #[arg(long, value_name = "NAME")]
+    pub tree_shape: Option<String>,
+    /// Which nodes the tree's ranks stand on: see the end of this text
+    #[arg(long, value_name = "NAME")]
+    pub mapping: Option<String>,
+    /// Delay each arrival by a random time up to this, e.g. 500ns or 2us
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "0ns",
+        allow_negative_numbers = true
+    )]
+    pub skew: String,
+    /// Threads of this computer that simulate one experiment; results do not depend on it
+    #[arg(
+        long,
+        value_name = "THREADS",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
+    pub workers: String,
+}
+
+/// How results are written, and where.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub struct OutputFlags {
+    /// Result format [default: by FILE's ending (.csv, .json, .jsonl), else table]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Write the results to FILE, which appears whole or not at all
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Leave out what depends on this computer: wall time, event rate, memory
+    #[arg(long)]
+    pub no_host: bool,
+}
+
+impl OutputFlags {
+    /// What `--format` says, else what the file is called.
+    pub fn format(&self) -> Format {
+        let ending = || {
+            let path = self.output.as_deref()?;
+            match path.extension()?.to_str()? {
+                "csv" => Some(Format::Csv),
+                "json" | "jsonl" => Some(Format::Json),
+                _ => None,
+            }
+        };
+        self.format.or_else(ending).unwrap_or(Format::Table)
+    }
+}
+
+/// A result format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Aligned text for people.
+    Table,
+    /// One JSON object a line.
+    Json,
+    /// Comma-separated values, the keys in the first line.
+    Csv,
+}

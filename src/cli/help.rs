@@ -1,0 +1,76 @@
+//! What stands at the end of each `--help`: examples, and what the lists of flags may hold.
+//!
+//! Called by the command line's definition in [`super`].
+
+use sme_barrier::{Mapping, TreeShape};
+
+use super::args::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
+
+/// `sme --help`
+pub const PROGRAM: &str = "\
+Examples:
+  sme
+  sme barrier --nodes 64 --cores 16 --topology mesh:8x8 --algorithm tree --explain
+  sme sweep --nodes 1..64 --algorithm flat,tree -o results/latency.csv
+  sme machines show sme-prototype
+
+Exit status: 0 done, 1 the run failed, 2 bad input.";
+
+/// `sme machines --help`
+pub const MACHINES: &str = "\
+Examples:
+  sme machines list
+  sme machines show sme-prototype
+  sme machines show ./mine.toml --set \"engine.clock=800 MHz\"";
+
+/// `sme barrier --help`
+pub fn barrier() -> String {
+    format!(
+        "\
+{}
+
+Latencies are per episode, from the last departure of the episode before to the last departure of
+its own; percentiles are by nearest rank. Parameters that an algorithm does not look at are null.
+
+Examples:
+  sme barrier --nodes 64 --cores 16
+  sme barrier --algorithm flag-phase --placement engine --cores 16 --format json
+  sme barrier --nodes 48 --topology mesh:8x8 --set engine.clock=800MHz --explain
+  sme barrier --nodes 16 --episodes 10 --per-thread threads.csv --link-load links.csv",
+        choices()
+    )
+}
+
+/// `sme sweep --help`
+pub fn sweep() -> String {
+    format!(
+        "\
+Lists: 1,2,4; ranges, their ends included: 1..8, with a step 1..64+3, geometric 2..64*2; and any
+mixture, 1,2..8*2. Names, topologies, times and constants: commas. Every flag under 'What is
+simulated' takes a list, except --workers.
+
+Order: as the row's columns, machine, set, algorithm, placement, topology, nodes, cores, episodes,
+seed, pin, layout, fan-in, tree shape, mapping, skew; the last varies fastest. Points that differ
+only in what their algorithm does not look at are simulated once. The rows do not depend on --jobs.
+
+With -o FILE (csv or json) whole rows are appended to FILE.partial, which is renamed to FILE at the
+end; --resume continues it after an interruption.
+
+{}
+
+Examples:
+  sme sweep --nodes 1..64 --cores 1,4,16 --algorithm flat,tree --topology mesh:8x8 -o fig8.csv
+  sme sweep --algorithm flag-phase --placement local,engine --cores 1..16 --format csv
+  sme sweep --set engine.clock=100MHz,156MHz,800MHz --set uncached.turnaround=50ns,100ns
+  sme sweep --nodes 2..64*2 --seed 1..10 -o seeds.json --no-host --resume",
+        choices()
+    )
+}
+
+fn choices() -> String {
+    format!(
+        "Tree shapes: {} [default: {DEFAULT_TREE_SHAPE}]. Mappings: {} [default: {DEFAULT_MAPPING}].",
+        TreeShape::NAMES.join(", "),
+        Mapping::NAMES.join(", "),
+    )
+}

@@ -1,0 +1,133 @@
+//! `sme machines list` and `sme machines show`: which machines there are, and every constant of
+//! one with its unit and where it comes from.
+//!
+//! Called by [`super::main`]; the machines are those of `sme_sim::machine`.
+
+use clap::Subcommand;
+use sme_sim::machine::Machine;
+
+use super::args;
+use super::flags::{Format, OutputFlags};
+use super::output::Output;
+use super::row::{self, Cell};
+use super::stop::Stop;
+use super::table;
+
+/// The subcommands of `sme machines`.
+#[derive(Subcommand, Clone, Debug)]
+pub enum MachinesCommand {
+    /// The built-in machines: name, hash, nodes' cores, what they are
+    List {
+        /// Where to, and how
+        #[command(flatten)]
+        output: OutputFlags,
+    },
+    /// Every constant of a machine, its unit, and where it comes from
+    Show {
+        /// Built-in machine, or a file
+        #[arg(value_name = "NAME|FILE.toml", default_value = "sme-prototype")]
+        machine: String,
+        /// Override a constant, with its unit; may be repeated
+        #[arg(long, value_name = "SECTION.KEY=VALUE")]
+        set: Vec<String>,
+        /// Where to, and how
+        #[command(flatten)]
+        output: OutputFlags,
+    },
+}
+
+/// What is to be shown, read and checked.
+#[derive(Debug)]
+pub enum Machines {
+    /// The machines there are.
+    List(Vec<Machine>, OutputFlags),
+    /// The constants of one.
+    Show(Box<Machine>, OutputFlags),
+}
+
+impl Machines {
+    /// Loads what is asked for.
+    pub fn read(command: MachinesCommand) -> Result<Self, Stop> {
+        match command {
+            MachinesCommand::List { output } => {
+                let load = |builtin: &sme_sim::machine::Builtin| {
+                    Machine::builtin(builtin.name).map_err(|error| Stop::flag("machines", error))
+                };
+                let machines: Result<Vec<_>, _> = Machine::builtins().iter().map(load).collect();
+                Ok(Self::List(machines?, output))
+            }
+            MachinesCommand::Show {
+                machine,
+                set,
+                output,
+            } => {
+                let machine = args::machine(&machine, &set)?;
+                Ok(Self::Show(Box::new(machine), output))
+            }
+        }
+    }
+
+    /// Writes it.
+    pub fn run(&self) -> Result<(), Stop> {
+        let (flags, text) = match self {
+            Self::List(machines, flags) => {
+                let heading = ["machine", "machine_hash", "cores_per_node", "description"];
+                let rows = machines.iter().map(summary).collect();
+                (flags, rendered(&heading, rows, flags.format()))
+            }
+            Self::Show(machine, flags) if flags.format() == Format::Table => {
+                (flags, machine.show())
+            }
+            Self::Show(machine, flags) => {
+                let heading = ["machine", "machine_hash", "constant", "value", "source", "where"];
+                let heading = [heading.as_slice(), &["fitted_to", "meaning"]].concat();
+                (flags, rendered(&heading, constants(machine), flags.format()))
+            }
+        };
+        let mut output = Output::file_or_stdout(flags.output.as_deref())?;
+        output.push(&text)?;
+        output.commit()
+    }
+}
+
+fn summary(machine: &Machine) -> Vec<Cell> {
+    vec![
+        Cell::text(machine.name()),
+        Cell::text(machine.hash()),
+        Cell::Count(args::cores_per_node(machine).into()),
+        Cell::text(machine.description()),
+    ]
+}
+
+fn constants(machine: &Machine) -> Vec<Vec<Cell>> {
+    let row = |constant: &sme_sim::machine::Constant| {
+        vec![
+            Cell::text(machine.name()),
+            Cell::text(machine.hash()),
+            Cell::text(constant.name()),
+            Cell::text(&constant.value),
+            Cell::text(constant.source.name()),
+            Cell::text(&constant.reason),
+            Cell::text(constant.fitted_to.join(" ")),
+            Cell::text(constant.meaning),
+        ]
+    };
+    machine.constants().iter().map(row).collect()
+}
+
+fn rendered(heading: &[&str], rows: Vec<Vec<Cell>>, format: Format) -> String {
+    let heading: Vec<String> = heading.iter().map(|&key| key.to_owned()).collect();
+    match format {
+        Format::Table => table::aligned(&heading, &rows),
+        Format::Csv => {
+            let rows = rows.iter().map(|row| row.iter().map(Cell::to_text).collect());
+            let lines = [heading].into_iter().chain(rows);
+            let lines = lines.map(|cells: Vec<String>| row::csv_record(cells.into_iter()) + "\n");
+            lines.collect()
+        }
+        Format::Json => {
+            let rows = rows.iter().map(|row| row::json_object(&heading, row) + "\n");
+            rows.collect()
+        }
+    }
+}

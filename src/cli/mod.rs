@@ -1,0 +1,180 @@
+//! The commands: flags in, rows out.
+//!
+//! Called by the program's `main`. A command line is first read into a [`Job`], whose parts fit
+//! together; only then is anything simulated or written. Results go to stdout or to files,
+//! everything else to stderr; the exit status is 0 when done, 1 when the run failed, 2 for bad
+//! input.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+pub mod args;
+pub mod barrier;
+pub mod explain;
+pub mod flags;
+pub mod list;
+pub mod machines;
+pub mod names;
+pub mod output;
+pub mod partial;
+pub mod recognize;
+pub mod row;
+pub mod stop;
+pub mod sweep;
+pub mod table;
+
+mod help;
+
+use output::Output;
+use stop::{Stop, one_line, to_stderr};
+
+/// Does what `arguments` (the program's name first) ask for.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let stop = match Job::read(arguments).and_then(|job| job.run()) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(stop) => stop,
+    };
+    match &stop {
+        Stop::Unread => {}
+        Stop::Help(text) => {
+            let mut stdout = Output::stdout();
+            let shown = stdout.push(text).and_then(|()| stdout.commit());
+            return ExitCode::from(shown.map_or_else(|stop| stop.status(), |()| 0));
+        }
+        Stop::Input(_) | Stop::Failed(_) => to_stderr(&format!("sme: {stop}\n")),
+    }
+    ExitCode::from(stop.status())
+}
+
+/// What a command line asks for, ready to run.
+#[derive(Debug)]
+pub enum Job {
+    /// `sme barrier`
+    Barrier(Box<barrier::BarrierRun>),
+    /// `sme sweep`
+    Sweep(Box<sweep::Sweep>),
+    /// `sme machines`
+    Machines(machines::Machines),
+}
+
+impl Job {
+    /// Reads `arguments`, the program's name first. Nothing is simulated or written.
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Stop> {
+        let line = CommandLine::try_parse_from(arguments).map_err(|error| stopped(&error))?;
+        match line.command {
+            None => Err(Stop::Input("no command".into())),
+            Some(Command::Barrier(flags)) => {
+                let run = barrier::BarrierRun::read(&flags)?;
+                Ok(Self::Barrier(Box::new(run)))
+            }
+            Some(Command::Sweep(flags)) => Ok(Self::Sweep(Box::new(sweep::Sweep::read(&flags)?))),
+            Some(Command::Machines(flags)) => {
+                machines::Machines::read(flags.command).map(Self::Machines)
+            }
+        }
+    }
+
+    /// Runs it.
+    pub fn run(self) -> Result<(), Stop> {
+        match self {
+            Self::Barrier(run) => run.run(),
+            Self::Sweep(sweep) => sweep.run(),
+            Self::Machines(machines) => machines.run(),
+        }
+    }
+}
+
+/// Simulate machines whose memory is shared but not coherent, and the barriers that run on them
+///
+/// Without a command: simulate the barriers of the published cluster, 1 to 64 nodes of 1 to 16
+/// threads, print the latencies beside the published ones, and write the table and the plot under
+/// results/.
+#[derive(Parser, Debug)]
+#[command(name = "sme", version, disable_help_subcommand = true, after_help = help::PROGRAM)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Simulate one barrier experiment and print its row
+    #[command(after_help = help::barrier())]
+    Barrier(Box<barrier::BarrierFlags>),
+    /// Simulate a row for every combination of lists of nodes, cores, seeds, constants, …
+    #[command(after_help = help::sweep())]
+    Sweep(Box<sweep::SweepFlags>),
+    /// List the built-in machines, or show the constants of one
+    #[command(after_help = help::MACHINES)]
+    Machines(MachinesFlags),
+}
+
+#[derive(clap::Args, Debug)]
+struct MachinesFlags {
+    #[command(subcommand)]
+    command: machines::MachinesCommand,
+}
+
+/// What the parser of flags has to say: help as it is, an error on one line.
+fn stopped(error: &clap::Error) -> Stop {
+    let text = error.render().to_string();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => return Stop::Help(text),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            return Stop::Input("a command is missing; see --help".into());
+        }
+        _ => {}
+    }
+    let said = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .filter(|line| !line.is_empty())
+        .map(|line| line.strip_prefix("error: ").unwrap_or(line))
+        .map(|line| line.strip_prefix("tip: ").unwrap_or(line));
+    Stop::Input(one_line(&said.collect::<Vec<_>>().join("; ")))
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! What the tests of the commands share.
+
+    use clap::Parser;
+    use sme_sim::time::Time;
+
+    use super::{Command, CommandLine, args, sweep};
+    use crate::experiment::{Experiment, Outcome};
+
+    /// The experiment of `sme barrier` with these flags.
+    pub fn experiment(flags: &[&str]) -> Experiment {
+        args::experiment(&sweep_flags(flags).experiment).unwrap()
+    }
+
+    /// The flags of `sme sweep`.
+    pub fn sweep_flags(flags: &[&str]) -> sweep::SweepFlags {
+        let line = CommandLine::try_parse_from([&["sme", "sweep"], flags].concat());
+        match line.unwrap().command {
+            Some(Command::Sweep(flags)) => *flags,
+            other => panic!("{other:?} is no sweep"),
+        }
+    }
+
+    /// An outcome with these latencies, in picoseconds.
+    pub fn outcome(latencies: &[u64]) -> Outcome {
+        Outcome {
+            latencies: latencies.iter().map(|&ps| Time::from_ps(ps)).collect(),
+            remote_loads: 1,
+            remote_stores: 2,
+            link_bytes: 3,
+            events: 4,
+            end: Time::from_ps(5),
+            per_thread: Vec::new(),
+            link_load: Vec::new(),
+            critical_path: Vec::new(),
+            bytes_per_thread: 6,
+        }
+    }
+}

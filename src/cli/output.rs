@@ -1,0 +1,227 @@
+//! Where results go: to stdout, or to a file that appears whole or not at all.
+//!
+//! Called by every command. A file is opened before anything is simulated, so that a place
+//! nobody can write to is known at once; it is written under another name in the same directory
+//! and renamed at the end. Devices and pipes are written to directly.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use super::stop::Stop;
+
+/// An open destination.
+#[derive(Debug)]
+pub struct Output {
+    flag: String,
+    path: PathBuf,
+    to: To,
+}
+
+#[derive(Debug)]
+enum To {
+    Stdout(BufWriter<io::Stdout>),
+    /// The file that will be renamed to the target.
+    File(BufWriter<NamedTempFile>, PathBuf),
+    Device(BufWriter<File>),
+}
+
+/// What a path is, to somebody who wants to write results there.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A file, existing or not; symbolic links are followed.
+    File(PathBuf),
+    /// Something that exists and is no file, such as a pipe or `/dev/null`.
+    Device(PathBuf),
+}
+
+impl Target {
+    /// What `path` is; a directory is an error.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(Self::File(path.to_owned()))
+            }
+            Err(error) => Err(error),
+            Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            Ok(metadata) if metadata.is_file() => Ok(Self::File(fs::canonicalize(path)?)),
+            Ok(_) => Ok(Self::Device(path.to_owned())),
+        }
+    }
+}
+
+impl Output {
+    /// Stdout.
+    pub fn stdout() -> Self {
+        Self {
+            flag: "stdout".to_owned(),
+            path: PathBuf::new(),
+            to: To::Stdout(BufWriter::new(io::stdout())),
+        }
+    }
+
+    /// The file at `path`, given with `flag`; an error where it could not be written.
+    pub fn file(flag: &str, path: &Path) -> Result<Self, Stop> {
+        let unwritable = |error| Stop::unwritable(flag, path, &error);
+        let to = match Target::of(path).map_err(unwritable)? {
+            Target::Device(path) => {
+                let file = OpenOptions::new().write(true).open(path);
+                To::Device(BufWriter::new(file.map_err(unwritable)?))
+            }
+            Target::File(target) => {
+                let file = temporary(directory(&target)).map_err(unwritable)?;
+                To::File(BufWriter::new(file), target)
+            }
+        };
+        Ok(Self {
+            flag: flag.to_owned(),
+            path: path.to_owned(),
+            to,
+        })
+    }
+
+    /// The file at `path` of `-o`, or stdout where there is none or it is `-`.
+    pub fn file_or_stdout(path: Option<&Path>) -> Result<Self, Stop> {
+        match path {
+            Some(path) if path != Path::new("-") => Self::file("-o", path),
+            _ => Ok(Self::stdout()),
+        }
+    }
+
+    /// Whether results go to stdout.
+    pub fn is_stdout(&self) -> bool {
+        matches!(self.to, To::Stdout(_))
+    }
+
+    /// Adds `text`.
+    pub fn push(&mut self, text: &str) -> Result<(), Stop> {
+        let written = match &mut self.to {
+            To::Stdout(writer) => writer.write_all(text.as_bytes()),
+            To::File(writer, _) => writer.write_all(text.as_bytes()),
+            To::Device(writer) => writer.write_all(text.as_bytes()),
+        };
+        written.map_err(|error| self.stopped(&error))
+    }
+
+    /// Adds `text` and hands everything on to whoever reads along.
+    pub fn push_now(&mut self, text: &str) -> Result<(), Stop> {
+        self.push(text)?;
+        self.flush().map_err(|error| self.stopped(&error))
+    }
+
+    /// Everything is written: the file appears.
+    pub fn commit(mut self) -> Result<(), Stop> {
+        self.flush().map_err(|error| self.stopped(&error))?;
+        let Self { flag, path, to } = self;
+        let To::File(writer, target) = to else {
+            return Ok(());
+        };
+        let persisted = match writer.into_inner() {
+            Err(error) => Err(error.into_error()),
+            Ok(file) => file.as_file().sync_all().and_then(|()| {
+                file.persist(&target).map_err(|error| error.error)?;
+                sync_directory(directory(&target));
+                Ok(())
+            }),
+        };
+        persisted.map_err(|error| Stop::unwritable(&flag, &path, &error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.to {
+            To::Stdout(writer) => writer.flush(),
+            To::File(writer, _) => writer.flush(),
+            To::Device(writer) => writer.flush(),
+        }
+    }
+
+    fn stopped(&self, error: &io::Error) -> Stop {
+        match &self.to {
+            To::Stdout(_) | To::Device(_) if error.kind() == io::ErrorKind::BrokenPipe => {
+                Stop::Unread
+            }
+            _ => Stop::unwritable(&self.flag, &self.path, error),
+        }
+    }
+}
+
+/// The directory `file` is in.
+pub fn directory(file: &Path) -> &Path {
+    match file.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Makes a rename in `directory` survive a power failure, where the host can.
+pub fn sync_directory(directory: &Path) {
+    if let Ok(directory) = File::open(directory) {
+        // Some file systems cannot sync a directory; the rename has happened nevertheless.
+        let _ = directory.sync_all();
+    }
+}
+
+/// A file of any name in `directory`, with the permissions that a new file has there.
+fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".sme-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_appears_when_it_is_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.csv");
+        fs::write(&path, "before").unwrap();
+        let mut output = Output::file("-o", &path).unwrap();
+        output.push("after").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before");
+        output.commit().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "after");
+        drop(Output::file("-o", &path).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "after");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_place_nobody_can_write_to_is_known_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        for path in [directory.path().to_owned(), directory.path().join("no/a")] {
+            let Err(Stop::Input(line)) = Output::file("--per-thread", &path) else {
+                panic!("{} is not writable", path.display());
+            };
+            assert!(line.starts_with("--per-thread "), "{line}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_stays_a_device_and_a_link_stays_a_link() {
+        let null = Path::new("/dev/null");
+        let mut output = Output::file("-o", null).unwrap();
+        output.push("gone").unwrap();
+        output.commit().unwrap();
+        assert_eq!(Target::of(null).unwrap(), Target::Device(null.to_owned()));
+
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        fs::write(&file, "before").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let mut output = Output::file("-o", &link).unwrap();
+        output.push("after").unwrap();
+        output.commit().unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "after");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+}

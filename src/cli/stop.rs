@@ -1,0 +1,81 @@
+//! Why a command stops before its end, and the exit status that says so.
+//!
+//! Returned by every command to [`super::main`].
+
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Why a command stopped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stop {
+    /// What the user asked for cannot be done; one line that names the flag or the file. Nothing
+    /// was simulated. Exit status 2.
+    #[error("{0}")]
+    Input(String),
+    /// The run failed: a deadlock, a wrong result, a row out of tolerance. Exit status 1.
+    #[error("{0}")]
+    Failed(String),
+    /// Help or the version was asked for: this text, on stdout. Exit status 0.
+    #[error("{0}")]
+    Help(String),
+    /// Whoever read the results has closed the pipe: no more are wanted. Exit status 0.
+    #[error("nobody reads the results")]
+    Unread,
+}
+
+impl Stop {
+    /// Bad input at `flag`, because of `reason`; a single line whatever `reason` contains.
+    pub fn flag(flag: &str, reason: impl std::fmt::Display) -> Self {
+        Self::Input(one_line(&format!("{flag}: {reason}")))
+    }
+
+    /// `path` of `flag` cannot be written.
+    pub fn unwritable(flag: &str, path: &Path, error: &io::Error) -> Self {
+        Self::flag(
+            &format!("{flag} {}", path.display()),
+            format!("cannot be written: {error}"),
+        )
+    }
+
+    /// The exit status.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Input(_) => 2,
+            Self::Failed(_) => 1,
+            Self::Help(_) | Self::Unread => 0,
+        }
+    }
+}
+
+/// `text` with its line breaks and other control characters made blanks, and cut to a length
+/// that a terminal still shows.
+pub fn one_line(text: &str) -> String {
+    const LONGEST: usize = 400;
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let line: String = text.trim().chars().map(clean).take(LONGEST).collect();
+    if text.trim().chars().nth(LONGEST).is_some() {
+        line + "…"
+    } else {
+        line
+    }
+}
+
+/// Writes to stderr; where nobody can read it, nothing happens (`eprint!` would panic).
+pub fn to_stderr(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complaint_is_one_line() {
+        let Stop::Input(line) = Stop::flag("--nodes a\nb", "x".repeat(1_000)) else {
+            panic!("bad input")
+        };
+        assert!(line.starts_with("--nodes a b: xxx"));
+        assert!(line.ends_with('…') && line.chars().count() == 401);
+    }
+}

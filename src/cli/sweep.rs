@@ -1,0 +1,421 @@
+//! `sme sweep`: many experiments, one row each, in a fixed order, whatever the number of jobs;
+//! interrupted at any moment, it continues without repeating or losing a row.
+//!
+//! Called by [`super::main`]; calls [`super::args`] for the points, `Experiment::run` for each,
+//! and [`super::partial`] for the file under way.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use clap::Args;
+
+use super::args;
+use super::flags::{ExperimentFlags, Format, OutputFlags};
+use super::output::{Output, Target};
+use super::partial::{self, Partial};
+use super::recognize;
+use super::row::{self, Row};
+use super::stop::Stop;
+use super::table;
+use crate::experiment::Experiment;
+use crate::progress::{self, Watch};
+
+/// The flags of `sme sweep`.
+#[derive(Args, Clone, Debug)]
+pub struct SweepFlags {
+    #[command(flatten)]
+    pub(super) experiment: ExperimentFlags,
+    #[command(flatten)]
+    output: OutputFlags,
+    /// Continue the sweep that was interrupted while writing FILE.partial
+    #[arg(long, requires = "output", help_heading = "Output")]
+    resume: bool,
+    /// Points simulated at the same time [default: the computer's threads]
+    #[arg(long, value_name = "JOBS", allow_negative_numbers = true)]
+    jobs: Option<String>,
+}
+
+/// A sweep whose flags fit together.
+#[derive(Debug)]
+pub struct Sweep {
+    points: Vec<Experiment>,
+    output: OutputFlags,
+    resume: bool,
+    jobs: usize,
+}
+
+/// Simulates one point, or says why it failed.
+pub type Simulate<'s> = dyn Fn(&Experiment) -> Result<Row, String> + Sync + 's;
+
+impl Sweep {
+    /// Reads the flags; every point is checked.
+    pub fn read(flags: &SweepFlags) -> Result<Self, Stop> {
+        let jobs = match &flags.jobs {
+            Some(text) => args::host_threads("--jobs", text)?,
+            None => std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        if flags.resume && flags.output.format() == Format::Table {
+            return Err(Stop::flag(
+                "--resume",
+                "a table is written at the end; use --format csv or json",
+            ));
+        }
+        Ok(Self {
+            points: args::points(&flags.experiment)?,
+            output: flags.output.clone(),
+            resume: flags.resume,
+            jobs,
+        })
+    }
+
+    /// Runs it, and writes the rows.
+    pub fn run(&self) -> Result<(), Stop> {
+        let with_host = !self.output.no_host;
+        let simulate = |point: &Experiment| super::barrier::simulate(point, with_host);
+        self.run_with(&simulate, progress::on_stderr().as_ref())
+    }
+
+    fn run_with(&self, simulate: &Simulate<'_>, watch: &dyn Watch) -> Result<(), Stop> {
+        let format = self.output.format();
+        let target = match &self.output.output {
+            Some(path) if path != Path::new("-") => {
+                Some(Target::of(path).map_err(|error| Stop::unwritable("-o", path, &error))?)
+            }
+            _ => None,
+        };
+        match target {
+            Some(Target::File(target)) if format != Format::Table => {
+                self.into_partial(&target, simulate, watch)
+            }
+            _ if self.resume => Err(Stop::flag("--resume", "-o must name a file")),
+            _ => self.into_output(simulate, watch),
+        }
+    }
+
+    /// Rows to stdout or a device as they come; a table at the end.
+    fn into_output(&self, simulate: &Simulate<'_>, watch: &dyn Watch) -> Result<(), Stop> {
+        let format = self.output.format();
+        let with_host = !self.output.no_host;
+        let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
+        if let Some(header) = header(format, with_host) {
+            output.push(&format!("{header}\n"))?;
+        }
+        let mut rows = Vec::new();
+        self.simulate_from(0, simulate, watch, &mut |row| match line(&row, format) {
+            Some(line) => output.push_now(&format!("{line}\n")),
+            None => {
+                rows.push(row.cells().to_vec());
+                Ok(())
+            }
+        })?;
+        if format == Format::Table {
+            output.push(&table::rows(&row::keys(with_host), &rows))?;
+        }
+        output.commit()
+    }
+
+    /// Rows to `FILE.partial`, which is renamed at the end.
+    fn into_partial(
+        &self,
+        target: &Path,
+        simulate: &Simulate<'_>,
+        watch: &dyn Watch,
+    ) -> Result<(), Stop> {
+        let format = self.output.format();
+        let header = header(format, !self.output.no_host);
+        let header = header.as_deref();
+        let resumed = match self.resume {
+            true => Partial::resume(target, header)?,
+            false => None,
+        };
+        let (mut partial, done) = match resumed {
+            Some((partial, rows)) => {
+                self.check(&rows).map_err(|reason| {
+                    Stop::flag("--resume", format!("{} {reason}", partial.shown()))
+                })?;
+                (partial, rows.len())
+            }
+            None if self.resume && self.is_complete(target, header) => return Ok(()),
+            None => (Partial::create(target, header)?, 0),
+        };
+        self.simulate_from(done, simulate, watch, &mut |row| {
+            partial.append(&line(&row, format).unwrap_or_default())
+        })?;
+        partial.finish()
+    }
+
+    fn is_complete(&self, target: &Path, header: Option<&str>) -> bool {
+        partial::complete_rows(target, header)
+            .is_some_and(|rows| rows.len() == self.points.len() && self.check(&rows).is_ok())
+    }
+
+    /// Whether `rows` are the first rows of this sweep.
+    fn check(&self, rows: &[String]) -> Result<(), String> {
+        if rows.len() > self.points.len() {
+            let (rows, points) = (rows.len(), self.points.len());
+            return Err(format!("has {rows} rows, this sweep only {points} points"));
+        }
+        let (format, with_host) = (self.output.format(), !self.output.no_host);
+        for (index, (row, point)) in rows.iter().zip(&self.points).enumerate() {
+            recognize::row_of(row, format, with_host, point)
+                .map_err(|reason| format!("is of another sweep: row {} {reason}", index + 1))?;
+        }
+        Ok(())
+    }
+
+    /// Simulates the points from number `first` on, up to `jobs` at a time, and hands their rows
+    /// to `emit` in order. Where points fail, the rows before the first of them are emitted.
+    fn simulate_from(
+        &self,
+        first: usize,
+        simulate: &Simulate<'_>,
+        watch: &dyn Watch,
+        emit: &mut dyn FnMut(Row) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let next = AtomicUsize::new(first);
+        let points = self.points.as_slice();
+        let remaining = points.len().saturating_sub(first);
+        watch.begin("points", remaining as u64);
+        let (results, arriving) = mpsc::channel();
+        let emitted = std::thread::scope(|scope| {
+            for _ in 0..self.jobs.min(remaining) {
+                let (results, next) = (results.clone(), &next);
+                scope.spawn(move || {
+                    while let index = next.fetch_add(1, Ordering::Relaxed)
+                        && let Some(point) = points.get(index)
+                        && results.send((index, simulate(point))).is_ok()
+                    {}
+                });
+            }
+            drop(results);
+            let emitted = emit_in_order(first, points, arriving, watch, emit);
+            // Whoever still works takes no further point.
+            next.store(points.len(), Ordering::Relaxed);
+            emitted
+        });
+        watch.end();
+        emitted
+    }
+}
+
+fn emit_in_order(
+    first: usize,
+    points: &[Experiment],
+    arriving: mpsc::Receiver<(usize, Result<Row, String>)>,
+    watch: &dyn Watch,
+    emit: &mut dyn FnMut(Row) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    let mut waiting = BTreeMap::new();
+    let mut due = first;
+    for (index, result) in arriving {
+        watch.advance(1);
+        waiting.insert(index, result);
+        while let Some(result) = waiting.remove(&due) {
+            match (result, points.get(due)) {
+                (Ok(row), _) => emit(row)?,
+                (Err(failure), Some(point)) => {
+                    return Err(Stop::Failed(format!("{}: {failure}", describe(point))));
+                }
+                (Err(failure), None) => return Err(Stop::Failed(failure)),
+            }
+            due += 1;
+        }
+    }
+    Ok(())
+}
+
+/// A failed point, as flags that reproduce its size.
+fn describe(point: &Experiment) -> String {
+    format!(
+        "--algorithm {} --topology {} --nodes {} --cores {} --seed {}",
+        super::names::of(&point.algorithm),
+        point.topology,
+        point.nodes,
+        point.cores,
+        point.seed
+    )
+}
+
+fn header(format: Format, with_host: bool) -> Option<String> {
+    (format == Format::Csv).then(|| row::csv_header(with_host))
+}
+
+/// The row as a line of the format; `None` for a table, which needs all rows.
+fn line(row: &Row, format: Format) -> Option<String> {
+    match format {
+        Format::Json => Some(row.to_json()),
+        Format::Csv => Some(row.to_csv()),
+        Format::Table => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testing;
+    use crate::progress::Silent;
+    use parking_lot::Mutex;
+    use proptest::prelude::*;
+    use std::fs;
+
+    const FLAGS: &[&str] = &[
+        "--nodes",
+        "1,4",
+        "--cores",
+        "1..2",
+        "--algorithm",
+        "flat,tree",
+        "--fan-in",
+        "2,8",
+        "--set",
+        "engine.clock=100MHz,156MHz",
+        "--no-host",
+    ];
+
+    fn sweep(more: &[&str]) -> Sweep {
+        Sweep::read(&testing::sweep_flags(&[FLAGS, more].concat())).unwrap()
+    }
+
+    /// A row that depends on the point alone, and takes differently long.
+    fn simulate(point: &Experiment) -> Result<Row, String> {
+        let ps = u64::from(point.nodes * 1_000 + point.cores * 10 + point.fan_in);
+        std::thread::sleep(std::time::Duration::from_micros(ps * 7 % 300));
+        Ok(Row::new(point, &testing::outcome(&[ps, 2 * ps]), None))
+    }
+
+    #[test]
+    fn the_order_is_that_of_the_columns_and_no_point_comes_twice() {
+        let points = sweep(&[]).points;
+        let keys: Vec<_> = points
+            .iter()
+            .map(|e| {
+                let fan_in = (e.algorithm == crate::experiment::Algorithm::Tree).then_some(e.fan_in);
+                (row::set(&e.machine), e.algorithm as u32, e.nodes, e.cores, fan_in)
+            })
+            .collect();
+        let mut sorted = keys.clone();
+        sorted.sort();
+        sorted.dedup();
+        assert_eq!(keys, sorted);
+        // Two machines; flat once, tree with two fan-ins; two by two sizes.
+        assert_eq!(keys.len(), 2 * 3 * 4);
+    }
+
+    /// Runs into `target` and returns its bytes and how many points were simulated.
+    fn run_into(target: &Path, format: &str, more: &[&str]) -> (Vec<u8>, usize) {
+        let path = target.to_str().unwrap();
+        let sweep = sweep(&[&["-o", path, "--format", format], more].concat());
+        let simulated = AtomicUsize::new(0);
+        let counting = |point: &Experiment| {
+            simulated.fetch_add(1, Ordering::Relaxed);
+            simulate(point)
+        };
+        sweep.run_with(&counting, &Silent).unwrap();
+        (fs::read(target).unwrap(), simulated.into_inner())
+    }
+
+    #[test]
+    fn a_sweep_cut_off_at_any_byte_ends_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("out");
+        let partial = directory.path().join("out.partial");
+        for format in ["csv", "json"] {
+            let (whole, points) = run_into(&target, format, &[]);
+            for length in 0..=whole.len() {
+                fs::remove_file(&target).unwrap();
+                fs::write(&partial, &whole[..length]).unwrap();
+                let jobs = (length % 3 + 1).to_string();
+                let (bytes, simulated) =
+                    run_into(&target, format, &["--resume", "--jobs", jobs.as_str()]);
+                assert!(bytes == whole, "{format} cut off at byte {length}");
+                let headers = usize::from(format == "csv");
+                let lines = whole[..length].iter().filter(|&&b| b == b'\n').count();
+                assert_eq!(simulated, points - lines.saturating_sub(headers));
+                assert!(!partial.exists());
+            }
+            assert_eq!(run_into(&target, format, &["--resume"]), (whole, 0));
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_sweep_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("out.csv");
+        let partial = directory.path().join("out.csv.partial");
+        let (whole, _) = run_into(&target, "csv", &[]);
+        fs::remove_file(&target).unwrap();
+        fs::write(&partial, &whole).unwrap();
+        let path = target.to_str().unwrap();
+        for more in [&["--seed", "2"][..], &["--episodes", "7"], &["--pin", "compact"]] {
+            let other = sweep(&[&["-o", path, "--resume"], more].concat());
+            let Err(Stop::Input(line)) = other.run_with(&simulate, &Silent) else {
+                panic!("{more:?} is another sweep");
+            };
+            assert!(line.contains("of another sweep: row 1 has"), "{line}");
+            assert_eq!(fs::read(&partial).unwrap(), whole);
+        }
+        let fresh = sweep(&["-o", path]).run_with(&simulate, &Silent);
+        assert!(matches!(fresh, Err(Stop::Input(_))));
+        assert_eq!(fs::read(&partial).unwrap(), whole);
+    }
+
+    #[test]
+    fn a_failure_keeps_the_rows_before_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("out.csv");
+        let path = target.to_str().unwrap();
+        let failing = sweep(&["-o", path, "--jobs", "4"]);
+        let third = Mutex::new(row::identity(&failing.points[3]));
+        let stopped = failing.run_with(
+            &|point| match row::identity(point) == *third.lock() {
+                true => Err("deadlock".into()),
+                false => simulate(point),
+            },
+            &Silent,
+        );
+        assert!(matches!(stopped, Err(Stop::Failed(reason)) if reason.ends_with(": deadlock")));
+        assert!(!target.exists());
+        let partial = fs::read_to_string(directory.path().join("out.csv.partial")).unwrap();
+        assert_eq!(partial.lines().count(), 1 + 3);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        /// Killed again and again, at any bytes, with any number of jobs.
+        #[test]
+        fn many_interruptions_change_nothing(
+            cuts in prop::collection::vec(0.0f64..1.0, 1..5),
+            jobs in 1usize..9,
+        ) {
+            let directory = tempfile::tempdir().unwrap();
+            let target = directory.path().join("out");
+            let partial = directory.path().join("out.partial");
+            let (whole, _) = run_into(&target, "json", &["--jobs", "1"]);
+            let jobs = jobs.to_string();
+            let path = target.to_str().unwrap().to_owned();
+            fs::remove_file(&target).unwrap();
+            let flags = ["-o", &path, "--format", "json", "--resume", "--jobs", &jobs];
+            for cut in cuts {
+                // The file breaks off where the sweep stops, and then loses some more.
+                let interrupted = sweep(&flags);
+                let left = AtomicUsize::new((cut * 10.0) as usize);
+                let stop = |_| left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+                let dying = |point: &Experiment| match stop(()) {
+                    Ok(_) => simulate(point),
+                    Err(_) => Err("killed".to_owned()),
+                };
+                if interrupted.run_with(&dying, &Silent).is_ok() {
+                    break;
+                }
+                let bytes = fs::read(&partial).unwrap();
+                let kept = bytes.len() - (cut * 300.0) as usize % (bytes.len() + 1);
+                fs::write(&partial, &bytes[..kept]).unwrap();
+                prop_assert!(whole.starts_with(&bytes));
+            }
+            prop_assert_eq!(run_into(&target, "json", &["--resume", "--jobs", &jobs]).0, whole);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! One barrier experiment: what is simulated, and what comes out of it.
+//!
+//! Called by the commands; what the parts of a run do stands in [`run`].
+
+mod run;
+
+use std::sync::Arc;
+
+use sme_sim::fabric::Topology;
+use sme_sim::machine::Machine;
+use sme_sim::time::Time;
+
+pub use run::{Error, remote_load_latency};
+
+/// Which barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// Flag and phase (Fröning et al., Sec. IV-A): one master looks at every thread's flag.
+    FlagPhase,
+    /// Local masters, one global master, disseminated phase (Sec. V-B, "flat").
+    Flat,
+    /// Local masters in a tree (Sec. V-B, "tree").
+    Tree,
+    /// Dissemination among the nodes' masters (Hensgen, Finkel and Manber 1988).
+    Dissemination,
+    /// Butterfly among the nodes' masters (Brooks 1986).
+    Butterfly,
+    /// Lock, counter and futex, as in the C library: one node only.
+    Pthread,
+}
+
+/// Where flag-phase keeps its flags and its phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// One node, in its coherent memory.
+    Local,
+    /// One node, in its own memory behind its own engine (loopback).
+    Engine,
+    /// Threads split evenly over two nodes, data in the first, all through the engine.
+    Remote,
+    /// The same split; the first node's threads spin in their caches (Sec. V-A, Fig. 7).
+    Coherent,
+}
+
+/// Which core a node's thread number `i` runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pin {
+    /// Over the sockets first.
+    Scatter,
+    /// Filling one socket after the other.
+    Compact,
+}
+
+/// How flags of one node lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlagLayout {
+    /// One byte after the other, the phase too.
+    Packed,
+    /// Each in a cache line of its own.
+    Padded,
+}
+
+/// Everything that identifies a run, apart from the host it happens on.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The machine, with every `--set` applied.
+    pub machine: Arc<Machine>,
+    /// `--algorithm`
+    pub algorithm: Algorithm,
+    /// `--placement`; flag-phase only, `Local` otherwise.
+    pub placement: Placement,
+    /// `--topology`: at least as large as `nodes`; the first `nodes` positions have hosts.
+    pub topology: Topology,
+    /// `--nodes`
+    pub nodes: u32,
+    /// `--cores`: threads a node.
+    pub cores: u32,
+    /// `--episodes`: counted episodes; one more is simulated before them.
+    pub episodes: u32,
+    /// `--seed`
+    pub seed: u64,
+    /// `--pin`
+    pub pin: Pin,
+    /// `--layout`; the algorithm's default where `None`.
+    pub layout: Option<FlagLayout>,
+    /// `--fan-in` of the tree: most notifications a node receives.
+    pub fan_in: u32,
+    /// `--tree-shape`
+    pub tree_shape: sme_barrier::TreeShape,
+    /// `--mapping`: which node the tree's ranks stand on.
+    pub mapping: sme_barrier::Mapping,
+    /// `--skew`: each arrival is delayed by a seeded uniform time up to this.
+    pub skew: Time,
+    /// `--workers`: threads of the host; the outcome does not depend on it.
+    pub workers: usize,
+}
+
+/// What to record besides the figures that every run has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Observe {
+    /// Every thread's arrival and departure in every episode.
+    pub per_thread: bool,
+    /// The load of every link.
+    pub link_load: bool,
+    /// The critical path of the last episode.
+    pub critical_path: bool,
+}
+
+/// What came out.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Latency of each counted episode: from the last departure of the episode before to its own.
+    pub latencies: Vec<Time>,
+    /// Loads that went through an engine, over all counted episodes and nodes.
+    pub remote_loads: u64,
+    /// Stores that went through an engine, likewise.
+    pub remote_stores: u64,
+    /// Bytes over all network links, likewise.
+    pub link_bytes: u64,
+    /// Simulated events of the whole run, warm-up included.
+    pub events: u64,
+    /// Simulated time at the end of the run.
+    pub end: Time,
+    /// Rows for `--per-thread`, ordered by episode, node, core.
+    pub per_thread: Vec<ThreadEpisode>,
+    /// Rows for `--link-load`, ordered by from, to, channel.
+    pub link_load: Vec<LinkLoad>,
+    /// For `--explain`, from the first cause to the last departure.
+    pub critical_path: Vec<PathStep>,
+    /// The machine's own memory: bytes of simulator state per simulated thread.
+    pub bytes_per_thread: u64,
+}
+
+/// One thread in one episode.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThreadEpisode {
+    /// Counted episode, from 0.
+    pub episode: u32,
+    /// Node of the thread.
+    pub node: u32,
+    /// Thread number within the node.
+    pub core: u32,
+    /// When it entered the barrier.
+    pub arrive: Time,
+    /// When it left.
+    pub leave: Time,
+}
+
+/// One virtual channel of one directed link over the counted episodes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkLoad {
+    /// Position the link leaves.
+    pub from: u32,
+    /// Position it leads to.
+    pub to: u32,
+    /// Virtual channel.
+    pub channel: u32,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Packets sent.
+    pub packets: u64,
+    /// Share of the time in which the link sent on this channel.
+    pub busy_fraction: f64,
+    /// Share of the time in which a packet of this channel waited for the link or a credit.
+    pub stall_fraction: f64,
+}
+
+/// What a stretch of the critical path was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// The program's own instructions.
+    Core,
+    /// Cache look-ups, probes, memory.
+    Cache,
+    /// The host link.
+    HyperTransport,
+    /// The blocks of an engine, and its named delays.
+    Engine,
+    /// Serialization, transceivers, wire.
+    Link,
+    /// Waiting for something that is busy.
+    Queueing,
+    /// The operating system.
+    OperatingSystem,
+}
+
+/// One stretch of the critical path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathStep {
+    /// When it began.
+    pub from: Time,
+    /// When it ended.
+    pub to: Time,
+    /// Where: the position of the node or switch.
+    pub node: u32,
+    /// On what.
+    pub part: Part,
+    /// What happened, in a few words ("phase refetched by core 3").
+    pub what: String,
+}

@@ -1,0 +1,313 @@
+//! Puts a machine (`sme-sim`) and an algorithm (`sme-barrier`) together and runs them.
+
+use std::sync::Arc;
+
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+use sme_barrier::{
+    Barrier, Butterfly, ButterflySpec, Dissemination, DisseminationSpec, Extent, FlagPhase,
+    FlagPhaseSpec, Flat, FlatSpec, Layout, Member, Pthread, PthreadSpec, Ranks, SpecError, Tree,
+    TreeSpec,
+};
+use sme_memory::{Memory, Place, Route};
+use sme_sim::engine::DesignError;
+use sme_sim::cluster::{Cluster, Failure, Pinning, Setup};
+use sme_sim::fabric::Topology;
+use sme_sim::kernel::thread::{Note, ThreadMemory};
+use sme_sim::machine::Machine;
+use sme_sim::time::Time;
+
+use super::{
+    Algorithm, Experiment, FlagLayout, LinkLoad, Observe, Outcome, Pin, Placement, ThreadEpisode,
+};
+use crate::progress::Watch;
+
+/// Why an experiment has no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The barrier cannot be built from these parameters.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The machine cannot be built.
+    #[error(transparent)]
+    Design(#[from] DesignError),
+    /// The simulation did not end well.
+    #[error(transparent)]
+    Failure(#[from] Failure),
+}
+
+impl Experiment {
+    /// Simulates; `watch` is told of every counted episode.
+    ///
+    /// # Errors
+    /// [`Error::Spec`] if the barrier cannot be built, [`Error::Failure`] if a thread's access
+    /// faults, the run ends in a deadlock, or the barrier does not hold.
+    pub fn run(&self, observe: &Observe, watch: &dyn Watch) -> Result<Outcome, Error> {
+        let layout = self.layout();
+        let cores = self.cores;
+        match self.algorithm {
+            Algorithm::FlagPhase => {
+                let route = match self.placement {
+                    Placement::Local | Placement::Coherent => Route::Nearest,
+                    Placement::Engine | Placement::Remote => Route::Global,
+                };
+                let spec = FlagPhaseSpec {
+                    threads: vec![cores; self.nodes as usize],
+                    home: 0,
+                    route,
+                    layout,
+                };
+                self.simulate(FlagPhase::new(spec)?, observe, watch)
+            }
+            Algorithm::Flat => {
+                let ranks = self.ranks()?;
+                let spec = FlatSpec {
+                    ranks,
+                    cores,
+                    layout,
+                };
+                self.simulate(Flat::new(spec)?, observe, watch)
+            }
+            Algorithm::Tree => {
+                let spec = TreeSpec {
+                    ranks: self.ranks()?,
+                    cores,
+                    fan_in: self.fan_in,
+                    shape: self.tree_shape,
+                    layout,
+                };
+                self.simulate(Tree::new(spec)?, observe, watch)
+            }
+            Algorithm::Dissemination => {
+                let ranks = self.ranks()?;
+                let spec = DisseminationSpec {
+                    ranks,
+                    cores,
+                    layout,
+                };
+                self.simulate(Dissemination::new(spec)?, observe, watch)
+            }
+            Algorithm::Butterfly => {
+                let ranks = self.ranks()?;
+                let spec = ButterflySpec {
+                    ranks,
+                    cores,
+                    layout,
+                };
+                self.simulate(Butterfly::new(spec)?, observe, watch)
+            }
+            Algorithm::Pthread => {
+                let spec = PthreadSpec {
+                    node: 0,
+                    threads: cores,
+                    layout,
+                };
+                self.simulate(Pthread::new(spec)?, observe, watch)
+            }
+        }
+    }
+
+    /// `--layout`, or the algorithm's own.
+    pub fn flag_layout(&self) -> FlagLayout {
+        self.layout.unwrap_or(match self.algorithm {
+            Algorithm::FlagPhase | Algorithm::Pthread => FlagLayout::Packed,
+            _ => FlagLayout::Padded,
+        })
+    }
+
+    fn layout(&self) -> Layout {
+        let line_bytes = self.machine.cluster().cache.line_bytes as u32;
+        match self.flag_layout() {
+            FlagLayout::Packed => Layout::packed(line_bytes),
+            FlagLayout::Padded => Layout::padded(line_bytes),
+        }
+    }
+
+    fn ranks(&self) -> Result<Ranks, SpecError> {
+        let [width, height, depth] = self.topology.sizes();
+        let extent = Extent {
+            width,
+            height,
+            depth,
+        };
+        self.mapping.ranks(extent, self.nodes)
+    }
+
+    fn setup(&self, visits: bool) -> Setup {
+        Setup {
+            spec: self.machine.cluster().clone(),
+            topology: self.topology.clone(),
+            nodes: self.nodes,
+            threads: self.cores,
+            pinning: match self.pin {
+                Pin::Scatter => Pinning::Scatter,
+                Pin::Compact => Pinning::Compact,
+            },
+            seed: self.seed,
+            coherent_stores: true,
+            visits,
+        }
+    }
+
+    fn simulate<B>(
+        &self,
+        barrier: B,
+        observe: &Observe,
+        watch: &dyn Watch,
+    ) -> Result<Outcome, Error>
+    where
+        B: Barrier<ThreadMemory> + 'static,
+    {
+        let barrier = Arc::new(barrier);
+        let skew = Skew {
+            most: self.skew,
+            seed: self.seed,
+        };
+        let mut cluster = Cluster::new(self.setup(observe.per_thread), |memory, node, core| {
+            let me = Member { node, core };
+            episodes(memory, Arc::clone(&barrier), me, self.episodes, skew)
+        })?;
+        let mut told = 0;
+        cluster.run(self.workers, |progress| {
+            let counted = progress.episodes.min(self.episodes);
+            watch.advance(u64::from(counted.saturating_sub(told)));
+            told = told.max(counted);
+        })?;
+        watch.advance(u64::from(self.episodes - told.min(self.episodes)));
+
+        let times = cluster.episodes();
+        let latencies = times
+            .windows(2)
+            .map(|pair| pair[1].last_departure.since(pair[0].last_departure))
+            .collect();
+        let traffic = cluster.traffic();
+        let mut per_thread: Vec<ThreadEpisode> = cluster
+            .visits()
+            .filter(|(_, visit)| visit.episode > 0)
+            .map(|(node, visit)| ThreadEpisode {
+                episode: visit.episode - 1,
+                node,
+                core: u32::from(visit.core),
+                arrive: visit.arrive,
+                leave: visit.leave,
+            })
+            .collect();
+        per_thread.sort_unstable_by_key(|row| (row.episode, row.node, row.core));
+        Ok(Outcome {
+            latencies,
+            remote_loads: traffic.remote_loads,
+            remote_stores: traffic.remote_stores,
+            link_bytes: traffic.link_bytes,
+            events: cluster.events(),
+            end: cluster.end(),
+            per_thread,
+            link_load: if observe.link_load {
+                link_load(&cluster)
+            } else {
+                Vec::new()
+            },
+            critical_path: Vec::new(),
+            bytes_per_thread: cluster.bytes_per_thread(),
+        })
+    }
+}
+
+fn link_load<F>(cluster: &Cluster<F>) -> Vec<LinkLoad>
+where
+    F: Future<Output = ()> + Send,
+{
+    cluster
+        .link_loads()
+        .into_iter()
+        .map(|load| LinkLoad {
+            from: load.from,
+            to: load.to,
+            channel: load.channel,
+            bytes: load.bytes,
+            packets: load.packets,
+            busy_fraction: load.busy_fraction,
+            stall_fraction: load.stall_fraction,
+        })
+        .collect()
+}
+
+/// How much later than the others a thread may come.
+#[derive(Clone, Copy)]
+struct Skew {
+    most: Time,
+    seed: u64,
+}
+
+impl Skew {
+    /// Drawn uniformly, anew for every thread and episode.
+    fn of(self, me: Member, episode: u32) -> Time {
+        let thread = u64::from(me.node) << 32 | u64::from(me.core);
+        let mut random = Pcg32::new(self.seed ^ u64::from(episode) << 32, thread);
+        let draw = u128::from(random.next_u64());
+        Time::from_ps(((draw * (u128::from(self.most.as_ps()) + 1)) >> 64) as u64)
+    }
+}
+
+/// What every thread does: a warm-up episode, and those that count.
+async fn episodes<B: Barrier<ThreadMemory>>(
+    memory: ThreadMemory,
+    barrier: Arc<B>,
+    me: Member,
+    count: u32,
+    skew: Skew,
+) {
+    let mut local = B::Local::default();
+    for episode in 0..=count {
+        if skew.most > Time::ZERO {
+            memory.delay(skew.of(me, episode)).await;
+        }
+        memory.note(Note::Arrive(episode)).await;
+        barrier.wait(&memory, me, &mut local).await;
+        memory.note(Note::Leave(episode)).await;
+    }
+}
+
+/// How long one uncached load takes, from the core's instruction to its value, with nothing else
+/// going on: to one's own memory behind the engine (`loopback`), or to a neighbour's.
+///
+/// # Errors
+/// [`Error::Failure`] if the load cannot be performed.
+pub fn remote_load_latency(machine: &Machine, loopback: bool) -> Result<Time, Error> {
+    let loads = 8;
+    let setup = Setup {
+        spec: machine.cluster().clone(),
+        topology: Topology::for_nodes(2),
+        nodes: 2,
+        threads: 1,
+        pinning: Pinning::Scatter,
+        seed: 0,
+        coherent_stores: true,
+        visits: false,
+    };
+    let home = u32::from(!loopback);
+    let turnaround = machine.cluster().uncached.turnaround;
+    let mut cluster = Cluster::new(setup, move |memory, node, _| async move {
+        if node == 0 {
+            let word = memory.word(
+                Place {
+                    node: home,
+                    offset: 0,
+                },
+                Route::Global,
+            );
+            for load in 0..=loads {
+                memory.note(Note::Arrive(load)).await;
+                memory.load(word).await;
+                memory.note(Note::Leave(load)).await;
+                // The slot has turned around before the next load.
+                memory.delay(turnaround.times(2)).await;
+            }
+        }
+    })?;
+    cluster.run(1, |_| {})?;
+    let times = cluster.episodes();
+    let total = times[1..]
+        .iter()
+        .map(|t| t.last_departure.since(t.last_arrival).as_ps());
+    Ok(Time::from_ps(total.sum::<u64>() / u64::from(loads)))
+}

@@ -1,0 +1,14 @@
+//! The command line of the simulator, as a library: experiments, their validation against the
+//! published figures, the default job, and the commands.
+//!
+//! * [`experiment`]: puts a machine (`sme-sim`) and a barrier (`sme-barrier`) together.
+//! * [`validate`]: the published figures beside the simulated ones.
+//! * [`fit`]: lines, logarithms and surfaces by least squares.
+//! * [`progress`]: who is told how far something is.
+//! * [`cli`]: flags, rows, files, and the commands themselves.
+
+pub mod cli;
+pub mod experiment;
+pub mod fit;
+pub mod progress;
+pub mod validate;

@@ -1,0 +1,480 @@
+//! The report of a validation: a table to read, or JSON lines and CSV with the same flat keys.
+//!
+//! Made by [`super::validate`], written by `sme validate`. Numbers are rounded to six digits, so
+//! that a row is the same text on every host.
+
+use std::collections::BTreeMap;
+
+use super::published::{Comparison, Figure, Kind, Value};
+use super::verdict::{Row, Verdict};
+use crate::cli::row::{Cell, csv_record};
+use crate::cli::table::aligned;
+
+/// What identifies a validation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The machine's name.
+    pub machine: String,
+    /// The hash of its file.
+    pub machine_hash: String,
+    /// The constants overridden with `--set`, as `key=value`, blank between two.
+    pub set: String,
+    /// Counted episodes of every barrier.
+    pub episodes: u32,
+    /// Seed of every simulation.
+    pub seed: u64,
+}
+
+/// A row per figure, in the order of the published ones.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// What was validated.
+    pub identity: Identity,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// How many points were simulated.
+    pub points: usize,
+}
+
+impl Report {
+    /// Whether a figure is missed without an entry in DEVIATIONS.md, or could not be simulated.
+    pub fn fails(&self) -> bool {
+        self.rows.iter().any(Row::fails)
+    }
+
+    /// What to check before trusting the result, a line each.
+    pub fn warnings(&self) -> Vec<String> {
+        let warn = |row: &Row| {
+            let id = &row.figure.id;
+            if row.stale() {
+                let verdict = row.verdict.name();
+                Some(format!(
+                    "DEVIATIONS.md explains {id}, which is stale: {verdict}"
+                ))
+            } else if row.verdict == Verdict::Deviates && !row.explained {
+                Some(format!("{id} deviates and has no entry in DEVIATIONS.md"))
+            } else if row.verdict == Verdict::Failed {
+                Some(format!(
+                    "{id} could not be simulated: {}",
+                    row.notes.join("; ")
+                ))
+            } else {
+                None
+            }
+        };
+        self.rows.iter().filter_map(warn).collect()
+    }
+
+    /// How many figures came to which verdict, on one line.
+    pub fn summary(&self) -> String {
+        let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
+        for row in &self.rows {
+            *counts.entry(row.verdict).or_default() += 1;
+        }
+        let count = |verdict| counts.get(&verdict).copied().unwrap_or(0);
+        let deviating = self
+            .rows
+            .iter()
+            .filter(|row| row.verdict == Verdict::Deviates);
+        let explained = deviating.filter(|row| row.explained).count();
+        let mut line = format!(
+            "{} figures: {} reproduced, {} calibrated, {} deviating ({explained} explained), \
+             {} derived, {} input, {} not simulated",
+            self.rows.len(),
+            count(Verdict::Reproduced),
+            count(Verdict::Calibrated),
+            count(Verdict::Deviates),
+            count(Verdict::Derived),
+            count(Verdict::Input),
+            count(Verdict::NotSimulated),
+        );
+        if count(Verdict::Failed) > 0 {
+            line.push_str(&format!(", {} failed", count(Verdict::Failed)));
+        }
+        line
+    }
+
+    /// A table, the notes below it, the summary at the end.
+    pub fn to_table(&self) -> String {
+        let heading = [
+            "figure",
+            "published",
+            "simulated",
+            "unit",
+            "error",
+            "tolerance",
+            "verdict",
+        ];
+        let mut columns: Vec<Vec<String>> =
+            heading.iter().map(|key| vec![key.to_string()]).collect();
+        for row in &self.rows {
+            let cells = [
+                row.figure.id.clone(),
+                published(&row.figure),
+                row.simulated
+                    .map_or_else(String::new, |value| digits(value, 4)),
+                row.figure.unit.clone(),
+                row.error()
+                    .map_or_else(String::new, |error| percent(&row.figure, error)),
+                row.simulated
+                    .map_or_else(String::new, |_| tolerance(&row.figure)),
+                verdict(row),
+            ];
+            for (column, cell) in columns.iter_mut().zip(cells) {
+                column.push(cell);
+            }
+        }
+        for column in columns.iter_mut().skip(1).take(2) {
+            flush_right(column);
+        }
+        if let Some(errors) = columns.get_mut(4) {
+            flush_right(errors);
+        }
+        let line = |index: usize| -> Vec<String> {
+            columns
+                .iter()
+                .filter_map(|column| column.get(index).cloned())
+                .collect()
+        };
+        let body: Vec<Vec<Cell>> = (1..=self.rows.len())
+            .map(|index| line(index).into_iter().map(Cell::Text).collect())
+            .collect();
+        let mut text = aligned(&line(0), &body);
+        text.push('\n');
+        for row in &self.rows {
+            text.push_str(&notes(row));
+        }
+        let Identity {
+            machine,
+            machine_hash,
+            episodes,
+            seed,
+            set,
+        } = &self.identity;
+        let set = if set.is_empty() {
+            String::new()
+        } else {
+            format!(" with {set}")
+        };
+        text.push_str(&format!(
+            "\n{machine} ({machine_hash}){set}, {episodes} episodes, seed {seed}: {} points simulated\n{}\n",
+            self.points,
+            self.summary()
+        ));
+        text
+    }
+
+    /// One JSON object a line.
+    pub fn to_json(&self) -> String {
+        let object = |row: &Row| {
+            let members = self.cells(row).into_iter().map(|(key, cell)| {
+                let value = match cell {
+                    Scalar::Absent => "null".to_owned(),
+                    Scalar::Number(number) => number,
+                    Scalar::Flag(flag) => flag.to_string(),
+                    Scalar::Text(text) => serde_json::Value::from(text).to_string(),
+                };
+                format!("\"{key}\":{value}")
+            });
+            format!("{{{}}}\n", members.collect::<Vec<_>>().join(","))
+        };
+        self.rows.iter().map(object).collect()
+    }
+
+    /// A header, then one record a row.
+    pub fn to_csv(&self) -> String {
+        let mut text = String::new();
+        for (index, row) in self.rows.iter().enumerate() {
+            let cells = self.cells(row);
+            if index == 0 {
+                text.push_str(&csv_record(cells.iter().map(|(key, _)| key.to_string())));
+                text.push('\n');
+            }
+            text.push_str(&csv_record(
+                cells.into_iter().map(|(_, cell)| cell.to_text()),
+            ));
+            text.push('\n');
+        }
+        text
+    }
+
+    fn cells(&self, row: &Row) -> Vec<(&'static str, Scalar)> {
+        let figure = &row.figure;
+        let (k, h) = match figure.value {
+            Value::Number(_) => (None, None),
+            Value::Linear { per_byte, fixed } => (Some(per_byte), Some(fixed)),
+        };
+        vec![
+            ("version", Scalar::text(env!("CARGO_PKG_VERSION"))),
+            ("machine", Scalar::text(&self.identity.machine)),
+            ("machine_hash", Scalar::text(&self.identity.machine_hash)),
+            ("set", Scalar::text(&self.identity.set)),
+            (
+                "episodes",
+                Scalar::Number(self.identity.episodes.to_string()),
+            ),
+            ("seed", Scalar::Number(self.identity.seed.to_string())),
+            ("id", Scalar::text(&figure.id)),
+            ("kind", Scalar::text(kind(figure.kind))),
+            ("comparison", Scalar::text(comparison(figure.comparison))),
+            ("published", Scalar::number(figure.number())),
+            ("published_per_byte", Scalar::number(k)),
+            ("published_fixed", Scalar::number(h)),
+            ("simulated", Scalar::number(row.simulated)),
+            (
+                "low_95",
+                Scalar::number(row.interval.map(|interval| interval.0)),
+            ),
+            (
+                "high_95",
+                Scalar::number(row.interval.map(|interval| interval.1)),
+            ),
+            ("unit", Scalar::text(&figure.unit)),
+            ("error", Scalar::number(row.error())),
+            ("tolerance", Scalar::number(Some(figure.tolerance))),
+            ("verdict", Scalar::text(row.verdict.name())),
+            ("explained", Scalar::Flag(row.explained)),
+            ("fitted", Scalar::text(&row.fitted.join("; "))),
+            ("notes", Scalar::text(&row.notes.join("; "))),
+            ("where", Scalar::text(&figure.place)),
+        ]
+    }
+}
+
+/// A value in a row.
+enum Scalar {
+    Absent,
+    Number(String),
+    Flag(bool),
+    Text(String),
+}
+
+impl Scalar {
+    fn text(text: &str) -> Self {
+        let clean = |c: char| if c.is_control() { ' ' } else { c };
+        Scalar::Text(text.chars().map(clean).collect())
+    }
+
+    fn number(number: Option<f64>) -> Self {
+        match number {
+            Some(number) if number.is_finite() => Scalar::Number(digits(number, 6)),
+            _ => Scalar::Absent,
+        }
+    }
+
+    fn to_text(&self) -> String {
+        match self {
+            Scalar::Absent => String::new(),
+            Scalar::Number(text) | Scalar::Text(text) => text.clone(),
+            Scalar::Flag(flag) => flag.to_string(),
+        }
+    }
+}
+
+/// Rounded to `count` significant digits; whole numbers stay whole.
+fn digits(number: f64, count: usize) -> String {
+    if number.fract() == 0.0 && number.abs() < 1e15 {
+        return format!("{}", number + 0.0);
+    }
+    let rounded = format!("{number:.*e}", count.saturating_sub(1));
+    rounded
+        .parse::<f64>()
+        .map_or(rounded, |number| number.to_string())
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Input => "input",
+        Kind::Result => "result",
+        Kind::Derived => "derived",
+        Kind::Shape => "shape",
+    }
+}
+
+fn comparison(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::About => "~",
+        Comparison::Below => "<",
+        Comparison::Above => ">",
+        Comparison::AtLeast => ">=",
+    }
+}
+
+fn published(figure: &Figure) -> String {
+    match figure.value {
+        Value::Linear { per_byte, fixed } => format!("{per_byte} N + {fixed}"),
+        Value::Number(value) => match figure.comparison {
+            Comparison::About => format!("{value}"),
+            other => format!("{} {value}", comparison(other)),
+        },
+    }
+}
+
+fn percent(figure: &Figure, error: f64) -> String {
+    if figure.number() == Some(0.0) {
+        digits(error, 3)
+    } else {
+        format!("{:+.1} %", error * 1e2)
+    }
+}
+
+fn tolerance(figure: &Figure) -> String {
+    if matches!(figure.kind, Kind::Derived) || figure.number().is_none() {
+        return String::new();
+    }
+    let percent = digits(figure.tolerance * 1e2, 3);
+    match figure.comparison {
+        Comparison::About if figure.number() == Some(0.0) => format!("up to {}", figure.tolerance),
+        Comparison::About => format!("±{percent} %"),
+        Comparison::Below => format!("-30..+{percent} %"),
+        Comparison::Above | Comparison::AtLeast => format!("-{percent} %"),
+    }
+}
+
+fn verdict(row: &Row) -> String {
+    let name = row.verdict.name();
+    match row.verdict {
+        Verdict::Deviates if row.explained => format!("{name}, explained"),
+        Verdict::Deviates => format!("{name}, NOT EXPLAINED"),
+        _ => name.to_owned(),
+    }
+}
+
+/// What stands below the table about a row; nothing about most.
+fn notes(row: &Row) -> String {
+    let mut lines = Vec::new();
+    if let Some((low, high)) = row.interval {
+        lines.push(format!(
+            "95 % interval {}..{}",
+            digits(low, 4),
+            digits(high, 4)
+        ));
+    }
+    if !row.fitted.is_empty() {
+        lines.push(format!("fitted to this figure: {}", row.fitted.join(", ")));
+    }
+    lines.extend(row.notes.iter().cloned());
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("{}\n    {}\n", row.figure.id, lines.join("\n    "))
+}
+
+/// Blanks before each cell, up to the widest.
+fn flush_right(column: &mut [String]) {
+    let length = |text: &String| text.chars().count();
+    let widest = column.iter().map(length).max().unwrap_or(0);
+    for cell in column {
+        if !cell.is_empty() {
+            *cell = format!("{cell:>widest$}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::deviations::Deviations;
+    use super::super::estimators::{Condition, Finding};
+    use super::super::published;
+    use super::*;
+
+    fn report() -> Report {
+        let found = |figure: &Figure| match figure.id.as_str() {
+            "sme.fig8.tree.64x1" => Some(Ok(finding(10.6, true))),
+            "sme.fig8.tree.64x16" => Some(Ok(finding(13.456789123, true))),
+            "sme.fig8.tree.8x8" => Some(Ok(finding(7.5, true))),
+            "sme.fig5.asic.16_threads" => Some(Ok(finding(43.0, false))),
+            "sme.fig3.local.16_threads" => Some(Err("deadlock, of \"two\" threads".into())),
+            _ => None,
+        };
+        let fitted = BTreeMap::from([("sme.fig8.tree.64x1".into(), vec!["mapping".into()])]);
+        let deviations = Deviations::parse("## sme.fig8.tree.8x8\nw\n## sme.fig8.tree.64x16\nw\n");
+        let rows = published::built_in().unwrap().into_iter().map(|figure| {
+            let found = found(&figure);
+            Row::new(figure, found, &fitted, &deviations)
+        });
+        Report {
+            identity: Identity {
+                machine: "m".into(),
+                machine_hash: "h".into(),
+                set: String::new(),
+                episodes: 10,
+                seed: 1,
+            },
+            rows: rows.collect(),
+            points: 5,
+        }
+    }
+
+    fn finding(simulated: f64, met: bool) -> Finding {
+        Finding {
+            simulated: Some(simulated),
+            conditions: vec![Condition {
+                met,
+                what: "so".into(),
+            }],
+            ..Finding::default()
+        }
+    }
+
+    #[test]
+    fn the_summary_counts_every_row_once() {
+        let report = report();
+        assert_eq!(
+            report.summary(),
+            "87 figures: 1 reproduced, 1 calibrated, 2 deviating (1 explained), 0 derived, \
+             16 input, 66 not simulated, 1 failed"
+        );
+        assert!(report.fails());
+        assert_eq!(report.warnings().len(), 3, "{:?}", report.warnings());
+        assert!(
+            report
+                .warnings()
+                .iter()
+                .any(|line| line.contains("64x16, which is stale"))
+        );
+    }
+
+    #[test]
+    fn the_formats_have_the_same_keys_and_values() {
+        let report = report();
+        let (json, csv) = (report.to_json(), report.to_csv());
+        let mut records = csv.lines();
+        let keys: Vec<&str> = records.next().unwrap().split(',').collect();
+        assert_eq!(json.lines().count(), 87);
+        assert_eq!(records.clone().count(), 87);
+        for (object, record) in json.lines().zip(records) {
+            let object: serde_json::Value = serde_json::from_str(object).unwrap();
+            assert_eq!(object.as_object().unwrap().len(), keys.len());
+            let id = object["id"].as_str().unwrap();
+            assert!(record.contains(id));
+            if let Some(simulated) = object["simulated"].as_f64() {
+                assert!(record.contains(&simulated.to_string()), "{record}");
+            }
+        }
+        assert!(json.contains("\"simulated\":13.4568,"));
+        assert!(json.contains(r#"deadlock, of \"two\" threads"#));
+        assert!(csv.contains(r#""deadlock, of ""two"" threads""#));
+    }
+
+    #[test]
+    fn the_table_says_what_is_missed() {
+        let table = report().to_table();
+        let line = |id: &str| table.lines().find(|line| line.starts_with(id)).unwrap();
+        assert!(line("sme.fig8.tree.8x8").ends_with("deviates, explained"));
+        assert!(line("sme.fig5.asic").ends_with("deviates, NOT EXPLAINED"));
+        assert!(
+            line("sme.fig8.tree.8x8").contains("< 6")
+                && line("sme.fig8.tree.8x8").contains("+25.0 %")
+        );
+        assert!(line("mppa.lazy.memcpy").contains("1.28 N + 5300"));
+    }
+
+    #[test]
+    fn numbers_are_rounded_to_digits_that_matter() {
+        assert_eq!(digits(13.456789, 4), "13.46");
+        assert_eq!(digits(0.000123456, 3), "0.000123");
+        assert_eq!(digits(1099511627776.0, 4), "1099511627776");
+        assert_eq!(digits(-0.0, 4), "0");
+    }
+}
