@@ -58,8 +58,10 @@ pub enum Pin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlagLayout {
-    /// One byte after the other, the phase too.
+    /// One machine word after the other, the phase too.
     Packed,
+    /// One machine word after the other, the phase on a cache line of its own.
+    Split,
     /// Each in a cache line of its own.
     Padded,
 }

@@ -3,12 +3,18 @@
 //!
 //! * [`experiment`]: puts a machine (`sme-sim`) and a barrier (`sme-barrier`) together.
 //! * [`validate`]: the published figures beside the simulated ones.
+//! * [`paper`]: the default job, Fig. 8 of the paper.
+//! * [`plot`]: charts as SVG.
 //! * [`fit`]: lines, logarithms and surfaces by least squares.
+//! * [`native`]: the barriers on this machine's own threads, measured.
 //! * [`progress`]: who is told how far something is.
 //! * [`cli`]: flags, rows, files, and the commands themselves.
 
 pub mod cli;
 pub mod experiment;
 pub mod fit;
+pub mod native;
+pub mod paper;
+pub mod plot;
 pub mod progress;
 pub mod validate;

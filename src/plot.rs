@@ -19,7 +19,7 @@ use plotters::style::{FontDesc, FontFamily, FontStyle, TextStyle};
 /// Width and height of a chart [pixels].
 const SIZE: (u32, u32) = (1000, 620);
 /// Width of the legend [pixels].
-const LEGEND: u32 = 230;
+const LEGEND: u32 = 236;
 /// Fonts with plain figures that most systems have, then whatever has no serifs.
 const FONT: &str = "Helvetica, Arial, sans-serif";
 /// Text and axes.

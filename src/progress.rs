@@ -107,7 +107,12 @@ mod tests {
                 scope.spawn(|| (0..100).for_each(|_| bar.advance(1)));
             }
         });
-        let position = || bar.current.lock().as_ref().map(|shown| shown.bar.position());
+        let position = || {
+            bar.current
+                .lock()
+                .as_ref()
+                .map(|shown| shown.bar.position())
+        };
         assert_eq!(position(), Some(400));
         bar.begin("rows", 10);
         assert_eq!(position(), Some(0));

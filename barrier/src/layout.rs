@@ -10,16 +10,22 @@ use sme_memory::{Flag, Flags, Memory, Place, Route, Word};
 use crate::SpecError;
 use crate::names::names;
 
+/// Bytes that a flag has to itself at least: it is a machine word, the unit in which remote memory
+/// is accessed.
+const WORD_BYTES: u32 = 8;
+
 /// How far apart two flags lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spacing {
-    /// Flags one byte apart, and the phase in the same line.
+    /// Flags one machine word apart, and the phase among them.
     Packed,
+    /// Flags one machine word apart, and the phase on a line of its own.
+    Split,
     /// Each flag and each phase on a cache line of its own.
     Padded,
 }
 
-names!(Spacing, "spacing", { Packed => "packed", Padded => "padded" });
+names!(Spacing, "spacing", { Packed => "packed", Split => "split", Padded => "padded" });
 
 /// How a barrier's data is laid out in the shared partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +43,16 @@ impl Layout {
     pub const fn packed(line_bytes: u32) -> Self {
         Self {
             spacing: Spacing::Packed,
+            line_bytes,
+            base: 0,
+        }
+    }
+
+    /// Packed flags with the phase on a line of its own, from the beginning of the shared partition
+    /// on.
+    pub const fn split(line_bytes: u32) -> Self {
+        Self {
+            spacing: Spacing::Split,
             line_bytes,
             base: 0,
         }
@@ -81,7 +97,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// `count` flags.
     pub(crate) fn flags(&mut self, count: u32) -> Result<Row, SpecError> {
-        self.row(count, 1)
+        self.row(count)
     }
 
     /// `count` words of eight bytes.
@@ -90,14 +106,20 @@ impl Plan {
             .next
             .checked_next_multiple_of(8)
             .ok_or(SpecError::TooLarge)?;
-        self.row(count, 8)
+        self.row(count)
     }
 
-    fn row(&mut self, count: u32, bytes: u32) -> Result<Row, SpecError> {
+    fn row(&mut self, count: u32) -> Result<Row, SpecError> {
         let stride = match self.layout.spacing {
-            Spacing::Packed => bytes,
+            Spacing::Packed | Spacing::Split => WORD_BYTES,
             Spacing::Padded => self.layout.line_bytes,
         };
+        if self.layout.spacing == Spacing::Split {
+            self.next = self
+                .next
+                .checked_next_multiple_of(u64::from(self.layout.line_bytes))
+                .ok_or(SpecError::TooLarge)?;
+        }
         let row = Row {
             offset: self.next,
             stride,

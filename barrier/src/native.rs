@@ -31,8 +31,9 @@
 //! ```
 //!
 //! How a thread waits depends on the processors that the process may use
-//! ([`Patience::for_threads`]): where they are enough for all threads it spins for a bounded time
-//! and then sleeps; where not, it offers its processor to the others a few times and then sleeps.
+//! ([`Patience::for_threads`]): where they are enough for all threads it spins for a bounded time,
+//! shorter while that turns out to be in vain, and then sleeps; where not, it offers its processor
+//! to the others a few times and then sleeps.
 
 use std::sync::Arc;
 
@@ -60,7 +61,7 @@ pub enum BarrierError {
         /// The number that was given.
         threads: usize,
     },
-    /// The algorithm does not exist for these threads.
+    /// The algorithm does not exist with these options.
     #[error(transparent)]
     Spec(#[from] SpecError),
 }
@@ -118,8 +119,8 @@ impl Barrier {
     ///
     /// # Errors
     ///
-    /// If there is no thread, more than [`MOST_THREADS`], or the algorithm does not exist for so
-    /// many (a butterfly wants a power of two) or with these options.
+    /// If there is no thread, more than [`MOST_THREADS`], or the algorithm does not exist with
+    /// these options.
     pub fn with_options(threads: usize, options: Options) -> Result<Self, BarrierError> {
         Self::with_protocol::<Sound>(threads, options)
     }

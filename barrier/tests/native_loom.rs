@@ -20,7 +20,6 @@ fn executions(preemptions: Option<usize>, program: impl Fn() + Send + Sync + 'st
     let counter = Arc::clone(&count);
     let mut model = loom::model::Builder::new();
     model.preemption_bound = preemptions;
-    model.max_duration=Some(std::time::Duration::from_secs(25));
     model.max_branches = 10_000;
     model.check(move || {
         program();
@@ -76,7 +75,10 @@ fn episodes<P: Protocol>(algorithm: Algorithm, threads: usize, episodes: u32) {
                 let data = &data[episode as usize % 2];
                 data[handle.id()].write(episode);
                 handle.wait();
-                assert!(data.iter().all(|other| other.read() == episode), "left early");
+                assert!(
+                    data.iter().all(|other| other.read() == episode),
+                    "left early"
+                );
             }
         }
     });
@@ -88,14 +90,138 @@ fn episodes<P: Protocol>(algorithm: Algorithm, threads: usize, episodes: u32) {
     }
 }
 
+/// Checks `algorithm` and reports how many executions that were.
+fn check(algorithm: Algorithm, threads: usize, count: u32, preemptions: Option<usize>) -> usize {
+    let executions = executions(preemptions, move || {
+        episodes::<Sound>(algorithm, threads, count);
+    });
+    let bound = preemptions.map_or_else(|| "all".to_owned(), |most| format!("<= {most}"));
+    println!("{algorithm}, {threads} threads, {count} episodes, {bound} preemptions: {executions}");
+    executions
+}
+
 #[test]
-fn probe() {
-    for a in [Algorithm::FlagPhase, Algorithm::Tree, Algorithm::Dissemination, Algorithm::Pthread] {
-        for (n, e, p) in [(2, 1, None), (2, 2, None), (3,1,None), (3, 1, Some(2)),(3, 1, Some(3)), (3,2,Some(2))] {
-            let t = std::time::Instant::now();
-            let c = executions(p, move || episodes::<Sound>(a, n, e));
-            println!("{a} {n} threads {e} episodes {p:?}: {c} in {:?}", t.elapsed());
-            if t.elapsed().as_secs() > 30 { break; }
-        }
+fn two_threads_one_episode_exhaustively() {
+    for &algorithm in Algorithm::ALL {
+        let executions = check(algorithm, 2, 1, None);
+        assert!(executions > 50, "{algorithm}: only {executions}");
+    }
+}
+
+#[test]
+fn two_threads_two_episodes_exhaustively() {
+    let executions = check(Algorithm::Dissemination, 2, 2, None);
+    assert!(executions > 1_000, "only {executions}");
+}
+
+/// Where there are too many executions for a test of seconds: all with few preemptions.
+#[test]
+fn two_threads_two_episodes() {
+    for algorithm in [Algorithm::FlagPhase, Algorithm::Tree, Algorithm::Pthread] {
+        let executions = check(algorithm, 2, 2, Some(3));
+        assert!(executions > 1_000, "{algorithm}: only {executions}");
+    }
+}
+
+#[test]
+fn three_threads_one_episode() {
+    for &algorithm in Algorithm::ALL {
+        let preemptions = match algorithm {
+            Algorithm::FlagPhase | Algorithm::Tree => 3,
+            _ => 2,
+        };
+        let executions = check(algorithm, 3, 1, Some(preemptions));
+        assert!(executions > 500, "{algorithm}: only {executions}");
+    }
+}
+
+#[test]
+fn three_threads_two_episodes() {
+    let executions = check(Algorithm::Tree, 3, 2, Some(2));
+    assert!(executions > 1_000, "only {executions}");
+}
+
+#[test]
+#[ignore = "minutes"]
+fn two_threads_two_episodes_of_flag_phase_exhaustively() {
+    assert!(check(Algorithm::FlagPhase, 2, 2, None) > 100_000);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn two_threads_two_episodes_of_a_tree_exhaustively() {
+    assert!(check(Algorithm::Tree, 2, 2, None) > 100_000);
+}
+
+#[test]
+#[ignore = "hours"]
+fn three_threads_one_episode_of_flag_phase_exhaustively() {
+    assert!(check(Algorithm::FlagPhase, 3, 1, None) > 1_000_000);
+}
+
+struct RelaxedSet;
+impl Protocol for RelaxedSet {
+    const SET: Ordering = Ordering::Relaxed;
+    const WAIT: Ordering = Sound::WAIT;
+    const WAKE: bool = Sound::WAKE;
+}
+
+struct RelaxedWait;
+impl Protocol for RelaxedWait {
+    const SET: Ordering = Sound::SET;
+    const WAIT: Ordering = Ordering::Relaxed;
+    const WAKE: bool = Sound::WAKE;
+}
+
+struct NoWake;
+impl Protocol for NoWake {
+    const SET: Ordering = Sound::SET;
+    const WAIT: Ordering = Sound::WAIT;
+    const WAKE: bool = false;
+}
+
+/// The algorithms that live by flags alone.
+const BY_FLAGS: [Algorithm; 5] = [
+    Algorithm::FlagPhase,
+    Algorithm::Flat,
+    Algorithm::Tree,
+    Algorithm::Dissemination,
+    Algorithm::Butterfly,
+];
+
+/// loom must find `algorithm` wrong over a broken protocol, and say why.
+fn caught<P: Protocol>(algorithm: Algorithm, why: &str) {
+    let checked = catch_unwind(AssertUnwindSafe(|| {
+        executions(None, move || episodes::<P>(algorithm, 2, 1))
+    }));
+    let panic = match checked {
+        Ok(executions) => panic!("{algorithm}: nothing found in {executions} executions"),
+        Err(panic) => panic,
+    };
+    let said = match panic.downcast_ref::<String>() {
+        Some(text) => text.as_str(),
+        None => panic.downcast_ref::<&str>().copied().unwrap_or_default(),
+    };
+    assert!(said.contains(why), "{algorithm}: {said}");
+}
+
+#[test]
+fn a_relaxed_store_in_set_is_caught() {
+    for algorithm in BY_FLAGS {
+        caught::<RelaxedSet>(algorithm, "Causality violation");
+    }
+}
+
+#[test]
+fn a_relaxed_load_in_wait_is_caught() {
+    for algorithm in BY_FLAGS {
+        caught::<RelaxedWait>(algorithm, "Causality violation");
+    }
+}
+
+#[test]
+fn a_missing_wake_is_caught() {
+    for algorithm in BY_FLAGS {
+        caught::<NoWake>(algorithm, "deadlock");
     }
 }

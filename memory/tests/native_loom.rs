@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loom::cell::UnsafeCell;
 use loom::thread;
 use sme_memory::native::{Native, Patience, Protocol, Size, Sound, run};
-use sme_memory::{Atomic, Flag, Flags, Futex, Memory, Until, Word};
+use sme_memory::{Flag, Flags, Futex, Memory, Until, Word};
 
 const SIZE: Size = Size {
     nodes: 1,
@@ -20,9 +20,19 @@ const SIZE: Size = Size {
 
 /// Runs `program` under every execution; returns how many there were.
 fn executions(program: impl Fn() + Send + Sync + 'static) -> usize {
+    executions_with(None, program)
+}
+
+/// The same with at most so many preemptions, where there are too many executions.
+fn executions_with(
+    preemptions: Option<usize>,
+    program: impl Fn() + Send + Sync + 'static,
+) -> usize {
     let count = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&count);
-    loom::model(move || {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = preemptions;
+    model.check(move || {
         program();
         counter.fetch_add(1, Ordering::Relaxed);
     });
@@ -110,7 +120,7 @@ fn a_flag_publishes_what_was_written_before() {
 /// that sleep on are not forgotten.
 #[test]
 fn sleepers_of_different_values_on_one_flag() {
-    let count = executions(|| {
+    let count = executions_with(Some(3), || {
         let memory = memory::<Sound>();
         let waiters: Vec<_> = [1, 2]
             .map(|value| {

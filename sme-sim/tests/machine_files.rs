@@ -302,6 +302,7 @@ fn an_overridden_constant_is_not_fitted_any_more() {
     let changed = machine.with(&[(&name, &value)]).unwrap();
     assert!(changed.fitted().all(|constant| constant.name() != name));
     assert_eq!(changed.fitted().count() + 1, machine.fitted().count());
+    assert!(changed.constant(&name).unwrap().fitted_to.is_empty());
     assert_eq!(changed.cluster(), machine.cluster());
 }
 

@@ -7,51 +7,41 @@
 //! fastest. Points that differ only in what their algorithm does not look at are one point.
 
 use std::collections::HashSet;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use sme_barrier::{Mapping, TreeShape};
-use sme_sim::fabric::{Topology, TopologyError};
-use sme_sim::machine::{Dimension, Limits, Machine};
+use sme_sim::fabric::Topology;
+use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
 use super::flags::ExperimentFlags;
-use super::list;
 use super::names::{self, applies};
+use super::read::{
+    MAX_EPISODES, MAX_NODES, Values, counts, enumeration, host_threads, named, numbers, one,
+    optional, times, topologies, words,
+};
 use super::row;
 use super::stop::Stop;
 use crate::experiment::{Algorithm, Experiment, FlagLayout, Pin, Placement};
 
-/// The most nodes, and the most positions of a topology.
-pub const MAX_NODES: u32 = 1 << 20;
 /// The most threads of one experiment.
 pub const MAX_THREADS: u64 = 1 << 28;
-/// The most counted episodes.
-pub const MAX_EPISODES: u32 = 10_000_000;
 /// The most points of one sweep.
 pub const MAX_POINTS: usize = 100_000;
 /// The most variants of machines in one sweep.
-const MAX_MACHINES: usize = 10_000;
-/// The most threads of the host.
-pub const MAX_WORKERS: u64 = 1_024;
+const MAX_MACHINES: usize = 1_000;
 /// The tree that is calibrated on the published 64×1 row.
 pub const DEFAULT_TREE_SHAPE: TreeShape = TreeShape::Heap;
 /// The mapping that is calibrated on the published 64×1 row.
-pub const DEFAULT_MAPPING: Mapping = Mapping::Rows;
+pub const DEFAULT_MAPPING: Mapping = Mapping::SubMesh;
 /// The nodes of the paper's cluster.
 const DEFAULT_NODES: u32 = 64;
 /// Fan-in of the paper's tree (Sec. V-B).
-const DEFAULT_FAN_IN: u32 = 8;
-/// The most that an arrival can be delayed: a second.
-const MAX_SKEW: Limits = Limits::new(Dimension::Time, 0, 1_000_000_000_000);
+pub const DEFAULT_FAN_IN: u32 = 8;
 
 /// The one experiment that `flags` describe.
 pub fn experiment(flags: &ExperimentFlags) -> Result<Experiment, Stop> {
-    let mut points = Axes::read(flags, Values::One)?.points()?;
-    match (points.pop(), points.pop()) {
-        (Some(experiment), None) => Ok(experiment),
-        _ => Err(Stop::Input("one experiment, not a list of them".into())),
-    }
+    one("sme barrier", Axes::read(flags, Values::One)?.points()?)
 }
 
 /// Every experiment that `flags` describe, in order.
@@ -61,24 +51,7 @@ pub fn points(flags: &ExperimentFlags) -> Result<Vec<Experiment>, Stop> {
 
 /// The machine called `name`, with the overrides `set`, each `section.key=value`.
 pub fn machine(name: &str, set: &[String]) -> Result<Machine, Stop> {
-    let mut machines = machines(name, set, Values::One)?;
-    match (machines.pop(), machines.pop()) {
-        (Some(machine), None) => Ok(machine),
-        _ => Err(Stop::Input("one machine, not a list of them".into())),
-    }
-}
-
-/// How many threads of the host `--flag text` asks for.
-pub fn host_threads(flag: &str, text: &str) -> Result<usize, Stop> {
-    let counts = numbers(flag, text, 1, MAX_WORKERS, Values::One)?;
-    Ok(counts.first().map_or(1, |&count| count as usize))
-}
-
-/// Whether a flag takes one value or a list.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Values {
-    One,
-    Many,
+    one("--machine", machines(name, set, Values::One)?)
 }
 
 /// What each flag may be; no value is checked against another yet.
@@ -109,7 +82,6 @@ impl Axes {
                 flags.placement.is_some(),
                 applies::placement as fn(Algorithm) -> bool,
             ),
-            ("--layout", flags.layout.is_some(), applies::layout),
             ("--fan-in", flags.fan_in.is_some(), applies::tree),
             ("--tree-shape", flags.tree_shape.is_some(), applies::tree),
             ("--mapping", flags.mapping.is_some(), applies::mapping),
@@ -131,9 +103,7 @@ impl Axes {
             placements: optional(flags.placement.as_deref(), |text| {
                 enumeration("--placement", text, values)
             })?,
-            topologies: optional(flags.topology.as_deref(), |text| {
-                topologies(text, values)
-            })?,
+            topologies: optional(flags.topology.as_deref(), |text| topologies(text, values))?,
             nodes: optional(flags.nodes.as_deref(), |text| {
                 count("--nodes", text, MAX_NODES)
             })?,
@@ -158,7 +128,7 @@ impl Axes {
                 None => vec![DEFAULT_MAPPING],
                 Some(text) => named("--mapping", text, Mapping::NAMES, values)?,
             },
-            skews: skews(&flags.skew, values)?,
+            skews: times("--skew", &flags.skew, values)?,
             workers: host_threads("--workers", &flags.workers)?,
         })
     }
@@ -260,7 +230,7 @@ impl Draft {
             episodes: self.episodes,
             seed: self.seed,
             pin: self.pin,
-            layout: self.layout.filter(|_| applies::layout(self.algorithm)),
+            layout: self.layout,
             fan_in: self.fan_in,
             tree_shape: self.tree_shape,
             mapping: self.mapping,
@@ -291,7 +261,10 @@ impl Draft {
         match &self.topology {
             Some(topology) if topology.positions() < nodes => Err(Stop::flag(
                 &format!("--topology {topology}"),
-                format!("its {} positions do not hold {nodes} nodes", topology.positions()),
+                format!(
+                    "its {} positions do not hold {nodes} nodes",
+                    topology.positions()
+                ),
             )),
             _ => Ok(nodes),
         }
@@ -386,102 +359,142 @@ fn machines(name: &str, set: &[String], values: Values) -> Result<Vec<Machine>, 
     for name in names {
         let plain = Machine::load(name).map_err(|error| Stop::flag("--machine", error))?;
         for pairs in &overrides {
-            let machine = plain.with(pairs).map_err(|error| Stop::flag("--set", error))?;
+            let machine = plain
+                .with(pairs)
+                .map_err(|error| Stop::flag("--set", error))?;
             machines.push(machine);
         }
     }
     Ok(machines)
 }
 
-/// `read` of a flag that was given; one unspecified value of a flag that was not.
-fn optional<T>(
-    text: Option<&str>,
-    read: impl FnOnce(&str) -> Result<Vec<T>, Stop>,
-) -> Result<Vec<Option<T>>, Stop> {
-    match text {
-        None => Ok(vec![None]),
-        Some(text) => Ok(read(text)?.into_iter().map(Some).collect()),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testing::{self, sweep_flags};
 
-fn counts(flag: &str, text: &str, least: u32, most: u32, values: Values) -> Result<Vec<u32>, Stop> {
-    let numbers = numbers(flag, text, least.into(), most.into(), values)?;
-    let counts = numbers.into_iter().map(u32::try_from).collect();
-    // The list has kept the bounds.
-    Result::map_err(counts, |error| Stop::flag(flag, error))
-}
-
-fn numbers(
-    flag: &str,
-    text: &str,
-    least: u64,
-    most: u64,
-    values: Values,
-) -> Result<Vec<u64>, Stop> {
-    let flag = format!("{flag} {text}");
-    let list = list::numbers(text, least..=most).map_err(|error| Stop::flag(&flag, error))?;
-    one_unless(values, &flag, list)
-}
-
-fn words<'t>(flag: &str, text: &'t str, values: Values) -> Result<Vec<&'t str>, Stop> {
-    let words = list::words(text).map_err(|error| Stop::flag(flag, error))?;
-    one_unless(values, flag, words)
-}
-
-fn one_unless<T>(values: Values, flag: &str, list: Vec<T>) -> Result<Vec<T>, Stop> {
-    if values == Values::One && list.len() != 1 {
-        return Err(Stop::flag(flag, "one value here; sme sweep takes lists"));
-    }
-    Ok(list)
-}
-
-fn enumeration<T: clap::ValueEnum>(flag: &str, text: &str, values: Values) -> Result<Vec<T>, Stop> {
-    each_word(flag, text, values, names::parse)
-}
-
-fn named<T: FromStr>(
-    flag: &str,
-    text: &str,
-    known: &[&str],
-    values: Values,
-) -> Result<Vec<T>, Stop> {
-    each_word(flag, text, values, |word| {
-        let unknown = || {
-            let known: Vec<String> = known.iter().map(|&name| name.to_owned()).collect();
-            names::unknown(word, &known)
-        };
-        word.parse().map_err(|_| unknown())
-    })
-}
-
-fn topologies(text: &str, values: Values) -> Result<Vec<Topology>, Stop> {
-    each_word("--topology", text, values, |word| {
-        let shape = word.split(':').next().unwrap_or(word);
-        let known = ["mesh", "torus"].map(String::from);
-        if word.contains(':') && !known.iter().any(|name| name == shape) {
-            return Err(names::unknown(shape, &known));
+    /// What is said about the flags of `sme barrier`.
+    fn refused(flags: &str) -> String {
+        let flags: Vec<&str> = flags.split_whitespace().collect();
+        match experiment(&sweep_flags(&flags).experiment) {
+            Err(Stop::Input(line)) => line,
+            other => panic!("{flags:?} gives {other:?}"),
         }
-        word.parse().map_err(|error: TopologyError| error.to_string())
-    })
-}
+    }
 
-fn skews(text: &str, values: Values) -> Result<Vec<Time>, Stop> {
-    each_word("--skew", text, values, |word| match word {
-        "0" => Ok(Time::ZERO),
-        _ => match MAX_SKEW.parse(word) {
-            Ok(ps) => Ok(Time::from_ps(ps)),
-            Err(error) => Err(error.to_string()),
-        },
-    })
-}
+    #[test]
+    fn defaults_are_the_published_cluster() {
+        let plain = testing::experiment(&[]);
+        assert_eq!((plain.nodes, plain.cores), (64, 16));
+        assert_eq!(plain.topology.to_string(), "mesh:8x8");
+        assert_eq!(plain.algorithm, Algorithm::Tree);
+        let on_torus = testing::experiment(&["--topology", "torus:3x4x2"]);
+        assert_eq!(on_torus.nodes, 24);
+    }
 
-fn each_word<T>(
-    flag: &str,
-    text: &str,
-    values: Values,
-    read: impl Fn(&str) -> Result<T, String>,
-) -> Result<Vec<T>, Stop> {
-    let words = words(flag, text, values)?;
-    let read = |word: &str| read(word).map_err(|reason| Stop::flag(flag, reason));
-    words.into_iter().map(read).collect()
+    #[test]
+    fn a_placement_brings_its_number_of_nodes() {
+        let nodes = |flags: &str| {
+            let flags: Vec<&str> = flags.split_whitespace().collect();
+            testing::experiment(&flags).nodes
+        };
+        assert_eq!(nodes("--algorithm flag-phase"), 1);
+        assert_eq!(nodes("--algorithm flag-phase --placement engine"), 1);
+        assert_eq!(nodes("--algorithm flag-phase --placement remote"), 2);
+        assert_eq!(nodes("--algorithm flag-phase --placement coherent"), 2);
+        assert_eq!(nodes("--algorithm pthread --topology mesh:8x8"), 1);
+    }
+
+    #[test]
+    fn each_mistake_is_one_line_that_names_the_flag() {
+        for (flags, line) in [
+            ("--nodes 0", "--nodes 0: 0 is too small; at least 1"),
+            (
+                "--nodes 1048577",
+                "--nodes 1048577: 1048577 is too large; at most 1048576",
+            ),
+            (
+                "--seed 18446744073709551616",
+                "--seed 18446744073709551616: 18446744073709551616 is too large; \
+                 at most 18446744073709551615",
+            ),
+            ("--nodes -3", "--nodes -3: '-3' is not a whole number"),
+            (
+                "--nodes 1,2",
+                "--nodes 1,2: one value here; sme sweep takes lists",
+            ),
+            (
+                "--cores 17",
+                "--cores 17: a node of sme-prototype has 16 cores",
+            ),
+            (
+                "--topology mesh:2x2 --nodes 5",
+                "--topology mesh:2x2: its 4 positions do not hold 5 nodes",
+            ),
+            (
+                "--topology mseh:2x2",
+                "--topology: 'mseh' is not known; did you mean 'mesh'? (one of mesh, torus)",
+            ),
+            (
+                "--algorithm tre",
+                "--algorithm: 'tre' is not known; did you mean 'tree'? \
+                 (one of flag-phase, flat, tree, dissemination, butterfly, pthread)",
+            ),
+            (
+                "--tree-shape heaps",
+                "--tree-shape: 'heaps' is not known; did you mean 'heap'? (one of heap, groups)",
+            ),
+            (
+                "--placement engine",
+                "--placement: --algorithm tree does not use it",
+            ),
+            (
+                "--algorithm flat --fan-in 4",
+                "--fan-in: --algorithm flat does not use it",
+            ),
+            ("--fan-in 1", "--fan-in 1: 1 is too small; at least 2"),
+            (
+                "--algorithm flag-phase --nodes 2",
+                "--nodes 2: flag-phase with --placement local runs on 1 node",
+            ),
+            (
+                "--algorithm flag-phase --placement remote --nodes 1",
+                "--nodes 1: flag-phase with --placement remote runs on 2 nodes",
+            ),
+            (
+                "--algorithm pthread --nodes 3",
+                "--nodes 3: pthread runs on 1 node",
+            ),
+            ("--set engine", "--set engine: write SECTION.KEY=VALUE"),
+            (
+                "--set engine.clock=1GHz --set engine.clock=2GHz",
+                "--set engine.clock=2GHz: engine.clock is given twice",
+            ),
+        ] {
+            assert_eq!(refused(flags), line);
+        }
+        assert!(refused("--machine sme-prototyp").contains("did you mean"));
+        assert!(refused("--set engine.clok=1GHz").contains("engine.clock"));
+        assert!(refused("--set engine.clock=156").contains("no unit"));
+        assert!(refused("--skew 5").starts_with("--skew: "));
+        assert!(refused("--machine /no/such.toml").contains("/no/such.toml"));
+    }
+
+    #[test]
+    fn a_sweep_is_refused_as_a_whole() {
+        let all = |flags: &str| {
+            let flags: Vec<&str> = flags.split_whitespace().collect();
+            points(&sweep_flags(&flags).experiment)
+        };
+        assert!(all("--cores 1..17").is_err());
+        assert!(all("--nodes 1..5 --topology mesh:2x2").is_err());
+        assert!(all("--algorithm flag-phase --placement local,remote --nodes 1").is_err());
+        let both = all("--algorithm flag-phase --placement local,remote").unwrap();
+        assert_eq!(both.iter().map(|e| e.nodes).collect::<Vec<_>>(), [1, 2]);
+        // Without a placement of its own, tree comes once.
+        let mixed = all("--algorithm flag-phase,tree --placement local,engine").unwrap();
+        assert_eq!(mixed.len(), 3);
+        let many = all("--seed 1..1000 --nodes 1..1000 --cores 1..16").unwrap_err();
+        assert!(many.to_string().contains("more than 100000 points"));
+    }
 }

@@ -14,7 +14,7 @@ use super::output::{Output, Target};
 use super::row::{self, Cell, Host, Row};
 use super::stop::{self, Stop};
 use super::table;
-use crate::experiment::{Experiment, LinkLoad, Observe, Outcome, ThreadEpisode};
+use crate::experiment::{Error, Experiment, LinkLoad, Observe, Outcome, ThreadEpisode};
 use crate::progress::{self, Silent, Watch};
 
 /// The flags of `sme barrier`.
@@ -77,7 +77,7 @@ impl BarrierRun {
 
     /// Simulates it, and writes what was asked for.
     pub fn run(&self) -> Result<(), Stop> {
-        let mut result = Output::file_or_stdout(self.output.output.as_deref())?;
+        let mut result = Output::file_or_stdout(self.output.file.output.as_deref())?;
         let open = |flag, path: &Option<PathBuf>| match path {
             Some(path) => Output::file(flag, path).map(Some),
             None => Ok(None),
@@ -91,9 +91,10 @@ impl BarrierRun {
             critical_path: self.explain,
         };
         let watch = progress::on_stderr();
-        let (outcome, host) =
-            measured(&self.experiment, &observe, watch.as_ref()).map_err(Stop::Failed)?;
+        watch.begin("episodes", self.experiment.episodes.into());
+        let measured = measured(&self.experiment, &observe, watch.as_ref());
         watch.end();
+        let (outcome, host) = measured?;
 
         let host = (!self.output.no_host).then_some(host);
         let row = Row::new(&self.experiment, &outcome, host);
@@ -106,7 +107,7 @@ impl BarrierRun {
         result.push(&self.rendered(&row))?;
         if self.explain {
             let path = explain::critical_path(&outcome.critical_path);
-            match self.output.format() {
+            match self.output.file.format() {
                 Format::Table => result.push(&format!("\n{path}"))?,
                 _ => stop::to_stderr(&path),
             }
@@ -116,7 +117,7 @@ impl BarrierRun {
 
     fn rendered(&self, row: &Row) -> String {
         let with_host = !self.output.no_host;
-        match self.output.format() {
+        match self.output.file.format() {
             Format::Table => table::rows(&row::keys(with_host), &[row.cells().to_vec()]),
             Format::Json => row.to_json() + "\n",
             Format::Csv => format!("{}\n{}\n", row::csv_header(with_host), row.to_csv()),
@@ -126,7 +127,7 @@ impl BarrierRun {
     /// Two results in one file would leave only one of them.
     fn check_distinct(&self) -> Result<(), Stop> {
         let destinations = [
-            ("-o", &self.output.output),
+            ("-o", &self.output.file.output),
             ("--per-thread", &self.per_thread),
             ("--link-load", &self.link_load),
         ];
@@ -136,7 +137,10 @@ impl BarrierRun {
             let Some(file) = resolved(path) else { continue };
             if let Some((other, _)) = known.iter().find(|(_, other)| *other == file) {
                 let flags = format!("{flag} {}", path.display());
-                return Err(Stop::flag(&flags, format!("is the file of {other} already")));
+                return Err(Stop::flag(
+                    &flags,
+                    format!("is the file of {other} already"),
+                ));
             }
             known.push((flag, file));
         }
@@ -145,7 +149,7 @@ impl BarrierRun {
 }
 
 /// The row of `experiment`, with nothing else observed: what a sweep does for each of its points.
-pub fn simulate(experiment: &Experiment, with_host: bool) -> Result<Row, String> {
+pub fn simulate(experiment: &Experiment, with_host: bool) -> Result<Row, Stop> {
     let (outcome, host) = measured(experiment, &Observe::default(), &Silent)?;
     Ok(Row::new(experiment, &outcome, with_host.then_some(host)))
 }
@@ -154,10 +158,14 @@ fn measured(
     experiment: &Experiment,
     observe: &Observe,
     watch: &dyn Watch,
-) -> Result<(Outcome, Host), String> {
+) -> Result<(Outcome, Host), Stop> {
     let began = Instant::now();
-    let run = experiment.run(observe, watch);
-    let outcome = run.map_err(|failure| failure.to_string())?;
+    let outcome = match experiment.run(observe, watch) {
+        Ok(outcome) => outcome,
+        Err(Error::Spec(error)) => return Err(Stop::Input(stop::one_line(&error.to_string()))),
+        Err(Error::Design(error)) => return Err(Stop::Input(stop::one_line(&error.to_string()))),
+        Err(Error::Failure(failure)) => return Err(Stop::Failed(failure.to_string())),
+    };
     let host = Host::measured(began.elapsed(), outcome.events);
     Ok((outcome, host))
 }

@@ -30,7 +30,10 @@ pub fn critical_path(steps: &[PathStep]) -> String {
     }
     let heading = ["from_ns", "to_ns", "duration_ns", "node", "part", "what"].map(String::from);
     let steps = table::aligned(&heading, &rows);
-    format!("critical path of the last episode\n\n{steps}\n{}", totals(&spent))
+    format!(
+        "critical path of the last episode\n\n{steps}\n{}",
+        totals(&spent)
+    )
 }
 
 fn totals(spent: &BTreeMap<Part, u64>) -> String {
@@ -43,7 +46,10 @@ fn totals(spent: &BTreeMap<Part, u64>) -> String {
         };
         vec![Cell::text(name), Cell::nanos(Time::from_ps(ps)), share]
     };
-    let mut rows: Vec<_> = spent.iter().map(|(&part, &ps)| row(&name(part), ps)).collect();
+    let mut rows: Vec<_> = spent
+        .iter()
+        .map(|(&part, &ps)| row(&name(part), ps))
+        .collect();
     rows.push(row("total", total));
     let heading = ["part", "duration_ns", "share_percent"].map(String::from);
     table::aligned(&heading, &rows)

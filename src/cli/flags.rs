@@ -27,7 +27,8 @@ pub struct ExperimentFlags {
     /// Network, e.g. mesh:8x8 or torus:4x4x4 [default: a mesh as square as the nodes allow]
     #[arg(long, value_name = "SHAPE")]
     pub topology: Option<String>,
-    /// Nodes: the first N positions of the topology [default: all of --topology, else 64]
+    /// Nodes: the first N positions of the topology [default: what --algorithm and --placement
+    /// need, else all of --topology, else 64]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub nodes: Option<String>,
     /// Threads per node, one a core [default: every core of the machine's node]
@@ -52,7 +53,8 @@ pub struct ExperimentFlags {
     /// Threads over the sockets first (scatter), or one socket after the other (compact)
     #[arg(long, value_name = "NAME", default_value = "scatter")]
     pub pin: String,
-    /// Flags side by side (packed) or a cache line each (padded) [default: packed for flag-phase]
+    /// Flags side by side (packed) or a cache line each (padded) [default: packed for flag-phase and
+    /// pthread, else padded]
     #[arg(long, value_name = "NAME")]
     pub layout: Option<String>,
     /// Most notifications a node of the tree receives [default: 8]
@@ -61,7 +63,7 @@ pub struct ExperimentFlags {
     /// How the tree is built: see the end of this text
     #[arg(long, value_name = "NAME")]
     pub tree_shape: Option<String>,
-    /// Which nodes the tree's ranks stand on: see the end of this text
+    /// Which nodes the masters' ranks stand on: see the end of this text
     #[arg(long, value_name = "NAME")]
     pub mapping: Option<String>,
     /// Delay each arrival by a random time up to this, e.g. 500ns or 2us
@@ -82,22 +84,31 @@ pub struct ExperimentFlags {
     pub workers: String,
 }
 
-/// How results are written, and where.
+/// How the results of a simulation are written, and where.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct OutputFlags {
+    /// Format and file
+    #[command(flatten)]
+    pub file: FileFlags,
+    /// Leave out what depends on this computer: wall time, event rate, memory
+    #[arg(long)]
+    pub no_host: bool,
+}
+
+/// In which format and file.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub struct FileFlags {
     /// Result format [default: by FILE's ending (.csv, .json, .jsonl), else table]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
     /// Write the results to FILE, which appears whole or not at all
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Leave out what depends on this computer: wall time, event rate, memory
-    #[arg(long)]
-    pub no_host: bool,
 }
 
-impl OutputFlags {
+impl FileFlags {
     /// What `--format` says, else what the file is called.
     pub fn format(&self) -> Format {
         let ending = || {

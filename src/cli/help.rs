@@ -11,7 +11,7 @@ pub const PROGRAM: &str = "\
 Examples:
   sme
   sme barrier --nodes 64 --cores 16 --topology mesh:8x8 --algorithm tree --explain
-  sme sweep --nodes 1..64 --algorithm flat,tree -o results/latency.csv
+  sme sweep --nodes 1..64 --algorithm flat,tree -o latency.csv
   sme machines show sme-prototype
 
 Exit status: 0 done, 1 the run failed, 2 bad input.";
@@ -22,6 +22,28 @@ Examples:
   sme machines list
   sme machines show sme-prototype
   sme machines show ./mine.toml --set \"engine.clock=800 MHz\"";
+
+/// `sme validate --help`
+pub const VALIDATE: &str = "\
+Verdicts: reproduced (within tolerance), calibrated (a constant or a choice was fitted to it),
+deviates, derived, input, not simulated. Exit status 1 if a figure deviates without an entry in
+DEVIATIONS.md.
+
+Examples:
+  sme validate
+  sme validate --format csv -o validate.csv
+  sme validate --set uncached.arbitration=fifo";
+
+/// `sme native --help`
+pub const NATIVE: &str = "\
+Columns: the library's barrier (sme), std::sync::Barrier (std) and pthread_barrier_wait (pthread),
+in nanoseconds a barrier, the median, shortest and longest of the repetitions; round_trip is a
+cache line going to another thread and back, the limit of them all.
+
+Examples:
+  sme native
+  sme native --threads 2 --algorithm dissemination --repetitions 31
+  sme native --threads 2..64*2 --format csv -o native.csv";
 
 /// `sme barrier --help`
 pub fn barrier() -> String {

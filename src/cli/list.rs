@@ -199,10 +199,7 @@ mod tests {
         for text in ["", ",", "1,", "..", "1..", "..8", "1..8+", "1..8*"] {
             assert_eq!(numbers(text, 1..=100), Err(ListError::Empty), "{text}");
         }
-        assert_eq!(
-            numbers("0..4*2", ALL),
-            Err(ListError::GeometricFromZero)
-        );
+        assert_eq!(numbers("0..4*2", ALL), Err(ListError::GeometricFromZero));
         assert_eq!(numbers("0..65536", ALL), Err(ListError::TooLong));
         assert_eq!(
             numbers("0..18446744073709551615", ALL),
@@ -238,7 +235,7 @@ mod tests {
         let geometric = (1u64..200, 0u64..2000, 2u64..9).prop_map(|(first, span, factor)| {
             let last = first + span;
             let is_power = |mut n: u64| {
-                while n % factor == 0 {
+                while n.is_multiple_of(factor) {
                     n /= factor;
                 }
                 n == 1

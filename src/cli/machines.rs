@@ -7,9 +7,9 @@ use clap::Subcommand;
 use sme_sim::machine::Machine;
 
 use super::args;
-use super::flags::{Format, OutputFlags};
+use super::flags::{FileFlags, Format};
 use super::output::Output;
-use super::row::{self, Cell};
+use super::row::{Cell, rendered};
 use super::stop::Stop;
 use super::table;
 
@@ -18,9 +18,9 @@ use super::table;
 pub enum MachinesCommand {
     /// The built-in machines: name, hash, nodes' cores, what they are
     List {
-        /// Where to, and how
+        /// In which format, and where
         #[command(flatten)]
-        output: OutputFlags,
+        output: FileFlags,
     },
     /// Every constant of a machine, its unit, and where it comes from
     Show {
@@ -30,9 +30,9 @@ pub enum MachinesCommand {
         /// Override a constant, with its unit; may be repeated
         #[arg(long, value_name = "SECTION.KEY=VALUE")]
         set: Vec<String>,
-        /// Where to, and how
+        /// In which format, and where
         #[command(flatten)]
-        output: OutputFlags,
+        output: FileFlags,
     },
 }
 
@@ -40,9 +40,9 @@ pub enum MachinesCommand {
 #[derive(Debug)]
 pub enum Machines {
     /// The machines there are.
-    List(Vec<Machine>, OutputFlags),
+    List(Vec<Machine>, FileFlags),
     /// The constants of one.
-    Show(Box<Machine>, OutputFlags),
+    Show(Box<Machine>, FileFlags),
 }
 
 impl Machines {
@@ -72,16 +72,30 @@ impl Machines {
         let (flags, text) = match self {
             Self::List(machines, flags) => {
                 let heading = ["machine", "machine_hash", "cores_per_node", "description"];
-                let rows = machines.iter().map(summary).collect();
-                (flags, rendered(&heading, rows, flags.format()))
+                let rows: Vec<_> = machines.iter().map(summary).collect();
+                let text = match flags.format() {
+                    Format::Table => table::aligned(&heading.map(String::from), &rows),
+                    format => rendered(&heading, &rows, format),
+                };
+                (flags, text)
             }
             Self::Show(machine, flags) if flags.format() == Format::Table => {
                 (flags, machine.show())
             }
             Self::Show(machine, flags) => {
-                let heading = ["machine", "machine_hash", "constant", "value", "source", "where"];
+                let heading = [
+                    "machine",
+                    "machine_hash",
+                    "constant",
+                    "value",
+                    "source",
+                    "where",
+                ];
                 let heading = [heading.as_slice(), &["fitted_to", "meaning"]].concat();
-                (flags, rendered(&heading, constants(machine), flags.format()))
+                (
+                    flags,
+                    rendered(&heading, &constants(machine), flags.format()),
+                )
             }
         };
         let mut output = Output::file_or_stdout(flags.output.as_deref())?;
@@ -113,21 +127,4 @@ fn constants(machine: &Machine) -> Vec<Vec<Cell>> {
         ]
     };
     machine.constants().iter().map(row).collect()
-}
-
-fn rendered(heading: &[&str], rows: Vec<Vec<Cell>>, format: Format) -> String {
-    let heading: Vec<String> = heading.iter().map(|&key| key.to_owned()).collect();
-    match format {
-        Format::Table => table::aligned(&heading, &rows),
-        Format::Csv => {
-            let rows = rows.iter().map(|row| row.iter().map(Cell::to_text).collect());
-            let lines = [heading].into_iter().chain(rows);
-            let lines = lines.map(|cells: Vec<String>| row::csv_record(cells.into_iter()) + "\n");
-            lines.collect()
-        }
-        Format::Json => {
-            let rows = rows.iter().map(|row| row::json_object(&heading, row) + "\n");
-            rows.collect()
-        }
-    }
 }

@@ -6,6 +6,7 @@
 //! input.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -18,18 +19,23 @@ pub mod flags;
 pub mod list;
 pub mod machines;
 pub mod names;
+pub mod native;
 pub mod output;
 pub mod partial;
+pub mod read;
 pub mod recognize;
 pub mod row;
 pub mod stop;
 pub mod sweep;
 pub mod table;
+pub mod validate;
 
 mod help;
 
 use output::Output;
 use stop::{Stop, one_line, to_stderr};
+
+use crate::progress;
 
 /// Does what `arguments` (the program's name first) ask for.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -56,8 +62,14 @@ pub enum Job {
     Barrier(Box<barrier::BarrierRun>),
     /// `sme sweep`
     Sweep(Box<sweep::Sweep>),
+    /// `sme validate`
+    Validate(validate::ValidateRun),
     /// `sme machines`
     Machines(machines::Machines),
+    /// `sme native`
+    Native(native::NativeRun),
+    /// No command: the paper's headline experiment.
+    Paper,
 }
 
 impl Job {
@@ -65,15 +77,19 @@ impl Job {
     pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Stop> {
         let line = CommandLine::try_parse_from(arguments).map_err(|error| stopped(&error))?;
         match line.command {
-            None => Err(Stop::Input("no command".into())),
+            None => Ok(Self::Paper),
             Some(Command::Barrier(flags)) => {
                 let run = barrier::BarrierRun::read(&flags)?;
                 Ok(Self::Barrier(Box::new(run)))
             }
             Some(Command::Sweep(flags)) => Ok(Self::Sweep(Box::new(sweep::Sweep::read(&flags)?))),
+            Some(Command::Validate(flags)) => {
+                validate::ValidateRun::read(&flags).map(Self::Validate)
+            }
             Some(Command::Machines(flags)) => {
                 machines::Machines::read(flags.command).map(Self::Machines)
             }
+            Some(Command::Native(flags)) => native::NativeRun::read(&flags).map(Self::Native),
         }
     }
 
@@ -82,7 +98,10 @@ impl Job {
         match self {
             Self::Barrier(run) => run.run(),
             Self::Sweep(sweep) => sweep.run(),
+            Self::Validate(run) => run.run(),
             Self::Machines(machines) => machines.run(),
+            Self::Native(run) => run.run(),
+            Self::Paper => paper(),
         }
     }
 }
@@ -107,15 +126,32 @@ enum Command {
     /// Simulate a row for every combination of lists of nodes, cores, seeds, constants, …
     #[command(after_help = help::sweep())]
     Sweep(Box<sweep::SweepFlags>),
+    /// Compare every published figure with the simulated one
+    #[command(after_help = help::VALIDATE)]
+    Validate(Box<validate::ValidateFlags>),
     /// List the built-in machines, or show the constants of one
     #[command(after_help = help::MACHINES)]
     Machines(MachinesFlags),
+    /// Measure the barriers on this computer's real threads
+    #[command(after_help = help::NATIVE)]
+    Native(native::NativeFlags),
 }
 
 #[derive(clap::Args, Debug)]
 struct MachinesFlags {
     #[command(subcommand)]
     command: machines::MachinesCommand,
+}
+
+/// What the default job prints, after it has written its files under `results/`.
+fn paper() -> Result<(), Stop> {
+    let mut output = Output::stdout();
+    let watch = progress::on_stderr();
+    let workers = read::all_host_threads();
+    let text = crate::paper::run(Path::new("results"), workers, watch.as_ref());
+    watch.end();
+    output.push(&text?)?;
+    output.commit()
 }
 
 /// What the parser of flags has to say: help as it is, an error on one line.

@@ -57,11 +57,6 @@ pub mod applies {
         algorithm == Algorithm::FlagPhase
     }
 
-    /// `--layout`: the lock of the pthread barrier has no flags.
-    pub fn layout(algorithm: Algorithm) -> bool {
-        algorithm != Algorithm::Pthread
-    }
-
     /// `--fan-in` and `--tree-shape`
     pub fn tree(algorithm: Algorithm) -> bool {
         algorithm == Algorithm::Tree

@@ -23,8 +23,8 @@ pub struct Output {
 #[derive(Debug)]
 enum To {
     Stdout(BufWriter<io::Stdout>),
-    /// The file that will be renamed to the target.
-    File(BufWriter<NamedTempFile>, PathBuf),
+    /// The file that will be renamed to the target, once something is written.
+    File(Option<BufWriter<NamedTempFile>>, PathBuf),
     Device(BufWriter<File>),
 }
 
@@ -71,8 +71,10 @@ impl Output {
                 To::Device(BufWriter::new(file.map_err(unwritable)?))
             }
             Target::File(target) => {
-                let file = temporary(directory(&target)).map_err(unwritable)?;
-                To::File(BufWriter::new(file), target)
+                // It only shows that files can be made there: what is interrupted before its first
+                // result leaves nothing behind.
+                drop(temporary(directory(&target)).map_err(unwritable)?);
+                To::File(None, target)
             }
         };
         Ok(Self {
@@ -99,7 +101,9 @@ impl Output {
     pub fn push(&mut self, text: &str) -> Result<(), Stop> {
         let written = match &mut self.to {
             To::Stdout(writer) => writer.write_all(text.as_bytes()),
-            To::File(writer, _) => writer.write_all(text.as_bytes()),
+            To::File(writer, target) => {
+                begun(writer, target).and_then(|writer| writer.write_all(text.as_bytes()))
+            }
             To::Device(writer) => writer.write_all(text.as_bytes()),
         };
         written.map_err(|error| self.stopped(&error))
@@ -118,21 +122,25 @@ impl Output {
         let To::File(writer, target) = to else {
             return Ok(());
         };
-        let persisted = match writer.into_inner() {
-            Err(error) => Err(error.into_error()),
-            Ok(file) => file.as_file().sync_all().and_then(|()| {
-                file.persist(&target).map_err(|error| error.error)?;
-                sync_directory(directory(&target));
-                Ok(())
-            }),
+        let persist = || -> io::Result<()> {
+            let writer = match writer {
+                Some(writer) => writer,
+                None => BufWriter::new(temporary(directory(&target))?),
+            };
+            let file = writer.into_inner().map_err(|error| error.into_error())?;
+            file.as_file().sync_all()?;
+            file.persist(&target).map_err(|error| error.error)?;
+            sync_directory(directory(&target));
+            Ok(())
         };
-        persisted.map_err(|error| Stop::unwritable(&flag, &path, &error))
+        persist().map_err(|error| Stop::unwritable(&flag, &path, &error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.to {
             To::Stdout(writer) => writer.flush(),
-            To::File(writer, _) => writer.flush(),
+            To::File(Some(writer), _) => writer.flush(),
+            To::File(None, _) => Ok(()),
             To::Device(writer) => writer.flush(),
         }
     }
@@ -143,6 +151,20 @@ impl Output {
                 Stop::Unread
             }
             _ => Stop::unwritable(&self.flag, &self.path, error),
+        }
+    }
+}
+
+/// The writer of a file that is under way, made where nothing was written yet.
+fn begun<'w>(
+    writer: &'w mut Option<BufWriter<NamedTempFile>>,
+    target: &Path,
+) -> io::Result<&'w mut BufWriter<NamedTempFile>> {
+    match writer {
+        Some(writer) => Ok(writer),
+        None => {
+            let file = temporary(directory(target))?;
+            Ok(writer.insert(BufWriter::new(file)))
         }
     }
 }
@@ -189,7 +211,9 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "before");
         output.commit().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "after");
-        drop(Output::file("-o", &path).unwrap());
+        let begun = Output::file("-o", &path).unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        drop(begun);
         assert_eq!(fs::read_to_string(&path).unwrap(), "after");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }

@@ -152,14 +152,23 @@ mod tests {
         let target = directory.path().join("a.csv");
         let mut first = Partial::create(&target, Some("h")).unwrap();
         first.append("1").unwrap();
-        assert!(matches!(Partial::create(&target, Some("h")), Err(Stop::Input(_))));
-        assert!(matches!(Partial::resume(&target, Some("h")), Err(Stop::Input(_))));
+        assert!(matches!(
+            Partial::create(&target, Some("h")),
+            Err(Stop::Input(_))
+        ));
+        assert!(matches!(
+            Partial::resume(&target, Some("h")),
+            Err(Stop::Input(_))
+        ));
         drop(first);
         let (again, rows) = Partial::resume(&target, Some("h")).unwrap().unwrap();
         assert_eq!(rows, ["1"]);
         again.finish().unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "h\n1\n");
-        assert_eq!(complete_rows(&target, Some("h")), Some(vec!["1".to_owned()]));
+        assert_eq!(
+            complete_rows(&target, Some("h")),
+            Some(vec!["1".to_owned()])
+        );
         assert!(Partial::resume(&target, Some("h")).unwrap().is_none());
     }
 

@@ -27,7 +27,11 @@ pub fn row_of(
     for ((key, value), cell) in keys.iter().zip(&values).zip(&identity) {
         let expected = comparable(cell, format);
         if *value != expected {
-            return Err(format!("has {key} {}, not {}", shown(value), shown(&expected)));
+            return Err(format!(
+                "has {key} {}, not {}",
+                shown(value),
+                shown(&expected)
+            ));
         }
     }
     let is_number = |value: &String| value.parse::<f64>().is_ok_and(f64::is_finite);
@@ -72,7 +76,9 @@ fn json_values(line: &str, with_host: bool, keys: &[String]) -> Option<Vec<Strin
         Some(key) => host.get(key),
         None => object.get(key),
     };
-    keys.iter().map(|key| Some(value_of(key)?.to_string())).collect()
+    keys.iter()
+        .map(|key| Some(value_of(key)?.to_string()))
+        .collect()
 }
 
 /// The cells of one CSV record (RFC 4180); `None` where its quotes do not match.
@@ -140,6 +146,21 @@ mod tests {
                 let last_number = line.rfind(',').unwrap() + 1;
                 assert!(torn.is_err() || format == Format::Csv && end > last_number);
             }
+        }
+    }
+
+    #[test]
+    fn with_and_without_host_are_told_apart() {
+        let experiment = testing::experiment(&["--nodes", "4"]);
+        let host = row::Host {
+            wall: std::time::Duration::from_millis(1),
+            events: 9,
+            peak_rss_bytes: None,
+        };
+        let row = row::Row::new(&experiment, &testing::outcome(&[5]), Some(host));
+        for (format, line) in [(Format::Json, row.to_json()), (Format::Csv, row.to_csv())] {
+            assert_eq!(row_of(&line, format, true, &experiment), Ok(()));
+            assert!(row_of(&line, format, false, &experiment).is_err());
         }
     }
 

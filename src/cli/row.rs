@@ -10,13 +10,15 @@ use std::time::Duration;
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
+use super::flags::Format;
 use super::names::{self, applies};
-use crate::experiment::{Algorithm, Experiment, FlagLayout, Outcome};
+use super::table;
+use crate::experiment::{Experiment, Outcome};
 
-/// A result row: the cells of [`COLUMNS`], in that order.
+/// A result row: its cells, in the order of [`keys`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// One cell for each column; those of the host are missing under `--no-host`.
+    /// One cell for each of [`COLUMNS`]; those of the host are missing under `--no-host`.
     cells: Vec<Cell>,
 }
 
@@ -89,6 +91,25 @@ pub fn keys(with_host: bool) -> Vec<String> {
 /// The CSV header, without the line's end.
 pub fn csv_header(with_host: bool) -> String {
     csv_record(keys(with_host).into_iter())
+}
+
+/// `rows` of other than experiments, under the keys `heading`.
+pub fn rendered(heading: &[&str], rows: &[Vec<Cell>], format: Format) -> String {
+    let record = |row: &Vec<Cell>| csv_record(row.iter().map(Cell::to_text)) + "\n";
+    match format {
+        Format::Table => {
+            let heading: Vec<String> = heading.iter().map(|&key| key.to_owned()).collect();
+            table::rows(&heading, rows)
+        }
+        Format::Csv => {
+            let header = csv_record(heading.iter().map(|&key| key.to_owned())) + "\n";
+            header + &rows.iter().map(record).collect::<String>()
+        }
+        Format::Json => {
+            let line = |row: &Vec<Cell>| json_object(heading, row) + "\n";
+            rows.iter().map(line).collect()
+        }
+    }
 }
 
 /// `cells` under their keys as one JSON object.
@@ -191,7 +212,7 @@ pub struct Host {
     pub wall: Duration,
     /// Simulated events of the run.
     pub events: u64,
-    /// The process's largest resident set so far [bytes], where the host tells.
+    /// The process's largest resident set so far, in bytes, where the host tells.
     pub peak_rss_bytes: Option<u64>,
 }
 
@@ -206,10 +227,12 @@ impl Host {
     }
 }
 
-/// `VmHWM` of this process [bytes]; `None` on a host without `/proc`.
+/// `VmHWM` of this process, in bytes; `None` on a host without `/proc`.
 fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
 }
@@ -303,10 +326,7 @@ const COLUMNS: &[Column] = &[
     identifies("episodes", |e| Cell::Count(e.episodes.into())),
     identifies("seed", |e| Cell::Count(e.seed)),
     identifies("pin", |e| name(&e.pin)),
-    identifies("layout", |e| {
-        let uses = applies::layout(e.algorithm);
-        when(uses, || name(&layout(e)))
-    }),
+    identifies("layout", |e| name(&e.flag_layout())),
     identifies("fan_in", |e| {
         let uses = applies::tree(e.algorithm);
         when(uses, || Cell::Count(e.fan_in.into()))
@@ -342,22 +362,12 @@ const COLUMNS: &[Column] = &[
     }),
 ];
 
-
 fn when(applies: bool, cell: impl FnOnce() -> Cell) -> Cell {
     if applies { cell() } else { Cell::Absent }
 }
 
 fn name(value: &impl clap::ValueEnum) -> Cell {
     Cell::Text(names::of(value))
-}
-
-/// Packed in a line for flag-phase, padded to one elsewhere, unless `--layout` says otherwise.
-fn layout(experiment: &Experiment) -> FlagLayout {
-    let default = match experiment.algorithm {
-        Algorithm::FlagPhase => FlagLayout::Packed,
-        _ => FlagLayout::Padded,
-    };
-    experiment.layout.unwrap_or(default)
 }
 
 #[cfg(test)]
@@ -375,7 +385,11 @@ mod tests {
             peak_rss_bytes: None,
         };
         for host in [None, Some(host)] {
-            let row = Row::new(&experiment, &testing::outcome(&[1_000_000, 2_000_001]), host);
+            let row = Row::new(
+                &experiment,
+                &testing::outcome(&[1_000_000, 2_000_001]),
+                host,
+            );
             let json: serde_json::Value = serde_json::from_str(&row.to_json()).unwrap();
             let header = csv_header(host.is_some());
             let keys: Vec<_> = header.split(',').collect();
@@ -395,14 +409,28 @@ mod tests {
 
     #[test]
     fn a_row_reads_as_documented() {
-        let experiment = testing::experiment(&["--nodes", "4", "--cores", "2", "--algorithm", "flat"]);
-        let row = Row::new(&experiment, &testing::outcome(&[1_000_000, 2_000_001]), None);
+        let experiment =
+            testing::experiment(&["--nodes", "4", "--cores", "2", "--algorithm", "flat"]);
+        let row = Row::new(
+            &experiment,
+            &testing::outcome(&[1_000_000, 2_000_001]),
+            None,
+        );
         let json = row.to_json();
         assert!(json.contains("\"placement\":null,\"topology\":\"mesh:2x2\",\"nodes\":4,"));
-        assert!(json.contains("\"threads\":8,\"episodes\":100,\"seed\":1,"), "{json}");
-        assert!(json.contains("\"layout\":\"padded\",\"fan_in\":null,"), "{json}");
+        assert!(
+            json.contains("\"threads\":8,\"episodes\":100,\"seed\":1,"),
+            "{json}"
+        );
+        assert!(
+            json.contains("\"layout\":\"padded\",\"fan_in\":null,"),
+            "{json}"
+        );
         assert!(json.contains("\"latency_mean_us\":1.500001,\"latency_min_us\":1.000000,"));
-        assert!(row.to_csv().contains(",1.500001,1.000000,1.000000,2.000001,2.000001,"));
+        assert!(
+            row.to_csv()
+                .contains(",1.500001,1.000000,1.000000,2.000001,2.000001,")
+        );
     }
 
     #[test]

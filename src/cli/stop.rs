@@ -37,6 +37,15 @@ impl Stop {
         )
     }
 
+    /// The same, with `place` in front.
+    pub fn at(self, place: &str) -> Self {
+        match self {
+            Self::Input(reason) => Self::Input(format!("{place}: {reason}")),
+            Self::Failed(reason) => Self::Failed(format!("{place}: {reason}")),
+            other => other,
+        }
+    }
+
     /// The exit status.
     pub fn status(&self) -> u8 {
         match self {

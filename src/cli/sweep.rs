@@ -5,6 +5,7 @@
 //! and [`super::partial`] for the file under way.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -15,12 +16,13 @@ use super::args;
 use super::flags::{ExperimentFlags, Format, OutputFlags};
 use super::output::{Output, Target};
 use super::partial::{self, Partial};
+use super::read;
 use super::recognize;
 use super::row::{self, Row};
 use super::stop::Stop;
 use super::table;
 use crate::experiment::Experiment;
-use crate::progress::{self, Watch};
+use crate::progress::{self, Silent, Watch};
 
 /// The flags of `sme sweep`.
 #[derive(Args, Clone, Debug)]
@@ -47,16 +49,16 @@ pub struct Sweep {
 }
 
 /// Simulates one point, or says why it failed.
-pub type Simulate<'s> = dyn Fn(&Experiment) -> Result<Row, String> + Sync + 's;
+pub type Simulate<'s> = dyn Fn(&Experiment) -> Result<Row, Stop> + Sync + 's;
 
 impl Sweep {
     /// Reads the flags; every point is checked.
     pub fn read(flags: &SweepFlags) -> Result<Self, Stop> {
         let jobs = match &flags.jobs {
-            Some(text) => args::host_threads("--jobs", text)?,
-            None => std::thread::available_parallelism().map_or(1, usize::from),
+            Some(text) => read::host_threads("--jobs", text)?,
+            None => read::all_host_threads(),
         };
-        if flags.resume && flags.output.format() == Format::Table {
+        if flags.resume && flags.output.file.format() == Format::Table {
             return Err(Stop::flag(
                 "--resume",
                 "a table is written at the end; use --format csv or json",
@@ -74,12 +76,20 @@ impl Sweep {
     pub fn run(&self) -> Result<(), Stop> {
         let with_host = !self.output.no_host;
         let simulate = |point: &Experiment| super::barrier::simulate(point, with_host);
-        self.run_with(&simulate, progress::on_stderr().as_ref())
+        // Rows that appear one by one on the terminal are progress enough, and a bar between them
+        // is in their way.
+        let rows_are_seen = self.output.file.output.is_none()
+            && self.output.file.format() != Format::Table
+            && std::io::stdout().is_terminal();
+        match rows_are_seen {
+            true => self.run_with(&simulate, &Silent),
+            false => self.run_with(&simulate, progress::on_stderr().as_ref()),
+        }
     }
 
     fn run_with(&self, simulate: &Simulate<'_>, watch: &dyn Watch) -> Result<(), Stop> {
-        let format = self.output.format();
-        let target = match &self.output.output {
+        let format = self.output.file.format();
+        let target = match &self.output.file.output {
             Some(path) if path != Path::new("-") => {
                 Some(Target::of(path).map_err(|error| Stop::unwritable("-o", path, &error))?)
             }
@@ -87,18 +97,18 @@ impl Sweep {
         };
         match target {
             Some(Target::File(target)) if format != Format::Table => {
-                self.into_partial(&target, simulate, watch)
+                self.to_partial(&target, simulate, watch)
             }
             _ if self.resume => Err(Stop::flag("--resume", "-o must name a file")),
-            _ => self.into_output(simulate, watch),
+            _ => self.to_output(simulate, watch),
         }
     }
 
     /// Rows to stdout or a device as they come; a table at the end.
-    fn into_output(&self, simulate: &Simulate<'_>, watch: &dyn Watch) -> Result<(), Stop> {
-        let format = self.output.format();
+    fn to_output(&self, simulate: &Simulate<'_>, watch: &dyn Watch) -> Result<(), Stop> {
+        let format = self.output.file.format();
         let with_host = !self.output.no_host;
-        let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
+        let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
         if let Some(header) = header(format, with_host) {
             output.push(&format!("{header}\n"))?;
         }
@@ -117,13 +127,13 @@ impl Sweep {
     }
 
     /// Rows to `FILE.partial`, which is renamed at the end.
-    fn into_partial(
+    fn to_partial(
         &self,
         target: &Path,
         simulate: &Simulate<'_>,
         watch: &dyn Watch,
     ) -> Result<(), Stop> {
-        let format = self.output.format();
+        let format = self.output.file.format();
         let header = header(format, !self.output.no_host);
         let header = header.as_deref();
         let resumed = match self.resume {
@@ -157,7 +167,7 @@ impl Sweep {
             let (rows, points) = (rows.len(), self.points.len());
             return Err(format!("has {rows} rows, this sweep only {points} points"));
         }
-        let (format, with_host) = (self.output.format(), !self.output.no_host);
+        let (format, with_host) = (self.output.file.format(), !self.output.no_host);
         for (index, (row, point)) in rows.iter().zip(&self.points).enumerate() {
             recognize::row_of(row, format, with_host, point)
                 .map_err(|reason| format!("is of another sweep: row {} {reason}", index + 1))?;
@@ -203,7 +213,7 @@ impl Sweep {
 fn emit_in_order(
     first: usize,
     points: &[Experiment],
-    arriving: mpsc::Receiver<(usize, Result<Row, String>)>,
+    arriving: mpsc::Receiver<(usize, Result<Row, Stop>)>,
     watch: &dyn Watch,
     emit: &mut dyn FnMut(Row) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
@@ -215,10 +225,8 @@ fn emit_in_order(
         while let Some(result) = waiting.remove(&due) {
             match (result, points.get(due)) {
                 (Ok(row), _) => emit(row)?,
-                (Err(failure), Some(point)) => {
-                    return Err(Stop::Failed(format!("{}: {failure}", describe(point))));
-                }
-                (Err(failure), None) => return Err(Stop::Failed(failure)),
+                (Err(stop), Some(point)) => return Err(stop.at(&describe(point))),
+                (Err(stop), None) => return Err(stop),
             }
             due += 1;
         }
@@ -255,44 +263,43 @@ fn line(row: &Row, format: Format) -> Option<String> {
 mod tests {
     use super::*;
     use crate::cli::testing;
-    use crate::progress::Silent;
     use parking_lot::Mutex;
     use proptest::prelude::*;
     use std::fs;
 
-    const FLAGS: &[&str] = &[
-        "--nodes",
-        "1,4",
-        "--cores",
-        "1..2",
-        "--algorithm",
-        "flat,tree",
-        "--fan-in",
-        "2,8",
-        "--set",
-        "engine.clock=100MHz,156MHz",
-        "--no-host",
-    ];
+    const FLAGS: &str = "--nodes 1,4 --cores 1..2 --algorithm flat,tree --fan-in 2,8 \
+                         --set engine.clock=100MHz,156MHz --no-host";
 
-    fn sweep(more: &[&str]) -> Sweep {
-        Sweep::read(&testing::sweep_flags(&[FLAGS, more].concat())).unwrap()
+    /// A few points: where each byte of the file costs two syncs or more.
+    const FEW: &str = "--nodes 1,4 --algorithm flat --cores 2 --no-host";
+
+    fn sweep(flags: &str, more: &[&str]) -> Sweep {
+        let flags = flags.split_whitespace().chain(more.iter().copied());
+        Sweep::read(&testing::sweep_flags(&flags.collect::<Vec<_>>())).unwrap()
     }
 
     /// A row that depends on the point alone, and takes differently long.
-    fn simulate(point: &Experiment) -> Result<Row, String> {
+    fn simulate(point: &Experiment) -> Result<Row, Stop> {
         let ps = u64::from(point.nodes * 1_000 + point.cores * 10 + point.fan_in);
-        std::thread::sleep(std::time::Duration::from_micros(ps * 7 % 300));
+        std::thread::sleep(std::time::Duration::from_micros(ps % 10 * 20));
         Ok(Row::new(point, &testing::outcome(&[ps, 2 * ps]), None))
     }
 
     #[test]
     fn the_order_is_that_of_the_columns_and_no_point_comes_twice() {
-        let points = sweep(&[]).points;
+        let points = sweep(FLAGS, &[]).points;
         let keys: Vec<_> = points
             .iter()
             .map(|e| {
-                let fan_in = (e.algorithm == crate::experiment::Algorithm::Tree).then_some(e.fan_in);
-                (row::set(&e.machine), e.algorithm as u32, e.nodes, e.cores, fan_in)
+                let fan_in =
+                    (e.algorithm == crate::experiment::Algorithm::Tree).then_some(e.fan_in);
+                (
+                    row::set(&e.machine),
+                    e.algorithm as u32,
+                    e.nodes,
+                    e.cores,
+                    fan_in,
+                )
             })
             .collect();
         let mut sorted = keys.clone();
@@ -304,9 +311,9 @@ mod tests {
     }
 
     /// Runs into `target` and returns its bytes and how many points were simulated.
-    fn run_into(target: &Path, format: &str, more: &[&str]) -> (Vec<u8>, usize) {
+    fn run_into(target: &Path, flags: &str, more: &[&str]) -> (Vec<u8>, usize) {
         let path = target.to_str().unwrap();
-        let sweep = sweep(&[&["-o", path, "--format", format], more].concat());
+        let sweep = sweep(flags, &[&["-o", path], more].concat());
         let simulated = AtomicUsize::new(0);
         let counting = |point: &Experiment| {
             simulated.fetch_add(1, Ordering::Relaxed);
@@ -319,23 +326,23 @@ mod tests {
     #[test]
     fn a_sweep_cut_off_at_any_byte_ends_the_same() {
         let directory = tempfile::tempdir().unwrap();
-        let target = directory.path().join("out");
-        let partial = directory.path().join("out.partial");
         for format in ["csv", "json"] {
-            let (whole, points) = run_into(&target, format, &[]);
+            let target = directory.path().join(format!("out.{format}"));
+            let partial = directory.path().join(format!("out.{format}.partial"));
+            let (whole, points) = run_into(&target, FEW, &[]);
             for length in 0..=whole.len() {
                 fs::remove_file(&target).unwrap();
                 fs::write(&partial, &whole[..length]).unwrap();
                 let jobs = (length % 3 + 1).to_string();
-                let (bytes, simulated) =
-                    run_into(&target, format, &["--resume", "--jobs", jobs.as_str()]);
+                let more = ["--resume", "--jobs", &jobs];
+                let (bytes, simulated) = run_into(&target, FEW, &more);
                 assert!(bytes == whole, "{format} cut off at byte {length}");
                 let headers = usize::from(format == "csv");
                 let lines = whole[..length].iter().filter(|&&b| b == b'\n').count();
                 assert_eq!(simulated, points - lines.saturating_sub(headers));
                 assert!(!partial.exists());
             }
-            assert_eq!(run_into(&target, format, &["--resume"]), (whole, 0));
+            assert_eq!(run_into(&target, FEW, &["--resume"]), (whole, 0));
         }
     }
 
@@ -344,19 +351,19 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("out.csv");
         let partial = directory.path().join("out.csv.partial");
-        let (whole, _) = run_into(&target, "csv", &[]);
+        let (whole, _) = run_into(&target, FEW, &[]);
         fs::remove_file(&target).unwrap();
         fs::write(&partial, &whole).unwrap();
         let path = target.to_str().unwrap();
-        for more in [&["--seed", "2"][..], &["--episodes", "7"], &["--pin", "compact"]] {
-            let other = sweep(&[&["-o", path, "--resume"], more].concat());
+        for more in [["--skew", "2ns"], ["--episodes", "7"], ["--pin", "compact"]] {
+            let other = sweep(FEW, &[&["-o", path, "--resume"][..], &more].concat());
             let Err(Stop::Input(line)) = other.run_with(&simulate, &Silent) else {
                 panic!("{more:?} is another sweep");
             };
             assert!(line.contains("of another sweep: row 1 has"), "{line}");
             assert_eq!(fs::read(&partial).unwrap(), whole);
         }
-        let fresh = sweep(&["-o", path]).run_with(&simulate, &Silent);
+        let fresh = sweep(FEW, &["-o", path]).run_with(&simulate, &Silent);
         assert!(matches!(fresh, Err(Stop::Input(_))));
         assert_eq!(fs::read(&partial).unwrap(), whole);
     }
@@ -366,11 +373,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("out.csv");
         let path = target.to_str().unwrap();
-        let failing = sweep(&["-o", path, "--jobs", "4"]);
+        let failing = sweep(FLAGS, &["-o", path, "--jobs", "4"]);
         let third = Mutex::new(row::identity(&failing.points[3]));
         let stopped = failing.run_with(
             &|point| match row::identity(point) == *third.lock() {
-                true => Err("deadlock".into()),
+                true => Err(Stop::Failed("deadlock".into())),
                 false => simulate(point),
             },
             &Silent,
@@ -391,21 +398,21 @@ mod tests {
             jobs in 1usize..9,
         ) {
             let directory = tempfile::tempdir().unwrap();
-            let target = directory.path().join("out");
-            let partial = directory.path().join("out.partial");
-            let (whole, _) = run_into(&target, "json", &["--jobs", "1"]);
+            let target = directory.path().join("out.json");
+            let partial = directory.path().join("out.json.partial");
+            let (whole, _) = run_into(&target, FLAGS, &["--jobs", "1"]);
             let jobs = jobs.to_string();
             let path = target.to_str().unwrap().to_owned();
             fs::remove_file(&target).unwrap();
-            let flags = ["-o", &path, "--format", "json", "--resume", "--jobs", &jobs];
+            let flags = ["-o", &path, "--resume", "--jobs", &jobs];
             for cut in cuts {
                 // The file breaks off where the sweep stops, and then loses some more.
-                let interrupted = sweep(&flags);
+                let interrupted = sweep(FLAGS, &flags);
                 let left = AtomicUsize::new((cut * 10.0) as usize);
                 let stop = |_| left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
                 let dying = |point: &Experiment| match stop(()) {
                     Ok(_) => simulate(point),
-                    Err(_) => Err("killed".to_owned()),
+                    Err(_) => Err(Stop::Failed("killed".into())),
                 };
                 if interrupted.run_with(&dying, &Silent).is_ok() {
                     break;
@@ -415,7 +422,7 @@ mod tests {
                 fs::write(&partial, &bytes[..kept]).unwrap();
                 prop_assert!(whole.starts_with(&bytes));
             }
-            prop_assert_eq!(run_into(&target, "json", &["--resume", "--jobs", &jobs]).0, whole);
+            prop_assert_eq!(run_into(&target, FLAGS, &["--resume", "--jobs", &jobs]).0, whole);
         }
     }
 }

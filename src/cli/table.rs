@@ -32,7 +32,10 @@ pub fn rows(heading: &[String], rows: &[Vec<Cell>]) -> String {
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(&aligned(&heading, &rows.iter().map(pick).collect::<Vec<_>>()));
+        text.push_str(&aligned(
+            &heading,
+            &rows.iter().map(pick).collect::<Vec<_>>(),
+        ));
     }
     text
 }
@@ -68,7 +71,11 @@ const ABSENT: &str = "-";
 
 fn shown(cell: &Cell) -> String {
     let text = cell.to_text();
-    if text.is_empty() { ABSENT.to_owned() } else { text }
+    if text.is_empty() {
+        ABSENT.to_owned()
+    } else {
+        text
+    }
 }
 
 fn length(text: &str) -> usize {
@@ -106,7 +113,10 @@ mod tests {
     fn what_all_rows_share_stands_above() {
         let heading = ["machine", "algorithm", "n"].map(String::from);
         let text = rows(&heading, &[row("tree", 5), row("flat", 1_000)]);
-        assert_eq!(text, "machine  m\n\nalgorithm     n\ntree          5\nflat       1000\n");
+        assert_eq!(
+            text,
+            "machine  m\n\nalgorithm     n\ntree          5\nflat       1000\n"
+        );
     }
 
     #[test]

@@ -119,6 +119,7 @@ impl Experiment {
         let line_bytes = self.machine.cluster().cache.line_bytes as u32;
         match self.flag_layout() {
             FlagLayout::Packed => Layout::packed(line_bytes),
+            FlagLayout::Split => Layout::split(line_bytes),
             FlagLayout::Padded => Layout::padded(line_bytes),
         }
     }

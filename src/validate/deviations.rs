@@ -1,6 +1,6 @@
 //! DEVIATIONS.md: which misses are explained.
 //!
-//! Called by [`super::validate`]. An entry is a heading of the second level that names one or
+//! Called by [`super::Validation`]. An entry is a heading of the second level that names one or
 //! several figures, followed by its explanation:
 //!
 //! ```text

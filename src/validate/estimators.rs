@@ -1,7 +1,7 @@
 //! How each figure of the SME paper is read off the simulation, as `reference/published.toml`
 //! defines it: which points it needs, and what these say.
 //!
-//! Called by [`super::validate`]; looks at [`Measurements`] and fits with [`crate::fit`]. Times
+//! Called by [`super::Validation`]; looks at [`Measurements`] and fits with [`crate::fit`]. Times
 //! are in microseconds unless a name says otherwise.
 
 use super::points::{Measurements, Point, Variant};
@@ -52,7 +52,8 @@ pub struct Condition {
 }
 
 impl Finding {
-    fn of(simulated: f64) -> Self {
+    /// A figure alone.
+    pub fn of(simulated: f64) -> Self {
         Self {
             simulated: Some(simulated),
             ..Self::default()
@@ -191,7 +192,7 @@ const HT200: Point = Point::Load {
     loopback: false,
 };
 const HT400: Point = Point::Load {
-    variant: Variant::Prototype,
+    variant: Variant::Ht400,
     loopback: false,
 };
 const FAST_ENGINE: Point = Point::Load {

@@ -3,7 +3,8 @@
 //! Called by `sme validate`. Takes the figures from [`published`], asks each one's estimator
 //! ([`estimators`]) which points it needs, has every point simulated once ([`points`]), lets the
 //! estimators read the figures off, judges them ([`verdict`]) with the entries of DEVIATIONS.md
-//! ([`deviations`]) at hand, and reports ([`report`]).
+//! ([`deviations`]) at hand, and reports ([`report`]). What simulates is a [`Simulate`]: the
+//! machine itself is one ([`simulator`]).
 
 use std::collections::BTreeMap;
 
@@ -12,10 +13,12 @@ pub mod estimators;
 pub mod points;
 pub mod published;
 pub mod report;
+pub mod simulator;
 pub mod verdict;
 
 use crate::progress::Watch;
 use deviations::Deviations;
+use estimators::Finding;
 use points::{Measurements, Simulate};
 use published::PublishedError;
 pub use report::{Identity, Report};
@@ -23,7 +26,7 @@ use verdict::Row;
 
 /// Choices in the algorithms that no paper publishes, and the figure by which each was made.
 pub const CALIBRATED_CHOICES: &[(&str, &str)] = &[(
-    "the mapping of the tree's masters to nodes",
+    "the tree's shape and the mapping of its masters to nodes",
     "sme.fig8.tree.64x1",
 )];
 
@@ -36,6 +39,8 @@ pub struct Validation<'a> {
     /// The constants of the machine that were fitted: a constant's key, the figures it was fitted
     /// to.
     pub fitted: Vec<(String, Vec<String>)>,
+    /// What the machine has of the published inputs: a figure's id, the value in its unit.
+    pub inputs: Vec<(&'static str, f64)>,
     /// Threads of the host; the report does not depend on it.
     pub workers: usize,
 }
@@ -61,7 +66,11 @@ impl Validation<'_> {
             .flat_map(|estimator| (estimator.points)());
         let measured = Measurements::take(needed, self.simulate, self.workers, watch);
         let rows = figures.into_iter().map(|figure| {
-            let found = estimators::of(&figure.id).map(|estimator| (estimator.find)(&measured));
+            let input = self.inputs.iter().find(|(id, _)| *id == figure.id);
+            let found = match estimators::of(&figure.id) {
+                Some(estimator) => Some((estimator.find)(&measured)),
+                None => input.map(|(_, value)| Ok(Finding::of(*value))),
+            };
             Row::new(figure, found, &fitted, deviations)
         });
         Report {

@@ -1,6 +1,6 @@
 //! The published figures: `reference/published.toml`, built in, read strictly.
 //!
-//! Called by [`super::validate`]. What the keys mean stands at the top of that file.
+//! Called by [`super::Validation`]. What the keys mean stands at the top of that file.
 
 use std::collections::BTreeSet;
 

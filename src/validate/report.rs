@@ -1,6 +1,6 @@
 //! The report of a validation: a table to read, or JSON lines and CSV with the same flat keys.
 //!
-//! Made by [`super::validate`], written by `sme validate`. Numbers are rounded to six digits, so
+//! Made by [`super::Validation`], written by `sme validate`. Numbers are rounded to six digits, so
 //! that a row is the same text on every host.
 
 use std::collections::BTreeMap;

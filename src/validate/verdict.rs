@@ -1,6 +1,6 @@
 //! One row per figure: published, simulated, verdict.
 //!
-//! Called by [`super::validate`] with what an estimator found.
+//! Called by [`super::Validation`] with what an estimator found.
 
 use std::collections::BTreeMap;
 

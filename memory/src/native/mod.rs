@@ -33,6 +33,7 @@ use arena::Arena;
 pub use arena::LINE;
 use parking::Parking;
 pub use patience::Patience;
+use patience::{Experience, Turns};
 
 /// The bit of a flag's byte that says that somebody sleeps on it.
 const SLEEPER: u8 = 0x80;
@@ -141,6 +142,7 @@ impl<P: Protocol> Native<P> {
         Thread {
             shared: Arc::clone(&self.shared),
             node,
+            experience: Experience::default(),
         }
     }
 }
@@ -157,6 +159,7 @@ impl<P: Protocol> Native<P> {
 pub struct Thread<P: Protocol = Sound> {
     shared: Arc<Shared<P>>,
     node: u32,
+    experience: Experience,
 }
 
 impl<P: Protocol> Clone for Thread<P> {
@@ -164,6 +167,7 @@ impl<P: Protocol> Clone for Thread<P> {
         Self {
             shared: Arc::clone(&self.shared),
             node: self.node,
+            experience: Experience::default(),
         }
     }
 }
@@ -172,11 +176,12 @@ impl<P: Protocol> Thread<P> {
     #[inline]
     fn wait_in_place(&self, flag: Flag, until: Until) -> u8 {
         let cell = self.shared.arena.flag(flag);
-        let mut turns = self.shared.patience.begin();
+        let mut turns = Turns::begin(self.shared.patience, &self.experience);
         let mut seen = cell.load(P::WAIT);
         loop {
             let value = seen & !SLEEPER;
             if until.holds(value) {
+                turns.end();
                 return value;
             }
             seen = if turns.pass() {

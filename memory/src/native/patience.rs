@@ -2,8 +2,13 @@
 //! loop takes depends on the processor (a `pause` is 4 cycles on one and 140 on the next), but
 //! what sleeping and waking cost, and so what spinning may cost, does not. Called by
 //! [`super::Thread`]; times in [`Duration`].
+//!
+//! Spinning is of no use while the thread that is waited for has no processor, because other
+//! programs have them all. A thread notices by having spun in vain, and then spins for half as
+//! long next time; now and then it tries the full time again.
 
 use std::num::NonZero;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
@@ -12,7 +17,7 @@ use super::sync::{spin_loop, yield_now};
 /// What a waiting thread does before it sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// How long it spins.
+    /// How long it spins at most.
     pub spin: Duration,
     /// How often, after that, it offers its processor to others.
     pub yields: u32,
@@ -31,9 +36,9 @@ impl Patience {
         }
     }
 
-    /// A processor for every thread.
+    /// A processor for every thread. Spins for a few times as long as sleeping and waking take.
     pub const SPINNING: Self = Self {
-        spin: Duration::from_micros(50),
+        spin: Duration::from_micros(20),
         yields: 0,
     };
 
@@ -45,16 +50,41 @@ impl Patience {
         yields: 10,
     };
 
-    /// Begins a wait.
-    #[inline]
-    pub(super) fn begin(self) -> Turns {
-        Turns {
-            patience: self,
-            count: 0,
-            started: None,
-            spinning: !self.spin.is_zero() && !cfg!(loom),
-            yields: if cfg!(loom) { 0 } else { self.yields },
-        }
+    /// Sleeps at once.
+    pub const NONE: Self = Self {
+        spin: Duration::ZERO,
+        yields: 0,
+    };
+}
+
+/// What a thread has learnt about spinning: how often in a row it did so in vain.
+#[derive(Debug, Default)]
+pub(super) struct Experience {
+    // Only its own thread uses it: relaxed, and never part of what loom checks.
+    in_vain: AtomicU32,
+}
+
+impl Experience {
+    /// After so many vain waits, the full time again: else two threads who have come to sleep for
+    /// each other would go on doing so when the processors are free again.
+    const TRY_AGAIN: u32 = 16;
+    /// At most so many halvings.
+    const HALVINGS: u32 = 6;
+
+    /// How long to spin this time.
+    fn limit(&self, patience: Patience) -> Duration {
+        let in_vain = self.in_vain.load(Ordering::Relaxed);
+        patience.spin / (1 << in_vain.min(Self::HALVINGS))
+    }
+
+    fn has_spun_in_vain(&self) {
+        let in_vain = self.in_vain.load(Ordering::Relaxed) + 1;
+        self.in_vain
+            .store(in_vain % Self::TRY_AGAIN, Ordering::Relaxed);
+    }
+
+    fn has_spun_to_the_end(&self) {
+        self.in_vain.store(0, Ordering::Relaxed);
     }
 }
 
@@ -63,15 +93,29 @@ impl Patience {
 const TURNS_PER_LOOK: u32 = 64;
 
 /// One wait's turns so far.
-pub(super) struct Turns {
+pub(super) struct Turns<'t> {
     patience: Patience,
+    experience: &'t Experience,
     count: u32,
     started: Option<Instant>,
     spinning: bool,
     yields: u32,
 }
 
-impl Turns {
+impl<'t> Turns<'t> {
+    /// Begins a wait.
+    #[inline]
+    pub(super) fn begin(patience: Patience, experience: &'t Experience) -> Self {
+        Self {
+            patience,
+            experience,
+            count: 0,
+            started: None,
+            spinning: !patience.spin.is_zero() && !cfg!(loom),
+            yields: if cfg!(loom) { 0 } else { patience.yields },
+        }
+    }
+
     /// Passes one turn; false when it is time to sleep.
     #[inline]
     pub(super) fn pass(&mut self) -> bool {
@@ -91,9 +135,20 @@ impl Turns {
         false
     }
 
+    /// The wait is over.
+    #[inline]
+    pub(super) fn end(&self) {
+        if self.started.is_some() && self.spinning {
+            self.experience.has_spun_to_the_end();
+        }
+    }
+
     #[cold]
     fn look(&mut self) {
         let started = *self.started.get_or_insert_with(Instant::now);
-        self.spinning = started.elapsed() < self.patience.spin;
+        if started.elapsed() >= self.experience.limit(self.patience) {
+            self.spinning = false;
+            self.experience.has_spun_in_vain();
+        }
     }
 }

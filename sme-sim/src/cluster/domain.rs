@@ -115,8 +115,9 @@ struct Line {
     dirty: bool,
     release_pending: bool,
     free_at: Time,
-    /// Transactions that wait for their turn, oldest first.
-    waiting: (u32, u32),
+    /// Transactions that wait for their turn, newest first, and how many.
+    waiting: u32,
+    waiting_count: u32,
     writer: u32,
 }
 
@@ -348,37 +349,56 @@ impl Domain {
     pub fn arrive(&mut self, now: Time, number: u32, agenda: &mut Agenda) {
         let line_number = self.transactions[number as usize].line;
         let line = &mut self.lines[line_number as usize];
-        if line.free_at <= now && line.waiting.0 == NONE {
+        if line.free_at <= now && line.waiting == NONE {
             self.start(now, number, agenda);
             return;
         }
-        if line.waiting.0 == NONE {
-            line.waiting = (number, number);
-        } else {
-            self.transactions[line.waiting.1 as usize].next = number;
-            line.waiting.1 = number;
-        }
+        self.transactions[number as usize].next = line.waiting;
+        line.waiting = number;
+        line.waiting_count += 1;
         if !line.release_pending {
             line.release_pending = true;
             agenda.push(line.free_at, Event::Release(line_number));
         }
     }
 
-    /// [`Event::Release`]: the next transaction of the line starts.
+    /// [`Event::Release`]: one of the transactions that wait for the line starts.
     pub fn release(&mut self, now: Time, line_number: u32, agenda: &mut Agenda) {
-        let line = &mut self.lines[line_number as usize];
-        let number = line.waiting.0;
-        line.release_pending = false;
-        if number == NONE {
+        self.lines[line_number as usize].release_pending = false;
+        let Some(number) = self.draw_waiting(line_number) else {
             return;
-        }
-        line.waiting.0 = self.transactions[number as usize].next;
+        };
         self.start(now, number, agenda);
         let line = &mut self.lines[line_number as usize];
-        if line.waiting.0 != NONE {
+        if line.waiting != NONE {
             line.release_pending = true;
             agenda.push(line.free_at, Event::Release(line_number));
         }
+    }
+
+    /// Takes a transaction out of those that wait for the line. Sockets and cores compete for
+    /// the controller on equal terms, and which of them wins is nobody's choice: it is drawn.
+    fn draw_waiting(&mut self, line_number: u32) -> Option<u32> {
+        let line = &mut self.lines[line_number as usize];
+        let mut before = NONE;
+        let mut number = line.waiting;
+        if number == NONE {
+            return None;
+        }
+        if line.waiting_count > 1 {
+            for _ in 0..self.random.next_u32() % line.waiting_count {
+                before = number;
+                number = self.transactions[number as usize].next;
+            }
+        }
+        let after = self.transactions[number as usize].next;
+        if before == NONE {
+            line.waiting = after;
+        } else {
+            self.transactions[before as usize].next = after;
+        }
+        line.waiting_count -= 1;
+        Some(number)
     }
 
     /// [`Event::Complete`]: what the transaction brought.
@@ -432,13 +452,17 @@ impl Domain {
             }
         }
         let home = line.home;
-        line.free_at = now + self.latency.occupancy;
         let requester = if agent == BRIDGE {
             0
         } else {
             self.socket_of[usize::from(agent)]
         };
         let took = self.latency.settles(home, requester, probes);
+        // Reads overlap: the controller has sent the bytes. A write must have settled before
+        // anybody else can have the line.
+        let reads = matches!(transaction.kind, Kind::Read | Kind::Fetch);
+        let least = if reads { Time::ZERO } else { took };
+        line.free_at = now + self.latency.occupancy.max(least);
         agenda.push(now + took, Event::Complete(number));
         let spinning = dropped.and(self.lines[line_number as usize].spinners);
         if !spinning.is_empty() {
@@ -509,7 +533,8 @@ impl Line {
             dirty: false,
             release_pending: false,
             free_at: Time::ZERO,
-            waiting: (NONE, NONE),
+            waiting: NONE,
+            waiting_count: 0,
             writer: NONE,
         }
     }

@@ -173,9 +173,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
 
     /// Posts a store of `core`.
     pub(super) fn post(&mut self, core: u16, store: Store) {
-        let trace = self.origin(core);
+        let trace = store.origin;
         self.bridge.posted += 1;
-        if self.cores[usize::from(core)].counted {
+        if self.constants.counts(trace) {
             self.record.traffic.remote_stores += 1;
         }
         self.to_host_link(
@@ -311,8 +311,13 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     fn bridge_starts(&mut self) {
         if !self.bridge.busy && !self.bridge.queue.is_empty() {
             self.bridge.busy = true;
-            let at = self.now + self.constants.spec.host.bridge;
-            self.agenda.push(at, Event::Bridge);
+            let posted = matches!(self.bridge.queue.front(), Some(HtPacket::Write { .. }));
+            let took = if posted {
+                self.constants.spec.host.bridge
+            } else {
+                Time::ZERO
+            };
+            self.agenda.push(self.now + took, Event::Bridge);
         }
     }
 

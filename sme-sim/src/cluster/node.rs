@@ -236,6 +236,13 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     channel,
                     packet,
                 };
+                // Between engine and switch a packet crosses clock domains: behind its source's
+                // engine and before its target's.
+                let crossing = self.constants.spec.engine.network_core_cycles;
+                let to = self.constants.topology.neighbour(self.me, port);
+                let first = u64::from(packet.source == self.me);
+                let last = u64::from(to.is_some_and(|(to, _)| to == packet.target));
+                let cycle = cycle + (first + last) * crossing;
                 self.send_to_neighbour(cycle, port, input, outbox);
             }
             Output::LinkCredit { port, channel } => {

@@ -295,12 +295,14 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             return;
         }
         self.progress += 1;
+        let origin = self.origin(core);
         self.stores.push(
             core,
             Store {
                 address,
                 bytes,
                 value,
+                origin,
             },
         );
         self.finish(core, 0, self.constants.operation);
@@ -315,9 +317,13 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             };
             match self.constants.map.target(store.address) {
                 Ok(Target::Local(physical)) => {
-                    let origin = self.origin(core);
                     let line = self.domain.line(physical);
-                    let (bytes, value) = (store.bytes, store.value);
+                    let Store {
+                        bytes,
+                        value,
+                        origin,
+                        ..
+                    } = store;
                     if self
                         .domain
                         .write_if_owned(core, line, bytes, value, origin)

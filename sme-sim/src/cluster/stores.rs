@@ -16,6 +16,8 @@ pub struct Store {
     pub bytes: Bytes,
     /// Right-aligned.
     pub value: u64,
+    /// The thread, as the machine's traces name it.
+    pub origin: u32,
 }
 
 /// The store buffers of all cores of a node.
@@ -121,7 +123,7 @@ mod tests {
                 let queue = &mut plain[usize::from(core)];
                 prop_assert_eq!(buffers.is_full(core), queue.len() == 4);
                 if push && queue.len() < 4 {
-                    let store = Store { address: at, bytes: Bytes::byte(at), value: n as u64 };
+                    let store = Store { address: at, bytes: Bytes::byte(at), value: n as u64, origin: 0 };
                     buffers.push(core, store);
                     queue.push_back(store);
                 } else {

@@ -5,6 +5,7 @@
 //! within its flow; and never a packet without a credit nor a credit without a packet. It shares no
 //! code with the blocks, and costs memory and time: it is for tests and debug builds.
 
+use super::credit_checker::{CreditChecker, Wire};
 use super::ht::HtPacket;
 use super::model::{EngineModel, Input, Output};
 use super::packet::{Kind, Packet};
@@ -61,84 +62,6 @@ pub enum Violation {
         /// How many.
         missing: u32,
     },
-}
-
-/// A wire with credits at an engine's border.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wire {
-    /// Host to engine.
-    FromHost,
-    /// Engine to host.
-    ToHost,
-    /// Into a link port.
-    FromLink(u8),
-    /// Out of a link port.
-    ToLink(u8),
-}
-
-impl std::fmt::Display for Wire {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Wire::FromHost => f.write_str("host to engine"),
-            Wire::ToHost => f.write_str("engine to host"),
-            Wire::FromLink(port) => write!(f, "link {port} in"),
-            Wire::ToLink(port) => write!(f, "link {port} out"),
-        }
-    }
-}
-
-/// The credits of one wire.
-#[derive(Clone, Debug)]
-pub struct CreditChecker {
-    wire: Wire,
-    most: Vec<u32>,
-    used: Vec<u32>,
-}
-
-impl CreditChecker {
-    /// A wire whose receiver has `most` places for each channel.
-    pub fn new(wire: Wire, most: &[u32]) -> Self {
-        Self { wire, most: most.to_vec(), used: vec![0; most.len()] }
-    }
-
-    /// A packet is carried.
-    ///
-    /// # Errors
-    /// If there is no place for it.
-    pub fn packet(&mut self, channel: u8) -> Result<(), Violation> {
-        let index = usize::from(channel);
-        if self.used.get(index).is_none_or(|used| *used >= self.most[index]) {
-            return Err(Violation::NoCredit { wire: self.wire, channel });
-        }
-        self.used[index] += 1;
-        Ok(())
-    }
-
-    /// A credit comes back.
-    ///
-    /// # Errors
-    /// If all of them were back.
-    pub fn credit(&mut self, channel: u8) -> Result<(), Violation> {
-        match self.used.get_mut(usize::from(channel)) {
-            Some(used) if *used > 0 => *used -= 1,
-            _ => return Err(Violation::TooManyCredits { wire: self.wire, channel }),
-        }
-        Ok(())
-    }
-
-    /// Nothing is under way any more.
-    ///
-    /// # Errors
-    /// If a credit is missing.
-    pub fn finish(&self) -> Result<(), Violation> {
-        match self.used.iter().position(|&used| used > 0) {
-            Some(channel) => {
-                let missing = self.used[channel];
-                Err(Violation::CreditLost { wire: self.wire, channel: channel as u8, missing })
-            }
-            None => Ok(()),
-        }
-    }
 }
 
 /// What of a packet decides that it must stay in order.
@@ -214,7 +137,11 @@ struct Map {
 impl<E: EngineModel> Checked<E> {
     /// Observes `engine`, which is that of node (or switch) `node` among `hosts` nodes.
     pub fn new(engine: E, spec: &ClusterSpec, node: u32, hosts: u32) -> Self {
-        let host = [spec.host.posted_credits, spec.host.nonposted_credits, spec.host.response_credits];
+        let host = [
+            spec.host.posted_credits,
+            spec.host.nonposted_credits,
+            spec.host.response_credits,
+        ];
         let link = [spec.link.channel_credits; CHANNELS];
         let mut wires = FxHashMap::default();
         for wire in [Wire::FromHost, Wire::ToHost] {
@@ -262,11 +189,23 @@ impl<E: EngineModel> Checked<E> {
         if let Some(violation) = &self.violation {
             return Err(violation.clone());
         }
-        let lines = self.flows.values().flat_map(|flow| flow.in_line.iter().map(|expected| expected.output));
-        let reads = self.flows.values().flat_map(|flow| flow.reads.iter().map(|(expected, _)| expected.output));
-        let missing: Vec<Output> = lines.chain(reads).chain(self.answers.iter().copied()).collect();
+        let lines = self
+            .flows
+            .values()
+            .flat_map(|flow| flow.in_line.iter().map(|expected| expected.output));
+        let reads = self
+            .flows
+            .values()
+            .flat_map(|flow| flow.reads.iter().map(|(expected, _)| expected.output));
+        let missing: Vec<Output> = lines
+            .chain(reads)
+            .chain(self.answers.iter().copied())
+            .collect();
         if let Some(&first) = missing.first() {
-            return Err(Violation::Lost { missing: first, others: missing.len() - 1 });
+            return Err(Violation::Lost {
+                missing: first,
+                others: missing.len() - 1,
+            });
         }
         self.wires.values().try_for_each(CreditChecker::finish)
     }
@@ -278,13 +217,21 @@ impl<E: EngineModel> Checked<E> {
     }
 
     fn packet_on(&mut self, wire: Wire, channel: u8) {
-        if let Some(result) = self.wires.get_mut(&wire).map(|checker| checker.packet(channel)) {
+        if let Some(result) = self
+            .wires
+            .get_mut(&wire)
+            .map(|checker| checker.packet(channel))
+        {
             self.note(result);
         }
     }
 
     fn credit_on(&mut self, wire: Wire, channel: u8) {
-        if let Some(result) = self.wires.get_mut(&wire).map(|checker| checker.credit(channel)) {
+        if let Some(result) = self
+            .wires
+            .get_mut(&wire)
+            .map(|checker| checker.credit(channel))
+        {
             self.note(result);
         }
     }
@@ -293,25 +240,65 @@ impl<E: EngineModel> Checked<E> {
     fn expect_access(&mut self, packet: HtPacket) {
         let node = self.map.node;
         match packet {
-            HtPacket::Write { address, data, enables, coherent, trace } => {
-                let Some((target, offset)) = self.map.locate(address) else { return };
+            HtPacket::Write {
+                address,
+                data,
+                enables,
+                coherent,
+                trace,
+            } => {
+                let Some((target, offset)) = self.map.locate(address) else {
+                    return;
+                };
                 let kind = Kind::PostedWrite;
-                let request = Packet { data, offset, target, source: node, trace, kind, coherent, tag: 0, enables };
+                let request = Packet {
+                    data,
+                    offset,
+                    target,
+                    source: node,
+                    trace,
+                    kind,
+                    coherent,
+                    tag: 0,
+                    enables,
+                };
                 self.expect_request(request, None);
             }
-            HtPacket::Read { address, enables, tag, trace } => {
+            HtPacket::Read {
+                address,
+                enables,
+                tag,
+                trace,
+            } => {
                 let Some((target, offset)) = self.map.locate(address) else {
                     return self.answers.push(answer(u64::MAX, tag, true, trace));
                 };
                 let kind = Kind::ReadRequest;
-                let request =
-                    Packet { data: 0, offset, target, source: node, trace, kind, coherent: false, tag: 0, enables };
+                let request = Packet {
+                    data: 0,
+                    offset,
+                    target,
+                    source: node,
+                    trace,
+                    kind,
+                    coherent: false,
+                    tag: 0,
+                    enables,
+                };
                 self.expect_request(request, Some(Reader::Host { tag, trace }));
             }
-            HtPacket::Response { data, tag, error, .. } => match self.memory_reads.remove(&tag) {
-                Some(Reader::Host { tag, trace }) => self.answers.push(answer(data, tag, error, trace)),
+            HtPacket::Response {
+                data, tag, error, ..
+            } => match self.memory_reads.remove(&tag) {
+                Some(Reader::Host { tag, trace }) => {
+                    self.answers.push(answer(data, tag, error, trace))
+                }
                 Some(Reader::Node { source, tag, trace }) => {
-                    let kind = if error { Kind::ErrorResponse } else { Kind::ReadResponse };
+                    let kind = if error {
+                        Kind::ErrorResponse
+                    } else {
+                        Kind::ReadResponse
+                    };
                     let coherent = false;
                     self.expect_through(Packet {
                         data,
@@ -333,8 +320,15 @@ impl<E: EngineModel> Checked<E> {
     /// A request of this node's host, to itself or to the network.
     fn expect_request(&mut self, request: Packet, reader: Option<Reader>) {
         let own = request.target == self.map.node;
-        let output = if own { self.access(request) } else { in_network(Packet { tag: 0, ..request }) };
-        self.flows.entry(key(&request)).or_default().expect(Expected { output, reader });
+        let output = if own {
+            self.access(request)
+        } else {
+            in_network(Packet { tag: 0, ..request })
+        };
+        self.flows
+            .entry(key(&request))
+            .or_default()
+            .expect(Expected { output, reader });
     }
 
     /// A packet that arrived over a link.
@@ -344,14 +338,28 @@ impl<E: EngineModel> Checked<E> {
         }
         match packet.kind {
             Kind::PostedWrite | Kind::ReadRequest => {
-                let Packet { source, tag, trace, .. } = packet;
-                let reader = (packet.kind == Kind::ReadRequest).then_some(Reader::Node { source, tag, trace });
+                let Packet {
+                    source, tag, trace, ..
+                } = packet;
+                let reader = (packet.kind == Kind::ReadRequest).then_some(Reader::Node {
+                    source,
+                    tag,
+                    trace,
+                });
                 let output = self.access(packet);
-                self.flows.entry(key(&packet)).or_default().expect(Expected { output, reader });
+                self.flows
+                    .entry(key(&packet))
+                    .or_default()
+                    .expect(Expected { output, reader });
             }
             Kind::ReadResponse | Kind::ErrorResponse => {
                 if let Some(Reader::Host { tag, trace }) = self.network_reads.remove(&packet.tag) {
-                    self.answers.push(answer(packet.data, tag, packet.kind == Kind::ErrorResponse, trace));
+                    self.answers.push(answer(
+                        packet.data,
+                        tag,
+                        packet.kind == Kind::ErrorResponse,
+                        trace,
+                    ));
                 }
             }
         }
@@ -359,16 +367,36 @@ impl<E: EngineModel> Checked<E> {
 
     fn expect_through(&mut self, packet: Packet) {
         let flow = self.flows.entry(key(&packet)).or_default();
-        flow.expect(Expected { output: in_network(packet), reader: None });
+        flow.expect(Expected {
+            output: in_network(packet),
+            reader: None,
+        });
     }
 
     /// A request to this node, as its host must see it; tag 0.
     fn access(&self, request: Packet) -> Output {
-        let Packet { data, enables, coherent, trace, .. } = request;
+        let Packet {
+            data,
+            enables,
+            coherent,
+            trace,
+            ..
+        } = request;
         let address = self.map.private_bytes + request.offset;
         Output::Host(match request.kind {
-            Kind::PostedWrite => HtPacket::Write { address, data, enables, coherent, trace },
-            _ => HtPacket::Read { address, enables, tag: 0, trace },
+            Kind::PostedWrite => HtPacket::Write {
+                address,
+                data,
+                enables,
+                coherent,
+                trace,
+            },
+            _ => HtPacket::Read {
+                address,
+                enables,
+                tag: 0,
+                trace,
+            },
         })
     }
 
@@ -377,12 +405,22 @@ impl<E: EngineModel> Checked<E> {
         match output {
             Output::HostCredit(channel) => self.credit_on(Wire::FromHost, channel as u8),
             Output::LinkCredit { port, channel } => self.credit_on(Wire::FromLink(port), channel),
-            Output::Link { port, channel, packet } => {
+            Output::Link {
+                port,
+                channel,
+                packet,
+            } => {
                 self.packet_on(Wire::ToLink(port), channel);
                 let own_read = packet.kind == Kind::ReadRequest && packet.source == self.map.node;
-                let bare = if own_read { Packet { tag: 0, ..packet } } else { packet };
+                let bare = if own_read {
+                    Packet { tag: 0, ..packet }
+                } else {
+                    packet
+                };
                 match self.take(in_network(bare), Some(key(&packet))) {
-                    Ok(Some(reader)) => drop(self.network_reads.insert(packet.tag, reader)),
+                    Ok(Some(reader)) => {
+                        self.network_reads.insert(packet.tag, reader);
+                    }
                     Ok(None) => {}
                     Err(expected) => self.unexpected(cycle, output, expected),
                 }
@@ -397,11 +435,23 @@ impl<E: EngineModel> Checked<E> {
                     return;
                 }
                 let bare = match packet {
-                    HtPacket::Read { address, enables, trace, .. } => HtPacket::Read { address, enables, tag: 0, trace },
+                    HtPacket::Read {
+                        address,
+                        enables,
+                        trace,
+                        ..
+                    } => HtPacket::Read {
+                        address,
+                        enables,
+                        tag: 0,
+                        trace,
+                    },
                     other => other,
                 };
                 match (self.take(Output::Host(bare), None), packet) {
-                    (Ok(Some(reader)), HtPacket::Read { tag, .. }) => drop(self.memory_reads.insert(tag, reader)),
+                    (Ok(Some(reader)), HtPacket::Read { tag, .. }) => {
+                        self.memory_reads.insert(tag, reader);
+                    }
                     (Ok(_), _) => {}
                     (Err(expected), _) => self.unexpected(cycle, output, expected),
                 }
@@ -411,7 +461,11 @@ impl<E: EngineModel> Checked<E> {
 
     /// Takes `output` out of the flow in which it is next: that of `key`, or any flow to the host.
     /// Whose read it is, or what was expected instead.
-    fn take(&mut self, output: Output, key: Option<FlowKey>) -> Result<Option<Reader>, Option<Output>> {
+    fn take(
+        &mut self,
+        output: Output,
+        key: Option<FlowKey>,
+    ) -> Result<Option<Reader>, Option<Output>> {
         let node = self.map.node;
         let mut expected = None;
         for (own, flow) in &mut self.flows {
@@ -438,7 +492,11 @@ impl<E: EngineModel> Checked<E> {
     }
 
     fn unexpected(&mut self, cycle: u64, found: Output, expected: Option<Output>) {
-        self.note(Err(Violation::Unexpected { cycle, found, expected }));
+        self.note(Err(Violation::Unexpected {
+            cycle,
+            found,
+            expected,
+        }));
     }
 }
 
@@ -454,7 +512,11 @@ impl<E: EngineModel> EngineModel for Checked<E> {
                 self.expect_access(packet);
             }
             Input::HostCredit(channel) => self.credit_on(Wire::ToHost, channel as u8),
-            Input::Link { port, channel, packet } => {
+            Input::Link {
+                port,
+                channel,
+                packet,
+            } => {
                 self.packet_on(Wire::FromLink(port), channel);
                 self.expect_arrived(packet);
             }
@@ -475,21 +537,36 @@ impl<E: EngineModel> EngineModel for Checked<E> {
 impl Map {
     fn locate(&self, address: u64) -> Option<(u32, u64)> {
         let beyond = address.checked_sub(self.global_base)?;
-        let node = u32::try_from(beyond / self.shared_bytes).ok().filter(|&node| node < self.hosts)?;
+        let node = u32::try_from(beyond / self.shared_bytes)
+            .ok()
+            .filter(|&node| node < self.hosts)?;
         Some((node, beyond % self.shared_bytes))
     }
 }
 
 fn key(packet: &Packet) -> FlowKey {
     let response = matches!(packet.kind, Kind::ReadResponse | Kind::ErrorResponse);
-    FlowKey { source: packet.source, target: packet.target, response }
+    FlowKey {
+        source: packet.source,
+        target: packet.target,
+        response,
+    }
 }
 
 /// A packet on some link; which one and which channel is routing's affair.
 fn in_network(packet: Packet) -> Output {
-    Output::Link { port: 0, channel: 0, packet }
+    Output::Link {
+        port: 0,
+        channel: 0,
+        packet,
+    }
 }
 
 fn answer(data: u64, tag: u8, error: bool, trace: u32) -> Output {
-    Output::Host(HtPacket::Response { data, tag, error, trace })
+    Output::Host(HtPacket::Response {
+        data,
+        tag,
+        error,
+        trace,
+    })
 }

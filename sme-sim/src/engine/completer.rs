@@ -45,7 +45,9 @@ pub struct Completer {
 impl Completer {
     /// After reset. The table has all 32 tags that HyperTransport's five bits can name.
     pub fn new() -> Self {
-        Self { reads: Tags::new(MAX_TAGS) }
+        Self {
+            reads: Tags::new(MAX_TAGS),
+        }
     }
 
     /// Ports `write` and `read`: what is offered to the HyperTransport port in this cycle.
@@ -57,10 +59,21 @@ impl Completer {
         let address = spec.shared_base + packet.offset;
         let (enables, trace) = (packet.enables, packet.trace);
         if packet.kind == Kind::PostedWrite {
-            return Some(HtPacket::Write { address, data: packet.data, enables, coherent: packet.coherent, trace });
+            return Some(HtPacket::Write {
+                address,
+                data: packet.data,
+                enables,
+                coherent: packet.coherent,
+                trace,
+            });
         }
         let tag = self.reads.lowest_free()?;
-        Some(HtPacket::Read { address, enables, tag, trace })
+        Some(HtPacket::Read {
+            address,
+            enables,
+            tag,
+            trace,
+        })
     }
 
     /// One cycle; whether anything changed.
@@ -80,7 +93,11 @@ impl Completer {
         }
         let packet = packets.pop(COMPLETER);
         if channel == HtChannel::NonPosted {
-            self.reads.allocate(Origin { source: packet.source, trace: packet.trace, tag: packet.tag });
+            self.reads.allocate(Origin {
+                source: packet.source,
+                trace: packet.trace,
+                tag: packet.tag,
+            });
         }
         port.queue(access, host);
         true
@@ -90,5 +107,92 @@ impl Completer {
 impl Default for Completer {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ht_port::HtPortSpec;
+    use super::super::packet::Packet;
+    use super::super::wires::{DEPTH, HOST_FIFOS, PACKET_FIFOS};
+    use super::*;
+
+    #[test]
+    fn requests_are_carried_out_in_order_and_wait_for_a_tag() {
+        let spec = CompleterSpec {
+            shared_base: 1 << 30,
+        };
+        let mut completer = Completer::new();
+        let mut port = HtPort::new(&HtPortSpec { credits: [64; 3] });
+        let mut depths = [DEPTH; HOST_FIFOS];
+        depths[HT_TRANSMIT..HT_TRANSMIT + 3].fill(64);
+        let mut host = HostFifos::new(&depths);
+        let mut packets = PacketFifos::new(&[64; PACKET_FIFOS]);
+        let (data, target, coherent, tag, enables) = (5, 0, true, 17, 255);
+        let reads = [Kind::ReadRequest; MAX_TAGS as usize + 1];
+        for (number, kind) in [Kind::PostedWrite]
+            .into_iter()
+            .chain(reads)
+            .chain([Kind::PostedWrite])
+            .enumerate()
+        {
+            let (offset, source, trace) = (number as u64 * 8, number as u32, number as u32);
+            packets.push(
+                COMPLETER,
+                Packet {
+                    data,
+                    offset,
+                    target,
+                    source,
+                    trace,
+                    kind,
+                    coherent,
+                    tag,
+                    enables,
+                },
+                0,
+            );
+        }
+        let mut run = |completer: &mut Completer, host: &mut HostFifos| {
+            (0..64)
+                .filter(|_| {
+                    packets.latch();
+                    host.latch();
+                    completer.step(&spec, &mut packets, host, &mut port)
+                })
+                .count()
+        };
+        assert_eq!(
+            run(&mut completer, &mut host),
+            1 + 32,
+            "the last read has no tag, and the write waits behind it"
+        );
+        let write = HtPacket::Write {
+            address: 1 << 30,
+            data,
+            enables,
+            coherent,
+            trace: 0,
+        };
+        assert_eq!(host.pop(HT_TRANSMIT), write);
+        assert_eq!(
+            completer.reads.free(3),
+            Some(Origin {
+                source: 4,
+                trace: 4,
+                tag
+            })
+        );
+        assert_eq!(run(&mut completer, &mut host), 2);
+        assert_eq!(
+            completer.reads.context(3),
+            Some(&Origin {
+                source: 33,
+                trace: 33,
+                tag
+            })
+        );
+        // The last write came after 33 reads; the first of them after one write.
+        assert_eq!(host.side(HT_TRANSMIT + 1), 1);
     }
 }

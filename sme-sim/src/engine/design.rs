@@ -36,13 +36,22 @@ impl Design {
             1.. if value <= most => Ok(value),
             _ => Err(DesignError::Range { key, value, most }),
         };
-        let credits = |key, value: u32| within(key, value.into(), MAX_CREDITS.into()).map(|value| value as u16);
-        within("nodes", hosts.into(), topology.positions().min(MAX_NODES).into())?;
+        let credits = |key, value: u32| {
+            within(key, value.into(), MAX_CREDITS.into()).map(|value| value as u16)
+        };
+        within(
+            "nodes",
+            hosts.into(),
+            topology.positions().min(MAX_NODES).into(),
+        )?;
         within("engine.tags", spec.engine.tags.into(), MAX_TAGS.into())?;
         within("link.bandwidth", spec.link.bytes_per_second, u64::MAX)?;
         let shared_bytes = within("node.shared_memory", spec.node.shared_bytes, MAX_OFFSET)?;
         if !shared_bytes.is_power_of_two() {
-            return Err(DesignError::PowerOfTwo { key: "node.shared_memory", value: shared_bytes });
+            return Err(DesignError::PowerOfTwo {
+                key: "node.shared_memory",
+                value: shared_bytes,
+            });
         }
         let ht_credits = [
             credits("host.posted_credits", spec.host.posted_credits)?,
@@ -56,15 +65,23 @@ impl Design {
         host_depths[HT_RECEIVE..HT_RECEIVE + 3].copy_from_slice(&ht_credits);
         Ok(Self {
             router: Router::new(topology),
-            ht_port: HtPortSpec { credits: ht_credits },
+            ht_port: HtPortSpec {
+                credits: ht_credits,
+            },
             requester: RequesterSpec {
                 global_base: spec.node.global_base,
                 shared_bits: shared_bytes.trailing_zeros(),
                 hosts,
                 tags: spec.engine.tags,
             },
-            completer: CompleterSpec { shared_base: spec.node.private_bytes },
-            link_port: LinkPortSpec::new(spec.link.bytes_per_second, spec.engine.clock.hz(), link_credits),
+            completer: CompleterSpec {
+                shared_base: spec.node.private_bytes,
+            },
+            link_port: LinkPortSpec::new(
+                spec.link.bytes_per_second,
+                spec.engine.clock.hz(),
+                link_credits,
+            ),
             packet_depths,
             host_depths,
         })
@@ -72,7 +89,9 @@ impl Design {
 }
 
 // All buffers full at once must fit into a bank.
-const _: () = assert!(LINK_PORTS * CHANNELS * MAX_CREDITS as usize + PACKET_FIFOS * DEPTH as usize <= MAX_PLACES);
+const _: () = assert!(
+    LINK_PORTS * CHANNELS * MAX_CREDITS as usize + PACKET_FIFOS * DEPTH as usize <= MAX_PLACES
+);
 
 /// Why a machine's engines cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -62,7 +62,11 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
             next_full: 0,
             places: Vec::new(),
             free: NONE,
-            lists: depths.map(|room| List { head: NONE, tail: NONE, room }),
+            lists: depths.map(|room| List {
+                head: NONE,
+                tail: NONE,
+                room,
+            }),
         }
     }
 
@@ -107,10 +111,17 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
     /// # Panics
     /// If the FIFO has no place: the writer ignored *ready* or a credit.
     pub fn push(&mut self, index: usize, item: T, side: u16) {
-        let place = Place { item, side, next: NONE };
+        let place = Place {
+            item,
+            side,
+            next: NONE,
+        };
         let slot = self.free;
         let slot = if slot == NONE {
-            assert!(self.places.len() < MAX_PLACES, "the store of places is exhausted");
+            assert!(
+                self.places.len() < MAX_PLACES,
+                "the store of places is exhausted"
+            );
             if self.places.len() == self.places.capacity() {
                 self.places.reserve_exact(self.places.len().max(4) / 2);
             }
@@ -177,7 +188,10 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
 
     fn append(&mut self, index: usize, slot: u16) {
         let list = &mut self.lists[index];
-        assert!(list.room > 0, "FIFO {index} is full: its writer ignored ready or a credit");
+        assert!(
+            list.room > 0,
+            "FIFO {index} is full: its writer ignored ready or a credit"
+        );
         list.room -= 1;
         if list.room == 0 {
             self.next_full |= 1 << index;
@@ -271,6 +285,10 @@ mod tests {
                         fifos.push(i, item, side);
                         oracle[i].push_back((item, side));
                     }
+                }
+                for i in 0..3 {
+                    prop_assert_eq!(fifos.is_valid(i), start[i] > 0, "registered");
+                    prop_assert_eq!(fifos.is_ready(i), start[i] < usize::from(depths[i]), "registered");
                 }
                 most = most.max(oracle.iter().map(VecDeque::len).sum::<usize>() + 1);
                 prop_assert!(fifos.places.len() <= most, "places are used again");

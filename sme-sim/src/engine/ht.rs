@@ -97,7 +97,9 @@ impl HtPacket {
     /// The observer's mark.
     pub const fn trace(&self) -> u32 {
         match *self {
-            HtPacket::Read { trace, .. } | HtPacket::Write { trace, .. } | HtPacket::Response { trace, .. } => trace,
+            HtPacket::Read { trace, .. }
+            | HtPacket::Write { trace, .. }
+            | HtPacket::Response { trace, .. } => trace,
         }
     }
 
@@ -105,7 +107,9 @@ impl HtPacket {
     pub const fn wire_bytes(&self) -> u64 {
         match *self {
             HtPacket::Read { address, .. } => COMMAND + extension(address),
-            HtPacket::Write { address, enables, .. } => {
+            HtPacket::Write {
+                address, enables, ..
+            } => {
                 let payload = match enables {
                     0xff => 2 * DOUBLEWORD,
                     0x0f | 0xf0 => DOUBLEWORD,
@@ -119,7 +123,11 @@ impl HtPacket {
 }
 
 const fn extension(address: u64) -> u64 {
-    if address >> 40 == 0 { 0 } else { ADDRESS_EXTENSION }
+    if address >> 40 == 0 {
+        0
+    } else {
+        ADDRESS_EXTENSION
+    }
 }
 
 #[cfg(test)]
@@ -128,15 +136,31 @@ mod tests {
 
     #[test]
     fn bytes_are_counted_as_documented() {
-        let write = |address, enables| HtPacket::Write { address, data: 0, enables, coherent: true, trace: 0 };
-        let read = |address| HtPacket::Read { address, enables: 0xff, tag: 0, trace: 0 };
+        let write = |address, enables| HtPacket::Write {
+            address,
+            data: 0,
+            enables,
+            coherent: true,
+            trace: 0,
+        };
+        let read = |address| HtPacket::Read {
+            address,
+            enables: 0xff,
+            tag: 0,
+            trace: 0,
+        };
         assert_eq!(read(1 << 40).wire_bytes(), 12);
         assert_eq!(read((1 << 40) - 8).wire_bytes(), 8);
         assert_eq!(write(1 << 40, 0xff).wire_bytes(), 20);
         assert_eq!(write(4096, 0xff).wire_bytes(), 16);
         assert_eq!(write(4096, 0xf0).wire_bytes(), 12);
         assert_eq!(write(4096, 0x01).wire_bytes(), 20);
-        let response = HtPacket::Response { data: 1, tag: 2, error: false, trace: 0 };
+        let response = HtPacket::Response {
+            data: 1,
+            tag: 2,
+            error: false,
+            trace: 0,
+        };
         assert_eq!(response.wire_bytes(), 12);
         assert!(size_of::<HtPacket>() <= 32);
     }

@@ -18,7 +18,9 @@
 
 use super::arbiter::round_robin;
 use super::ht::{HtChannel, HtPacket};
-use super::wires::{HT_RECEIVE, HT_TRANSMIT, HostFifos, REQUESTER_NONPOSTED, REQUESTER_POSTED, RESPONDER};
+use super::wires::{
+    HT_RECEIVE, HT_TRANSMIT, HostFifos, REQUESTER_NONPOSTED, REQUESTER_POSTED, RESPONDER,
+};
 
 /// What does not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,13 @@ pub(crate) fn overtakes_none(done: u16, before: u16) -> bool {
 impl HtPort {
     /// After reset.
     pub fn new(spec: &HtPortSpec) -> Self {
-        Self { credits: spec.credits, last: 2, received: 0, queued: 0, sent: 0 }
+        Self {
+            credits: spec.credits,
+            last: 2,
+            received: 0,
+            queued: 0,
+            sent: 0,
+        }
     }
 
     /// A packet arrives from the host.
@@ -69,14 +77,20 @@ impl HtPort {
     pub fn credit(&mut self, channel: HtChannel, spec: &HtPortSpec) {
         let credits = &mut self.credits[channel as usize];
         *credits += 1;
-        debug_assert!(*credits <= spec.credits[channel as usize], "the host returned a credit twice");
+        debug_assert!(
+            *credits <= spec.credits[channel as usize],
+            "the host returned a credit twice"
+        );
     }
 
     /// Output port towards the requester and responder: moves what its receivers are ready for and
     /// tells the channels whose place was freed, bit by bit.
     pub fn forward(&mut self, fifos: &mut HostFifos) -> u8 {
         let mut freed = 0;
-        for (channel, to) in [REQUESTER_POSTED, REQUESTER_NONPOSTED, RESPONDER].into_iter().enumerate() {
+        for (channel, to) in [REQUESTER_POSTED, REQUESTER_NONPOSTED, RESPONDER]
+            .into_iter()
+            .enumerate()
+        {
             let from = HT_RECEIVE + channel;
             if fifos.is_valid(from) && fifos.is_ready(to) {
                 fifos.transfer(from, to, fifos.side(from));
@@ -122,6 +136,109 @@ impl HtPort {
 
     /// Credits that the host has not returned.
     pub fn missing(&self, spec: &HtPortSpec) -> u32 {
-        self.credits.iter().zip(spec.credits).map(|(&credits, all)| u32::from(all - credits)).sum()
+        self.credits
+            .iter()
+            .zip(spec.credits)
+            .map(|(&credits, all)| u32::from(all - credits))
+            .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wires::DEPTH;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn write(trace: u32) -> HtPacket {
+        HtPacket::Write {
+            address: 0,
+            data: 0,
+            enables: 255,
+            coherent: false,
+            trace,
+        }
+    }
+
+    fn read(trace: u32) -> HtPacket {
+        HtPacket::Read {
+            address: 0,
+            enables: 255,
+            tag: 0,
+            trace,
+        }
+    }
+
+    fn response(trace: u32) -> HtPacket {
+        HtPacket::Response {
+            data: 0,
+            tag: 0,
+            error: false,
+            trace,
+        }
+    }
+
+    #[test]
+    fn a_read_without_credit_holds_up_nobody_and_a_write_without_credit_holds_up_reads() {
+        let spec = HtPortSpec { credits: [1, 1, 1] };
+        let mut port = HtPort::new(&spec);
+        let mut fifos = HostFifos::new(&[DEPTH; 9]);
+        for packet in [read(0), read(1), write(2), write(3), response(4)] {
+            port.queue(packet, &mut fifos);
+        }
+        let mut sent = Vec::new();
+        let mut run = |port: &mut HtPort, fifos: &mut HostFifos| {
+            for _ in 0..6 {
+                fifos.latch();
+                sent.extend(port.transmit(fifos).map(|packet| packet.trace()));
+            }
+            std::mem::take(&mut sent)
+        };
+        assert_eq!(run(&mut port, &mut fifos), [2, 0, 4]);
+        port.queue(read(5), &mut fifos);
+        port.credit(HtChannel::NonPosted, &spec);
+        assert_eq!(run(&mut port, &mut fifos), [1]);
+        port.credit(HtChannel::NonPosted, &spec);
+        assert_eq!(run(&mut port, &mut fifos), [], "read 5 came after write 3");
+        port.credit(HtChannel::Posted, &spec);
+        assert_eq!(run(&mut port, &mut fifos), [3, 5]);
+    }
+
+    proptest! {
+        /// Random packets, ready receivers and credits: every channel stays in order, and no read
+        /// is sent before a write that was queued before it.
+        #[test]
+        fn order_is_kept(events in prop::collection::vec((0u8..3, any::<bool>(), 0u8..3), 1..400)) {
+            let spec = HtPortSpec { credits: [2, 1, 3] };
+            let mut port = HtPort::new(&spec);
+            let mut fifos = HostFifos::new(&[DEPTH; 9]);
+            let mut used = [0u16; 3];
+            let mut queued: Vec<HtPacket> = Vec::new();
+            for (number, (kind, queue, credit)) in events.into_iter().enumerate() {
+                fifos.latch();
+                let packet = [write, read, response][usize::from(kind)](number as u32);
+                let may_queue = fifos.is_ready(HT_TRANSMIT + usize::from(kind));
+                if let Some(sent) = port.transmit(&mut fifos) {
+                    let channel = sent.channel();
+                    used[channel as usize] += 1;
+                    prop_assert!(used[channel as usize] <= spec.credits[channel as usize]);
+                    let place = queued.iter().position(|other| *other == sent).expect("sent once");
+                    let passed = &queued[..place];
+                    prop_assert!(passed.iter().all(|other| other.channel() != channel));
+                    if channel == HtChannel::NonPosted {
+                        prop_assert!(passed.iter().all(|other| other.channel() != HtChannel::Posted));
+                    }
+                    queued.remove(place);
+                }
+                if queue && may_queue {
+                    port.queue(packet, &mut fifos);
+                    queued.push(packet);
+                }
+                if used[usize::from(credit)] > 0 {
+                    used[usize::from(credit)] -= 1;
+                    port.credit(HtChannel::ALL[usize::from(credit)], &spec);
+                }
+            }
+        }
     }
 }

@@ -12,8 +12,8 @@ use super::requester::Requester;
 use super::responder::Responder;
 use super::switch::Switch;
 use super::wires::{
-    COMPLETER, CROSSBAR, HT_RECEIVE, HT_TRANSMIT, HostFifos, PacketFifos, REQUESTER_POSTED, REQUESTER_RESPONSE,
-    RESPONDER, SWITCH_OUTPUTS, any, switch_input,
+    COMPLETER, CROSSBAR, HT_RECEIVE, HT_TRANSMIT, HostFifos, PacketFifos, REQUESTER_POSTED,
+    REQUESTER_RESPONSE, RESPONDER, SWITCH_OUTPUTS, any, switch_input,
 };
 use crate::fabric::{CHANNELS, HOST_PORT, LINK_PORTS, Topology};
 use crate::machine::ClusterSpec;
@@ -42,6 +42,8 @@ pub struct Engine {
     host: Option<Box<HostSide>>,
     /// Inputs that are not sampled yet, as they were presented.
     pending: Vec<(u64, Input)>,
+    /// The earliest edge of any of them.
+    earliest: u64,
     counters: Counters,
 }
 
@@ -82,7 +84,10 @@ impl Engine {
             responder: Responder::new(node),
             crossbar: Crossbar::new(node),
         };
-        Self { host: Some(Box::new(host)), ..Self::switch_only(design, node) }
+        Self {
+            host: Some(Box::new(host)),
+            ..Self::switch_only(design, node)
+        }
     }
 
     /// The switch at a position without a host, after reset.
@@ -97,6 +102,7 @@ impl Engine {
             links: std::array::from_fn(|_| LinkPort::new(&design.link_port)),
             host: None,
             pending: Vec::new(),
+            earliest: u64::MAX,
             counters: Counters::default(),
             design: Arc::clone(design),
         }
@@ -117,7 +123,11 @@ impl Engine {
                 Input::Host(_) | Input::Link { .. } => return false,
             }
         }
-        let missing: u32 = self.links.iter().map(|link| link.missing(&self.design.link_port)).sum();
+        let missing: u32 = self
+            .links
+            .iter()
+            .map(|link| link.missing(&self.design.link_port))
+            .sum();
         self.sending == 0
             && self.packets.next_valid() == 0
             && missing == link_credits
@@ -137,17 +147,22 @@ impl Engine {
                 + host.requester.heap_bytes()
                 + host.completer.reads.heap_bytes()
         });
-        size_of::<Self>() + host + self.packets.heap_bytes() + self.pending.capacity() * size_of::<(u64, Input)>()
+        size_of::<Self>()
+            + host
+            + self.packets.heap_bytes()
+            + self.pending.capacity() * size_of::<(u64, Input)>()
     }
 
     /// Samples the inputs of edges up to `cycle`.
     fn sample(&mut self, cycle: u64) {
         let mut kept = 0;
+        self.earliest = u64::MAX;
         for index in 0..self.pending.len() {
             let (edge, input) = self.pending[index];
             if edge <= cycle {
                 self.apply(input);
             } else {
+                self.earliest = self.earliest.min(edge);
                 self.pending[kept] = (edge, input);
                 kept += 1;
             }
@@ -158,20 +173,33 @@ impl Engine {
     fn apply(&mut self, input: Input) {
         self.changed = true;
         match input {
-            Input::Link { port, channel, packet } => {
-                let output = self.switch.output(&self.design.router, port, channel, packet.target);
-                self.packets.push(switch_input(port, channel), packet, output);
+            Input::Link {
+                port,
+                channel,
+                packet,
+            } => {
+                let output = self
+                    .switch
+                    .output(&self.design.router, port, channel, packet.target);
+                self.packets
+                    .push(switch_input(port, channel), packet, output);
             }
             Input::LinkCredit { port, channel } => {
                 self.links[usize::from(port)].credit(channel, &self.design.link_port);
             }
             Input::Host(packet) => {
-                let host = self.host.as_mut().expect("a switch without a host has no host port");
+                let host = self
+                    .host
+                    .as_mut()
+                    .expect("a switch without a host has no host port");
                 host.port.receive(packet, &mut host.fifos);
                 self.host_busy = true;
             }
             Input::HostCredit(channel) => {
-                let host = self.host.as_mut().expect("a switch without a host has no host port");
+                let host = self
+                    .host
+                    .as_mut()
+                    .expect("a switch without a host has no host port");
                 host.port.credit(channel, &self.design.ht_port);
             }
         }
@@ -199,19 +227,26 @@ impl Engine {
             self.sending &= !(1 << shift);
             self.sending |= u32::from(link.next_change().is_some()) << shift;
             if let Some((channel, packet)) = delivered {
-                out.push(Output::Link { port: port as u8, channel, packet });
+                out.push(Output::Link {
+                    port: port as u8,
+                    channel,
+                    packet,
+                });
             }
         }
     }
 
-    /// The switch's part of a cycle; the receive buffers that have a place again, bit by bit.
-    fn step_switch(&mut self, cycle: u64) -> u32 {
+    /// The switch's part of a cycle.
+    fn step_switch(&mut self, cycle: u64, out: &mut Vec<Output>) {
         let moves = self.switch.step(&mut self.packets);
         self.changed |= moves.freed != 0;
-        for bit in bits(moves.begun) {
-            self.links[(bit / CHANNELS as u32) as usize].starts_waiting((bit % CHANNELS as u32) as u8, cycle);
+        for (port, channel) in bits(moves.begun).map(port_and_channel) {
+            self.links[usize::from(port)].starts_waiting(channel, cycle);
         }
-        moves.freed & ((1 << switch_input(HOST_PORT, 0)) - 1)
+        let from_links = moves.freed & ((1 << switch_input(HOST_PORT, 0)) - 1);
+        for (port, channel) in bits(from_links).map(port_and_channel) {
+            out.push(Output::LinkCredit { port, channel });
+        }
     }
 }
 
@@ -237,22 +272,31 @@ impl HostSide {
         if any(to_host, HT_RECEIVE, 3) {
             let freed = self.port.forward(&mut self.fifos);
             changed |= freed != 0;
-            let credits = HtChannel::ALL.into_iter().filter(|&channel| freed >> channel as u8 & 1 == 1);
+            let credits = HtChannel::ALL
+                .into_iter()
+                .filter(|&channel| freed >> channel as u8 & 1 == 1);
             out.extend(credits.map(Output::HostCredit));
         }
         if any(to_host, REQUESTER_POSTED, 2) || any(to_network, REQUESTER_RESPONSE, 1) {
             let (spec, faults) = (&design.requester, &mut counters.faults);
-            changed |= self.requester.step(spec, &mut self.fifos, packets, &mut self.port, faults);
+            changed |= self
+                .requester
+                .step(spec, &mut self.fifos, packets, &mut self.port, faults);
         }
         if any(to_network, COMPLETER, 1) {
-            changed |= self.completer.step(&design.completer, packets, &mut self.fifos, &mut self.port);
+            changed |=
+                self.completer
+                    .step(&design.completer, packets, &mut self.fifos, &mut self.port);
         }
         if any(to_host, RESPONDER, 1) {
             let reads = &mut self.completer.reads;
-            changed |= self.responder.step(reads, &mut self.fifos, packets, &mut counters.faults);
+            changed |= self
+                .responder
+                .step(reads, &mut self.fifos, packets, &mut counters.faults);
         }
         if any(to_network, CROSSBAR, 4) {
-            let output = |channel, target| switch.output(&design.router, HOST_PORT, channel, target);
+            let output =
+                |channel, target| switch.output(&design.router, HOST_PORT, channel, target);
             changed |= self.crossbar.step(packets, output);
         }
         changed
@@ -270,7 +314,7 @@ impl EngineModel for Engine {
             .min()
             .unwrap_or(u64::MAX);
         for &(cycle, input) in &self.pending {
-            // A credit that nobody waits for is sampled when somebody comes.
+            // A credit that nobody waits for is sampled at the next edge that is stepped anyhow.
             let matters = match input {
                 Input::Host(_) | Input::Link { .. } => true,
                 Input::HostCredit(_) => self.host_busy,
@@ -284,16 +328,21 @@ impl EngineModel for Engine {
     }
 
     fn input(&mut self, cycle: u64, input: Input) {
-        debug_assert!(cycle >= self.next_edge, "edge {cycle} is over; the next is {}", self.next_edge);
+        debug_assert!(
+            cycle >= self.next_edge,
+            "edge {cycle} is over; the next is {}",
+            self.next_edge
+        );
+        self.earliest = self.earliest.min(cycle);
         self.pending.push((cycle, input));
     }
 
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
-        debug_assert!(cycle >= self.next_edge, "edge {cycle} is over; the next is {}", self.next_edge);
-        if !self.pending.is_empty() && cycle > 0 {
-            // Of the edges that were skipped.
-            self.sample(cycle - 1);
-        }
+        debug_assert!(
+            cycle >= self.next_edge,
+            "edge {cycle} is over; the next is {}",
+            self.next_edge
+        );
         self.packets.latch();
         self.changed = false;
         if (self.host_busy || any(self.packets.valid(), CROSSBAR, 6))
@@ -304,16 +353,21 @@ impl EngineModel for Engine {
             self.host_busy = host.fifos.next_valid() != 0;
         }
         self.step_links(cycle, out);
-        let freed = self.step_switch(cycle);
-        out.extend(bits(freed).map(|bit| Output::LinkCredit {
-            port: (bit / CHANNELS as u32) as u8,
-            channel: (bit % CHANNELS as u32) as u8,
-        }));
-        if !self.pending.is_empty() {
+        if any(self.packets.valid(), 0, SWITCH_OUTPUTS) {
+            self.step_switch(cycle, out);
+        }
+        // Credits of edges that were skipped come late here, and in time nevertheless: nothing
+        // waited for them until now.
+        if self.earliest <= cycle {
             self.sample(cycle);
         }
         self.next_edge = cycle + 1;
     }
+}
+
+/// Of a bit of a mask that has one for each channel of each port.
+fn port_and_channel(bit: u32) -> (u8, u8) {
+    ((bit / CHANNELS as u32) as u8, (bit % CHANNELS as u32) as u8)
 }
 
 /// The set bits, lowest first.

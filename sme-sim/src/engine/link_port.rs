@@ -33,7 +33,10 @@ impl LinkPortSpec {
     pub fn new(bytes_per_second: u64, hz: u64, credits: u16) -> Self {
         let cycles = |bytes: u128| (bytes * u128::from(hz)).div_ceil(u128::from(bytes_per_second));
         let word_cycles = [8, 16, 24].map(|bytes| u64::try_from(cycles(bytes)).unwrap_or(u64::MAX));
-        Self { credits, word_cycles }
+        Self {
+            credits,
+            word_cycles,
+        }
     }
 
     /// Cycles that a packet of 16 or 24 bytes takes the link, at least 1.
@@ -67,7 +70,12 @@ impl LinkPort {
     /// After reset.
     pub fn new(spec: &LinkPortSpec) -> Self {
         let last = CHANNELS as u8 - 1;
-        Self { sending: None, credits: [spec.credits; CHANNELS], waits_since: [0; CHANNELS], last }
+        Self {
+            sending: None,
+            credits: [spec.credits; CHANNELS],
+            waits_since: [0; CHANNELS],
+            last,
+        }
     }
 
     /// A credit arrives from the receiver.
@@ -77,7 +85,10 @@ impl LinkPort {
     pub fn credit(&mut self, channel: u8, spec: &LinkPortSpec) {
         let credits = &mut self.credits[usize::from(channel)];
         *credits += 1;
-        debug_assert!(*credits <= spec.credits, "the receiver returned a credit twice");
+        debug_assert!(
+            *credits <= spec.credits,
+            "the receiver returned a credit twice"
+        );
     }
 
     /// The cycle in which the packet on the link is delivered.
@@ -125,15 +136,22 @@ impl LinkPort {
             counters.packets += 1;
             counters.bytes += bytes;
             counters.busy_cycles += cycles;
-            counters.stall_cycles += u64::from((cycle as u32).wrapping_sub(self.waits_since[index]));
+            counters.stall_cycles +=
+                u64::from((cycle as u32).wrapping_sub(self.waits_since[index]));
             self.waits_since[index] = cycle as u32 + 1;
             self.credits[index] -= 1;
             self.last = channel;
-            self.sending = Some(Sending { packet, channel, until: cycle.saturating_add(cycles - 1) });
+            self.sending = Some(Sending {
+                packet,
+                channel,
+                until: cycle.saturating_add(cycles - 1),
+            });
             began = true;
         }
         match self.sending.take_if(|sending| sending.until <= cycle) {
-            Some(Sending { packet, channel, .. }) => {
+            Some(Sending {
+                packet, channel, ..
+            }) => {
                 let whole = *fifos.held(&packet);
                 fifos.release(packet);
                 (Some((channel, whole)), true)
@@ -144,7 +162,10 @@ impl LinkPort {
 
     /// Credits that the receiver has not returned.
     pub fn missing(&self, spec: &LinkPortSpec) -> u32 {
-        self.credits.iter().map(|&credits| u32::from(spec.credits - credits)).sum()
+        self.credits
+            .iter()
+            .map(|&credits| u32::from(spec.credits - credits))
+            .sum()
     }
 }
 

@@ -33,14 +33,15 @@
 //!
 //! # Cycles through the blocks
 //!
-//! From the edge at which a packet is sampled to the cycle in which it leaves, without contention;
-//! a packet that leaves over a link begins in that cycle and is delivered when its last bytes are
+//! [`HOST_TO_LINK_CYCLES`], [`HOP_CYCLES`], [`LINK_TO_HOST_CYCLES`], [`LOOPBACK_CYCLES`]: from the
+//! edge at which a packet is sampled to the cycle in which it leaves, without contention. A packet that leaves over a link begins in that cycle and is delivered when its last bytes are
 //! out, [`link_port::LinkPortSpec::cycles`] − 1 cycles later.
 
 mod arbiter;
 pub mod checker;
 pub mod completer;
 pub mod counters;
+pub mod credit_checker;
 pub mod crossbar;
 pub mod design;
 pub mod fifo;

@@ -54,7 +54,11 @@ pub enum Kind {
 impl Kind {
     /// Length on a link.
     pub const fn bytes(self) -> u64 {
-        if matches!(self, Kind::PostedWrite) { 24 } else { 16 }
+        if matches!(self, Kind::PostedWrite) {
+            24
+        } else {
+            16
+        }
     }
 
     /// Requests and responses travel on separate virtual channels.
@@ -125,10 +129,13 @@ impl Packet {
             | u64::from(self.tag & 31) << 3
             | u64::from(self.target % MAX_NODES) << 8
             | u64::from(self.source % MAX_NODES) << 28;
-        let mut encoded = Encoded { bytes: [0; MAX_BYTES], length: 0 };
+        let mut encoded = Encoded {
+            bytes: [0; MAX_BYTES],
+            length: 0,
+        };
         encoded.append(header);
         if self.kind.has_address() {
-            encoded.append(self.offset % MAX_OFFSET | u64::from(self.enables) << 40);
+            encoded.append((self.offset % MAX_OFFSET) | (u64::from(self.enables) << 40));
         }
         if self.kind.has_data() {
             encoded.append(self.data);
@@ -173,7 +180,10 @@ impl<'a> View<'a> {
     pub fn new_checked(bytes: &'a [u8]) -> Result<Self, WireError> {
         let found = bytes.len();
         if found < 8 {
-            return Err(WireError::Length { expected: 16, found });
+            return Err(WireError::Length {
+                expected: 16,
+                found,
+            });
         }
         let view = View { bytes };
         let expected = view.kind().bytes() as usize;
@@ -229,12 +239,16 @@ impl<'a> View<'a> {
 
     /// Byte enables; `None` in a response.
     pub fn enables(&self) -> Option<u8> {
-        self.kind().has_address().then(|| (self.word(1) >> 40) as u8)
+        self.kind()
+            .has_address()
+            .then(|| (self.word(1) >> 40) as u8)
     }
 
     /// Data; `None` in a read request.
     pub fn data(&self) -> Option<u64> {
-        self.kind().has_data().then(|| self.word(self.bytes.len() / 8 - 1))
+        self.kind()
+            .has_data()
+            .then(|| self.word(self.bytes.len() / 8 - 1))
     }
 
     /// The packet, with trace 0.
@@ -327,7 +341,12 @@ mod tests {
         assert_eq!(bytes[..6], [0b0000_0101, 0xde, 0xbc, 0x5a, 0x34, 0x12]);
         assert_eq!(bytes[8..16], [0x11, 0x22, 0x33, 0x44, 0xa5, 0x0f, 0, 0]);
         assert_eq!(bytes[16..], [1, 2, 3, 4, 5, 6, 7, 8]);
-        let response = Packet { kind: Kind::ReadResponse, coherent: false, tag: 0b10110, ..write };
+        let response = Packet {
+            kind: Kind::ReadResponse,
+            coherent: false,
+            tag: 0b10110,
+            ..write
+        };
         assert_eq!(response.encode().as_bytes()[0], 0b1011_0010);
         assert_eq!(response.encode().as_bytes().len(), 16);
     }

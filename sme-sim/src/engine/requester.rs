@@ -22,7 +22,8 @@ use super::ht_port::{HtPort, overtakes_none};
 use super::packet::{Kind, Packet};
 use super::tags::Tags;
 use super::wires::{
-    CROSSBAR_REQUESTER, HT_TRANSMIT, HostFifos, PacketFifos, REQUESTER_NONPOSTED, REQUESTER_POSTED, REQUESTER_RESPONSE,
+    CROSSBAR_REQUESTER, HT_TRANSMIT, HostFifos, PacketFifos, REQUESTER_NONPOSTED, REQUESTER_POSTED,
+    REQUESTER_RESPONSE,
 };
 
 /// What does not change.
@@ -43,7 +44,8 @@ impl RequesterSpec {
     pub fn locate(&self, address: u64) -> Option<(u32, u64)> {
         let global = address.checked_sub(self.global_base)?;
         let node = global >> self.shared_bits;
-        (node < u64::from(self.hosts)).then(|| (node as u32, global & ((1 << self.shared_bits) - 1)))
+        (node < u64::from(self.hosts))
+            .then(|| (node as u32, global & ((1 << self.shared_bits) - 1)))
     }
 }
 
@@ -78,7 +80,12 @@ enum Wish<T> {
 impl Requester {
     /// After reset, in node `node`.
     pub fn new(spec: &RequesterSpec, node: u32) -> Self {
-        Self { node, tags: Tags::new(spec.tags), written: 0, last_was_read: true }
+        Self {
+            node,
+            tags: Tags::new(spec.tags),
+            written: 0,
+            last_was_read: true,
+        }
     }
 
     /// Port `request`: what is offered to the crossbar in this cycle.
@@ -92,7 +99,12 @@ impl Requester {
     }
 
     /// Port `response`: what is offered to the HyperTransport port in this cycle.
-    pub fn response(&self, spec: &RequesterSpec, host: &HostFifos, packets: &PacketFifos) -> Option<HtPacket> {
+    pub fn response(
+        &self,
+        spec: &RequesterSpec,
+        host: &HostFifos,
+        packets: &PacketFifos,
+    ) -> Option<HtPacket> {
         if packets.is_valid(REQUESTER_RESPONSE) {
             let packet = packets.head(REQUESTER_RESPONSE);
             let context = self.tags.context(packet.tag)?;
@@ -103,10 +115,17 @@ impl Requester {
                 trace: context.trace,
             });
         }
-        match (self.read(spec, host), host.is_valid(REQUESTER_NONPOSTED).then(|| *host.head(REQUESTER_NONPOSTED))) {
-            (Wish::Fail(_), Some(HtPacket::Read { tag, trace, .. })) => {
-                Some(HtPacket::Response { data: u64::MAX, tag, error: true, trace })
-            }
+        match (
+            self.read(spec, host),
+            host.is_valid(REQUESTER_NONPOSTED)
+                .then(|| *host.head(REQUESTER_NONPOSTED)),
+        ) {
+            (Wish::Fail(_), Some(HtPacket::Read { tag, trace, .. })) => Some(HtPacket::Response {
+                data: u64::MAX,
+                tag,
+                error: true,
+                trace,
+            }),
             _ => None,
         }
     }
@@ -121,10 +140,15 @@ impl Requester {
         faults: &mut Faults,
     ) -> bool {
         // Both ports' offers come from the registers as they were; only then do these change.
-        let request = self.request(spec, host).filter(|_| packets.is_ready(CROSSBAR_REQUESTER));
+        let request = self
+            .request(spec, host)
+            .filter(|_| packets.is_ready(CROSSBAR_REQUESTER));
         let response_ready = host.is_ready(HT_TRANSMIT + 2);
-        let response = self.response(spec, host, packets).filter(|_| response_ready);
-        let unknown = packets.is_valid(REQUESTER_RESPONSE) && !self.tags.is_used(packets.head(REQUESTER_RESPONSE).tag);
+        let response = self
+            .response(spec, host, packets)
+            .filter(|_| response_ready);
+        let unknown = packets.is_valid(REQUESTER_RESPONSE)
+            && !self.tags.is_used(packets.head(REQUESTER_RESPONSE).tag);
         let dropped = match self.write(spec, host) {
             Wish::Fail(address) => Some(address),
             _ => None,
@@ -177,7 +201,10 @@ impl Requester {
             host.pop(REQUESTER_POSTED);
             self.written = self.written.wrapping_add(1);
         } else if let HtPacket::Read { tag, trace, .. } = host.pop(REQUESTER_NONPOSTED) {
-            let own = self.tags.allocate(ReadContext { trace, host_tag: tag });
+            let own = self.tags.allocate(ReadContext {
+                trace,
+                host_tag: tag,
+            });
             debug_assert_eq!(own, Some(packet.tag), "the tag offered is the tag taken");
         }
     }
@@ -186,21 +213,46 @@ impl Requester {
         if !host.is_valid(REQUESTER_POSTED) {
             return Wish::Nothing;
         }
-        let &HtPacket::Write { address, data, enables, coherent, trace } = host.head(REQUESTER_POSTED) else {
+        let &HtPacket::Write {
+            address,
+            data,
+            enables,
+            coherent,
+            trace,
+        } = host.head(REQUESTER_POSTED)
+        else {
             return Wish::Nothing;
         };
         let Some((target, offset)) = spec.locate(address) else {
             return Wish::Fail(address);
         };
         let kind = Kind::PostedWrite;
-        Wish::Send(Packet { data, offset, target, source: self.node, trace, kind, coherent, tag: 0, enables })
+        Wish::Send(Packet {
+            data,
+            offset,
+            target,
+            source: self.node,
+            trace,
+            kind,
+            coherent,
+            tag: 0,
+            enables,
+        })
     }
 
     fn read(&self, spec: &RequesterSpec, host: &HostFifos) -> Wish<(Packet, ReadContext)> {
-        if !host.is_valid(REQUESTER_NONPOSTED) || !overtakes_none(self.written, host.side(REQUESTER_NONPOSTED)) {
+        if !host.is_valid(REQUESTER_NONPOSTED)
+            || !overtakes_none(self.written, host.side(REQUESTER_NONPOSTED))
+        {
             return Wish::Nothing;
         }
-        let &HtPacket::Read { address, enables, tag: host_tag, trace } = host.head(REQUESTER_NONPOSTED) else {
+        let &HtPacket::Read {
+            address,
+            enables,
+            tag: host_tag,
+            trace,
+        } = host.head(REQUESTER_NONPOSTED)
+        else {
             return Wish::Nothing;
         };
         let Some((target, offset)) = spec.locate(address) else {
@@ -210,7 +262,165 @@ impl Requester {
             return Wish::Nothing;
         };
         let (kind, source) = (Kind::ReadRequest, self.node);
-        let packet = Packet { data: 0, offset, target, source, trace, kind, coherent: false, tag, enables };
+        let packet = Packet {
+            data: 0,
+            offset,
+            target,
+            source,
+            trace,
+            kind,
+            coherent: false,
+            tag,
+            enables,
+        };
         Wish::Send((packet, ReadContext { trace, host_tag }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ht_port::HtPortSpec;
+    use super::super::wires::{HOST_FIFOS, PACKET_FIFOS};
+    use super::*;
+
+    const SPEC: RequesterSpec = RequesterSpec {
+        global_base: 1 << 40,
+        shared_bits: 20,
+        hosts: 3,
+        tags: 8,
+    };
+
+    struct Bench {
+        requester: Requester,
+        port: HtPort,
+        host: HostFifos,
+        packets: PacketFifos,
+        faults: Faults,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            Self {
+                requester: Requester::new(&SPEC, 1),
+                port: HtPort::new(&HtPortSpec { credits: [8; 3] }),
+                host: HostFifos::new(&[8; HOST_FIFOS]),
+                packets: PacketFifos::new(&[16; PACKET_FIFOS]),
+                faults: Faults::default(),
+            }
+        }
+
+        fn step(&mut self) -> bool {
+            self.host.latch();
+            self.packets.latch();
+            let Self {
+                requester,
+                port,
+                host,
+                packets,
+                faults,
+            } = self;
+            requester.step(&SPEC, host, packets, port, faults)
+        }
+
+        fn write(&mut self, address: u64) {
+            let write = HtPacket::Write {
+                address,
+                data: 0,
+                enables: 255,
+                coherent: false,
+                trace: 0,
+            };
+            self.host.push(REQUESTER_POSTED, write, 0);
+        }
+
+        /// A read that came after `before` writes.
+        fn read(&mut self, tag: u8, before: u16) {
+            let read = HtPacket::Read {
+                address: SPEC.global_base,
+                enables: 255,
+                tag,
+                trace: 0,
+            };
+            self.host.push(REQUESTER_NONPOSTED, read, before);
+        }
+    }
+
+    #[test]
+    fn writes_and_reads_take_turns() {
+        let mut bench = Bench::new();
+        for tag in 0..4 {
+            bench.write(SPEC.global_base + 8);
+            bench.read(tag, 0);
+        }
+        while bench.step() {}
+        let kinds: Vec<Kind> = (0..8)
+            .map(|_| bench.packets.pop(CROSSBAR_REQUESTER).kind)
+            .collect();
+        assert_eq!(kinds, [Kind::PostedWrite, Kind::ReadRequest].repeat(4));
+    }
+
+    #[test]
+    fn a_dropped_write_counts_as_one_that_has_left() {
+        let mut bench = Bench::new();
+        bench.write(0);
+        bench.read(5, 1);
+        assert!(
+            bench.step() && bench.packets.next_valid() == 0,
+            "the read waits for the write"
+        );
+        assert!(bench.step() && bench.packets.next_valid() != 0);
+        assert_eq!(
+            (
+                bench.faults.dropped_writes,
+                bench.faults.first_dropped_write
+            ),
+            (1, Some(0))
+        );
+    }
+
+    #[test]
+    fn responses_come_back_under_the_hosts_tag_whatever_their_order() {
+        let mut bench = Bench::new();
+        for tag in [30, 20] {
+            bench.read(tag, 0);
+        }
+        while bench.step() {}
+        let requests = [(); 2].map(|()| bench.packets.pop(CROSSBAR_REQUESTER));
+        for (request, kind) in requests
+            .iter()
+            .rev()
+            .zip([Kind::ErrorResponse, Kind::ReadResponse])
+        {
+            bench
+                .packets
+                .push(REQUESTER_RESPONSE, Packet { kind, ..*request }, 0);
+        }
+        // And once more: the tag is free by then.
+        bench.packets.push(
+            REQUESTER_RESPONSE,
+            Packet {
+                kind: Kind::ReadResponse,
+                ..requests[0]
+            },
+            0,
+        );
+        while bench.step() {}
+        let mut answer = || match bench.host.pop(HT_TRANSMIT + 2) {
+            HtPacket::Response { tag, error, .. } => (tag, error),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([answer(), answer()], [(20, true), (30, false)]);
+        assert_eq!(bench.faults.unknown_tags, 1);
+        assert!(bench.requester.is_quiet());
+    }
+
+    #[test]
+    fn addresses_name_a_node_and_an_offset() {
+        let end = SPEC.global_base + (3 << 20);
+        assert_eq!(SPEC.locate(SPEC.global_base), Some((0, 0)));
+        assert_eq!(SPEC.locate(end - 8), Some((2, (1 << 20) - 8)));
+        for outside in [0, SPEC.global_base - 1, end, u64::MAX] {
+            assert_eq!(SPEC.locate(outside), None);
+        }
     }
 }

@@ -32,7 +32,10 @@ impl Responder {
         if !host.is_valid(RESPONDER) {
             return None;
         }
-        let &HtPacket::Response { data, tag, error, .. } = host.head(RESPONDER) else {
+        let &HtPacket::Response {
+            data, tag, error, ..
+        } = host.head(RESPONDER)
+        else {
             return None;
         };
         let origin = reads.context(tag)?;
@@ -42,7 +45,11 @@ impl Responder {
             target: origin.source,
             source: self.node,
             trace: origin.trace,
-            kind: if error { Kind::ErrorResponse } else { Kind::ReadResponse },
+            kind: if error {
+                Kind::ErrorResponse
+            } else {
+                Kind::ReadResponse
+            },
             coherent: false,
             tag: origin.tag,
             enables: 0,
@@ -72,5 +79,54 @@ impl Responder {
             None => faults.unknown_tags += 1,
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wires::{DEPTH, HOST_FIFOS, PACKET_FIFOS};
+    use super::*;
+
+    #[test]
+    fn errors_go_back_as_errors_and_unknown_tags_nowhere() {
+        let mut reads = Tags::new(32);
+        let mut host = HostFifos::new(&[DEPTH; HOST_FIFOS]);
+        let mut packets = PacketFifos::new(&[DEPTH; PACKET_FIFOS]);
+        let mut faults = Faults::default();
+        let mut responder = Responder::new(4);
+        let tag = reads
+            .allocate(Origin {
+                source: 9,
+                trace: 77,
+                tag: 21,
+            })
+            .expect("all are free");
+        for (tag, error) in [(tag + 1, false), (tag, true)] {
+            host.push(
+                RESPONDER,
+                HtPacket::Response {
+                    data: 6,
+                    tag,
+                    error,
+                    trace: 0,
+                },
+                0,
+            );
+        }
+        for _ in 0..2 {
+            host.latch();
+            packets.latch();
+            assert!(responder.step(&mut reads, &mut host, &mut packets, &mut faults));
+        }
+        packets.latch();
+        let packet = packets.pop(CROSSBAR_RESPONDER);
+        assert_eq!(
+            (packet.kind, packet.source, packet.target),
+            (Kind::ErrorResponse, 4, 9)
+        );
+        assert_eq!((packet.tag, packet.trace, packet.data), (21, 77, 6));
+        assert_eq!(packets.next_valid(), 0);
+        assert_eq!(faults.unknown_tags, 1);
+        assert!(reads.is_quiet());
     }
 }

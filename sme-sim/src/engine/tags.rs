@@ -22,7 +22,11 @@ impl<C: Copy> Tags<C> {
     /// A table of `count` tags, `1..=32` (others are cut to that).
     pub fn new(count: u32) -> Self {
         let all = u32::MAX >> (MAX_TAGS - count.clamp(1, MAX_TAGS));
-        Self { free: all, all, contexts: Vec::new() }
+        Self {
+            free: all,
+            all,
+            contexts: Vec::new(),
+        }
     }
 
     /// The tag that the next read gets; `None` if all are in use.
@@ -54,7 +58,11 @@ impl<C: Copy> Tags<C> {
 
     /// The context of the read that holds `tag`; `None` if there is none.
     pub fn context(&self, tag: u8) -> Option<&C> {
-        if self.is_used(tag) { self.contexts.get(usize::from(tag)) } else { None }
+        if self.is_used(tag) {
+            self.contexts.get(usize::from(tag))
+        } else {
+            None
+        }
     }
 
     /// Frees `tag` and gives the context of the read that held it; `None`, and nothing happens,
@@ -68,7 +76,8 @@ impl<C: Copy> Tags<C> {
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.contexts.capacity() * size_of::<C>()
-    }}
+    }
+}
 
 #[cfg(test)]
 mod tests {

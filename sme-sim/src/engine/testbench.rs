@@ -9,49 +9,24 @@ use super::checker::{Checked, Violation};
 use super::ht::{HtChannel, HtPacket};
 use super::model::{EngineModel, Input, Output};
 use crate::fabric::Topology;
-use crate::machine::{
-    Arbitration, CacheSpec, ClusterSpec, CoherenceSpec, CoreSpec, EngineSpec, HostSpec, LinkSpec, NodeSpec, OsSpec,
-    UncachedSpec,
-};
-use crate::time::{Clock, Time};
+use crate::machine::{ClusterSpec, Machine};
 use std::collections::BTreeMap;
 
-/// A machine with the prototype's clock and links, and these credits.
+/// The prototype with so many tags and credits, and the address map that the tests count on.
 pub(crate) fn machine(tags: u32, host_credits: [u32; 3], channel_credits: u32) -> ClusterSpec {
-    let clock = |hz| Clock::from_hz(hz).expect("a valid frequency");
-    let time = Time::from_ns(10);
-    ClusterSpec {
-        node: NodeSpec {
-            sockets: 4,
-            cores_per_socket: 4,
-            private_bytes: 3 << 30,
-            shared_bytes: 1 << 30,
-            global_base: 1 << 40,
-        },
-        core: CoreSpec { clock: clock(2_200_000_000), operation_cycles: 1, store_buffer: 4, outstanding_misses: 4 },
-        cache: CacheSpec { line_bytes: 64, l1_cycles: 3, l2_cycles: 16, l3: time },
-        coherence: CoherenceSpec { hop: time, dram: time, probe: time, locked: time, occupancy: time },
-        uncached: UncachedSpec {
-            outstanding_loads_per_socket: 1,
-            load_bytes: 8,
-            turnaround: time,
-            arbitration: Arbitration::Fifo,
-            store_gap: time,
-        },
-        host: HostSpec {
-            clock: clock(400_000_000),
-            width_bits: 16,
-            cycles: 1,
-            delay: time,
-            bridge: time,
-            posted_credits: host_credits[0],
-            nonposted_credits: host_credits[1],
-            response_credits: host_credits[2],
-        },
-        engine: EngineSpec { clock: clock(156_000_000), ht_core_cycles: 1, network_core_cycles: 1, tags },
-        link: LinkSpec { bytes_per_second: 624_000_000, serdes_cycles: 1, wire: time, channel_credits },
-        os: OsSpec { system_call: time, sleep: time, wake: time, resume: time },
-    }
+    let prototype = Machine::builtin("sme-prototype").expect("it is built in");
+    let mut spec = prototype.cluster().clone();
+    spec.node.private_bytes = 3 << 30;
+    spec.node.shared_bytes = 1 << 30;
+    spec.node.global_base = 1 << 40;
+    [
+        spec.host.posted_credits,
+        spec.host.nonposted_credits,
+        spec.host.response_credits,
+    ] = host_credits;
+    spec.engine.tags = tags;
+    spec.link.channel_credits = channel_credits;
+    spec
 }
 
 /// A small generator of random numbers (SplitMix64, by S. Vigna).
@@ -123,10 +98,20 @@ pub(crate) struct Bench<E> {
 }
 
 impl<E: EngineModel> Bench<E> {
-    pub fn new(spec: &ClusterSpec, topology: &Topology, hosts: u32, seed: u64, engine: impl Fn(u32) -> E) -> Self {
+    pub fn new(
+        spec: &ClusterSpec,
+        topology: &Topology,
+        hosts: u32,
+        seed: u64,
+        engine: impl Fn(u32) -> E,
+    ) -> Self {
         let host = |node| Host {
             random: Random(seed ^ (u64::from(node) << 32)),
-            credits: [spec.host.posted_credits, spec.host.nonposted_credits, spec.host.response_credits],
+            credits: [
+                spec.host.posted_credits,
+                spec.host.nonposted_credits,
+                spec.host.response_credits,
+            ],
             free_tags: (0..32).collect(),
             reads: BTreeMap::new(),
             written: BTreeMap::new(),
@@ -138,7 +123,9 @@ impl<E: EngineModel> Bench<E> {
             spec: spec.clone(),
             topology: topology.clone(),
             hosts_count: hosts,
-            nodes: (0..topology.positions()).map(|node| Checked::new(engine(node), spec, node, hosts)).collect(),
+            nodes: (0..topology.positions())
+                .map(|node| Checked::new(engine(node), spec, node, hosts))
+                .collect(),
             hosts: (0..hosts).map(host).collect(),
             due: BTreeMap::new(),
             log: Vec::new(),
@@ -160,7 +147,11 @@ impl<E: EngineModel> Bench<E> {
             }
             let mut idle = self.due.is_empty() && cycle >= traffic.cycles;
             for node in 0..self.nodes.len() {
-                if skip && self.nodes[node].next_cycle().is_none_or(|next| next > cycle) {
+                if skip
+                    && self.nodes[node]
+                        .next_cycle()
+                        .is_none_or(|next| next > cycle)
+                {
                     continue;
                 }
                 self.steps += 1;
@@ -191,16 +182,31 @@ impl<E: EngineModel> Bench<E> {
     /// Every read answered and every write arrived, by the hosts' own account.
     pub fn assert_complete(&self) {
         for (node, host) in self.hosts.iter().enumerate() {
-            assert!(host.reads.is_empty(), "node {node} waits for {:?}", host.reads);
+            assert!(
+                host.reads.is_empty(),
+                "node {node} waits for {:?}",
+                host.reads
+            );
             for (&target, &number) in &host.written {
-                assert_eq!(self.hosts[target as usize].memory.get(&(node as u64)), Some(&number), "{node} to {target}");
+                assert_eq!(
+                    self.hosts[target as usize].memory.get(&(node as u64)),
+                    Some(&number),
+                    "{node} to {target}"
+                );
             }
         }
-        assert_eq!(self.faults, self.hosts.iter().map(|host| host.read_errors).sum::<u64>());
+        assert_eq!(
+            self.faults,
+            self.hosts.iter().map(|host| host.read_errors).sum::<u64>()
+        );
     }
 
     fn host_acts(&mut self, node: usize, cycle: u64, traffic: &Traffic) {
-        let (hosts, base, bytes) = (u64::from(self.hosts_count), self.spec.node.global_base, self.spec.node.shared_bytes);
+        let (hosts, base, bytes) = (
+            u64::from(self.hosts_count),
+            self.spec.node.global_base,
+            self.spec.node.shared_bytes,
+        );
         let host = &mut self.hosts[node];
         let mut inputs = Vec::new();
         if let Some(index) = host.answers.iter().position(|answer| answer.0 <= cycle)
@@ -223,11 +229,18 @@ impl<E: EngineModel> Bench<E> {
             let target = target as u32;
             if read && host.credits[1] > 0 && !host.free_tags.is_empty() {
                 host.credits[1] -= 1;
-                let tag = host.free_tags.remove(host.random.below(host.free_tags.len() as u64) as usize);
+                let tag = host
+                    .free_tags
+                    .remove(host.random.below(host.free_tags.len() as u64) as usize);
                 let before = host.written.get(&target).copied().unwrap_or(0);
                 host.reads.insert(tag, (!fault).then_some((target, before)));
                 self.faults += u64::from(fault);
-                inputs.push(Input::Host(HtPacket::Read { address, enables: 0xff, tag, trace }));
+                inputs.push(Input::Host(HtPacket::Read {
+                    address,
+                    enables: 0xff,
+                    tag,
+                    trace,
+                }));
             } else if !read && host.credits[0] > 0 {
                 host.credits[0] -= 1;
                 let data = if fault {
@@ -238,21 +251,52 @@ impl<E: EngineModel> Bench<E> {
                     *number
                 };
                 let coherent = host.random.percent(50);
-                inputs.push(Input::Host(HtPacket::Write { address, data, enables: 0xff, coherent, trace }));
+                inputs.push(Input::Host(HtPacket::Write {
+                    address,
+                    data,
+                    enables: 0xff,
+                    coherent,
+                    trace,
+                }));
             }
         }
-        self.due.entry(cycle).or_default().extend(inputs.into_iter().map(|input| (node, input)));
+        self.due
+            .entry(cycle)
+            .or_default()
+            .extend(inputs.into_iter().map(|input| (node, input)));
     }
 
     fn deliver(&mut self, node: usize, cycle: u64, output: Output, traffic: &Traffic) {
         let (there, at, input) = match output {
-            Output::Link { port, channel, packet } => {
-                let (there, port) = self.topology.neighbour(node as u32, port).expect("a link leads somewhere");
-                (there as usize, cycle + traffic.delay, Input::Link { port, channel, packet })
+            Output::Link {
+                port,
+                channel,
+                packet,
+            } => {
+                let (there, port) = self
+                    .topology
+                    .neighbour(node as u32, port)
+                    .expect("a link leads somewhere");
+                (
+                    there as usize,
+                    cycle + traffic.delay,
+                    Input::Link {
+                        port,
+                        channel,
+                        packet,
+                    },
+                )
             }
             Output::LinkCredit { port, channel } => {
-                let (there, port) = self.topology.neighbour(node as u32, port).expect("a link leads somewhere");
-                (there as usize, cycle + traffic.delay, Input::LinkCredit { port, channel })
+                let (there, port) = self
+                    .topology
+                    .neighbour(node as u32, port)
+                    .expect("a link leads somewhere");
+                (
+                    there as usize,
+                    cycle + traffic.delay,
+                    Input::LinkCredit { port, channel },
+                )
             }
             Output::HostCredit(channel) => {
                 self.hosts[node].credits[channel as usize] += 1;
@@ -273,22 +317,43 @@ impl Host {
     fn takes(&mut self, packet: HtPacket, answer_at: u64, private_bytes: u64) {
         match packet {
             HtPacket::Write { address, data, .. } => {
-                let last = self.memory.entry((address - private_bytes) / 8).or_default();
-                assert_eq!(data, *last + 1, "a write was lost, came twice or overtook another");
+                let last = self
+                    .memory
+                    .entry((address - private_bytes) / 8)
+                    .or_default();
+                assert_eq!(
+                    data,
+                    *last + 1,
+                    "a write was lost, came twice or overtook another"
+                );
                 *last = data;
             }
             HtPacket::Read { address, tag, .. } => {
-                let data = self.memory.get(&((address - private_bytes) / 8)).copied().unwrap_or(0);
-                let answer = HtPacket::Response { data, tag, error: false, trace: 0 };
+                let data = self
+                    .memory
+                    .get(&((address - private_bytes) / 8))
+                    .copied()
+                    .unwrap_or(0);
+                let answer = HtPacket::Response {
+                    data,
+                    tag,
+                    error: false,
+                    trace: 0,
+                };
                 self.answers.push((answer_at, answer));
             }
-            HtPacket::Response { data, tag, error, .. } => {
+            HtPacket::Response {
+                data, tag, error, ..
+            } => {
                 let read = self.reads.remove(&tag).expect("a response answers a read");
                 self.free_tags.push(tag);
                 match read {
                     Some((target, before)) => {
                         let written = self.written.get(&target).copied().unwrap_or(0);
-                        assert!(!error && (before..=written).contains(&data), "read {data}, wrote {before}..={written}");
+                        assert!(
+                            !error && (before..=written).contains(&data),
+                            "read {data}, wrote {before}..={written}"
+                        );
                     }
                     None => {
                         assert!(error, "nothing is there");
@@ -323,13 +388,20 @@ pub(crate) struct Faulty<E> {
 
 impl<E> Faulty<E> {
     pub fn new(engine: E, fault: Option<Fault>, countdown: u64) -> Self {
-        Self { engine, fault, countdown, kept: None }
+        Self {
+            engine,
+            fault,
+            countdown,
+            kept: None,
+        }
     }
 
     fn pass(&mut self, output: Output, out: &mut Vec<Output>) {
         let concerned = match self.fault {
             None => false,
-            Some(Fault::LeakLinkCredit | Fault::DoubleCredit) => matches!(output, Output::LinkCredit { .. }),
+            Some(Fault::LeakLinkCredit | Fault::DoubleCredit) => {
+                matches!(output, Output::LinkCredit { .. })
+            }
             Some(Fault::LeakHostCredit) => matches!(output, Output::HostCredit(HtChannel::Posted)),
             Some(_) => matches!(output, Output::Link { .. }),
         };
@@ -342,9 +414,21 @@ impl<E> Faulty<E> {
         }
         match (self.fault, output, self.kept.take()) {
             (Some(Fault::Duplicate | Fault::DoubleCredit), ..) => out.extend([output, output]),
-            (Some(Fault::Alter), Output::Link { port, channel, mut packet }, _) => {
+            (
+                Some(Fault::Alter),
+                Output::Link {
+                    port,
+                    channel,
+                    mut packet,
+                },
+                _,
+            ) => {
                 packet.data ^= 1 << 63;
-                out.push(Output::Link { port, channel, packet });
+                out.push(Output::Link {
+                    port,
+                    channel,
+                    packet,
+                });
             }
             // Keep one back until another of the same flow has passed.
             (Some(Fault::Swap), _, None) => return self.kept = Some(output),

@@ -149,7 +149,7 @@ impl Router {
 
     /// Quotient and remainder of `value` by the size of `dimension`.
     fn divide(&self, value: u32, dimension: usize) -> (u32, u32) {
-        let quotient = (u64::from(value) * self.reciprocals[dimension] >> 40) as u32;
+        let quotient = ((u64::from(value) * self.reciprocals[dimension]) >> 40) as u32;
         (
             quotient,
             value.wrapping_sub(quotient.wrapping_mul(self.sizes[dimension])),

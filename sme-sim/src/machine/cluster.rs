@@ -118,8 +118,8 @@ pub struct HostSpec {
     pub cycles: u64,
     /// `delay`: what does not scale with any clock, one way (Eq. 1's `time_absolute`).
     pub delay: Time,
-    /// `bridge`: what the processor's I/O bridge adds to each packet that enters memory; it takes
-    /// them in order, a posted write only after the one before it has been performed.
+    /// `bridge`: what the processor's I/O bridge adds to each posted write that enters memory; it
+    /// takes packets in order, and a write only after the one before it has been performed.
     pub bridge: Time,
     /// `posted_credits`: posted packets the receiver takes before it must return a credit.
     pub posted_credits: u32,

@@ -69,7 +69,7 @@ pub(super) enum Given {
     Text(String),
     /// A bare number, whole or not.
     Number(String),
-    /// Something that no constant can be (already reported, or of this TOML type).
+    /// A value of a type that no constant has: the type, with its article.
     Other(&'static str),
     /// An override's text, which has no quotes.
     Override(String),
@@ -218,6 +218,7 @@ impl Parser<'_> {
     fn entry(&mut self, name: &str, place: Place, fields: &DeTable<'_>) -> Entry {
         let mut entry = Entry::nothing(place.clone());
         let mut missing = vec!["value", "source", "where"];
+        let mut source = None;
         let mut fitted_place = None;
         for (key, value) in fields {
             let field: &str = key.get_ref();
@@ -227,11 +228,7 @@ impl Parser<'_> {
                     entry.place = self.place(value);
                     entry.value = given(value.get_ref());
                 }
-                "source" => match self.source(name, value) {
-                    Some(source) => entry.source = source,
-                    // Reported; keep what depends on the source quiet.
-                    None => fitted_place = None,
-                },
+                "source" => source = self.source(name, value),
                 "where" => entry.reason = self.line(&format!("{name}: where"), value),
                 "fitted_to" => {
                     fitted_place = Some(self.place(value));
@@ -255,16 +252,22 @@ impl Parser<'_> {
                 place.clone(),
                 format!("{name}: {} {verb} missing", listed(&fields, "and")),
             );
-        } else if entry.source == Source::Fitted && fitted_place.is_none() {
-            let message = format!(
-                "{name}: a fitted value names the published figures it is fitted to: \
-                 fitted_to = [\"sme.fig3.local.16_threads\"]"
-            );
-            self.report(place, message);
-        } else if let (false, Some(place)) = (entry.source == Source::Fitted, fitted_place) {
-            let message = format!("{name}: fitted_to belongs to source = \"fitted\" only");
-            self.report(place, message);
         }
+        match (source, fitted_place) {
+            (Some(Source::Fitted), None) => self.report(
+                place,
+                format!(
+                    "{name}: a fitted value names the published figures it is fitted to: \
+                     fitted_to = [\"sme.fig3.local.16_threads\"]"
+                ),
+            ),
+            (Some(other), Some(place)) if other != Source::Fitted => self.report(
+                place,
+                format!("{name}: fitted_to belongs to source = \"fitted\" only"),
+            ),
+            _ => {}
+        }
+        entry.source = source.unwrap_or(entry.source);
         entry
     }
 

@@ -399,7 +399,7 @@ fn read_text(path: &Path) -> Result<String, Problem> {
 }
 
 fn unknown_family(document: &Document) -> Problem {
-    // A file that is wrong elsewhere too (no name) says so first; a missing family is among it.
+    // Without a family something has already been found wrong: it is missing, or no text.
     let known: Vec<&str> = Family::names().collect();
     let advice = match nearest(&document.family, known.iter().copied()) {
         Some(nearest) => format!("did you mean {}?", quoted(nearest)),

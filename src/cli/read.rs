@@ -1,0 +1,203 @@
+//! The text of one flag, read: numbers, names, times, topologies, as one value or as a list.
+//!
+//! Called by [`super::args`] and by the commands whose flags are few. Every complaint is one line
+//! that names the flag.
+
+use std::str::FromStr;
+
+use sme_sim::fabric::{Topology, TopologyError};
+use sme_sim::machine::{Dimension, Limits};
+use sme_sim::time::Time;
+
+use super::list;
+use super::names;
+use super::stop::Stop;
+
+/// The most nodes, and the most positions of a topology.
+pub const MAX_NODES: u32 = 1 << 20;
+/// The most counted episodes.
+pub const MAX_EPISODES: u32 = 10_000_000;
+/// The most turns of a native measurement.
+pub const MAX_REPETITIONS: u32 = 1_000_000;
+/// The most threads of the host.
+pub const MAX_WORKERS: u64 = 1_024;
+/// The longest time a flag takes: a second.
+pub const MAX_TIME: Limits = Limits::new(Dimension::Time, 0, 1_000_000_000_000);
+
+/// Whether a flag takes one value or a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Values {
+    /// One value.
+    One,
+    /// A list.
+    Many,
+}
+
+/// How many threads of the host `--flag text` asks for.
+pub fn host_threads(flag: &str, text: &str) -> Result<usize, Stop> {
+    one(flag, numbers(flag, text, 1, MAX_WORKERS, Values::One)?).map(|count| count as usize)
+}
+
+/// How many threads the host has for this process.
+pub fn all_host_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Reads `--episodes text`.
+pub fn episodes(text: &str) -> Result<u32, Stop> {
+    let flag = "--episodes";
+    one(flag, counts(flag, text, 1, MAX_EPISODES, Values::One)?)
+}
+
+/// Reads `--seed text`.
+pub fn seed(text: &str) -> Result<u64, Stop> {
+    one("--seed", numbers("--seed", text, 0, u64::MAX, Values::One)?)
+}
+
+/// Reads `--fan-in text`.
+pub fn fan_in(text: &str) -> Result<u32, Stop> {
+    let flag = "--fan-in";
+    one(flag, counts(flag, text, 2, MAX_NODES, Values::One)?)
+}
+
+/// Reads `--repetitions text`.
+pub fn repetitions(text: &str) -> Result<u32, Stop> {
+    let flag = "--repetitions";
+    one(flag, counts(flag, text, 1, MAX_REPETITIONS, Values::One)?)
+}
+
+/// Reads a time, up to a second.
+pub fn time(flag: &str, text: &str) -> Result<Time, Stop> {
+    one(flag, times(flag, text, Values::One)?)
+}
+
+/// Reads a list of numbers of threads, each at most `most`.
+pub fn threads(flag: &str, text: &str, most: usize) -> Result<Vec<usize>, Stop> {
+    let threads = numbers(flag, text, 1, most as u64, Values::Many)?;
+    Ok(threads.into_iter().map(|count| count as usize).collect())
+}
+
+/// Reads one of the names `known`.
+pub fn name<T: FromStr>(flag: &str, text: &str, known: &[&str]) -> Result<T, Stop> {
+    one(flag, named(flag, text, known, Values::One)?)
+}
+
+/// `read` of a flag that was given; one unspecified value of a flag that was not.
+pub fn optional<T>(
+    text: Option<&str>,
+    read: impl FnOnce(&str) -> Result<Vec<T>, Stop>,
+) -> Result<Vec<Option<T>>, Stop> {
+    match text {
+        None => Ok(vec![None]),
+        Some(text) => Ok(read(text)?.into_iter().map(Some).collect()),
+    }
+}
+
+/// Reads a list of counts of 32 bits.
+pub fn counts(
+    flag: &str,
+    text: &str,
+    least: u32,
+    most: u32,
+    values: Values,
+) -> Result<Vec<u32>, Stop> {
+    let numbers = numbers(flag, text, least.into(), most.into(), values)?;
+    let counts = numbers.into_iter().map(u32::try_from).collect();
+    // The list has kept the bounds.
+    Result::map_err(counts, |error| Stop::flag(flag, error))
+}
+
+/// Reads a list of numbers from `least` to `most`.
+pub fn numbers(
+    flag: &str,
+    text: &str,
+    least: u64,
+    most: u64,
+    values: Values,
+) -> Result<Vec<u64>, Stop> {
+    let flag = format!("{flag} {text}");
+    let list = list::numbers(text, least..=most).map_err(|error| Stop::flag(&flag, error))?;
+    one_unless(values, &flag, list)
+}
+
+/// Reads a list of words.
+pub fn words<'t>(flag: &str, text: &'t str, values: Values) -> Result<Vec<&'t str>, Stop> {
+    let words = list::words(text).map_err(|error| Stop::flag(flag, error))?;
+    one_unless(values, flag, words)
+}
+
+/// The only value of a list that has been read as [`Values::One`].
+pub fn one<T>(flag: &str, list: Vec<T>) -> Result<T, Stop> {
+    let mut list = list.into_iter();
+    match (list.next(), list.next()) {
+        (Some(value), None) => Ok(value),
+        _ => Err(Stop::flag(flag, "one value here, not a list")),
+    }
+}
+
+fn one_unless<T>(values: Values, flag: &str, list: Vec<T>) -> Result<Vec<T>, Stop> {
+    if values == Values::One && list.len() != 1 {
+        return Err(Stop::flag(flag, "one value here; sme sweep takes lists"));
+    }
+    Ok(list)
+}
+
+/// Reads a list of the names of an enumeration.
+pub fn enumeration<T: clap::ValueEnum>(
+    flag: &str,
+    text: &str,
+    values: Values,
+) -> Result<Vec<T>, Stop> {
+    each_word(flag, text, values, names::parse)
+}
+
+/// Reads a list of the names `known`.
+pub fn named<T: FromStr>(
+    flag: &str,
+    text: &str,
+    known: &[&str],
+    values: Values,
+) -> Result<Vec<T>, Stop> {
+    each_word(flag, text, values, |word| {
+        let unknown = || {
+            let known: Vec<String> = known.iter().map(|&name| name.to_owned()).collect();
+            names::unknown(word, &known)
+        };
+        word.parse().map_err(|_| unknown())
+    })
+}
+
+/// Reads a list of topologies.
+pub fn topologies(text: &str, values: Values) -> Result<Vec<Topology>, Stop> {
+    each_word("--topology", text, values, |word| {
+        let shape = word.split(':').next().unwrap_or(word);
+        let known = ["mesh", "torus"].map(String::from);
+        if word.contains(':') && !known.iter().any(|name| name == shape) {
+            return Err(names::unknown(shape, &known));
+        }
+        word.parse()
+            .map_err(|error: TopologyError| error.to_string())
+    })
+}
+
+/// Reads a list of times, each up to [`MAX_TIME`].
+pub fn times(flag: &str, text: &str, values: Values) -> Result<Vec<Time>, Stop> {
+    each_word(flag, text, values, |word| match word {
+        "0" => Ok(Time::ZERO),
+        _ => match MAX_TIME.parse(word) {
+            Ok(ps) => Ok(Time::from_ps(ps)),
+            Err(error) => Err(error.to_string()),
+        },
+    })
+}
+
+fn each_word<T>(
+    flag: &str,
+    text: &str,
+    values: Values,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, Stop> {
+    let words = words(flag, text, values)?;
+    let read = |word: &str| read(word).map_err(|reason| Stop::flag(flag, reason));
+    words.into_iter().map(read).collect()
+}

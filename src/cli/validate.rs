@@ -1,0 +1,105 @@
+//! `sme validate`: every published figure beside the simulated one.
+//!
+//! Called by [`super::main`]; the work is that of [`crate::validate`]. A figure that is missed
+//! without an entry in DEVIATIONS.md ends in exit status 1, after the rows are written.
+
+use std::sync::Arc;
+
+use clap::Args;
+use sme_sim::machine::Machine;
+
+use super::args;
+use super::flags::{Format, OutputFlags};
+use super::output::Output;
+use super::read;
+use super::stop::{Stop, to_stderr};
+use crate::progress;
+use crate::validate::simulator::Simulator;
+
+/// The flags of `sme validate`.
+#[derive(Args, Clone, Debug)]
+pub struct ValidateFlags {
+    /// Machine description: built in (see `sme machines list`) or a file
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "sme-prototype")]
+    machine: String,
+    /// Override a machine constant, with its unit; may be repeated
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
+    /// Counted episodes of every barrier
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "50",
+        allow_negative_numbers = true
+    )]
+    episodes: String,
+    /// Seed of everything random
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
+    seed: String,
+    /// Experiments simulated at the same time [default: the computer's threads]
+    #[arg(long, value_name = "THREADS", allow_negative_numbers = true)]
+    workers: Option<String>,
+    #[command(flatten)]
+    output: OutputFlags,
+}
+
+/// A validation whose flags fit together.
+#[derive(Debug)]
+pub struct ValidateRun {
+    machine: Arc<Machine>,
+    episodes: u32,
+    seed: u64,
+    workers: usize,
+    output: OutputFlags,
+}
+
+impl ValidateRun {
+    /// Reads the flags.
+    pub fn read(flags: &ValidateFlags) -> Result<Self, Stop> {
+        Ok(Self {
+            machine: Arc::new(args::machine(&flags.machine, &flags.set)?),
+            episodes: read::episodes(&flags.episodes)?,
+            seed: read::seed(&flags.seed)?,
+            workers: match &flags.workers {
+                Some(text) => read::host_threads("--workers", text)?,
+                None => read::all_host_threads(),
+            },
+            output: flags.output.clone(),
+        })
+    }
+
+    /// Simulates, compares, and writes the rows.
+    pub fn run(&self) -> Result<(), Stop> {
+        let simulator = Simulator::new(self.machine.clone(), self.episodes, self.seed)
+            .map_err(|error| Stop::flag("--machine", error))?;
+        let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
+        let watch = progress::on_stderr();
+        let report = simulator.validation(self.workers).run(watch.as_ref());
+        watch.end();
+        let report = report.map_err(|error| Stop::Failed(error.to_string()))?;
+        let format = self.output.file.format();
+        output.push(&match format {
+            Format::Table => report.to_table(),
+            Format::Json => report.to_json(),
+            Format::Csv => report.to_csv(),
+        })?;
+        output.commit()?;
+        if format != Format::Table {
+            to_stderr(&format!("{}\n", report.summary()));
+        }
+        for warning in report.warnings() {
+            to_stderr(&format!("warning: {warning}\n"));
+        }
+        match report.fails() {
+            true => Err(Stop::Failed(
+                "a figure is missed without an entry in DEVIATIONS.md".into(),
+            )),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! The default job: the paper's headline experiment, Fig. 8. Flat and tree barriers on the first
+//! 1 to 64 nodes of an 8×8 mesh, with 1 to 16 threads a node.
+//!
+//! Called by the command line when there is no command; simulates through
+//! [`crate::validate::simulator`], draws with [`crate::plot`], and has the published figures read
+//! off by the validation's estimators.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use sme_sim::machine::Machine;
+
+use crate::cli::output::Output;
+use crate::cli::row::{self, Cell, Row};
+use crate::cli::stop::{Stop, one_line};
+use crate::cli::table::aligned;
+use crate::experiment::{Algorithm, Experiment, Observe, Outcome, Placement};
+use crate::fit::Surface;
+use crate::plot::{Axis, Chart, Curve, Marks, Stroke, Symbol};
+use crate::progress::{Silent, Watch};
+use crate::validate::estimators;
+use crate::validate::points::{Measurements, Point, Variant, over};
+use crate::validate::published::{self, Comparison};
+use crate::validate::simulator::{Simulator, mean_us};
+
+/// The machine.
+const MACHINE: &str = "sme-prototype";
+/// Counted episodes of each barrier. Those of one experiment differ little; the paper has 10,000.
+const EPISODES: u32 = 20;
+/// The seed of every simulation.
+const SEED: u64 = 1;
+/// Nodes.
+const NODES: std::ops::RangeInclusive<u32> = 1..=64;
+/// Threads a node.
+const CORES: [u32; 5] = [1, 2, 4, 8, 16];
+/// The two barriers.
+const ALGORITHMS: [Algorithm; 2] = [Algorithm::Flat, Algorithm::Tree];
+
+/// What the paper says of Fig. 8 in its text: nodes, latency in microseconds, whether that is a
+/// bound. 8 nodes of 8 threads in less than 6 µs, 64 nodes of 1 thread in 11 µs (Sec. V-B), 64
+/// nodes of 16 threads in less than 15 µs (abstract).
+const STATED: [(u32, f64, bool); 3] = [(8, 6.0, true), (64, 11.0, false), (64, 15.0, true)];
+
+/// The figures that the job prints, and what they are.
+const HEADLINES: [(&str, &str); 8] = [
+    ("sme.fig8.tree.8x8", "tree, 8 nodes of 8 threads"),
+    ("sme.fig8.tree.64x1", "tree, 64 nodes of 1 thread"),
+    ("sme.fig8.tree.64x16", "tree, 64 nodes of 16 threads"),
+    (
+        "sme.fig8.flat_congestion",
+        "flat, 16 threads a node: the master is congested from",
+    ),
+    (
+        "sme.fig9.r2_logarithmic",
+        "tree: R^2 of a logarithm over the nodes, the smallest",
+    ),
+    (
+        "sme.fig9.r2_linear",
+        "tree: R^2 of a straight line, the mean",
+    ),
+    (
+        "sme.eq2.a0",
+        "tree: a factor e in nodes costs (a0 of Eq. 2)",
+    ),
+    ("sme.eq2.b1", "tree: a core of a node costs (b1 of Eq. 2)"),
+];
+
+/// Simulates Fig. 8 on `workers` threads of the host, writes `fig8.csv` and `fig8.svg` into
+/// `directory`, and returns what to print.
+///
+/// # Errors
+/// [`Stop::Input`] where `directory` cannot be written to, which is known before anything is
+/// simulated; [`Stop::Failed`] where a simulation does not end well.
+pub fn run(directory: &Path, workers: usize, watch: &dyn Watch) -> Result<String, Stop> {
+    run_episodes(EPISODES, directory, workers, watch)
+}
+
+fn run_episodes(
+    episodes: u32,
+    directory: &Path,
+    workers: usize,
+    watch: &dyn Watch,
+) -> Result<String, Stop> {
+    let what = "the results";
+    fs::create_dir_all(directory).map_err(|error| Stop::unwritable(what, directory, &error))?;
+    let (csv_path, svg_path) = (directory.join("fig8.csv"), directory.join("fig8.svg"));
+    let mut csv = Output::file(what, &csv_path)?;
+    let mut svg = Output::file(what, &svg_path)?;
+
+    let failed = |reason: String| Stop::Failed(one_line(&reason));
+    let machine = Machine::builtin(MACHINE).map_err(|error| failed(error.to_string()))?;
+    let simulator = Simulator::new(Arc::new(machine), episodes, SEED)
+        .map_err(|error| failed(error.to_string()))?;
+    let experiments = experiments(&simulator);
+    let outcomes = simulate(&experiments, workers, watch).map_err(failed)?;
+    let runs: Vec<(&Experiment, &Outcome)> = experiments.iter().zip(&outcomes).collect();
+
+    csv.push(&to_csv(&runs))?;
+    svg.push(
+        &chart(&runs)
+            .to_svg()
+            .map_err(|error| failed(error.to_string()))?,
+    )?;
+    let headlines = headlines(&runs).map_err(failed)?;
+    csv.commit()?;
+    svg.commit()?;
+    Ok(format!(
+        "Barrier latency on {MACHINE}: the first nodes of an 8x8 mesh, {episodes} barriers each (Fig. 8)\n\n\
+         {headlines}\n\
+         Table: {}\nPlot:  {}\n\
+         Every published figure with its verdict: sme validate\n",
+        csv_path.display(),
+        svg_path.display()
+    ))
+}
+
+/// Flat before tree, few threads a node before many, few nodes before many.
+fn experiments(simulator: &Simulator) -> Vec<Experiment> {
+    let mut experiments = Vec::new();
+    for algorithm in ALGORITHMS {
+        for cores in CORES {
+            for nodes in NODES {
+                let (variant, placement) = (Variant::Prototype, Placement::Local);
+                experiments.push(simulator.experiment(variant, algorithm, placement, nodes, cores));
+            }
+        }
+    }
+    experiments
+}
+
+fn simulate(
+    experiments: &[Experiment],
+    workers: usize,
+    watch: &dyn Watch,
+) -> Result<Vec<Outcome>, String> {
+    let threads =
+        |experiment: &Experiment| u64::from(experiment.nodes) * u64::from(experiment.cores);
+    watch.begin("simulated threads", experiments.iter().map(threads).sum());
+    let outcomes = over(experiments, workers, threads, |experiment| {
+        let outcome = experiment.run(&Observe::default(), &Silent);
+        watch.advance(threads(experiment));
+        outcome.map_err(|error| {
+            let (nodes, cores) = (experiment.nodes, experiment.cores);
+            format!(
+                "{:?}, {nodes} nodes of {cores} threads: {error}",
+                experiment.algorithm
+            )
+        })
+    });
+    watch.end();
+    outcomes.into_iter().collect()
+}
+
+fn to_csv(runs: &[(&Experiment, &Outcome)]) -> String {
+    let mut text = row::csv_header(false) + "\n";
+    for (experiment, outcome) in runs {
+        text.push_str(&Row::new(experiment, outcome, None).to_csv());
+        text.push('\n');
+    }
+    text
+}
+
+/// The published figures that these runs determine, beside the simulated ones.
+fn headlines(runs: &[(&Experiment, &Outcome)]) -> Result<String, String> {
+    let known = runs.iter().map(|(experiment, outcome)| {
+        let point = Point::barrier(experiment.algorithm, experiment.nodes, experiment.cores);
+        (point, Ok(mean_us(outcome)))
+    });
+    let measured = Measurements::known(known.collect());
+    let figures = published::built_in().map_err(|error| error.to_string())?;
+    let mut lines = Vec::with_capacity(HEADLINES.len());
+    for (id, what) in HEADLINES {
+        let (Some(figure), Some(estimator)) = (
+            figures.iter().find(|figure| figure.id == id),
+            estimators::of(id),
+        ) else {
+            return Err(format!("{id} is no figure that can be read off"));
+        };
+        let simulated = (estimator.find)(&measured)?.simulated;
+        let bound = match figure.comparison {
+            Comparison::About => "",
+            Comparison::Below => "< ",
+            Comparison::Above => "> ",
+            Comparison::AtLeast => ">= ",
+        };
+        let number = |value: Option<f64>| value.map_or_else(String::new, short);
+        lines.push([
+            what.to_owned(),
+            number(simulated),
+            format!("{bound}{}", number(figure.number())),
+            if figure.unit == "1" {
+                String::new()
+            } else {
+                figure.unit.clone()
+            },
+        ]);
+    }
+    let heading = ["", "simulated", "published", ""].map(str::to_owned);
+    let widest = |column: usize| {
+        let cells = lines
+            .iter()
+            .chain([&heading])
+            .filter_map(|line| line.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let (simulated, published) = (widest(1), widest(2));
+    let flush_right = |[what, a, b, unit]: &[String; 4]| {
+        let cells = [
+            what.clone(),
+            format!("{a:>simulated$}"),
+            format!("{b:>published$}"),
+            unit.clone(),
+        ];
+        cells.map(|cell| {
+            if cell.is_empty() {
+                " ".to_owned()
+            } else {
+                cell
+            }
+        })
+    };
+    let body: Vec<Vec<Cell>> = lines
+        .iter()
+        .map(|line| flush_right(line).map(Cell::Text).to_vec())
+        .collect();
+    Ok(aligned(&flush_right(&heading), &body))
+}
+
+/// Two digits behind the point, or four below 1.
+fn short(value: f64) -> String {
+    if value.fract() == 0.0 {
+        format!("{value}")
+    } else if value.abs() < 1.0 {
+        format!("{value:.4}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+/// Fig. 8, with what the text states of it and Eq. 2's curves for 1 and 16 threads a node.
+fn chart(runs: &[(&Experiment, &Outcome)]) -> Chart {
+    let mut curves = Vec::new();
+    for (algorithm, group, colours) in [
+        (Algorithm::Flat, "Flat, threads a node", ORANGES),
+        (Algorithm::Tree, "Tree, threads a node", BLUES),
+    ] {
+        for (&cores, &colour) in CORES.iter().zip(&colours).rev() {
+            let curve = runs.iter().filter(|(experiment, _)| {
+                experiment.algorithm == algorithm && experiment.cores == cores
+            });
+            curves.push(Curve {
+                group: group.into(),
+                label: cores.to_string(),
+                points: curve
+                    .map(|(experiment, outcome)| (experiment.nodes.into(), mean_us(outcome)))
+                    .collect(),
+                colour,
+                stroke: Stroke::Solid,
+            });
+        }
+    }
+    for (cores, label) in [(1, "Eq. 2: 1 and 16 threads"), (16, "")] {
+        let latency = |nodes: u32| Surface::PUBLISHED.at(nodes.into(), cores.into());
+        curves.push(Curve {
+            group: PUBLISHED.into(),
+            label: label.into(),
+            points: NODES.map(|nodes| (nodes.into(), latency(nodes))).collect(),
+            colour: GREY,
+            stroke: Stroke::Dashed,
+        });
+    }
+    let stated = |label: &str, symbol, bound| Marks {
+        group: PUBLISHED.into(),
+        label: label.into(),
+        points: STATED
+            .iter()
+            .filter(|stated| stated.2 == bound)
+            .map(|&(nodes, latency, _)| (nodes.into(), latency))
+            .collect(),
+        symbol,
+    };
+    Chart {
+        title: "Barrier latency over nodes".into(),
+        subtitle: format!(
+            "{MACHINE}, simulated: the first nodes of an 8×8 mesh (cf. Fröning et al., Fig. 8)"
+        ),
+        x: Axis {
+            label: "nodes".into(),
+            ticks: [1, 8, 16, 24, 32, 40, 48, 56, 64].map(f64::from).to_vec(),
+        },
+        y: Axis {
+            label: "barrier latency [µs]".into(),
+            ticks: Vec::new(),
+        },
+        curves,
+        marks: vec![
+            stated("stated in the text", Symbol::Diamond, false),
+            stated("stated as “less than”", Symbol::Bound, true),
+        ],
+    }
+}
+
+const PUBLISHED: &str = "Published";
+/// From light, for few threads, to dark (ColorBrewer's sequences).
+const BLUES: [(u8, u8, u8); 5] = [
+    (158, 202, 225),
+    (107, 174, 214),
+    (66, 146, 198),
+    (33, 113, 181),
+    (8, 48, 107),
+];
+const ORANGES: [(u8, u8, u8); 5] = [
+    (253, 190, 133),
+    (253, 141, 60),
+    (241, 105, 19),
+    (217, 72, 1),
+    (127, 39, 4),
+];
+const GREY: (u8, u8, u8) = (80, 80, 80);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Outcomes without a simulation: what is printed and drawn must be these.
+    fn outcome(latency_ps: u64) -> Outcome {
+        crate::cli::testing::outcome(&[latency_ps])
+    }
+
+    fn analytic() -> (Vec<Experiment>, Vec<Outcome>) {
+        let machine = Arc::new(Machine::builtin(MACHINE).unwrap());
+        let experiments = experiments(&Simulator::new(machine, 1, 1).unwrap());
+        let outcomes = experiments.iter().map(|experiment| {
+            let (nodes, cores) = (f64::from(experiment.nodes), f64::from(experiment.cores));
+            let us = match experiment.algorithm {
+                Algorithm::Tree => Surface::PUBLISHED.at(nodes, cores),
+                _ if nodes <= 40.0 => 1.0 + 0.2 * nodes,
+                _ => 0.5 * nodes - 10.0,
+            };
+            outcome((us * 1e6) as u64)
+        });
+        let outcomes = outcomes.collect();
+        (experiments, outcomes)
+    }
+
+    #[test]
+    fn what_is_printed_and_drawn_is_what_was_simulated() {
+        let (experiments, outcomes) = analytic();
+        let runs: Vec<_> = experiments.iter().zip(&outcomes).collect();
+        let printed = headlines(&runs).unwrap();
+        let line = |what: &str| printed.lines().find(|line| line.starts_with(what)).unwrap();
+        assert!(
+            line("tree, 64 nodes of 16 threads").contains("13.08"),
+            "{printed}"
+        );
+        assert!(
+            line("tree, 8 nodes of 8 threads").contains("< 6"),
+            "{printed}"
+        );
+        assert!(
+            line("flat, 16 threads").contains("40         40  nodes"),
+            "{printed}"
+        );
+        let csv = to_csv(&runs);
+        assert_eq!(csv.lines().count(), 1 + 2 * 5 * 64);
+        let chart = chart(&runs);
+        assert_eq!(chart.curves.len(), 12);
+        assert!(chart.curves.iter().all(|curve| curve.points.len() == 64));
+        assert!(chart.to_svg().unwrap().contains("stated in the text"));
+    }
+
+    #[test]
+    fn the_files_are_the_same_for_any_number_of_workers() {
+        let written = |workers| {
+            let directory = tempfile::tempdir().unwrap();
+            let text = run_episodes(1, directory.path(), workers, &Silent).unwrap();
+            assert!(text.contains("fig8.svg"), "{text}");
+            ["fig8.csv", "fig8.svg"].map(|name| fs::read(directory.path().join(name)).unwrap())
+        };
+        let one = written(1);
+        assert!(one.iter().all(|file| file.len() > 10_000));
+        assert!(written(3) == one);
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_is_bad_input() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let stop = run(&file.path().join("results"), 1, &Silent).unwrap_err();
+        assert_eq!(stop.status(), 2, "{stop}");
+    }
+
+    #[test]
+    fn what_is_stated_agrees_with_the_published_figures() {
+        let figures = published::built_in().unwrap();
+        let value = |id: &str| figures.iter().find(|f| f.id == id).and_then(|f| f.number());
+        assert_eq!(value("sme.fig8.tree.8x8"), Some(STATED[0].1));
+        assert_eq!(value("sme.fig8.tree.64x1"), Some(STATED[1].1));
+        let figure = figures
+            .iter()
+            .find(|f| f.id == "sme.fig8.tree.64x16")
+            .unwrap();
+        assert!(figure.admits(STATED[2].1));
+    }
+}

@@ -1,0 +1,227 @@
+//! The simulated machine as what answers for a point, and the published experiments on it.
+//!
+//! Called by `sme validate` and the default job; calls `Experiment::run` and
+//! [`remote_load_latency`].
+
+use std::sync::Arc;
+
+use sme_sim::fabric::{Shape, Topology, TopologyError};
+use sme_sim::machine::{Machine, MachineError};
+use sme_sim::time::Time;
+
+use super::Validation;
+use super::points::{Point, Simulate, Variant};
+use super::report::Identity;
+use crate::cli::args::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
+use crate::experiment::{
+    Algorithm, Experiment, Observe, Outcome, Pin, Placement, remote_load_latency,
+};
+use crate::progress::Silent;
+
+/// Most notifications a node of the tree receives (Sec. V-B).
+const FAN_IN: u32 = 8;
+
+/// The paper's experiments on a machine.
+pub struct Simulator {
+    machine: Arc<Machine>,
+    variants: Vec<(Variant, Arc<Machine>)>,
+    mesh: Topology,
+    episodes: u32,
+    seed: u64,
+}
+
+/// The load latency that the authors predict for an ASIC (Sec. IV-C), and apply in Fig. 5.
+const ASIC_LOAD: Time = Time::from_ns(534);
+
+/// Why there is no such simulator.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SimulatorError {
+    /// One of the variants that the figures need is no machine.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// The paper's mesh cannot be built.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+}
+
+impl Simulator {
+    /// The experiments on `machine`, of which the variants that figures need are made now, with
+    /// `episodes` counted barriers each.
+    pub fn new(machine: Arc<Machine>, episodes: u32, seed: u64) -> Result<Self, SimulatorError> {
+        let all = [
+            Variant::Prototype,
+            Variant::Ht200,
+            Variant::Ht400,
+            Variant::FastEngine,
+            Variant::AsicLatencies,
+            Variant::Asic,
+        ];
+        let mut variants = Vec::with_capacity(all.len());
+        for variant in all {
+            let (file, overrides) = variant.machine();
+            let machine = match file {
+                Some(name) => Arc::new(Machine::builtin(name)?),
+                None if overrides.is_empty() => machine.clone(),
+                None => Arc::new(machine.with(overrides)?),
+            };
+            let machine = match variant {
+                Variant::AsicLatencies => Arc::new(with_loopback(&machine, ASIC_LOAD)?),
+                _ => machine,
+            };
+            variants.push((variant, machine));
+        }
+        Ok(Self {
+            machine,
+            variants,
+            mesh: Topology::new(Shape::Mesh, &[8, 8])?,
+            episodes,
+            seed,
+        })
+    }
+
+    /// The validation of the machine, on `workers` threads of the host.
+    pub fn validation(&self, workers: usize) -> Validation<'_> {
+        let fitted = self.machine.fitted();
+        let set = self.machine.overrides().iter();
+        let set: Vec<String> = set.map(|(key, value)| format!("{key}={value}")).collect();
+        Validation {
+            identity: Identity {
+                machine: self.machine.name().to_owned(),
+                machine_hash: self.machine.hash().to_owned(),
+                set: set.join(" "),
+                episodes: self.episodes,
+                seed: self.seed,
+            },
+            simulate: self,
+            fitted: fitted
+                .map(|constant| (constant.name(), constant.fitted_to.clone()))
+                .collect(),
+            inputs: self.inputs(),
+            workers,
+        }
+    }
+
+    /// The experiment of a barrier's point.
+    pub fn experiment(
+        &self,
+        variant: Variant,
+        algorithm: Algorithm,
+        placement: Placement,
+        nodes: u32,
+        cores: u32,
+    ) -> Experiment {
+        // Switches without hosts cost simulating, and one or two nodes need none.
+        let topology = match algorithm {
+            Algorithm::FlagPhase | Algorithm::Pthread => Topology::for_nodes(nodes),
+            _ => self.mesh.clone(),
+        };
+        Experiment {
+            machine: self.machine(variant),
+            algorithm,
+            placement,
+            topology,
+            nodes,
+            cores,
+            episodes: self.episodes,
+            seed: self.seed,
+            pin: Pin::Scatter,
+            layout: None,
+            fan_in: FAN_IN,
+            tree_shape: DEFAULT_TREE_SHAPE,
+            mapping: DEFAULT_MAPPING,
+            skew: Time::ZERO,
+            workers: 1,
+        }
+    }
+
+    fn machine(&self, variant: Variant) -> Arc<Machine> {
+        let found = self.variants.iter().find(|(known, _)| *known == variant);
+        found.map_or_else(|| self.machine.clone(), |(_, machine)| machine.clone())
+    }
+
+    /// What the machine file has of the published inputs.
+    fn inputs(&self) -> Vec<(&'static str, f64)> {
+        let spec = self.machine.cluster();
+        let mega = |hz: u64| hz as f64 / 1e6;
+        let asic = self.machine(Variant::Asic);
+        let (host, uncached) = (&spec.host, &spec.uncached);
+        // Two transfers a clock cycle.
+        let host_bytes = 2 * host.clock.hz() * u64::from(host.width_bits) / 8;
+        vec![
+            ("sme.sockets_per_node", f64::from(spec.node.sockets)),
+            (
+                "sme.cores_per_socket",
+                f64::from(spec.node.cores_per_socket),
+            ),
+            ("sme.core_clock", mega(spec.core.clock.hz()) / 1e3),
+            ("sme.engine_clock", mega(spec.engine.clock.hz())),
+            ("sme.link_bandwidth", mega(spec.link.bytes_per_second)),
+            ("sme.host_bandwidth", mega(host_bytes)),
+            (
+                "sme.outstanding_remote_loads_per_socket",
+                f64::from(uncached.outstanding_loads_per_socket),
+            ),
+            ("sme.mmio_load_payload", uncached.load_bytes as f64 * 8.0),
+            ("sme.global_address_base", spec.node.global_base as f64),
+            (
+                "sme.local_memory_latency",
+                (spec.cache.l3 + spec.coherence.dram).as_ns(),
+            ),
+            ("sme.tree_fan_in", f64::from(FAN_IN)),
+            ("sme.asic_clock", mega(asic.cluster().engine.clock.hz())),
+        ]
+    }
+}
+
+impl Simulate for Simulator {
+    fn microseconds(&self, point: &Point) -> Result<f64, String> {
+        match *point {
+            Point::Load { variant, loopback } => {
+                let latency = remote_load_latency(&self.machine(variant), loopback);
+                latency.map(Time::as_us).map_err(|error| error.to_string())
+            }
+            Point::Barrier {
+                variant,
+                algorithm,
+                placement,
+                nodes,
+                cores,
+            } => {
+                let experiment = self.experiment(variant, algorithm, placement, nodes, cores);
+                let outcome = experiment.run(&Observe::default(), &Silent);
+                Ok(mean_us(&outcome.map_err(|error| error.to_string())?))
+            }
+        }
+    }
+}
+
+/// `machine` with the `host.delay` that makes a loopback load take `goal`. Where no delay does, the
+/// machine as it is: the figure's condition then says so.
+fn with_loopback(machine: &Machine, goal: Time) -> Result<Machine, MachineError> {
+    let delayed = |ps: u64| machine.with(&[("host.delay", format!("{ps} ps"))]);
+    let load = |machine: &Machine| {
+        let latency = remote_load_latency(machine, true);
+        latency.map_or(f64::NAN, |latency| latency.as_ps() as f64)
+    };
+    // A load takes the delay several times; how often is seen from two.
+    const STEP: u64 = 100_000;
+    let delay = machine.cluster().host.delay.as_ps();
+    let now = load(machine);
+    let passes = (load(&delayed(delay + STEP)?) - now) / STEP as f64;
+    let needed = delay as f64 + (goal.as_ps() as f64 - now) / passes;
+    if (0.0..1e9).contains(&needed) {
+        delayed(needed.round() as u64)
+    } else {
+        Ok(machine.clone())
+    }
+}
+
+/// The paper's latency: total time over the number of barriers in microseconds.
+pub fn mean_us(outcome: &Outcome) -> f64 {
+    let total: u64 = outcome
+        .latencies
+        .iter()
+        .map(|latency| latency.as_ps())
+        .sum();
+    total as f64 / 1e6 / outcome.latencies.len().max(1) as f64
+}
