@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use loom::cell::UnsafeCell;
+use loom::sync::atomic::AtomicU32;
 use loom::thread;
 use sme_barrier::native::{Barrier, Options};
 use sme_barrier::{Algorithm, Spacing};
@@ -28,65 +28,38 @@ fn executions(preemptions: Option<usize>, program: impl Fn() + Send + Sync + 'st
     count.load(Ordering::Relaxed)
 }
 
-/// Plain data: loom panics when a read is not ordered after the write.
-struct Data(UnsafeCell<u32>);
-
-// Whether sharing it is sound is what the test finds out: loom checks each access.
-#[allow(unsafe_code)]
-mod data {
-    use super::{Data, UnsafeCell};
-
-    // SAFETY: loom runs one thread at a time and panics where accesses would race.
-    unsafe impl Sync for Data {}
-
-    impl Data {
-        pub fn new() -> Self {
-            Self(UnsafeCell::new(0))
-        }
-
-        pub fn write(&self, value: u32) {
-            // SAFETY: as above.
-            self.0.with_mut(|data| unsafe { *data = value });
-        }
-
-        pub fn read(&self) -> u32 {
-            // SAFETY: as above.
-            self.0.with(|data| unsafe { *data })
-        }
-    }
-}
-
-/// Every thread writes before each episode what all others read after it. Two sets in turns: what
-/// is read after an episode is written again before the one after the next.
+/// Every thread writes before each episode what all others read after it, without any order of its
+/// own: whoever finds something old has left early. Two sets in turns: what is read after an
+/// episode is written again before the one after the next.
 fn episodes<P: Protocol>(algorithm: Algorithm, threads: usize, episodes: u32) {
     let options = Options {
         spacing: Spacing::Packed,
         ..Options::of(algorithm)
     };
     let handles = Barrier::with_protocol::<P>(threads, options)
-        .unwrap()
+        .expect("a barrier for these threads")
         .handles();
-    let data: Arc<[Vec<Data>; 2]> =
-        Arc::new([(); 2].map(|()| (0..threads).map(|_| Data::new()).collect()));
+    let data: Arc<[Vec<AtomicU32>; 2]> =
+        Arc::new([(); 2].map(|()| (0..threads).map(|_| AtomicU32::new(0)).collect()));
     let mut programs = handles.into_iter().map(|mut handle| {
         let data = Arc::clone(&data);
         move || {
             for episode in 1..=episodes {
                 let data = &data[episode as usize % 2];
-                data[handle.id()].write(episode);
+                data[handle.id()].store(episode, Ordering::Relaxed);
                 handle.wait();
-                assert!(
-                    data.iter().all(|other| other.read() == episode),
-                    "left early"
-                );
+                for other in data {
+                    let there = other.load(Ordering::Relaxed);
+                    assert_eq!(there, episode, "left early");
+                }
             }
         }
     });
-    let mut mine = programs.next().unwrap();
+    let mut mine = programs.next().expect("a thread");
     let others: Vec<_> = programs.map(thread::spawn).collect();
     mine();
     for other in others {
-        other.join().unwrap();
+        other.join().expect("a thread that ends");
     }
 }
 
@@ -208,14 +181,14 @@ fn caught<P: Protocol>(algorithm: Algorithm, why: &str) {
 #[test]
 fn a_relaxed_store_in_set_is_caught() {
     for algorithm in BY_FLAGS {
-        caught::<RelaxedSet>(algorithm, "Causality violation");
+        caught::<RelaxedSet>(algorithm, "left early");
     }
 }
 
 #[test]
 fn a_relaxed_load_in_wait_is_caught() {
     for algorithm in BY_FLAGS {
-        caught::<RelaxedWait>(algorithm, "Causality violation");
+        caught::<RelaxedWait>(algorithm, "left early");
     }
 }
 

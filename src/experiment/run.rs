@@ -159,14 +159,15 @@ impl Experiment {
     where
         B: Barrier<ThreadMemory> + 'static,
     {
-        let barrier = Arc::new(barrier);
-        let skew = Skew {
-            most: self.skew,
+        let plan = Arc::new(Plan {
+            barrier,
+            count: self.episodes,
+            most_skew: self.skew,
             seed: self.seed,
-        };
+        });
         let mut cluster = Cluster::new(self.setup(observe.per_thread), |memory, node, core| {
             let me = Member { node, core };
-            episodes(memory, Arc::clone(&barrier), me, self.episodes, skew)
+            episodes(memory, Arc::clone(&plan), me)
         })?;
         let mut told = 0;
         cluster.run(self.workers, |progress| {
@@ -232,39 +233,42 @@ where
         .collect()
 }
 
-/// How much later than the others a thread may come.
-#[derive(Clone, Copy)]
-struct Skew {
-    most: Time,
+/// What all threads do, once for all of them.
+struct Plan<B> {
+    barrier: B,
+    count: u32,
+    /// How much later than the others a thread may come.
+    most_skew: Time,
     seed: u64,
 }
 
-impl Skew {
+impl<B> Plan<B> {
     /// Drawn uniformly, anew for every thread and episode.
-    fn of(self, me: Member, episode: u32) -> Time {
+    fn skew(&self, me: Member, episode: u32) -> Time {
         let thread = u64::from(me.node) << 32 | u64::from(me.core);
         let mut random = Pcg32::new(self.seed ^ u64::from(episode) << 32, thread);
         let draw = u128::from(random.next_u64());
-        Time::from_ps(((draw * (u128::from(self.most.as_ps()) + 1)) >> 64) as u64)
+        Time::from_ps(((draw * (u128::from(self.most_skew.as_ps()) + 1)) >> 64) as u64)
     }
 }
 
-/// What every thread does: a warm-up episode, and those that count.
-async fn episodes<B: Barrier<ThreadMemory>>(
+/// What every thread does: a warm-up episode, and those that count. (Not an `async fn`: that would
+/// keep the arguments twice in every thread.)
+fn episodes<B: Barrier<ThreadMemory>>(
     memory: ThreadMemory,
-    barrier: Arc<B>,
+    plan: Arc<Plan<B>>,
     me: Member,
-    count: u32,
-    skew: Skew,
-) {
-    let mut local = B::Local::default();
-    for episode in 0..=count {
-        if skew.most > Time::ZERO {
-            memory.delay(skew.of(me, episode)).await;
+) -> impl Future<Output = ()> + Send {
+    async move {
+        let mut local = B::Local::default();
+        for episode in 0..=plan.count {
+            if plan.most_skew > Time::ZERO {
+                memory.delay(plan.skew(me, episode)).await;
+            }
+            memory.note(Note::Arrive(episode)).await;
+            plan.barrier.wait(&memory, me, &mut local).await;
+            memory.note(Note::Leave(episode)).await;
         }
-        memory.note(Note::Arrive(episode)).await;
-        barrier.wait(&memory, me, &mut local).await;
-        memory.note(Note::Leave(episode)).await;
     }
 }
 

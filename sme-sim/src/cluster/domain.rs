@@ -32,6 +32,7 @@ const NOBODY: u16 = u16::MAX;
 const LINE_BYTES: u64 = 64;
 
 /// What a core may do with its copy.
+#[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Read and write; memory is older.
@@ -208,6 +209,7 @@ impl Domain {
     }
 
     /// What `core` may do with its copy.
+    #[cfg(test)]
     pub fn state(&self, core: u16, line: u32) -> State {
         let line = &self.lines[line as usize];
         let stale = line.stale.iter().any(|(cores, _)| cores.has(core));
@@ -499,6 +501,11 @@ impl Domain {
                 agenda,
             );
         }
+    }
+
+    /// Whether no transaction is under way.
+    pub fn is_quiet(&self) -> bool {
+        self.transactions.is_empty()
     }
 
     /// Bytes of memory held.

@@ -22,7 +22,7 @@ use super::node::Node;
 use super::stores::Store;
 use crate::engine::{EngineModel, HtChannel, HtPacket, Input};
 use crate::kernel::address::FaultReason;
-use crate::machine::{Arbitration, HostSpec};
+use crate::machine::{Arbitration, ClusterSpec, HostSpec};
 use crate::time::Time;
 
 /// The sockets' slots for uncached loads.
@@ -48,6 +48,13 @@ impl Slots {
             free_tags: u32::MAX,
             random: Pcg32::new(constants.seed, stream),
         }
+    }
+
+    /// Whether no load waits or is under way.
+    pub(super) fn is_quiet(&self, spec: &ClusterSpec) -> bool {
+        let slots = spec.uncached.outstanding_loads_per_socket;
+        let idle = |(free, waiting): &(u32, Vec<u16>)| *free == slots && waiting.is_empty();
+        self.free_tags == u32::MAX && self.sockets.iter().all(idle)
     }
 
     fn take_tag(&mut self, core: u16) -> Option<u8> {
@@ -78,15 +85,16 @@ impl HostLink {
     pub(super) fn new(spec: &HostSpec) -> Self {
         Self {
             queues: Default::default(),
-            credits: [
-                spec.posted_credits,
-                spec.nonposted_credits,
-                spec.response_credits,
-            ],
+            credits: all_credits(spec),
             free_at: Time::ZERO,
             ready_pending: false,
             back_free_at: Time::ZERO,
         }
+    }
+
+    /// Whether no packet waits and every credit is back.
+    pub(super) fn is_quiet(&self, spec: &HostSpec) -> bool {
+        self.queues.iter().all(VecDeque::is_empty) && self.credits == all_credits(spec)
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -95,6 +103,15 @@ impl HostLink {
             .map(|q| q.capacity() * size_of::<HtPacket>())
             .sum()
     }
+}
+
+/// By channel.
+fn all_credits(spec: &HostSpec) -> [u32; 3] {
+    [
+        spec.posted_credits,
+        spec.nonposted_credits,
+        spec.response_credits,
+    ]
 }
 
 /// The I/O bridge: the engine's reads and writes of this node's memory.
@@ -109,6 +126,13 @@ pub(super) struct Bridge {
     pub(super) performed: u64,
     /// Posted writes that this node's cores sent anywhere.
     pub(super) posted: u64,
+}
+
+impl Bridge {
+    /// Whether no packet waits and no access is under way.
+    pub(super) fn is_quiet(&self) -> bool {
+        !self.busy && self.queue.is_empty() && self.reads.is_empty()
+    }
 }
 
 impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {

@@ -18,6 +18,7 @@ mod operate;
 mod record;
 mod stores;
 mod system;
+mod watched;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,8 +26,9 @@ use std::sync::Arc;
 pub use constants::{Pinning, Setup};
 pub use failure::{Failure, Stuck};
 pub use record::{EpisodeTimes, Traffic, Visit};
+pub use watched::Watched;
 
-use crate::engine::{Design, DesignError, Engine, EngineModel};
+use crate::engine::{Design, DesignError, EngineModel};
 use crate::kernel::thread::ThreadMemory;
 use crate::kernel::window::{self, Verdict};
 use crate::time::Time;
@@ -45,7 +47,7 @@ pub struct Progress {
 }
 
 /// A cluster with a program on every thread.
-pub struct Cluster<F, E = Engine> {
+pub struct Cluster<F, E = Watched> {
     nodes: Vec<Node<F, E>>,
     constants: Arc<Constants>,
     end: Time,
@@ -70,7 +72,7 @@ pub struct LinkLoad {
     pub stall_fraction: f64,
 }
 
-impl<F: Future<Output = ()> + Send> Cluster<F, Engine> {
+impl<F: Future<Output = ()> + Send> Cluster<F, Watched> {
     /// A cluster whose engines are cycle models. `program` gives the program of each thread from
     /// its view of memory, its node and its number there.
     ///
@@ -82,12 +84,9 @@ impl<F: Future<Output = ()> + Send> Cluster<F, Engine> {
     ) -> Result<Self, DesignError> {
         let hosts = setup.nodes;
         let design = Arc::new(Design::new(&setup.spec, &setup.topology, hosts)?);
+        let spec = setup.spec.clone();
         Ok(Self::with_engines(setup, program, |position| {
-            if position < hosts {
-                Engine::with_design(&design, position)
-            } else {
-                Engine::switch_only(&design, position)
-            }
+            Watched::new(&design, &spec, position, hosts)
         }))
     }
 
@@ -96,7 +95,7 @@ impl<F: Future<Output = ()> + Send> Cluster<F, Engine> {
         let cycles = self.constants.engine_clock.first_edge_from(self.end).max(1) as f64;
         let mut loads = Vec::new();
         for node in &self.nodes {
-            for (port, channels) in node.engine().counters().links.iter().enumerate() {
+            for (port, channels) in node.engine().engine().counters().links.iter().enumerate() {
                 let neighbour = self.constants.topology.neighbour(node.me, port as u8);
                 let Some((to, _)) = neighbour else {
                     continue;
@@ -116,6 +115,18 @@ impl<F: Future<Output = ()> + Send> Cluster<F, Engine> {
         loads
     }
 
+    /// Whether nothing is under way any more: every posted store has been performed, every buffer,
+    /// slot and queue is empty, every credit is back. So it is after a run that ended well.
+    pub fn is_quiet(&self) -> bool {
+        let sum = |of: fn(&host::Bridge) -> u64| self.nodes.iter().map(|n| of(&n.bridge)).sum();
+        let (posted, performed): (u64, u64) = (sum(|b| b.posted), sum(|b| b.performed));
+        posted == performed
+            && self
+                .nodes
+                .iter()
+                .all(|n| n.is_quiet() && n.engine().engine().is_quiet())
+    }
+
     /// Bytes of simulator state per simulated thread: programs, cores, caches and memory, events,
     /// and the engines.
     pub fn bytes_per_thread(&self) -> u64 {
@@ -123,7 +134,7 @@ impl<F: Future<Output = ()> + Send> Cluster<F, Engine> {
         let bytes: usize = self
             .nodes
             .iter()
-            .map(|n| n.bytes() + n.engine().state_bytes())
+            .map(|n| n.bytes() + n.engine().engine().state_bytes())
             .sum();
         (bytes / threads.max(1)) as u64
     }
@@ -206,6 +217,7 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
                 });
             }
         }
+        self.nodes.iter().for_each(|node| node.engine().ended());
         Ok(())
     }
 

@@ -122,6 +122,18 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         &self.record
     }
 
+    /// Whether nothing is under way outside the engine.
+    pub fn is_quiet(&self) -> bool {
+        self.agenda.next() == Time::NEVER
+            && (0..self.cores.len()).all(|core| self.stores.is_empty(core as u16))
+            && self.domain.is_quiet()
+            && self.slots.is_quiet(&self.constants.spec)
+            && self.host.is_quiet(&self.constants.spec.host)
+            && self.bridge.is_quiet()
+            && self.packets.is_empty()
+            && self.arrivals.is_empty()
+    }
+
     /// Bytes of simulator state; what the observer wrote is not counted.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
@@ -159,9 +171,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Event::EngineInput(arrival) => {
                 let Arrival { cycle, input } = self.arrivals.remove(arrival as usize);
                 self.engine.input(cycle, input);
-                if self.tick.0 > self.now {
-                    self.tick = (self.now, cycle);
-                }
+                self.set_tick();
             }
             Event::HostReceive(packet) => self.host_receives(packet),
             Event::Bridge => self.bridge_next(),
@@ -210,6 +220,11 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             self.engine_gives(cycle, output, outbox);
         }
         self.outputs = outputs;
+        self.set_tick();
+    }
+
+    /// Finds the engine's next edge at which anything can happen.
+    fn set_tick(&mut self) {
         self.tick = match self.engine.next_cycle() {
             Some(next) => (self.constants.engine_clock.edge(next), next),
             None => (Time::NEVER, 0),

@@ -158,7 +158,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let mut looked = 0;
         loop {
             let passed = self.cores[usize::from(core)].passed;
-            if passed == flags.count {
+            if passed >= flags.count {
                 let took = self.constants.l1.times(looked) + self.constants.operation;
                 self.finish(core, 0, took);
                 return;

@@ -34,8 +34,9 @@
 //! # Cycles through the blocks
 //!
 //! [`HOST_TO_LINK_CYCLES`], [`HOP_CYCLES`], [`LINK_TO_HOST_CYCLES`], [`LOOPBACK_CYCLES`]: from the
-//! edge at which a packet is sampled to the cycle in which it leaves, without contention. A packet that leaves over a link begins in that cycle and is delivered when its last bytes are
-//! out, [`link_port::LinkPortSpec::cycles`] − 1 cycles later.
+//! edge at which a packet is sampled to the cycle in which it leaves, without contention. A packet
+//! that leaves over a link begins in that cycle and is delivered when its last bytes are out,
+//! [`link_port::LinkPortSpec::cycles`] − 1 cycles later.
 
 mod arbiter;
 pub mod checker;

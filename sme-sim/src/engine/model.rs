@@ -72,4 +72,7 @@ pub trait EngineModel: Send {
     /// channel; `Link` by port; `LinkCredit` by port, then channel. Each of them occurs at most
     /// once a cycle for its port (credits: for its port and channel).
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>);
+
+    /// A run has ended, and nothing is under way any more: a checker says here what was lost.
+    fn ended(&self) {}
 }

@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -79,19 +80,20 @@ thread_local! {
 }
 
 /// One operation of a program: asks when first polled, has its answer when polled again.
-struct Asked {
+struct Asked<T> {
     operation: Operation,
     asked: bool,
+    answer: PhantomData<fn() -> T>,
 }
 
-impl Future for Asked {
-    type Output = u64;
+impl<T: Answer> Future for Asked<T> {
+    type Output = T;
 
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<u64> {
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
         MAILBOX.with(|mailbox| {
             if self.asked {
-                Poll::Ready(mailbox.answer.get())
+                Poll::Ready(T::from_mailbox(mailbox.answer.get()))
             } else {
                 self.asked = true;
                 mailbox.question.set(Some(self.operation));
@@ -101,11 +103,40 @@ impl Future for Asked {
     }
 }
 
+/// What an operation can answer.
+trait Answer {
+    fn from_mailbox(answer: u64) -> Self;
+}
+
+impl Answer for () {
+    fn from_mailbox(_: u64) {}
+}
+
+impl Answer for u8 {
+    fn from_mailbox(answer: u64) -> u8 {
+        answer as u8
+    }
+}
+
+impl Answer for u32 {
+    fn from_mailbox(answer: u64) -> u32 {
+        answer as u32
+    }
+}
+
+impl Answer for u64 {
+    fn from_mailbox(answer: u64) -> u64 {
+        answer
+    }
+}
+
+/// Not an `async fn`: that would keep the operation twice in every waiting program.
 #[inline]
-fn ask(operation: Operation) -> Asked {
+fn ask<T>(operation: Operation) -> Asked<T> {
     Asked {
         operation,
         asked: false,
+        answer: PhantomData,
     }
 }
 
@@ -123,16 +154,20 @@ impl ThreadMemory {
     }
 
     /// Computes for `span`.
-    pub async fn delay(&self, span: Time) {
-        ask(Operation::Delay(span)).await;
+    pub fn delay(&self, span: Time) -> impl Future<Output = ()> + Send + use<> {
+        ask(Operation::Delay(span))
     }
 
     /// Tells the observer `note`; takes no simulated time.
-    pub async fn note(&self, note: Note) {
-        ask(Operation::Note(note)).await;
+    pub fn note(&self, note: Note) -> impl Future<Output = ()> + Send + use<> {
+        ask(Operation::Note(note))
     }
 }
 
+#[allow(
+    clippy::manual_async_fn,
+    reason = "an `async fn` keeps its arguments twice, and there are millions of them"
+)]
 impl Memory for ThreadMemory {
     fn node(&self) -> u32 {
         self.node
@@ -148,58 +183,61 @@ impl Memory for ThreadMemory {
         Word(self.map.address(self.node, place, route))
     }
 
-    async fn read(&self, flag: Flag) -> u8 {
-        ask(Operation::Read(flag)).await as u8
+    fn read(&self, flag: Flag) -> impl Future<Output = u8> + Send {
+        ask(Operation::Read(flag))
     }
 
-    async fn set(&self, flag: Flag, value: u8) {
-        ask(Operation::Set(flag, value)).await;
+    fn set(&self, flag: Flag, value: u8) -> impl Future<Output = ()> + Send {
+        ask(Operation::Set(flag, value))
     }
 
-    async fn wait(&self, flag: Flag, until: Until) -> u8 {
-        ask(Operation::Wait(flag, until)).await as u8
+    fn wait(&self, flag: Flag, until: Until) -> impl Future<Output = u8> + Send {
+        ask(Operation::Wait(flag, until))
     }
 
-    async fn wait_all(&self, flags: Flags, until: Until) {
-        if flags.count > 0 {
-            ask(Operation::WaitAll(flags, until)).await;
-        }
+    fn wait_all(&self, flags: Flags, until: Until) -> impl Future<Output = ()> + Send {
+        ask(Operation::WaitAll(flags, until))
     }
 
-    async fn load(&self, word: Word) -> u64 {
-        ask(Operation::Load(word)).await
+    fn load(&self, word: Word) -> impl Future<Output = u64> + Send {
+        ask(Operation::Load(word))
     }
 
-    async fn store(&self, word: Word, value: u64) {
-        ask(Operation::Store(word, value)).await;
+    fn store(&self, word: Word, value: u64) -> impl Future<Output = ()> + Send {
+        ask(Operation::Store(word, value))
     }
 
-    async fn fence(&self) {
-        ask(Operation::Fence).await;
+    fn fence(&self) -> impl Future<Output = ()> + Send {
+        ask(Operation::Fence)
     }
 }
 
 impl Atomic for ThreadMemory {
-    async fn fetch_add(&self, word: Word, amount: u64) -> u64 {
-        ask(Operation::FetchAdd(word, amount)).await
+    fn fetch_add(&self, word: Word, amount: u64) -> impl Future<Output = u64> + Send {
+        ask(Operation::FetchAdd(word, amount))
     }
 
-    async fn swap(&self, word: Word, value: u64) -> u64 {
-        ask(Operation::Swap(word, value)).await
+    fn swap(&self, word: Word, value: u64) -> impl Future<Output = u64> + Send {
+        ask(Operation::Swap(word, value))
     }
 
-    async fn compare_exchange(&self, word: Word, expected: u64, new: u64) -> u64 {
-        ask(Operation::CompareExchange(word, expected, new)).await
+    fn compare_exchange(
+        &self,
+        word: Word,
+        expected: u64,
+        new: u64,
+    ) -> impl Future<Output = u64> + Send {
+        ask(Operation::CompareExchange(word, expected, new))
     }
 }
 
 impl Futex for ThreadMemory {
-    async fn futex_wait(&self, word: Word, expected: u64) {
-        ask(Operation::FutexWait(word, expected)).await;
+    fn futex_wait(&self, word: Word, expected: u64) -> impl Future<Output = ()> + Send {
+        ask(Operation::FutexWait(word, expected))
     }
 
-    async fn futex_wake(&self, word: Word, count: u32) -> u32 {
-        ask(Operation::FutexWake(word, count)).await as u32
+    fn futex_wake(&self, word: Word, count: u32) -> impl Future<Output = u32> + Send {
+        ask(Operation::FutexWake(word, count))
     }
 }
 
@@ -213,7 +251,11 @@ pub struct Threads<F> {
 impl<F: Future<Output = ()>> Threads<F> {
     /// One thread for each program.
     pub fn new(programs: impl IntoIterator<Item = F>) -> Self {
-        let programs: Vec<_> = programs.into_iter().map(|p| Some(Box::pin(p))).collect();
+        let programs = programs.into_iter();
+        // Not `collect`: that would keep the allocation of the programs for the pointers to them.
+        let mut boxed = Vec::with_capacity(programs.size_hint().0);
+        boxed.extend(programs.map(|p| Some(Box::pin(p))));
+        let programs = boxed;
         let unfinished = programs.len() as u32;
         Self {
             programs,

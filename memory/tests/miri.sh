@@ -1,0 +1,12 @@
+#!/bin/sh
+# The native memory and barriers under Miri, which finds undefined behaviour and data races.
+# Miri comes with a nightly toolchain only: where it is missing this says so and succeeds.
+set -eu
+cd "$(dirname "$0")/../.."
+if ! cargo +nightly miri --version >/dev/null 2>&1; then
+    echo "miri: skipped (install it with: rustup +nightly component add miri)"
+    exit 0
+fi
+# The clock and the number of processors are the host's.
+MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-disable-isolation" \
+    cargo +nightly miri test -p sme-memory -p sme-barrier --test native
