@@ -102,10 +102,6 @@ impl Plan {
 
     /// `count` words of eight bytes.
     pub(crate) fn words(&mut self, count: u32) -> Result<Row, SpecError> {
-        self.next = self
-            .next
-            .checked_next_multiple_of(8)
-            .ok_or(SpecError::TooLarge)?;
         self.row(count)
     }
 
@@ -240,7 +236,7 @@ mod tests {
                     prop_assert_eq!(start % 8, 0);
                 }
                 last = match layout.spacing {
-                    Spacing::Packed => stop,
+                    Spacing::Packed | Spacing::Split => stop,
                     Spacing::Padded => (start / line + 1) * line,
                 };
             }
@@ -249,11 +245,20 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_packed_flags_share_a_line_with_their_phase() {
-        let (spans, bytes) = spans(Layout::packed(64), &[(false, 1), (false, 16)]);
-        assert_eq!(spans.len(), 17);
-        assert!(spans.iter().all(|&(start, _)| start / 64 == 0));
-        assert_eq!(bytes, 64);
+    fn a_layout_decides_what_shares_a_line_with_the_phase() {
+        let lines = |layout| {
+            let (spans, bytes) = spans(layout, &[(false, 1), (false, 16)]);
+            let lines: Vec<u64> = spans.iter().map(|&(start, _)| start / 64).collect();
+            assert!(lines.last().is_some_and(|last| (last + 1) * 64 == bytes));
+            lines
+        };
+        let packed = lines(Layout::packed(64));
+        assert_eq!(packed[..9], [0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(packed[16], 2);
+        let split = lines(Layout::split(64));
+        assert_eq!(split[..3], [0, 1, 1]);
+        assert_eq!(split[16], 2);
+        assert_eq!(lines(Layout::padded(64)), Vec::from_iter(0..17));
     }
 
     #[test]

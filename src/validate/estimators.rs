@@ -349,6 +349,9 @@ fn crossing(measured: &Measurements) -> Result<Finding, String> {
         .noting(format!("the tree is faster {first}")))
 }
 
+/// Nodes in a row of the 8 x 8 mesh, which is filled row by row.
+const MESH_ROW: u32 = 8;
+
 fn congestion_points() -> Vec<Point> {
     (2..=64).map(|nodes| flat(nodes, 16)).collect()
 }
@@ -361,9 +364,19 @@ fn congestion(measured: &Measurements) -> Result<Finding, String> {
     let what = format!(
         "the second slope at least 1.5 times the first: {second:.3} over {first:.3} us a node"
     );
+    // Below a whole row of the mesh every node is a hop further away: a bend of its own.
+    let row = f64::from(MESH_ROW);
+    let rows: Vec<_> = curve.into_iter().filter(|&(n, _)| n >= row).collect();
+    let whole = fitted(fit::two_lines(&rows))?;
+    let (before, after) = (whole.first.slope.value, whole.second.slope.value);
     Ok(Finding::of(lines.last_of_first)
         .provided(second >= 1.5 * first && second > 0.0, what)
-        .noting(format!("lines that meet bend at {} nodes", meeting.at)))
+        .noting(format!("lines that meet bend at {} nodes", meeting.at))
+        .noting(format!(
+            "from {row} nodes on, a whole row of the mesh: break at {} nodes, {before:.3} us a \
+             node up to there, {after:.3} beyond",
+            whole.last_of_first
+        )))
 }
 
 // ------------------------------------------------------------------ Fig. 9, Fig. 10, Eq. 2
