@@ -11,6 +11,7 @@ use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
 pub use run::{Error, remote_load_latency};
+pub use sme_sim::cluster::{LinkLoad, Part, PathStep};
 
 /// Which barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
@@ -150,58 +151,4 @@ pub struct ThreadEpisode {
     pub arrive: Time,
     /// When it left.
     pub leave: Time,
-}
-
-/// One virtual channel of one directed link over the counted episodes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LinkLoad {
-    /// Position the link leaves.
-    pub from: u32,
-    /// Position it leads to.
-    pub to: u32,
-    /// Virtual channel.
-    pub channel: u32,
-    /// Bytes sent.
-    pub bytes: u64,
-    /// Packets sent.
-    pub packets: u64,
-    /// Share of the time in which the link sent on this channel.
-    pub busy_fraction: f64,
-    /// Share of the time in which a packet of this channel waited for the link or a credit.
-    pub stall_fraction: f64,
-}
-
-/// What a stretch of the critical path was spent on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Part {
-    /// The program's own instructions.
-    Core,
-    /// Cache look-ups, probes, memory.
-    Cache,
-    /// The host link.
-    HyperTransport,
-    /// The blocks of an engine, and its named delays.
-    Engine,
-    /// Serialization, transceivers, wire.
-    Link,
-    /// Waiting for something that is busy.
-    Queueing,
-    /// The operating system.
-    OperatingSystem,
-}
-
-/// One stretch of the critical path.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PathStep {
-    /// When it began.
-    pub from: Time,
-    /// When it ended.
-    pub to: Time,
-    /// Where: the position of the node or switch.
-    pub node: u32,
-    /// On what.
-    pub part: Part,
-    /// What happened, in a few words ("phase refetched by core 3").
-    pub what: String,
 }

@@ -42,14 +42,17 @@ const ALGORITHMS: [Algorithm; 2] = [Algorithm::Flat, Algorithm::Tree];
 /// nodes of 16 threads in less than 15 µs (abstract).
 const STATED: [(u32, f64, bool); 3] = [(8, 6.0, true), (64, 11.0, false), (64, 15.0, true)];
 
+/// The figure whose two bends want an explanation beside the table.
+const CONGESTION: &str = "sme.fig8.flat_congestion";
+
 /// The figures that the job prints, and what they are.
 const HEADLINES: [(&str, &str); 8] = [
     ("sme.fig8.tree.8x8", "tree, 8 nodes of 8 threads"),
     ("sme.fig8.tree.64x1", "tree, 64 nodes of 1 thread"),
     ("sme.fig8.tree.64x16", "tree, 64 nodes of 16 threads"),
     (
-        "sme.fig8.flat_congestion",
-        "flat, 16 threads a node: the master is congested from",
+        CONGESTION,
+        "flat, 16 threads a node: two straight lines break at",
     ),
     (
         "sme.fig9.r2_logarithmic",
@@ -170,6 +173,7 @@ fn headlines(runs: &[(&Experiment, &Outcome)]) -> Result<String, String> {
     let measured = Measurements::known(known.collect());
     let figures = published::built_in().map_err(|error| error.to_string())?;
     let mut lines = Vec::with_capacity(HEADLINES.len());
+    let mut remarks = Vec::new();
     for (id, what) in HEADLINES {
         let (Some(figure), Some(estimator)) = (
             figures.iter().find(|figure| figure.id == id),
@@ -177,7 +181,11 @@ fn headlines(runs: &[(&Experiment, &Outcome)]) -> Result<String, String> {
         ) else {
             return Err(format!("{id} is no figure that can be read off"));
         };
-        let simulated = (estimator.find)(&measured)?.simulated;
+        let finding = (estimator.find)(&measured)?;
+        let simulated = finding.simulated;
+        if id == CONGESTION {
+            remarks.extend(finding.notes.last().map(|note| format!("\nflat, {note}\n")));
+        }
         let bound = match figure.comparison {
             Comparison::About => "",
             Comparison::Below => "< ",
@@ -224,7 +232,7 @@ fn headlines(runs: &[(&Experiment, &Outcome)]) -> Result<String, String> {
         .iter()
         .map(|line| flush_right(line).map(Cell::Text).to_vec())
         .collect();
-    Ok(aligned(&flush_right(&heading), &body))
+    Ok(aligned(&flush_right(&heading), &body) + &remarks.concat())
 }
 
 /// Two digits behind the point, or four below 1.

@@ -13,7 +13,7 @@
 
 use std::future::Future;
 
-use sme_memory::{Flag, Memory, Until};
+use sme_memory::{Flag, Memory, Place, Until};
 
 use crate::episode::Episode;
 use crate::layout::Row;
@@ -158,6 +158,13 @@ impl<M: Memory> Barrier<M> for Butterfly {
                     .await;
             }
         }
+    }
+
+    fn variable(&self, place: Place) -> Option<String> {
+        self.local.variable(place).or_else(|| {
+            let round = self.flags.index(place)? / self.parts % self.rounds;
+            Some(format!("node {}'s flag of round {round}", place.node))
+        })
     }
 }
 

@@ -10,7 +10,7 @@
 
 use std::future::Future;
 
-use sme_memory::{Flag, Memory, Until};
+use sme_memory::{Flag, Memory, Place, Until};
 
 use crate::episode::Episode;
 use crate::layout::Row;
@@ -105,5 +105,12 @@ impl<M: Memory> Barrier<M> for Dissemination {
                     .await;
             }
         }
+    }
+
+    fn variable(&self, place: Place) -> Option<String> {
+        self.local.variable(place).or_else(|| {
+            let round = self.flags.index(place)? % self.rounds;
+            Some(format!("node {}'s flag of round {round}", place.node))
+        })
     }
 }

@@ -14,7 +14,7 @@
 
 use std::future::Future;
 
-use sme_memory::{Flag, Memory, Route, Until};
+use sme_memory::{Flag, Memory, Place, Route, Until};
 
 use crate::layout::Row;
 use crate::local::flip;
@@ -115,5 +115,12 @@ impl<M: Memory> Barrier<M> for FlagPhase {
                     .await;
             }
         }
+    }
+
+    fn variable(&self, place: Place) -> Option<String> {
+        if self.phase.index(place).is_some() {
+            return Some("the phase".to_owned());
+        }
+        Some(format!("thread {}'s flag", self.flags.index(place)?))
     }
 }

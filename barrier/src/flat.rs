@@ -7,7 +7,7 @@
 
 use std::future::Future;
 
-use sme_memory::{Memory, Route, Until};
+use sme_memory::{Memory, Place, Route, Until};
 
 use crate::layout::Row;
 use crate::local::{Domain, flip};
@@ -83,5 +83,12 @@ impl<M: Memory> Barrier<M> for Flat {
                 self.local.released(memory, my_phase).await;
             }
         }
+    }
+
+    fn variable(&self, place: Place) -> Option<String> {
+        self.local.variable(place).or_else(|| {
+            let node = self.ranks.node(self.nodes.index(place)? + 1);
+            Some(format!("node {node}'s flag"))
+        })
     }
 }

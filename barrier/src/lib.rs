@@ -41,7 +41,7 @@ mod tree;
 
 use std::future::Future;
 
-use sme_memory::Memory;
+use sme_memory::{Memory, Place};
 
 pub use algorithm::Algorithm;
 pub use butterfly::{Butterfly, ButterflySpec};
@@ -88,4 +88,11 @@ pub trait Barrier<M: Memory>: Send + Sync {
         me: Member,
         local: &mut Self::Local,
     ) -> impl Future<Output = ()> + Send;
+
+    /// What the variable at `place` is called, for people who read a trace; `None` where the
+    /// barrier has none or does not care.
+    fn variable(&self, place: Place) -> Option<String> {
+        let _ = place;
+        None
+    }
 }

@@ -8,7 +8,7 @@
 
 use std::future::Future;
 
-use sme_memory::{Flag, Memory, Route, Until};
+use sme_memory::{Flag, Memory, Place, Route, Until};
 
 use crate::SpecError;
 use crate::layout::{Plan, Row};
@@ -44,6 +44,16 @@ impl Domain {
     /// Whether the local master has slaves to gather and release.
     pub(crate) fn has_slaves(&self) -> bool {
         self.cores > 1
+    }
+
+    /// What the variable at `place` is called, if it is one of these.
+    pub(crate) fn variable(&self, place: Place) -> Option<String> {
+        let node = place.node;
+        if self.phase.index(place).is_some() {
+            return Some(format!("node {node}'s phase"));
+        }
+        let slave = self.flags.index(place)?;
+        Some(format!("node {node} core {}'s flag", slave + 1))
     }
 
     /// The phase of the thread's own node.

@@ -10,7 +10,7 @@
 
 use std::future::Future;
 
-use sme_memory::{Futex, Memory, Word};
+use sme_memory::{Futex, Memory, Place, Word};
 
 use crate::layout::Row;
 use crate::{Barrier, Layout, Member, SpecError};
@@ -106,6 +106,12 @@ impl<M: Futex> Barrier<M> for Pthread {
                 release(memory, self.lock(memory)).await;
             }
         }
+    }
+
+    fn variable(&self, place: Place) -> Option<String> {
+        let names = ["the event", "the lock", "the counter"];
+        let name = names.get(self.words.index(place)? as usize)?;
+        Some((*name).to_owned())
     }
 }
 

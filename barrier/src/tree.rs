@@ -9,7 +9,7 @@
 
 use std::future::Future;
 
-use sme_memory::{Flag, Memory, Route, Until};
+use sme_memory::{Flag, Memory, Place, Route, Until};
 
 use crate::layout::Row;
 use crate::local::{Domain, flip};
@@ -126,5 +126,17 @@ impl<M: Memory> Barrier<M> for Tree {
                 memory.set(self.local.phase(memory), flip(my_phase)).await;
             }
         }
+    }
+
+    fn variable(&self, place: Place) -> Option<String> {
+        self.local.variable(place).or_else(|| {
+            let index = self.children.index(place)?;
+            let rank = self.ranks.rank(place.node);
+            if index >= self.children(rank) {
+                return None;
+            }
+            let child = self.shape.child(rank, index, self.fan_in);
+            Some(format!("node {}'s flag", self.ranks.node(child)))
+        })
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Order: a thread's own operations appear to it in program order. Others may see a store later,
 //! and stores to different nodes in any order, until a [`Memory::fence`]. `set` of a flag is seen
-//! only after the thread's earlier stores *to the same node*, and a `wait` or `wait_all` that has
-//! ended is before everything that follows it in the thread (release and acquire).
+//! only after the thread's earlier stores to the coherent memory of its own node and to the node of
+//! the flag, and a `wait` or `wait_all` that has ended is before everything that follows it in the
+//! thread (release and acquire). Atomic operations are both.
 
 use std::future::Future;
 

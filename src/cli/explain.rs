@@ -1,7 +1,8 @@
 //! `--explain`: the critical path of the last episode, step by step, and what its time was spent
 //! on.
 //!
-//! Called by [`super::barrier`]. Times are nanoseconds, exact to the picosecond.
+//! Called by [`super::barrier`]. Times are nanoseconds, exact to the picosecond; a step's `at_ns`
+//! counts from the beginning of the episode.
 
 use std::collections::BTreeMap;
 
@@ -15,23 +16,24 @@ use crate::experiment::{Part, PathStep};
 pub fn critical_path(steps: &[PathStep]) -> String {
     let mut spent: BTreeMap<Part, u64> = BTreeMap::new();
     let mut rows = Vec::new();
+    let begin = steps.first().map_or(Time::ZERO, |first| first.from);
     for step in steps {
         let duration = step.to.since(step.from);
         let of_part = spent.entry(step.part).or_default();
         *of_part = of_part.saturating_add(duration.as_ps());
         rows.push(vec![
-            Cell::nanos(step.from),
-            Cell::nanos(step.to),
+            Cell::nanos(step.from.since(begin)),
             Cell::nanos(duration),
             Cell::Count(step.node.into()),
             Cell::text(name(step.part)),
             Cell::text(&step.what),
         ]);
     }
-    let heading = ["from_ns", "to_ns", "duration_ns", "node", "part", "what"].map(String::from);
+    let heading = ["at_ns", "duration_ns", "node", "part", "what"].map(String::from);
     let steps = table::aligned(&heading, &rows);
     format!(
-        "critical path of the last episode\n\n{steps}\n{}",
+        "critical path of the last episode\nwhich begins at {} ns\n\n{steps}\n{}",
+        Cell::nanos(begin).to_text(),
         totals(&spent)
     )
 }
@@ -86,11 +88,12 @@ mod tests {
         ]);
         let expected = "\
 critical path of the last episode
+which begins at 90.000 ns
 
-from_ns    to_ns  duration_ns  node  part  what
- 90.000  100.000       10.000     3  core  arrives
-100.000  120.000       20.000     3  link  crosses to 4
-120.000  130.000       10.000     3  core  leaves
+ at_ns  duration_ns  node  part  what
+ 0.000       10.000     3  core  arrives
+10.000       20.000     3  link  crosses to 4
+30.000       10.000     3  core  leaves
 
 part   duration_ns  share_percent
 core        20.000           50.0

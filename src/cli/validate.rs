@@ -29,7 +29,7 @@ pub struct ValidateFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value = "50",
+        default_value = "100",
         allow_negative_numbers = true
     )]
     episodes: String,

@@ -11,14 +11,15 @@ use sme_barrier::{
 };
 use sme_memory::{Memory, Place, Route};
 use sme_sim::engine::DesignError;
-use sme_sim::cluster::{Cluster, Failure, Pinning, Setup};
+use sme_sim::cluster::{Cluster, EpisodeTimes, Failure, Pinning, Setup};
 use sme_sim::fabric::Topology;
 use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
 use super::{
-    Algorithm, Experiment, FlagLayout, LinkLoad, Observe, Outcome, Pin, Placement, ThreadEpisode,
+    Algorithm, Experiment, FlagLayout, Observe, Outcome, PathStep, Pin, Placement,
+    ThreadEpisode,
 };
 use crate::progress::Watch;
 
@@ -150,7 +151,13 @@ impl Experiment {
         }
     }
 
-    fn simulate<B>(
+    /// Simulates `barrier`, which may be anybody's, in place of the one that the parameters name;
+    /// what else they say holds. `watch` is told of every counted episode.
+    ///
+    /// # Errors
+    /// [`Error::Failure`] if a thread's access faults, the run ends in a deadlock, or the barrier
+    /// does not hold.
+    pub fn simulate<B>(
         &self,
         barrier: B,
         observe: &Observe,
@@ -165,10 +172,25 @@ impl Experiment {
             most_skew: self.skew,
             seed: self.seed,
         });
-        let mut cluster = Cluster::new(self.setup(observe.per_thread), |memory, node, core| {
-            let me = Member { node, core };
-            episodes(memory, Arc::clone(&plan), me)
-        })?;
+        let cluster = |visits| {
+            Cluster::new(self.setup(visits), |memory, node, core| {
+                let me = Member { node, core };
+                episodes(memory, Arc::clone(&plan), me)
+            })
+        };
+        let critical_path = |times: &[EpisodeTimes]| -> Result<Vec<PathStep>, Error> {
+            let last = self.episodes as usize;
+            // From an episode earlier, so that whatever is under way at the beginning is known.
+            let from = last.checked_sub(2).map(|e| times[e].last_departure);
+            let mut again = cluster(false)?;
+            again.trace_from(from.unwrap_or(Time::ZERO));
+            again.run(self.workers, |_| {})?;
+            Ok(again.critical_path(self.episodes, &|place| {
+                let name = plan.barrier.variable(place);
+                name.unwrap_or_else(|| format!("byte {} of node {}", place.offset, place.node))
+            }))
+        };
+        let mut cluster = cluster(observe.per_thread)?;
         let mut told = 0;
         cluster.run(self.workers, |progress| {
             let counted = progress.episodes.min(self.episodes);
@@ -204,33 +226,18 @@ impl Experiment {
             end: cluster.end(),
             per_thread,
             link_load: if observe.link_load {
-                link_load(&cluster)
+                cluster.link_loads()
             } else {
                 Vec::new()
             },
-            critical_path: Vec::new(),
+            critical_path: if observe.critical_path {
+                critical_path(&times)?
+            } else {
+                Vec::new()
+            },
             bytes_per_thread: cluster.bytes_per_thread(),
         })
     }
-}
-
-fn link_load<F>(cluster: &Cluster<F>) -> Vec<LinkLoad>
-where
-    F: Future<Output = ()> + Send,
-{
-    cluster
-        .link_loads()
-        .into_iter()
-        .map(|load| LinkLoad {
-            from: load.from,
-            to: load.to,
-            channel: load.channel,
-            bytes: load.bytes,
-            packets: load.packets,
-            busy_fraction: load.busy_fraction,
-            stall_fraction: load.stall_fraction,
-        })
-        .collect()
 }
 
 /// What all threads do, once for all of them.

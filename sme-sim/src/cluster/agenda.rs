@@ -1,5 +1,6 @@
 //! What is going to happen inside one node: its events, and the list they stand in.
 
+use super::trace::Trace;
 use crate::kernel::queue::EventQueue;
 use crate::time::Time;
 
@@ -37,12 +38,13 @@ pub enum Event {
     System(u16),
 }
 
-/// The pending events of one node.
+/// The pending events of one node, and the trace of what causes them where that was asked for.
 #[derive(Debug)]
 pub struct Agenda {
     queue: EventQueue<Event>,
     node: u32,
     sequence: u64,
+    trace: Option<Box<Trace>>,
 }
 
 impl Agenda {
@@ -52,6 +54,25 @@ impl Agenda {
             queue: EventQueue::new(),
             node,
             sequence: 0,
+            trace: None,
+        }
+    }
+
+    /// From now on everything is told to `trace`.
+    pub(super) fn set_trace(&mut self, trace: Trace) {
+        self.trace = Some(Box::new(trace));
+    }
+
+    /// What has been told.
+    pub(super) fn trace(&self) -> Option<&Trace> {
+        self.trace.as_deref()
+    }
+
+    /// Tells the trace, if there is one.
+    #[inline]
+    pub(super) fn tell(&mut self, something: impl FnOnce(&mut Trace)) {
+        if let Some(trace) = &mut self.trace {
+            something(trace);
         }
     }
 

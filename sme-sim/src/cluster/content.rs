@@ -23,53 +23,67 @@ pub enum Content {
 pub struct Bytes {
     /// Which word of the line.
     pub word: u8,
-    /// Bits that belong to the bytes, all ones.
-    pub mask: u64,
-    /// Where the lowest of them stands.
-    pub shift: u8,
+    /// A bit for each byte.
+    pub enables: u8,
+    /// How many bytes a right-aligned value of them is to be moved up.
+    offset: u8,
 }
 
 impl Bytes {
     /// The byte at `address`.
     #[inline]
     pub fn byte(address: u64) -> Self {
-        let shift = (address % 8 * 8) as u8;
+        let offset = (address % 8) as u8;
         Self {
             word: (address / 8 % 8) as u8,
-            mask: 0xff << shift,
-            shift,
+            enables: 1 << offset,
+            offset,
         }
     }
 
     /// The whole word at `address`.
     #[inline]
     pub fn word(address: u64) -> Self {
+        Self::enabled(address, 0xff)
+    }
+
+    /// The bytes of the word at `address` that `enables` names, a bit each; a value of them stands
+    /// where they do.
+    #[inline]
+    pub fn enabled(address: u64, enables: u8) -> Self {
         Self {
             word: (address / 8 % 8) as u8,
-            mask: u64::MAX,
-            shift: 0,
+            enables,
+            offset: 0,
         }
     }
 
-    /// The bytes of the word at `address` that `enables` names, a bit each.
-    pub fn enabled(address: u64, enables: u8) -> Self {
-        let mut mask = 0;
-        for byte in 0..8 {
-            if enables >> byte & 1 != 0 {
-                mask |= 0xff << (8 * byte);
-            }
-        }
-        Self {
-            mask,
-            ..Self::word(address)
-        }
+    /// Whether these are all eight.
+    #[inline]
+    pub fn is_whole_word(self) -> bool {
+        self.enables == 0xff
     }
 
-    /// A bit for each byte.
-    pub fn enables(self) -> u8 {
-        (0..8).fold(0, |bits, byte| {
-            bits | u8::from(self.mask >> (8 * byte) & 0xff != 0) << byte
-        })
+    /// `value` of these bytes, moved to where they stand in their word.
+    #[inline]
+    pub fn place(self, value: u64) -> u64 {
+        value << (8 * self.offset)
+    }
+
+    /// The value of these bytes in `word`.
+    #[inline]
+    pub fn pick(self, word: u64) -> u64 {
+        (word & self.mask()) >> (8 * self.offset)
+    }
+
+    /// Bits that belong to the bytes, all ones.
+    #[inline]
+    fn mask(self) -> u64 {
+        // Spreads the eight bits over eight bytes, and makes each that is not zero all ones.
+        let spread = (u64::from(self.enables) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+        let low = 0x7f7f_7f7f_7f7f_7f7f;
+        let ones = (((spread & low) + low) | spread) & !low;
+        (ones >> 7) * 0xff
     }
 }
 
@@ -93,14 +107,15 @@ impl Content {
     /// The value of `bytes`, right-aligned.
     #[inline]
     pub fn read(&self, bytes: Bytes) -> u64 {
-        (self.word(bytes.word) & bytes.mask) >> bytes.shift
+        bytes.pick(self.word(bytes.word))
     }
 
     /// Replaces `bytes` by `value`, which is right-aligned.
     #[inline]
     pub fn write(&mut self, bytes: Bytes, value: u64) {
         let old = self.word(bytes.word);
-        let new = old & !bytes.mask | value << bytes.shift & bytes.mask;
+        let mask = bytes.mask();
+        let new = old & !mask | bytes.place(value) & mask;
         if new == old {
             return;
         }
@@ -160,8 +175,11 @@ mod tests {
         }
 
         #[test]
-        fn byte_enables_and_masks_are_the_same_thing(enables in 1u8..=255) {
-            prop_assert_eq!(Bytes::enabled(24, enables).enables(), enables);
+        fn a_mask_has_the_enabled_bytes(enables: u8) {
+            let bytes = Bytes::enabled(24, enables).mask().to_le_bytes();
+            for (number, byte) in bytes.into_iter().enumerate() {
+                prop_assert_eq!(byte, if enables >> number & 1 == 0 { 0 } else { 0xff });
+            }
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct Core {
     pub answer: u64,
     /// How many flags of a [`Operation::WaitAll`] have been seen to satisfy it.
     pub passed: u32,
+    /// How many uncached loads of this operation have been answered.
+    pub looks: u32,
     /// Socket it stands on.
     pub socket: u8,
     /// Why its thread is not running.
@@ -54,6 +56,7 @@ impl Core {
             operation: Operation::Fence,
             answer: 0,
             passed: 0,
+            looks: 0,
             socket,
             waiting: Waiting::Nothing,
             store_under_way: false,

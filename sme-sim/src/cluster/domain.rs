@@ -16,6 +16,7 @@ use rand_core::Rng;
 use rand_pcg::Pcg32;
 use rustc_hash::FxHashMap;
 use slab::Slab;
+use thin_vec::ThinVec;
 
 use super::agenda::{Agenda, Event};
 use super::content::{Bytes, Content};
@@ -103,7 +104,7 @@ struct Line {
     /// What `holders` have; meaningless where there are none.
     copies: Content,
     /// Cores whose copies missed an update, and what they still hold.
-    stale: Vec<(CoreSet, Content)>,
+    stale: ThinVec<(CoreSet, Content)>,
     holders: CoreSet,
     /// Cores that spin on their copy.
     spinners: CoreSet,
@@ -159,7 +160,7 @@ impl Domain {
         Self {
             lines: Vec::new(),
             index: FxHashMap::default(),
-            transactions: Slab::new(),
+            transactions: Slab::with_capacity(socket_of.len()),
             awaited: vec![Bytes::byte(0); socket_of.len()],
             socket_of,
             latency: Latencies::new(spec),
@@ -175,6 +176,10 @@ impl Domain {
             return line;
         }
         let line = self.lines.len() as u32;
+        if self.lines.len() == self.lines.capacity() {
+            // Not twice as many: of a million nodes, each needs a few more than it has threads.
+            self.lines.reserve_exact((self.lines.len() / 8).max(4));
+        }
         self.lines.push(Line::new());
         self.index.insert(number, line);
         line
@@ -201,6 +206,12 @@ impl Domain {
     /// What memory itself holds.
     pub fn in_memory(&self, line: u32, bytes: Bytes) -> u64 {
         self.lines[line as usize].memory.read(bytes)
+    }
+
+    /// Physical address of the line's first byte.
+    pub fn address_of(&self, line: u32) -> u64 {
+        let found = self.index.iter().find(|&(_, &l)| l == line);
+        found.map_or(0, |(number, _)| number * LINE_BYTES)
     }
 
     /// Who wrote to the line last ([`NONE`]: nobody).
@@ -343,6 +354,7 @@ impl Domain {
             ordered: (at, at),
             next: NONE,
         }) as u32;
+        agenda.tell(|t| t.requested(at, number, &self.transactions[number as usize]));
         agenda.push(at, Event::Home(number));
         number
     }
@@ -465,6 +477,7 @@ impl Domain {
         let reads = matches!(transaction.kind, Kind::Read | Kind::Fetch);
         let least = if reads { Time::ZERO } else { took };
         line.free_at = now + self.latency.occupancy.max(least);
+        agenda.tell(|t| t.started(now, now + took, number, &self.transactions[number as usize]));
         agenda.push(now + took, Event::Complete(number));
         let spinning = dropped.and(self.lines[line_number as usize].spinners);
         if !spinning.is_empty() {
@@ -492,6 +505,7 @@ impl Domain {
             let line = &mut self.lines[line_number as usize];
             line.spinners.remove(core);
             let bytes = self.awaited[usize::from(core)];
+            agenda.tell(|t| t.probed(noticed, core, line_number, bytes));
             self.request(
                 noticed,
                 core,
@@ -506,6 +520,11 @@ impl Domain {
     /// Whether no transaction is under way.
     pub fn is_quiet(&self) -> bool {
         self.transactions.is_empty()
+    }
+
+    /// Whether a core waits for a line that is on its way.
+    pub fn serves_a_core(&self) -> bool {
+        self.transactions.iter().any(|(_, t)| t.agent != BRIDGE)
     }
 
     /// Bytes of memory held.
@@ -531,7 +550,7 @@ impl Line {
         Self {
             memory: Content::Zero,
             copies: Content::Zero,
-            stale: Vec::new(),
+            stale: ThinVec::new(),
             holders: CoreSet::NONE,
             spinners: CoreSet::NONE,
             fetching: CoreSet::NONE,

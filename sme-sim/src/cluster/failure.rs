@@ -69,8 +69,10 @@ pub struct Awaited {
     pub address: u64,
     /// What would end the wait.
     pub until: Option<Until>,
-    /// What the home node's memory holds.
+    /// What the home node's coherent domain holds: what a load there would bring.
     pub at_home: u64,
+    /// What its memory alone holds: another value where a cache has a newer one.
+    pub in_memory: u64,
     /// What the waiting core's own copy holds, where it has one.
     pub cached: Option<u64>,
     /// Node and number of the thread that wrote to the line last.
@@ -128,7 +130,12 @@ impl fmt::Display for Stuck {
             Some(Until::IsNot(value)) => write!(f, " until it is not {value}")?,
             None => {}
         }
-        write!(f, ": memory at home holds {}", awaited.at_home)?;
+        if awaited.in_memory == awaited.at_home {
+            write!(f, ": memory at home holds {}", awaited.at_home)?;
+        } else {
+            let (newest, memory) = (awaited.at_home, awaited.in_memory);
+            write!(f, ": a cache at home holds {newest}, memory {memory}")?;
+        }
         match awaited.cached {
             Some(value) => write!(f, ", its cache {value}")?,
             None => write!(f, ", its cache nothing")?,
@@ -149,13 +156,40 @@ impl fmt::Display for Counted {
     }
 }
 
-/// The state of a run in which all unfinished threads wait and no store is under way: how often
-/// a thread has got any further. If it is the same after every polling load has been answered,
-/// the run is stuck.
+/// The state of a run in which all unfinished threads wait and neither a store nor a line is under
+/// way.
+#[derive(Debug)]
+pub(super) struct Standstill {
+    /// How often a thread has got any further.
+    progress: u64,
+    /// How often each polling thread has looked.
+    looks: Vec<u32>,
+}
+
+impl Standstill {
+    /// Whether nobody has got any further since `before`, though each polling thread has looked
+    /// again: the answer after the next is to a load that was sent since.
+    pub(super) fn lasts_since(&self, before: &Standstill) -> bool {
+        self.is_as(before)
+            && self
+                .looks
+                .iter()
+                .zip(&before.looks)
+                .all(|(now, then)| now.wrapping_sub(*then) >= 2)
+    }
+
+    /// Whether nobody has got any further since `before`.
+    pub(super) fn is_as(&self, before: &Standstill) -> bool {
+        self.progress == before.progress && self.looks.len() == before.looks.len()
+    }
+}
+
+/// Whether a run stands still now. It is stuck if that [lasts](Standstill::lasts_since).
 pub(super) fn standstill<F: Future<Output = ()>, E: EngineModel>(
     nodes: &[Node<F, E>],
-) -> Option<u64> {
+) -> Option<Standstill> {
     let (mut posted, mut performed, mut progress) = (0, 0, 0);
+    let mut looks = Vec::new();
     for node in nodes {
         let moving = node.cores.iter().any(|c| {
             matches!(
@@ -163,14 +197,16 @@ pub(super) fn standstill<F: Future<Output = ()>, E: EngineModel>(
                 Waiting::Nothing | Waiting::StoreBuffer | Waiting::Drained | Waiting::Update
             )
         });
-        if moving {
+        if moving || node.domain.serves_a_core() {
             return None;
         }
+        let polling = node.cores.iter().filter(|c| c.waiting == Waiting::Uncached);
+        looks.extend(polling.map(|core| core.looks));
         posted += node.bridge.posted;
         performed += node.bridge.performed;
         progress += node.progress;
     }
-    (posted == performed).then_some(progress)
+    (posted == performed).then_some(Standstill { progress, looks })
 }
 
 pub(super) fn first_fault<F, E>(nodes: &[Node<F, E>]) -> Option<Failure> {
@@ -238,7 +274,8 @@ fn awaited<F, E>(
     Awaited {
         address,
         until,
-        at_home: line.map_or(0, |l| home.domain.in_memory(l, bytes)),
+        at_home: line.map_or(0, |l| home.domain.newest(l, bytes)),
+        in_memory: line.map_or(0, |l| home.domain.in_memory(l, bytes)),
         cached: own.and_then(|l| node.domain.cached(core, l, bytes)),
         writer: writer.map(origin_of),
     }

@@ -145,6 +145,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     pub(super) fn queue_for_slot(&mut self, core: u16) {
         self.cores[usize::from(core)].waiting = Waiting::Uncached;
         let socket = self.cores[usize::from(core)].socket;
+        self.agenda.tell(|t| t.waits_for_slot(core));
         self.slots.sockets[usize::from(socket)].1.push(core);
         self.grant_slots(socket);
     }
@@ -152,7 +153,12 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     /// [`Event::SlotFree`]
     pub(super) fn slot_freed(&mut self, socket: u8) {
         self.slots.sockets[usize::from(socket)].0 += 1;
-        self.grant_slots(socket);
+        // A socket may have a slot and lack a source tag, which another's answer has freed: each
+        // has its turn to be first.
+        let sockets = self.slots.sockets.len() as u8;
+        for other in 1..=sockets {
+            self.grant_slots((socket + other) % sockets);
+        }
     }
 
     fn grant_slots(&mut self, socket: u8) {
@@ -172,6 +178,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 return;
             };
             self.slots.sockets[usize::from(socket)].0 -= 1;
+            self.agenda.tell(|t| t.has_slot(self.now, core));
             self.load_over_engine(core, tag);
         }
     }
@@ -188,7 +195,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             core,
             HtPacket::Read {
                 address: address & !7,
-                enables: bytes.enables(),
+                enables: bytes.enables,
                 tag,
                 trace,
             },
@@ -206,8 +213,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             core,
             HtPacket::Write {
                 address: store.address & !7,
-                data: store.value << store.bytes.shift,
-                enables: store.bytes.enables(),
+                data: store.bytes.place(store.value),
+                enables: store.bytes.enables,
                 coherent: self.constants.coherent_stores,
                 trace,
             },
@@ -217,6 +224,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     /// From a core to the first socket's link interface.
     fn to_host_link(&mut self, core: u16, packet: HtPacket) {
         let way = self.way_to_first_socket(core) + self.constants.host_way;
+        self.agenda.tell(|t| t.to_host_link(self.now + way, &packet));
         let number = self.packets.insert(packet) as u32;
         self.agenda
             .push(self.now + way, Event::HostSend(number));
@@ -274,6 +282,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             self.host.credits[channel] -= 1;
             self.host.free_at = self.now + self.constants.on_host_link(&packet);
             let cycle = self.constants.engine_samples(self.host.free_at);
+            self.agenda.tell(|t| t.over_host_link(self.now, self.host.free_at, cycle, &packet));
             self.present(cycle, Input::Host(packet));
         }
     }
@@ -283,6 +292,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let from = self.constants.engine_gave(cycle).max(self.host.back_free_at);
         self.host.back_free_at = from + self.constants.on_host_link(&packet);
         let at = self.host.back_free_at + self.constants.host_way;
+        self.agenda.tell(|t| t.to_host(cycle, from, at, &packet));
         let number = self.packets.insert(packet) as u32;
         self.agenda.push(at, Event::HostReceive(number));
     }
@@ -320,7 +330,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             self.faults(core, address, FaultReason::NoSuchNode);
             return;
         }
-        let value = (data & bytes.mask) >> bytes.shift;
+        let value = bytes.pick(data);
+        self.agenda.tell(|t| t.answered(self.now, core, value));
+        self.cores[usize::from(core)].looks += 1;
         self.loaded(core, address, value, back);
     }
 
@@ -335,13 +347,15 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     fn bridge_starts(&mut self) {
         if !self.bridge.busy && !self.bridge.queue.is_empty() {
             self.bridge.busy = true;
-            let posted = matches!(self.bridge.queue.front(), Some(HtPacket::Write { .. }));
-            let took = if posted {
-                self.constants.spec.host.bridge
-            } else {
-                Time::ZERO
-            };
-            self.agenda.push(self.now + took, Event::Bridge);
+            let took = self.bridge.queue.front().map(|p| self.bridge_takes(p));
+            self.agenda.push(self.now + took.unwrap_or_default(), Event::Bridge);
+        }
+    }
+
+    fn bridge_takes(&self, packet: &HtPacket) -> Time {
+        match packet {
+            HtPacket::Write { .. } => self.constants.spec.host.bridge,
+            _ => Time::ZERO,
         }
     }
 
@@ -351,6 +365,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let Some(packet) = self.bridge.queue.pop_front() else {
             return;
         };
+        let took = self.bridge_takes(&packet);
+        self.agenda.tell(|t| t.over_bridge(self.now, took, &packet));
         match packet {
             HtPacket::Write {
                 address,
@@ -401,11 +417,12 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let (_, tag, trace) = self.bridge.reads.swap_remove(place);
         // The memory controller answers the link interface of its own socket.
         let packet = HtPacket::Response {
-            data: transaction.value << transaction.bytes.shift,
+            data: transaction.bytes.place(transaction.value),
             tag,
             error: false,
             trace,
         };
+        self.agenda.tell(|t| t.to_host_link(self.now + self.constants.host_way, &packet));
         let number = self.packets.insert(packet) as u32;
         self.agenda
             .push(self.now + self.constants.host_way, Event::HostSend(number));

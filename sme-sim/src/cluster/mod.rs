@@ -10,6 +10,7 @@ mod constants;
 mod content;
 mod core;
 mod cores;
+mod critical_path;
 mod domain;
 mod failure;
 mod host;
@@ -18,15 +19,20 @@ mod operate;
 mod record;
 mod stores;
 mod system;
+mod trace;
 mod watched;
 
 use std::future::Future;
 use std::sync::Arc;
 
 pub use constants::{Pinning, Setup};
+pub use critical_path::PathStep;
 pub use failure::{Failure, Stuck};
 pub use record::{EpisodeTimes, Traffic, Visit};
+pub use trace::Part;
 pub use watched::Watched;
+
+use sme_memory::Place;
 
 use crate::engine::{Design, DesignError, EngineModel};
 use crate::kernel::thread::ThreadMemory;
@@ -34,6 +40,7 @@ use crate::kernel::window::{self, Verdict};
 use crate::time::Time;
 use constants::Constants;
 use node::Node;
+use trace::Trace;
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +60,7 @@ pub struct Cluster<F, E = Watched> {
     end: Time,
 }
 
-/// One virtual channel of one directed link over a whole run.
+/// One virtual channel of one directed link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkLoad {
     /// Position the link leaves.
@@ -62,13 +69,13 @@ pub struct LinkLoad {
     pub to: u32,
     /// Virtual channel.
     pub channel: u32,
-    /// Bytes sent.
+    /// Bytes sent in the counted episodes.
     pub bytes: u64,
-    /// Packets sent.
+    /// Packets sent in the counted episodes.
     pub packets: u64,
-    /// Share of the time in which the link was taken by this channel.
+    /// Share of the run's time, warm-up included, in which the link was taken by this channel.
     pub busy_fraction: f64,
-    /// Share of the time in which the channel's first packet waited for the link or a credit.
+    /// Share of the run's time in which the channel's first packet waited for the link or a credit.
     pub stall_fraction: f64,
 }
 
@@ -95,19 +102,23 @@ impl<F: Future<Output = ()> + Send> Cluster<F, Watched> {
         let cycles = self.constants.engine_clock.first_edge_from(self.end).max(1) as f64;
         let mut loads = Vec::new();
         for node in &self.nodes {
+            let counted = node.record().links.as_deref();
             for (port, channels) in node.engine().engine().counters().links.iter().enumerate() {
                 let neighbour = self.constants.topology.neighbour(node.me, port as u8);
                 let Some((to, _)) = neighbour else {
                     continue;
                 };
-                loads.extend(channels.iter().enumerate().map(|(channel, c)| LinkLoad {
-                    from: node.me,
-                    to,
-                    channel: channel as u32,
-                    bytes: c.bytes,
-                    packets: c.packets,
-                    busy_fraction: c.busy_cycles as f64 / cycles,
-                    stall_fraction: c.stall_cycles as f64 / cycles,
+                loads.extend(channels.iter().enumerate().map(|(channel, c)| {
+                    let (bytes, packets) = counted.map_or((0, 0), |l| l[port][channel]);
+                    LinkLoad {
+                        from: node.me,
+                        to,
+                        channel: channel as u32,
+                        bytes,
+                        packets,
+                        busy_fraction: c.busy_cycles as f64 / cycles,
+                        stall_fraction: c.stall_cycles as f64 / cycles,
+                    }
                 }));
             }
         }
@@ -184,17 +195,22 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
     /// the last had arrived.
     pub fn run(&mut self, workers: usize, mut watch: impl FnMut(Progress)) -> Result<(), Failure> {
         let lookahead = self.constants.lookahead();
-        // Long enough that every polling load has been answered at least once meanwhile.
+        // Long enough that most polling loads are answered meanwhile; looking costs host time.
         let threads: u64 = self.nodes.iter().map(|n| n.cores.len() as u64).sum();
         let patience = Time::from_ns(1_000_000 + 1_000 * threads);
-        let mut before = None;
+        let mut before: Option<failure::Standstill> = None;
         self.end = window::run(&mut self.nodes, lookahead, workers, |now, nodes| {
             watch(progress(now, nodes));
             let state = failure::standstill(nodes);
-            if nodes.iter().any(|n| n.fault.is_some()) || state.is_some() && state == before {
+            let same = state.as_ref().zip(before.as_ref());
+            let stuck = same.is_some_and(|(state, before)| state.lasts_since(before));
+            if stuck || nodes.iter().any(|n| n.fault.is_some()) {
                 return (Verdict::Stop, now);
             }
-            before = state;
+            // The first of equal states is kept: looks are counted from there.
+            if !same.is_some_and(|(state, before)| state.is_as(before)) {
+                before = state;
+            }
             (Verdict::Continue, now + patience)
         });
         watch(progress(self.end, &self.nodes));
@@ -249,6 +265,31 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
         self.nodes
             .iter()
             .flat_map(|n| n.record().visits.iter().flatten().map(|v| (n.me, v)))
+    }
+
+    /// Lets the next run be traced from `from` on, for [`Self::critical_path`]. Tracing costs time
+    /// and memory of the host and has no influence on what is simulated.
+    pub fn trace_from(&mut self, from: Time) {
+        for node in &mut self.nodes {
+            let trace = Trace::new(&self.constants, node.me, node.cores.len(), from);
+            node.agenda.set_trace(trace);
+        }
+    }
+
+    /// What made `episode` (the warm-up is 0) take as long as it did: contiguous steps from the
+    /// last departure of the episode before to its own, the first step first. Variables are called
+    /// what `name` calls the places where they lie.
+    ///
+    /// The run must have been traced from the last departure of the episode before the one before,
+    /// or from an earlier time. Empty without a trace, and for an episode that has not ended.
+    pub fn critical_path(&self, episode: u32, name: &dyn Fn(Place) -> String) -> Vec<PathStep> {
+        let departures: Vec<Time> = self.episodes().iter().map(|e| e.last_departure).collect();
+        let before = (episode as usize).checked_sub(1);
+        let start = before.map_or(Some(Time::ZERO), |before| departures.get(before).copied());
+        match start {
+            Some(start) => critical_path::critical_path(&self.nodes, episode, start, name),
+            None => Vec::new(),
+        }
     }
 
     /// Simulated events: what happened at nodes, and clock edges at which an engine did something.

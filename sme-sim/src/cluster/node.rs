@@ -158,6 +158,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Event::Release(line) => self.domain.release(self.now, line, &mut self.agenda),
             Event::Complete(number) => {
                 let transaction = self.domain.complete(number);
+                self.agenda.tell(|t| t.completed(self.now, number, &transaction));
                 if transaction.agent == BRIDGE {
                     self.memory_answers(number, &transaction);
                 } else {
@@ -170,6 +171,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Event::HostCredit(channel) => self.host_credit(channel),
             Event::EngineInput(arrival) => {
                 let Arrival { cycle, input } = self.arrivals.remove(arrival as usize);
+                self.agenda.tell(|t| t.sampled(cycle, &input));
                 self.engine.input(cycle, input);
                 self.set_tick();
             }
@@ -185,6 +187,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let number = usize::from(core);
         self.cores[number].waiting = Waiting::Nothing;
         self.progress += 1;
+        self.agenda.tell(|t| t.resumed(core));
         loop {
             match self.threads.resume(number, self.cores[number].answer) {
                 None => {
@@ -194,9 +197,12 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 Some(Operation::Note(note)) => {
                     self.cores[number].counted = note.counts();
                     self.record.note(self.now, core, note);
+                    self.agenda.tell(|t| t.noted(self.now, note));
                 }
                 Some(operation) => {
                     self.cores[number].operation = operation;
+                    self.cores[number].looks = 0;
+                    self.agenda.tell(|t| t.begun(core, operation));
                     self.begin(core);
                     return;
                 }
@@ -244,7 +250,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 packet,
             } => {
                 if self.constants.counts(packet.trace) {
-                    self.record.traffic.link_bytes += packet.bytes();
+                    self.record.sent(port, channel, packet.bytes());
                 }
                 let input = |port| Input::Link {
                     port,
@@ -257,7 +263,11 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 let to = self.constants.topology.neighbour(self.me, port);
                 let first = u64::from(packet.source == self.me);
                 let last = u64::from(to.is_some_and(|(to, _)| to == packet.target));
-                let cycle = cycle + (first + last) * crossing;
+                let crossing = (first + last) * crossing;
+                let sampled = cycle + crossing + self.constants.link_cycles;
+                let edges = (cycle, cycle + crossing, sampled);
+                self.agenda.tell(|t| t.over_link(edges, to.map(|(to, _)| to), &packet));
+                let cycle = cycle + crossing;
                 self.send_to_neighbour(cycle, port, input, outbox);
             }
             Output::LinkCredit { port, channel } => {

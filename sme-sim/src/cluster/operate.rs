@@ -31,8 +31,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Operation::Fence
             | Operation::FetchAdd(..)
             | Operation::Swap(..)
-            | Operation::CompareExchange(..) => self.when_drained(core),
-            Operation::FutexWait(..) | Operation::FutexWake(..) => self.enter_system(core),
+            | Operation::CompareExchange(..)
+            | Operation::FutexWait(..)
+            | Operation::FutexWake(..) => self.when_drained(core),
             Operation::Delay(span) => self.finish(core, 0, span),
             // Notes take no time: the thread never stops at one.
             Operation::Note(_) => self.finish(core, 0, Time::ZERO),
@@ -44,6 +45,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let state = &mut self.cores[usize::from(core)];
         state.answer = answer;
         state.waiting = Waiting::Nothing;
+        self.agenda.tell(|t| t.finished(self.now, core, after));
         self.agenda.push(self.now + after, Event::Resume(core));
     }
 
@@ -58,8 +60,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     }
 
     /// What `address` names; a fault of `core` where it names nothing.
-    fn target(&mut self, core: u16, address: u64, bytes: Bytes) -> Option<Target> {
-        let target = if bytes.mask == u64::MAX && !address.is_multiple_of(8) {
+    pub(super) fn target(&mut self, core: u16, address: u64, bytes: Bytes) -> Option<Target> {
+        let target = if bytes.is_whole_word() && !address.is_multiple_of(8) {
             Err(FaultReason::Misaligned)
         } else {
             self.constants.map.target(address)
@@ -85,15 +87,17 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     self.fetch(core, line, bytes);
                 }
             }
-            Some(Target::Global(_)) => {
-                // Uncached accesses of a core stay in program order.
-                if self.stores.is_empty(core) {
-                    self.queue_for_slot(core);
-                } else {
-                    self.cores[usize::from(core)].waiting = Waiting::Drained;
-                }
-            }
+            Some(Target::Global(_)) => self.load_uncached(core),
             None => {}
+        }
+    }
+
+    /// Uncached accesses of a core stay in program order.
+    fn load_uncached(&mut self, core: u16) {
+        if self.stores.is_empty(core) {
+            self.queue_for_slot(core);
+        } else {
+            self.cores[usize::from(core)].waiting = Waiting::Drained;
         }
     }
 
@@ -119,6 +123,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Operation::WaitAll(flags, until) => {
                 if until.holds(value as u8) {
                     self.cores[usize::from(core)].passed += 1;
+                    self.progress += 1;
                 }
                 self.wait_for_uncached(core, flags);
             }
@@ -167,10 +172,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             let bytes = Bytes::byte(address);
             let physical = match self.target(core, address, bytes) {
                 Some(Target::Local(physical)) => physical,
-                Some(Target::Global(_)) => {
-                    self.queue_for_slot(core);
-                    return;
-                }
+                Some(Target::Global(_)) => return self.load_uncached(core),
                 None => return,
             };
             let line = self.domain.line(physical);
@@ -185,6 +187,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             match value {
                 Some(value) if until.holds(value as u8) => {
                     self.cores[usize::from(core)].passed += 1;
+                    self.progress += 1;
                     looked += 1;
                 }
                 Some(_) if self.domain.cached(core, line, bytes).is_some() => {
@@ -305,6 +308,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 origin,
             },
         );
+        self.agenda.tell(|t| t.buffered(core));
         self.finish(core, 0, self.constants.operation);
         self.drain(core);
     }
@@ -324,10 +328,12 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                         origin,
                         ..
                     } = store;
+                    self.agenda.tell(|t| t.leaves_buffer(self.now, core));
                     if self
                         .domain
                         .write_if_owned(core, line, bytes, value, origin)
                     {
+                        self.agenda.tell(|t| t.written(line, bytes));
                         self.stores.pop(core);
                         continue;
                     }
@@ -348,6 +354,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                         self.agenda.push(ready_at, Event::Drain(core));
                         return;
                     }
+                    self.agenda.tell(|t| t.leaves_buffer(self.now, core));
                     self.stores.pop(core);
                     self.post(core, store);
                     self.cores[usize::from(core)].store_gap_until =
@@ -375,6 +382,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     fn drained(&mut self, core: u16) {
         let (word, update, operand) = match self.cores[usize::from(core)].operation {
             Operation::Fence => return self.finish(core, 0, self.constants.operation),
+            Operation::FutexWait(..) | Operation::FutexWake(..) => return self.enter_system(core),
             Operation::FetchAdd(word, amount) => (word, Update::Add, amount),
             Operation::Swap(word, value) => (word, Update::Swap, value),
             Operation::CompareExchange(word, expected, new) => {
@@ -392,6 +400,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     self.domain
                         .update_if_owned(core, line, bytes, (update, operand), origin);
                 if let Some(before) = owned {
+                    self.agenda.tell(|t| t.written(line, bytes));
                     let locked = self.constants.spec.coherence.locked;
                     self.finish(core, before, locked + self.constants.operation);
                 } else {

@@ -1,5 +1,6 @@
 //! What a node's observer writes down: arrivals and departures, traffic.
 
+use crate::fabric::{CHANNELS, LINK_PORTS};
 use crate::kernel::thread::Note;
 use crate::time::Time;
 
@@ -56,6 +57,9 @@ pub struct Traffic {
     pub link_bytes: u64,
 }
 
+/// Bytes and packets by link port and virtual channel.
+pub type LinkTraffic = [[(u64, u64); CHANNELS]; LINK_PORTS];
+
 /// The record of one node.
 #[derive(Clone, Debug)]
 pub struct Record {
@@ -65,6 +69,9 @@ pub struct Record {
     pub visits: Option<Vec<Visit>>,
     /// Traffic.
     pub traffic: Traffic,
+    /// Bytes and packets by link port and virtual channel over the counted episodes; there once
+    /// one has been sent.
+    pub links: Option<Box<LinkTraffic>>,
     arrivals: Vec<Time>,
 }
 
@@ -75,6 +82,7 @@ impl Record {
             episodes: Vec::new(),
             visits: visits.then(Vec::new),
             traffic: Traffic::default(),
+            links: None,
             arrivals: if visits {
                 vec![Time::ZERO; threads]
             } else {
@@ -108,6 +116,16 @@ impl Record {
                 }
             }
         }
+    }
+
+    /// Counts a packet of `bytes` bytes that leaves over a link.
+    #[inline]
+    pub fn sent(&mut self, port: u8, channel: u8, bytes: u64) {
+        self.traffic.link_bytes += bytes;
+        let links = self.links.get_or_insert_default();
+        let (sum, packets) = &mut links[usize::from(port)][usize::from(channel)];
+        *sum += bytes;
+        *packets += 1;
     }
 
     fn episode(&mut self, episode: u32) -> &mut EpisodeTimes {

@@ -23,30 +23,35 @@ pub(super) struct System {
 }
 
 impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
-    /// The thread of `core` calls the operating system.
+    /// The thread of `core` calls the operating system. Its stores have left: the kernel's own
+    /// locks see to that.
     pub(super) fn enter_system(&mut self, core: u16) {
+        self.cores[usize::from(core)].waiting = Waiting::Nothing;
         let at = self.now + self.constants.spec.os.system_call;
+        self.agenda.tell(|t| t.calls(at, core));
         self.agenda.push(at, Event::System(core));
     }
 
     /// [`Event::System`]: the call looks at its word.
     pub(super) fn system_call(&mut self, core: u16) {
+        self.agenda.tell(|t| t.in_system(core));
         let (Operation::FutexWait(word, _) | Operation::FutexWake(word, _)) =
             self.cores[usize::from(core)].operation
         else {
             return;
         };
         let bytes = Bytes::word(word.0);
-        let physical = match self.constants.map.target(word.0) {
-            Ok(Target::Local(physical)) => physical,
-            Ok(Target::Global(_)) => return self.faults(core, word.0, FaultReason::NotAtomic),
-            Err(reason) => return self.faults(core, word.0, reason),
+        let physical = match self.target(core, word.0, bytes) {
+            Some(Target::Local(physical)) => physical,
+            Some(Target::Global(_)) => return self.faults(core, word.0, FaultReason::NotAtomic),
+            None => return,
         };
         let line = self.domain.line(physical);
         match self.cores[usize::from(core)].operation {
             Operation::FutexWait(_, expected) => {
-                if self.newest_for(core, line, word.0, bytes) == expected {
+                if self.domain.newest(line, bytes) == expected {
                     let asleep = self.now + self.constants.spec.os.sleep;
+                    self.agenda.tell(|t| t.sleeps(asleep, core));
                     self.system.sleepers.push_back((line, bytes, core, asleep));
                     self.cores[usize::from(core)].waiting = Waiting::Asleep;
                 } else {
@@ -58,13 +63,6 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         }
     }
 
-    /// The word's newest value, `core`'s own buffered store included.
-    fn newest_for(&self, core: u16, line: u32, address: u64, bytes: Bytes) -> u64 {
-        self.stores
-            .forwarded(core, address, bytes)
-            .unwrap_or_else(|| self.domain.newest(line, bytes))
-    }
-
     fn wake(&mut self, waker: u16, line: u32, bytes: Bytes, most: u32) {
         let os = &self.constants.spec.os;
         let (wake, resume) = (os.wake, os.resume);
@@ -74,7 +72,10 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             let (its_line, its_bytes, core, asleep) = sleeper;
             if woken < u64::from(most) && (its_line, its_bytes) == (line, bytes) {
                 woken += 1;
-                let at = (self.now + wake.times(woken)).max(asleep) + resume;
+                self.cores[usize::from(core)].waiting = Waiting::Nothing;
+                let called = self.now + wake.times(woken);
+                let at = called.max(asleep) + resume;
+                self.agenda.tell(|t| t.wakes(waker, core, called, at));
                 self.agenda.push(at, Event::Woken(core));
             } else {
                 left.push_back(sleeper);
@@ -86,6 +87,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
 
     /// [`Event::Woken`]
     pub(super) fn woken(&mut self, core: u16) {
+        self.agenda.tell(|t| t.in_system(core));
         self.finish(core, 0, Time::ZERO);
     }
 }

@@ -71,6 +71,14 @@ impl<E> Default for EventQueue<E> {
     }
 }
 
+impl<E> Pending<E> {
+    /// Time and order in one number: comparing it needs no branch.
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.at.as_ps()) << 64 | u128::from(self.order)
+    }
+}
+
 impl<E> PartialEq for Pending<E> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
@@ -88,7 +96,7 @@ impl<E> PartialOrd for Pending<E> {
 impl<E> Ord for Pending<E> {
     /// The earliest is the greatest, because the heap gives the greatest first.
     fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.order).cmp(&(self.at, self.order))
+        other.key().cmp(&self.key())
     }
 }
 

@@ -1,0 +1,244 @@
+//! A run in which threads wait for what can never happen ends, and says who waits on what.
+
+use sme_memory::{Atomic, Flags, Futex, Memory, Route, Until};
+use sme_sim::cluster::{Failure, Pinning, Setup, Stuck};
+
+use crate::programs::{nothing, ns, place, run, setup, setup_with, word};
+
+fn stuck(outcome: Result<(), Failure>) -> Vec<Stuck> {
+    match outcome {
+        Err(Failure::Deadlock { stuck, .. }) => stuck,
+        other => panic!("no deadlock: {other:?}"),
+    }
+}
+
+/// The report without its time, which depends on the machine's constants.
+fn report(outcome: Result<(), Failure>) -> String {
+    match outcome {
+        Err(failure @ Failure::Deadlock { at, .. }) => {
+            failure.to_string().replacen(&at.to_string(), "TIME", 1)
+        }
+        other => panic!("no deadlock: {other:?}"),
+    }
+}
+
+#[test]
+fn a_wait_in_the_cache_is_reported_with_both_values() {
+    let stuck = stuck(run(setup("mesh:1x1", 1, 3), |memory, _, core| {
+        Box::pin(async move {
+            let flag = memory.flag(place(0, 128), Route::Nearest);
+            match core {
+                0 => memory.set(flag, 3).await,
+                1 => drop(memory.wait(flag, Until::Is(5)).await),
+                _ => {}
+            }
+        })
+    }));
+    assert_eq!(stuck.len(), 1);
+    assert_eq!(
+        (stuck[0].node, stuck[0].core, stuck[0].doing),
+        (0, 1, "spins in its cache")
+    );
+    let awaited = stuck[0].awaited.clone().unwrap();
+    let spec = setup("mesh:1x1", 1, 1).spec;
+    assert_eq!(awaited.address, spec.node.private_bytes + 128);
+    assert_eq!(awaited.until, Some(Until::Is(5)));
+    assert_eq!(awaited.cached, Some(3));
+    assert_eq!(awaited.writer, Some((0, 0)));
+}
+
+#[test]
+fn a_wait_through_the_engine_is_reported_with_the_value_at_home() {
+    // All sixteen threads of the waiting node poll: none of them may be missing in the report.
+    let stuck = stuck(run(setup("mesh:2x1", 2, 16), |memory, node, core| {
+        Box::pin(async move {
+            let flag = memory.flag(place(0, 64), Route::Nearest);
+            match (node, core) {
+                (0, 5) => memory.set(flag, 7).await,
+                (1, _) => drop(memory.wait(flag, Until::IsNot(7)).await),
+                _ => {}
+            }
+        })
+    }));
+    let spec = setup("mesh:1x1", 1, 1).spec;
+    let named: Vec<_> = stuck.iter().map(|s| (s.node, s.core)).collect();
+    // Threads that looked before the store saw 0 and went on.
+    assert!(named.iter().all(|&(node, _)| node == 1) && named.len() >= 8);
+    for thread in &stuck {
+        let awaited = thread.awaited.clone().unwrap();
+        assert_eq!(thread.doing, "polls through the engine");
+        assert_eq!(awaited.address, spec.node.global_base + 64);
+        assert_eq!((awaited.at_home, awaited.cached), (7, None));
+        assert_eq!(awaited.writer, Some((0, 5)));
+    }
+}
+
+#[test]
+fn a_sleeper_whom_nobody_wakes_is_reported() {
+    let stuck = stuck(run(setup("mesh:1x1", 1, 2), |memory, _, core| {
+        Box::pin(async move {
+            let word = word(&memory, 0, 8);
+            match core {
+                0 => drop(memory.swap(word, 300).await),
+                _ => {
+                    memory.delay(ns(5_000)).await;
+                    memory.futex_wait(word, 300).await;
+                }
+            }
+        })
+    }));
+    assert_eq!(stuck.len(), 1);
+    assert_eq!(
+        (stuck[0].core, stuck[0].doing),
+        (1, "sleeps on a futex")
+    );
+    assert_eq!(stuck[0].awaited.clone().unwrap().writer, Some((0, 0)));
+}
+
+/// Every kind of wait at once: each thread is named, in order, with what it waits on.
+#[test]
+fn the_report_reads_like_this() {
+    let program = |memory: sme_sim::kernel::thread::ThreadMemory, node, core| {
+        Box::pin(async move {
+            let flag = memory.flag(place(0, 64), Route::Nearest);
+            match (node, core) {
+                (0, 0) => {
+                    memory.set(flag, 1).await;
+                    // The second of three flags is the one that is never set.
+                    memory.set(memory.flag(place(0, 128), Route::Nearest), 1).await;
+                    let flags = Flags {
+                        first: memory.flag(place(0, 128), Route::Nearest),
+                        stride: 64,
+                        count: 3,
+                    };
+                    memory.wait_all(flags, Until::IsNot(0)).await;
+                }
+                (0, 1) => memory.futex_wait(word(&memory, 0, 256), 0).await,
+                (1, 0) => {
+                    memory.delay(ns(10_000)).await;
+                    memory.wait(flag, Until::Is(2)).await;
+                }
+                _ => {}
+            }
+        }) as crate::programs::Program
+    };
+    let expected = "\
+deadlock: at TIME nothing can happen any more, and 3 threads wait
+  node 0 core 0 spins in its cache at 0x2000000c0 until it is not 0: memory at home holds 0, \
+its cache 0; never written
+  node 0 core 1 sleeps on a futex at 0x200000100: memory at home holds 0, its cache nothing; \
+never written
+  node 1 core 0 polls through the engine at 0x10000000040 until it is 2: a cache at home holds \
+1, memory 0, its cache nothing; last written by node 0 core 0";
+    assert_eq!(report(run(setup("mesh:2x1", 2, 2), program)), expected);
+}
+
+#[test]
+fn a_long_report_names_some_and_counts_the_rest() {
+    let text = report(run(setup("mesh:2x1", 2, 16), |memory, _, _| {
+        Box::pin(async move {
+            let flag = memory.flag(place(memory.node(), 0), Route::Nearest);
+            memory.wait(flag, Until::Is(1)).await;
+        })
+    }));
+    assert!(text.contains("and 32 threads wait\n"), "{text}");
+    assert_eq!(text.lines().count(), 1 + 16 + 1, "{text}");
+    assert!(text.ends_with("\n  and 16 more"), "{text}");
+}
+
+/// However slow a part of the machine is, waiting for it is not a deadlock, not even while other
+/// threads poll.
+#[test]
+fn slow_is_not_stuck() {
+    for constant in [
+        ("os.resume", "20 ms"),
+        ("os.sleep", "20 ms"),
+        ("os.wake", "20 ms"),
+        ("os.system_call", "20 ms"),
+        ("coherence.dram", "1 ms"),
+        ("coherence.probe", "1 ms"),
+        ("host.delay", "1 ms"),
+        ("host.bridge", "1 ms"),
+        ("link.wire", "1 ms"),
+        ("uncached.turnaround", "1 ms"),
+    ] {
+        let outcome = run(setup_with(&[constant], "mesh:2x1", 2, 2), |memory, node, core| {
+            let event = word(&memory, 0, 0);
+            let end = memory.flag(place(1, 64), Route::Nearest);
+            match (node, core) {
+                (0, 0) => Box::pin(async move {
+                    while memory.load(event).await == 0 {
+                        memory.futex_wait(event, 0).await;
+                    }
+                    memory.set(end, 1).await;
+                }),
+                (0, 1) => Box::pin(async move {
+                    memory.delay(ns(40_000_000)).await;
+                    memory.swap(event, 1).await;
+                    memory.futex_wake(event, 1).await;
+                }),
+                // One spins in its cache, one polls through its own engine.
+                (1, core) => Box::pin(async move {
+                    let route = [Route::Nearest, Route::Global][core as usize];
+                    let end = memory.flag(place(1, 64), route);
+                    memory.wait(end, Until::Is(1)).await;
+                }),
+                _ => nothing(),
+            }
+        });
+        assert_eq!(outcome, Ok(()), "{constant:?}");
+    }
+}
+
+/// A store that is still in its core's buffer when the thread calls the operating system is
+/// performed before anybody is woken: the kernel's own locks see to that.
+#[test]
+fn no_wake_is_lost_to_a_buffered_store() {
+    for delay in (0..12_000).step_by(400) {
+        let outcome = run(setup("mesh:1x1", 1, 2), |memory, _, core| {
+            let event = word(&memory, 0, 0);
+            Box::pin(async move {
+                if core == 0 {
+                    while memory.load(event).await == 0 {
+                        memory.futex_wait(event, 0).await;
+                    }
+                } else {
+                    memory.delay(ns(delay)).await;
+                    memory.store(event, 1).await;
+                    memory.futex_wake(event, 1).await;
+                }
+            })
+        });
+        assert_eq!(outcome, Ok(()), "after {delay} ns");
+    }
+}
+
+/// There are 32 source tags: sockets that hold them all must not keep the others out for ever.
+#[test]
+fn more_loads_than_tags_share_them() {
+    let constants = [
+        ("node.cores_per_socket", "16"),
+        ("uncached.outstanding_loads_per_socket", "16"),
+    ];
+    let setup = Setup {
+        pinning: Pinning::Compact,
+        ..setup_with(&constants, "mesh:2x1", 2, 64)
+    };
+    let outcome = run(setup, |memory, node, core| {
+        Box::pin(async move {
+            if node == 1 {
+                return;
+            }
+            let mine = memory.flag(place(1, 64 * u64::from(core)), Route::Nearest);
+            let next = memory.flag(place(1, 64 * u64::from((core + 1) % 64)), Route::Nearest);
+            if core == 63 {
+                memory.read(next).await;
+                memory.set(next, 1).await;
+            } else {
+                memory.wait(mine, Until::Is(1)).await;
+                memory.set(next, 1).await;
+            }
+        })
+    });
+    assert_eq!(outcome, Ok(()));
+}

@@ -1,0 +1,10 @@
+//! Small programs on whole clusters: what goes wrong is named, and who sees what in which order.
+
+// What fails here fails the test.
+#![allow(clippy::unwrap_used)]
+
+mod deadlocks;
+mod faults;
+mod order;
+mod programs;
+mod stale;

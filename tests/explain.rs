@@ -1,0 +1,252 @@
+//! The critical path of an episode: its steps are contiguous and add up to the episode's latency,
+//! whatever runs; asking for it changes nothing; and it is critical: a machine on which something
+//! takes longer needs longer by as often as that is on the path.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use sme::experiment::{
+    Algorithm, Experiment, FlagLayout, Observe, Outcome, Part, PathStep, Pin, Placement,
+};
+use sme::progress::Silent;
+use sme_barrier::{Mapping, TreeShape};
+use sme_sim::fabric::{Shape, Topology};
+use sme_sim::machine::Machine;
+use sme_sim::time::Time;
+
+fn machine(overrides: &[(&str, String)]) -> Arc<Machine> {
+    let prototype = Machine::builtin("sme-prototype").expect("built in");
+    Arc::new(prototype.with(overrides).expect("constants of the prototype"))
+}
+
+fn experiment(algorithm: Algorithm, nodes: u32, cores: u32) -> Experiment {
+    Experiment {
+        machine: machine(&[]),
+        algorithm,
+        placement: Placement::Local,
+        topology: Topology::for_nodes(nodes),
+        nodes,
+        cores,
+        episodes: 3,
+        seed: 1,
+        pin: Pin::Scatter,
+        layout: None,
+        fan_in: 8,
+        tree_shape: TreeShape::Heap,
+        mapping: Mapping::SubMesh,
+        skew: Time::ZERO,
+        workers: 1,
+    }
+}
+
+fn run(experiment: &Experiment, critical_path: bool) -> Outcome {
+    let observe = Observe {
+        critical_path,
+        ..Observe::default()
+    };
+    experiment.run(&observe, &Silent).expect("a barrier that holds")
+}
+
+/// What is wrong with `steps` as the path of an episode that took `latency`.
+fn complaint(steps: &[PathStep], latency: Time) -> Option<String> {
+    for step in steps {
+        if step.from >= step.to {
+            return Some(format!("takes no time: {step:?}"));
+        }
+        if step.what.is_empty() || step.what == "before the trace" {
+            return Some(format!("of unknown cause: {step:?}"));
+        }
+    }
+    for pair in steps.windows(2) {
+        if pair[0].to != pair[1].from {
+            return Some(format!("not contiguous: {:?} then {:?}", pair[0], pair[1]));
+        }
+    }
+    let total: u64 = steps.iter().map(|s| s.to.since(s.from).as_ps()).sum();
+    (total != latency.as_ps()).then(|| format!("{total} ps of {latency}"))
+}
+
+fn anything() -> impl Strategy<Value = Experiment> {
+    let algorithm = prop_oneof![
+        Just(Algorithm::FlagPhase),
+        Just(Algorithm::Flat),
+        Just(Algorithm::Tree),
+        Just(Algorithm::Dissemination),
+        Just(Algorithm::Butterfly),
+        Just(Algorithm::Pthread),
+    ];
+    let placement = prop_oneof![
+        Just(Placement::Local),
+        Just(Placement::Engine),
+        Just(Placement::Remote),
+        Just(Placement::Coherent),
+    ];
+    let layout = prop_oneof![
+        Just(None),
+        Just(Some(FlagLayout::Packed)),
+        Just(Some(FlagLayout::Split)),
+        Just(Some(FlagLayout::Padded)),
+    ];
+    let sizes = (1u32..13, 1u32..=16, 1u32..4, 2u32..9);
+    let shape = (any::<bool>(), any::<bool>(), any::<bool>());
+    let rest = (any::<u64>(), prop_oneof![Just(0u64), 1u64..20_000], 1usize..4);
+    (algorithm, placement, layout, sizes, shape, rest).prop_map(
+        |(algorithm, placement, layout, sizes, (compact, torus, groups), rest)| {
+            let (nodes, cores, episodes, fan_in) = sizes;
+            let (seed, skew, workers) = rest;
+            let (nodes, placement) = match (algorithm, placement) {
+                (Algorithm::Pthread, _) => (1, Placement::Local),
+                (Algorithm::FlagPhase, Placement::Local | Placement::Engine) => (1, placement),
+                (Algorithm::FlagPhase, _) => (2, placement),
+                _ => (nodes, Placement::Local),
+            };
+            let grid = if torus { Shape::Torus } else { Shape::Mesh };
+            let mut anything = experiment(algorithm, nodes, cores);
+            if nodes > 2 {
+                anything.topology = Topology::new(grid, &[4, 3]).expect("a topology");
+            }
+            anything.placement = placement;
+            anything.episodes = episodes;
+            anything.fan_in = fan_in;
+            anything.seed = seed;
+            anything.skew = Time::from_ns(skew);
+            anything.workers = workers;
+            anything.layout = layout;
+            anything.pin = if compact { Pin::Compact } else { Pin::Scatter };
+            if groups {
+                anything.tree_shape = TreeShape::Groups;
+            }
+            anything
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn steps_add_up_to_the_episode(experiment in anything()) {
+        let outcome = run(&experiment, true);
+        let latency = *outcome.latencies.last().expect("an episode");
+        let found = complaint(&outcome.critical_path, latency);
+        prop_assert_eq!(found, None);
+        let outside = experiment.algorithm != Algorithm::Pthread;
+        for step in &outcome.critical_path {
+            prop_assert!(!outside || step.part != Part::OperatingSystem, "{:?}", step);
+            let among = step.node < experiment.topology.positions();
+            prop_assert!(among, "{:?}", step);
+        }
+    }
+
+    #[test]
+    fn asking_changes_nothing(experiment in anything()) {
+        let (without, mut with) = (run(&experiment, false), run(&experiment, true));
+        prop_assert!(without.critical_path.is_empty());
+        with.critical_path.clear();
+        prop_assert_eq!(format!("{without:?}"), format!("{with:?}"));
+    }
+
+    #[test]
+    fn any_number_of_workers_finds_the_same_path(experiment in anything()) {
+        let mut alone = experiment.clone();
+        alone.workers = 1;
+        prop_assert_eq!(run(&experiment, true).critical_path, run(&alone, true).critical_path);
+    }
+}
+
+#[test]
+fn a_path_with_a_gap_is_found_out() {
+    let outcome = run(&experiment(Algorithm::Tree, 9, 4), true);
+    let latency = *outcome.latencies.last().expect("an episode");
+    let steps = outcome.critical_path;
+    assert_eq!(complaint(&steps, latency), None);
+    for missing in 0..steps.len() {
+        let mut steps = steps.clone();
+        steps.remove(missing);
+        assert!(complaint(&steps, latency).is_some(), "without step {missing}");
+    }
+}
+
+/// What each crossing of these costs is one constant of the machine: where the path crosses it
+/// `n` times, `n` times a longer constant is the least by which the episode must take longer, and
+/// `n` times a shorter one the most by which it can become shorter.
+#[test]
+fn the_path_is_critical() {
+    let cycle = 6.41;
+    let constants: [(&str, u64, &str, f64, &[&str]); 4] = [
+        ("link.serdes", 29, "cycles", cycle, &["crosses link"]),
+        (
+            "engine.ht_core",
+            31,
+            "cycles",
+            cycle,
+            &["enters the engine", "leaves the engine"],
+        ),
+        ("host.bridge", 60, "ns", 1.0, &["crosses the bridge"]),
+        ("cache.l3", 22, "ns", 1.0, &["asks for", "asks to own"]),
+    ];
+    for algorithm in [
+        Algorithm::Tree,
+        Algorithm::Flat,
+        Algorithm::Dissemination,
+        Algorithm::Butterfly,
+    ] {
+        // One core a node: nothing is drawn, so a change moves nothing but what it changes.
+        let mut base = experiment(algorithm, 16, 1);
+        base.episodes = 12;
+        for (constant, value, unit, scale, words) in constants {
+            let latency = |value: u64, path: bool| {
+                let mut changed = base.clone();
+                changed.machine = machine(&[(constant, format!("{value} {unit}"))]);
+                let outcome = run(&changed, path);
+                let last = outcome.latencies.last().copied().unwrap_or_default();
+                (last.as_ns(), outcome.critical_path)
+            };
+            let (now, steps) = latency(value, true);
+            let crossings = steps
+                .iter()
+                .filter(|s| words.iter().any(|w| s.what.contains(w)))
+                .count() as f64;
+            assert!(crossings > 0.0, "{algorithm:?} {constant}");
+            // Where a packet meets the next edge of a clock is not the same any more.
+            let slack = 40.0;
+            for change in [-(value as i64) / 2, 20, 60] {
+                let (then, _) = latency(value.saturating_add_signed(change), false);
+                let least = now + change as f64 * scale * crossings - slack;
+                assert!(
+                    then >= least,
+                    "{algorithm:?}: {now} ns, {constant} {change:+} on {crossings} steps: {then} ns"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn polling_over_the_engine_is_mostly_queueing() {
+    let mut polling = experiment(Algorithm::FlagPhase, 1, 16);
+    polling.placement = Placement::Engine;
+    polling.episodes = 5;
+    let outcome = run(&polling, true);
+    let spent = |part| -> u64 {
+        let of_part = outcome.critical_path.iter().filter(|s| s.part == part);
+        of_part.map(|s| s.to.since(s.from).as_ps()).sum()
+    };
+    let total: u64 = outcome.latencies.last().map_or(0, |l| l.as_ps());
+    assert!(spent(Part::Queueing) > total / 2, "{:?}", outcome.critical_path);
+    assert_eq!(spent(Part::Link), 0);
+    assert_eq!(spent(Part::OperatingSystem), 0);
+}
+
+#[test]
+fn the_reference_barrier_spends_its_time_in_the_system() {
+    let outcome = run(&experiment(Algorithm::Pthread, 1, 16), true);
+    let spent: u64 = outcome
+        .critical_path
+        .iter()
+        .filter(|s| s.part == Part::OperatingSystem)
+        .map(|s| s.to.since(s.from).as_ps())
+        .sum();
+    let total = outcome.latencies.last().map_or(0, |l| l.as_ps());
+    assert!(spent > total * 9 / 10, "{:?}", outcome.critical_path);
+}
