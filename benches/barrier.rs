@@ -3,14 +3,14 @@
 //!
 //! A measurement is a run of [`EPISODES`] episodes and the warm-up, with the cluster's building
 //! included; its time is divided by all of them. The group `events` measures the same runs by
-//! their simulated events.
+//! their simulated events, and says how many bytes of state a simulated thread takes.
 
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use sme::experiment::{Algorithm, Experiment, Observe, Placement};
+use sme::experiment::{Algorithm, Experiment, Observe, Outcome, Placement};
 use sme::progress::Silent;
 use sme::validate::points::Variant;
 use sme::validate::simulator::Simulator;
@@ -48,9 +48,9 @@ fn experiments() -> [(&'static str, Experiment); 5] {
     ]
 }
 
-fn events(experiment: &Experiment) -> u64 {
+fn run(experiment: &Experiment) -> Outcome {
     let outcome = experiment.run(&Observe::default(), &Silent);
-    outcome.expect("it ends well").events
+    outcome.expect("it ends well")
 }
 
 fn episodes(criterion: &mut Criterion) {
@@ -63,7 +63,7 @@ fn episodes(criterion: &mut Criterion) {
             bencher.iter_custom(|runs| {
                 let begin = Instant::now();
                 for _ in 0..runs {
-                    black_box(events(&experiment));
+                    black_box(run(&experiment));
                 }
                 begin.elapsed() / (EPISODES + 1)
             });
@@ -78,10 +78,13 @@ fn event_rates(criterion: &mut Criterion) {
         .sample_size(20)
         .measurement_time(Duration::from_secs(8));
     for (name, experiment) in experiments() {
-        group.throughput(Throughput::Elements(events(&experiment)));
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| black_box(events(&experiment)))
-        });
+        let outcome = run(&experiment);
+        println!(
+            "{name}: {} bytes a simulated thread",
+            outcome.bytes_per_thread
+        );
+        group.throughput(Throughput::Elements(outcome.events));
+        group.bench_function(name, |bencher| bencher.iter(|| black_box(run(&experiment))));
     }
     group.finish();
 }

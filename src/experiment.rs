@@ -1,6 +1,6 @@
 //! One barrier experiment: what is simulated, and what comes out of it.
 //!
-//! Called by the commands; what the parts of a run do stands in [`run`].
+//! Called by the commands; what the parts of a run do stands in `run`.
 
 mod run;
 

@@ -1,7 +1,7 @@
 //! Every example prints what stands beside it in a file of the same name, with `.out`.
 //!
-//! `cargo test` builds the examples before it runs this. `UPDATE=1 cargo test` writes the files
-//! anew.
+//! `cargo test` builds the examples before it runs this; `cargo test --test examples` does not.
+//! With `UPDATE=1` in the environment, the files are written anew.
 
 // What fails here fails the test.
 #![allow(clippy::unwrap_used)]

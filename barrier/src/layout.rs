@@ -158,7 +158,9 @@ impl Row {
     /// Which of the row's flags or words lies at `place`, if any.
     pub(crate) fn index(&self, place: Place) -> Option<u32> {
         let index = place.offset.checked_sub(self.offset)? / u64::from(self.stride);
-        u32::try_from(index).ok().filter(|&index| index < self.count)
+        u32::try_from(index)
+            .ok()
+            .filter(|&index| index < self.count)
     }
 
     /// The address by which the thread reaches the flag at `index` in `node`'s memory: directly in

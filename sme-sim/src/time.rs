@@ -121,7 +121,8 @@ impl Clock {
         match cycle.checked_mul(self.numerator) {
             Some(product) => Time(product.div_ceil(self.denominator)),
             None => {
-                let exact = (cycle as u128 * self.numerator as u128).div_ceil(self.denominator as u128);
+                let exact =
+                    (cycle as u128 * self.numerator as u128).div_ceil(self.denominator as u128);
                 Time(exact as u64)
             }
         }

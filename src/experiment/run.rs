@@ -10,16 +10,15 @@ use sme_barrier::{
     TreeSpec,
 };
 use sme_memory::{Memory, Place, Route};
-use sme_sim::engine::DesignError;
 use sme_sim::cluster::{Cluster, EpisodeTimes, Failure, Pinning, Setup};
+use sme_sim::engine::DesignError;
 use sme_sim::fabric::Topology;
 use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
 use super::{
-    Algorithm, Experiment, FlagLayout, Observe, Outcome, PathStep, Pin, Placement,
-    ThreadEpisode,
+    Algorithm, Experiment, FlagLayout, Observe, Outcome, PathStep, Pin, Placement, ThreadEpisode,
 };
 use crate::progress::Watch;
 
@@ -259,8 +258,11 @@ impl<B> Plan<B> {
     }
 }
 
-/// What every thread does: a warm-up episode, and those that count. (Not an `async fn`: that would
-/// keep the arguments twice in every thread.)
+/// What every thread does: a warm-up episode, and those that count.
+#[allow(
+    clippy::manual_async_fn,
+    reason = "an `async fn` would keep its arguments twice in every thread"
+)]
 fn episodes<B: Barrier<ThreadMemory>>(
     memory: ThreadMemory,
     plan: Arc<Plan<B>>,

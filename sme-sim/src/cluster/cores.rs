@@ -41,12 +41,6 @@ impl CoreSet {
         self.0 == 0
     }
 
-    /// How many cores are in it.
-    #[inline]
-    pub fn len(self) -> u32 {
-        self.0.count_ones()
-    }
-
     /// These cores without those of `other`.
     #[inline]
     pub fn without(self, other: CoreSet) -> CoreSet {

@@ -10,10 +10,9 @@ use std::future::Future;
 use sme_memory::Place;
 
 use super::domain::Kind;
+use super::mark::{Access, BEFORE, Carries, Cause, Key, Mark, MarkId, Part, Stage, What};
 use super::node::Node;
-use super::trace::{
-    Access, BEFORE, Carries, Cause, Key, Mark, MarkId, Part, Stage, Trace, What,
-};
+use super::trace::Trace;
 use crate::engine::EngineModel;
 use crate::kernel::thread::Operation;
 use crate::time::Time;
@@ -142,9 +141,8 @@ fn words<F: Future<Output = ()>, E: EngineModel>(
             offset: address.saturating_sub(node.constants.map.private_bytes),
         }),
     };
-    let variable = |access: &Access| {
-        at_address(node.domain.address_of(access.line) + u64::from(access.byte))
-    };
+    let variable =
+        |access: &Access| at_address(node.domain.address_of(access.line) + u64::from(access.byte));
     match what {
         What::Unknown => "before the trace".to_owned(),
         What::Takes => "sees the value".to_owned(),
@@ -155,6 +153,9 @@ fn words<F: Future<Output = ()>, E: EngineModel>(
                 Operation::Set(flag, _) => format!("{core} sets {}", at_address(flag.0)),
                 Operation::Wait(flag, _) => {
                     format!("{core} sees that {} has changed", at_address(flag.0))
+                }
+                Operation::WaitAll(flags, _) if flags.count == 0 => {
+                    format!("{core} has nobody to wait for")
                 }
                 Operation::WaitAll(flags, _) if flags.count == 1 => {
                     format!("{core} sees that {} has changed", at_address(flags.first.0))
@@ -190,7 +191,10 @@ fn words<F: Future<Output = ()>, E: EngineModel>(
         },
         What::Probed(access) => {
             let variable = variable(access);
-            format!("core {} loses its copy of {variable} to the write", access.agent)
+            format!(
+                "core {} loses its copy of {variable} to the write",
+                access.agent
+            )
         }
         What::Waits(access) => format!("{} waits for the line", doing(access, &variable(access))),
         What::Served(access) => format!("{} is served", doing(access, &variable(access))),
@@ -210,7 +214,7 @@ fn words<F: Future<Output = ()>, E: EngineModel>(
                 Stage::Link(to) => format!("{packet} crosses link {me} -> {to}"),
                 Stage::OutOfEngine => format!("{packet} leaves the engine"),
                 Stage::FromHostLinkBusy => format!("{packet} waits for the host link"),
-                Stage::FromHostLink => format!("{packet} crosses the host link"),
+                Stage::FromHostLink => format!("{packet} comes over the host link"),
                 Stage::BridgeBusy => format!("{packet} waits for the bridge"),
                 Stage::Bridge => format!("{packet} crosses the bridge"),
             }
@@ -243,4 +247,3 @@ fn packet(key: &Key, variable: &str) -> String {
         Carries::Response => format!("answer to node {node} core {core}"),
     }
 }
-

@@ -693,3 +693,6 @@ impl Latencies {
 pub fn hops_between(a: usize, b: usize) -> u64 {
     u64::from((a ^ b).count_ones())
 }
+
+#[cfg(test)]
+mod tests;

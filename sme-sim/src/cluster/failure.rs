@@ -87,7 +87,10 @@ impl fmt::Display for Failure {
                 core,
                 address,
                 reason,
-            } => write!(f, "fault: node {node} core {core} at {address:#x}: {reason}"),
+            } => write!(
+                f,
+                "fault: node {node} core {core} at {address:#x}: {reason}"
+            ),
             Failure::Overtaken {
                 episode,
                 first_departure,

@@ -153,12 +153,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     /// [`Event::SlotFree`]
     pub(super) fn slot_freed(&mut self, socket: u8) {
         self.slots.sockets[usize::from(socket)].0 += 1;
-        // A socket may have a slot and lack a source tag, which another's answer has freed: each
-        // has its turn to be first.
-        let sockets = self.slots.sockets.len() as u8;
-        for other in 1..=sockets {
-            self.grant_slots((socket + other) % sockets);
-        }
+        self.grant_slots(socket);
     }
 
     fn grant_slots(&mut self, socket: u8) {
@@ -191,7 +186,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         if self.cores[usize::from(core)].counted {
             self.record.traffic.remote_loads += 1;
         }
-        self.to_host_link(
+        self.towards_host_link(
             core,
             HtPacket::Read {
                 address: address & !7,
@@ -209,7 +204,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         if self.constants.counts(trace) {
             self.record.traffic.remote_stores += 1;
         }
-        self.to_host_link(
+        self.towards_host_link(
             core,
             HtPacket::Write {
                 address: store.address & !7,
@@ -222,9 +217,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     }
 
     /// From a core to the first socket's link interface.
-    fn to_host_link(&mut self, core: u16, packet: HtPacket) {
+    fn towards_host_link(&mut self, core: u16, packet: HtPacket) {
         let way = self.way_to_first_socket(core) + self.constants.host_way;
-        self.agenda.tell(|t| t.to_host_link(self.now + way, &packet));
+        self.agenda.tell(|t| t.leaves_for_host_link(self.now + way, &packet));
         let number = self.packets.insert(packet) as u32;
         self.agenda
             .push(self.now + way, Event::HostSend(number));
@@ -292,7 +287,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let from = self.constants.engine_gave(cycle).max(self.host.back_free_at);
         self.host.back_free_at = from + self.constants.on_host_link(&packet);
         let at = self.host.back_free_at + self.constants.host_way;
-        self.agenda.tell(|t| t.to_host(cycle, from, at, &packet));
+        self.agenda.tell(|t| t.leaves_engine(cycle, from, at, &packet));
         let number = self.packets.insert(packet) as u32;
         self.agenda.push(at, Event::HostReceive(number));
     }
@@ -319,6 +314,11 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         self.slots.free_tags |= 1 << tag;
         let back = self.way_to_first_socket(core);
         let socket = self.cores[usize::from(core)].socket;
+        // A socket may have a slot and lack a source tag: the next one that does has this.
+        let sockets = self.slots.sockets.len() as u8;
+        for other in 1..=sockets {
+            self.grant_slots((socket + other) % sockets);
+        }
         self.agenda.push(
             self.now + back + self.constants.spec.uncached.turnaround,
             Event::SlotFree(socket),
@@ -376,7 +376,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 trace,
             } => {
                 let bytes = Bytes::enabled(address, enables);
-                self.into_memory(address, (Kind::Write { coherent }, bytes, data), trace);
+                self.access_memory(address, (Kind::Write { coherent }, bytes, data), trace);
             }
             HtPacket::Read {
                 address,
@@ -385,7 +385,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 trace,
             } => {
                 let bytes = Bytes::enabled(address, enables);
-                let number = self.into_memory(address, (Kind::Fetch, bytes, 0), trace);
+                let number = self.access_memory(address, (Kind::Fetch, bytes, 0), trace);
                 self.bridge.reads.push((number, tag, trace));
                 self.return_credit(HtChannel::NonPosted);
                 self.bridge.busy = false;
@@ -395,7 +395,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         }
     }
 
-    fn into_memory(&mut self, physical: u64, what: (Kind, Bytes, u64), trace: u32) -> u32 {
+    fn access_memory(&mut self, physical: u64, what: (Kind, Bytes, u64), trace: u32) -> u32 {
         let line = self.domain.line(physical);
         self.domain
             .request_from_bridge(self.now, line, what, trace, &mut self.agenda)
@@ -422,7 +422,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             error: false,
             trace,
         };
-        self.agenda.tell(|t| t.to_host_link(self.now + self.constants.host_way, &packet));
+        self.agenda.tell(|t| t.leaves_for_host_link(self.now + self.constants.host_way, &packet));
         let number = self.packets.insert(packet) as u32;
         self.agenda
             .push(self.now + self.constants.host_way, Event::HostSend(number));

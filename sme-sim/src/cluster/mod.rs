@@ -1,9 +1,9 @@
 //! A cluster of nodes with Shared Memory Engines.
 //!
-//! A node ([`node`]) is made of cores ([`core`], [`stores`], [`operate`]: how an operation is
-//! performed), one coherent domain ([`domain`]), the way to the engine and back ([`host`]), the
-//! operating system's part ([`system`]) and an engine ([`crate::engine`]). [`Cluster`] builds
-//! nodes, runs programs on them, and says what came out, or why it got stuck ([`failure`]).
+//! A node (`node`) is made of cores (`core`, `stores`, `operate`: how an operation is performed),
+//! one coherent domain (`domain`), the way to the engine and back (`host`), the operating system's
+//! part (`system`) and an engine ([`crate::engine`]). [`Cluster`] builds nodes, runs programs on
+//! them, and says what came out, or why it got stuck (`failure`).
 
 mod agenda;
 mod constants;
@@ -14,6 +14,7 @@ mod critical_path;
 mod domain;
 mod failure;
 mod host;
+mod mark;
 mod node;
 mod operate;
 mod record;
@@ -28,8 +29,8 @@ use std::sync::Arc;
 pub use constants::{Pinning, Setup};
 pub use critical_path::PathStep;
 pub use failure::{Failure, Stuck};
+pub use mark::Part;
 pub use record::{EpisodeTimes, Traffic, Visit};
-pub use trace::Part;
 pub use watched::Watched;
 
 use sme_memory::Place;

@@ -72,6 +72,10 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     }
 
     fn load(&mut self, core: u16, address: u64, bytes: Bytes) {
+        if self.stores.hold_back(core, address, bytes) {
+            self.cores[usize::from(core)].waiting = Waiting::Drained;
+            return;
+        }
         if let Some(value) = self.stores.forwarded(core, address, bytes) {
             self.loaded(core, address, value, self.constants.l1);
             return;
@@ -388,7 +392,11 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Operation::CompareExchange(word, expected, new) => {
                 (word, Update::CompareExchange(expected), new)
             }
-            _ => return self.queue_for_slot(core),
+            Operation::WaitAll(..) => return self.queue_for_slot(core),
+            _ => match self.awaited(core) {
+                Some((address, bytes, _)) => return self.load(core, address, bytes),
+                None => return,
+            },
         };
         let bytes = Bytes::word(word.0);
         match self.target(core, word.0, bytes) {

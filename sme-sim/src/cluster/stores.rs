@@ -99,6 +99,21 @@ impl StoreBuffers {
         found
     }
 
+    /// Whether the newest store of `core` that writes some of these bytes writes others too, or
+    /// not all of them: then a load of them must wait until it has left.
+    #[inline]
+    pub fn hold_back(&self, core: u16, address: u64, bytes: Bytes) -> bool {
+        let mut number = self.queues[usize::from(core)].0;
+        let mut partly = false;
+        while let Some((store, next)) = self.stores.get(number as usize) {
+            if store.address / 8 == address / 8 && store.bytes.enables & bytes.enables != 0 {
+                partly = store.address != address || store.bytes != bytes;
+            }
+            number = *next;
+        }
+        partly
+    }
+
     /// Bytes of memory held.
     pub fn bytes(&self) -> usize {
         self.stores.capacity() * size_of::<(Store, u32)>()

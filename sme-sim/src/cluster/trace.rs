@@ -18,144 +18,14 @@ use sme_memory::{Place, Until};
 use super::constants::{Constants, origin_of};
 use super::content::Bytes;
 use super::domain::{BRIDGE, Kind, Transaction};
+use super::mark::{Access, BEFORE, Carries, Cause, Key, Mark, MarkId, Part, Stage, What, byte_of};
 use crate::engine::link_port::LinkPortSpec;
 use crate::engine::{
-    self, HOP_CYCLES, HOST_TO_LINK_CYCLES, HtPacket, Input, LINK_TO_HOST_CYCLES, LOOPBACK_CYCLES,
-    Packet,
+    HOP_CYCLES, HOST_TO_LINK_CYCLES, HtPacket, Input, LINK_TO_HOST_CYCLES, LOOPBACK_CYCLES, Packet,
 };
 use crate::kernel::address::Target;
 use crate::kernel::thread::{Note, Operation};
 use crate::time::Time;
-
-/// What a stretch of time was spent on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Part {
-    /// The program's own instructions.
-    Core,
-    /// Cache look-ups, probes, memory.
-    Cache,
-    /// HyperTransport: between sockets, the host link, the I/O bridge.
-    HyperTransport,
-    /// The blocks of an engine, and its named delays.
-    Engine,
-    /// Serialization, transceivers, wire.
-    Link,
-    /// Waiting for something that is busy.
-    Queueing,
-    /// The operating system.
-    OperatingSystem,
-}
-
-/// Index of a mark in its node's trace.
-pub(super) type MarkId = u32;
-
-/// Stands for everything before the trace began.
-pub(super) const BEFORE: MarkId = 0;
-
-/// The end of one stage.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
-    pub(super) at: Time,
-    /// Where the stage began.
-    pub(super) cause: Cause,
-    pub(super) part: Part,
-    pub(super) what: What,
-    /// Where what has been read was written.
-    pub(super) value: Option<MarkId>,
-}
-
-/// The mark in which a stage began.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Cause {
-    /// In the same node.
-    Here(MarkId),
-    /// Where node `from` sent this packet, to be sampled at engine edge `cycle`.
-    Sent { from: u32, key: Key, cycle: u64 },
-}
-
-/// What happened in a stage.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum What {
-    /// Nothing that is known.
-    Unknown,
-    /// The last part of an operation of this core: its own instructions, or what they cost.
-    Operation(u16, Operation),
-    /// A wait of this core has seen a value that it takes; takes no time.
-    Takes,
-    /// A store of this core waits in the store buffer.
-    Buffered(u16),
-    /// A load of this core waits for its socket's slot.
-    Slot(u16),
-    /// A transaction is on its way to its line's home.
-    Asks(Access),
-    /// The line's copy at a spinning core is probed away.
-    Probed(Access),
-    /// A transaction waits for its line.
-    Waits(Access),
-    /// A transaction is served.
-    Served(Access),
-    /// A packet's stage.
-    Packet(Key, Stage),
-    /// A system call of this core.
-    Calls(u16),
-    /// This core's thread goes to sleep.
-    Sleeps(u16),
-    /// The first core wakes the thread of the second.
-    Wakes(u16, u16),
-    /// The thread of this core is scheduled.
-    Resumes(u16),
-}
-
-/// A transaction on a line.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Access {
-    pub(super) line: u32,
-    /// Byte in the line.
-    pub(super) byte: u8,
-    /// Core or [`BRIDGE`].
-    pub(super) agent: u16,
-    /// Node and core of the thread behind it, where that is not `agent`.
-    pub(super) origin: (u32, u16),
-    pub(super) kind: Kind,
-}
-
-/// How a packet is recognized wherever it goes. One thread's packets with one key keep their
-/// order everywhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
-    /// Node and core of the thread behind it.
-    pub(super) thread: (u32, u16),
-    pub(super) carries: Carries,
-    /// The word that it is about; a response does not name it.
-    pub(super) place: Place,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Carries {
-    Read,
-    Write,
-    Response,
-}
-
-/// Where a packet is.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Stage {
-    ToHostLink,
-    HostLinkBusy,
-    HostLink,
-    IntoEngine,
-    Blocks,
-    BlocksBusy,
-    Serializes(u32),
-    Crosses,
-    Link(u32),
-    OutOfEngine,
-    FromHostLinkBusy,
-    FromHostLink,
-    BridgeBusy,
-    Bridge,
-}
 
 /// A packet inside an engine.
 #[derive(Clone, Copy, Debug)]
@@ -424,9 +294,7 @@ impl Trace {
         self.answered = None;
         self.current = self.transactions.remove(&number).unwrap_or(BEFORE);
         let agent = transaction.agent;
-        if agent != BRIDGE
-            && transaction.kind == Kind::Read
-            && self.takes(agent, transaction.value)
+        if agent != BRIDGE && transaction.kind == Kind::Read && self.takes(agent, transaction.value)
         {
             self.take(now);
         }
@@ -449,7 +317,7 @@ impl Trace {
     // The way of a packet.
 
     /// A packet is on its way from a core or the memory to the host link, which it reaches at `at`.
-    pub(super) fn to_host_link(&mut self, at: Time, packet: &HtPacket) {
+    pub(super) fn leaves_for_host_link(&mut self, at: Time, packet: &HtPacket) {
         let key = self.host_key(packet);
         let what = What::Packet(key, Stage::ToHostLink);
         let mark = self.stage(self.current, at, Part::HyperTransport, what);
@@ -482,7 +350,7 @@ impl Trace {
         let Some((from, _)) = self.constants.topology.neighbour(self.me, *port) else {
             return;
         };
-        let key = network_key(packet);
+        let key = Key::of(packet);
         let mark = self.push(Mark {
             at: self.constants.engine_clock.edge(cycle),
             cause: Cause::Sent { from, key, cycle },
@@ -509,15 +377,30 @@ impl Trace {
         let Some(to) = to else {
             return;
         };
-        let key = network_key(packet);
+        let key = Key::of(packet);
         let clock = self.constants.engine_clock;
         let serializes = self.link.cycles(packet.bytes());
         let begins = (cycle + 1).saturating_sub(serializes);
         let mark = self.through_blocks(key, begins, [HOST_TO_LINK_CYCLES, HOP_CYCLES]);
         let stage = |stage| What::Packet(key, stage);
-        let mark = self.stage(mark, clock.edge(cycle), Part::Link, stage(Stage::Serializes(to)));
-        let mark = self.stage(mark, clock.edge(crossed), Part::Engine, stage(Stage::Crosses));
-        let mark = self.stage(mark, clock.edge(sampled), Part::Link, stage(Stage::Link(to)));
+        let mark = self.stage(
+            mark,
+            clock.edge(cycle),
+            Part::Link,
+            stage(Stage::Serializes(to)),
+        );
+        let mark = self.stage(
+            mark,
+            clock.edge(crossed),
+            Part::Engine,
+            stage(Stage::Crosses),
+        );
+        let mark = self.stage(
+            mark,
+            clock.edge(sampled),
+            Part::Link,
+            stage(Stage::Link(to)),
+        );
         if mark != BEFORE {
             self.sent.insert((key, to, sampled), mark);
         }
@@ -525,7 +408,7 @@ impl Trace {
 
     /// The engine has given a packet to the host at edge `cycle`; it begins to cross the host link
     /// at `begins` and reaches the host at `at`.
-    pub(super) fn to_host(&mut self, cycle: u64, begins: Time, at: Time, packet: &HtPacket) {
+    pub(super) fn leaves_engine(&mut self, cycle: u64, begins: Time, at: Time, packet: &HtPacket) {
         let key = self.host_key(packet);
         let mark = self.through_blocks(key, cycle, [LOOPBACK_CYCLES, LINK_TO_HOST_CYCLES]);
         let gave = self.constants.engine_gave(cycle);
@@ -562,7 +445,7 @@ impl Trace {
 
     /// The answer to the load of `core` is back, with `value`.
     pub(super) fn answered(&mut self, now: Time, core: u16, value: u64) {
-        let key = response_key((self.me, core));
+        let key = Key::response((self.me, core));
         self.current = leave(&mut self.from_engine, key).unwrap_or(BEFORE);
         self.answered = Some(core);
         if self.takes(core, value) {
@@ -575,7 +458,7 @@ impl Trace {
         let (carries, address) = match *packet {
             HtPacket::Read { address, .. } => (Carries::Read, address),
             HtPacket::Write { address, .. } => (Carries::Write, address),
-            HtPacket::Response { .. } => return response_key(thread),
+            HtPacket::Response { .. } => return Key::response(thread),
         };
         let place = match self.constants.map.target(address) {
             Ok(Target::Global(place)) => place,
@@ -638,34 +521,4 @@ fn enter<T>(places: &mut FxHashMap<Key, VecDeque<T>>, key: Key, item: T) {
 
 fn leave<T>(places: &mut FxHashMap<Key, VecDeque<T>>, key: Key) -> Option<T> {
     places.get_mut(&key)?.pop_front()
-}
-
-fn network_key(packet: &Packet) -> Key {
-    let thread = origin_of(packet.trace);
-    let carries = match packet.kind {
-        engine::Kind::ReadRequest => Carries::Read,
-        engine::Kind::PostedWrite => Carries::Write,
-        engine::Kind::ReadResponse | engine::Kind::ErrorResponse => return response_key(thread),
-    };
-    Key {
-        thread,
-        carries,
-        place: Place {
-            node: packet.target,
-            offset: packet.offset,
-        },
-    }
-}
-
-fn response_key(thread: (u32, u16)) -> Key {
-    Key {
-        thread,
-        carries: Carries::Response,
-        place: Place { node: 0, offset: 0 },
-    }
-}
-
-/// The lowest of `bytes`, counted from the beginning of the line.
-fn byte_of(bytes: Bytes) -> u8 {
-    bytes.word * 8 + bytes.enables.trailing_zeros() as u8
 }

@@ -24,12 +24,7 @@ pub struct Watched {
 
 impl Watched {
     /// The engine at `position`; only a switch beyond the last of the `hosts` nodes.
-    pub(super) fn new(
-        design: &Arc<Design>,
-        spec: &ClusterSpec,
-        position: u32,
-        hosts: u32,
-    ) -> Self {
+    pub(super) fn new(design: &Arc<Design>, spec: &ClusterSpec, position: u32, hosts: u32) -> Self {
         let engine = if position < hosts {
             Engine::with_design(design, position)
         } else {
@@ -58,7 +53,6 @@ impl Watched {
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
-
 }
 
 impl EngineModel for Watched {

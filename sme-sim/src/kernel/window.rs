@@ -7,6 +7,8 @@
 //! does not depend on the number of workers: windows are the same, and each node orders what it
 //! receives by (time, source, sequence).
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 
 use crate::time::Time;
@@ -142,10 +144,13 @@ fn run_together<N: Node>(
         (0..workers).map(|_| Mutex::new(Vec::new())).collect();
     let barrier = Barrier::new(workers);
     let outcome = Mutex::new((Time::NEVER, true));
+    let panicked = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let mut threads = Vec::with_capacity(workers);
         for (me, mut shard) in shards.into_iter().enumerate() {
             let (earliest, mail, barrier, outcome) = (&earliest, &mail, &barrier, &outcome);
-            scope.spawn(move || {
+            let panicked = &panicked;
+            threads.push(scope.spawn(move || {
                 let mut elsewhere = Vec::new();
                 let mut last = Time::NEVER;
                 loop {
@@ -164,23 +169,38 @@ fn run_together<N: Node>(
                         return;
                     }
                     last = start;
-                    shard.advance(start + lookahead, &mut elsewhere);
+                    // Whoever panics meets the others once more, lest they wait for ever.
+                    let advanced = catch_unwind(AssertUnwindSafe(|| {
+                        shard.advance(start + lookahead, &mut elsewhere);
+                    }));
+                    panicked.fetch_or(advanced.is_err(), Ordering::Relaxed);
                     for envelope in elsewhere.drain(..) {
                         lock(&mail[envelope.to as usize / share]).push(envelope);
                     }
                     barrier.wait();
+                    if let Err(panic) = advanced {
+                        resume_unwind(panic);
+                    }
+                    if panicked.load(Ordering::Relaxed) {
+                        return;
+                    }
                     for envelope in lock(&mail[me]).drain(..) {
                         shard.deliver(envelope);
                     }
                 }
-            });
+            }));
+        }
+        for thread in threads {
+            if let Err(panic) = thread.join() {
+                resume_unwind(panic);
+            }
         }
     });
     *lock(&outcome)
 }
 
-/// A worker that panics takes the run with it (the scope propagates it), so a poisoned lock is
-/// never met by anybody who would believe its content.
+/// A worker that panics takes the run with it, so a poisoned lock is never met by anybody who would
+/// believe its content.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -292,6 +312,15 @@ mod tests {
     }
 
     fn relays(count: u32, tokens: &[u64], workers: usize) -> (Time, Vec<Vec<(Time, u64)>>) {
+        relays_within(LOOKAHEAD, count, tokens, workers)
+    }
+
+    fn relays_within(
+        lookahead: Time,
+        count: u32,
+        tokens: &[u64],
+        workers: usize,
+    ) -> (Time, Vec<Vec<(Time, u64)>>) {
         let mut nodes: Vec<Relay> = (0..count)
             .map(|me| Relay {
                 me,
@@ -307,7 +336,7 @@ mod tests {
             let (me, sent) = (node.me, node.sent);
             node.queue.push(Time::from_ps(token % 7), me, sent, token);
         }
-        let last = run(&mut nodes, LOOKAHEAD, workers, |now, _| {
+        let last = run(&mut nodes, lookahead, workers, |now, _| {
             (Verdict::Continue, now + Time::from_ps(100))
         });
         (last, nodes.into_iter().map(|n| n.seen).collect())
@@ -321,6 +350,19 @@ mod tests {
             workers in 2usize..6,
         ) {
             prop_assert_eq!(relays(count, &tokens, 1), relays(count, &tokens, workers));
+        }
+    }
+
+    /// In debug builds; and it ends, whichever worker finds it.
+    #[cfg(debug_assertions)]
+    #[test]
+    fn a_message_within_the_window_is_found() {
+        let tokens: Vec<u64> = (0..40).map(|n| n * 7_919).collect();
+        for workers in [1, 2, 4] {
+            let run = || relays_within(LOOKAHEAD.times(5), 8, &tokens, workers);
+            let panic = std::panic::catch_unwind(run).unwrap_err();
+            let text = panic.downcast_ref::<&str>().copied();
+            assert_eq!(text, Some("a message within the window"));
         }
     }
 }

@@ -88,10 +88,7 @@ fn a_sleeper_whom_nobody_wakes_is_reported() {
         })
     }));
     assert_eq!(stuck.len(), 1);
-    assert_eq!(
-        (stuck[0].core, stuck[0].doing),
-        (1, "sleeps on a futex")
-    );
+    assert_eq!((stuck[0].core, stuck[0].doing), (1, "sleeps on a futex"));
     assert_eq!(stuck[0].awaited.clone().unwrap().writer, Some((0, 0)));
 }
 
@@ -105,7 +102,9 @@ fn the_report_reads_like_this() {
                 (0, 0) => {
                     memory.set(flag, 1).await;
                     // The second of three flags is the one that is never set.
-                    memory.set(memory.flag(place(0, 128), Route::Nearest), 1).await;
+                    memory
+                        .set(memory.flag(place(0, 128), Route::Nearest), 1)
+                        .await;
                     let flags = Flags {
                         first: memory.flag(place(0, 128), Route::Nearest),
                         stride: 64,
@@ -162,30 +161,33 @@ fn slow_is_not_stuck() {
         ("link.wire", "1 ms"),
         ("uncached.turnaround", "1 ms"),
     ] {
-        let outcome = run(setup_with(&[constant], "mesh:2x1", 2, 2), |memory, node, core| {
-            let event = word(&memory, 0, 0);
-            let end = memory.flag(place(1, 64), Route::Nearest);
-            match (node, core) {
-                (0, 0) => Box::pin(async move {
-                    while memory.load(event).await == 0 {
-                        memory.futex_wait(event, 0).await;
-                    }
-                    memory.set(end, 1).await;
-                }),
-                (0, 1) => Box::pin(async move {
-                    memory.delay(ns(40_000_000)).await;
-                    memory.swap(event, 1).await;
-                    memory.futex_wake(event, 1).await;
-                }),
-                // One spins in its cache, one polls through its own engine.
-                (1, core) => Box::pin(async move {
-                    let route = [Route::Nearest, Route::Global][core as usize];
-                    let end = memory.flag(place(1, 64), route);
-                    memory.wait(end, Until::Is(1)).await;
-                }),
-                _ => nothing(),
-            }
-        });
+        let outcome = run(
+            setup_with(&[constant], "mesh:2x1", 2, 2),
+            |memory, node, core| {
+                let event = word(&memory, 0, 0);
+                let end = memory.flag(place(1, 64), Route::Nearest);
+                match (node, core) {
+                    (0, 0) => Box::pin(async move {
+                        while memory.load(event).await == 0 {
+                            memory.futex_wait(event, 0).await;
+                        }
+                        memory.set(end, 1).await;
+                    }),
+                    (0, 1) => Box::pin(async move {
+                        memory.delay(ns(40_000_000)).await;
+                        memory.swap(event, 1).await;
+                        memory.futex_wake(event, 1).await;
+                    }),
+                    // One spins in its cache, one polls through its own engine.
+                    (1, core) => Box::pin(async move {
+                        let route = [Route::Nearest, Route::Global][core as usize];
+                        let end = memory.flag(place(1, 64), route);
+                        memory.wait(end, Until::Is(1)).await;
+                    }),
+                    _ => nothing(),
+                }
+            },
+        );
         assert_eq!(outcome, Ok(()), "{constant:?}");
     }
 }

@@ -81,7 +81,7 @@ const NODES: u32 = 3;
 /// the upper 4 GiB are shared, from 2^40 on node by node.
 fn expected(access: Access, address: u64) -> Option<FaultReason> {
     const GIB: u64 = 1 << 30;
-    if access.is_of_a_word() && address % 8 != 0 {
+    if access.is_of_a_word() && !address.is_multiple_of(8) {
         Some(FaultReason::Misaligned)
     } else if address >> 40 == 0 {
         (address >= 12 * GIB).then_some(FaultReason::Unmapped)
@@ -136,10 +136,26 @@ proptest! {
 #[test]
 fn a_fault_names_thread_address_and_reason() {
     let texts = [
-        (Access::Read, 12 << 30, "0x300000000: neither the node's RAM nor global memory lies there"),
-        (Access::Set, (1 << 40) + (12 << 30), "0x10300000000: no node holds that part of global memory"),
-        (Access::Load, 4, "0x4: a word's address must be a multiple of 8"),
-        (Access::Swap, 1 << 40, "0x10000000000: there are no atomic operations outside coherent memory"),
+        (
+            Access::Read,
+            12 << 30,
+            "0x300000000: neither the node's RAM nor global memory lies there",
+        ),
+        (
+            Access::Set,
+            (1 << 40) + (12 << 30),
+            "0x10300000000: no node holds that part of global memory",
+        ),
+        (
+            Access::Load,
+            4,
+            "0x4: a word's address must be a multiple of 8",
+        ),
+        (
+            Access::Swap,
+            1 << 40,
+            "0x10000000000: there are no atomic operations outside coherent memory",
+        ),
     ];
     for (access, address, text) in texts {
         let outcome = run(setup("mesh:2x2", NODES, 2), |memory, node, core| {

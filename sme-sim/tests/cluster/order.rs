@@ -32,14 +32,16 @@ fn store_buffering(between: Between) -> BTreeSet<(u64, u64)> {
                 // Both have copies of both lines, so that the loads need not wait.
                 memory.load(mine).await;
                 memory.load(other).await;
-                let start = if core == 0 { 2_000 } else { 2_000 + lag };
+                let start = if core == 0 { 2_000 + lag } else { 2_300 };
                 memory.delay(ns(start)).await;
                 memory.store(mine, 1).await;
                 match between {
                     Between::Nothing => {}
                     Between::Fence => memory.fence().await,
                     Between::Atomic => {
-                        memory.fetch_add(word(&memory, 0, 256 + 64 * u64::from(core)), 1).await;
+                        memory
+                            .fetch_add(word(&memory, 0, 256 + 64 * u64::from(core)), 1)
+                            .await;
                     }
                 }
                 let value = memory.load(other).await;
@@ -56,11 +58,11 @@ fn store_buffering(between: Between) -> BTreeSet<(u64, u64)> {
 
 #[test]
 fn a_load_passes_an_earlier_store_but_no_fence() {
-    let all: BTreeSet<_> = [(0, 0), (0, 1)].into();
+    let all: BTreeSet<_> = [(0, 0), (0, 1), (1, 0)].into();
     assert_eq!(store_buffering(Between::Nothing), all);
     let fenced = store_buffering(Between::Fence);
     assert!(!fenced.contains(&(0, 0)), "{fenced:?}");
-    assert!(fenced.len() > 1, "the timing decides: {fenced:?}");
+    assert!(fenced.len() >= 2, "the timing decides: {fenced:?}");
     let locked = store_buffering(Between::Atomic);
     assert!(!locked.contains(&(0, 0)), "{locked:?}");
 }
@@ -110,7 +112,11 @@ fn messages() -> impl Strategy<Value = Message> {
                 producer,
                 home,
                 consumer,
-                route: if global { Route::Global } else { Route::Nearest },
+                route: if global {
+                    Route::Global
+                } else {
+                    Route::Nearest
+                },
                 words: words.into_iter().collect(),
                 flag,
                 warm,
@@ -242,7 +248,7 @@ fn stores_to_two_nodes_can_be_performed_in_the_other_order() {
                     *seen.lock().unwrap() = Some(value);
                 }),
                 // They use the column that leads to node 15, where the store comes from as well.
-                (1 | 2 | 3, core) if core < crowd => Box::pin(async move {
+                (1..=3, core) if core < crowd => Box::pin(async move {
                     for at in 1..30 {
                         memory
                             .store(word(&memory, 15, 64 * u64::from(core) + 1024 * at), 1)
@@ -281,7 +287,9 @@ fn a_wait_behind_the_engine_does_not_pass_ones_own_store() {
                 assert_eq!(memory.read(flag(stores - 1)).await, 2, "after {last}");
                 // It holds 3 by then in this thread's order: what was there before must not show.
                 for at in 0..stores {
-                    memory.set(memory.flag(place(0, 4096 + 64 * at), Route::Global), 1).await;
+                    memory
+                        .set(memory.flag(place(0, 4096 + 64 * at), Route::Global), 1)
+                        .await;
                 }
                 memory.set(flag(stores - 1), 3).await;
                 memory.wait_all(flags, Until::IsNot(3)).await;

@@ -1,0 +1,610 @@
+//! The domain against a naive one, in which every core has 64 bytes of its own for each line and
+//! every transaction is applied in the order in which the home controller starts them.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::*;
+use crate::machine::Machine;
+
+const CORES: u16 = 6;
+const LINES: u32 = 3;
+
+/// What somebody does.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    /// A core loads, and goes on looking until its copy is invalidated if it is to spin.
+    Read {
+        core: u16,
+        spins: bool,
+    },
+    Write {
+        core: u16,
+    },
+    Update {
+        core: u16,
+        update: Update,
+    },
+    /// Through the bridge.
+    Store {
+        coherent: bool,
+    },
+    Fetch,
+}
+
+/// To which line, which byte of it (or the whole word around it), with what value.
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    line: u32,
+    at: u8,
+    wide: bool,
+    value: u64,
+}
+
+impl Access {
+    fn bytes(self) -> Bytes {
+        let address = u64::from(self.at);
+        if self.wide {
+            Bytes::word(address & !7)
+        } else {
+            Bytes::byte(address)
+        }
+    }
+
+    fn read(self, line: &[u8; 64]) -> u64 {
+        if !self.wide {
+            return u64::from(line[usize::from(self.at)]);
+        }
+        let first = usize::from(self.at) & !7;
+        (0..8).fold(0, |word, n| word | u64::from(line[first + n]) << (8 * n))
+    }
+
+    fn write(self, line: &mut [u8; 64], value: u64) {
+        if !self.wide {
+            line[usize::from(self.at)] = value as u8;
+            return;
+        }
+        let first = usize::from(self.at) & !7;
+        line[first..first + 8].copy_from_slice(&value.to_le_bytes());
+    }
+}
+
+impl Access {
+    /// The value before.
+    fn update(self, line: &mut [u8; 64], update: Update) -> u64 {
+        let before = self.read(line);
+        match update {
+            Update::Add => self.write(line, before.wrapping_add(self.value)),
+            Update::Swap => self.write(line, self.value),
+            Update::CompareExchange(expected) if before == expected => {
+                self.write(line, self.value);
+            }
+            Update::CompareExchange(_) => {}
+        }
+        before
+    }
+}
+
+/// One line, as it is told in textbooks.
+#[derive(Clone)]
+struct Naive {
+    memory: [u8; 64],
+    copies: Vec<Option<(State, [u8; 64])>>,
+}
+
+impl Naive {
+    fn new() -> Self {
+        Self {
+            memory: [0; 64],
+            copies: vec![None; usize::from(CORES)],
+        }
+    }
+
+    /// Who must answer probes because memory is older.
+    fn dirty(&self) -> Option<usize> {
+        self.copies
+            .iter()
+            .position(|c| matches!(c, Some((State::Modified | State::Owned, _))))
+    }
+
+    fn newest(&self) -> [u8; 64] {
+        let dirty = self.dirty().and_then(|core| self.copies[core]);
+        dirty.map_or(self.memory, |(_, bytes)| bytes)
+    }
+
+    fn own(&mut self, core: u16) -> &mut [u8; 64] {
+        let bytes = self.newest();
+        self.copies.fill(None);
+        &mut self.copies[usize::from(core)]
+            .insert((State::Modified, bytes))
+            .1
+    }
+
+    /// What the transaction brings.
+    fn apply(&mut self, agent: u16, kind: Kind, access: Access) -> u64 {
+        match kind {
+            Kind::Read => {
+                let own = self.copies[usize::from(agent)];
+                if let Some((state, bytes)) = own {
+                    // Its own store was faster; others may have read what that stored.
+                    assert!(matches!(state, State::Modified | State::Owned));
+                    return access.read(&bytes);
+                }
+                let bytes = self.newest();
+                let alone = self.copies.iter().all(Option::is_none);
+                for (state, _) in self.copies.iter_mut().flatten() {
+                    *state = match state {
+                        State::Modified | State::Owned => State::Owned,
+                        _ => State::Shared,
+                    };
+                }
+                let state = if alone {
+                    State::Exclusive
+                } else {
+                    State::Shared
+                };
+                self.copies[usize::from(agent)] = Some((state, bytes));
+                access.read(&bytes)
+            }
+            Kind::Own => {
+                access.write(self.own(agent), access.value);
+                access.value
+            }
+            Kind::Update(update) => access.update(self.own(agent), update),
+            Kind::Write { coherent } => {
+                if coherent {
+                    self.memory = self.newest();
+                    self.copies.fill(None);
+                }
+                access.write(&mut self.memory, access.value);
+                access.value
+            }
+            Kind::Fetch => access.read(&self.newest()),
+        }
+    }
+
+    /// The rules of MOESI, and that copies do not differ where nothing bypassed the probes.
+    fn check(&self, all_coherent: bool) {
+        let valid: Vec<_> = self.copies.iter().flatten().collect();
+        let count = |wanted| valid.iter().filter(|(state, _)| *state == wanted).count();
+        let alone = count(State::Modified) + count(State::Exclusive);
+        assert!(alone == 0 || valid.len() == 1);
+        assert!(count(State::Owned) <= 1);
+        if all_coherent {
+            assert!(valid.iter().all(|(_, bytes)| *bytes == self.newest()));
+        }
+    }
+}
+
+/// What is done to the domain behind its back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// A copy survives an invalidation.
+    KeepsACopy,
+    /// A spinning core is not told that its copy is gone.
+    ForgetsASpinner,
+    /// Copies follow a store that does not probe.
+    NeverStale,
+    /// The dirty bytes are dropped when the bridge takes the line.
+    LosesDirtyBytes,
+}
+
+/// The domain, the naive one beside it, and who waits for what.
+struct Bench {
+    domain: Domain,
+    agenda: Agenda,
+    lines: Vec<Naive>,
+    /// Transactions under way: what they do, when they were sent, what they must bring.
+    sent: FxHashMap<u32, (Access, Time, Option<u64>)>,
+    spinning: [Option<u32>; CORES as usize],
+    /// A core's store or update under way.
+    owning: [bool; CORES as usize],
+    started: [Option<Time>; LINES as usize],
+    occupancy: Time,
+    all_coherent: bool,
+    stale_seen: bool,
+    fault: Fault,
+}
+
+type Checked = Result<(), String>;
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Checked {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(format!("{what}: {found:?} instead of {expected:?}"))
+    }
+}
+
+impl Bench {
+    fn new(seed: u64, fault: Fault) -> Self {
+        let machine = Machine::builtin("sme-prototype").unwrap();
+        let spec = machine.cluster();
+        let sockets = (0..CORES).map(|core| (core % 4) as u8).collect();
+        let mut domain = Domain::new(spec, sockets, seed, 0);
+        for line in 0..LINES {
+            assert_eq!(domain.line(64 * u64::from(line)), line);
+        }
+        Self {
+            domain,
+            agenda: Agenda::new(0),
+            lines: vec![Naive::new(); LINES as usize],
+            sent: FxHashMap::default(),
+            spinning: [None; CORES as usize],
+            owning: [false; CORES as usize],
+            started: [None; LINES as usize],
+            occupancy: spec.coherence.occupancy,
+            all_coherent: true,
+            stale_seen: false,
+            fault,
+        }
+    }
+
+    /// Performs `acts`, each `gap` ns after the one before, and lets everything come to its end.
+    fn run(&mut self, acts: &[(u64, Act, Access)]) -> Checked {
+        let mut now = Time::ZERO;
+        for &(gap, act, access) in acts {
+            now += Time::from_ns(gap);
+            self.run_to(now)?;
+            self.act(now, act, access)?;
+            self.check()?;
+        }
+        self.run_to(Time::NEVER)?;
+        same("transactions left", self.domain.transactions.len(), 0)?;
+        same("waited for", self.sent.len(), 0)
+    }
+
+    fn run_to(&mut self, end: Time) -> Checked {
+        while self.agenda.next() < end {
+            let Some((now, event)) = self.agenda.pop() else {
+                break;
+            };
+            match event {
+                Event::Home(number) => {
+                    let line = self.domain.transactions[number as usize].line;
+                    self.starting(now, line, Some(number))?;
+                }
+                Event::Release(line) => self.starting(now, line, None)?,
+                Event::Complete(number) => self.completed(now, number)?,
+                other => return Err(format!("unexpected {other:?}")),
+            }
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    /// Those that wait for the line.
+    fn queue(&self, line: u32) -> Vec<u32> {
+        let mut queue = Vec::new();
+        let mut number = self.domain.lines[line as usize].waiting;
+        while number != NONE {
+            queue.push(number);
+            number = self.domain.transactions[number as usize].next;
+        }
+        queue
+    }
+
+    /// A transaction arrives at its home, or the home takes one of those that wait. Which of them
+    /// started is told from who waits before and after.
+    fn starting(&mut self, now: Time, line: u32, arrives: Option<u32>) -> Checked {
+        let mut before = self.queue(line);
+        before.extend(arrives);
+        let holders = self.domain.lines[line as usize].holders;
+        if self.fault == Fault::ForgetsASpinner {
+            let spinners = &mut self.domain.lines[line as usize].spinners;
+            if let Some(first) = spinners.iter().next() {
+                spinners.remove(first);
+            }
+        }
+        if self.fault == Fault::LosesDirtyBytes && arrives.is_some() {
+            let number = before[before.len() - 1] as usize;
+            let kind = self.domain.transactions[number].kind;
+            self.domain.lines[line as usize].dirty &= kind != Kind::Write { coherent: true };
+        }
+        match arrives {
+            Some(number) => self.domain.arrive(now, number, &mut self.agenda),
+            None => self.domain.release(now, line, &mut self.agenda),
+        }
+        let after = self.queue(line);
+        let started: Vec<u32> = before.into_iter().filter(|n| !after.contains(n)).collect();
+        if started.len() > 1 {
+            return Err("the home took two at once".into());
+        }
+        let Some(&number) = started.first() else {
+            return Ok(());
+        };
+        let Transaction { agent, kind, .. } = self.domain.transactions[number as usize];
+        if let Some(last) = self.started[line as usize].replace(now)
+            && now < last + self.occupancy
+        {
+            return Err(format!("the home was taken at {last}, and again at {now}"));
+        }
+        let refetches = |bench: &Bench| bench.spinning[usize::from(agent)] == Some(line);
+        if !self.sent.contains_key(&number) && kind == Kind::Read && refetches(self) {
+            // The domain itself asked for it, because a copy was invalidated under a spinner.
+            let any = Access {
+                line,
+                at: 0,
+                wide: false,
+                value: 0,
+            };
+            self.lines[line as usize].apply(agent, kind, any);
+            return Ok(());
+        }
+        let Some((access, _, brings)) = self.sent.get_mut(&number) else {
+            return Err(format!("nobody sent {kind:?}"));
+        };
+        *brings = Some(self.lines[line as usize].apply(agent, kind, *access));
+        let invalidates = matches!(
+            kind,
+            Kind::Own | Kind::Update(_) | Kind::Write { coherent: true }
+        );
+        let state = &mut self.domain.lines[line as usize];
+        match self.fault {
+            Fault::KeepsACopy if invalidates => {
+                if let Some(first) = holders.iter().next() {
+                    state.holders.insert(first);
+                }
+            }
+            Fault::NeverStale if kind == (Kind::Write { coherent: false }) => {
+                state.copies = state.memory.clone();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn completed(&mut self, now: Time, number: u32) -> Checked {
+        let transaction = self.domain.complete(number);
+        if transaction.kind == Kind::Read {
+            let core = usize::from(transaction.agent);
+            if self.spinning[core] == Some(transaction.line) {
+                self.spinning[core] = None;
+            }
+        } else if transaction.agent != BRIDGE {
+            self.owning[usize::from(transaction.agent)] = false;
+        }
+        let Some((access, sent, brings)) = self.sent.remove(&number) else {
+            return Ok(());
+        };
+        let started = transaction.ordered.1;
+        if !(sent <= started && started <= now) {
+            return Err(format!("sent {sent}, took effect {started}, ended {now}"));
+        }
+        same(
+            "value",
+            Some(transaction.value & mask(access)),
+            brings.map(|value| value & mask(access)),
+        )
+    }
+
+    fn act(&mut self, now: Time, act: Act, access: Access) -> Checked {
+        let (line, bytes) = (access.line, access.bytes());
+        let naive = &mut self.lines[line as usize];
+        let (core, kind) = match act {
+            Act::Read { core, spins } => {
+                if self.spinning[usize::from(core)].is_some() {
+                    return Ok(());
+                }
+                let own = naive.copies[usize::from(core)];
+                let expected = own.map(|(_, line)| access.read(&line));
+                let found = self.domain.cached(core, line, bytes);
+                same("hit", found, expected)?;
+                if self.domain.is_fetching(core, line) {
+                    return Ok(());
+                }
+                if found.is_some() {
+                    if spins {
+                        self.domain.spin(core, line, bytes);
+                        self.spinning[usize::from(core)] = Some(line);
+                    }
+                    return Ok(());
+                }
+                (core, Kind::Read)
+            }
+            Act::Write { core } | Act::Update { core, .. } if self.owning[usize::from(core)] => {
+                return Ok(());
+            }
+            Act::Write { core } => {
+                let owned = owned_alone(naive, core);
+                let at_once = self
+                    .domain
+                    .write_if_owned(core, line, bytes, access.value, 0);
+                same("owned", at_once, owned.is_some())?;
+                if let Some((state, line)) = owned {
+                    *state = State::Modified;
+                    access.write(line, access.value);
+                    return Ok(());
+                }
+                (core, Kind::Own)
+            }
+            Act::Update { core, update } => {
+                let owned = owned_alone(naive, core);
+                let before =
+                    self.domain
+                        .update_if_owned(core, line, bytes, (update, access.value), 0);
+                same("owned", before.is_some(), owned.is_some())?;
+                if let Some((state, line)) = owned {
+                    *state = State::Modified;
+                    return same("value before", before, Some(access.update(line, update)));
+                }
+                (core, Kind::Update(update))
+            }
+            Act::Store { coherent } => {
+                self.all_coherent &= coherent;
+                (BRIDGE, Kind::Write { coherent })
+            }
+            Act::Fetch => (BRIDGE, Kind::Fetch),
+        };
+        let what = (kind, bytes, access.value);
+        let (domain, agenda) = (&mut self.domain, &mut self.agenda);
+        let number = if core == BRIDGE {
+            domain.request_from_bridge(now, line, what, 0, agenda)
+        } else {
+            self.owning[usize::from(core)] |= kind != Kind::Read;
+            // It has the number of the place that is free next.
+            let number = domain.transactions.vacant_key() as u32;
+            domain.request(now, core, line, what, 0, agenda);
+            number
+        };
+        self.sent.insert(number, (access, now, None));
+        Ok(())
+    }
+
+    /// Every copy, every state, memory and the newest bytes are those of the naive domain; and a
+    /// spinning core has a copy or is about to.
+    fn check(&mut self) -> Checked {
+        for (number, naive) in (0..).zip(&self.lines) {
+            naive.check(self.all_coherent);
+            for core in 0..CORES {
+                let (state, bytes) = match naive.copies[usize::from(core)] {
+                    Some((state, bytes)) => (state, Some(bytes)),
+                    None => (State::Invalid, None),
+                };
+                same("state", self.domain.state(core, number), state)?;
+                let words = |word: u8| {
+                    self.domain
+                        .cached(core, number, Bytes::word(8 * u64::from(word)))
+                };
+                same("copy", line_of(words), bytes)?;
+                self.stale_seen |= bytes.is_some_and(|bytes| bytes != naive.newest());
+            }
+            let words = |word: u8| {
+                Some(
+                    self.domain
+                        .in_memory(number, Bytes::word(8 * u64::from(word))),
+                )
+            };
+            same("memory", line_of(words), Some(naive.memory))?;
+            let words =
+                |word: u8| Some(self.domain.newest(number, Bytes::word(8 * u64::from(word))));
+            same("newest", line_of(words), Some(naive.newest()))?;
+        }
+        for (core, line) in (0..).zip(self.spinning) {
+            let Some(line) = line else {
+                continue;
+            };
+            let has = self.domain.cached(core, line, Bytes::byte(0)).is_some();
+            if !has && !self.domain.is_fetching(core, line) {
+                return Err(format!("core {core} spins on nothing"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn mask(access: Access) -> u64 {
+    if access.wide { u64::MAX } else { 0xff }
+}
+
+fn line_of(word: impl Fn(u8) -> Option<u64>) -> Option<[u8; 64]> {
+    let mut line = [0; 64];
+    for n in 0..8 {
+        let first = 8 * usize::from(n);
+        line[first..first + 8].copy_from_slice(&word(n)?.to_le_bytes());
+    }
+    Some(line)
+}
+
+fn owned_alone(naive: &mut Naive, core: u16) -> Option<(&mut State, &mut [u8; 64])> {
+    match &mut naive.copies[usize::from(core)] {
+        Some((state, line)) if matches!(state, State::Modified | State::Exclusive) => {
+            Some((state, line))
+        }
+        _ => None,
+    }
+}
+
+fn acts(coherent: bool) -> impl Strategy<Value = Vec<(u64, Act, Access)>> {
+    let core = || 0..CORES;
+    let update = prop_oneof![
+        Just(Update::Add),
+        Just(Update::Swap),
+        (0..3u64).prop_map(Update::CompareExchange),
+    ];
+    let act = prop_oneof![
+        4 => (core(), any::<bool>()).prop_map(|(core, spins)| Act::Read { core, spins }),
+        2 => core().prop_map(|core| Act::Write { core }),
+        1 => (core(), update).prop_map(|(core, update)| Act::Update { core, update }),
+        1 => any::<bool>().prop_map(move |probes| Act::Store { coherent: probes || coherent }),
+        1 => Just(Act::Fetch),
+    ];
+    let access =
+        (0..LINES, 0..16u8, any::<bool>(), 1..250u64).prop_map(|(line, at, wide, value)| Access {
+            line,
+            at: at * 4,
+            wide,
+            value,
+        });
+    let gap = prop_oneof![2 => 0..60u64, 1 => 0..500u64];
+    let whole_words = |(gap, act, access): (u64, Act, Access)| {
+        // Atomic operations are of words.
+        let wide = access.wide || matches!(act, Act::Update { .. });
+        (gap, act, Access { wide, ..access })
+    };
+    prop::collection::vec((gap, act, access).prop_map(whole_words), 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn it_behaves_like_a_naive_one(acts in acts(true), seed in any::<u64>()) {
+        let outcome = Bench::new(seed, Fault::None).run(&acts);
+        prop_assert_eq!(outcome, Ok(()));
+    }
+
+    #[test]
+    fn copies_go_stale_like_those_of_a_naive_one(acts in acts(false), seed in any::<u64>()) {
+        let outcome = Bench::new(seed, Fault::None).run(&acts);
+        prop_assert_eq!(outcome, Ok(()));
+    }
+}
+
+#[test]
+fn faults_are_found() {
+    for fault in [
+        Fault::KeepsACopy,
+        Fault::ForgetsASpinner,
+        Fault::NeverStale,
+        Fault::LosesDirtyBytes,
+    ] {
+        let mut runner = TestRunner::new(Config {
+            failure_persistence: None,
+            ..Config::with_cases(300)
+        });
+        let found = runner.run(&(acts(false), any::<u64>()), |(acts, seed)| {
+            let outcome = Bench::new(seed, fault).run(&acts);
+            prop_assert_eq!(outcome, Ok(()));
+            Ok(())
+        });
+        assert!(found.is_err(), "{fault:?}");
+    }
+}
+
+/// Stale copies do come about, so that the comparison with the naive domain means something.
+#[test]
+fn a_copy_is_stale_until_it_is_taken_away() {
+    let access = |at, value| Access {
+        line: 0,
+        at,
+        wide: false,
+        value,
+    };
+    let read = |core| (1_000, Act::Read { core, spins: false }, access(0, 0));
+    let store = |coherent, value| (1_000, Act::Store { coherent }, access(0, value));
+    let seen = |acts: &[(u64, Act, Access)]| {
+        let mut bench = Bench::new(1, Fault::None);
+        assert_eq!(bench.run(acts), Ok(()));
+        let copies = [0, 1].map(|core| bench.domain.cached(core, 0, Bytes::byte(0)));
+        (copies, bench.stale_seen)
+    };
+    let coherent = [read(0), store(true, 5), read(1)];
+    assert_eq!(seen(&coherent), ([None, Some(5)], false));
+    let stale = [read(0), store(false, 5), read(1)];
+    assert_eq!(seen(&stale), ([Some(0), Some(5)], true));
+    let write = (1_000, Act::Write { core: 1 }, access(8, 9));
+    let taken_away = [read(0), store(false, 5), read(1), write, read(0)];
+    assert_eq!(seen(&taken_away), ([Some(5), Some(5)], true));
+}

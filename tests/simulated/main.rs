@@ -1,0 +1,10 @@
+//! The barriers on simulated clusters: they hold, whatever the shape; those that are broken are
+//! found; and nothing depends on the host.
+
+// What fails here fails the test.
+#![allow(clippy::unwrap_used)]
+
+mod broken;
+mod case;
+mod determinism;
+mod promise;
