@@ -301,7 +301,9 @@ impl Domain {
         agenda: &mut Agenda,
     ) {
         let home = self.lines[line as usize].home;
-        let way = self.latency.between(self.socket_of[usize::from(core)], home);
+        let way = self
+            .latency
+            .between(self.socket_of[usize::from(core)], home);
         if kind == Kind::Read {
             self.lines[line as usize].fetching.insert(core);
         }
@@ -571,7 +573,11 @@ impl Line {
     }
 
     fn newest(&self) -> &Content {
-        if self.dirty { &self.copies } else { &self.memory }
+        if self.dirty {
+            &self.copies
+        } else {
+            &self.memory
+        }
     }
 
     /// Gives `core` a copy: from the owner if memory is older, from memory otherwise.

@@ -219,10 +219,10 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     /// From a core to the first socket's link interface.
     fn towards_host_link(&mut self, core: u16, packet: HtPacket) {
         let way = self.way_to_first_socket(core) + self.constants.host_way;
-        self.agenda.tell(|t| t.leaves_for_host_link(self.now + way, &packet));
-        let number = self.packets.insert(packet) as u32;
         self.agenda
-            .push(self.now + way, Event::HostSend(number));
+            .tell(|t| t.leaves_for_host_link(self.now + way, &packet));
+        let number = self.packets.insert(packet) as u32;
+        self.agenda.push(self.now + way, Event::HostSend(number));
     }
 
     fn way_to_first_socket(&self, core: u16) -> Time {
@@ -258,9 +258,10 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     fn transmit(&mut self) {
         loop {
             let order = [HtChannel::Response, HtChannel::Posted, HtChannel::NonPosted];
-            let ready = order.into_iter().map(|c| c as usize).find(|&c| {
-                self.host.credits[c] > 0 && !self.host.queues[c].is_empty()
-            });
+            let ready = order
+                .into_iter()
+                .map(|c| c as usize)
+                .find(|&c| self.host.credits[c] > 0 && !self.host.queues[c].is_empty());
             let Some(channel) = ready else {
                 return;
             };
@@ -277,17 +278,22 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             self.host.credits[channel] -= 1;
             self.host.free_at = self.now + self.constants.on_host_link(&packet);
             let cycle = self.constants.engine_samples(self.host.free_at);
-            self.agenda.tell(|t| t.over_host_link(self.now, self.host.free_at, cycle, &packet));
+            self.agenda
+                .tell(|t| t.over_host_link(self.now, self.host.free_at, cycle, &packet));
             self.present(cycle, Input::Host(packet));
         }
     }
 
     /// A packet that the engine gave at edge `cycle` crosses the link to the host.
     pub(super) fn host_link_brings(&mut self, cycle: u64, packet: HtPacket) {
-        let from = self.constants.engine_gave(cycle).max(self.host.back_free_at);
+        let from = self
+            .constants
+            .engine_gave(cycle)
+            .max(self.host.back_free_at);
         self.host.back_free_at = from + self.constants.on_host_link(&packet);
         let at = self.host.back_free_at + self.constants.host_way;
-        self.agenda.tell(|t| t.leaves_engine(cycle, from, at, &packet));
+        self.agenda
+            .tell(|t| t.leaves_engine(cycle, from, at, &packet));
         let number = self.packets.insert(packet) as u32;
         self.agenda.push(at, Event::HostReceive(number));
     }
@@ -348,7 +354,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         if !self.bridge.busy && !self.bridge.queue.is_empty() {
             self.bridge.busy = true;
             let took = self.bridge.queue.front().map(|p| self.bridge_takes(p));
-            self.agenda.push(self.now + took.unwrap_or_default(), Event::Bridge);
+            self.agenda
+                .push(self.now + took.unwrap_or_default(), Event::Bridge);
         }
     }
 
@@ -422,7 +429,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             error: false,
             trace,
         };
-        self.agenda.tell(|t| t.leaves_for_host_link(self.now + self.constants.host_way, &packet));
+        self.agenda
+            .tell(|t| t.leaves_for_host_link(self.now + self.constants.host_way, &packet));
         let number = self.packets.insert(packet) as u32;
         self.agenda
             .push(self.now + self.constants.host_way, Event::HostSend(number));

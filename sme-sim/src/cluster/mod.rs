@@ -168,7 +168,11 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
                 let threads = if position < nodes { threads } else { 0 };
                 let programs = (0..threads)
                     .map(|core| {
-                        program(ThreadMemory::new(Arc::clone(&map), position), position, core)
+                        program(
+                            ThreadMemory::new(Arc::clone(&map), position),
+                            position,
+                            core,
+                        )
                     })
                     .collect();
                 Node::new(

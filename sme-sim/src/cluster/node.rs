@@ -158,7 +158,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Event::Release(line) => self.domain.release(self.now, line, &mut self.agenda),
             Event::Complete(number) => {
                 let transaction = self.domain.complete(number);
-                self.agenda.tell(|t| t.completed(self.now, number, &transaction));
+                self.agenda
+                    .tell(|t| t.completed(self.now, number, &transaction));
                 if transaction.agent == BRIDGE {
                     self.memory_answers(number, &transaction);
                 } else {
@@ -266,7 +267,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 let crossing = (first + last) * crossing;
                 let sampled = cycle + crossing + self.constants.link_cycles;
                 let edges = (cycle, cycle + crossing, sampled);
-                self.agenda.tell(|t| t.over_link(edges, to.map(|(to, _)| to), &packet));
+                self.agenda
+                    .tell(|t| t.over_link(edges, to.map(|(to, _)| to), &packet));
                 let cycle = cycle + crossing;
                 self.send_to_neighbour(cycle, port, input, outbox);
             }

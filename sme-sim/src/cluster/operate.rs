@@ -333,10 +333,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                         ..
                     } = store;
                     self.agenda.tell(|t| t.leaves_buffer(self.now, core));
-                    if self
-                        .domain
-                        .write_if_owned(core, line, bytes, value, origin)
-                    {
+                    if self.domain.write_if_owned(core, line, bytes, value, origin) {
                         self.agenda.tell(|t| t.written(line, bytes));
                         self.stores.pop(core);
                         continue;
