@@ -203,6 +203,15 @@ impl Domain {
             .map(|(_, content)| content.read(bytes))
     }
 
+    /// The same, once they have arrived: a copy that is still on its way cannot be read.
+    #[inline]
+    pub fn readable(&self, core: u16, line: u32, bytes: Bytes) -> Option<u64> {
+        if self.is_fetching(core, line) {
+            return None;
+        }
+        self.cached(core, line, bytes)
+    }
+
     /// What memory itself holds.
     pub fn in_memory(&self, line: u32, bytes: Bytes) -> u64 {
         self.lines[line as usize].memory.read(bytes)

@@ -83,7 +83,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         match self.target(core, address, bytes) {
             Some(Target::Local(physical)) => {
                 let line = self.domain.line(physical);
-                if let Some(value) = self.domain.cached(core, line, bytes) {
+                if let Some(value) = self.domain.readable(core, line, bytes) {
                     self.loaded(core, address, value, self.constants.l1);
                 } else if self.domain.is_fetching(core, line) {
                     self.cores[usize::from(core)].waiting = Waiting::Cache;
@@ -183,7 +183,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             let value = self
                 .stores
                 .forwarded(core, address, bytes)
-                .or_else(|| self.domain.cached(core, line, bytes))
+                .or_else(|| self.domain.readable(core, line, bytes))
                 .or(match arrived {
                     Some((from, of, value)) if from == line && of == bytes => Some(value),
                     _ => None,
