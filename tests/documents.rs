@@ -1,7 +1,8 @@
 //! The documents say what is true: names in ARCHITECTURE.md exist, README.md shows what the program
 //! prints, and docs/sensitivity.md is about the constants that the machine has.
 //!
-//! `UPDATE=1 cargo test --test documents` writes the program's present output into README.md.
+//! With `UPDATE=1` in the environment, the program's present output is written into README.md.
+//! `.ci/refresh` does that, and everything else that shows output.
 
 // What fails here fails the test.
 #![allow(clippy::unwrap_used)]
@@ -228,7 +229,7 @@ fn the_readme_shows_what_the_program_prints() {
         return;
     }
     for (number, (shown, printed)) in readme.lines().zip(present.lines()).enumerate() {
-        assert_eq!(shown, printed, "README.md:{}", number + 1);
+        assert_eq!(shown, printed, "README.md:{} (.ci/refresh)", number + 1);
     }
     assert_eq!(readme.lines().count(), present.lines().count());
 }
@@ -243,7 +244,7 @@ fn the_sensitivity_is_that_of_the_fitted_constants() {
         let rows = document.lines().filter(|line| line.starts_with(&row));
         assert!(
             rows.clone().count() > 0 && rows.clone().all(|line| line.contains(&value)),
-            "{} is {}; docs/sensitivity.md must be written anew, as its first line says",
+            "{} is {}; docs/sensitivity.md must be written anew (.ci/refresh)",
             constant.name(),
             constant.value
         );

@@ -41,7 +41,8 @@ fn is_as_pinned(example: &str) {
         fs::write(file, printed).unwrap();
         return;
     }
-    assert_eq!(printed, fs::read_to_string(file).unwrap(), "{example}");
+    let pinned = fs::read_to_string(file).unwrap();
+    assert_eq!(printed, pinned, "{example} (.ci/refresh)");
 }
 
 #[test]
@@ -67,6 +68,9 @@ fn sensitivity() {
         .collect();
     assert!(rows.len() > 4, "{printed}");
     for row in rows {
-        assert!(document.contains(row), "docs/sensitivity.md has no {row}");
+        assert!(
+            document.contains(row),
+            "docs/sensitivity.md has no {row} (.ci/refresh)"
+        );
     }
 }

@@ -12,41 +12,32 @@
 //!
 //! Called by the node's cores and its I/O bridge; puts [`Event`]s on the node's agenda.
 
+mod latencies;
+mod line;
+
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 use rustc_hash::FxHashMap;
 use slab::Slab;
-use thin_vec::ThinVec;
 
 use super::agenda::{Agenda, Event};
 use super::content::{Bytes, Content};
 use super::cores::CoreSet;
 use crate::machine::ClusterSpec;
 use crate::time::Time;
+use latencies::Latencies;
+pub use latencies::hops_between;
+use line::Line;
+#[cfg(test)]
+pub use line::State;
+pub use line::Update;
 
 /// Who asks for a transaction: a core by its number, or this.
 pub const BRIDGE: u16 = u16::MAX;
 /// No line, no transaction, no writer.
 pub const NONE: u32 = u32::MAX;
 
-const NOBODY: u16 = u16::MAX;
 const LINE_BYTES: u64 = 64;
-
-/// What a core may do with its copy.
-#[cfg(test)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Read and write; memory is older.
-    Modified,
-    /// Read; must answer probes, for memory is older; others may hold copies.
-    Owned,
-    /// Read and write; memory is equal.
-    Exclusive,
-    /// Read.
-    Shared,
-    /// Nothing: there is no copy.
-    Invalid,
-}
 
 /// What a transaction does to its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,17 +55,6 @@ pub enum Kind {
     },
     /// The bridge reads the newest bytes.
     Fetch,
-}
-
-/// An atomic update of a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Update {
-    /// Adds.
-    Add,
-    /// Replaces.
-    Swap,
-    /// Replaces if the word holds this.
-    CompareExchange(u64),
 }
 
 /// One transaction on a line.
@@ -97,32 +77,6 @@ pub struct Transaction {
     next: u32,
 }
 
-/// One line of memory and the copies of it.
-#[derive(Debug)]
-struct Line {
-    memory: Content,
-    /// What `holders` have; meaningless where there are none.
-    copies: Content,
-    /// Cores whose copies missed an update, and what they still hold.
-    stale: ThinVec<(CoreSet, Content)>,
-    holders: CoreSet,
-    /// Cores that spin on their copy.
-    spinners: CoreSet,
-    /// Cores with a read under way.
-    fetching: CoreSet,
-    /// Who answers probes: the core in M, O or E.
-    owner: u16,
-    home: u8,
-    /// Memory is older than the copies.
-    dirty: bool,
-    release_pending: bool,
-    free_at: Time,
-    /// Transactions that wait for their turn, newest first, and how many.
-    waiting: u32,
-    waiting_count: u32,
-    writer: u32,
-}
-
 /// The caches and the memory of one node.
 #[derive(Debug)]
 pub struct Domain {
@@ -135,23 +89,6 @@ pub struct Domain {
     awaited: Vec<Bytes>,
     latency: Latencies,
     random: Pcg32,
-}
-
-/// What the machine's constants come to, socket by socket.
-#[derive(Debug)]
-struct Latencies {
-    sockets: usize,
-    /// One way between two sockets.
-    between: Vec<Time>,
-    /// From a transaction's start at the home to its end at the requester; home, requester.
-    probed: Vec<Time>,
-    /// The same without probes.
-    unprobed: Vec<Time>,
-    /// A probe's look-up, after which a spinning core notices.
-    probe: Time,
-    /// Until a core knows that it misses.
-    miss: Time,
-    occupancy: Time,
 }
 
 impl Domain {
@@ -231,17 +168,7 @@ impl Domain {
     /// What `core` may do with its copy.
     #[cfg(test)]
     pub fn state(&self, core: u16, line: u32) -> State {
-        let line = &self.lines[line as usize];
-        let stale = line.stale.iter().any(|(cores, _)| cores.has(core));
-        if !line.holders.has(core) {
-            return if stale { State::Shared } else { State::Invalid };
-        }
-        match (line.owner == core, line.alone(core), line.dirty) {
-            (true, true, true) => State::Modified,
-            (true, false, true) => State::Owned,
-            (true, true, false) => State::Exclusive,
-            _ => State::Shared,
-        }
+        self.lines[line as usize].state(core)
     }
 
     /// Writes at once if `core` has the line for itself; whether it had.
@@ -554,159 +481,6 @@ impl Domain {
             + self.index.capacity() * (size_of::<(u64, u32)>() + 1)
             + self.transactions.capacity() * size_of::<Transaction>()
     }
-}
-
-impl Line {
-    fn new() -> Self {
-        Self {
-            memory: Content::Zero,
-            copies: Content::Zero,
-            stale: ThinVec::new(),
-            holders: CoreSet::NONE,
-            spinners: CoreSet::NONE,
-            fetching: CoreSet::NONE,
-            owner: NOBODY,
-            home: 0,
-            dirty: false,
-            release_pending: false,
-            free_at: Time::ZERO,
-            waiting: NONE,
-            waiting_count: 0,
-            writer: NONE,
-        }
-    }
-
-    /// Whether `core` has the only copy.
-    fn alone(&self, core: u16) -> bool {
-        self.holders == CoreSet::only(core) && self.stale.is_empty()
-    }
-
-    fn newest(&self) -> &Content {
-        if self.dirty {
-            &self.copies
-        } else {
-            &self.memory
-        }
-    }
-
-    /// Gives `core` a copy: from the owner if memory is older, from memory otherwise.
-    fn share(&mut self, core: u16) {
-        for (cores, _) in &mut self.stale {
-            cores.remove(core);
-        }
-        self.stale.retain(|(cores, _)| !cores.is_empty());
-        if self.holders.is_empty() {
-            self.copies = self.memory.clone();
-            self.owner = core;
-            self.dirty = false;
-        } else if !self.dirty {
-            if self.copies != self.memory {
-                let old = std::mem::replace(&mut self.copies, self.memory.clone());
-                let left_behind = self.holders.without(CoreSet::only(core));
-                if !left_behind.is_empty() {
-                    self.stale.push((left_behind, old));
-                }
-                self.holders = CoreSet::NONE;
-            }
-            self.owner = NOBODY;
-        }
-        self.holders.insert(core);
-    }
-
-    /// Gives `core` the only copy; returns who lost theirs.
-    fn take(&mut self, core: u16) -> CoreSet {
-        if !self.dirty {
-            self.copies = self.memory.clone();
-        }
-        let mut dropped = self.holders;
-        for (cores, _) in self.stale.drain(..) {
-            for stale in cores.iter() {
-                dropped.insert(stale);
-            }
-        }
-        dropped.remove(core);
-        self.holders = CoreSet::only(core);
-        self.owner = core;
-        dropped
-    }
-
-    /// Writes the newest bytes back and leaves no copy; returns who lost theirs.
-    fn drop_copies(&mut self) -> CoreSet {
-        if self.dirty {
-            self.memory = std::mem::take(&mut self.copies);
-            self.dirty = false;
-        }
-        let mut dropped = self.holders;
-        for (cores, _) in self.stale.drain(..) {
-            for stale in cores.iter() {
-                dropped.insert(stale);
-            }
-        }
-        self.holders = CoreSet::NONE;
-        self.owner = NOBODY;
-        dropped
-    }
-
-    /// Updates the bytes of the only copy; the value before.
-    fn update(&mut self, bytes: Bytes, update: Update, operand: u64) -> u64 {
-        let before = self.copies.read(bytes);
-        let after = match update {
-            Update::Add => before.wrapping_add(operand),
-            Update::Swap => operand,
-            Update::CompareExchange(expected) if before == expected => operand,
-            Update::CompareExchange(_) => before,
-        };
-        self.copies.write(bytes, after);
-        self.dirty = true;
-        before
-    }
-}
-
-impl Latencies {
-    fn new(spec: &ClusterSpec) -> Self {
-        let sockets = spec.node.sockets as usize;
-        let coherence = &spec.coherence;
-        let hops = |a: usize, b: usize| coherence.hop.times(hops_between(a, b));
-        let pairs = || (0..sockets).flat_map(|a| (0..sockets).map(move |b| (a, b)));
-        let dram = |home, requester| coherence.dram + hops(home, requester);
-        let slowest_probe = |home, requester| {
-            (0..sockets)
-                .map(|probed| hops(home, probed) + coherence.probe + hops(probed, requester))
-                .max()
-                .unwrap_or(Time::ZERO)
-        };
-        Self {
-            sockets,
-            between: pairs().map(|(a, b)| hops(a, b)).collect(),
-            probed: pairs()
-                .map(|(h, r)| dram(h, r).max(slowest_probe(h, r)))
-                .collect(),
-            unprobed: pairs().map(|(h, r)| dram(h, r)).collect(),
-            probe: coherence.probe,
-            miss: spec.cache.l3,
-            occupancy: coherence.occupancy,
-        }
-    }
-
-    #[inline]
-    fn between(&self, a: u8, b: u8) -> Time {
-        self.between[usize::from(a) * self.sockets + usize::from(b)]
-    }
-
-    #[inline]
-    fn settles(&self, home: u8, requester: u8, probes: bool) -> Time {
-        let pair = usize::from(home) * self.sockets + usize::from(requester);
-        if probes {
-            self.probed[pair]
-        } else {
-            self.unprobed[pair]
-        }
-    }
-}
-
-/// Links between two sockets: four stand on the corners of a square, more on a hypercube's.
-pub fn hops_between(a: usize, b: usize) -> u64 {
-    u64::from((a ^ b).count_ones())
 }
 
 #[cfg(test)]
