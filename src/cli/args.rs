@@ -21,7 +21,7 @@ use super::read::{
     optional, times, topologies, words,
 };
 use super::row;
-use super::stop::Stop;
+use super::stop::{Stop, one_line};
 use crate::experiment::{Algorithm, Experiment, FlagLayout, Pin, Placement};
 
 /// The most threads of one experiment.
@@ -359,9 +359,10 @@ fn machines(name: &str, set: &[String], values: Values) -> Result<Vec<Machine>, 
     for name in names {
         let plain = Machine::load(name).map_err(|error| Stop::flag("--machine", error))?;
         for pairs in &overrides {
+            // The message begins with the flag.
             let machine = plain
                 .with(pairs)
-                .map_err(|error| Stop::flag("--set", error))?;
+                .map_err(|error| Stop::Input(one_line(&error.to_string())))?;
             machines.push(machine);
         }
     }
