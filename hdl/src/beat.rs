@@ -1,0 +1,276 @@
+//! What a wire between two blocks carries in a cycle: a whole packet, in one beat.
+//!
+//! In Verilog a beat is a vector; in the simulation it stays the packet that it is, so that a
+//! FIFO moves it without taking it apart. Kernels read a field with `get_value_FIELD()` and write
+//! one with `set_value_FIELD(…)`, which become slices of the vector. Bit 0 is the lowest:
+//!
+//! | [`PacketBeat`], 160 bits | Bits | [`HtBeat`], 144 bits | Bits |
+//! |---|---|---|---|
+//! | data | 0–63 | address | 0–63 |
+//! | offset | 64–103 | data | 64–127 |
+//! | target | 104–123 | enables | 128–135 |
+//! | source | 124–143 | tag | 136–140 |
+//! | kind | 144–145 | kind | 141–142 |
+//! | coherent | 146 | coherent | 143 |
+//! | tag | 147–151 | | |
+//! | enables | 152–159 | | |
+//!
+//! `kind` is the number of [`Kind`] in both: 0 read request, 1 posted write, 2 response, 3 error
+//! response. Fields that a kind does not carry are zero. The observer's mark of the cycle model's
+//! packets (`trace`) is not in a beat: hardware has no such thing.
+
+use rust_hdl::core::ast::VerilogLiteral;
+use rust_hdl::core::bits::Bits;
+use rust_hdl::core::synth::{Synth, VCDValue};
+use rust_hdl::core::type_descriptor::{TypeDescriptor, TypeKind};
+use sme_sim::engine::{HtPacket, Kind, Packet};
+
+use crate::value::Value;
+
+/// A packet of the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketBeat {
+    data: u64,
+    offset: u64,
+    target: u32,
+    source: u32,
+    kind: u8,
+    coherent: bool,
+    tag: u8,
+    enables: u8,
+}
+
+/// A HyperTransport packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HtBeat {
+    address: u64,
+    data: u64,
+    enables: u8,
+    tag: u8,
+    kind: u8,
+    coherent: bool,
+}
+
+/// A field: how a kernel reads and writes it, and where it lies in the vector.
+macro_rules! fields {
+    ($beat:ident, $bits:literal: $($field:ident $width:literal at $offset:literal,
+        $get:ident $set:ident $get_width:ident $get_offset:ident;)*) => {
+        #[allow(missing_docs, reason = "the names that rust-hdl's kernels need; see the table")]
+        impl $beat {
+            $(
+                pub fn $get(&self) -> Bits<$width> {
+                    u64::from(self.$field).into()
+                }
+                pub fn $set(&mut self, value: Bits<$width>) {
+                    self.$field = Field::of(u64::from(value));
+                }
+                pub fn $get_width(&self) -> usize {
+                    $width
+                }
+                pub fn $get_offset(&self) -> usize {
+                    $offset
+                }
+            )*
+        }
+
+        impl $beat {
+            /// Name, width and lowest bit of each field.
+            pub const FIELDS: &[(&str, usize, usize)] =
+                &[$((stringify!($field), $width, $offset)),*];
+
+            /// As the vector.
+            pub fn value(&self) -> Value {
+                let mut value = Value::default();
+                $(value.set($offset, $width, u64::from(self.$field));)*
+                value
+            }
+
+            /// From the vector.
+            pub fn from_value(value: Value) -> Self {
+                Self { $($field: Field::of(value.get($offset, $width)),)* }
+            }
+        }
+
+        impl Synth for $beat {
+            const BITS: usize = $bits;
+
+            fn descriptor() -> TypeDescriptor {
+                TypeDescriptor {
+                    name: stringify!($beat).into(),
+                    kind: TypeKind::Bits($bits),
+                }
+            }
+
+            fn vcd(self) -> VCDValue {
+                self.value().bits::<$bits>().into()
+            }
+
+            fn verilog(self) -> VerilogLiteral {
+                self.value().bits::<$bits>().into()
+            }
+        }
+    };
+}
+
+fields! { PacketBeat, 160:
+    data 64 at 0, get_value_data set_value_data get_my_width_data get_my_offset_data;
+    offset 40 at 64, get_value_offset set_value_offset get_my_width_offset get_my_offset_offset;
+    target 20 at 104, get_value_target set_value_target get_my_width_target get_my_offset_target;
+    source 20 at 124, get_value_source set_value_source get_my_width_source get_my_offset_source;
+    kind 2 at 144, get_value_kind set_value_kind get_my_width_kind get_my_offset_kind;
+    coherent 1 at 146,
+        get_value_coherent set_value_coherent get_my_width_coherent get_my_offset_coherent;
+    tag 5 at 147, get_value_tag set_value_tag get_my_width_tag get_my_offset_tag;
+    enables 8 at 152, get_value_enables set_value_enables get_my_width_enables get_my_offset_enables;
+}
+
+fields! { HtBeat, 144:
+    address 64 at 0, get_value_address set_value_address get_my_width_address get_my_offset_address;
+    data 64 at 64, get_value_data set_value_data get_my_width_data get_my_offset_data;
+    enables 8 at 128, get_value_enables set_value_enables get_my_width_enables get_my_offset_enables;
+    tag 5 at 136, get_value_tag set_value_tag get_my_width_tag get_my_offset_tag;
+    kind 2 at 141, get_value_kind set_value_kind get_my_width_kind get_my_offset_kind;
+    coherent 1 at 143,
+        get_value_coherent set_value_coherent get_my_width_coherent get_my_offset_coherent;
+}
+
+/// A number as a field holds it; the vector's slice has cut it to the field's width.
+trait Field {
+    fn of(value: u64) -> Self;
+}
+
+impl Field for u64 {
+    fn of(value: u64) -> Self {
+        value
+    }
+}
+
+impl Field for u32 {
+    fn of(value: u64) -> Self {
+        value as u32
+    }
+}
+
+impl Field for u8 {
+    fn of(value: u64) -> Self {
+        value as u8
+    }
+}
+
+impl Field for bool {
+    fn of(value: u64) -> Self {
+        value != 0
+    }
+}
+
+impl From<Packet> for PacketBeat {
+    fn from(packet: Packet) -> Self {
+        Self {
+            data: packet.data,
+            offset: packet.offset,
+            target: packet.target,
+            source: packet.source,
+            kind: packet.kind as u8,
+            coherent: packet.coherent,
+            tag: packet.tag,
+            enables: packet.enables,
+        }
+    }
+}
+
+impl PacketBeat {
+    /// The packet, with the observer's mark `trace`.
+    pub fn packet(&self, trace: u32) -> Packet {
+        Packet {
+            data: self.data,
+            offset: self.offset,
+            target: self.target,
+            source: self.source,
+            trace,
+            kind: kind(self.kind),
+            coherent: self.coherent,
+            tag: self.tag,
+            enables: self.enables,
+        }
+    }
+}
+
+impl From<HtPacket> for HtBeat {
+    fn from(packet: HtPacket) -> Self {
+        match packet {
+            HtPacket::Read {
+                address,
+                enables,
+                tag,
+                trace: _,
+            } => Self {
+                address,
+                enables,
+                tag,
+                kind: Kind::ReadRequest as u8,
+                ..Self::default()
+            },
+            HtPacket::Write {
+                address,
+                data,
+                enables,
+                coherent,
+                trace: _,
+            } => Self {
+                address,
+                data,
+                enables,
+                kind: Kind::PostedWrite as u8,
+                coherent,
+                tag: 0,
+            },
+            HtPacket::Response {
+                data,
+                tag,
+                error,
+                trace: _,
+            } => Self {
+                data,
+                tag,
+                kind: Kind::ReadResponse as u8 + u8::from(error),
+                ..Self::default()
+            },
+        }
+    }
+}
+
+impl HtBeat {
+    /// The packet, with the observer's mark `trace`.
+    pub fn packet(&self, trace: u32) -> HtPacket {
+        match kind(self.kind) {
+            Kind::ReadRequest => HtPacket::Read {
+                address: self.address,
+                enables: self.enables,
+                tag: self.tag,
+                trace,
+            },
+            Kind::PostedWrite => HtPacket::Write {
+                address: self.address,
+                data: self.data,
+                enables: self.enables,
+                coherent: self.coherent,
+                trace,
+            },
+            answer => HtPacket::Response {
+                data: self.data,
+                tag: self.tag,
+                error: answer == Kind::ErrorResponse,
+                trace,
+            },
+        }
+    }
+}
+
+fn kind(bits: u8) -> Kind {
+    match bits & 3 {
+        0 => Kind::ReadRequest,
+        1 => Kind::PostedWrite,
+        2 => Kind::ReadResponse,
+        _ => Kind::ErrorResponse,
+    }
+}

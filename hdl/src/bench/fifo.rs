@@ -1,0 +1,108 @@
+//! The FIFO against the cycle model's.
+
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+use sme_sim::engine::fifo::Fifos;
+
+use super::Bench;
+use super::source::{Source, any_bits, below, chance};
+use crate::beat::PacketBeat;
+use crate::device::{Clocked, Device, Port, Wire};
+use crate::fifo::Fifo;
+use crate::lockstep::{Pair, Traffic};
+use crate::value::Value;
+
+type Rtl = Fifo<PacketBeat, 3, 4>;
+
+pub(super) const BENCH: Bench = Bench {
+    name: "fifo",
+    faults: &["one place more", "one place less"],
+    build,
+};
+
+fn build(seed: u64, fault: Option<&str>) -> Pair {
+    let depth = 2 + (seed % 6) as u16;
+    let rtl_depth = match fault {
+        Some("one place more") => depth + 1,
+        Some("one place less") => depth - 1,
+        _ => depth,
+    };
+    let rtl = Clocked::new(Rtl::new(rtl_depth.into()));
+    let model = Model {
+        fifo: Fifos::new(&[depth]),
+        inputs: rtl.inputs(),
+        outputs: rtl.outputs(),
+    };
+    Pair {
+        rtl: Box::new(rtl),
+        model: Box::new(model),
+        traffic: Box::new(Load::default()),
+    }
+}
+
+/// Ports: write, write_data, read; ready, valid, data.
+struct Model {
+    fifo: Fifos<PacketBeat, 1>,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+}
+
+impl Device for Model {
+    fn inputs(&self) -> Vec<Port> {
+        self.inputs.clone()
+    }
+
+    fn outputs(&self) -> Vec<Port> {
+        self.outputs.clone()
+    }
+
+    fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
+        let [write, data, read] = [0, 1, 2].map(|port| inputs[port]);
+        self.fifo.latch();
+        let (ready, valid) = (self.fifo.is_ready(0), self.fifo.is_valid(0));
+        outputs.clear();
+        outputs.extend([ready, valid].map(Value::from));
+        outputs.push(if valid {
+            self.fifo.head(0).value()
+        } else {
+            Value::default()
+        });
+        if read.bit(0) && valid {
+            self.fifo.pop(0);
+        }
+        if write.bit(0) && ready {
+            self.fifo.push(0, PacketBeat::of(data), 0);
+        }
+    }
+}
+
+/// Bursts: now more is written than read, now the other way round.
+#[derive(Default)]
+struct Load {
+    source: Source,
+    writes: u32,
+    reads: u32,
+}
+
+impl Traffic for Load {
+    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+        self.source
+            .ready(outputs.first().is_some_and(|ready| ready.bit(0)));
+        if chance(random, 3) {
+            (self.writes, self.reads) = (below(random, 101), below(random, 101));
+        }
+        if !self.source.is_offering() && chance(random, self.writes) {
+            let mut packet = Value::default();
+            packet.set(0, 64, any_bits(random));
+            packet.set(64, 64, random.next_u64());
+            packet.set(128, 32, random.next_u64());
+            self.source.offer(packet);
+        }
+        self.source.drive(Value::default(), inputs);
+        inputs.push(chance(random, self.reads).into());
+    }
+
+    fn transactions(&self) -> u64 {
+        self.source.taken
+    }
+}

@@ -1,0 +1,28 @@
+//! Every block with its cycle model and its traffic: what the lockstep runs.
+
+mod fifo;
+mod source;
+
+use crate::lockstep::Pair;
+
+/// A block under test.
+pub struct Bench {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Broken variants of its RTL, by what is wrong in them.
+    pub faults: &'static [&'static str],
+    /// RTL, model and traffic; `seed` also chooses sizes and loads, `fault` one of the broken
+    /// variants.
+    pub build: fn(seed: u64, fault: Option<&str>) -> Pair,
+}
+
+/// All of them, the leaves first.
+pub const BENCHES: &[Bench] = &[fifo::BENCH];
+
+/// The block of this name.
+pub fn find(name: &str) -> Option<&'static Bench> {
+    BENCHES.iter().find(|bench| bench.name == name)
+}
+
+#[cfg(test)]
+mod tests;
