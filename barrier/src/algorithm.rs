@@ -1,25 +1,23 @@
 //! The barriers by name, for command lines and tables.
 
-use crate::names::names;
-
 /// The algorithm of a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// [`FlagPhase`](crate::FlagPhase).
+    /// [`FlagPhase`](crate::FlagPhase): one master looks at every thread's flag.
     FlagPhase,
-    /// [`Flat`](crate::Flat).
+    /// [`Flat`](crate::Flat): local masters, one global master, disseminated phase.
     Flat,
-    /// [`Tree`](crate::Tree).
+    /// [`Tree`](crate::Tree): local masters in a tree.
     Tree,
-    /// [`Dissemination`](crate::Dissemination).
+    /// [`Dissemination`](crate::Dissemination), among the nodes' masters.
     Dissemination,
-    /// [`Butterfly`](crate::Butterfly).
+    /// [`Butterfly`](crate::Butterfly), among the nodes' masters.
     Butterfly,
-    /// [`Pthread`](crate::Pthread).
+    /// [`Pthread`](crate::Pthread): lock, counter and futex, as in the C library; one node only.
     Pthread,
 }
 
-names!(Algorithm, "algorithm", {
+crate::names!(Algorithm, "algorithm", {
     FlagPhase => "flag-phase",
     Flat => "flat",
     Tree => "tree",

@@ -128,13 +128,10 @@ impl<M: Memory> Barrier<M> for Butterfly {
 
     fn wait(&self, memory: &M, me: Member, local: &mut Episode) -> impl Future<Output = ()> + Send {
         let episode = local.next();
-        async move {
-            if me.core != 0 {
-                return self.local.follow(memory, me.core).await;
-            }
+        self.local.with_master(memory, me.core, move || async move {
             self.local.gather(memory, episode.phase()).await;
 
-            let rank = self.ranks.rank(me.node);
+            let rank = self.ranks.rank(memory.node());
             let parity = episode.parity();
             for round in 0..self.rounds {
                 for part in 0..self.parts {
@@ -146,7 +143,7 @@ impl<M: Memory> Barrier<M> for Butterfly {
                 }
                 for part in 0..self.parts {
                     if self.exchange(rank, part, round).is_some() {
-                        let mine = self.flag(memory, me.node, parity, round, part);
+                        let mine = self.flag(memory, memory.node(), parity, round, part);
                         memory.wait(mine, Until::Is(episode.sense())).await;
                     }
                 }
@@ -157,7 +154,7 @@ impl<M: Memory> Barrier<M> for Butterfly {
                     .set(self.local.phase(memory), flip(episode.phase()))
                     .await;
             }
-        }
+        })
     }
 
     fn variable(&self, place: Place) -> Option<String> {

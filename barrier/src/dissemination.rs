@@ -1,7 +1,7 @@
 //! The dissemination barrier: D. Hensgen, R. Finkel, U. Manber, "Two Algorithms for Barrier
-//! Synchronization", International Journal of Parallel Programming 17(1), 1988, Sec. 3; the flags
+//! Synchronization", International Journal of Parallel Programming 17(1), 1988; the flags
 //! with parity and sense are those of J. Mellor-Crummey, M. Scott, "Algorithms for Scalable
-//! Synchronization on Shared-Memory Multiprocessors", ACM TOCS 9(1), 1991, Sec. 3.3.
+//! Synchronization on Shared-Memory Multiprocessors", ACM TOCS 9(1), 1991.
 //!
 //! Among the local masters: in round k rank i notifies rank i + 2^k modulo the nodes and waits to
 //! be notified itself; after ⌈log2 nodes⌉ rounds everybody has heard of everybody. No master, no
@@ -85,17 +85,14 @@ impl<M: Memory> Barrier<M> for Dissemination {
 
     fn wait(&self, memory: &M, me: Member, local: &mut Episode) -> impl Future<Output = ()> + Send {
         let episode = local.next();
-        async move {
-            if me.core != 0 {
-                return self.local.follow(memory, me.core).await;
-            }
+        self.local.with_master(memory, me.core, move || async move {
             self.local.gather(memory, episode.phase()).await;
 
             for round in 0..self.rounds {
-                let partner = self.partner(self.ranks.rank(me.node), round);
+                let partner = self.partner(self.ranks.rank(memory.node()), round);
                 let theirs = self.flag(memory, partner, episode.parity(), round);
                 memory.set(theirs, episode.sense()).await;
-                let mine = self.flag(memory, me.node, episode.parity(), round);
+                let mine = self.flag(memory, memory.node(), episode.parity(), round);
                 memory.wait(mine, Until::Is(episode.sense())).await;
             }
 
@@ -104,7 +101,7 @@ impl<M: Memory> Barrier<M> for Dissemination {
                     .set(self.local.phase(memory), flip(episode.phase()))
                     .await;
             }
-        }
+        })
     }
 
     fn variable(&self, place: Place) -> Option<String> {

@@ -1,6 +1,6 @@
 //! What a master remembers from one episode to the next where flags are used in turns (parity) and
 //! with alternating values (sense): J. Mellor-Crummey, M. Scott, "Algorithms for Scalable
-//! Synchronization on Shared-Memory Multiprocessors", ACM TOCS 9(1), 1991, Sec. 3.3.
+//! Synchronization on Shared-Memory Multiprocessors", ACM TOCS 9(1), 1991.
 //!
 //! A master may be an episode ahead of another, never two. With two sets of flags it then writes a
 //! flag on which nobody waits any more; with one it would overwrite what the other has not yet seen.

@@ -60,17 +60,16 @@ impl<M: Memory> Barrier<M> for Flat {
     type Local = ();
 
     fn wait(&self, memory: &M, me: Member, (): &mut ()) -> impl Future<Output = ()> + Send {
-        async move {
-            if me.core != 0 {
-                return self.local.follow(memory, me.core).await;
-            }
+        self.local.with_master(memory, me.core, move || async move {
             let my_phase = memory.read(self.local.phase(memory)).await;
             self.local.gather(memory, my_phase).await;
 
             let others = self.ranks.nodes() - 1;
-            let rank = self.ranks.rank(me.node);
+            let rank = self.ranks.rank(memory.node());
             if rank == 0 {
-                let flags = self.nodes.flags(memory, me.node, others, Route::Nearest);
+                let flags = self
+                    .nodes
+                    .flags(memory, memory.node(), others, Route::Nearest);
                 memory.wait_all(flags, Until::IsNot(my_phase)).await;
                 for other in 1..=others {
                     let phase = self.local.phase_of(memory, self.ranks.node(other));
@@ -82,7 +81,7 @@ impl<M: Memory> Barrier<M> for Flat {
                 memory.set(flag, flip(my_phase)).await;
                 self.local.released(memory, my_phase).await;
             }
-        }
+        })
     }
 
     fn variable(&self, place: Place) -> Option<String> {

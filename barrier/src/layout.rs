@@ -8,7 +8,6 @@
 use sme_memory::{Flag, Flags, Memory, Place, Route, Word};
 
 use crate::SpecError;
-use crate::names::names;
 
 /// Bytes that a flag has to itself at least: it is a machine word, the unit in which remote memory
 /// is accessed.
@@ -25,7 +24,7 @@ pub enum Spacing {
     Padded,
 }
 
-names!(Spacing, "spacing", { Packed => "packed", Split => "split", Padded => "padded" });
+crate::names!(Spacing, "spacing", { Packed => "packed", Split => "split", Padded => "padded" });
 
 /// How a barrier's data is laid out in the shared partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -8,6 +8,7 @@
 
 use std::future::Future;
 
+use either::Either;
 use sme_memory::{Flag, Memory, Place, Route, Until};
 
 use crate::SpecError;
@@ -88,12 +89,22 @@ impl Domain {
         memory.wait(self.phase(memory), Until::IsNot(my_phase))
     }
 
-    /// The whole barrier of a slave, `core` above 0: flip the flag, wait for the phase.
-    pub(crate) fn follow<M: Memory>(
+    /// The barrier of thread `core`: a slave's, or that of the local master, `lead`. A thread holds
+    /// the one or the other, and nothing beside it.
+    pub(crate) fn with_master<M: Memory, F: Future<Output = ()> + Send>(
         &self,
         memory: &M,
         core: u32,
+        lead: impl FnOnce() -> F,
     ) -> impl Future<Output = ()> + Send {
+        match core {
+            0 => Either::Left(lead()),
+            _ => Either::Right(self.follow(memory, core)),
+        }
+    }
+
+    /// The whole barrier of a slave, `core` above 0: flip the flag, wait for the phase.
+    fn follow<M: Memory>(&self, memory: &M, core: u32) -> impl Future<Output = ()> + Send {
         async move {
             let my_phase = memory.read(self.phase(memory)).await;
             let flag = self.flags.flag(memory, memory.node(), core - 1);

@@ -7,7 +7,6 @@
 //! tree's latency: the one that is used is calibrated.
 
 use crate::SpecError;
-use crate::names::names;
 
 /// A rule that orders the nodes of a mesh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +24,7 @@ pub enum Mapping {
     Snake,
 }
 
-names!(Mapping, "mapping", {
+crate::names!(Mapping, "mapping", {
     Rows => "rows",
     Centre => "centre",
     SubMesh => "sub-mesh",

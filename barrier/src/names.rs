@@ -1,5 +1,5 @@
-//! Names of choices: each enum of this crate that a user picks from has kebab-case names, a list of
-//! all values, and an error that tells which names there are.
+//! Names of choices: an enum that a user picks from, here or in a program over this crate, has
+//! kebab-case names, a list of all values, and an error that tells which names there are.
 
 use thiserror::Error;
 
@@ -15,7 +15,26 @@ pub struct UnknownName {
     pub known: &'static [&'static str],
 }
 
-/// Gives an enum `ALL`, `name`, `Display` and `FromStr`.
+/// Gives an enum `ALL`, `NAMES`, `name`, `Display` and `FromStr`, whose error is an
+/// [`UnknownName`](crate::UnknownName).
+///
+/// ```
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// enum Order {
+///     RowsFirst,
+///     ColumnsFirst,
+/// }
+///
+/// sme_barrier::names!(Order, "order", {
+///     RowsFirst => "rows-first",
+///     ColumnsFirst => "columns-first",
+/// });
+///
+/// assert_eq!("rows-first".parse(), Ok(Order::RowsFirst));
+/// assert_eq!(Order::ColumnsFirst.to_string(), "columns-first");
+/// assert_eq!("rows".parse::<Order>().unwrap_err().known, Order::NAMES);
+/// ```
+#[macro_export]
 macro_rules! names {
     ($type:ident, $what:literal, { $($variant:ident => $name:literal),+ $(,)? }) => {
         impl $type {
@@ -55,8 +74,6 @@ macro_rules! names {
         }
     };
 }
-
-pub(crate) use names;
 
 #[cfg(test)]
 mod tests {

@@ -2,8 +2,6 @@
 //! episode. Ranks count from 0, the root; the children of a rank have indices from 0, which are
 //! also the indices of their flags in its memory.
 
-use crate::names::names;
-
 /// The shape of a tree over ranks `0..nodes` with fan-in `k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TreeShape {
@@ -15,7 +13,7 @@ pub enum TreeShape {
     Groups,
 }
 
-names!(TreeShape, "tree shape", { Heap => "heap", Groups => "groups" });
+crate::names!(TreeShape, "tree shape", { Heap => "heap", Groups => "groups" });
 
 impl TreeShape {
     /// The parent of a rank above 0, and the rank's index among the parent's children.
@@ -67,13 +65,13 @@ impl TreeShape {
         }
     }
 
-    /// The indices of a rank's children, those with the largest subtrees first.
-    pub(crate) fn release_order(self, children: u32) -> impl Iterator<Item = u32> + Send {
-        let last = children.wrapping_sub(1);
-        (0..children).map(move |index| match self {
-            TreeShape::Heap => index,
-            TreeShape::Groups => last - index,
-        })
+    /// The index of the child that is released in the given `turn`, below `children`: those with the
+    /// largest subtrees first.
+    pub(crate) fn released_in_turn(self, turn: u32, children: u32) -> u32 {
+        match self {
+            TreeShape::Heap => turn,
+            TreeShape::Groups => children - 1 - turn,
+        }
     }
 }
 
@@ -109,7 +107,8 @@ mod tests {
                 if shape == TreeShape::Heap {
                     prop_assert!(children <= fan_in);
                 }
-                let mut released: Vec<_> = shape.release_order(children).collect();
+                let mut released: Vec<_> =
+                    (0..children).map(|turn| shape.released_in_turn(turn, children)).collect();
                 released.sort_unstable();
                 prop_assert!(released.into_iter().eq(0..children));
                 for index in 0..children {

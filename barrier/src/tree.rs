@@ -96,18 +96,15 @@ impl<M: Memory> Barrier<M> for Tree {
     type Local = ();
 
     fn wait(&self, memory: &M, me: Member, (): &mut ()) -> impl Future<Output = ()> + Send {
-        async move {
-            if me.core != 0 {
-                return self.local.follow(memory, me.core).await;
-            }
+        self.local.with_master(memory, me.core, move || async move {
             let my_phase = memory.read(self.local.phase(memory)).await;
             self.local.gather(memory, my_phase).await;
 
-            let rank = self.ranks.rank(me.node);
+            let rank = self.ranks.rank(memory.node());
             let children = self.children(rank);
             let flags = self
                 .children
-                .flags(memory, me.node, children, Route::Nearest);
+                .flags(memory, memory.node(), children, Route::Nearest);
             memory.wait_all(flags, Until::IsNot(my_phase)).await;
 
             if rank != 0 {
@@ -117,7 +114,8 @@ impl<M: Memory> Barrier<M> for Tree {
                 self.local.released(memory, my_phase).await;
             }
             // The largest subtrees first: they take longest.
-            for index in self.shape.release_order(children) {
+            for turn in 0..children {
+                let index = self.shape.released_in_turn(turn, children);
                 memory
                     .set(self.phase_of_child(memory, rank, index), flip(my_phase))
                     .await;
@@ -125,7 +123,7 @@ impl<M: Memory> Barrier<M> for Tree {
             if rank == 0 {
                 memory.set(self.local.phase(memory), flip(my_phase)).await;
             }
-        }
+        })
     }
 
     fn variable(&self, place: Place) -> Option<String> {

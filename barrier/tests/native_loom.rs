@@ -3,9 +3,11 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p sme-barrier --test native_loom --release`.
 #![cfg(loom)]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+#[path = "../../memory/tests/loom_model/mod.rs"]
+mod loom_model;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use loom::sync::atomic::AtomicU32;
 use loom::thread;
@@ -13,20 +15,7 @@ use sme_barrier::native::{Barrier, Options};
 use sme_barrier::{Algorithm, Spacing};
 use sme_memory::native::{Protocol, Sound};
 
-/// Runs `program` under every execution in which threads are preempted at most so often (always
-/// where none is given); returns how many there were.
-fn executions(preemptions: Option<usize>, program: impl Fn() + Send + Sync + 'static) -> usize {
-    let count = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&count);
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = preemptions;
-    model.max_branches = 10_000;
-    model.check(move || {
-        program();
-        counter.fetch_add(1, Ordering::Relaxed);
-    });
-    count.load(Ordering::Relaxed)
-}
+use loom_model::{NoWake, RelaxedSet, RelaxedWait, complaint, executions};
 
 /// Every thread writes before each episode what all others read after it, without any order of its
 /// own: whoever finds something old has left early. Two sets in turns: what is read after an
@@ -132,27 +121,6 @@ fn three_threads_one_episode_of_flag_phase_exhaustively() {
     assert!(check(Algorithm::FlagPhase, 3, 1, None) > 1_000_000);
 }
 
-struct RelaxedSet;
-impl Protocol for RelaxedSet {
-    const SET: Ordering = Ordering::Relaxed;
-    const WAIT: Ordering = Sound::WAIT;
-    const WAKE: bool = Sound::WAKE;
-}
-
-struct RelaxedWait;
-impl Protocol for RelaxedWait {
-    const SET: Ordering = Sound::SET;
-    const WAIT: Ordering = Ordering::Relaxed;
-    const WAKE: bool = Sound::WAKE;
-}
-
-struct NoWake;
-impl Protocol for NoWake {
-    const SET: Ordering = Sound::SET;
-    const WAIT: Ordering = Sound::WAIT;
-    const WAKE: bool = false;
-}
-
 /// The algorithms that live by flags alone.
 const BY_FLAGS: [Algorithm; 5] = [
     Algorithm::FlagPhase,
@@ -164,17 +132,7 @@ const BY_FLAGS: [Algorithm; 5] = [
 
 /// loom must find `algorithm` wrong over a broken protocol, and say why.
 fn caught<P: Protocol>(algorithm: Algorithm, why: &str) {
-    let checked = catch_unwind(AssertUnwindSafe(|| {
-        executions(None, move || episodes::<P>(algorithm, 2, 1))
-    }));
-    let panic = match checked {
-        Ok(executions) => panic!("{algorithm}: nothing found in {executions} executions"),
-        Err(panic) => panic,
-    };
-    let said = match panic.downcast_ref::<String>() {
-        Some(text) => text.as_str(),
-        None => panic.downcast_ref::<&str>().copied().unwrap_or_default(),
-    };
+    let said = complaint(move || episodes::<P>(algorithm, 2, 1));
     assert!(said.contains(why), "{algorithm}: {said}");
 }
 

@@ -3,14 +3,17 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p sme-memory --test native_loom --release`.
 #![cfg(loom)]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod loom_model;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
 use sme_memory::native::{Native, Patience, Protocol, Size, Sound, run};
 use sme_memory::{Flag, Flags, Futex, Memory, Until, Word};
+
+use loom_model::{NoWake, RelaxedSet, RelaxedWait, complaint, executions};
 
 const SIZE: Size = Size {
     nodes: 1,
@@ -18,42 +21,8 @@ const SIZE: Size = Size {
     word_bytes: 8,
 };
 
-/// Runs `program` under every execution; returns how many there were.
-fn executions(program: impl Fn() + Send + Sync + 'static) -> usize {
-    executions_with(None, program)
-}
-
-/// The same with at most so many preemptions, where there are too many executions.
-fn executions_with(
-    preemptions: Option<usize>,
-    program: impl Fn() + Send + Sync + 'static,
-) -> usize {
-    let count = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&count);
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = preemptions;
-    model.check(move || {
-        program();
-        counter.fetch_add(1, Ordering::Relaxed);
-    });
-    count.load(Ordering::Relaxed)
-}
-
 fn memory<P: Protocol>() -> Native<P> {
     Native::with_protocol(SIZE, Patience::CROWDED)
-}
-
-/// What loom says when `program` goes wrong in some execution.
-fn complaint(program: impl Fn() + Send + Sync + 'static) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(|| executions(program)))
-        .expect_err("loom has found nothing wrong with a broken protocol");
-    match panic.downcast::<String>() {
-        Ok(text) => *text,
-        Err(panic) => panic.downcast::<&str>().map_or_else(
-            |_| String::from("a panic without a message"),
-            |text| (*text).to_owned(),
-        ),
-    }
 }
 
 /// Data that nothing orders but the flags: a load finds any store that has not been ordered away.
@@ -96,8 +65,8 @@ fn publish<P: Protocol>(readers: usize) {
 
 #[test]
 fn a_flag_publishes_what_was_written_before() {
-    let one = executions(|| publish::<Sound>(1));
-    let two = executions(|| publish::<Sound>(2));
+    let one = executions(None, || publish::<Sound>(1));
+    let two = executions(None, || publish::<Sound>(2));
     println!("publish: {one} executions with one reader, {two} with two");
     assert!(one > 5, "{one}");
     assert!(two > 100, "{two}");
@@ -107,7 +76,7 @@ fn a_flag_publishes_what_was_written_before() {
 /// that sleep on are not forgotten.
 #[test]
 fn sleepers_of_different_values_on_one_flag() {
-    let count = executions_with(Some(3), || {
+    let count = executions(Some(3), || {
         let memory = memory::<Sound>();
         let waiters: Vec<_> = [1, 2]
             .map(|value| {
@@ -137,7 +106,7 @@ fn sleepers_of_different_values_on_one_flag() {
 /// Hand-over and back: each side sleeps on the other's flag, next to its own.
 #[test]
 fn ping_pong() {
-    let count = executions(|| {
+    let count = executions(None, || {
         let memory = memory::<Sound>();
         let data = Data::new();
         let (me, theirs) = (memory.thread(0), data.clone());
@@ -183,7 +152,7 @@ async fn locked<M: Futex>(memory: &M, critical: impl FnOnce()) {
 
 #[test]
 fn a_lock_over_the_futex_excludes_and_never_hangs() {
-    let count = executions(|| {
+    let count = executions(None, || {
         let memory = memory::<Sound>();
         let data = Data::new();
         let (me, theirs) = (memory.thread(0), data.clone());
@@ -194,27 +163,6 @@ fn a_lock_over_the_futex_excludes_and_never_hangs() {
     });
     println!("lock: {count} executions");
     assert!(count > 20, "{count}");
-}
-
-struct RelaxedSet;
-impl Protocol for RelaxedSet {
-    const SET: Ordering = Ordering::Relaxed;
-    const WAIT: Ordering = Sound::WAIT;
-    const WAKE: bool = Sound::WAKE;
-}
-
-struct RelaxedWait;
-impl Protocol for RelaxedWait {
-    const SET: Ordering = Sound::SET;
-    const WAIT: Ordering = Ordering::Relaxed;
-    const WAKE: bool = Sound::WAKE;
-}
-
-struct NoWake;
-impl Protocol for NoWake {
-    const SET: Ordering = Sound::SET;
-    const WAIT: Ordering = Sound::WAIT;
-    const WAKE: bool = false;
 }
 
 #[test]

@@ -5,149 +5,16 @@ use std::future::Future;
 
 use proptest::prelude::*;
 use sme_barrier::{Barrier, Member};
-use sme_memory::{Flag, Flags, Futex, Memory, Place, Route, Until, Word};
+use sme_memory::{Futex, Memory, Place, Route, Until, Word};
 
 use crate::checker::{Run, check};
+use crate::faulty::{DisseminationFault, FaultyDissemination, FaultyTree, TreeFault, flag};
 use crate::memory::{Failure, TestMemory};
 
 /// Schedules under which a fault must show at least once.
 const SCHEDULES: u64 = 300;
 /// Bytes of each node that these barriers use.
-const BYTES: u64 = 256;
-
-fn flag<M: Memory>(memory: &M, node: u32, offset: u32) -> Flag {
-    let offset = u64::from(offset);
-    memory.flag(Place { node, offset }, Route::Nearest)
-}
-
-fn flags<M: Memory>(memory: &M, offset: u32, count: u32) -> Flags {
-    Flags {
-        first: flag(memory, memory.node(), offset),
-        stride: 1,
-        count,
-    }
-}
-
-/// What is wrong with a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TreeFault {
-    MasterSkipsAChild,
-    MasterSkipsAThread,
-    SlaveLeavesBeforeRelease,
-    MasterLeavesBeforeRelease,
-    PhaseNotFlipped,
-    ChildNotReleased,
-    NotifiesBeforeGathering,
-}
-
-/// A binary heap of masters: phase at 0, threads' flags from 8, children's from 64.
-struct HeapOfTwo {
-    nodes: u32,
-    cores: u32,
-    fault: Option<TreeFault>,
-}
-
-impl<M: Memory> Barrier<M> for HeapOfTwo {
-    type Local = ();
-
-    fn wait(&self, memory: &M, me: Member, (): &mut ()) -> impl Future<Output = ()> + Send {
-        let has = |fault| self.fault == Some(fault);
-        async move {
-            let phase = flag(memory, me.node, 0);
-            let my_phase = memory.read(phase).await;
-            let changed = Until::IsNot(my_phase);
-            let next = match has(TreeFault::PhaseNotFlipped) {
-                true => my_phase,
-                false => 1 - my_phase,
-            };
-            if me.core > 0 {
-                let mine = flag(memory, me.node, 8 + me.core);
-                memory.set(mine, 1 - my_phase).await;
-                if !has(TreeFault::SlaveLeavesBeforeRelease) {
-                    memory.wait(phase, changed).await;
-                }
-                return;
-            }
-
-            let children = (2 * me.node + 1..self.nodes).take(2);
-            let notify = async || {
-                if let Some(above) = me.node.checked_sub(1) {
-                    let mine = flag(memory, above / 2, 64 + above % 2);
-                    memory.set(mine, 1 - my_phase).await;
-                }
-            };
-            if has(TreeFault::NotifiesBeforeGathering) {
-                notify().await;
-            }
-            let skip = u32::from(has(TreeFault::MasterSkipsAThread));
-            let threads = flags(memory, 9, self.cores - 1).skip(skip);
-            memory.wait_all(threads, changed).await;
-            let skip = u32::from(has(TreeFault::MasterSkipsAChild));
-            let below = flags(memory, 64, children.len() as u32).skip(skip);
-            memory.wait_all(below, changed).await;
-            if !has(TreeFault::NotifiesBeforeGathering) {
-                notify().await;
-            }
-            if me.node > 0 && !has(TreeFault::MasterLeavesBeforeRelease) {
-                memory.wait(phase, changed).await;
-            }
-            let skip = usize::from(has(TreeFault::ChildNotReleased));
-            for child in children.skip(skip) {
-                memory.set(flag(memory, child, 0), next).await;
-            }
-            if me.node == 0 {
-                memory.set(phase, next).await;
-            }
-        }
-    }
-}
-
-/// What is wrong with a dissemination barrier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DisseminationFault {
-    OneRoundShort,
-    NoParity,
-    NoSense,
-    NotifiesAfterWaiting,
-}
-
-/// One thread a node; flags from 0 for parity 0, from 32 for parity 1.
-struct Rounds {
-    nodes: u32,
-    fault: Option<DisseminationFault>,
-}
-
-impl<M: Memory> Barrier<M> for Rounds {
-    type Local = u32;
-
-    fn wait(&self, memory: &M, me: Member, local: &mut u32) -> impl Future<Output = ()> + Send {
-        let has = |fault| self.fault == Some(fault);
-        let episode = *local;
-        *local += 1;
-        let (parity, sense) = if has(DisseminationFault::NoParity) {
-            (0, 1 - episode % 2)
-        } else if has(DisseminationFault::NoSense) {
-            (episode % 2, 1)
-        } else {
-            (episode % 2, 1 - episode / 2 % 2)
-        };
-        let rounds = self.nodes.next_power_of_two().trailing_zeros();
-        let rounds = rounds - u32::from(has(DisseminationFault::OneRoundShort));
-        async move {
-            for round in 0..rounds {
-                let partner = (me.node + (1 << round)) % self.nodes;
-                let theirs = flag(memory, partner, 32 * parity + round);
-                let mine = flag(memory, me.node, 32 * parity + round);
-                if has(DisseminationFault::NotifiesAfterWaiting) {
-                    memory.wait(mine, Until::Is(sense as u8)).await;
-                }
-                memory.set(theirs, sense as u8).await;
-                memory.wait(mine, Until::Is(sense as u8)).await;
-            }
-        }
-    }
-}
-
+const BYTES: u64 = 8192;
 /// What is wrong with a PThread barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PthreadFault {
@@ -247,7 +114,7 @@ fn faults_of_a_tree_are_found() {
     let (nodes, cores) = (6, 3);
     let threads = [cores; 6];
     let run = |fault| {
-        let barrier = HeapOfTwo {
+        let barrier = FaultyTree {
             nodes,
             cores,
             fault,
@@ -255,15 +122,7 @@ fn faults_of_a_tree_are_found() {
         first_failure(&barrier, &threads)
     };
     assert_eq!(run(None), None);
-    for fault in [
-        TreeFault::MasterSkipsAChild,
-        TreeFault::MasterSkipsAThread,
-        TreeFault::SlaveLeavesBeforeRelease,
-        TreeFault::MasterLeavesBeforeRelease,
-        TreeFault::PhaseNotFlipped,
-        TreeFault::ChildNotReleased,
-        TreeFault::NotifiesBeforeGathering,
-    ] {
+    for fault in TreeFault::ALL {
         assert_found(fault, run(Some(fault)));
     }
 }
@@ -272,14 +131,9 @@ fn faults_of_a_tree_are_found() {
 fn faults_of_a_dissemination_barrier_are_found() {
     for nodes in [2, 5, 8] {
         let threads = vec![1; nodes as usize];
-        let run = |fault| first_failure(&Rounds { nodes, fault }, &threads);
+        let run = |fault| first_failure(&FaultyDissemination { nodes, fault }, &threads);
         assert_eq!(run(None), None);
-        for fault in [
-            DisseminationFault::OneRoundShort,
-            DisseminationFault::NoParity,
-            DisseminationFault::NoSense,
-            DisseminationFault::NotifiesAfterWaiting,
-        ] {
+        for fault in DisseminationFault::ALL {
             assert_found((nodes, fault), run(Some(fault)));
         }
     }

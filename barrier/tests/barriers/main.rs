@@ -5,6 +5,8 @@
 mod broken;
 mod checker;
 mod episodes;
+#[path = "../faulty/mod.rs"]
+mod faulty;
 mod memory;
 mod size;
 mod traffic;
