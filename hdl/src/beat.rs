@@ -2,7 +2,8 @@
 //!
 //! In Verilog a beat is a vector; in the simulation it stays the packet that it is, so that a
 //! FIFO moves it without taking it apart. Kernels read a field with `get_value_FIELD()` and write
-//! one with `set_value_FIELD(…)`, which become slices of the vector. Bit 0 is the lowest:
+//! one with `set_value_FIELD(…)`, which become slices of the vector; `FIELD_low` is the lower 32
+//! bits of a longer one and `FIELD_high` the rest. Bit 0 is the lowest:
 //!
 //! | [`PacketBeat`], 160 bits | Bits | [`HtBeat`], 144 bits | Bits |
 //! |---|---|---|---|
@@ -134,6 +135,53 @@ fields! { HtBeat, 144:
         get_value_coherent set_value_coherent get_my_width_coherent get_my_offset_coherent;
 }
 
+/// A part of a field that has up to 32 bits: the numbers of rust-hdl beyond that are slow.
+macro_rules! views {
+    ($beat:ident: $($field:ident from $low:literal, $bits:ident $width:literal at $offset:literal,
+        $get:ident $set:ident $get_width:ident $get_offset:ident;)*) => {
+        #[allow(missing_docs, reason = "as the fields")]
+        impl $beat {
+            $(
+                pub fn $get(&self) -> Bits<$width> {
+                    u64::from((self.$field >> $low) as $bits).into()
+                }
+                pub fn $set(&mut self, value: Bits<$width>) {
+                    self.$field &= !(u64::from($bits::MAX) << $low);
+                    self.$field |= u64::from(value) << $low;
+                }
+                pub fn $get_width(&self) -> usize {
+                    $width
+                }
+                pub fn $get_offset(&self) -> usize {
+                    $offset
+                }
+            )*
+        }
+    };
+}
+
+views! { PacketBeat:
+    data from 0, u32 32 at 0, get_value_data_low set_value_data_low
+        get_my_width_data_low get_my_offset_data_low;
+    data from 32, u32 32 at 32, get_value_data_high set_value_data_high
+        get_my_width_data_high get_my_offset_data_high;
+    offset from 0, u32 32 at 64, get_value_offset_low set_value_offset_low
+        get_my_width_offset_low get_my_offset_offset_low;
+    offset from 32, u8 8 at 96, get_value_offset_high set_value_offset_high
+        get_my_width_offset_high get_my_offset_offset_high;
+}
+
+views! { HtBeat:
+    address from 0, u32 32 at 0, get_value_address_low set_value_address_low
+        get_my_width_address_low get_my_offset_address_low;
+    address from 32, u32 32 at 32, get_value_address_high set_value_address_high
+        get_my_width_address_high get_my_offset_address_high;
+    data from 0, u32 32 at 64, get_value_data_low set_value_data_low
+        get_my_width_data_low get_my_offset_data_low;
+    data from 32, u32 32 at 96, get_value_data_high set_value_data_high
+        get_my_width_data_high get_my_offset_data_high;
+}
+
 /// A number as a field holds it; the vector's slice has cut it to the field's width.
 trait Field {
     fn of(value: u64) -> Self;
@@ -176,6 +224,13 @@ impl From<Packet> for PacketBeat {
             enables: packet.enables,
         }
     }
+}
+
+/// The CRC of a packet's bytes on a link, as [`sme_sim::engine::packet`] has them.
+pub fn packet_crc(packet: &Packet) -> u16 {
+    let encoded = packet.encode();
+    let bytes = encoded.as_bytes();
+    u16::from_le_bytes([bytes[6], bytes[7]])
 }
 
 impl PacketBeat {

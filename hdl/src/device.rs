@@ -9,6 +9,7 @@ use rust_hdl::prelude::*;
 
 use crate::beat::{HtBeat, PacketBeat};
 use crate::value::Value;
+use crate::verilog::{self, VerilogError};
 
 /// A port's name in the Verilog and its width.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,11 @@ pub trait Device {
     /// One cycle: `outputs` becomes what the outputs show with these inputs before the edge that
     /// ends the cycle; then comes the edge.
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>);
+
+    /// Its Verilog, as the module `name`, where it is RTL.
+    fn verilog(&self, _name: &str) -> Result<String, VerilogError> {
+        Err(VerilogError::NotRtl)
+    }
 }
 
 /// The type of a wire that can be a port.
@@ -164,7 +170,9 @@ pub trait Pins: Block {
 /// parameters of a generic block in brackets before its name.
 ///
 /// An output `data`, or one whose name ends in `_data`, means something only in cycles in which
-/// `valid`, or the output with `_valid` in that place, is high; only then it is compared.
+/// `valid`, or the output with `_valid` in that place, is not zero; only then it is compared.
+/// `_channel` and `_crc`, which accompany the data, are treated likewise; so are `found`, `_source`
+/// and `_tag`, which a table looks up, with `used`.
 #[macro_export]
 macro_rules! pins {
     (@ [$($generics:tt)*] [$block:ty] [$($input:ident)*] [$($output:ident)*]) => {
@@ -207,6 +215,17 @@ macro_rules! pins {
     };
 }
 
+/// Endings of the names of outputs that mean something only while another is not zero, and of that
+/// one's name.
+const WITH_VALID: [(&str, &str); 6] = [
+    ("data", "valid"),
+    ("channel", "valid"),
+    ("crc", "valid"),
+    ("found", "used"),
+    ("source", "used"),
+    ("tag", "used"),
+];
+
 /// For each of `outputs`, the index of the output that says whether it means anything.
 pub fn validity(outputs: &[Port]) -> Vec<Option<usize>> {
     let valid = |port: &Port| {
@@ -214,8 +233,10 @@ pub fn validity(outputs: &[Port]) -> Vec<Option<usize>> {
             Some((stem, index)) => (stem, format!("${index}")),
             None => (port.name.as_str(), String::new()),
         };
-        let stem = stem.strip_suffix("data")?;
-        (stem.is_empty() || stem.ends_with('_')).then(|| format!("{stem}valid{index}"))
+        let (stem, valid) = WITH_VALID
+            .iter()
+            .find_map(|(suffix, valid)| Some((stem.strip_suffix(suffix)?, valid)))?;
+        (stem.is_empty() || stem.ends_with('_')).then(|| format!("{stem}{valid}{index}"))
     };
     outputs
         .iter()
@@ -280,5 +301,9 @@ impl<B: Pins> Device for Clocked<B> {
         self.block.drive(inputs);
         outputs.clear();
         self.edge(|block| block.read(outputs));
+    }
+
+    fn verilog(&self, name: &str) -> Result<String, VerilogError> {
+        verilog::of(&self.block, name)
     }
 }

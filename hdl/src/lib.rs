@@ -2,17 +2,14 @@
 
 pub mod beat;
 pub mod bench;
+pub mod blocks;
 pub mod device;
-pub mod fifo;
+mod engine_pins;
 pub mod lockstep;
-pub mod primitive;
+pub mod rtl_engine;
+pub mod synthesis;
+pub mod tool;
+mod traces;
 pub mod value;
-
-use device::Wire;
-use fifo::Fifo;
-use rust_hdl::prelude::*;
-
-pins!([T: Wire, const A: usize, const C: usize] Fifo<T, A, C> {
-    in: write, write_data, read;
-    out: ready, valid, data
-});
+pub mod verilated;
+pub mod verilog;

@@ -1,5 +1,8 @@
 //! Two devices under the same traffic, every output compared in every cycle.
 
+pub mod shortest;
+pub mod vcd;
+
 use std::collections::VecDeque;
 
 use rand_core::SeedableRng;
@@ -26,14 +29,15 @@ pub trait Traffic {
 pub struct Pair {
     /// The RTL.
     pub rtl: Box<dyn Device>,
-    /// The cycle model.
+    /// The cycle model. The last of the RTL's outputs, which are there for observers, may be
+    /// missing here; they are not compared.
     pub model: Box<dyn Device>,
     /// The traffic.
     pub traffic: Box<dyn Traffic>,
 }
 
 /// What was on the ports in a cycle.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cycle {
     /// On the inputs.
     pub inputs: Vec<Value>,
@@ -69,11 +73,29 @@ pub struct Outcome {
     pub history: VecDeque<Cycle>,
 }
 
+impl Outcome {
+    /// Adds a cycle to the history, in the place of the oldest where it is long enough.
+    fn remember(&mut self, inputs: &[Value], rtl: &[Value], model: &[Value]) {
+        let full = self.history.len() == HISTORY_CYCLES;
+        let oldest = full.then(|| self.history.pop_front()).flatten();
+        let mut cycle = oldest.unwrap_or_default();
+        for (kept, values) in [
+            (&mut cycle.inputs, inputs),
+            (&mut cycle.rtl, rtl),
+            (&mut cycle.model, model),
+        ] {
+            kept.clear();
+            kept.extend_from_slice(values);
+        }
+        self.history.push_back(cycle);
+    }
+}
+
 impl Pair {
     /// Runs for `cycles`, or until an output differs. The same seed gives the same traffic.
     pub fn run(&mut self, cycles: u64, seed: u64) -> Outcome {
         let mut random = Pcg32::seed_from_u64(seed);
-        let ports = self.rtl.outputs();
+        let ports = self.model.outputs();
         let validity = validity(&ports);
         let (mut inputs, mut rtl, mut model) = (Vec::new(), Vec::new(), Vec::new());
         let mut outcome = Outcome {
@@ -88,16 +110,10 @@ impl Pair {
             self.rtl.cycle(&inputs, &mut rtl);
             self.model.cycle(&inputs, &mut model);
             outcome.cycles += 1;
-            if outcome.history.len() == HISTORY_CYCLES {
-                outcome.history.pop_front();
-            }
-            outcome.history.push_back(Cycle {
-                inputs: inputs.clone(),
-                rtl: rtl.clone(),
-                model: model.clone(),
-            });
+            outcome.remember(&inputs, &rtl, &model);
             let differs = (0..ports.len()).find(|&port| {
-                let means_anything = validity[port].is_none_or(|valid| model[valid].bit(0));
+                let means_anything =
+                    validity[port].is_none_or(|valid| model[valid] != Value::default());
                 means_anything && rtl[port] != model[port]
             });
             if let Some(port) = differs {

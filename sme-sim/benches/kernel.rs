@@ -52,7 +52,7 @@ fn threads(criterion: &mut Criterion) {
         global_base: 1 << 40,
     });
     let programs = (0..1024).map(|_| {
-        let memory = ThreadMemory::new(Arc::clone(&map), 0);
+        let memory = ThreadMemory::new(Arc::clone(&map), 0, 0);
         async move {
             loop {
                 let value = memory.load(Word(8)).await;
@@ -85,12 +85,13 @@ const HOP: Time = Time::from_ps(100);
 
 impl Node for Relay {
     type Message = u64;
+    type Workspace = ();
 
     fn next(&self) -> Time {
         self.queue.next()
     }
 
-    fn advance(&mut self, end: Time, outbox: &mut Outbox<u64>) {
+    fn advance(&mut self, end: Time, outbox: &mut Outbox<u64>, (): &mut ()) {
         while self.queue.next() < end {
             let Some((now, hops)) = self.queue.pop() else {
                 return;

@@ -291,18 +291,19 @@ fn an_override_changes_the_machine_and_is_recorded() {
 }
 
 #[test]
-fn an_overridden_constant_is_not_fitted_any_more() {
+fn a_figure_stays_calibrated_when_its_constant_is_set() {
     let machine = prototype();
     let fitted = machine
         .fitted()
         .find(|constant| constant.amount.is_some())
         .unwrap();
     let (name, value) = (fitted.name(), fitted.value.clone());
-    // Whatever the new value: it is the user's choice for this run.
+    // Whatever the new value: it is chosen, and not predicted.
     let changed = machine.with(&[(&name, &value)]).unwrap();
-    assert!(changed.fitted().all(|constant| constant.name() != name));
-    assert_eq!(changed.fitted().count() + 1, machine.fitted().count());
-    assert!(changed.constant(&name).unwrap().fitted_to.is_empty());
+    let set = changed.constant(&name).unwrap();
+    assert_eq!(set.source, Source::Set);
+    assert_eq!(set.fitted_to, fitted.fitted_to);
+    assert_eq!(changed.fitted().count(), machine.fitted().count());
     assert_eq!(changed.cluster(), machine.cluster());
 }
 

@@ -7,8 +7,8 @@ use sme_sim::engine::fifo::Fifos;
 use super::Bench;
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::PacketBeat;
+use crate::blocks::fifo::Fifo;
 use crate::device::{Clocked, Device, Port, Wire};
-use crate::fifo::Fifo;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 

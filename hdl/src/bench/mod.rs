@@ -1,11 +1,23 @@
 //! Every block with its cycle model and its traffic: what the lockstep runs.
 
+mod completer;
+mod crossbar;
+mod engine;
 mod fifo;
+mod ht_port;
+mod link_port;
+mod miswired;
+mod requester;
+mod responder;
+mod router;
 mod source;
+mod switch;
+mod tags;
 
 use crate::lockstep::Pair;
 
 /// A block under test.
+#[derive(Debug)]
 pub struct Bench {
     /// Its name on the command line.
     pub name: &'static str,
@@ -17,7 +29,19 @@ pub struct Bench {
 }
 
 /// All of them, the leaves first.
-pub const BENCHES: &[Bench] = &[fifo::BENCH];
+pub const BENCHES: &[Bench] = &[
+    fifo::BENCH,
+    crossbar::BENCH,
+    link_port::BENCH,
+    tags::BENCH,
+    completer::BENCH,
+    responder::BENCH,
+    router::BENCH,
+    switch::BENCH,
+    ht_port::BENCH,
+    requester::BENCH,
+    engine::BENCH,
+];
 
 /// The block of this name.
 pub fn find(name: &str) -> Option<&'static Bench> {

@@ -1,6 +1,7 @@
 //! What is going to happen inside one node: its events, and the list they stand in.
 
 use super::trace::Trace;
+use crate::engine::HtChannel;
 use crate::kernel::queue::EventQueue;
 use crate::time::Time;
 
@@ -26,8 +27,12 @@ pub enum Event {
     HostReady,
     /// The engine returns a credit of this channel to the host.
     HostCredit(u8),
-    /// A packet or credit reaches a port of the engine.
-    EngineInput(u32),
+    /// A packet reaches a port of the engine.
+    EnginePacket(u32),
+    /// A credit of the host reaches the engine.
+    EngineHostCredit(HtChannel),
+    /// A credit of a link's port and channel reaches the engine.
+    EngineLinkCredit(u8, u8),
     /// A packet from the engine reaches the host.
     HostReceive(u32),
     /// The I/O bridge takes its next packet.
@@ -108,8 +113,8 @@ impl Agenda {
         self.queue.pop()
     }
 
-    /// Bytes of memory held.
-    pub fn bytes(&self) -> usize {
+    /// Bytes on the heap, a trace apart.
+    pub fn heap_bytes(&self) -> usize {
         self.queue.bytes()
     }
 }

@@ -1,5 +1,8 @@
 //! What a run never changes: the machine's constants in the units that the nodes use.
 
+use std::sync::Arc;
+
+use super::domain::Latencies;
 use crate::engine::HtPacket;
 use crate::fabric::Topology;
 use crate::kernel::address::AddressMap;
@@ -47,6 +50,8 @@ pub(super) struct Constants {
     pub(super) coherent_stores: bool,
     pinning: Pinning,
     pub(super) engine_clock: Clock,
+    /// How long the parts of a transaction take in a coherent domain.
+    pub(super) latencies: Arc<Latencies>,
     /// What a program spends around one operation.
     pub(super) operation: Time,
     pub(super) l1: Time,
@@ -76,6 +81,7 @@ impl Constants {
             coherent_stores: setup.coherent_stores,
             pinning: setup.pinning,
             engine_clock,
+            latencies: Arc::new(Latencies::new(&spec)),
             operation: spec.core.clock.span(spec.core.operation_cycles),
             l1: spec.core.clock.span(spec.cache.l1_cycles),
             link_cycles: spec.link.serdes_cycles + engine_clock.first_edge_from(spec.link.wire),

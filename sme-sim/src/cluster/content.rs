@@ -1,22 +1,9 @@
-//! The 64 bytes of a cache line, held sparsely: most lines that synchronize anything use one of
-//! their eight words, and a million of them must fit.
+//! The bytes of a cache line: what memory holds and what the copies hold.
+//!
+//! A line that synchronizes something mostly has one byte that is not zero, its flag, and a million
+//! of them must fit: such a line takes twelve bytes here. Any other has a box with all its words.
 
-/// Eight 64-bit words, zero where never written. Bytes are little-endian within a word.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Content {
-    /// All zero.
-    #[default]
-    Zero,
-    /// One word is not zero.
-    One {
-        /// Which word of the line.
-        word: u8,
-        /// Its value.
-        value: u64,
-    },
-    /// Any.
-    Full(Box<[u64; 8]>),
-}
+use super::cores::CoreSet;
 
 /// Some bytes of one aligned word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +63,13 @@ impl Bytes {
         (word & self.mask()) >> (8 * self.offset)
     }
 
+    /// `word` with `value` in place of these bytes.
+    #[inline]
+    fn merge(self, word: u64, value: u64) -> u64 {
+        let mask = self.mask();
+        word & !mask | self.place(value) & mask
+    }
+
     /// Bits that belong to the bytes, all ones.
     #[inline]
     fn mask(self) -> u64 {
@@ -87,62 +81,210 @@ impl Bytes {
     }
 }
 
-impl Content {
-    /// The word numbered `word`.
+/// Eight 64-bit words. Bytes are little-endian within a word.
+type Words = [u64; 8];
+
+/// A line in which at most one byte is not zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct OneByte {
+    at: u8,
+    value: u8,
+}
+
+impl OneByte {
     #[inline]
-    pub fn word(&self, word: u8) -> u64 {
-        match self {
-            Content::Zero => 0,
-            Content::One { word: held, value } => {
-                if *held == word {
-                    *value
-                } else {
-                    0
-                }
-            }
-            Content::Full(words) => words[usize::from(word)],
+    fn word(self, word: u8) -> u64 {
+        if self.at / 8 == word {
+            u64::from(self.value) << (self.at % 8 * 8)
+        } else {
+            0
         }
     }
 
-    /// The value of `bytes`, right-aligned.
+    /// With `new` for the word `word`, if that is such a line too.
     #[inline]
-    pub fn read(&self, bytes: Bytes) -> u64 {
-        bytes.pick(self.word(bytes.word))
+    fn with(self, word: u8, new: u64) -> Option<Self> {
+        if self.value != 0 && self.at / 8 != word {
+            return None;
+        }
+        let byte = new.trailing_zeros() as u8 % 64 / 8;
+        let value = new >> (8 * byte);
+        (value <= 0xff).then_some(Self {
+            at: word * 8 + byte,
+            value: value as u8,
+        })
     }
 
-    /// Replaces `bytes` by `value`, which is right-aligned.
-    #[inline]
-    pub fn write(&mut self, bytes: Bytes, value: u64) {
-        let old = self.word(bytes.word);
-        let mask = bytes.mask();
-        let new = old & !mask | bytes.place(value) & mask;
-        if new == old {
-            return;
+    fn words(self) -> Words {
+        std::array::from_fn(|word| self.word(word as u8))
+    }
+}
+
+/// All words of a line.
+#[derive(Debug)]
+struct Whole {
+    memory: Words,
+    copies: Words,
+    /// Cores whose copies missed an update, and what they still hold.
+    stale: Vec<(CoreSet, Words)>,
+}
+
+/// What memory holds of a line, and what the caches hold: all copies that are kept coherent are
+/// equal, so there is one image of them; copies that an update from outside did not probe stay
+/// behind as they were.
+#[derive(Debug)]
+pub struct Images {
+    /// The thread that wrote last, as the machine's traces name it.
+    pub writer: u32,
+    memory: OneByte,
+    copies: OneByte,
+    /// In place of the others, once they cannot hold everything.
+    whole: Option<Box<Whole>>,
+}
+
+impl Images {
+    /// Of a line of zeros, to which nobody has written.
+    pub fn new(nobody: u32) -> Self {
+        Self {
+            writer: nobody,
+            memory: OneByte::default(),
+            copies: OneByte::default(),
+            whole: None,
         }
-        match self {
-            Content::Full(words) => words[usize::from(bytes.word)] = new,
-            Content::One { word, value } if *word == bytes.word => *value = new,
-            Content::Zero => {
-                *self = Content::One {
-                    word: bytes.word,
-                    value: new,
-                }
+    }
+
+    /// What memory holds, right-aligned.
+    #[inline]
+    pub fn memory(&self, bytes: Bytes) -> u64 {
+        bytes.pick(match &self.whole {
+            None => self.memory.word(bytes.word),
+            Some(whole) => whole.memory[usize::from(bytes.word)],
+        })
+    }
+
+    /// What the coherent copies hold, right-aligned; meaningless where there are none.
+    #[inline]
+    pub fn copies(&self, bytes: Bytes) -> u64 {
+        bytes.pick(match &self.whole {
+            None => self.copies.word(bytes.word),
+            Some(whole) => whole.copies[usize::from(bytes.word)],
+        })
+    }
+
+    /// What the stale copy of `core` holds, if it has one.
+    #[inline]
+    pub fn stale(&self, core: u16, bytes: Bytes) -> Option<u64> {
+        let stale = &self.whole.as_ref()?.stale;
+        let (_, words) = stale.iter().find(|(cores, _)| cores.has(core))?;
+        Some(bytes.pick(words[usize::from(bytes.word)]))
+    }
+
+    /// Whether any copy is stale.
+    #[inline]
+    pub fn any_stale(&self) -> bool {
+        self.whole.as_ref().is_some_and(|w| !w.stale.is_empty())
+    }
+
+    /// Replaces `bytes` of memory by `value`, which is right-aligned.
+    #[inline]
+    pub fn write_memory(&mut self, bytes: Bytes, value: u64) {
+        if self.whole.is_none() {
+            let new = bytes.merge(self.memory.word(bytes.word), value);
+            if let Some(memory) = self.memory.with(bytes.word, new) {
+                self.memory = memory;
+                return;
             }
-            Content::One { word, value } => {
-                let mut words = Box::new([0; 8]);
-                words[usize::from(*word)] = *value;
-                words[usize::from(bytes.word)] = new;
-                *self = Content::Full(words);
+        }
+        let word = &mut self.whole().memory[usize::from(bytes.word)];
+        *word = bytes.merge(*word, value);
+    }
+
+    /// Replaces `bytes` of the coherent copies by `value`, which is right-aligned.
+    #[inline]
+    pub fn write_copies(&mut self, bytes: Bytes, value: u64) {
+        if self.whole.is_none() {
+            let new = bytes.merge(self.copies.word(bytes.word), value);
+            if let Some(copies) = self.copies.with(bytes.word, new) {
+                self.copies = copies;
+                return;
+            }
+        }
+        let word = &mut self.whole().copies[usize::from(bytes.word)];
+        *word = bytes.merge(*word, value);
+    }
+
+    /// Whether the coherent copies are as memory is.
+    pub fn are_equal(&self) -> bool {
+        match &self.whole {
+            None => self.memory.words() == self.copies.words(),
+            Some(whole) => whole.memory == whole.copies,
+        }
+    }
+
+    /// The copies become as memory is.
+    #[inline]
+    pub fn fetch(&mut self) {
+        match &mut self.whole {
+            None => self.copies = self.memory,
+            Some(whole) => whole.copies = whole.memory,
+        }
+    }
+
+    /// Memory becomes as the copies are.
+    #[inline]
+    pub fn write_back(&mut self) {
+        match &mut self.whole {
+            None => self.memory = self.copies,
+            Some(whole) => whole.memory = whole.copies,
+        }
+    }
+
+    /// The copies of `cores` stay as the coherent copies are now, whatever becomes of those.
+    pub fn leave_behind(&mut self, cores: CoreSet) {
+        if !cores.is_empty() {
+            let whole = self.whole();
+            whole.stale.push((cores, whole.copies));
+        }
+    }
+
+    /// The copy of `core` is not stale any more.
+    #[inline]
+    pub fn refresh(&mut self, core: u16) {
+        if let Some(whole) = &mut self.whole
+            && !whole.stale.is_empty()
+        {
+            for (cores, _) in &mut whole.stale {
+                cores.remove(core);
+            }
+            whole.stale.retain(|(cores, _)| !cores.is_empty());
+        }
+    }
+
+    /// Drops all stale copies, and adds who had one to `dropped`.
+    #[inline]
+    pub fn drop_stale(&mut self, dropped: &mut CoreSet) {
+        if let Some(whole) = &mut self.whole {
+            for (cores, _) in whole.stale.drain(..) {
+                cores.iter().for_each(|core| dropped.insert(core));
             }
         }
     }
 
-    /// Bytes of memory held beside the value itself.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Content::Full(_) => 64,
-            _ => 0,
-        }
+    fn whole(&mut self) -> &mut Whole {
+        self.whole.get_or_insert_with(|| {
+            Box::new(Whole {
+                memory: self.memory.words(),
+                copies: self.copies.words(),
+                stale: Vec::new(),
+            })
+        })
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.whole.as_ref().map_or(0, |whole| {
+            size_of::<Whole>() + whole.stale.capacity() * size_of::<(CoreSet, Words)>()
+        })
     }
 }
 
@@ -151,25 +293,93 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// What is done to the images of a line.
+    #[derive(Clone, Copy, Debug)]
+    enum Act {
+        Write {
+            copies: bool,
+            address: u64,
+            wide: bool,
+            value: u64,
+        },
+        Fetch,
+        WriteBack,
+        LeaveBehind(u16),
+        Refresh(u16),
+    }
+
+    fn acts() -> impl Strategy<Value = Vec<Act>> {
+        let value = prop_oneof![0..3u64, any::<u64>()];
+        let write = (any::<bool>(), 0..64u64, any::<bool>(), value).prop_map(
+            |(copies, address, wide, value)| Act::Write {
+                copies,
+                address,
+                wide,
+                value,
+            },
+        );
+        let act = prop_oneof![
+            6 => write,
+            1 => Just(Act::Fetch),
+            1 => Just(Act::WriteBack),
+            1 => (0..4u16).prop_map(Act::LeaveBehind),
+            1 => (0..4u16).prop_map(Act::Refresh),
+        ];
+        prop::collection::vec(act, 0..30)
+    }
+
     proptest! {
         #[test]
-        fn behaves_like_64_bytes(
-            writes in proptest::collection::vec((0u64..64, any::<u8>(), any::<bool>()), 0..40),
-        ) {
-            let mut plain = [0u8; 64];
-            let mut content = Content::default();
-            for (address, value, wide) in writes {
-                if wide {
-                    let value = u64::from(value) * 0x0101_0101_0101_0101;
-                    let at = (address / 8 * 8) as usize;
-                    plain[at..at + 8].copy_from_slice(&value.to_le_bytes());
-                    content.write(Bytes::word(address), value);
-                } else {
-                    plain[address as usize] = value;
-                    content.write(Bytes::byte(address), u64::from(value));
+        fn they_behave_like_64_bytes_each(acts in acts()) {
+            let mut images = Images::new(0);
+            let (mut memory, mut copies) = ([0u8; 64], [0u8; 64]);
+            let mut stale = [None; 4];
+            for act in acts {
+                match act {
+                    Act::Write { copies: to_copies, address, wide, value } => {
+                        let plain = if to_copies { &mut copies } else { &mut memory };
+                        let bytes = if wide {
+                            let at = (address & !7) as usize;
+                            plain[at..at + 8].copy_from_slice(&value.to_le_bytes());
+                            Bytes::word(address)
+                        } else {
+                            plain[address as usize] = value as u8;
+                            Bytes::byte(address)
+                        };
+                        if to_copies {
+                            images.write_copies(bytes, value);
+                        } else {
+                            images.write_memory(bytes, value);
+                        }
+                    }
+                    Act::Fetch => {
+                        images.fetch();
+                        copies = memory;
+                    }
+                    Act::WriteBack => {
+                        images.write_back();
+                        memory = copies;
+                    }
+                    Act::LeaveBehind(core) => {
+                        images.refresh(core);
+                        images.leave_behind(CoreSet::only(core));
+                        stale[usize::from(core)] = Some(copies);
+                    }
+                    Act::Refresh(core) => {
+                        images.refresh(core);
+                        stale[usize::from(core)] = None;
+                    }
                 }
-                for (at, &byte) in plain.iter().enumerate() {
-                    prop_assert_eq!(content.read(Bytes::byte(at as u64)), u64::from(byte));
+                prop_assert_eq!(images.are_equal(), memory == copies);
+                prop_assert_eq!(images.any_stale(), stale.iter().any(Option::is_some));
+                for at in 0..64 {
+                    let (bytes, at) = (Bytes::byte(at), at as usize);
+                    prop_assert_eq!(images.memory(bytes), u64::from(memory[at]));
+                    prop_assert_eq!(images.copies(bytes), u64::from(copies[at]));
+                    for (core, plain) in (0..).zip(stale) {
+                        let value = plain.map(|plain: [u8; 64]| u64::from(plain[at]));
+                        prop_assert_eq!(images.stale(core, bytes), value);
+                    }
                 }
             }
         }

@@ -1,7 +1,6 @@
 //! What a core is doing.
 
 use crate::kernel::thread::Operation;
-use crate::time::Time;
 
 /// Why a core's thread is not running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +28,10 @@ pub enum Waiting {
 /// One core with one thread.
 #[derive(Debug)]
 pub struct Core {
-    /// What its thread asked for.
+    /// What its thread asked for; of a [`Operation::WaitAll`], what is still to be seen.
     pub operation: Operation,
     /// What the thread is told when it resumes.
     pub answer: u64,
-    /// How many flags of a [`Operation::WaitAll`] have been seen to satisfy it.
-    pub passed: u32,
     /// How many uncached loads of this operation have been answered.
     pub looks: u32,
     /// Socket it stands on.
@@ -45,8 +42,6 @@ pub struct Core {
     pub store_under_way: bool,
     /// Its accesses count: the warm-up is over.
     pub counted: bool,
-    /// Before this time it posts no further store.
-    pub store_gap_until: Time,
 }
 
 impl Core {
@@ -55,13 +50,11 @@ impl Core {
         Self {
             operation: Operation::Fence,
             answer: 0,
-            passed: 0,
             looks: 0,
             socket,
             waiting: Waiting::Nothing,
             store_under_way: false,
             counted: false,
-            store_gap_until: Time::ZERO,
         }
     }
 }

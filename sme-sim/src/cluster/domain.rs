@@ -15,18 +15,21 @@
 mod latencies;
 mod line;
 
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxBuildHasher;
 use slab::Slab;
 
 use super::agenda::{Agenda, Event};
-use super::content::{Bytes, Content};
+use super::content::Bytes;
 use super::cores::CoreSet;
-use crate::machine::ClusterSpec;
+use super::tables;
 use crate::time::Time;
-use latencies::Latencies;
-pub use latencies::hops_between;
+pub use latencies::{Latencies, hops_between};
 use line::Line;
 #[cfg(test)]
 pub use line::State;
@@ -72,35 +75,48 @@ pub struct Transaction {
     pub value: u64,
     /// The thread that caused it, as the machine's traces name it.
     pub origin: u32,
-    /// When it reached the home controller, and when that started it.
-    pub ordered: (Time, Time),
     next: u32,
+}
+
+// Every core may have one under way.
+const _: () = assert!(size_of::<Transaction>() == 32);
+
+/// What is known of a core.
+#[derive(Clone, Copy, Debug)]
+struct Agent {
+    socket: u8,
+    /// The bytes it last began to spin on.
+    awaited: Bytes,
 }
 
 /// The caches and the memory of one node.
 #[derive(Debug)]
 pub struct Domain {
     lines: Vec<Line>,
-    index: FxHashMap<u64, u32>,
+    /// Lines by the hash of their number.
+    index: HashTable<u32>,
     transactions: Slab<Transaction>,
-    /// Socket of each core.
-    socket_of: Vec<u8>,
-    /// The bytes each core last began to spin on.
-    awaited: Vec<Bytes>,
-    latency: Latencies,
+    agents: Box<[Agent]>,
+    /// What compare-exchanges that have not been performed expect, by core.
+    expected: Vec<(u16, u64)>,
+    latency: Arc<Latencies>,
     random: Pcg32,
 }
 
 impl Domain {
-    /// The domain of a node whose core `c` stands on socket `socket_of[c]`.
-    pub fn new(spec: &ClusterSpec, socket_of: Vec<u8>, seed: u64, node: u32) -> Self {
+    /// The domain of a node whose core `c` stands on socket `sockets[c]`.
+    pub fn new(latency: Arc<Latencies>, sockets: &[u8], seed: u64, node: u32) -> Self {
+        let agents = sockets.iter().map(|&socket| Agent {
+            socket,
+            awaited: Bytes::byte(0),
+        });
         Self {
             lines: Vec::new(),
-            index: FxHashMap::default(),
-            transactions: Slab::with_capacity(socket_of.len()),
-            awaited: vec![Bytes::byte(0); socket_of.len()],
-            socket_of,
-            latency: Latencies::new(spec),
+            index: HashTable::new(),
+            transactions: Slab::new(),
+            agents: agents.collect(),
+            expected: Vec::new(),
+            latency,
             random: Pcg32::new(seed, u64::from(node)),
         }
     }
@@ -109,22 +125,36 @@ impl Domain {
     #[inline]
     pub fn line(&mut self, address: u64) -> u32 {
         let number = address / LINE_BYTES;
-        if let Some(&line) = self.index.get(&number) {
+        if let Some(line) = self.known_line(address) {
             return line;
         }
         let line = self.lines.len() as u32;
-        if self.lines.len() == self.lines.capacity() {
-            // Not twice as many: of a million nodes, each needs a few more than it has threads.
-            self.lines.reserve_exact((self.lines.len() / 8).max(4));
-        }
-        self.lines.push(Line::new());
-        self.index.insert(number, line);
+        tables::push(&mut self.lines, Line::new(number));
+        let hash_of = |&line: &u32| hash(self.lines[line as usize].number);
+        self.index.insert_unique(hash(number), line, hash_of);
         line
     }
 
     /// The line that holds physical address `address`, if anybody has ever touched it.
+    #[inline]
     pub fn known_line(&self, address: u64) -> Option<u32> {
-        self.index.get(&(address / LINE_BYTES)).copied()
+        let number = address / LINE_BYTES;
+        let is_it = |&line: &u32| self.lines[line as usize].number == number;
+        self.index.find(hash(number), is_it).copied()
+    }
+
+    /// The next compare-exchange of `core` expects this value.
+    pub fn expect(&mut self, core: u16, value: u64) {
+        self.expected.push((core, value));
+    }
+
+    /// What `update`, which is being performed for `core`, expects.
+    fn expected_by(&mut self, core: u16, update: Update) -> u64 {
+        if update != Update::CompareExchange {
+            return 0;
+        }
+        let place = self.expected.iter().position(|&(of, _)| of == core);
+        place.map_or(0, |place| self.expected.swap_remove(place).1)
     }
 
     /// The bytes in `core`'s own copy, `None` where it has none.
@@ -132,12 +162,9 @@ impl Domain {
     pub fn cached(&self, core: u16, line: u32, bytes: Bytes) -> Option<u64> {
         let line = &self.lines[line as usize];
         if line.holders.has(core) {
-            return Some(line.copies.read(bytes));
+            return Some(line.images.copies(bytes));
         }
-        line.stale
-            .iter()
-            .find(|(cores, _)| cores.has(core))
-            .map(|(_, content)| content.read(bytes))
+        line.images.stale(core, bytes)
     }
 
     /// The same, once they have arrived: a copy that is still on its way cannot be read.
@@ -151,18 +178,17 @@ impl Domain {
 
     /// What memory itself holds.
     pub fn in_memory(&self, line: u32, bytes: Bytes) -> u64 {
-        self.lines[line as usize].memory.read(bytes)
+        self.lines[line as usize].images.memory(bytes)
     }
 
     /// Physical address of the line's first byte.
     pub fn address_of(&self, line: u32) -> u64 {
-        let found = self.index.iter().find(|&(_, &l)| l == line);
-        found.map_or(0, |(number, _)| number * LINE_BYTES)
+        self.lines[line as usize].number * LINE_BYTES
     }
 
     /// Who wrote to the line last ([`NONE`]: nobody).
     pub fn writer(&self, line: u32) -> u32 {
-        self.lines[line as usize].writer
+        self.lines[line as usize].images.writer
     }
 
     /// What `core` may do with its copy.
@@ -182,12 +208,12 @@ impl Domain {
         origin: u32,
     ) -> bool {
         let line = &mut self.lines[line as usize];
-        if line.owner != core || !line.alone(core) {
+        if !line.is_owned_alone(core) {
             return false;
         }
-        line.copies.write(bytes, value);
+        line.images.write_copies(bytes, value);
         line.dirty = true;
-        line.writer = origin;
+        line.images.writer = origin;
         true
     }
 
@@ -200,24 +226,25 @@ impl Domain {
         update: (Update, u64),
         origin: u32,
     ) -> Option<u64> {
-        let line = &mut self.lines[line as usize];
-        if line.owner != core || !line.alone(core) {
+        if !self.lines[line as usize].is_owned_alone(core) {
             return None;
         }
-        line.writer = origin;
-        Some(line.update(bytes, update.0, update.1))
+        let expected = self.expected_by(core, update.0);
+        let line = &mut self.lines[line as usize];
+        line.images.writer = origin;
+        Some(line.update(bytes, update.0, update.1, expected))
     }
 
     /// Lets `core` spin on `bytes` of its copy: it reads them anew once that is invalidated.
     #[inline]
     pub fn spin(&mut self, core: u16, line: u32, bytes: Bytes) {
         self.lines[line as usize].spinners.insert(core);
-        self.awaited[usize::from(core)] = bytes;
+        self.agents[usize::from(core)].awaited = bytes;
     }
 
     /// The newest value of `bytes`, wherever it is (an observer's and the operating system's view).
     pub fn newest(&self, line: u32, bytes: Bytes) -> u64 {
-        self.lines[line as usize].newest().read(bytes)
+        self.lines[line as usize].newest(bytes)
     }
 
     /// Whether `core` has a read of the line under way.
@@ -236,10 +263,9 @@ impl Domain {
         origin: u32,
         agenda: &mut Agenda,
     ) {
-        let home = self.lines[line as usize].home;
-        let way = self
-            .latency
-            .between(self.socket_of[usize::from(core)], home);
+        let home = self.lines[line as usize].home();
+        let socket = self.agents[usize::from(core)].socket;
+        let way = self.latency.between(socket, home);
         if kind == Kind::Read {
             self.lines[line as usize].fetching.insert(core);
         }
@@ -262,7 +288,7 @@ impl Domain {
         origin: u32,
         agenda: &mut Agenda,
     ) -> u32 {
-        let way = self.latency.between(0, self.lines[line as usize].home);
+        let way = self.latency.between(0, self.lines[line as usize].home());
         self.send(
             now + way,
             BRIDGE,
@@ -282,16 +308,16 @@ impl Domain {
         origin: u32,
         agenda: &mut Agenda,
     ) -> u32 {
-        let number = self.transactions.insert(Transaction {
+        let transaction = Transaction {
             line,
             agent,
             kind,
             bytes,
             value,
             origin,
-            ordered: (at, at),
             next: NONE,
-        }) as u32;
+        };
+        let number = tables::insert(&mut self.transactions, transaction);
         agenda.tell(|t| t.requested(at, number, &self.transactions[number as usize]));
         agenda.push(at, Event::Home(number));
         number
@@ -338,7 +364,7 @@ impl Domain {
             return None;
         }
         if line.waiting_count > 1 {
-            for _ in 0..self.random.next_u32() % line.waiting_count {
+            for _ in 0..self.random.next_u32() % u32::from(line.waiting_count) {
                 before = number;
                 number = self.transactions[number as usize].next;
             }
@@ -366,53 +392,64 @@ impl Domain {
 
     /// The transaction takes effect on the line and sets out for its requester.
     fn start(&mut self, now: Time, number: u32, agenda: &mut Agenda) {
+        let Transaction {
+            line: line_number,
+            agent,
+            kind,
+            ..
+        } = self.transactions[number as usize];
+        let expected = match kind {
+            Kind::Update(update) => self.expected_by(agent, update),
+            _ => 0,
+        };
         let transaction = &mut self.transactions[number as usize];
-        let line_number = transaction.line;
         let line = &mut self.lines[line_number as usize];
-        transaction.ordered.1 = now;
-        let agent = transaction.agent;
         let mut probes = true;
         let mut dropped = CoreSet::NONE;
-        match transaction.kind {
+        match kind {
             Kind::Read => {
                 line.share(agent);
-                transaction.value = line.copies.read(transaction.bytes);
+                transaction.value = line.images.copies(transaction.bytes);
             }
             Kind::Own => {
                 dropped = line.take(agent);
-                line.copies.write(transaction.bytes, transaction.value);
+                line.images
+                    .write_copies(transaction.bytes, transaction.value);
                 line.dirty = true;
-                line.writer = transaction.origin;
+                line.images.writer = transaction.origin;
             }
             Kind::Update(update) => {
                 dropped = line.take(agent);
-                transaction.value = line.update(transaction.bytes, update, transaction.value);
-                line.writer = transaction.origin;
+                transaction.value =
+                    line.update(transaction.bytes, update, transaction.value, expected);
+                line.images.writer = transaction.origin;
             }
             Kind::Write { coherent: true } => {
                 dropped = line.drop_copies();
-                line.memory.write(transaction.bytes, transaction.value);
-                line.writer = transaction.origin;
+                line.images
+                    .write_memory(transaction.bytes, transaction.value);
+                line.images.writer = transaction.origin;
             }
             Kind::Write { coherent: false } => {
-                line.memory.write(transaction.bytes, transaction.value);
-                line.writer = transaction.origin;
+                line.images
+                    .write_memory(transaction.bytes, transaction.value);
+                line.images.writer = transaction.origin;
                 probes = false;
             }
             Kind::Fetch => {
-                transaction.value = line.newest().read(transaction.bytes);
+                transaction.value = line.newest(transaction.bytes);
             }
         }
-        let home = line.home;
+        let home = line.home();
         let requester = if agent == BRIDGE {
             0
         } else {
-            self.socket_of[usize::from(agent)]
+            self.agents[usize::from(agent)].socket
         };
         let took = self.latency.settles(home, requester, probes);
         // Reads overlap: the controller has sent the bytes. A write must have settled before
         // anybody else can have the line.
-        let reads = matches!(transaction.kind, Kind::Read | Kind::Fetch);
+        let reads = matches!(kind, Kind::Read | Kind::Fetch);
         let least = if reads { Time::ZERO } else { took };
         line.free_at = now + self.latency.occupancy.max(least);
         agenda.tell(|t| t.started(now, now + took, number, &self.transactions[number as usize]));
@@ -436,13 +473,15 @@ impl Domain {
             let other = self.random.next_u32() as usize % (last + 1);
             order.swap(last, other);
         }
-        let home = self.lines[line_number as usize].home;
+        let home = self.lines[line_number as usize].home();
         for &core in &order[..count] {
-            let socket = self.socket_of[usize::from(core)];
+            let Agent {
+                socket,
+                awaited: bytes,
+            } = self.agents[usize::from(core)];
             let noticed = now + self.latency.between(home, socket) + self.latency.probe;
             let line = &mut self.lines[line_number as usize];
             line.spinners.remove(core);
-            let bytes = self.awaited[usize::from(core)];
             agenda.tell(|t| t.probed(noticed, core, line_number, bytes));
             self.request(
                 noticed,
@@ -465,22 +504,21 @@ impl Domain {
         self.transactions.iter().any(|(_, t)| t.agent != BRIDGE)
     }
 
-    /// Bytes of memory held.
-    pub fn bytes(&self) -> usize {
-        let outside: usize = self
-            .lines
-            .iter()
-            .map(|l| {
-                l.memory.bytes()
-                    + l.copies.bytes()
-                    + l.stale.capacity() * size_of::<(CoreSet, Content)>()
-            })
-            .sum();
-        outside
+    /// Bytes on the heap, without the latencies that all nodes share.
+    pub fn heap_bytes(&self) -> usize {
+        let images: usize = self.lines.iter().map(|l| l.images.heap_bytes()).sum();
+        images
             + self.lines.capacity() * size_of::<Line>()
-            + self.index.capacity() * (size_of::<(u64, u32)>() + 1)
+            + self.index.allocation_size()
             + self.transactions.capacity() * size_of::<Transaction>()
+            + size_of_val(&*self.agents)
+            + self.expected.capacity() * size_of::<(u16, u64)>()
     }
+}
+
+#[inline]
+fn hash(number: u64) -> u64 {
+    FxBuildHasher.hash_one(number)
 }
 
 #[cfg(test)]

@@ -20,12 +20,13 @@ use super::core::Waiting;
 use super::domain::{Kind, Transaction, hops_between};
 use super::node::Node;
 use super::stores::Store;
+use super::tables;
 use crate::engine::{EngineModel, HtChannel, HtPacket, Input};
 use crate::kernel::address::FaultReason;
 use crate::machine::{Arbitration, ClusterSpec, HostSpec};
 use crate::time::Time;
 
-/// The sockets' slots for uncached loads.
+/// The sockets' slots for uncached loads, of a node that has ever had one.
 #[derive(Debug)]
 pub(super) struct Slots {
     /// Free slots and waiting cores of each socket.
@@ -55,6 +56,17 @@ impl Slots {
         let slots = spec.uncached.outstanding_loads_per_socket;
         let idle = |(free, waiting): &(u32, Vec<u16>)| *free == slots && waiting.is_empty();
         self.free_tags == u32::MAX && self.sockets.iter().all(idle)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let waiting: usize = self
+            .sockets
+            .iter()
+            .map(|(_, waiting)| waiting.capacity())
+            .sum();
+        size_of::<Self>()
+            + self.sockets.capacity() * size_of::<(u32, Vec<u16>)>()
+            + waiting * size_of::<u16>()
     }
 
     fn take_tag(&mut self, core: u16) -> Option<u8> {
@@ -97,11 +109,8 @@ impl HostLink {
         self.queues.iter().all(VecDeque::is_empty) && self.credits == all_credits(spec)
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.queues
-            .iter()
-            .map(|q| q.capacity() * size_of::<HtPacket>())
-            .sum()
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.queues.iter().map(tables::queue_bytes).sum()
     }
 }
 
@@ -133,6 +142,10 @@ impl Bridge {
     pub(super) fn is_quiet(&self) -> bool {
         !self.busy && self.queue.is_empty() && self.reads.is_empty()
     }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        tables::queue_bytes(&self.queue) + self.reads.capacity() * size_of::<(u32, u8, u32)>()
+    }
 }
 
 impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
@@ -146,33 +159,41 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         self.cores[usize::from(core)].waiting = Waiting::Uncached;
         let socket = self.cores[usize::from(core)].socket;
         self.agenda.tell(|t| t.waits_for_slot(core));
-        self.slots.sockets[usize::from(socket)].1.push(core);
+        let slots = self
+            .slots
+            .get_or_insert_with(|| Box::new(Slots::new(&self.constants, self.me)));
+        slots.sockets[usize::from(socket)].1.push(core);
         self.grant_slots(socket);
     }
 
     /// [`Event::SlotFree`]
     pub(super) fn slot_freed(&mut self, socket: u8) {
-        self.slots.sockets[usize::from(socket)].0 += 1;
+        if let Some(slots) = &mut self.slots {
+            slots.sockets[usize::from(socket)].0 += 1;
+        }
         self.grant_slots(socket);
     }
 
     fn grant_slots(&mut self, socket: u8) {
         loop {
-            let (free, waiting) = &mut self.slots.sockets[usize::from(socket)];
+            let Some(slots) = &mut self.slots else {
+                return;
+            };
+            let (free, waiting) = &mut slots.sockets[usize::from(socket)];
             if *free == 0 || waiting.is_empty() {
                 return;
             }
             let chosen = match self.constants.spec.uncached.arbitration {
                 Arbitration::Fifo => 0,
-                Arbitration::Random => self.slots.random.next_u32() as usize % waiting.len(),
+                Arbitration::Random => slots.random.next_u32() as usize % waiting.len(),
             };
             // Removing shifts the others, so that they stay in the order of their arrival.
             let core = waiting.remove(chosen);
-            let Some(tag) = self.slots.take_tag(core) else {
-                self.slots.sockets[usize::from(socket)].1.insert(0, core);
+            let Some(tag) = slots.take_tag(core) else {
+                slots.sockets[usize::from(socket)].1.insert(0, core);
                 return;
             };
-            self.slots.sockets[usize::from(socket)].0 -= 1;
+            slots.sockets[usize::from(socket)].0 -= 1;
             self.agenda.tell(|t| t.has_slot(self.now, core));
             self.load_over_engine(core, tag);
         }
@@ -221,7 +242,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let way = self.way_to_first_socket(core) + self.constants.host_way;
         self.agenda
             .tell(|t| t.leaves_for_host_link(self.now + way, &packet));
-        let number = self.packets.insert(packet) as u32;
+        let number = tables::insert(&mut self.packets, packet);
         self.agenda.push(self.now + way, Event::HostSend(number));
     }
 
@@ -237,7 +258,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     /// [`Event::HostSend`]
     pub(super) fn send_over_host_link(&mut self, number: u32) {
         let packet = self.packets.remove(number as usize);
-        self.host.queues[packet.channel() as usize].push_back(packet);
+        tables::push_back(&mut self.host.queues[packet.channel() as usize], packet);
         self.transmit();
     }
 
@@ -294,7 +315,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let at = self.host.back_free_at + self.constants.host_way;
         self.agenda
             .tell(|t| t.leaves_engine(cycle, from, at, &packet));
-        let number = self.packets.insert(packet) as u32;
+        let number = tables::insert(&mut self.packets, packet);
         self.agenda.push(at, Event::HostReceive(number));
     }
 
@@ -309,19 +330,23 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 self.uncached_load_answered(tag, data, error);
             }
             HtPacket::Read { .. } | HtPacket::Write { .. } => {
-                self.bridge.queue.push_back(packet);
+                tables::push_back(&mut self.bridge.queue, packet);
                 self.bridge_starts();
             }
         }
     }
 
     fn uncached_load_answered(&mut self, tag: u8, data: u64, error: bool) {
-        let core = self.slots.readers[usize::from(tag)];
-        self.slots.free_tags |= 1 << tag;
+        let Some(slots) = &mut self.slots else {
+            debug_assert!(false, "an answer to a load that nobody sent");
+            return;
+        };
+        let core = slots.readers[usize::from(tag)];
+        slots.free_tags |= 1 << tag;
+        let sockets = slots.sockets.len() as u8;
         let back = self.way_to_first_socket(core);
         let socket = self.cores[usize::from(core)].socket;
         // A socket may have a slot and lack a source tag: the next one that does has this.
-        let sockets = self.slots.sockets.len() as u8;
         for other in 1..=sockets {
             self.grant_slots((socket + other) % sockets);
         }
@@ -431,7 +456,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         };
         self.agenda
             .tell(|t| t.leaves_for_host_link(self.now + self.constants.host_way, &packet));
-        let number = self.packets.insert(packet) as u32;
+        let number = tables::insert(&mut self.packets, packet);
         self.agenda
             .push(self.now + self.constants.host_way, Event::HostSend(number));
     }

@@ -17,9 +17,11 @@ mod host;
 mod mark;
 mod node;
 mod operate;
+mod pins;
 mod record;
 mod stores;
 mod system;
+mod tables;
 mod trace;
 mod watched;
 
@@ -31,11 +33,12 @@ pub use critical_path::PathStep;
 pub use failure::{Failure, Stuck};
 pub use mark::Part;
 pub use record::{EpisodeTimes, Traffic, Visit};
-pub use watched::Watched;
+pub use watched::{Plugged, Watched};
 
 use sme_memory::Place;
 
-use crate::engine::{Design, DesignError, EngineModel};
+use crate::engine::waves::Recorder;
+use crate::engine::{Design, DesignError, EngineModel, Inspect};
 use crate::kernel::thread::ThreadMemory;
 use crate::kernel::window::{self, Verdict};
 use crate::time::Time;
@@ -92,10 +95,21 @@ impl<F: Future<Output = ()> + Send> Cluster<F, Watched> {
     ) -> Result<Self, DesignError> {
         let hosts = setup.nodes;
         let design = Arc::new(Design::new(&setup.spec, &setup.topology, hosts)?);
-        let spec = setup.spec.clone();
-        Ok(Self::with_engines(setup, program, |position| {
-            Watched::new(&design, &spec, position, hosts)
+        Ok(Self::with_plugged(setup, program, |position| {
+            Plugged::cycle(&design, position, hosts)
         }))
+    }
+
+    /// A cluster into whose positions `engine(position)` is plugged.
+    pub fn with_plugged(
+        setup: Setup,
+        program: impl FnMut(ThreadMemory, u32, u32) -> F,
+        mut engine: impl FnMut(u32) -> Plugged,
+    ) -> Self {
+        let (spec, hosts) = (setup.spec.clone(), setup.nodes);
+        Self::with_engines(setup, program, |position| {
+            Watched::new(engine(position), &spec, position, hosts)
+        })
     }
 
     /// The load of every link, by from, to and channel.
@@ -103,14 +117,13 @@ impl<F: Future<Output = ()> + Send> Cluster<F, Watched> {
         let cycles = self.constants.engine_clock.first_edge_from(self.end).max(1) as f64;
         let mut loads = Vec::new();
         for node in &self.nodes {
-            let counted = node.record().links.as_deref();
             for (port, channels) in node.engine().engine().counters().links.iter().enumerate() {
                 let neighbour = self.constants.topology.neighbour(node.me, port as u8);
                 let Some((to, _)) = neighbour else {
                     continue;
                 };
                 loads.extend(channels.iter().enumerate().map(|(channel, c)| {
-                    let (bytes, packets) = counted.map_or((0, 0), |l| l[port][channel]);
+                    let (bytes, packets) = node.record().over_link(port as u8, channel as u8);
                     LinkLoad {
                         from: node.me,
                         to,
@@ -139,14 +152,18 @@ impl<F: Future<Output = ()> + Send> Cluster<F, Watched> {
                 .all(|n| n.is_quiet() && n.engine().engine().is_quiet())
     }
 
-    /// Bytes of simulator state per simulated thread: programs, cores, caches and memory, events,
-    /// and the engines.
+    /// Bytes of simulator state per simulated thread, of a run its peak: nothing here is given back
+    /// before the end. Counted is whatever there is for each node and each thread: programs, cores,
+    /// caches and memory, events, engines; the heap by its capacity, without what the allocator adds
+    /// to each piece. Not counted are what all share (the machine's constants, the barrier), the
+    /// messages between nodes during one window, checkers of debug builds, traces, and the results:
+    /// the times of each episode.
     pub fn bytes_per_thread(&self) -> u64 {
         let threads: usize = self.nodes.iter().map(|n| n.cores.len()).sum();
         let bytes: usize = self
             .nodes
             .iter()
-            .map(|n| n.bytes() + n.engine().engine().state_bytes())
+            .map(|n| n.bytes() + n.engine().engine().state_bytes() + window::BYTES_PER_NODE)
             .sum();
         (bytes / threads.max(1)) as u64
     }
@@ -168,11 +185,8 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
                 let threads = if position < nodes { threads } else { 0 };
                 let programs = (0..threads)
                     .map(|core| {
-                        program(
-                            ThreadMemory::new(Arc::clone(&map), position),
-                            position,
-                            core,
-                        )
+                        let memory = ThreadMemory::new(Arc::clone(&map), position, core);
+                        program(memory, position, core)
                     })
                     .collect();
                 Node::new(
@@ -269,7 +283,17 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
     pub fn visits(&self) -> impl Iterator<Item = (u32, &Visit)> {
         self.nodes
             .iter()
-            .flat_map(|n| n.record().visits.iter().flatten().map(|v| (n.me, v)))
+            .flat_map(|n| n.record().visits().map(|v| (n.me, v)))
+    }
+
+    /// Lets `waves` record the ports of the engines it has chosen, whatever they are made of. It has
+    /// no influence on what is simulated; [`Recorder::write_until`] is for whoever runs the cluster.
+    pub fn record_waves(&mut self, waves: &Recorder) {
+        for node in &mut self.nodes {
+            if let Some(tap) = waves.tap(node.me) {
+                node.record_waves(tap);
+            }
+        }
     }
 
     /// Lets the next run be traced from `from` on, for [`Self::critical_path`]. Tracing costs time

@@ -15,21 +15,17 @@ use super::constants::Constants;
 use super::core::{Core, Waiting};
 use super::domain::{BRIDGE, Domain};
 use super::host::{Bridge, HostLink, Slots};
+use super::pins::Pins;
 use super::record::Record;
 use super::stores::StoreBuffers;
 use super::system::System;
+use super::tables;
+use crate::engine::waves::{Recorded, Tap};
 use crate::engine::{EngineModel, HtPacket, Input, Output};
 use crate::kernel::address::FaultReason;
 use crate::kernel::thread::{Operation, Threads};
 use crate::kernel::window::{self, Outbox};
 use crate::time::Time;
-
-/// A packet or credit on its way to a port of the engine, sampled at this edge.
-#[derive(Clone, Copy, Debug)]
-pub struct Arrival {
-    pub(super) cycle: u64,
-    pub(super) input: Input,
-}
 
 /// An access that cannot be performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +48,7 @@ pub struct Node<F, E> {
     pub(super) cores: Vec<Core>,
     pub(super) stores: StoreBuffers,
     pub(super) domain: Domain,
-    pub(super) slots: Slots,
+    pub(super) slots: Option<Box<Slots>>,
     pub(super) host: HostLink,
     pub(super) bridge: Bridge,
     pub(super) system: System,
@@ -63,11 +59,12 @@ pub struct Node<F, E> {
     /// stuck even if loads are polling.
     pub(super) progress: u64,
     pub(super) events: u64,
-    engine: E,
+    engine: Recorded<E>,
+    pins: Pins,
     /// The engine's next edge.
     tick: (Time, u64),
-    arrivals: Slab<Arrival>,
-    outputs: Vec<Output>,
+    /// Packets on their way to the engine.
+    arrivals: Slab<Input>,
 }
 
 impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
@@ -92,8 +89,13 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             now: Time::ZERO,
             cores: sockets.iter().map(|&socket| Core::new(socket)).collect(),
             stores: StoreBuffers::new(programs.len(), spec.core.store_buffer),
-            domain: Domain::new(spec, sockets, constants.seed, me),
-            slots: Slots::new(&constants, me),
+            domain: Domain::new(
+                Arc::clone(&constants.latencies),
+                &sockets,
+                constants.seed,
+                me,
+            ),
+            slots: None,
             host: HostLink::new(&spec.host),
             bridge: Bridge::default(),
             system: System::default(),
@@ -104,17 +106,22 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             events: 0,
             threads: Threads::new(programs),
             agenda,
-            engine,
+            engine: Recorded::new(engine),
+            pins: Pins::new(),
             tick: (Time::NEVER, 0),
             arrivals: Slab::new(),
-            outputs: Vec::new(),
             constants,
         }
     }
 
     /// The engine.
     pub fn engine(&self) -> &E {
-        &self.engine
+        self.engine.engine()
+    }
+
+    /// Lets the engine's ports be recorded from now on.
+    pub(super) fn record_waves(&mut self, tap: Tap) {
+        self.engine.record(tap);
     }
 
     /// What its observer has written down.
@@ -127,25 +134,28 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         self.agenda.next() == Time::NEVER
             && (0..self.cores.len()).all(|core| self.stores.is_empty(core as u16))
             && self.domain.is_quiet()
-            && self.slots.is_quiet(&self.constants.spec)
+            && (self.slots.iter()).all(|slots| slots.is_quiet(&self.constants.spec))
             && self.host.is_quiet(&self.constants.spec.host)
             && self.bridge.is_quiet()
             && self.packets.is_empty()
             && self.arrivals.is_empty()
     }
 
-    /// Bytes of simulator state; what the observer wrote is not counted.
+    /// Bytes of simulator state, the engine's apart.
     pub fn bytes(&self) -> usize {
-        size_of::<Self>()
-            + self.agenda.bytes()
+        size_of::<Self>() - size_of::<E>()
+            + self.agenda.heap_bytes()
             + self.threads.bytes()
             + self.cores.capacity() * size_of::<Core>()
-            + self.stores.bytes()
-            + self.domain.bytes()
-            + self.host.bytes()
+            + self.stores.heap_bytes()
+            + self.domain.heap_bytes()
+            + self.slots.as_ref().map_or(0, |slots| slots.bytes())
+            + self.host.heap_bytes()
+            + self.bridge.heap_bytes()
+            + self.system.heap_bytes()
+            + self.record.heap_bytes()
             + self.packets.capacity() * size_of::<HtPacket>()
-            + self.arrivals.capacity() * size_of::<Arrival>()
-            + self.outputs.capacity() * size_of::<Output>()
+            + self.arrivals.capacity() * size_of::<Input>()
     }
 
     fn perform(&mut self, event: Event) {
@@ -170,11 +180,13 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Event::HostSend(packet) => self.send_over_host_link(packet),
             Event::HostReady => self.host_link_ready(),
             Event::HostCredit(channel) => self.host_credit(channel),
-            Event::EngineInput(arrival) => {
-                let Arrival { cycle, input } = self.arrivals.remove(arrival as usize);
-                self.agenda.tell(|t| t.sampled(cycle, &input));
-                self.engine.input(cycle, input);
-                self.set_tick();
+            Event::EnginePacket(arrival) => {
+                let input = self.arrivals.remove(arrival as usize);
+                self.engine_samples(input);
+            }
+            Event::EngineHostCredit(channel) => self.engine_samples(Input::HostCredit(channel)),
+            Event::EngineLinkCredit(port, channel) => {
+                self.engine_samples(Input::LinkCredit { port, channel });
             }
             Event::HostReceive(packet) => self.host_receives(packet),
             Event::Bridge => self.bridge_next(),
@@ -213,20 +225,38 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
 
     /// Lets `input` be sampled by the engine at `cycle`.
     pub(super) fn present(&mut self, cycle: u64, input: Input) {
-        let number = self.arrivals.insert(Arrival { cycle, input }) as u32;
         let at = self.constants.engine_clock.edge(cycle);
-        self.agenda.push(at, Event::EngineInput(number));
+        let event = self.arrival(input);
+        self.agenda.push(at, event);
+    }
+
+    /// The event of `input` reaching the engine.
+    fn arrival(&mut self, input: Input) -> Event {
+        match input {
+            Input::HostCredit(channel) => Event::EngineHostCredit(channel),
+            Input::LinkCredit { port, channel } => Event::EngineLinkCredit(port, channel),
+            Input::Host(_) | Input::Link { .. } => {
+                Event::EnginePacket(tables::insert(&mut self.arrivals, input))
+            }
+        }
+    }
+
+    /// The engine samples `input` at the edge that is now, or the first at which its pin is free.
+    fn engine_samples(&mut self, input: Input) {
+        let due = self.constants.engine_clock.first_edge_from(self.now);
+        let cycle = self.pins.take(due, &input);
+        self.agenda.tell(|t| t.sampled(cycle, &input));
+        self.engine.input(cycle, input);
+        self.set_tick();
     }
 
     /// One edge of the engine's clock.
-    fn tick(&mut self, outbox: &mut Outbox<Arrival>) {
+    fn tick(&mut self, outbox: &mut Outbox<Input>, outputs: &mut Vec<Output>) {
         let cycle = self.tick.1;
-        let mut outputs = std::mem::take(&mut self.outputs);
-        self.engine.step(cycle, &mut outputs);
+        self.engine.step(cycle, outputs);
         for output in outputs.drain(..) {
             self.engine_gives(cycle, output, outbox);
         }
-        self.outputs = outputs;
         self.set_tick();
     }
 
@@ -238,7 +268,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         };
     }
 
-    fn engine_gives(&mut self, cycle: u64, output: Output, outbox: &mut Outbox<Arrival>) {
+    fn engine_gives(&mut self, cycle: u64, output: Output, outbox: &mut Outbox<Input>) {
         match output {
             Output::Host(packet) => self.host_link_brings(cycle, packet),
             Output::HostCredit(channel) => {
@@ -285,20 +315,16 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         cycle: u64,
         port: u8,
         input: impl Fn(u8) -> Input,
-        outbox: &mut Outbox<Arrival>,
+        outbox: &mut Outbox<Input>,
     ) {
         let Some((to, their_port)) = self.constants.topology.neighbour(self.me, port) else {
             debug_assert!(false, "the switch routed over a link that is not there");
             return;
         };
         let cycle = cycle + self.constants.link_cycles;
-        let arrival = Arrival {
-            cycle,
-            input: input(their_port),
-        };
         let at = self.constants.engine_clock.edge(cycle);
         let sequence = self.agenda.next_sequence();
-        outbox.send(self.me, sequence, to, at, arrival);
+        outbox.send(self.me, sequence, to, at, input(their_port));
     }
 }
 
@@ -307,13 +333,15 @@ where
     F: Future<Output = ()> + Send,
     E: EngineModel,
 {
-    type Message = Arrival;
+    /// What the engine of `to` samples at the edge at which it arrives.
+    type Message = Input;
+    type Workspace = Vec<Output>;
 
     fn next(&self) -> Time {
         self.agenda.next().min(self.tick.0)
     }
 
-    fn advance(&mut self, end: Time, outbox: &mut Outbox<Arrival>) {
+    fn advance(&mut self, end: Time, outbox: &mut Outbox<Input>, outputs: &mut Vec<Output>) {
         loop {
             let event_at = self.agenda.next();
             if event_at <= self.tick.0 {
@@ -332,14 +360,13 @@ where
                 }
                 self.now = self.tick.0;
                 self.events += 1;
-                self.tick(outbox);
+                self.tick(outbox, outputs);
             }
         }
     }
 
-    fn deliver(&mut self, at: Time, from: u32, sequence: u64, arrival: Arrival) {
-        let number = self.arrivals.insert(arrival) as u32;
-        self.agenda
-            .push_from(at, from, sequence, Event::EngineInput(number));
+    fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
+        let event = self.arrival(input);
+        self.agenda.push_from(at, from, sequence, event);
     }
 }

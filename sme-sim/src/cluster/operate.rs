@@ -23,10 +23,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 self.load(core, flag.0, Bytes::byte(flag.0));
             }
             Operation::Load(word) => self.load(core, word.0, Bytes::word(word.0)),
-            Operation::WaitAll(..) => {
-                self.cores[usize::from(core)].passed = 0;
-                self.wait_for_rest(core, None);
-            }
+            Operation::WaitAll(..) => self.wait_for_rest(core, None),
             Operation::Set(..) | Operation::Store(..) => self.store(core),
             Operation::Fence
             | Operation::FetchAdd(..)
@@ -124,12 +121,15 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let rest = self.constants.operation;
         match operation {
             Operation::Wait(_, until) if !until.holds(value as u8) => self.wait_on(core, address),
-            Operation::WaitAll(flags, until) => {
+            Operation::WaitAll(mut flags, until) => {
                 if until.holds(value as u8) {
-                    self.cores[usize::from(core)].passed += 1;
-                    self.progress += 1;
+                    flags = self.passed(core, flags, until);
                 }
-                self.wait_for_uncached(core, flags);
+                if flags.count == 0 {
+                    self.finish(core, 0, rest);
+                } else {
+                    self.queue_for_slot(core);
+                }
             }
             _ => self.finish(core, value, after + rest),
         }
@@ -147,13 +147,12 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         }
     }
 
-    /// A flag of a [`Operation::WaitAll`] behind the engine has been loaded.
-    fn wait_for_uncached(&mut self, core: u16, flags: Flags) {
-        if self.cores[usize::from(core)].passed == flags.count {
-            self.finish(core, 0, self.constants.operation);
-        } else {
-            self.queue_for_slot(core);
-        }
+    /// The first of `flags`, all of which `core` waits for, satisfies it; the others remain.
+    fn passed(&mut self, core: u16, flags: Flags, until: Until) -> Flags {
+        let rest = flags.skip(1);
+        self.cores[usize::from(core)].operation = Operation::WaitAll(rest, until);
+        self.progress += 1;
+        rest
     }
 
     /// Looks at the remaining flags of a [`Operation::WaitAll`] in order. Lines that are not
@@ -161,18 +160,17 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     /// first flag that does not satisfy the wait is spun on. `arrived` is the value that a fetch
     /// has just brought of a flag whose line may already be gone again.
     fn wait_for_rest(&mut self, core: u16, arrived: Option<(u32, Bytes, u64)>) {
-        let Operation::WaitAll(flags, until) = self.cores[usize::from(core)].operation else {
+        let Operation::WaitAll(mut flags, until) = self.cores[usize::from(core)].operation else {
             return;
         };
         let mut looked = 0;
         loop {
-            let passed = self.cores[usize::from(core)].passed;
-            if passed >= flags.count {
+            if flags.count == 0 {
                 let took = self.constants.l1.times(looked) + self.constants.operation;
                 self.finish(core, 0, took);
                 return;
             }
-            let address = flags.at(passed).0;
+            let address = flags.first.0;
             let bytes = Bytes::byte(address);
             let physical = match self.target(core, address, bytes) {
                 Some(Target::Local(physical)) => physical,
@@ -190,8 +188,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 });
             match value {
                 Some(value) if until.holds(value as u8) => {
-                    self.cores[usize::from(core)].passed += 1;
-                    self.progress += 1;
+                    flags = self.passed(core, flags, until);
                     looked += 1;
                 }
                 Some(_) if self.domain.cached(core, line, bytes).is_some() => {
@@ -200,19 +197,19 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     return;
                 }
                 _ => {
-                    self.fetch_ahead(core, flags, passed);
+                    self.fetch_ahead(core, flags);
                     return;
                 }
             }
         }
     }
 
-    /// Fetches the lines of the flags from `first` on that are neither there nor on their way.
-    fn fetch_ahead(&mut self, core: u16, flags: Flags, first: u32) {
+    /// Fetches the lines of `flags` that are neither there nor on their way.
+    fn fetch_ahead(&mut self, core: u16, flags: Flags) {
         self.cores[usize::from(core)].waiting = Waiting::Cache;
         let mut last_line = None;
         let mut lines = 0;
-        for index in first..flags.count {
+        for index in 0..flags.count {
             let address = flags.at(index).0;
             let Ok(Target::Local(physical)) = self.constants.map.target(address) else {
                 return;
@@ -350,7 +347,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     return;
                 }
                 Ok(Target::Global(_)) => {
-                    let ready_at = self.cores[usize::from(core)].store_gap_until;
+                    let ready_at = self.stores.gap_until(core);
                     if ready_at > self.now {
                         self.agenda.push(ready_at, Event::Drain(core));
                         return;
@@ -358,8 +355,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     self.agenda.tell(|t| t.leaves_buffer(self.now, core));
                     self.stores.pop(core);
                     self.post(core, store);
-                    self.cores[usize::from(core)].store_gap_until =
-                        self.now + self.constants.spec.uncached.store_gap;
+                    let gap_until = self.now + self.constants.spec.uncached.store_gap;
+                    self.stores.begin_gap(core, gap_until);
                 }
                 // Refused before it was buffered.
                 Err(_) => self.stores.pop(core),
@@ -387,7 +384,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Operation::FetchAdd(word, amount) => (word, Update::Add, amount),
             Operation::Swap(word, value) => (word, Update::Swap, value),
             Operation::CompareExchange(word, expected, new) => {
-                (word, Update::CompareExchange(expected), new)
+                self.domain.expect(core, expected);
+                (word, Update::CompareExchange, new)
             }
             Operation::WaitAll(..) => return self.queue_for_slot(core),
             _ => match self.awaited(core) {
@@ -432,8 +430,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Operation::Read(flag) => Some((flag.0, Bytes::byte(flag.0), None)),
             Operation::Wait(flag, until) => Some((flag.0, Bytes::byte(flag.0), Some(until))),
             Operation::Load(word) => Some((word.0, Bytes::word(word.0), None)),
-            Operation::WaitAll(flags, until) if state.passed < flags.count => {
-                let flag = flags.at(state.passed).0;
+            Operation::WaitAll(flags, until) if flags.count > 0 => {
+                let flag = flags.first.0;
                 Some((flag, Bytes::byte(flag), Some(until)))
             }
             Operation::FutexWait(word, _) => Some((word.0, Bytes::word(word.0), None)),

@@ -1,6 +1,6 @@
 //! What a node's observer writes down: arrivals and departures, traffic.
 
-use crate::fabric::{CHANNELS, LINK_PORTS};
+use super::tables;
 use crate::kernel::thread::Note;
 use crate::time::Time;
 
@@ -57,21 +57,25 @@ pub struct Traffic {
     pub link_bytes: u64,
 }
 
-/// Bytes and packets by link port and virtual channel.
-pub type LinkTraffic = [[(u64, u64); CHANNELS]; LINK_PORTS];
-
 /// The record of one node.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// By episode, the warm-up first.
     pub episodes: Vec<EpisodeTimes>,
-    /// Every visit in the order of departure, where that was asked for.
-    pub visits: Option<Vec<Visit>>,
     /// Traffic.
     pub traffic: Traffic,
-    /// Bytes and packets by link port and virtual channel over the counted episodes; there once
-    /// one has been sent.
-    pub links: Option<Box<LinkTraffic>>,
+    /// Link port, virtual channel, and the bytes and packets sent there in the counted episodes; only
+    /// those where there were any.
+    links: Vec<(u8, u8, u64, u64)>,
+    visits: Option<Box<Visits>>,
+}
+
+/// Every visit, where that was asked for.
+#[derive(Clone, Debug)]
+struct Visits {
+    /// In the order of departure.
+    ended: Vec<Visit>,
+    /// The last arrival of each thread.
     arrivals: Vec<Time>,
 }
 
@@ -80,14 +84,14 @@ impl Record {
     pub fn new(threads: usize, visits: bool) -> Self {
         Self {
             episodes: Vec::new(),
-            visits: visits.then(Vec::new),
             traffic: Traffic::default(),
-            links: None,
-            arrivals: if visits {
-                vec![Time::ZERO; threads]
-            } else {
-                Vec::new()
-            },
+            links: Vec::new(),
+            visits: visits.then(|| {
+                Box::new(Visits {
+                    ended: Vec::new(),
+                    arrivals: vec![Time::ZERO; threads],
+                })
+            }),
         }
     }
 
@@ -98,8 +102,8 @@ impl Record {
             Note::Arrive(episode) => {
                 let times = self.episode(episode);
                 times.last_arrival = times.last_arrival.max(now);
-                if self.visits.is_some() {
-                    self.arrivals[usize::from(core)] = now;
+                if let Some(visits) = &mut self.visits {
+                    visits.arrivals[usize::from(core)] = now;
                 }
             }
             Note::Leave(episode) => {
@@ -107,10 +111,10 @@ impl Record {
                 times.first_departure = times.first_departure.min(now);
                 times.last_departure = times.last_departure.max(now);
                 if let Some(visits) = &mut self.visits {
-                    visits.push(Visit {
+                    visits.ended.push(Visit {
                         episode,
                         core,
-                        arrive: self.arrivals[usize::from(core)],
+                        arrive: visits.arrivals[usize::from(core)],
                         leave: now,
                     });
                 }
@@ -122,10 +126,31 @@ impl Record {
     #[inline]
     pub fn sent(&mut self, port: u8, channel: u8, bytes: u64) {
         self.traffic.link_bytes += bytes;
-        let links = self.links.get_or_insert_default();
-        let (sum, packets) = &mut links[usize::from(port)][usize::from(channel)];
-        *sum += bytes;
-        *packets += 1;
+        let of = |link: &&mut (u8, u8, u64, u64)| (link.0, link.1) == (port, channel);
+        match self.links.iter_mut().find(of) {
+            Some((_, _, sum, packets)) => {
+                *sum += bytes;
+                *packets += 1;
+            }
+            None => tables::push(&mut self.links, (port, channel, bytes, 1)),
+        }
+    }
+
+    /// Bytes and packets that left over a link port and virtual channel in the counted episodes.
+    pub fn over_link(&self, port: u8, channel: u8) -> (u64, u64) {
+        let mut links = self.links.iter();
+        let found = links.find(|link| (link.0, link.1) == (port, channel));
+        found.map_or((0, 0), |&(_, _, bytes, packets)| (bytes, packets))
+    }
+
+    /// Every visit in the order of departure, where that was asked for.
+    pub fn visits(&self) -> impl Iterator<Item = &Visit> {
+        self.visits.iter().flat_map(|visits| &visits.ended)
+    }
+
+    /// Bytes on the heap, without what grows with the number of episodes: the results.
+    pub fn heap_bytes(&self) -> usize {
+        self.links.capacity() * size_of::<(u8, u8, u64, u64)>()
     }
 
     fn episode(&mut self, episode: u32) -> &mut EpisodeTimes {

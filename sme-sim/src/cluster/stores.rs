@@ -4,6 +4,8 @@
 use slab::Slab;
 
 use super::content::Bytes;
+use super::tables;
+use crate::time::Time;
 
 const NONE: u32 = u32::MAX;
 
@@ -25,7 +27,9 @@ pub struct Store {
 pub struct StoreBuffers {
     stores: Slab<(Store, u32)>,
     /// Oldest, newest and number of each core's stores.
-    queues: Vec<(u32, u32, u32)>,
+    queues: Box<[(u32, u32, u32)]>,
+    /// Until when the cores that ever posted a store post no further one: one core in many does.
+    gaps: Vec<(u16, Time)>,
     capacity: u32,
 }
 
@@ -34,7 +38,8 @@ impl StoreBuffers {
     pub fn new(cores: usize, capacity: u32) -> Self {
         Self {
             stores: Slab::new(),
-            queues: vec![(NONE, NONE, 0); cores],
+            queues: vec![(NONE, NONE, 0); cores].into(),
+            gaps: Vec::new(),
             capacity,
         }
     }
@@ -54,7 +59,7 @@ impl StoreBuffers {
     /// Adds the newest store of `core`.
     #[inline]
     pub fn push(&mut self, core: u16, store: Store) {
-        let number = self.stores.insert((store, NONE)) as u32;
+        let number = tables::insert(&mut self.stores, (store, NONE));
         let (oldest, newest, count) = &mut self.queues[usize::from(core)];
         if *oldest == NONE {
             *oldest = number;
@@ -114,10 +119,27 @@ impl StoreBuffers {
         partly
     }
 
-    /// Bytes of memory held.
-    pub fn bytes(&self) -> usize {
+    /// Before this time `core` posts no further store.
+    #[inline]
+    pub fn gap_until(&self, core: u16) -> Time {
+        let gap = self.gaps.iter().find(|&&(of, _)| of == core);
+        gap.map_or(Time::ZERO, |&(_, until)| until)
+    }
+
+    /// `core` has posted a store, and posts no further one before `until`.
+    #[inline]
+    pub fn begin_gap(&mut self, core: u16, until: Time) {
+        match self.gaps.iter_mut().find(|(of, _)| *of == core) {
+            Some(gap) => gap.1 = until,
+            None => tables::push(&mut self.gaps, (core, until)),
+        }
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
         self.stores.capacity() * size_of::<(Store, u32)>()
-            + self.queues.capacity() * size_of::<(u32, u32, u32)>()
+            + size_of_val(&*self.queues)
+            + self.gaps.capacity() * size_of::<(u16, Time)>()
     }
 }
 

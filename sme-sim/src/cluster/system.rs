@@ -11,6 +11,7 @@ use super::agenda::Event;
 use super::content::Bytes;
 use super::core::Waiting;
 use super::node::Node;
+use super::tables;
 use crate::engine::EngineModel;
 use crate::kernel::address::{FaultReason, Target};
 use crate::kernel::thread::Operation;
@@ -20,6 +21,12 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub(super) struct System {
     sleepers: VecDeque<(u32, Bytes, u16, Time)>,
+}
+
+impl System {
+    pub(super) fn heap_bytes(&self) -> usize {
+        tables::queue_bytes(&self.sleepers)
+    }
 }
 
 impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {

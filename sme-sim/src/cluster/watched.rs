@@ -1,35 +1,108 @@
 //! The engine as a cluster has it: in debug builds with a protocol checker on every port.
 //!
-//! A violation is a mistake of the simulator, not of what it simulates: it panics in the cycle in
-//! which it shows, and names the node, the port and the packet. Release builds have the bare
-//! engine, and pay nothing.
+//! It may be the cycle model or anything else that gives the same outputs, such as its RTL. A
+//! violation of the protocol is a mistake of the simulator, not of what it simulates: it panics in
+//! the cycle in which it shows, and names the node, the port and the packet. Release builds have
+//! the bare engine, and pay nothing.
 
+use std::fmt;
 use std::sync::Arc;
 
 #[cfg(debug_assertions)]
 use crate::engine::Checked;
-use crate::engine::{Design, Engine, EngineModel, Input, Output};
+use crate::engine::{Counters, Design, Engine, EngineModel, Input, Inspect, Output};
 use crate::machine::ClusterSpec;
 
-/// A cycle model of an engine, checked in debug builds.
-#[derive(Debug)]
-pub struct Watched {
-    #[cfg(debug_assertions)]
-    engine: Checked<Engine>,
-    #[cfg(debug_assertions)]
-    position: u32,
-    #[cfg(not(debug_assertions))]
-    engine: Engine,
+/// What is plugged in at a position.
+// The cycle model, which nearly every run has, is not worth a box.
+#[allow(clippy::large_enum_variant)]
+pub enum Plugged {
+    /// The cycle model.
+    Cycle(Engine),
+    /// Something else.
+    Other(Box<dyn Inspect>),
 }
 
-impl Watched {
-    /// The engine at `position`; only a switch beyond the last of the `hosts` nodes.
-    pub(super) fn new(design: &Arc<Design>, spec: &ClusterSpec, position: u32, hosts: u32) -> Self {
-        let engine = if position < hosts {
+impl Plugged {
+    /// The cycle model of the engine at `position`; only a switch beyond the last of the `hosts`.
+    pub fn cycle(design: &Arc<Design>, position: u32, hosts: u32) -> Self {
+        Self::Cycle(if position < hosts {
             Engine::with_design(design, position)
         } else {
             Engine::switch_only(design, position)
-        };
+        })
+    }
+}
+
+impl fmt::Debug for Plugged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cycle(engine) => engine.fmt(f),
+            Self::Other(_) => f.write_str("Other"),
+        }
+    }
+}
+
+impl EngineModel for Plugged {
+    fn next_cycle(&self) -> Option<u64> {
+        match self {
+            Self::Cycle(engine) => engine.next_cycle(),
+            Self::Other(engine) => engine.next_cycle(),
+        }
+    }
+
+    fn input(&mut self, cycle: u64, input: Input) {
+        match self {
+            Self::Cycle(engine) => engine.input(cycle, input),
+            Self::Other(engine) => engine.input(cycle, input),
+        }
+    }
+
+    fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
+        match self {
+            Self::Cycle(engine) => engine.step(cycle, out),
+            Self::Other(engine) => engine.step(cycle, out),
+        }
+    }
+}
+
+impl Inspect for Plugged {
+    fn counters(&self) -> Counters {
+        match self {
+            Self::Cycle(engine) => engine.counters(),
+            Self::Other(engine) => engine.counters(),
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        match self {
+            Self::Cycle(engine) => engine.is_quiet(),
+            Self::Other(engine) => engine.is_quiet(),
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        match self {
+            Self::Cycle(engine) => size_of::<Self>() - size_of::<Engine>() + engine.state_bytes(),
+            Self::Other(engine) => size_of::<Self>() + engine.state_bytes(),
+        }
+    }
+}
+
+/// An engine, checked in debug builds.
+#[derive(Debug)]
+pub struct Watched {
+    #[cfg(debug_assertions)]
+    engine: Checked<Plugged>,
+    #[cfg(debug_assertions)]
+    position: u32,
+    #[cfg(not(debug_assertions))]
+    engine: Plugged,
+}
+
+impl Watched {
+    /// The engine at `position` of a cluster of `hosts` nodes.
+    pub(super) fn new(engine: Plugged, spec: &ClusterSpec, position: u32, hosts: u32) -> Self {
         #[cfg(debug_assertions)]
         return Self {
             engine: Checked::new(engine, spec, position, hosts),
@@ -37,20 +110,20 @@ impl Watched {
         };
         #[cfg(not(debug_assertions))]
         {
-            let _ = spec;
+            let _ = (spec, position, hosts);
             Self { engine }
         }
     }
 
     /// The engine itself.
     #[cfg(debug_assertions)]
-    pub fn engine(&self) -> &Engine {
+    pub fn engine(&self) -> &Plugged {
         self.engine.engine()
     }
 
     /// The engine itself.
     #[cfg(not(debug_assertions))]
-    pub fn engine(&self) -> &Engine {
+    pub fn engine(&self) -> &Plugged {
         &self.engine
     }
 }

@@ -25,6 +25,49 @@ pub struct ChannelCounters {
     pub stall_cycles: u64,
 }
 
+/// The counters of every channel of an engine's links that has ever carried a packet: few do.
+#[derive(Clone, Debug, Default)]
+pub struct LinkCounters {
+    used: Vec<(u8, ChannelCounters)>,
+}
+
+impl LinkCounters {
+    /// Adds what a port has counted in a cycle.
+    pub fn add(&mut self, port: u8, counted: &[ChannelCounters; CHANNELS]) {
+        for (key, more) in (port * CHANNELS as u8..).zip(counted) {
+            if more.packets == 0 {
+                continue;
+            }
+            let place = self.used.iter().position(|&(of, _)| of == key);
+            let place = place.unwrap_or_else(|| {
+                self.used.reserve_exact(1);
+                self.used.push((key, ChannelCounters::default()));
+                self.used.len() - 1
+            });
+            let sum = &mut self.used[place].1;
+            sum.packets += more.packets;
+            sum.bytes += more.bytes;
+            sum.busy_cycles += more.busy_cycles;
+            sum.stall_cycles += more.stall_cycles;
+        }
+    }
+
+    /// All of them, by port and channel.
+    pub fn all(&self) -> [[ChannelCounters; CHANNELS]; LINK_PORTS] {
+        let mut all = [[ChannelCounters::default(); CHANNELS]; LINK_PORTS];
+        for &(key, counters) in &self.used {
+            let (port, channel) = (usize::from(key) / CHANNELS, usize::from(key) % CHANNELS);
+            all[port][channel] = counters;
+        }
+        all
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.used.capacity() * size_of::<(u8, ChannelCounters)>()
+    }
+}
+
 /// Accesses that could not be carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {

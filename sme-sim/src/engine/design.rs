@@ -1,5 +1,7 @@
 //! The immutable specs of all blocks of a cluster's engines, checked, in one place.
 
+use std::sync::Arc;
+
 use super::completer::CompleterSpec;
 use super::fifo::MAX_PLACES;
 use super::ht_port::HtPortSpec;
@@ -22,8 +24,8 @@ pub struct Design {
     pub(super) requester: RequesterSpec,
     pub(super) completer: CompleterSpec,
     pub(super) link_port: LinkPortSpec,
-    pub(super) packet_depths: [u16; PACKET_FIFOS],
-    pub(super) host_depths: [u16; HOST_FIFOS],
+    pub(super) packet_depths: Arc<[u16; PACKET_FIFOS]>,
+    pub(super) host_depths: Arc<[u16; HOST_FIFOS]>,
 }
 
 impl Design {
@@ -82,8 +84,8 @@ impl Design {
                 spec.engine.clock.hz(),
                 link_credits,
             ),
-            packet_depths,
-            host_depths,
+            packet_depths: Arc::new(packet_depths),
+            host_depths: Arc::new(host_depths),
         })
     }
 }

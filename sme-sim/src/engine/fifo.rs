@@ -7,8 +7,10 @@
 //! every other.
 //!
 //! The hardware has one memory for each FIFO. Here they are lists in a common store, which only
-//! grows to what was ever in use at once: an engine has over fifty FIFOs and rarely more than a
-//! few packets. Beside each packet a FIFO keeps a 16-bit `side` word, decided when it is written.
+//! grows to what was ever in use at once, and so do the lists: an engine has over fifty FIFOs and
+//! rarely more than a few packets. Beside each packet a FIFO keeps a 16-bit `side` word, decided when it is written.
+
+use std::sync::Arc;
 
 /// End of a list.
 const NONE: u16 = u16::MAX;
@@ -28,16 +30,21 @@ pub struct Fifos<T, const N: usize> {
     /// Full, likewise.
     next_full: u64,
     places: Vec<Place<T>>,
+    /// The FIFOs that have packets, in any order.
+    lists: Vec<List>,
+    /// Places of each FIFO.
+    depths: Arc<[u16; N]>,
     /// First of the unused places.
     free: u16,
-    lists: [List; N],
 }
 
+/// What a FIFO that is not empty holds.
 #[derive(Clone, Copy, Debug)]
 struct List {
+    fifo: u8,
+    length: u16,
     head: u16,
     tail: u16,
-    room: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +61,11 @@ pub struct Held(u16);
 impl<T: Copy, const N: usize> Fifos<T, N> {
     /// Empty FIFOs of these depths, each at least 1.
     pub fn new(depths: &[u16; N]) -> Self {
+        Self::sharing(&Arc::new(*depths))
+    }
+
+    /// Empty FIFOs of these depths, which many banks have in common.
+    pub fn sharing(depths: &Arc<[u16; N]>) -> Self {
         const { assert!(N <= 64) };
         Self {
             valid: 0,
@@ -61,12 +73,9 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
             next_valid: 0,
             next_full: 0,
             places: Vec::new(),
+            lists: Vec::new(),
+            depths: Arc::clone(depths),
             free: NONE,
-            lists: depths.map(|room| List {
-                head: NONE,
-                tail: NONE,
-                room,
-            }),
         }
     }
 
@@ -98,12 +107,12 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
 
     /// The first packet of a FIFO that is valid.
     pub fn head(&self, index: usize) -> &T {
-        &self.places[usize::from(self.lists[index].head)].item
+        &self.places[usize::from(self.list(index).head)].item
     }
 
     /// The side word of the first packet of a FIFO that is valid.
     pub fn side(&self, index: usize) -> u16 {
-        self.places[usize::from(self.lists[index].head)].side
+        self.places[usize::from(self.list(index).head)].side
     }
 
     /// Writes a packet with its side word at the end of the cycle.
@@ -123,7 +132,7 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
                 "the store of places is exhausted"
             );
             if self.places.len() == self.places.capacity() {
-                self.places.reserve_exact(self.places.len().max(4) / 2);
+                self.places.reserve_exact((self.places.len() / 4).max(2));
             }
             self.places.push(place);
             (self.places.len() - 1) as u16
@@ -158,13 +167,14 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
 
     /// Takes the first packet out of a FIFO that is valid, but keeps it where it is.
     pub fn hold(&mut self, index: usize) -> Held {
-        let list = &mut self.lists[index];
+        let number = self.find(index);
+        let list = &mut self.lists[number];
         let slot = list.head;
         list.head = self.places[usize::from(slot)].next;
-        list.room += 1;
+        list.length -= 1;
         self.next_full &= !(1 << index);
-        if list.head == NONE {
-            list.tail = NONE;
+        if list.length == 0 {
+            self.lists.swap_remove(number);
             self.next_valid &= !(1 << index);
         }
         Held(slot)
@@ -183,26 +193,51 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
 
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.places.capacity() * size_of::<Place<T>>()
+        self.places.capacity() * size_of::<Place<T>>() + self.lists.capacity() * size_of::<List>()
+    }
+
+    /// Where the list of a FIFO is that has packets.
+    #[inline]
+    fn find(&self, index: usize) -> usize {
+        let is_it = |list: &List| usize::from(list.fifo) == index;
+        let found = self.lists.iter().position(is_it);
+        found.unwrap_or_else(|| panic!("FIFO {index} is empty: its reader ignored valid"))
+    }
+
+    #[inline]
+    fn list(&self, index: usize) -> &List {
+        &self.lists[self.find(index)]
     }
 
     fn append(&mut self, index: usize, slot: u16) {
-        let list = &mut self.lists[index];
-        assert!(
-            list.room > 0,
-            "FIFO {index} is full: its writer ignored ready or a credit"
-        );
-        list.room -= 1;
-        if list.room == 0 {
+        let depth = self.depths[index];
+        let length = if self.next_valid >> index & 1 == 0 {
+            self.next_valid |= 1 << index;
+            if self.lists.len() == self.lists.capacity() {
+                self.lists.reserve_exact(2);
+            }
+            self.lists.push(List {
+                fifo: index as u8,
+                length: 1,
+                head: slot,
+                tail: slot,
+            });
+            1
+        } else {
+            let number = self.find(index);
+            let list = &mut self.lists[number];
+            assert!(
+                list.length < depth,
+                "FIFO {index} is full: its writer ignored ready or a credit"
+            );
+            list.length += 1;
+            self.places[usize::from(list.tail)].next = slot;
+            list.tail = slot;
+            list.length
+        };
+        if length == depth {
             self.next_full |= 1 << index;
         }
-        if list.tail == NONE {
-            list.head = slot;
-            self.next_valid |= 1 << index;
-        } else {
-            self.places[usize::from(list.tail)].next = slot;
-        }
-        list.tail = slot;
     }
 }
 

@@ -1,12 +1,12 @@
 //! The engine: its blocks, joined, and the order of a cycle.
 
 use super::completer::Completer;
-use super::counters::Counters;
+use super::counters::{ChannelCounters, Counters, Faults, LinkCounters};
 use super::crossbar::Crossbar;
 use super::design::Design;
 use super::ht::HtChannel;
 use super::ht_port::HtPort;
-use super::link_port::LinkPort;
+use super::link_port::{LinkPort, LinkPortSpec};
 use super::model::{EngineModel, Input, Output};
 use super::requester::Requester;
 use super::responder::Responder;
@@ -38,14 +38,60 @@ pub struct Engine {
     host_busy: bool,
     /// The first edge that is not stepped yet.
     next_edge: u64,
-    links: [LinkPort; LINK_PORTS],
+    /// The link ports that have ever had to send.
+    links: [Option<Box<LinkPort>>; LINK_PORTS],
     host: Option<Box<HostSide>>,
-    /// Inputs that are not sampled yet, as they were presented.
+    /// Packets that are not sampled yet, as they were presented.
     pending: Vec<(u64, Input)>,
+    /// Credits that are not sampled yet: with nothing to send, many gather.
+    credits: Vec<PendingCredit>,
     /// The earliest edge of any of them.
     earliest: u64,
-    counters: Counters,
+    counters: LinkCounters,
 }
+
+/// A credit and the edge at which it is sampled, in one word.
+#[derive(Clone, Copy, Debug)]
+struct PendingCredit(u64);
+
+/// Whose place is free again.
+#[derive(Clone, Copy, Debug)]
+enum Credit {
+    Link { port: u8, channel: u8 },
+    Host(HtChannel),
+}
+
+impl PendingCredit {
+    const BITS: u32 = 5;
+    /// Numbers from here on are the host's channels.
+    const HOST: u64 = (LINK_PORTS * CHANNELS) as u64;
+
+    fn new(cycle: u64, credit: Credit) -> Self {
+        let number = match credit {
+            Credit::Link { port, channel } => port as u64 * CHANNELS as u64 + channel as u64,
+            Credit::Host(channel) => Self::HOST + channel as u64,
+        };
+        Self(cycle << Self::BITS | number)
+    }
+
+    fn cycle(self) -> u64 {
+        self.0 >> Self::BITS
+    }
+
+    fn credit(self) -> Credit {
+        let number = self.0 & ((1 << Self::BITS) - 1);
+        match number.checked_sub(Self::HOST) {
+            Some(channel) => Credit::Host(HtChannel::ALL[channel as usize]),
+            None => {
+                let (port, channel) = port_and_channel(number as u32);
+                Credit::Link { port, channel }
+            }
+        }
+    }
+}
+
+// Ports and channels of links and host fit.
+const _: () = assert!(PendingCredit::HOST + 3 <= 1 << PendingCredit::BITS);
 
 /// The blocks between the switch and the host.
 #[derive(Debug)]
@@ -56,6 +102,7 @@ struct HostSide {
     completer: Completer,
     responder: Responder,
     crossbar: Crossbar,
+    faults: Faults,
 }
 
 impl Engine {
@@ -77,12 +124,13 @@ impl Engine {
     pub fn with_design(design: &Arc<Design>, node: u32) -> Self {
         assert!(node < design.requester.hosts, "node {node} has no host");
         let host = HostSide {
-            fifos: HostFifos::new(&design.host_depths),
+            fifos: HostFifos::sharing(&design.host_depths),
             port: HtPort::new(&design.ht_port),
             requester: Requester::new(&design.requester, node),
             completer: Completer::new(),
             responder: Responder::new(node),
             crossbar: Crossbar::new(node),
+            faults: Faults::default(),
         };
         Self {
             host: Some(Box::new(host)),
@@ -93,42 +141,46 @@ impl Engine {
     /// The switch at a position without a host, after reset.
     pub fn switch_only(design: &Arc<Design>, position: u32) -> Self {
         Self {
-            packets: PacketFifos::new(&design.packet_depths),
+            packets: PacketFifos::sharing(&design.packet_depths),
             switch: Switch::new(design.router.here(position)),
             sending: 0,
             changed: false,
             host_busy: false,
             next_edge: 0,
-            links: std::array::from_fn(|_| LinkPort::new(&design.link_port)),
+            links: [const { None }; LINK_PORTS],
             host: None,
             pending: Vec::new(),
+            credits: Vec::new(),
             earliest: u64::MAX,
-            counters: Counters::default(),
+            counters: LinkCounters::default(),
             design: Arc::clone(design),
         }
     }
 
     /// What has been counted so far.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        Counters {
+            links: self.counters.all(),
+            faults: self
+                .host
+                .as_ref()
+                .map_or_else(Faults::default, |host| host.faults),
+        }
     }
 
     /// Whether nothing is under way: every buffer empty, every tag free, every credit back.
     pub fn is_quiet(&self) -> bool {
-        let (mut link_credits, mut host_credits) = (0, 0);
-        for (_, input) in &self.pending {
-            match input {
-                Input::LinkCredit { .. } => link_credits += 1,
-                Input::HostCredit(_) => host_credits += 1,
-                Input::Host(_) | Input::Link { .. } => return false,
-            }
-        }
+        let of_a_link = |credit: &&PendingCredit| matches!(credit.credit(), Credit::Link { .. });
+        let link_credits = self.credits.iter().filter(of_a_link).count() as u32;
+        let host_credits = self.credits.len() as u32 - link_credits;
         let missing: u32 = self
             .links
             .iter()
+            .flatten()
             .map(|link| link.missing(&self.design.link_port))
             .sum();
-        self.sending == 0
+        self.pending.is_empty()
+            && self.sending == 0
             && self.packets.next_valid() == 0
             && missing == link_credits
             && self.host.as_ref().is_none_or(|host| {
@@ -150,7 +202,10 @@ impl Engine {
         size_of::<Self>()
             + host
             + self.packets.heap_bytes()
+            + self.links.iter().flatten().count() * size_of::<LinkPort>()
+            + self.counters.heap_bytes()
             + self.pending.capacity() * size_of::<(u64, Input)>()
+            + self.credits.capacity() * size_of::<PendingCredit>()
     }
 
     /// Samples the inputs of edges up to `cycle`.
@@ -168,6 +223,35 @@ impl Engine {
             }
         }
         self.pending.truncate(kept);
+        let mut kept = 0;
+        for index in 0..self.credits.len() {
+            let pending = self.credits[index];
+            if pending.cycle() <= cycle {
+                self.apply_credit(pending.credit());
+            } else {
+                self.earliest = self.earliest.min(pending.cycle());
+                self.credits[kept] = pending;
+                kept += 1;
+            }
+        }
+        self.credits.truncate(kept);
+    }
+
+    fn apply_credit(&mut self, credit: Credit) {
+        self.changed = true;
+        match credit {
+            Credit::Link { port, channel } => {
+                let spec = &self.design.link_port;
+                link_at(&mut self.links, port, spec).credit(channel, spec);
+            }
+            Credit::Host(channel) => {
+                let host = self
+                    .host
+                    .as_mut()
+                    .expect("a switch without a host has no host port");
+                host.port.credit(channel, &self.design.ht_port);
+            }
+        }
     }
 
     fn apply(&mut self, input: Input) {
@@ -184,9 +268,6 @@ impl Engine {
                 self.packets
                     .push(switch_input(port, channel), packet, output);
             }
-            Input::LinkCredit { port, channel } => {
-                self.links[usize::from(port)].credit(channel, &self.design.link_port);
-            }
             Input::Host(packet) => {
                 let host = self
                     .host
@@ -195,13 +276,10 @@ impl Engine {
                 host.port.receive(packet, &mut host.fifos);
                 self.host_busy = true;
             }
-            Input::HostCredit(channel) => {
-                let host = self
-                    .host
-                    .as_mut()
-                    .expect("a switch without a host has no host port");
-                host.port.credit(channel, &self.design.ht_port);
+            Input::LinkCredit { port, channel } => {
+                self.apply_credit(Credit::Link { port, channel });
             }
+            Input::HostCredit(channel) => self.apply_credit(Credit::Host(channel)),
         }
     }
 
@@ -213,17 +291,20 @@ impl Engine {
             let port = active.trailing_zeros() / CHANNELS as u32;
             let shift = port * CHANNELS as u32;
             active &= !(0xf << shift);
-            let index = port as usize;
-            let link = &mut self.links[index];
+            let link = link_at(&mut self.links, port as u8, &self.design.link_port);
+            let mut counted = [ChannelCounters::default(); CHANNELS];
             let (delivered, changed) = link.step(
                 port as u8,
                 cycle,
                 (waiting >> shift) as u8 & 0xf,
                 &self.design.link_port,
                 &mut self.packets,
-                &mut self.counters.links[index],
+                &mut counted,
             );
-            self.changed |= changed;
+            if changed {
+                self.changed = true;
+                self.counters.add(port as u8, &counted);
+            }
             self.sending &= !(1 << shift);
             self.sending |= u32::from(link.next_change().is_some()) << shift;
             if let Some((channel, packet)) = delivered {
@@ -241,7 +322,8 @@ impl Engine {
         let moves = self.switch.step(&mut self.packets);
         self.changed |= moves.freed != 0;
         for (port, channel) in bits(moves.begun).map(port_and_channel) {
-            self.links[usize::from(port)].starts_waiting(channel, cycle);
+            let link = link_at(&mut self.links, port, &self.design.link_port);
+            link.starts_waiting(channel, cycle);
         }
         let from_links = moves.freed & ((1 << switch_input(HOST_PORT, 0)) - 1);
         for (port, channel) in bits(from_links).map(port_and_channel) {
@@ -257,7 +339,6 @@ impl HostSide {
         design: &Design,
         switch: &Switch,
         packets: &mut PacketFifos,
-        counters: &mut Counters,
         out: &mut Vec<Output>,
     ) -> bool {
         self.fifos.latch();
@@ -278,11 +359,13 @@ impl HostSide {
             out.extend(credits.map(Output::HostCredit));
         }
         if any(to_host, REQUESTER_POSTED, 2) || any(to_network, REQUESTER_RESPONSE, 1) {
-            let (spec, faults) = (&design.requester, &mut counters.faults);
+            let (spec, faults) = (&design.requester, &mut self.faults);
             changed |= self
                 .requester
                 .step(spec, &mut self.fifos, packets, &mut self.port, faults);
         }
+        // From the tags as they were: the completer may take one in this cycle.
+        let answer = self.responder.offers(&self.completer.reads, &self.fifos);
         if any(to_network, COMPLETER, 1) {
             changed |=
                 self.completer
@@ -290,9 +373,9 @@ impl HostSide {
         }
         if any(to_host, RESPONDER, 1) {
             let reads = &mut self.completer.reads;
-            changed |= self
-                .responder
-                .step(reads, &mut self.fifos, packets, &mut counters.faults);
+            changed |=
+                self.responder
+                    .step(answer, reads, &mut self.fifos, packets, &mut self.faults);
         }
         if any(to_network, CROSSBAR, 4) {
             let output =
@@ -310,18 +393,26 @@ impl EngineModel for Engine {
             return Some(self.next_edge);
         }
         let mut next = bits(self.sending)
-            .filter_map(|bit| self.links[(bit / CHANNELS as u32) as usize].next_change())
+            .filter_map(|bit| {
+                self.links[(bit / CHANNELS as u32) as usize]
+                    .as_ref()?
+                    .next_change()
+            })
             .min()
             .unwrap_or(u64::MAX);
-        for &(cycle, input) in &self.pending {
-            // A credit that nobody waits for is sampled at the next edge that is stepped anyhow.
-            let matters = match input {
-                Input::Host(_) | Input::Link { .. } => true,
-                Input::HostCredit(_) => self.host_busy,
-                Input::LinkCredit { .. } => packets_wait,
-            };
-            if matters {
-                next = next.min(cycle.max(self.next_edge));
+        for &(cycle, _) in &self.pending {
+            next = next.min(cycle.max(self.next_edge));
+        }
+        // A credit that nobody waits for is sampled at the next edge that is stepped anyhow.
+        if self.host_busy || packets_wait {
+            for pending in &self.credits {
+                let matters = match pending.credit() {
+                    Credit::Host(_) => self.host_busy,
+                    Credit::Link { .. } => packets_wait,
+                };
+                if matters {
+                    next = next.min(pending.cycle().max(self.next_edge));
+                }
             }
         }
         (next != u64::MAX).then_some(next)
@@ -334,7 +425,21 @@ impl EngineModel for Engine {
             self.next_edge
         );
         self.earliest = self.earliest.min(cycle);
-        self.pending.push((cycle, input));
+        let credit = match input {
+            Input::LinkCredit { port, channel } => Credit::Link { port, channel },
+            Input::HostCredit(channel) => Credit::Host(channel),
+            Input::Host(_) | Input::Link { .. } => {
+                if self.pending.len() == self.pending.capacity() {
+                    self.pending.reserve_exact((self.pending.len() / 4).max(1));
+                }
+                self.pending.push((cycle, input));
+                return;
+            }
+        };
+        if self.credits.len() == self.credits.capacity() {
+            self.credits.reserve_exact((self.credits.len() / 4).max(4));
+        }
+        self.credits.push(PendingCredit::new(cycle, credit));
     }
 
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
@@ -348,8 +453,7 @@ impl EngineModel for Engine {
         if (self.host_busy || any(self.packets.valid(), CROSSBAR, 6))
             && let Some(host) = &mut self.host
         {
-            let (packets, counters) = (&mut self.packets, &mut self.counters);
-            self.changed = host.step(&self.design, &self.switch, packets, counters, out);
+            self.changed = host.step(&self.design, &self.switch, &mut self.packets, out);
             self.host_busy = host.fifos.next_valid() != 0;
         }
         self.step_links(cycle, out);
@@ -363,6 +467,16 @@ impl EngineModel for Engine {
         }
         self.next_edge = cycle + 1;
     }
+}
+
+/// The link port at `port`; it is there from now on.
+#[inline]
+fn link_at<'a>(
+    links: &'a mut [Option<Box<LinkPort>>; LINK_PORTS],
+    port: u8,
+    spec: &LinkPortSpec,
+) -> &'a mut LinkPort {
+    links[usize::from(port)].get_or_insert_with(|| Box::new(LinkPort::new(spec)))
 }
 
 /// Of a bit of a mask that has one for each channel of each port.

@@ -56,6 +56,7 @@ pub mod requester;
 pub mod responder;
 pub mod switch;
 pub mod tags;
+pub mod waves;
 pub mod wires;
 
 pub use checker::{Checked, Violation};
@@ -63,7 +64,7 @@ pub use counters::{ChannelCounters, Counters, Faults};
 pub use design::{Design, DesignError};
 pub use ht::{HtChannel, HtPacket};
 pub use joined::Engine;
-pub use model::{EngineModel, Input, Output};
+pub use model::{EngineModel, Input, Inspect, Output};
 pub use packet::{Kind, Packet};
 
 /// Cycles from a request or response of the host until it begins to leave over a link.

@@ -3,7 +3,9 @@
 //! The cycle model implements [`EngineModel`]; so can its RTL, or a decorator that checks, traces
 //! or injects faults.
 
+use super::counters::Counters;
 use super::ht::{HtChannel, HtPacket};
+use super::joined::Engine;
 use super::packet::Packet;
 
 /// What an engine samples at an edge.
@@ -75,4 +77,31 @@ pub trait EngineModel: Send {
 
     /// A run has ended, and nothing is under way any more: a checker says here what was lost.
     fn ended(&self) {}
+}
+
+/// An engine that can be looked into when it stands still.
+pub trait Inspect: EngineModel {
+    /// What has been counted so far.
+    fn counters(&self) -> Counters;
+
+    /// Whether nothing is under way: every buffer empty, every tag free, every credit back, as far
+    /// as can be seen.
+    fn is_quiet(&self) -> bool;
+
+    /// Bytes of state, the heap's included, without what all engines share.
+    fn state_bytes(&self) -> usize;
+}
+
+impl Inspect for Engine {
+    fn counters(&self) -> Counters {
+        Engine::counters(self)
+    }
+
+    fn is_quiet(&self) -> bool {
+        Engine::is_quiet(self)
+    }
+
+    fn state_bytes(&self) -> usize {
+        Engine::state_bytes(self)
+    }
 }

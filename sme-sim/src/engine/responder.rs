@@ -56,26 +56,28 @@ impl Responder {
         })
     }
 
-    /// One cycle; whether anything changed.
+    /// One cycle, in which `offered` is what [`Responder::offers`] gave before the completer took
+    /// a tag; whether anything changed.
     pub fn step(
         &mut self,
+        offered: Option<Packet>,
         reads: &mut Tags<Origin>,
         host: &mut HostFifos,
         packets: &mut PacketFifos,
         faults: &mut Faults,
     ) -> bool {
-        if !host.is_valid(RESPONDER) {
+        if !host.is_valid(RESPONDER) || (offered.is_some() && !packets.is_ready(CROSSBAR_RESPONDER))
+        {
             return false;
         }
-        let offered = self.offers(reads, host);
-        if offered.is_some() && !packets.is_ready(CROSSBAR_RESPONDER) {
-            return false;
-        }
-        if let HtPacket::Response { tag, .. } = host.pop(RESPONDER) {
-            reads.free(tag);
-        }
+        let answer = host.pop(RESPONDER);
         match offered {
-            Some(packet) => packets.push(CROSSBAR_RESPONDER, packet, 0),
+            Some(packet) => {
+                if let HtPacket::Response { tag, .. } = answer {
+                    reads.free(tag);
+                }
+                packets.push(CROSSBAR_RESPONDER, packet, 0);
+            }
             None => faults.unknown_tags += 1,
         }
         true
@@ -116,7 +118,8 @@ mod tests {
         for _ in 0..2 {
             host.latch();
             packets.latch();
-            assert!(responder.step(&mut reads, &mut host, &mut packets, &mut faults));
+            let offered = responder.offers(&reads, &host);
+            assert!(responder.step(offered, &mut reads, &mut host, &mut packets, &mut faults));
         }
         packets.latch();
         let packet = packets.pop(CROSSBAR_RESPONDER);

@@ -36,6 +36,10 @@ impl<E> EventQueue<E> {
     /// Adds what `source` caused by its `sequence`-th act.
     pub fn push(&mut self, at: Time, source: u32, sequence: u64, event: E) {
         let order = u64::from(source) << SEQUENCE_BITS | (sequence & ((1 << SEQUENCE_BITS) - 1));
+        if self.heap.len() == self.heap.capacity() {
+            // Not twice as much: there are as many queues as nodes, and they soon have their size.
+            self.heap.reserve_exact((self.heap.len() / 8).max(1));
+        }
         self.heap.push(Pending { at, order, event });
     }
 

@@ -79,26 +79,24 @@ thread_local! {
     };
 }
 
-/// One operation of a program: asks when first polled, has its answer when polled again.
-struct Asked<T> {
-    operation: Operation,
-    asked: bool,
+/// One operation of a program: asks when first polled, has its answer when polled again. `Q` makes
+/// the question and is no larger than what this one operation is about: a waiting program keeps it.
+struct Asked<Q, T> {
+    question: Option<Q>,
     answer: PhantomData<fn() -> T>,
 }
 
-impl<T: Answer> Future for Asked<T> {
+impl<Q: FnOnce() -> Operation + Unpin, T: Answer> Future for Asked<Q, T> {
     type Output = T;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
-        MAILBOX.with(|mailbox| {
-            if self.asked {
-                Poll::Ready(T::from_mailbox(mailbox.answer.get()))
-            } else {
-                self.asked = true;
-                mailbox.question.set(Some(self.operation));
+        MAILBOX.with(|mailbox| match self.question.take() {
+            Some(question) => {
+                mailbox.question.set(Some(question()));
                 Poll::Pending
             }
+            None => Poll::Ready(T::from_mailbox(mailbox.answer.get())),
         })
     }
 }
@@ -132,10 +130,9 @@ impl Answer for u64 {
 
 /// Not an `async fn`: that would keep the operation twice in every waiting program.
 #[inline]
-fn ask<T>(operation: Operation) -> Asked<T> {
+fn ask<Q: FnOnce() -> Operation, T>(question: Q) -> Asked<Q, T> {
     Asked {
-        operation,
-        asked: false,
+        question: Some(question),
         answer: PhantomData,
     }
 }
@@ -145,22 +142,28 @@ fn ask<T>(operation: Operation) -> Asked<T> {
 pub struct ThreadMemory {
     map: Arc<AddressMap>,
     node: u32,
+    thread: u32,
 }
 
 impl ThreadMemory {
-    /// The view of a thread on `node`.
-    pub fn new(map: Arc<AddressMap>, node: u32) -> Self {
-        Self { map, node }
+    /// The view of the thread numbered `thread` on `node`.
+    pub fn new(map: Arc<AddressMap>, node: u32, thread: u32) -> Self {
+        Self { map, node, thread }
+    }
+
+    /// The thread's number in its node.
+    pub fn thread(&self) -> u32 {
+        self.thread
     }
 
     /// Computes for `span`.
     pub fn delay(&self, span: Time) -> impl Future<Output = ()> + Send + use<> {
-        ask(Operation::Delay(span))
+        ask(move || Operation::Delay(span))
     }
 
     /// Tells the observer `note`; takes no simulated time.
     pub fn note(&self, note: Note) -> impl Future<Output = ()> + Send + use<> {
-        ask(Operation::Note(note))
+        ask(move || Operation::Note(note))
     }
 }
 
@@ -184,41 +187,41 @@ impl Memory for ThreadMemory {
     }
 
     fn read(&self, flag: Flag) -> impl Future<Output = u8> + Send {
-        ask(Operation::Read(flag))
+        ask(move || Operation::Read(flag))
     }
 
     fn set(&self, flag: Flag, value: u8) -> impl Future<Output = ()> + Send {
-        ask(Operation::Set(flag, value))
+        ask(move || Operation::Set(flag, value))
     }
 
     fn wait(&self, flag: Flag, until: Until) -> impl Future<Output = u8> + Send {
-        ask(Operation::Wait(flag, until))
+        ask(move || Operation::Wait(flag, until))
     }
 
     fn wait_all(&self, flags: Flags, until: Until) -> impl Future<Output = ()> + Send {
-        ask(Operation::WaitAll(flags, until))
+        ask(move || Operation::WaitAll(flags, until))
     }
 
     fn load(&self, word: Word) -> impl Future<Output = u64> + Send {
-        ask(Operation::Load(word))
+        ask(move || Operation::Load(word))
     }
 
     fn store(&self, word: Word, value: u64) -> impl Future<Output = ()> + Send {
-        ask(Operation::Store(word, value))
+        ask(move || Operation::Store(word, value))
     }
 
     fn fence(&self) -> impl Future<Output = ()> + Send {
-        ask(Operation::Fence)
+        ask(move || Operation::Fence)
     }
 }
 
 impl Atomic for ThreadMemory {
     fn fetch_add(&self, word: Word, amount: u64) -> impl Future<Output = u64> + Send {
-        ask(Operation::FetchAdd(word, amount))
+        ask(move || Operation::FetchAdd(word, amount))
     }
 
     fn swap(&self, word: Word, value: u64) -> impl Future<Output = u64> + Send {
-        ask(Operation::Swap(word, value))
+        ask(move || Operation::Swap(word, value))
     }
 
     fn compare_exchange(
@@ -227,17 +230,17 @@ impl Atomic for ThreadMemory {
         expected: u64,
         new: u64,
     ) -> impl Future<Output = u64> + Send {
-        ask(Operation::CompareExchange(word, expected, new))
+        ask(move || Operation::CompareExchange(word, expected, new))
     }
 }
 
 impl Futex for ThreadMemory {
     fn futex_wait(&self, word: Word, expected: u64) -> impl Future<Output = ()> + Send {
-        ask(Operation::FutexWait(word, expected))
+        ask(move || Operation::FutexWait(word, expected))
     }
 
     fn futex_wake(&self, word: Word, count: u32) -> impl Future<Output = u32> + Send {
-        ask(Operation::FutexWake(word, count))
+        ask(move || Operation::FutexWake(word, count))
     }
 }
 
@@ -321,7 +324,7 @@ mod tests {
             shared_bytes: 64,
             global_base: 1 << 40,
         });
-        let memory = ThreadMemory::new(map, 0);
+        let memory = ThreadMemory::new(map, 0, 0);
         let mut threads = Threads::new([async move {
             let value = memory.load(Word(8)).await;
             memory.store(Word(16), value + 1).await;

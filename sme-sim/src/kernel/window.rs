@@ -18,11 +18,20 @@ pub trait Node: Send {
     /// What nodes send each other.
     type Message: Send;
 
+    /// What a node needs only while it advances, empty before and after: there is one for all nodes
+    /// that a worker advances.
+    type Workspace: Default + Send;
+
     /// When it will next do something, [`Time::NEVER`] if only a message can make it.
     fn next(&self) -> Time;
 
     /// Does everything that happens before `end`.
-    fn advance(&mut self, end: Time, outbox: &mut Outbox<Self::Message>);
+    fn advance(
+        &mut self,
+        end: Time,
+        outbox: &mut Outbox<Self::Message>,
+        workspace: &mut Self::Workspace,
+    );
 
     /// Takes a message that arrives at `at`, not before the end of the current window.
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, message: Self::Message);
@@ -61,6 +70,9 @@ impl<M> Outbox<M> {
         });
     }
 }
+
+/// What a worker keeps for each of its nodes while it runs them.
+pub const BYTES_PER_NODE: usize = size_of::<Time>();
 
 /// What the watcher of a run says after a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,6 +223,7 @@ struct Shard<'a, N: Node> {
     first: u32,
     next: Vec<Time>,
     outbox: Outbox<N::Message>,
+    workspace: N::Workspace,
 }
 
 impl<'a, N: Node> Shard<'a, N> {
@@ -221,6 +234,7 @@ impl<'a, N: Node> Shard<'a, N> {
             first,
             next,
             outbox: Outbox::new(),
+            workspace: N::Workspace::default(),
         }
     }
 
@@ -235,7 +249,7 @@ impl<'a, N: Node> Shard<'a, N> {
             if self.next[number] >= end {
                 continue;
             }
-            self.nodes[number].advance(end, &mut self.outbox);
+            self.nodes[number].advance(end, &mut self.outbox, &mut self.workspace);
             self.next[number] = self.nodes[number].next();
             while let Some(envelope) = self.outbox.messages.pop() {
                 debug_assert!(envelope.at >= end, "a message within the window");
@@ -280,12 +294,13 @@ mod tests {
 
     impl Node for Relay {
         type Message = u64;
+        type Workspace = ();
 
         fn next(&self) -> Time {
             self.queue.next()
         }
 
-        fn advance(&mut self, end: Time, outbox: &mut Outbox<u64>) {
+        fn advance(&mut self, end: Time, outbox: &mut Outbox<u64>, (): &mut ()) {
             while self.queue.next() < end {
                 let Some((now, token)) = self.queue.pop() else {
                     return;

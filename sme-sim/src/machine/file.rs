@@ -204,7 +204,7 @@ impl Machine {
             };
             entry.source = Source::Set;
             entry.reason = "set for this run".to_owned();
-            entry.fitted_to = Vec::new();
+            // Whoever sets a fitted constant chooses it, too: its figures stay calibrated.
         }
         let changed = |constant: &Constant| {
             let name = constant.name();
@@ -297,11 +297,12 @@ impl Machine {
             .find(|constant| constant.name() == name)
     }
 
-    /// The constants that are fitted, each with the published figures it is fitted to.
+    /// The constants that are fitted, or set in the place of a fitted value, each with the published
+    /// figures it is fitted to.
     pub fn fitted(&self) -> impl Iterator<Item = &Constant> {
         self.constants
             .iter()
-            .filter(|constant| constant.source == Source::Fitted)
+            .filter(|constant| !constant.fitted_to.is_empty())
     }
 
     /// The overrides in force, as (`section.key`, value), in the family's order.

@@ -5,7 +5,7 @@ use crate::time::Time;
 
 /// What the machine's constants come to, socket by socket.
 #[derive(Debug)]
-pub(super) struct Latencies {
+pub struct Latencies {
     pub(super) sockets: usize,
     /// One way between two sockets.
     pub(super) between: Vec<Time>,
@@ -21,7 +21,8 @@ pub(super) struct Latencies {
 }
 
 impl Latencies {
-    pub(super) fn new(spec: &ClusterSpec) -> Self {
+    /// Of a machine.
+    pub fn new(spec: &ClusterSpec) -> Self {
         let sockets = spec.node.sockets as usize;
         let coherence = &spec.coherence;
         let hops = |a: usize, b: usize| coherence.hop.times(hops_between(a, b));

@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use rustc_hash::FxHashMap;
 
 use super::*;
 use crate::machine::Machine;
@@ -39,6 +40,8 @@ struct Access {
     at: u8,
     wide: bool,
     value: u64,
+    /// By a compare-exchange.
+    expected: u64,
 }
 
 impl Access {
@@ -76,10 +79,8 @@ impl Access {
         match update {
             Update::Add => self.write(line, before.wrapping_add(self.value)),
             Update::Swap => self.write(line, self.value),
-            Update::CompareExchange(expected) if before == expected => {
-                self.write(line, self.value);
-            }
-            Update::CompareExchange(_) => {}
+            Update::CompareExchange if before == self.expected => self.write(line, self.value),
+            Update::CompareExchange => {}
         }
         before
     }
@@ -195,8 +196,9 @@ struct Bench {
     domain: Domain,
     agenda: Agenda,
     lines: Vec<Naive>,
-    /// Transactions under way: what they do, when they were sent, what they must bring.
-    sent: FxHashMap<u32, (Access, Time, Option<u64>)>,
+    /// Transactions under way: what they do, when they were sent, and when they took effect and
+    /// what they must bring.
+    sent: FxHashMap<u32, (Access, Time, Option<Effect>)>,
     spinning: [Option<u32>; CORES as usize],
     /// A core's store or update under way.
     owning: [bool; CORES as usize],
@@ -206,6 +208,9 @@ struct Bench {
     stale_seen: bool,
     fault: Fault,
 }
+
+/// When a transaction took effect, and what it must bring.
+type Effect = (Time, u64);
 
 type Checked = Result<(), String>;
 
@@ -221,8 +226,8 @@ impl Bench {
     fn new(seed: u64, fault: Fault) -> Self {
         let machine = Machine::builtin("sme-prototype").unwrap();
         let spec = machine.cluster();
-        let sockets = (0..CORES).map(|core| (core % 4) as u8).collect();
-        let mut domain = Domain::new(spec, sockets, seed, 0);
+        let sockets = [0, 1, 2, 3, 0, 1];
+        let mut domain = Domain::new(Arc::new(Latencies::new(spec)), &sockets, seed, 0);
         for line in 0..LINES {
             assert_eq!(domain.line(64 * u64::from(line)), line);
         }
@@ -328,6 +333,7 @@ impl Bench {
                 at: 0,
                 wide: false,
                 value: 0,
+                expected: 0,
             };
             self.lines[line as usize].apply(agent, kind, any);
             return Ok(());
@@ -335,7 +341,7 @@ impl Bench {
         let Some((access, _, brings)) = self.sent.get_mut(&number) else {
             return Err(format!("nobody sent {kind:?}"));
         };
-        *brings = Some(self.lines[line as usize].apply(agent, kind, *access));
+        *brings = Some((now, self.lines[line as usize].apply(agent, kind, *access)));
         let invalidates = matches!(
             kind,
             Kind::Own | Kind::Update(_) | Kind::Write { coherent: true }
@@ -348,7 +354,7 @@ impl Bench {
                 }
             }
             Fault::NeverStale if kind == (Kind::Write { coherent: false }) => {
-                state.copies = state.memory.clone();
+                state.images.fetch();
             }
             _ => {}
         }
@@ -368,14 +374,16 @@ impl Bench {
         let Some((access, sent, brings)) = self.sent.remove(&number) else {
             return Ok(());
         };
-        let started = transaction.ordered.1;
+        let Some((started, brings)) = brings else {
+            return Err(format!("ended {now} without effect"));
+        };
         if !(sent <= started && started <= now) {
             return Err(format!("sent {sent}, took effect {started}, ended {now}"));
         }
         same(
             "value",
-            Some(transaction.value & mask(access)),
-            brings.map(|value| value & mask(access)),
+            transaction.value & mask(access),
+            brings & mask(access),
         )
     }
 
@@ -421,6 +429,9 @@ impl Bench {
             }
             Act::Update { core, update } => {
                 let owned = owned_alone(naive, core);
+                if update == Update::CompareExchange {
+                    self.domain.expect(core, access.expected);
+                }
                 let before =
                     self.domain
                         .update_if_owned(core, line, bytes, (update, access.value), 0);
@@ -521,7 +532,7 @@ fn acts(coherent: bool) -> impl Strategy<Value = Vec<(u64, Act, Access)>> {
     let update = prop_oneof![
         Just(Update::Add),
         Just(Update::Swap),
-        (0..3u64).prop_map(Update::CompareExchange),
+        Just(Update::CompareExchange),
     ];
     let act = prop_oneof![
         4 => (core(), any::<bool>()).prop_map(|(core, spins)| Act::Read { core, spins }),
@@ -530,13 +541,15 @@ fn acts(coherent: bool) -> impl Strategy<Value = Vec<(u64, Act, Access)>> {
         1 => any::<bool>().prop_map(move |probes| Act::Store { coherent: probes || coherent }),
         1 => Just(Act::Fetch),
     ];
-    let access =
-        (0..LINES, 0..16u8, any::<bool>(), 1..250u64).prop_map(|(line, at, wide, value)| Access {
+    let access = (0..LINES, 0..16u8, any::<bool>(), 1..250u64, 0..3u64).prop_map(
+        |(line, at, wide, value, expected)| Access {
             line,
             at: at * 4,
             wide,
             value,
-        });
+            expected,
+        },
+    );
     let gap = prop_oneof![2 => 0..60u64, 1 => 0..500u64];
     let whole_words = |(gap, act, access): (u64, Act, Access)| {
         // Atomic operations are of words.
@@ -591,6 +604,7 @@ fn a_copy_is_stale_until_it_is_taken_away() {
         at,
         wide: false,
         value,
+        expected: 0,
     };
     let read = |core| (1_000, Act::Read { core, spins: false }, access(0, 0));
     let store = |coherent, value| (1_000, Act::Store { coherent }, access(0, value));

@@ -22,7 +22,7 @@
 //! read       ▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁
 //! ```
 
-use crate::primitive::{LutRam, Register};
+use crate::blocks::primitive::{LutRam, Register};
 use rust_hdl::prelude::*;
 
 /// A FIFO of up to 2^A places; `C` = A + 1 bits count them.

@@ -1,0 +1,217 @@
+//! The crossbar against the cycle model's.
+
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+use sme_sim::engine::crossbar::Crossbar as CycleModel;
+use sme_sim::engine::wires::{
+    COMPLETER, CROSSBAR_REQUESTER, CROSSBAR_RESPONDER, CROSSBAR_SWITCH_REQUEST,
+    CROSSBAR_SWITCH_RESPONSE, DEPTH, PACKET_FIFOS, PacketFifos, REQUESTER_RESPONSE, switch_input,
+};
+use sme_sim::fabric::{Class, HOST_PORT};
+
+use super::Bench;
+use super::miswired::Miswired;
+use super::source::{Source, any_bits, below, chance};
+use crate::beat::PacketBeat;
+use crate::blocks::crossbar::Crossbar;
+use crate::blocks::fifo::Fifo;
+use crate::blocks::primitive::Register;
+use crate::device::{Clocked, Device, Port, Wire};
+use crate::lockstep::{Pair, Traffic};
+use crate::value::Value;
+/// Where the senders' inputs begin.
+const SENDERS: usize = 1;
+/// Where the readers' *ready* inputs begin.
+const READERS: usize = 9;
+
+/// The FIFOs of the inputs, in the order of the ports.
+const INPUTS: [usize; 4] = [
+    CROSSBAR_SWITCH_REQUEST,
+    CROSSBAR_REQUESTER,
+    CROSSBAR_SWITCH_RESPONSE,
+    CROSSBAR_RESPONDER,
+];
+/// The FIFOs of the readers, likewise.
+const OUTPUTS: [usize; 4] = [
+    COMPLETER,
+    REQUESTER_RESPONSE,
+    switch_input(HOST_PORT, Class::Request.channel(false)),
+    switch_input(HOST_PORT, Class::Response.channel(false)),
+];
+
+pub(super) const BENCH: Bench = Bench {
+    name: "crossbar",
+    faults: &[
+        "the switch goes first after reset",
+        "an input has a place less",
+        "requester and switch are swapped",
+        "ignores that the switch is not ready",
+        "sees 19 bits of its node",
+        "completer and requester share a ready",
+        "data and valid of different outputs",
+    ],
+    build,
+};
+
+fn build(seed: u64, fault: Option<&str>) -> Pair {
+    let mut rtl = Crossbar::new();
+    let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
+    match fault {
+        Some("the switch goes first after reset") => {
+            rtl.requests.last_from_switch = Register::new(false);
+        }
+        Some("an input has a place less") => rtl.responses.own = Fifo::new(1),
+        Some("requester and switch are swapped") => {
+            inputs = |values| {
+                values.swap(SENDERS, SENDERS + 2);
+                values.swap(SENDERS + 1, SENDERS + 3);
+            };
+            outputs = |values| values.swap(0, 1);
+        }
+        Some("ignores that the switch is not ready") => {
+            inputs = |values| values[READERS + 2] = true.into();
+        }
+        Some("sees 19 bits of its node") => {
+            inputs = |values| values[0] = Value::from(values[0].get(0, 19));
+        }
+        Some("completer and requester share a ready") => {
+            inputs = |values| values[READERS] = values[READERS + 1];
+        }
+        Some("data and valid of different outputs") => outputs = |values| values.swap(5, 9),
+        _ => (),
+    }
+    let rtl = Clocked::new(rtl);
+    // The node's highest bit is set, so that a comparison without it never holds.
+    let node = (1 << 19) | (seed as u32 % (1 << 19));
+    let model = Model {
+        crossbar: CycleModel::new(node),
+        packets: depths(),
+        inputs: rtl.inputs(),
+        outputs: rtl.outputs(),
+    };
+    Pair {
+        rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
+        model: Box::new(model),
+        traffic: Box::new(Load::new(node)),
+    }
+}
+
+struct Model {
+    crossbar: CycleModel,
+    packets: PacketFifos,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+}
+
+/// A reader's FIFO has one place, so that it is ready or not as the bench wants.
+fn depths() -> PacketFifos {
+    let mut depths = [DEPTH; PACKET_FIFOS];
+    for fifo in OUTPUTS {
+        depths[fifo] = 1;
+    }
+    PacketFifos::new(&depths)
+}
+
+impl Device for Model {
+    fn inputs(&self) -> Vec<Port> {
+        self.inputs.clone()
+    }
+
+    fn outputs(&self) -> Vec<Port> {
+        self.outputs.clone()
+    }
+
+    fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
+        // What the crossbar offers is what would move if every reader were ready.
+        let (mut crossbar, mut packets) = (self.crossbar.clone(), self.packets.clone());
+        packets.latch();
+        outputs.clear();
+        outputs.extend(INPUTS.map(|fifo| Value::from(packets.is_ready(fifo))));
+        crossbar.step(&mut packets, |_, _| 0);
+        packets.latch();
+        for fifo in OUTPUTS {
+            let offered = packets.is_valid(fifo).then(|| packets.pop(fifo));
+            outputs.push(offered.is_some().into());
+            let data = offered.map(|packet| PacketBeat::from(packet).value());
+            outputs.push(data.unwrap_or_default());
+        }
+
+        let filler = PacketBeat::default().packet(0);
+        for (reader, fifo) in OUTPUTS.into_iter().enumerate() {
+            if !inputs[READERS + reader].bit(0) {
+                self.packets.push(fifo, filler, 0);
+            }
+        }
+        self.packets.latch();
+        self.crossbar.step(&mut self.packets, |_, _| 0);
+        for (sender, fifo) in INPUTS.into_iter().enumerate() {
+            let [valid, data] = [0, 1].map(|port| inputs[SENDERS + 2 * sender + port]);
+            if valid.bit(0) && self.packets.is_ready(fifo) {
+                self.packets.push(fifo, PacketBeat::of(data).packet(0), 0);
+            }
+        }
+        for fifo in OUTPUTS {
+            if self.packets.next_valid() >> fifo & 1 == 1 {
+                self.packets.pop(fifo);
+            }
+        }
+    }
+}
+
+/// Bursts from each sender, and readers that are stuck for a while; every other packet goes to
+/// the own node, some to nodes that differ in one bit, and the switch sends a few astray.
+struct Load {
+    node: u32,
+    senders: [Source; 4],
+    /// Of the senders, then of the readers, in percent.
+    rates: [u32; 8],
+}
+
+impl Load {
+    fn new(node: u32) -> Self {
+        Self {
+            node,
+            senders: Default::default(),
+            rates: [50; 8],
+        }
+    }
+
+    fn packet(&self, random: &mut Pcg32, from_switch: bool) -> Value {
+        let target = match below(random, if from_switch { 16 } else { 4 }) {
+            0 => random.next_u32() % (1 << 20),
+            1 => self.node ^ 1 << below(random, 20),
+            _ => self.node,
+        };
+        let mut packet = Value::default();
+        packet.set(0, 64, any_bits(random));
+        packet.set(64, 64, random.next_u64());
+        packet.set(128, 32, random.next_u64());
+        packet.set(104, 20, target.into());
+        packet
+    }
+}
+
+impl Traffic for Load {
+    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+        if chance(random, 3) {
+            self.rates = std::array::from_fn(|_| below(random, 101));
+        }
+        inputs.push(u64::from(self.node).into());
+        for sender in 0..4 {
+            let ready = outputs.get(sender).is_some_and(|ready| ready.bit(0));
+            self.senders[sender].ready(ready);
+            if !self.senders[sender].is_offering() && chance(random, self.rates[sender]) {
+                let packet = self.packet(random, sender % 2 == 0);
+                self.senders[sender].offer(packet);
+            }
+            self.senders[sender].drive(Value::default(), inputs);
+        }
+        for reader in 0..4 {
+            inputs.push(chance(random, self.rates[4 + reader]).into());
+        }
+    }
+
+    fn transactions(&self) -> u64 {
+        self.senders.iter().map(|sender| sender.taken).sum()
+    }
+}

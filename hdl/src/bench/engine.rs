@@ -1,0 +1,420 @@
+//! The whole engine against the cycle model's, with hosts and neighbours that keep to the credits
+//! and to nothing else: any node sends anything to any node, at the same time on every port.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg32;
+use sme_sim::engine::{
+    self as cycle_model, Counters, Design, EngineModel, HtChannel, HtPacket, Input, Kind, Output,
+    Packet,
+};
+use sme_sim::fabric::{CHANNELS, Class, LINK_PORTS, Topology};
+use sme_sim::machine::{ClusterSpec, Machine};
+
+use super::Bench;
+use super::source::{any_bits, below, chance};
+use crate::beat::{HtBeat, PacketBeat, packet_crc};
+use crate::blocks::engine::Engine;
+use crate::device::{Clocked, Device, Port};
+use crate::engine_pins::{INPUTS, InputPins, OutputPins, VISIBLE, inputs_of};
+use crate::lockstep::{Pair, Traffic};
+use crate::value::Value;
+
+pub(super) const BENCH: Bench = Bench {
+    name: "engine",
+    faults: &[
+        "one source tag less",
+        "one node less",
+        "one credit more",
+        "links of half the bandwidth",
+        "a mesh instead of a torus",
+    ],
+    build,
+};
+
+/// A cluster small enough that everything happens, and one node of it.
+struct Place {
+    spec: ClusterSpec,
+    topology: Topology,
+    hosts: u32,
+    node: u32,
+}
+
+impl Place {
+    fn any(random: &mut Pcg32) -> Self {
+        let machine = Machine::builtin("sme-prototype").expect("it is built in");
+        let mut spec = machine.cluster().clone();
+        spec.node.private_bytes = 3 << 30;
+        spec.node.shared_bytes = 1 << 20;
+        spec.engine.tags = 1 + below(random, 8);
+        spec.link.channel_credits = 1 + below(random, 6);
+        spec.link.bytes_per_second = 156_000_000 * [4, 8, 24][below(random, 3) as usize];
+        spec.host.posted_credits = 1 + below(random, 6);
+        spec.host.nonposted_credits = 1 + below(random, 6);
+        spec.host.response_credits = 1 + below(random, 6);
+        let shape = ["torus:5x3", "torus:3x4x5", "mesh:3x3", "mesh:4x3x3"];
+        let shape = shape[below(random, 4) as usize];
+        let topology: Topology = shape.parse().expect("a topology");
+        let hosts = topology.positions() - below(random, 2);
+        let node = below(random, hosts);
+        Self {
+            spec,
+            topology,
+            hosts,
+            node,
+        }
+    }
+}
+
+fn build(seed: u64, fault: Option<&str>) -> Pair {
+    let mut random = Pcg32::seed_from_u64(seed);
+    let place = Place::any(&mut random);
+    let (mut spec, mut topology, mut hosts) =
+        (place.spec.clone(), place.topology.clone(), place.hosts);
+    match fault {
+        Some("one source tag less") => spec.engine.tags = (spec.engine.tags - 1).max(1),
+        Some("one node less") => hosts -= 1,
+        Some("one credit more") => spec.link.channel_credits += 1,
+        Some("links of half the bandwidth") => spec.link.bytes_per_second /= 2,
+        Some("a mesh instead of a torus") => {
+            let mesh = place.topology.to_string().replace("torus", "mesh");
+            topology = mesh.parse().expect("a topology");
+        }
+        _ => {}
+    }
+    let engine = Engine::new(&spec, &topology, hosts).expect("few credits");
+    let rtl = Clocked::new(engine);
+    let model = Model::new(&place, &rtl);
+    Pair {
+        rtl: Box::new(rtl),
+        model: Box::new(model),
+        traffic: Box::new(Load::new(place)),
+    }
+}
+
+/// The cycle model on the same pins.
+struct Model {
+    engine: cycle_model::Engine,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+    now: u64,
+    counted: Counters,
+    out: Vec<Output>,
+}
+
+impl Model {
+    fn new(place: &Place, rtl: &impl Device) -> Self {
+        let design = Design::new(&place.spec, &place.topology, place.hosts);
+        let design = Arc::new(design.expect("a machine that can be built"));
+        Self {
+            engine: cycle_model::Engine::with_design(&design, place.node),
+            inputs: rtl.inputs(),
+            outputs: rtl.outputs()[..VISIBLE].to_vec(),
+            now: 0,
+            counted: Counters::default(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Sets the output `name`, the `index`th of its kind.
+    fn show(&self, outputs: &mut [Value], name: &str, index: usize, value: Value) {
+        let first = self
+            .outputs
+            .iter()
+            .position(|port| port.name.split('$').next() == Some(name));
+        outputs[first.expect("the RTL has it") + index] = value;
+    }
+}
+
+impl Device for Model {
+    fn inputs(&self) -> Vec<Port> {
+        self.inputs.clone()
+    }
+
+    fn outputs(&self) -> Vec<Port> {
+        self.outputs.clone()
+    }
+
+    fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
+        for input in inputs_of(inputs) {
+            self.engine.input(self.now, input);
+        }
+        let mut out = std::mem::take(&mut self.out);
+        out.clear();
+        self.engine.step(self.now, &mut out);
+        self.now += 1;
+        outputs.clear();
+        outputs.resize(self.outputs.len(), Value::default());
+        let mut freed = [0; LINK_PORTS + 1];
+        for output in &out {
+            match *output {
+                Output::Host(packet) => {
+                    self.show(outputs, "host_out_valid", 0, true.into());
+                    let data = HtBeat::from(packet).value();
+                    self.show(outputs, "host_out_data", 0, data);
+                }
+                Output::HostCredit(channel) => freed[LINK_PORTS] |= 1 << channel as u8,
+                Output::Link {
+                    port,
+                    channel,
+                    packet,
+                } => {
+                    let port = usize::from(port);
+                    let data = PacketBeat::from(packet).value();
+                    let crc = u64::from(packet_crc(&packet));
+                    self.show(outputs, "link_out_valid", port, true.into());
+                    self.show(outputs, "link_out_channel", port, u64::from(channel).into());
+                    self.show(outputs, "link_out_data", port, data);
+                    self.show(outputs, "link_out_crc", port, crc.into());
+                }
+                Output::LinkCredit { port, channel } => freed[usize::from(port)] |= 1 << channel,
+            }
+        }
+        self.out = out;
+        let counters = self.engine.counters().clone();
+        for (port, &places) in freed[..LINK_PORTS].iter().enumerate() {
+            self.show(outputs, "link_out_credit", port, places.into());
+            let (now, before) = (&counters.links[port], &self.counted.links[port]);
+            let begun = (0..CHANNELS)
+                .filter(|&channel| now[channel].packets != before[channel].packets)
+                .fold(0, |begun, channel| begun | 1u64 << channel);
+            self.show(outputs, "begun", port, begun.into());
+        }
+        self.show(outputs, "host_out_credit", 0, freed[LINK_PORTS].into());
+        let (now, before) = (&counters.faults, &self.counted.faults);
+        let dropped = now.dropped_writes != before.dropped_writes;
+        let failed = now.failed_reads != before.failed_reads;
+        let unknown = now.unknown_tags - before.unknown_tags;
+        self.show(outputs, "dropped_valid", 0, dropped.into());
+        self.show(outputs, "failed_valid", 0, failed.into());
+        self.show(outputs, "unknown_tags", 0, unknown.into());
+        self.counted = counters;
+    }
+}
+
+/// Host and neighbours.
+struct Load {
+    place: Place,
+    pins: InputPins,
+    /// Places left in the engine: of the host's channels, of each link's.
+    host_credits: [u32; 3],
+    link_credits: [[u32; CHANNELS]; LINK_PORTS],
+    /// Credits that host and neighbours have not given back yet.
+    owed_by_host: [u32; 3],
+    owed_by_links: [[u32; CHANNELS]; LINK_PORTS],
+    /// Tags of reads of the host's memory that wait for their answer.
+    memory_reads: VecDeque<u8>,
+    /// Reads that left over a link: tags that wait for a response.
+    remote_reads: VecDeque<u8>,
+    /// Chances in percent: a packet of the host, of each link; a credit goes back; an answer.
+    rates: [u32; 4],
+    transactions: u64,
+}
+
+impl Load {
+    fn new(place: Place) -> Self {
+        let spec = &place.spec;
+        Self {
+            pins: InputPins::new(place.node, place.topology.coordinates(place.node)),
+            host_credits: [
+                spec.host.posted_credits,
+                spec.host.nonposted_credits,
+                spec.host.response_credits,
+            ],
+            link_credits: [[spec.link.channel_credits; CHANNELS]; LINK_PORTS],
+            owed_by_host: [0; 3],
+            owed_by_links: [[0; CHANNELS]; LINK_PORTS],
+            memory_reads: VecDeque::new(),
+            remote_reads: VecDeque::new(),
+            rates: [50, 30, 50, 50],
+            transactions: 0,
+            place,
+        }
+    }
+
+    /// What the engine gave out in the cycle before.
+    fn learn(&mut self, outputs: &[Value]) {
+        let pins = OutputPins(outputs);
+        if let Some(beat) = pins.host() {
+            let packet = beat.packet(0);
+            self.owed_by_host[packet.channel() as usize] += 1;
+            if let HtPacket::Read { tag, .. } = packet {
+                self.memory_reads.push_back(tag);
+            }
+            self.transactions += 1;
+        }
+        for (channel, credits) in self.host_credits.iter_mut().enumerate() {
+            *credits += (pins.host_credit() >> channel & 1) as u32;
+        }
+        for port in 0..LINK_PORTS {
+            if let Some((channel, beat)) = pins.link(port) {
+                let packet = beat.packet(0);
+                self.owed_by_links[port][usize::from(channel)] += 1;
+                if packet.kind == Kind::ReadRequest && packet.source == self.place.node {
+                    self.remote_reads.push_back(packet.tag);
+                }
+                self.transactions += 1;
+            }
+            let freed = pins.link_credit(port);
+            for (channel, credits) in self.link_credits[port].iter_mut().enumerate() {
+                *credits += (freed >> channel & 1) as u32;
+            }
+        }
+    }
+
+    fn address(&self, random: &mut Pcg32) -> u64 {
+        let spec = &self.place.spec.node;
+        let node = match below(random, 4) {
+            0 => self.place.node,
+            _ => below(random, self.place.hosts),
+        };
+        let offset = (any_bits(random) % spec.shared_bytes) & !7;
+        match below(random, 20) {
+            0 => random.next_u64() & !7,
+            1 => spec.global_base - 8,
+            2 => spec.global_base + u64::from(self.place.hosts) * spec.shared_bytes,
+            _ => spec.global_base + u64::from(node) * spec.shared_bytes + offset,
+        }
+    }
+
+    fn of_host(&mut self, random: &mut Pcg32) -> Option<HtPacket> {
+        let (trace, enables) = (0, any_bits(random) as u8);
+        let packet = match below(random, 3) {
+            0 => HtPacket::Write {
+                address: self.address(random),
+                data: any_bits(random),
+                enables,
+                coherent: chance(random, 50),
+                trace,
+            },
+            1 => HtPacket::Read {
+                address: self.address(random),
+                enables,
+                tag: below(random, 32) as u8,
+                trace,
+            },
+            _ => {
+                let tag = if chance(random, 5) {
+                    // Of nobody's read, as a rule; or of one that is not its turn.
+                    below(random, 32) as u8
+                } else {
+                    self.memory_reads.pop_front()?
+                };
+                HtPacket::Response {
+                    data: any_bits(random),
+                    tag,
+                    error: chance(random, 20),
+                    trace,
+                }
+            }
+        };
+        Some(packet)
+    }
+
+    /// A packet that a neighbour may send on `channel`.
+    fn of_link(&mut self, random: &mut Pcg32, channel: u8) -> Packet {
+        let answers = Class::of_channel(channel) == Class::Response;
+        let here = chance(random, 50);
+        let target = if here {
+            self.place.node
+        } else {
+            below(random, self.place.topology.positions())
+        };
+        let mut packet = Packet {
+            data: any_bits(random),
+            offset: 0,
+            target,
+            source: below(random, self.place.hosts),
+            trace: 0,
+            kind: Kind::ReadResponse,
+            coherent: false,
+            tag: below(random, 32) as u8,
+            enables: 0,
+        };
+        if answers {
+            if chance(random, 20) {
+                packet.kind = Kind::ErrorResponse;
+            }
+            if target == self.place.node && chance(random, 95) {
+                packet.tag = self.remote_reads.pop_front().unwrap_or(packet.tag);
+            }
+        } else {
+            packet.offset = (any_bits(random) % self.place.spec.node.shared_bytes) & !7;
+            packet.enables = any_bits(random) as u8;
+            if chance(random, 50) {
+                packet.kind = Kind::ReadRequest;
+                packet.data = 0;
+            } else {
+                packet.kind = Kind::PostedWrite;
+                packet.coherent = chance(random, 50);
+                packet.tag = 0;
+            }
+        }
+        packet
+    }
+}
+
+impl Traffic for Load {
+    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+        if !outputs.is_empty() {
+            self.learn(outputs);
+        }
+        if chance(random, 2) {
+            self.rates = [0; 4].map(|_| [3, 20, 60, 100][below(random, 4) as usize]);
+        }
+        let [host, link, credit, _] = self.rates;
+        self.pins.clear();
+        if chance(random, host)
+            && let Some(packet) = self.of_host(random)
+        {
+            let credits = &mut self.host_credits[packet.channel() as usize];
+            if *credits > 0 {
+                *credits -= 1;
+                self.transactions += 1;
+                self.pins.put(&Input::Host(packet));
+            } else if let HtPacket::Response { tag, .. } = packet {
+                self.memory_reads.push_back(tag);
+            }
+        }
+        for channel in HtChannel::ALL {
+            let owed = &mut self.owed_by_host[channel as usize];
+            if *owed > 0 && chance(random, credit) {
+                *owed -= 1;
+                self.pins.put(&Input::HostCredit(channel));
+            }
+        }
+        for port in 0..LINK_PORTS {
+            let neighbour = self.place.topology.neighbour(self.place.node, port as u8);
+            if neighbour.is_none() {
+                continue;
+            }
+            let channel = below(random, CHANNELS as u32) as u8;
+            if chance(random, link) && self.link_credits[port][usize::from(channel)] > 0 {
+                self.link_credits[port][usize::from(channel)] -= 1;
+                self.transactions += 1;
+                let packet = self.of_link(random, channel);
+                let port = port as u8;
+                self.pins.put(&Input::Link {
+                    port,
+                    channel,
+                    packet,
+                });
+            }
+            for channel in 0..CHANNELS {
+                if self.owed_by_links[port][channel] > 0 && chance(random, credit) {
+                    self.owed_by_links[port][channel] -= 1;
+                    let (port, channel) = (port as u8, channel as u8);
+                    self.pins.put(&Input::LinkCredit { port, channel });
+                }
+            }
+        }
+        inputs.extend_from_slice(self.pins.values());
+        debug_assert_eq!(inputs.len(), INPUTS);
+    }
+
+    fn transactions(&self) -> u64 {
+        self.transactions
+    }
+}

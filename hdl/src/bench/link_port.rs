@@ -1,0 +1,266 @@
+//! The link port against the cycle model's; its CRC against the bytes of [`Packet::encode`].
+//!
+//! [`Packet::encode`]: sme_sim::engine::Packet::encode
+
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+use sme_sim::engine::link_port::{LinkPort as CycleModel, LinkPortSpec};
+use sme_sim::engine::wires::{DEPTH, PACKET_FIFOS, PacketFifos, switch_output};
+use sme_sim::engine::{ChannelCounters, Kind};
+use sme_sim::fabric::CHANNELS;
+
+use super::Bench;
+use super::miswired::Miswired;
+use super::source::{any_bits, below, chance};
+use crate::beat::PacketBeat;
+use crate::blocks::crc::PacketCrc;
+use crate::blocks::fifo::Fifo;
+use crate::blocks::link_port::LinkPort;
+use crate::device::{Clocked, Device, Port, Wire};
+use crate::lockstep::{Pair, Traffic};
+use crate::value::Value;
+
+/// Which of the six ports the cycle model's block plays.
+const PORT: u8 = 0;
+
+/// Bandwidth, in bytes for every two cycles: from one cycle a packet to 48.
+const BANDWIDTHS: [u64; 6] = [8, 48, 1, 32, 16, 12];
+
+pub(super) const BENCH: Bench = Bench {
+    name: "link_port",
+    faults: &[
+        "a credit more than places",
+        "a credit less than places",
+        "a long packet takes a cycle more",
+        "short and long packets are confused",
+        "the winner's number has one bit",
+        "a channel has a place less",
+        "the transmitter's CRC begins with zeros",
+        "the receiver's CRC begins with zeros",
+        "the highest bit of the CRC is not seen",
+        "credits of two channels are swapped",
+        "wrong packets are received",
+        "the channel's lower bit is stuck",
+    ],
+    build,
+};
+
+fn build(seed: u64, fault: Option<&str>) -> Pair {
+    let bandwidth = BANDWIDTHS[(seed % 6) as usize];
+    let credits = 1 + (seed / 2 % 4) as u16;
+    let spec = LinkPortSpec::new(bandwidth, 2, credits);
+    let (short, long) = (spec.cycles(16), spec.cycles(24));
+    let mut rtl = match fault {
+        Some("a credit more than places") => LinkPort::new(credits + 1, short, long),
+        Some("a credit less than places") => LinkPort::new(credits.max(2) - 1, short, long),
+        Some("a long packet takes a cycle more") => LinkPort::new(credits, short, long + 1),
+        Some("short and long packets are confused") => LinkPort::new(credits, long, short),
+        _ => LinkPort::new(credits, short, long),
+    };
+    let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
+    match fault {
+        Some("the winner's number has one bit") => rtl.arbiter.next._mask = 1,
+        Some("a channel has a place less") => rtl.fifos[2] = Fifo::new(1),
+        Some("the transmitter's CRC begins with zeros") => {
+            rtl.out_crc = PacketCrc::with_initial(0);
+        }
+        Some("the receiver's CRC begins with zeros") => rtl.in_crc = PacketCrc::with_initial(0),
+        Some("the highest bit of the CRC is not seen") => {
+            inputs = |values| {
+                let right = crc(PacketBeat::of(values[5]));
+                values[6].set(15, 1, u64::from(right >> 15));
+            };
+        }
+        Some("credits of two channels are swapped") => {
+            inputs = |values| {
+                let [one, two] = [1, 2].map(|channel| values[2].get(channel, 1));
+                values[2].set(1, 1, two);
+                values[2].set(2, 1, one);
+            };
+        }
+        Some("wrong packets are received") => {
+            outputs = |values| {
+                if values[7].bit(0) {
+                    values[5] = Value::from(1);
+                }
+            };
+        }
+        Some("the channel's lower bit is stuck") => inputs = |values| values[4].set(0, 1, 0),
+        _ => (),
+    }
+    let rtl = Clocked::new(rtl);
+    let model = Model {
+        port: CycleModel::new(&spec),
+        spec,
+        fifos: PacketFifos::new(&[DEPTH; PACKET_FIFOS]),
+        counters: Default::default(),
+        cycle: 0,
+        inputs: rtl.inputs(),
+        outputs: rtl.outputs(),
+    };
+    Pair {
+        rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
+        model: Box::new(model),
+        traffic: Box::new(Load::default()),
+    }
+}
+
+/// The CRC of the bytes on the link.
+fn crc(packet: PacketBeat) -> u16 {
+    let encoded = packet.packet(0).encode();
+    let bytes = encoded.as_bytes();
+    u16::from_le_bytes([bytes[6], bytes[7]])
+}
+
+struct Model {
+    port: CycleModel,
+    spec: LinkPortSpec,
+    fifos: PacketFifos,
+    counters: [ChannelCounters; CHANNELS],
+    cycle: u64,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+}
+
+impl Model {
+    /// The channels for which this holds, bit by bit.
+    fn channels(holds: impl Fn(usize) -> bool) -> u8 {
+        (0..CHANNELS).fold(0, |bits, channel| {
+            bits | u8::from(holds(channel)) << channel
+        })
+    }
+}
+
+impl Device for Model {
+    fn inputs(&self) -> Vec<Port> {
+        self.inputs.clone()
+    }
+
+    fn outputs(&self) -> Vec<Port> {
+        self.outputs.clone()
+    }
+
+    fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
+        let fifo = |channel: usize| switch_output(PORT, channel as u8);
+        self.fifos.latch();
+        let ready = Self::channels(|channel| self.fifos.is_ready(fifo(channel)));
+        let waiting = Self::channels(|channel| self.fifos.is_valid(fifo(channel)));
+        let before = self.counters;
+        let (delivered, _) = self.port.step(
+            PORT,
+            self.cycle,
+            waiting,
+            &self.spec,
+            &mut self.fifos,
+            &mut self.counters,
+        );
+        let begun =
+            Self::channels(|channel| self.counters[channel].packets != before[channel].packets);
+        let add = |bytes, counters: &ChannelCounters| bytes + counters.bytes;
+        let bytes = self.counters.iter().fold(0, add) - before.iter().fold(0, add);
+        let begun_write = bytes == Kind::PostedWrite.bytes();
+
+        let (channel, sent) = delivered.unwrap_or((0, PacketBeat::default().packet(0)));
+        let sent = PacketBeat::from(sent);
+        let arrived = PacketBeat::of(inputs[5]);
+        let in_valid = inputs[3].bit(0);
+        let sound = u64::from(crc(arrived)) == inputs[6].low();
+        let received = u64::from(in_valid && sound) << inputs[4].low();
+        outputs.clear();
+        outputs.extend([
+            u64::from(ready).into(),
+            delivered.is_some().into(),
+            u64::from(channel).into(),
+            sent.value(),
+            u64::from(crc(sent)).into(),
+            received.into(),
+            arrived.value(),
+            (in_valid && !sound).into(),
+            u64::from(begun).into(),
+            u64::from(waiting).into(),
+            begun_write.into(),
+        ]);
+
+        for channel in 0..CHANNELS {
+            if inputs[0].bit(channel) && ready >> channel & 1 == 1 {
+                let packet = PacketBeat::of(inputs[1]).packet(0);
+                if self.fifos.next_valid() >> fifo(channel) & 1 == 0 {
+                    self.port.starts_waiting(channel as u8, self.cycle);
+                }
+                self.fifos.push(fifo(channel), packet, 0);
+            }
+            if inputs[2].bit(channel) {
+                self.port.credit(channel as u8, &self.spec);
+            }
+        }
+        self.cycle += 1;
+    }
+}
+
+/// Packets of all kinds, also with fields that their kind does not carry; a receiver that returns
+/// places now quickly, now slowly, on several channels at once; and arriving packets a quarter of
+/// which has a wrong CRC.
+#[derive(Default)]
+struct Load {
+    /// Places that the receiver has not returned.
+    taken: [u32; CHANNELS],
+    transmit_rate: u32,
+    return_rates: [u32; CHANNELS],
+    arrival_rate: u32,
+    transactions: u64,
+}
+
+fn packet(random: &mut Pcg32) -> Value {
+    let mut packet = Value::default();
+    packet.set(0, 64, any_bits(random));
+    packet.set(64, 64, any_bits(random));
+    packet.set(128, 32, any_bits(random));
+    packet.set(144, 2, random.next_u64());
+    packet
+}
+
+impl Traffic for Load {
+    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+        if let [_, sent, _, _, _, received, _, crc_error, begun, ..] = outputs {
+            for channel in 0..CHANNELS {
+                self.taken[channel] += u32::from(begun.bit(channel));
+            }
+            let events = [sent, received, crc_error];
+            let happened = events.iter().filter(|event| ***event != Value::default());
+            self.transactions += happened.count() as u64;
+        }
+        if outputs.is_empty() || chance(random, 2) {
+            self.transmit_rate = below(random, 101);
+            self.return_rates = std::array::from_fn(|_| below(random, 101));
+            self.arrival_rate = below(random, 101);
+        }
+
+        let transmits = chance(random, self.transmit_rate);
+        inputs.push((u64::from(transmits) << below(random, 4)).into());
+        inputs.push(packet(random));
+        let mut returned = 0u64;
+        for channel in 0..CHANNELS {
+            if self.taken[channel] > 0 && chance(random, self.return_rates[channel]) {
+                self.taken[channel] -= 1;
+                returned |= 1 << channel;
+            }
+        }
+        inputs.push(returned.into());
+
+        let arriving = packet(random);
+        let right = crc(PacketBeat::of(arriving));
+        let arriving_crc = match below(random, 8) {
+            0 => right ^ 1 << below(random, 16),
+            1 => random.next_u32() as u16,
+            _ => right,
+        };
+        inputs.push(chance(random, self.arrival_rate).into());
+        inputs.push(u64::from(below(random, 4)).into());
+        inputs.push(arriving);
+        inputs.push(u64::from(arriving_crc).into());
+    }
+
+    fn transactions(&self) -> u64 {
+        self.transactions
+    }
+}

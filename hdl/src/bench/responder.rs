@@ -1,0 +1,295 @@
+//! The responder against the cycle model's, beside a completer's table of reads.
+
+use std::collections::VecDeque;
+
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+use rust_hdl::prelude::Constant;
+use sme_sim::engine::Kind;
+use sme_sim::engine::completer::Origin;
+use sme_sim::engine::counters::Faults;
+use sme_sim::engine::responder::Responder as CycleModel;
+use sme_sim::engine::tags::{MAX_TAGS, Tags};
+use sme_sim::engine::wires::{
+    CROSSBAR_RESPONDER, DEPTH, HOST_FIFOS, HostFifos, PACKET_FIFOS, PacketFifos, RESPONDER,
+};
+
+use super::Bench;
+use super::miswired::Miswired;
+use super::source::{Source, any_bits, below, chance};
+use crate::beat::{HtBeat, PacketBeat};
+use crate::blocks::fifo::Fifo;
+use crate::blocks::responder::Responder;
+use crate::device::{Clocked, Device, Port, Wire};
+use crate::lockstep::{Pair, Traffic};
+use crate::value::Value;
+
+pub(super) const BENCH: Bench = Bench {
+    name: "responder",
+    faults: &[
+        "the FIFO has a place less",
+        "errors are unknown",
+        "requests are taken for responses",
+        "source and target are swapped",
+        "ignores that the crossbar is not ready",
+        "every tag is known",
+        "the tag is not freed",
+        "sends the memory's tag",
+    ],
+    build,
+};
+
+fn build(seed: u64, fault: Option<&str>) -> Pair {
+    let mut rtl = Responder::new();
+    let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
+    match fault {
+        Some("the FIFO has a place less") => rtl.answers = Fifo::new(1),
+        Some("errors are unknown") => {
+            rtl.error_response = Constant::new((Kind::ReadResponse as u64).into());
+        }
+        Some("requests are taken for responses") => {
+            rtl.read_response = Constant::new((Kind::ReadRequest as u64).into());
+        }
+        Some("source and target are swapped") => inputs = |values| values.swap(NODE, SOURCE),
+        Some("ignores that the crossbar is not ready") => {
+            inputs = |values| values[READY] = true.into();
+        }
+        Some("every tag is known") => inputs = |values| values[USED] = true.into(),
+        Some("the tag is not freed") => outputs = |values| values[FREE] = false.into(),
+        Some("sends the memory's tag") => {
+            outputs = |values| {
+                let (lookup, (_, width, offset)) = (values[LOOKUP].low(), TAG_FIELD);
+                values[RESPONSE].set(offset, width, lookup);
+            };
+        }
+        _ => (),
+    }
+    let rtl = Clocked::new(rtl);
+    let node = (seed as u32).wrapping_mul(0x9e37_79b9) >> 12;
+    let mut depths = [DEPTH; PACKET_FIFOS];
+    depths[CROSSBAR_RESPONDER] = 1;
+    let model = Model {
+        responder: CycleModel::new(node),
+        host: HostFifos::new(&[DEPTH; HOST_FIFOS]),
+        packets: PacketFifos::new(&depths),
+        faults: Faults::default(),
+        inputs: rtl.inputs(),
+        outputs: rtl.outputs(),
+    };
+    Pair {
+        rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
+        model: Box::new(model),
+        traffic: Box::new(Load::new(node)),
+    }
+}
+
+/// Inputs: the node's number, whether the memory answers and what, whether the crossbar is ready,
+/// and what the table says of the first answer's tag.
+const NODE: usize = 0;
+const VALID: usize = 1;
+const MEMORY: usize = 2;
+const READY: usize = 3;
+const USED: usize = 4;
+const SOURCE: usize = 5;
+const TAG: usize = 6;
+/// Some of the outputs, in the order memory_ready, response_valid, response_data, origin_lookup,
+/// origin_free, unknown_tag.
+const RESPONSE: usize = 2;
+const LOOKUP: usize = 3;
+const FREE: usize = 4;
+const UNKNOWN: usize = 5;
+/// The tag in a packet.
+const TAG_FIELD: (&str, usize, usize) = PacketBeat::FIELDS[6];
+
+struct Model {
+    responder: CycleModel,
+    host: HostFifos,
+    /// The crossbar's FIFO has one place, so that it is ready or not as the bench wants.
+    packets: PacketFifos,
+    faults: Faults,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+}
+
+impl Model {
+    /// A table that says of `tag` what the inputs say, and nothing of the others.
+    fn reads(tag: u8, inputs: &[Value]) -> Tags<Origin> {
+        let origin = Origin {
+            source: inputs[SOURCE].low() as u32,
+            trace: 0,
+            tag: inputs[TAG].low() as u8,
+        };
+        let mut reads = Tags::new(MAX_TAGS);
+        if inputs[USED].bit(0) {
+            while reads.allocate(origin) != Some(tag) {}
+            (0..tag).for_each(|other| _ = reads.free(other));
+        }
+        reads
+    }
+}
+
+impl Device for Model {
+    fn inputs(&self) -> Vec<Port> {
+        self.inputs.clone()
+    }
+
+    fn outputs(&self) -> Vec<Port> {
+        self.outputs.clone()
+    }
+
+    fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
+        if !inputs[READY].bit(0) {
+            let packet = PacketBeat::default().packet(0);
+            self.packets.push(CROSSBAR_RESPONDER, packet, 0);
+        }
+        self.host.latch();
+        self.packets.latch();
+
+        let ready = self.host.is_ready(RESPONDER);
+        let tag = if self.host.is_valid(RESPONDER) {
+            let answer = HtBeat::from(*self.host.head(RESPONDER));
+            u64::from(answer.get_value_tag()) as u8
+        } else {
+            0
+        };
+        let mut reads = Self::reads(tag, inputs);
+        let offer = self.responder.offers(&reads, &self.host);
+        let (used, unknown) = (reads.is_used(tag), self.faults.unknown_tags);
+        self.responder.step(
+            offer,
+            &mut reads,
+            &mut self.host,
+            &mut self.packets,
+            &mut self.faults,
+        );
+        outputs.clear();
+        outputs.push(ready.into());
+        outputs.push(offer.is_some().into());
+        outputs.push(offer.map_or(Value::default(), |packet| PacketBeat::from(packet).value()));
+        outputs.push(u64::from(tag).into());
+        outputs.push((used && !reads.is_used(tag)).into());
+        outputs.push((self.faults.unknown_tags - unknown).into());
+
+        if inputs[VALID].bit(0) && ready {
+            let packet = HtBeat::of(inputs[MEMORY]).packet(0);
+            self.host.push(RESPONDER, packet, 0);
+        }
+        if self.packets.next_valid() >> CROSSBAR_RESPONDER & 1 == 1 {
+            self.packets.pop(CROSSBAR_RESPONDER);
+        }
+    }
+}
+
+/// Reads under way in a table beside the responder, and a memory that answers them, other tags
+/// now and then, some twice; an answer that is none; a table that now and then says anything.
+struct Load {
+    node: u32,
+    reads: Tags<Origin>,
+    source: Source,
+    offered: u8,
+    /// The tags in the responder's FIFO.
+    waiting: VecDeque<u8>,
+    is_ready: bool,
+    answers: u32,
+    wrong: u32,
+    ready: u32,
+}
+
+impl Load {
+    fn new(node: u32) -> Self {
+        Self {
+            node,
+            reads: Tags::new(MAX_TAGS),
+            source: Source::default(),
+            offered: 0,
+            waiting: VecDeque::new(),
+            is_ready: false,
+            answers: 50,
+            wrong: 5,
+            ready: 50,
+        }
+    }
+
+    /// What the cycle before has changed in the table and the FIFO.
+    fn follow(&mut self, outputs: &[Value]) {
+        let taken = self.source.taken;
+        self.source.ready(outputs[0].bit(0));
+        if outputs[FREE].bit(0) {
+            self.reads.free(outputs[LOOKUP].low() as u8);
+        }
+        let sent = outputs[1].bit(0) && self.is_ready;
+        if sent || outputs[UNKNOWN].bit(0) {
+            self.waiting.pop_front();
+        }
+        if self.source.taken > taken {
+            self.waiting.push_back(self.offered);
+        }
+    }
+
+    fn offer(&mut self, random: &mut Pcg32) {
+        let mut tag = below(random, MAX_TAGS) as u8;
+        while !chance(random, self.wrong) && !self.reads.is_used(tag) {
+            tag = below(random, MAX_TAGS) as u8;
+        }
+        let kind = match below(random, 20) {
+            0 => Kind::PostedWrite,
+            1 => Kind::ReadRequest,
+            2..8 => Kind::ErrorResponse,
+            _ => Kind::ReadResponse,
+        };
+        // A write carries no tag.
+        self.offered = if kind == Kind::PostedWrite { 0 } else { tag };
+        let mut answer = Value::default();
+        for (name, width, offset) in HtBeat::FIELDS {
+            let bits = match *name {
+                "kind" => kind as u64,
+                "tag" => self.offered.into(),
+                _ => any_bits(random),
+            };
+            answer.set(*offset, *width, bits);
+        }
+        self.source.offer(answer);
+    }
+}
+
+impl Traffic for Load {
+    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+        if !outputs.is_empty() {
+            self.follow(outputs);
+        }
+        if chance(random, 2) {
+            self.answers = below(random, 101);
+            self.wrong = 1 + below(random, 20);
+            self.ready = below(random, 101);
+        }
+        if chance(random, 60) {
+            self.reads.allocate(Origin {
+                source: random.next_u32() >> 12,
+                trace: 0,
+                tag: below(random, MAX_TAGS) as u8,
+            });
+        }
+        if !self.source.is_offering() && chance(random, self.answers) {
+            self.offer(random);
+        }
+        self.is_ready = chance(random, self.ready);
+        let first = self.waiting.front().copied().unwrap_or(0);
+        let mut used = self.reads.is_used(first);
+        let (mut source, mut tag) = (below(random, 1 << 20), below(random, MAX_TAGS) as u8);
+        if chance(random, 5) {
+            used = chance(random, 50);
+        } else if let Some(origin) = self.reads.context(first) {
+            (source, tag) = (origin.source, origin.tag);
+        }
+        inputs.push(u64::from(self.node).into());
+        self.source.drive(Value::default(), inputs);
+        inputs.push(self.is_ready.into());
+        inputs.push(used.into());
+        inputs.push(u64::from(source).into());
+        inputs.push(u64::from(tag).into());
+    }
+
+    fn transactions(&self) -> u64 {
+        self.source.taken
+    }
+}

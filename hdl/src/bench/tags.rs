@@ -1,0 +1,133 @@
+//! The table of source tags against the cycle model's.
+
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+use rust_hdl::prelude::Constant;
+use sme_sim::engine::tags::Tags;
+
+use super::Bench;
+use super::source::{below, chance};
+use crate::blocks::primitive::Register;
+use crate::blocks::tags::TagTable;
+use crate::device::{Clocked, Device, Port};
+use crate::lockstep::{Pair, Traffic};
+use crate::value::Value;
+
+type Rtl = TagTable<25>;
+
+pub(super) const BENCH: Bench = Bench {
+    name: "tags",
+    faults: &[
+        "one tag more",
+        "one tag less",
+        "tag 0 in use after reset",
+        "the tag above is freed",
+        "tags that do not exist are found in use",
+        "numbers without their second bit",
+    ],
+    build,
+};
+
+/// Tables of these sizes take turns.
+const SIZES: [u32; 5] = [8, 32, 1, 17, 31];
+
+fn build(seed: u64, fault: Option<&str>) -> Pair {
+    let count = SIZES[(seed % 5) as usize];
+    let mut rtl = Rtl::new(match fault {
+        Some("one tag more") => count + 1,
+        Some("one tag less") => count - 1,
+        _ => count,
+    });
+    match fault {
+        Some("tag 0 in use after reset") => {
+            rtl.unused = Register::new((u64::from(u32::MAX >> (32 - count)) & !1).into());
+        }
+        Some("the tag above is freed") => rtl.one = Constant::new(2.into()),
+        Some("tags that do not exist are found in use") => {
+            rtl.all = Constant::new(u64::from(u32::MAX).into())
+        }
+        Some("numbers without their second bit") => rtl.first._mask = 29,
+        _ => (),
+    }
+    let rtl = Clocked::new(rtl);
+    let model = Model {
+        tags: Tags::new(count),
+        inputs: rtl.inputs(),
+        outputs: rtl.outputs(),
+    };
+    Pair {
+        rtl: Box::new(rtl),
+        model: Box::new(model),
+        traffic: Box::new(Load {
+            count,
+            ..Load::default()
+        }),
+    }
+}
+
+/// Ports: allocate, new_context, lookup, free; available, lowest, used, found.
+struct Model {
+    tags: Tags<u64>,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+}
+
+impl Device for Model {
+    fn inputs(&self) -> Vec<Port> {
+        self.inputs.clone()
+    }
+
+    fn outputs(&self) -> Vec<Port> {
+        self.outputs.clone()
+    }
+
+    fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
+        let [allocate, context, lookup, free] = [0, 1, 2, 3].map(|port| inputs[port].low());
+        let tag = lookup as u8;
+        let lowest = self.tags.lowest_free();
+        let found = self.tags.context(tag).copied();
+        outputs.clear();
+        outputs.push(lowest.is_some().into());
+        outputs.push(u64::from(lowest.unwrap_or(0)).into());
+        outputs.push(found.is_some().into());
+        outputs.push(found.unwrap_or(0).into());
+        if allocate == 1 {
+            self.tags.allocate(context);
+        }
+        if free == 1 && found.is_some() {
+            self.tags.free(tag);
+        }
+    }
+}
+
+/// Now more tags are taken than given back, now the other way round; some are given back twice,
+/// and some do not exist.
+#[derive(Default)]
+struct Load {
+    count: u32,
+    allocations: u32,
+    frees: u32,
+    allocates: bool,
+    allocated: u64,
+}
+
+impl Traffic for Load {
+    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+        if self.allocates && outputs.first().is_some_and(|available| available.bit(0)) {
+            self.allocated += 1;
+        }
+        if chance(random, 2) {
+            (self.allocations, self.frees) = (below(random, 101), below(random, 101));
+        }
+        self.allocates = chance(random, self.allocations);
+        let tags = if chance(random, 10) { 32 } else { self.count };
+        inputs.push(self.allocates.into());
+        inputs.push(u64::from(random.next_u32() >> 7).into());
+        inputs.push(u64::from(below(random, tags)).into());
+        inputs.push(chance(random, self.frees).into());
+    }
+
+    fn transactions(&self) -> u64 {
+        self.allocated
+    }
+}

@@ -1,0 +1,204 @@
+//! The completer: carries requests of the network out on its node's memory.
+//!
+//! ```text
+//!                                       ┌─> write (posted, to the HyperTransport port)
+//! request (from the crossbar) ──> FIFO ─┤
+//!                                       └─> read  (non-posted, with the lowest free tag)
+//!                                            │ source and tag of the request
+//!                                       ┌────┴──────┐
+//!               origin_source, _tag <───┤ tag table ├─── origin_lookup   (the responder's)
+//!               origin_used <───────────┤ of reads  ├─── origin_free
+//!                                       └───────────┘
+//! ```
+//!
+//! One request a cycle, strictly in the order of arrival: a read never passes a write. A write's
+//! coherent bit goes with it, and makes the host probe its caches. A read takes the lowest free
+//! tag, and its origin, who asked under which tag, waits in the table for the responder; without a
+//! free tag, requests wait. A packet that is no write is taken for a read; the crossbar sends
+//! requests only.
+//!
+//! ```text
+//! cycle          0   1   2   3   4
+//! request_valid ▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
+//! request_data    w   r
+//! write_valid   ▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
+//! read_valid    ▁▁▁▁▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁
+//! read_ready    ▔▔▔▔▔▔▔▔▁▁▁▁▔▔▔▔▔▔▔▔
+//! origin_used   ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▔▔▔▔     of the read's tag
+//! ```
+
+use crate::beat::{HtBeat, PacketBeat};
+use crate::blocks::fifo::Fifo;
+use crate::blocks::primitive::{Displace, LutRam};
+use crate::blocks::tags::TagTable;
+use rust_hdl::prelude::*;
+use sme_sim::engine::Kind;
+use sme_sim::engine::tags::MAX_TAGS;
+use sme_sim::engine::wires::DEPTH;
+
+/// The completer of a node.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Completer {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Drops the requests and frees all tags.
+    pub reset: Signal<In, Bit>,
+    /// A request comes.
+    pub request_valid: Signal<In, Bit>,
+    /// The request.
+    pub request_data: Signal<In, PacketBeat>,
+    /// It is taken.
+    pub request_ready: Signal<Out, Bit>,
+    /// A write is offered.
+    pub write_valid: Signal<Out, Bit>,
+    /// The write.
+    pub write_data: Signal<Out, HtBeat>,
+    /// It is taken.
+    pub write_ready: Signal<In, Bit>,
+    /// A read is offered.
+    pub read_valid: Signal<Out, Bit>,
+    /// The read.
+    pub read_data: Signal<Out, HtBeat>,
+    /// It is taken.
+    pub read_ready: Signal<In, Bit>,
+    /// The tag whose origin the responder asks for.
+    pub origin_lookup: Signal<In, Bits<5>>,
+    /// Frees it, if a read holds it.
+    pub origin_free: Signal<In, Bit>,
+    /// A read holds it.
+    pub origin_used: Signal<Out, Bit>,
+    /// The node that asked for that read.
+    pub origin_source: Signal<Out, Bits<20>>,
+    /// That node's source tag.
+    pub origin_tag: Signal<Out, Bits<5>>,
+    /// The node that the first request came from; for observers.
+    pub request_source: Signal<Out, Bits<20>>,
+    pub(crate) requests: Fifo<PacketBeat, 1, 2>,
+    /// Contexts: the origins' nodes.
+    pub(crate) reads: TagTable<20>,
+    /// Beside them, the origins' tags.
+    origin_tags: LutRam<Bits<5>, 5>,
+    pub(crate) address: Displace,
+    /// The first request.
+    request: Signal<Local, PacketBeat>,
+    is_write: Signal<Local, Bit>,
+    writes: Signal<Local, Bit>,
+    reads_memory: Signal<Local, Bit>,
+    read_taken: Signal<Local, Bit>,
+    pub(crate) posted_write: Constant<Bits<2>>,
+    pub(crate) read_request: Constant<Bits<2>>,
+    nothing: Constant<HtBeat>,
+}
+
+impl Completer {
+    /// After reset, with an empty table. `shared_base` is the physical address, in the node, of
+    /// the first byte of its shared partition.
+    pub fn new(shared_base: u64) -> Self {
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            request_valid: Signal::default(),
+            request_data: Signal::default(),
+            request_ready: Signal::default(),
+            write_valid: Signal::default(),
+            write_data: Signal::default(),
+            write_ready: Signal::default(),
+            read_valid: Signal::default(),
+            read_data: Signal::default(),
+            read_ready: Signal::default(),
+            origin_lookup: Signal::default(),
+            origin_free: Signal::default(),
+            origin_used: Signal::default(),
+            origin_source: Signal::default(),
+            origin_tag: Signal::default(),
+            request_source: Signal::default(),
+            requests: Fifo::new(DEPTH.into()),
+            reads: TagTable::new(MAX_TAGS),
+            origin_tags: LutRam::default(),
+            address: Displace::new(shared_base),
+            request: Signal::default(),
+            is_write: Signal::default(),
+            writes: Signal::default(),
+            reads_memory: Signal::default(),
+            read_taken: Signal::default(),
+            posted_write: Constant::new((Kind::PostedWrite as u64).into()),
+            read_request: Constant::new((Kind::ReadRequest as u64).into()),
+            nothing: Constant::new(HtBeat::default()),
+        }
+    }
+}
+
+impl Logic for Completer {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.requests.clock.next = self.clock.val();
+        self.requests.reset.next = self.reset.val();
+        self.reads.clock.next = self.clock.val();
+        self.reads.reset.next = self.reset.val();
+        self.origin_tags.clock.next = self.clock.val();
+
+        self.requests.write.next = self.request_valid.val();
+        self.requests.write_data.next = self.request_data.val();
+        self.request_ready.next = self.requests.ready.val();
+        self.request.next = self.requests.data.val();
+
+        self.request_source.next = self.request.val().get_value_source();
+        self.is_write.next = self.request.val().get_value_kind() == self.posted_write.val();
+        self.writes.next = self.requests.valid.val() & self.is_write.val();
+        self.reads_memory.next =
+            self.requests.valid.val() & !self.is_write.val() & self.reads.available.val();
+        self.write_valid.next = self.writes.val();
+        self.read_valid.next = self.reads_memory.val();
+        self.read_taken.next = self.reads_memory.val() & self.read_ready.val();
+        self.requests.read.next =
+            (self.writes.val() & self.write_ready.val()) | self.read_taken.val();
+
+        self.address.offset_low.next = self.request.val().get_value_offset_low();
+        self.address.offset_high.next = self.request.val().get_value_offset_high();
+        self.write_data.next = self.nothing.val();
+        self.write_data.next.set_value_kind(self.posted_write.val());
+        self.write_data
+            .next
+            .set_value_address_low(self.address.address_low.val());
+        self.write_data
+            .next
+            .set_value_address_high(self.address.address_high.val());
+        self.write_data
+            .next
+            .set_value_data_low(self.request.val().get_value_data_low());
+        self.write_data
+            .next
+            .set_value_data_high(self.request.val().get_value_data_high());
+        self.write_data
+            .next
+            .set_value_enables(self.request.val().get_value_enables());
+        self.write_data
+            .next
+            .set_value_coherent(self.request.val().get_value_coherent());
+        self.read_data.next = self.nothing.val();
+        self.read_data.next.set_value_kind(self.read_request.val());
+        self.read_data
+            .next
+            .set_value_address_low(self.address.address_low.val());
+        self.read_data
+            .next
+            .set_value_address_high(self.address.address_high.val());
+        self.read_data
+            .next
+            .set_value_enables(self.request.val().get_value_enables());
+        self.read_data.next.set_value_tag(self.reads.lowest.val());
+
+        self.reads.allocate.next = self.read_taken.val();
+        self.reads.new_context.next = self.request.val().get_value_source();
+        self.origin_tags.write_enable.next = self.read_taken.val();
+        self.origin_tags.write_address.next = self.reads.lowest.val();
+        self.origin_tags.write_data.next = self.request.val().get_value_tag();
+
+        self.reads.lookup.next = self.origin_lookup.val();
+        self.reads.free.next = self.origin_free.val();
+        self.origin_tags.read_address.next = self.origin_lookup.val();
+        self.origin_used.next = self.reads.used.val();
+        self.origin_source.next = self.reads.found.val();
+        self.origin_tag.next = self.origin_tags.read_data.val();
+    }
+}

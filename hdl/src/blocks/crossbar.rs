@@ -1,0 +1,284 @@
+//! The on-chip crossbar: joins requester, completer, responder and switch.
+//!
+//! ```text
+//! requester ──> FIFO ──┬── to another node ───────────────────> request  (the switch's host input)
+//!                      └── to the own node ──┐
+//!                                            ├─ take turns ───> completer
+//! switch_request ──> FIFO ───────────────────┘
+//!
+//! responder ──> FIFO ──┬── to another node ───────────────────> response (the switch's host input)
+//!                      └── to the own node ──┐
+//!                                            ├─ take turns ───> answer   (the requester)
+//! switch_response ──> FIFO ──────────────────┘
+//! ```
+//!
+//! Requests and responses have nothing in common but the clock: each class has a
+//! [`CrossbarHalf`]. What is offered depends on registers alone. A packet that waits for its
+//! reader is offered again in each cycle, but where two take turns, the other may come in between
+//! only after one has been taken:
+//!
+//! ```text
+//! cycle            0   1   2   3   4
+//! requester_valid  ▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
+//! requester_data    a   b                   both to the own node
+//! switch_request_… ▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
+//! …_data            c
+//! completer_valid  ▁▁▁▁▔▔▔▔▔▔▔▔▔▔▔▔▁▁▁▁
+//! completer_data        a   c   b
+//! ```
+
+use crate::beat::PacketBeat;
+use crate::blocks::fifo::Fifo;
+use crate::blocks::primitive::Register;
+use rust_hdl::prelude::*;
+
+/// The crossbar of a node.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Crossbar {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Empties the FIFOs.
+    pub reset: Signal<In, Bit>,
+    /// The own node; does not change.
+    pub node: Signal<In, Bits<20>>,
+    /// The switch offers a request to this node.
+    pub switch_request_valid: Signal<In, Bit>,
+    /// That request.
+    pub switch_request_data: Signal<In, PacketBeat>,
+    /// It is taken.
+    pub switch_request_ready: Signal<Out, Bit>,
+    /// The requester offers a request.
+    pub requester_valid: Signal<In, Bit>,
+    /// That request.
+    pub requester_data: Signal<In, PacketBeat>,
+    /// It is taken.
+    pub requester_ready: Signal<Out, Bit>,
+    /// The switch offers a response to this node.
+    pub switch_response_valid: Signal<In, Bit>,
+    /// That response.
+    pub switch_response_data: Signal<In, PacketBeat>,
+    /// It is taken.
+    pub switch_response_ready: Signal<Out, Bit>,
+    /// The responder offers a response.
+    pub responder_valid: Signal<In, Bit>,
+    /// That response.
+    pub responder_data: Signal<In, PacketBeat>,
+    /// It is taken.
+    pub responder_ready: Signal<Out, Bit>,
+    /// A request for the completer.
+    pub completer_valid: Signal<Out, Bit>,
+    /// That request.
+    pub completer_data: Signal<Out, PacketBeat>,
+    /// The completer takes it.
+    pub completer_ready: Signal<In, Bit>,
+    /// A response for the requester.
+    pub answer_valid: Signal<Out, Bit>,
+    /// That response.
+    pub answer_data: Signal<Out, PacketBeat>,
+    /// The requester takes it.
+    pub answer_ready: Signal<In, Bit>,
+    /// A request for the switch.
+    pub request_valid: Signal<Out, Bit>,
+    /// That request.
+    pub request_data: Signal<Out, PacketBeat>,
+    /// The switch takes it.
+    pub request_ready: Signal<In, Bit>,
+    /// A response for the switch.
+    pub response_valid: Signal<Out, Bit>,
+    /// That response.
+    pub response_data: Signal<Out, PacketBeat>,
+    /// The switch takes it.
+    pub response_ready: Signal<In, Bit>,
+    pub(crate) requests: CrossbarHalf,
+    pub(crate) responses: CrossbarHalf,
+}
+
+impl Crossbar {
+    /// Empty; of two packets that come at once, the first goes to the one from this node.
+    pub fn new() -> Self {
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            node: Signal::default(),
+            switch_request_valid: Signal::default(),
+            switch_request_data: Signal::default(),
+            switch_request_ready: Signal::default(),
+            requester_valid: Signal::default(),
+            requester_data: Signal::default(),
+            requester_ready: Signal::default(),
+            switch_response_valid: Signal::default(),
+            switch_response_data: Signal::default(),
+            switch_response_ready: Signal::default(),
+            responder_valid: Signal::default(),
+            responder_data: Signal::default(),
+            responder_ready: Signal::default(),
+            completer_valid: Signal::default(),
+            completer_data: Signal::default(),
+            completer_ready: Signal::default(),
+            answer_valid: Signal::default(),
+            answer_data: Signal::default(),
+            answer_ready: Signal::default(),
+            request_valid: Signal::default(),
+            request_data: Signal::default(),
+            request_ready: Signal::default(),
+            response_valid: Signal::default(),
+            response_data: Signal::default(),
+            response_ready: Signal::default(),
+            requests: CrossbarHalf::new(),
+            responses: CrossbarHalf::new(),
+        }
+    }
+}
+
+impl Default for Crossbar {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Logic for Crossbar {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.requests.clock.next = self.clock.val();
+        self.requests.reset.next = self.reset.val();
+        self.requests.node.next = self.node.val();
+        self.requests.own_valid.next = self.requester_valid.val();
+        self.requests.own_data.next = self.requester_data.val();
+        self.requester_ready.next = self.requests.own_ready.val();
+        self.requests.switch_valid.next = self.switch_request_valid.val();
+        self.requests.switch_data.next = self.switch_request_data.val();
+        self.switch_request_ready.next = self.requests.switch_ready.val();
+        self.completer_valid.next = self.requests.home_valid.val();
+        self.completer_data.next = self.requests.home_data.val();
+        self.requests.home_ready.next = self.completer_ready.val();
+        self.request_valid.next = self.requests.away_valid.val();
+        self.request_data.next = self.requests.away_data.val();
+        self.requests.away_ready.next = self.request_ready.val();
+
+        self.responses.clock.next = self.clock.val();
+        self.responses.reset.next = self.reset.val();
+        self.responses.node.next = self.node.val();
+        self.responses.own_valid.next = self.responder_valid.val();
+        self.responses.own_data.next = self.responder_data.val();
+        self.responder_ready.next = self.responses.own_ready.val();
+        self.responses.switch_valid.next = self.switch_response_valid.val();
+        self.responses.switch_data.next = self.switch_response_data.val();
+        self.switch_response_ready.next = self.responses.switch_ready.val();
+        self.answer_valid.next = self.responses.home_valid.val();
+        self.answer_data.next = self.responses.home_data.val();
+        self.responses.home_ready.next = self.answer_ready.val();
+        self.response_valid.next = self.responses.away_valid.val();
+        self.response_data.next = self.responses.away_data.val();
+        self.responses.away_ready.next = self.response_ready.val();
+    }
+}
+
+/// One class's half of the crossbar.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct CrossbarHalf {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Empties the FIFOs.
+    pub reset: Signal<In, Bit>,
+    /// The own node.
+    pub node: Signal<In, Bits<20>>,
+    /// This node's block offers a packet.
+    pub own_valid: Signal<In, Bit>,
+    /// That packet.
+    pub own_data: Signal<In, PacketBeat>,
+    /// It is taken.
+    pub own_ready: Signal<Out, Bit>,
+    /// The switch offers a packet.
+    pub switch_valid: Signal<In, Bit>,
+    /// That packet.
+    pub switch_data: Signal<In, PacketBeat>,
+    /// It is taken.
+    pub switch_ready: Signal<Out, Bit>,
+    /// A packet to this node.
+    pub home_valid: Signal<Out, Bit>,
+    /// That packet.
+    pub home_data: Signal<Out, PacketBeat>,
+    /// It is taken.
+    pub home_ready: Signal<In, Bit>,
+    /// A packet to another node.
+    pub away_valid: Signal<Out, Bit>,
+    /// That packet.
+    pub away_data: Signal<Out, PacketBeat>,
+    /// It is taken.
+    pub away_ready: Signal<In, Bit>,
+    pub(crate) own: Fifo<PacketBeat, 1, 2>,
+    pub(crate) switch: Fifo<PacketBeat, 1, 2>,
+    /// The last packet to the own node came from the switch.
+    pub(crate) last_from_switch: Register<Bit>,
+    /// This node's packet is for this node.
+    stays: Signal<Local, Bit>,
+    /// It is its turn.
+    own_turn: Signal<Local, Bit>,
+}
+
+impl CrossbarHalf {
+    fn new() -> Self {
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            node: Signal::default(),
+            own_valid: Signal::default(),
+            own_data: Signal::default(),
+            own_ready: Signal::default(),
+            switch_valid: Signal::default(),
+            switch_data: Signal::default(),
+            switch_ready: Signal::default(),
+            home_valid: Signal::default(),
+            home_data: Signal::default(),
+            home_ready: Signal::default(),
+            away_valid: Signal::default(),
+            away_data: Signal::default(),
+            away_ready: Signal::default(),
+            own: Fifo::new(2),
+            switch: Fifo::new(2),
+            last_from_switch: Register::new(true),
+            stays: Signal::default(),
+            own_turn: Signal::default(),
+        }
+    }
+}
+
+impl Logic for CrossbarHalf {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.own.clock.next = self.clock.val();
+        self.own.reset.next = self.reset.val();
+        self.own.write.next = self.own_valid.val();
+        self.own.write_data.next = self.own_data.val();
+        self.own_ready.next = self.own.ready.val();
+        self.switch.clock.next = self.clock.val();
+        self.switch.reset.next = self.reset.val();
+        self.switch.write.next = self.switch_valid.val();
+        self.switch.write_data.next = self.switch_data.val();
+        self.switch_ready.next = self.switch.ready.val();
+        self.last_from_switch.clock.next = self.clock.val();
+        self.last_from_switch.reset.next = self.reset.val();
+
+        self.stays.next = self.own.data.val().get_value_target() == self.node.val();
+        self.own_turn.next = self.own.valid.val()
+            & self.stays.val()
+            & (self.last_from_switch.q.val() | !self.switch.valid.val());
+        self.home_valid.next = self.switch.valid.val() | (self.own.valid.val() & self.stays.val());
+        self.home_data.next = self.switch.data.val();
+        if self.own_turn.val() {
+            self.home_data.next = self.own.data.val();
+        }
+        self.away_valid.next = self.own.valid.val() & !self.stays.val();
+        self.away_data.next = self.own.data.val();
+
+        self.switch.read.next = self.home_ready.val() & !self.own_turn.val();
+        self.own.read.next = self.away_ready.val();
+        if self.stays.val() {
+            self.own.read.next = self.home_ready.val() & self.own_turn.val();
+        }
+        self.last_from_switch.d.next = self.last_from_switch.q.val();
+        if self.home_valid.val() & self.home_ready.val() {
+            self.last_from_switch.d.next = !self.own_turn.val();
+        }
+    }
+}

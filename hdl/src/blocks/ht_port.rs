@@ -1,0 +1,293 @@
+//! The HyperTransport port: receive buffers, transmit FIFOs and their credits.
+//!
+//! ```text
+//!               ┌─ receive 0, posted ────────────────────────> posted       (requester)
+//! host ────────>├─ receive 1, non-posted + receive before ───> nonposted    (requester)
+//!  │            └─ receive 2, responses ─────────────────────> memory       (responder)
+//!  │ credit <───── a place was freed, one bit each
+//!  └─ writes are counted: received
+//!               ┌─ transmit 0, posted <─────────────────────── write        (completer)
+//! host_out <────┤─ transmit 1, non-posted + transmit before <─ read         (completer)
+//!  │    arbiter └─ transmit 2, responses <──────────────────── answer       (requester)
+//!  └─ writes are counted: sent     writes are counted: queued
+//! host_credit ───> places left in the host, three counters
+//! ```
+//!
+//! What comes from the host has a place, since the host holds a credit for it; the packet's kind
+//! chooses the buffer. The three buffers move on independently, and each place that is freed
+//! gives its credit back in the same cycle. To the host goes one packet a cycle, round robin
+//! among the channels whose first packet may go.
+//!
+//! A read carries the number of posted writes before it, modulo 2^16: `received` towards the
+//! requester, `queued` towards the host. It may go when `sent` has reached its number, that is,
+//! when the difference has its highest bit clear. Of a write and a read that are queued in the
+//! same cycle, the read is the first.
+//!
+//! ```text
+//! cycle          0   1   2   3   4   5
+//! write_valid    ▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
+//! write_data      w
+//! read_valid     ▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
+//! read_data           r
+//! host_credit    000 000 001 000 000 000    without credits of the host at first, for posted
+//! host_out_valid ▁▁▁▁▁▁▁▁▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁
+//! host_out_data               w   r         the read has waited for the write
+//! ```
+
+use crate::beat::HtBeat;
+use crate::blocks::arbiter::RoundRobin;
+use crate::blocks::fifo::Fifo;
+use crate::blocks::primitive::Register;
+use rust_hdl::prelude::*;
+
+/// Most places of a receive buffer, and most credits of the host.
+pub const MAX_CREDITS: u16 = 32;
+
+/// The port. Channels 0, 1 and 2 are posted writes, reads and responses, as in
+/// [`HtChannel`](sme_sim::engine::HtChannel).
+#[derive(Clone, Debug, LogicBlock)]
+pub struct HtPort {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Empties the buffers and gives all credits back.
+    pub reset: Signal<In, Bit>,
+    /// A packet comes from the host, which has a credit for it.
+    pub host_valid: Signal<In, Bit>,
+    /// That packet.
+    pub host_data: Signal<In, HtBeat>,
+    /// The host has a place more, of each channel.
+    pub host_credit: Signal<In, Bits<3>>,
+    /// The requester takes a write.
+    pub posted_ready: Signal<In, Bit>,
+    /// The requester takes a read.
+    pub nonposted_ready: Signal<In, Bit>,
+    /// The responder takes a response of the host's memory.
+    pub memory_ready: Signal<In, Bit>,
+    /// The completer offers a write.
+    pub write_valid: Signal<In, Bit>,
+    /// That write.
+    pub write_data: Signal<In, HtBeat>,
+    /// The completer offers a read.
+    pub read_valid: Signal<In, Bit>,
+    /// That read.
+    pub read_data: Signal<In, HtBeat>,
+    /// The requester offers a response.
+    pub answer_valid: Signal<In, Bit>,
+    /// That response.
+    pub answer_data: Signal<In, HtBeat>,
+    /// The port has a place more for the host, of each channel.
+    pub credit: Signal<Out, Bits<3>>,
+    /// A write of the host.
+    pub posted_valid: Signal<Out, Bit>,
+    /// That write.
+    pub posted_data: Signal<Out, HtBeat>,
+    /// A read of the host.
+    pub nonposted_valid: Signal<Out, Bit>,
+    /// That read.
+    pub nonposted_data: Signal<Out, HtBeat>,
+    /// How many writes of the host came before it, modulo 2^16; 0 without a read.
+    pub nonposted_before: Signal<Out, Bits<16>>,
+    /// A response of the host's memory.
+    pub memory_valid: Signal<Out, Bit>,
+    /// That response.
+    pub memory_data: Signal<Out, HtBeat>,
+    /// The completer's write is taken.
+    pub write_ready: Signal<Out, Bit>,
+    /// The completer's read is taken.
+    pub read_ready: Signal<Out, Bit>,
+    /// The requester's response is taken.
+    pub answer_ready: Signal<Out, Bit>,
+    /// A packet goes to the host, which has a place for it.
+    pub host_out_valid: Signal<Out, Bit>,
+    /// That packet.
+    pub host_out_data: Signal<Out, HtBeat>,
+    pub(crate) receive: [Fifo<HtBeat, 5, 6>; 3],
+    receive_before: Fifo<Bits<16>, 5, 6>,
+    pub(crate) transmit: [Fifo<HtBeat, 1, 2>; 3],
+    transmit_before: Fifo<Bits<16>, 1, 2>,
+    pub(crate) arbiter: RoundRobin<3, 2>,
+    /// Places left in the host.
+    pub(crate) places: [Register<Bits<6>>; 3],
+    /// Writes that came from the host, modulo 2^16.
+    pub(crate) received: Register<Bits<16>>,
+    /// Writes that came from the completer, likewise.
+    pub(crate) queued: Register<Bits<16>>,
+    /// Writes that went to the host, likewise.
+    pub(crate) sent: Register<Bits<16>>,
+    kind: Signal<Local, Bits<2>>,
+    /// `sent` less the writes before the first read.
+    ahead: Signal<Local, Bits<16>>,
+    may_go: [Signal<Local, Bit>; 3],
+    none: Constant<Bits<3>>,
+}
+
+impl HtPort {
+    /// A port whose host has `credits` places for each channel, and which has as many for the
+    /// host.
+    ///
+    /// # Panics
+    /// If one of them is not 1 to [`MAX_CREDITS`].
+    pub fn new(credits: [u16; 3]) -> Self {
+        let fits = credits.iter().all(|all| (1..=MAX_CREDITS).contains(all));
+        assert!(fits, "{credits:?} credits: 1 to {MAX_CREDITS} are possible");
+        let [_, reads, _] = credits;
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            host_valid: Signal::default(),
+            host_data: Signal::default(),
+            host_credit: Signal::default(),
+            posted_ready: Signal::default(),
+            nonposted_ready: Signal::default(),
+            memory_ready: Signal::default(),
+            write_valid: Signal::default(),
+            write_data: Signal::default(),
+            read_valid: Signal::default(),
+            read_data: Signal::default(),
+            answer_valid: Signal::default(),
+            answer_data: Signal::default(),
+            credit: Signal::default(),
+            posted_valid: Signal::default(),
+            posted_data: Signal::default(),
+            nonposted_valid: Signal::default(),
+            nonposted_data: Signal::default(),
+            nonposted_before: Signal::default(),
+            memory_valid: Signal::default(),
+            memory_data: Signal::default(),
+            write_ready: Signal::default(),
+            read_ready: Signal::default(),
+            answer_ready: Signal::default(),
+            host_out_valid: Signal::default(),
+            host_out_data: Signal::default(),
+            receive: credits.map(|places| Fifo::new(places.into())),
+            receive_before: Fifo::new(reads.into()),
+            transmit: std::array::from_fn(|_| Fifo::new(2)),
+            transmit_before: Fifo::new(2),
+            arbiter: RoundRobin::new(2),
+            places: credits.map(|places| Register::new(u64::from(places).into())),
+            received: Register::default(),
+            queued: Register::default(),
+            sent: Register::default(),
+            kind: Signal::default(),
+            ahead: Signal::default(),
+            may_go: Default::default(),
+            none: Constant::new(0.into()),
+        }
+    }
+}
+
+impl Logic for HtPort {
+    #[hdl_gen]
+    fn update(&mut self) {
+        for i in 0..3 {
+            self.receive[i].clock.next = self.clock.val();
+            self.receive[i].reset.next = self.reset.val();
+            self.transmit[i].clock.next = self.clock.val();
+            self.transmit[i].reset.next = self.reset.val();
+            self.places[i].clock.next = self.clock.val();
+            self.places[i].reset.next = self.reset.val();
+        }
+        self.receive_before.clock.next = self.clock.val();
+        self.transmit_before.clock.next = self.clock.val();
+        self.arbiter.clock.next = self.clock.val();
+        self.received.clock.next = self.clock.val();
+        self.queued.clock.next = self.clock.val();
+        self.sent.clock.next = self.clock.val();
+        self.receive_before.reset.next = self.reset.val();
+        self.transmit_before.reset.next = self.reset.val();
+        self.arbiter.reset.next = self.reset.val();
+        self.received.reset.next = self.reset.val();
+        self.queued.reset.next = self.reset.val();
+        self.sent.reset.next = self.reset.val();
+
+        // From the host: reads are kind 0, writes 1, responses 2 and 3.
+        self.kind.next = self.host_data.val().get_value_kind();
+        for i in 0..3 {
+            self.receive[i].write_data.next = self.host_data.val();
+        }
+        self.receive[0].write.next = self.host_valid.val() & (self.kind.val() == 1);
+        self.receive[1].write.next = self.host_valid.val() & (self.kind.val() == 0);
+        self.receive[2].write.next = self.host_valid.val() & self.kind.val().get_bit(1);
+        self.receive_before.write.next = self.host_valid.val() & (self.kind.val() == 0);
+        self.receive_before.write_data.next = self.received.q.val();
+        self.received.d.next = self.received.q.val();
+        if self.host_valid.val() & (self.kind.val() == 1) {
+            self.received.d.next = self.received.q.val() + 1;
+        }
+
+        // To the requester and the responder.
+        self.posted_valid.next = self.receive[0].valid.val();
+        self.posted_data.next = self.receive[0].data.val();
+        self.receive[0].read.next = self.posted_ready.val();
+        self.nonposted_valid.next = self.receive[1].valid.val();
+        self.nonposted_data.next = self.receive[1].data.val();
+        self.receive[1].read.next = self.nonposted_ready.val();
+        self.receive_before.read.next = self.nonposted_ready.val();
+        self.nonposted_before.next = 0.into();
+        if self.receive_before.valid.val() {
+            self.nonposted_before.next = self.receive_before.data.val();
+        }
+        self.memory_valid.next = self.receive[2].valid.val();
+        self.memory_data.next = self.receive[2].data.val();
+        self.receive[2].read.next = self.memory_ready.val();
+        self.credit.next = self
+            .none
+            .val()
+            .replace_bit(0, self.receive[0].valid.val() & self.posted_ready.val())
+            .replace_bit(1, self.receive[1].valid.val() & self.nonposted_ready.val())
+            .replace_bit(2, self.receive[2].valid.val() & self.memory_ready.val());
+
+        // From the completer and the requester.
+        self.write_ready.next = self.transmit[0].ready.val();
+        self.read_ready.next = self.transmit[1].ready.val();
+        self.answer_ready.next = self.transmit[2].ready.val();
+        self.transmit[0].write.next = self.write_valid.val();
+        self.transmit[0].write_data.next = self.write_data.val();
+        self.transmit[1].write.next = self.read_valid.val();
+        self.transmit[1].write_data.next = self.read_data.val();
+        self.transmit[2].write.next = self.answer_valid.val();
+        self.transmit[2].write_data.next = self.answer_data.val();
+        self.transmit_before.write.next = self.read_valid.val();
+        self.transmit_before.write_data.next = self.queued.q.val();
+        self.queued.d.next = self.queued.q.val();
+        if self.write_valid.val() & self.transmit[0].ready.val() {
+            self.queued.d.next = self.queued.q.val() + 1;
+        }
+
+        // To the host.
+        self.ahead.next = self.sent.q.val() - self.transmit_before.data.val();
+        self.may_go[0].next = self.transmit[0].valid.val() & self.places[0].q.val().any();
+        self.may_go[1].next = self.transmit[1].valid.val()
+            & self.places[1].q.val().any()
+            & !self.ahead.val().get_bit(15);
+        self.may_go[2].next = self.transmit[2].valid.val() & self.places[2].q.val().any();
+        self.arbiter.want.next = self
+            .none
+            .val()
+            .replace_bit(0, self.may_go[0].val())
+            .replace_bit(1, self.may_go[1].val())
+            .replace_bit(2, self.may_go[2].val());
+        self.arbiter.take.next = true;
+        self.host_out_valid.next = self.arbiter.any.val();
+        self.host_out_data.next = self.transmit[0].data.val();
+        if self.arbiter.grant.val().get_bit(1) {
+            self.host_out_data.next = self.transmit[1].data.val();
+        } else if self.arbiter.grant.val().get_bit(2) {
+            self.host_out_data.next = self.transmit[2].data.val();
+        }
+        for i in 0..3 {
+            self.transmit[i].read.next = self.arbiter.grant.val().get_bit(i);
+            self.places[i].d.next = self.places[i].q.val();
+            if self.host_credit.val().get_bit(i) & !self.arbiter.grant.val().get_bit(i) {
+                self.places[i].d.next = self.places[i].q.val() + 1;
+            } else if self.arbiter.grant.val().get_bit(i) & !self.host_credit.val().get_bit(i) {
+                self.places[i].d.next = self.places[i].q.val() - 1;
+            }
+        }
+        self.transmit_before.read.next = self.arbiter.grant.val().get_bit(1);
+        self.sent.d.next = self.sent.q.val();
+        if self.arbiter.grant.val().get_bit(0) {
+            self.sent.d.next = self.sent.q.val() + 1;
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! A link port: serializes packets onto a network link, takes part in its credits, and guards the
+//! packets with a CRC.
+//!
+//! ```text
+//! transmit ─┬> FIFO 0 ─┐                 ┌────────────────────┐
+//!           ├> FIFO 1 ─┼─> round robin ──┤ packet, channel,   ├─────────┬──> link_out
+//!           ├> FIFO 2 ─┤    ^     │      │ cycles left        │         └─ CRC ──> link_out_crc
+//!           └> FIFO 3 ─┘    │     v      └────────────────────┘
+//!                         credits <── link_credit
+//!
+//! link_in ──┬───────────────────────────> receive_data
+//!           └─ CRC ─── = ? ─┬───────────> receive_valid (to the switch's input of the channel)
+//! link_in_crc ──────────────┘ └── no ───> crc_error
+//! ```
+//!
+//! A channel may begin a packet while the link is free and the receiver has a place for it; the
+//! channels that may take turns. The packet is given to the link whole, in the last cycle that its
+//! bytes take; the next may begin in the cycle after. What arrives is checked and handed on in the
+//! same cycle. A packet whose CRC is wrong is lost, and the place it would have had with it: there
+//! is no way to send it again.
+//!
+//! ```text
+//! cycle            0   1   2   3   4   5   6
+//! transmit_valid   1   2   0   0   0   0   0      a packet of 16 bytes, 2 cycles, on channel 0;
+//! transmit_data     a   b                         one of 24 bytes, 3 cycles, on channel 1
+//! waiting          0   1   2   2   0   0   0
+//! begun            0   1   0   2   0   0   0
+//! link_out_valid   ▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁
+//! link_out_data             a           b
+//! ```
+
+use crate::beat::PacketBeat;
+use crate::blocks::arbiter::RoundRobin;
+use crate::blocks::crc::PacketCrc;
+use crate::blocks::credits::Credits;
+use crate::blocks::fifo::Fifo;
+use crate::blocks::primitive::Register;
+use rust_hdl::prelude::*;
+
+/// Most cycles that a packet can take a link.
+pub const MAX_CYCLES: u64 = 1 << 16;
+
+/// One of a switch's six link ports.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct LinkPort {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Empties the FIFOs, breaks off a packet, and takes all credits for returned.
+    pub reset: Signal<In, Bit>,
+    /// The channel for which the switch has a packet, one-hot.
+    pub transmit_valid: Signal<In, Bits<4>>,
+    /// That packet.
+    pub transmit_data: Signal<In, PacketBeat>,
+    /// The channels that take a packet.
+    pub transmit_ready: Signal<Out, Bits<4>>,
+    /// The channels for which the receiver has a place again.
+    pub link_credit: Signal<In, Bits<4>>,
+    /// The last bytes of a packet leave.
+    pub link_out_valid: Signal<Out, Bit>,
+    /// Its channel.
+    pub link_out_channel: Signal<Out, Bits<2>>,
+    /// The packet.
+    pub link_out_data: Signal<Out, PacketBeat>,
+    /// Its CRC.
+    pub link_out_crc: Signal<Out, Bits<16>>,
+    /// The last bytes of a packet arrive.
+    pub link_in_valid: Signal<In, Bit>,
+    /// Its channel.
+    pub link_in_channel: Signal<In, Bits<2>>,
+    /// The packet.
+    pub link_in_data: Signal<In, PacketBeat>,
+    /// Its CRC.
+    pub link_in_crc: Signal<In, Bits<16>>,
+    /// The channel on which a sound packet has come, one-hot. The switch has a place for it.
+    pub receive_valid: Signal<Out, Bits<4>>,
+    /// That packet.
+    pub receive_data: Signal<Out, PacketBeat>,
+    /// A packet has come whose CRC is wrong.
+    pub crc_error: Signal<Out, Bit>,
+    /// The channel that begins a packet, one-hot; for observers.
+    pub begun: Signal<Out, Bits<4>>,
+    /// The channels that have a packet to send; for observers.
+    pub waiting: Signal<Out, Bits<4>>,
+    /// The first packet of the channel that begins is a posted write; for observers.
+    pub begun_write: Signal<Out, Bit>,
+    pub(crate) fifos: [Fifo<PacketBeat, 1, 2>; 4],
+    pub(crate) credits: [Credits; 4],
+    pub(crate) arbiter: RoundRobin<4, 2>,
+    pub(crate) out_crc: PacketCrc,
+    pub(crate) in_crc: PacketCrc,
+    /// A packet is on the link.
+    sending: Register<Bit>,
+    packet: Register<PacketBeat>,
+    channel: Register<Bits<2>>,
+    /// Cycles that it takes still, this one included.
+    left: Register<Bits<16>>,
+    /// The first packet of the channel that wins.
+    chosen: Signal<Local, PacketBeat>,
+    /// Cycles that it takes beyond the first.
+    beyond: Signal<Local, Bits<16>>,
+    begins: Signal<Local, Bit>,
+    /// It needs one cycle only.
+    at_once: Signal<Local, Bit>,
+    sound: Signal<Local, Bit>,
+    beyond_16: Constant<Bits<16>>,
+    beyond_24: Constant<Bits<16>>,
+    one: Constant<Bits<4>>,
+}
+
+impl LinkPort {
+    /// A link whose receiver has `credits` places for each channel, at most
+    /// [`MAX_CREDITS`](crate::blocks::credits::MAX_CREDITS), and that a packet of 16 or 24 bytes takes for
+    /// so many cycles, 1 to [`MAX_CYCLES`].
+    pub fn new(credits: u16, cycles_16: u64, cycles_24: u64) -> Self {
+        assert!(
+            [cycles_16, cycles_24]
+                .iter()
+                .all(|cycles| (1..=MAX_CYCLES).contains(cycles))
+        );
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            transmit_valid: Signal::default(),
+            transmit_data: Signal::default(),
+            transmit_ready: Signal::default(),
+            link_credit: Signal::default(),
+            link_out_valid: Signal::default(),
+            link_out_channel: Signal::default(),
+            link_out_data: Signal::default(),
+            link_out_crc: Signal::default(),
+            link_in_valid: Signal::default(),
+            link_in_channel: Signal::default(),
+            link_in_data: Signal::default(),
+            link_in_crc: Signal::default(),
+            receive_valid: Signal::default(),
+            receive_data: Signal::default(),
+            crc_error: Signal::default(),
+            begun: Signal::default(),
+            waiting: Signal::default(),
+            begun_write: Signal::default(),
+            fifos: std::array::from_fn(|_| Fifo::new(2)),
+            credits: std::array::from_fn(|_| Credits::new(credits)),
+            arbiter: RoundRobin::new(3),
+            out_crc: PacketCrc::new(),
+            in_crc: PacketCrc::new(),
+            sending: Register::default(),
+            packet: Register::default(),
+            channel: Register::default(),
+            left: Register::default(),
+            chosen: Signal::default(),
+            beyond: Signal::default(),
+            begins: Signal::default(),
+            at_once: Signal::default(),
+            sound: Signal::default(),
+            beyond_16: Constant::new((cycles_16 - 1).into()),
+            beyond_24: Constant::new((cycles_24 - 1).into()),
+            one: Constant::new(1.into()),
+        }
+    }
+}
+
+impl Logic for LinkPort {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.arbiter.clock.next = self.clock.val();
+        self.arbiter.reset.next = self.reset.val();
+        self.sending.clock.next = self.clock.val();
+        self.sending.reset.next = self.reset.val();
+        self.packet.clock.next = self.clock.val();
+        self.packet.reset.next = self.reset.val();
+        self.channel.clock.next = self.clock.val();
+        self.channel.reset.next = self.reset.val();
+        self.left.clock.next = self.clock.val();
+        self.left.reset.next = self.reset.val();
+
+        for i in 0..4 {
+            self.fifos[i].clock.next = self.clock.val();
+            self.fifos[i].reset.next = self.reset.val();
+            self.fifos[i].write.next = self.transmit_valid.val().get_bit(i);
+            self.fifos[i].write_data.next = self.transmit_data.val();
+            self.credits[i].clock.next = self.clock.val();
+            self.credits[i].reset.next = self.reset.val();
+            self.credits[i].returned.next = self.link_credit.val().get_bit(i);
+        }
+        self.transmit_ready.next = bit_cast::<4, 1>(self.fifos[0].ready.val().into())
+            | (bit_cast::<4, 1>(self.fifos[1].ready.val().into()) << 1)
+            | (bit_cast::<4, 1>(self.fifos[2].ready.val().into()) << 2)
+            | (bit_cast::<4, 1>(self.fifos[3].ready.val().into()) << 3);
+        self.waiting.next = bit_cast::<4, 1>(self.fifos[0].valid.val().into())
+            | (bit_cast::<4, 1>(self.fifos[1].valid.val().into()) << 1)
+            | (bit_cast::<4, 1>(self.fifos[2].valid.val().into()) << 2)
+            | (bit_cast::<4, 1>(self.fifos[3].valid.val().into()) << 3);
+        self.arbiter.want.next = self.waiting.val()
+            & (bit_cast::<4, 1>(self.credits[0].available.val().into())
+                | (bit_cast::<4, 1>(self.credits[1].available.val().into()) << 1)
+                | (bit_cast::<4, 1>(self.credits[2].available.val().into()) << 2)
+                | (bit_cast::<4, 1>(self.credits[3].available.val().into()) << 3));
+
+        self.begins.next = self.arbiter.any.val() & !self.sending.q.val();
+        self.arbiter.take.next = self.begins.val();
+        self.begun.next = 0.into();
+        if !self.sending.q.val() {
+            self.begun.next = self.arbiter.grant.val();
+        }
+        for i in 0..4 {
+            self.fifos[i].read.next = self.begun.val().get_bit(i);
+            self.credits[i].used.next = self.begun.val().get_bit(i);
+        }
+        self.chosen.next = self.fifos[0].data.val();
+        if self.arbiter.grant.val().get_bit(1) {
+            self.chosen.next = self.fifos[1].data.val();
+        } else if self.arbiter.grant.val().get_bit(2) {
+            self.chosen.next = self.fifos[2].data.val();
+        } else if self.arbiter.grant.val().get_bit(3) {
+            self.chosen.next = self.fifos[3].data.val();
+        }
+        self.beyond.next = self.beyond_16.val();
+        self.begun_write.next = false;
+        if self.chosen.val().get_value_kind() == 1 {
+            self.beyond.next = self.beyond_24.val();
+            self.begun_write.next = self.begins.val();
+        }
+        self.at_once.next = self.begins.val() & (self.beyond.val() == 0);
+
+        self.packet.d.next = self.packet.q.val();
+        self.channel.d.next = self.channel.q.val();
+        self.left.d.next = self.left.q.val();
+        self.sending.d.next = self.sending.q.val();
+        if self.sending.q.val() {
+            self.left.d.next = self.left.q.val() - 1;
+            self.sending.d.next = self.left.q.val() != 1;
+        }
+        if self.begins.val() {
+            self.packet.d.next = self.chosen.val();
+            self.channel.d.next = self.arbiter.winner.val();
+            self.left.d.next = self.beyond.val();
+            self.sending.d.next = self.beyond.val() != 0;
+        }
+
+        self.link_out_valid.next =
+            self.at_once.val() | (self.sending.q.val() & (self.left.q.val() == 1));
+        self.link_out_channel.next = self.channel.q.val();
+        self.link_out_data.next = self.packet.q.val();
+        if self.at_once.val() {
+            self.link_out_channel.next = self.arbiter.winner.val();
+            self.link_out_data.next = self.chosen.val();
+        }
+        self.out_crc.packet.next = self.link_out_data.val();
+        self.link_out_crc.next = self.out_crc.crc.val();
+
+        self.in_crc.packet.next = self.link_in_data.val();
+        self.sound.next = self.in_crc.crc.val() == self.link_in_crc.val();
+        self.crc_error.next = self.link_in_valid.val() & !self.sound.val();
+        self.receive_valid.next = 0.into();
+        if self.link_in_valid.val() & self.sound.val() {
+            self.receive_valid.next = self.one.val() << self.link_in_channel.val();
+        }
+        self.receive_data.next = self.link_in_data.val();
+    }
+}

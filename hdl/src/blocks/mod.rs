@@ -1,0 +1,87 @@
+//! The hardware, one block a file: [`engine`] joins [`ht_port`], [`requester`], [`completer`],
+//! [`responder`], [`crossbar`], [`switch`] and six times [`link_port`]; the others are their parts.
+//!
+//! Every block has a clock, a synchronous reset, and ports of two kinds: packets with *valid* and
+//! *ready*, and pulses. What it does and in which cycle is its cycle model's to say, in
+//! [`sme_sim::engine`]; the rules for kernels are in docs/rtl.md.
+
+pub mod address_decoder;
+pub mod arbiter;
+pub mod completer;
+pub mod crc;
+pub mod credits;
+pub mod crossbar;
+pub mod engine;
+pub mod fifo;
+pub mod ht_port;
+pub mod link_port;
+pub mod primitive;
+pub mod requester;
+pub mod responder;
+pub mod resting;
+pub mod router;
+pub mod switch;
+pub mod switch_input;
+pub mod switch_output;
+pub mod tags;
+
+use crate::device::Wire;
+use crate::pins;
+use fifo::Fifo;
+use rust_hdl::prelude::*;
+
+pins!([T: Wire, const A: usize, const C: usize] Fifo<T, A, C> {
+    in: write, write_data, read;
+    out: ready, valid, data
+});
+pins!([const W: usize] tags::TagTable<W> {
+    in: allocate, new_context, lookup, free;
+    out: available, lowest, used, found
+});
+pins!(crossbar::Crossbar {
+    in: node, switch_request_valid, switch_request_data, requester_valid, requester_data,
+        switch_response_valid, switch_response_data, responder_valid, responder_data,
+        completer_ready, answer_ready, request_ready, response_ready;
+    out: switch_request_ready, requester_ready, switch_response_ready, responder_ready,
+        completer_valid, completer_data, answer_valid, answer_data,
+        request_valid, request_data, response_valid, response_data
+});
+pins!(completer::Completer {
+    in: request_valid, request_data, write_ready, read_ready, origin_lookup, origin_free;
+    out: request_ready, write_valid, write_data, read_valid, read_data, origin_used,
+        origin_source, origin_tag
+});
+pins!(responder::Responder {
+    in: node, memory_valid, memory_data, response_ready, origin_used, origin_source, origin_tag;
+    out: memory_ready, response_valid, response_data, origin_lookup, origin_free, unknown_tag
+});
+pins!(link_port::LinkPort {
+    in: transmit_valid, transmit_data, link_credit, link_in_valid, link_in_channel, link_in_data,
+        link_in_crc;
+    out: transmit_ready, link_out_valid, link_out_channel, link_out_data, link_out_crc,
+        receive_valid, receive_data, crc_error, begun, waiting, begun_write
+});
+pins!(router::Route {
+    in: x, y, z, arrived, channel, target;
+    out: exit, way
+});
+pins!(switch::Switch {
+    in: x, y, z, receive_valid, receive_data, request_valid, request_data, response_valid,
+        response_data, transmit_ready, request_out_ready, response_out_ready;
+    out: request_ready, response_ready, credit, transmit_valid, transmit_data,
+        request_out_valid, response_out_valid, host_out_data
+});
+pins!(ht_port::HtPort {
+    in: host_valid, host_data, host_credit, posted_ready, nonposted_ready, memory_ready,
+        write_valid, write_data, read_valid, read_data, answer_valid, answer_data;
+    out: credit, posted_valid, posted_data, nonposted_valid, nonposted_data, nonposted_before,
+        memory_valid, memory_data, write_ready, read_ready, answer_ready,
+        host_out_valid, host_out_data
+});
+pins!(requester::Requester {
+    in: posted_valid, posted_data, nonposted_valid, nonposted_data, nonposted_before,
+        response_valid, response_data, request_ready, answer_ready, node;
+    out: posted_ready, nonposted_ready, response_ready, request_valid, request_data,
+        answer_valid, answer_data, dropped_valid, dropped_data, failed_valid, failed_data,
+        unknown_tag
+});

@@ -1,0 +1,111 @@
+//! The memories of the switch's receive buffers, and the multiplexers that read them.
+
+use rust_hdl::prelude::*;
+
+use crate::beat::PacketBeat;
+
+/// Buffers.
+pub const INPUTS: usize = 26;
+/// Writers: each serves the buffers that [`writer`] gives it.
+pub const WRITERS: usize = 8;
+/// Readers.
+pub const OUTPUTS: usize = 7;
+
+/// The writer of a buffer: a link's four channels share one; the host's two have one each.
+pub const fn writer(input: usize) -> usize {
+    if input < 24 { input / 4 } else { input - 18 }
+}
+
+/// A memory for each buffer, whose first packet every output can take in the same cycle.
+///
+/// A packet written is seen after the edge. `data` of an output is what its one-hot `select` picks
+/// of the buffers' `read_address`es, an and-or of all of them; 0 if it picks nothing. Packets move
+/// in here and nowhere else in the switch.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Buffers {
+    /// The clock of the writes.
+    pub clock: Signal<In, Clock>,
+    /// The buffers that are written, bit by bit.
+    pub write: Signal<In, Bits<INPUTS>>,
+    /// What the writers write.
+    pub write_data: [Signal<In, PacketBeat>; WRITERS],
+    /// Where a buffer is written.
+    pub write_address: [Signal<In, Bits<5>>; INPUTS],
+    /// Where a buffer is read.
+    pub read_address: [Signal<In, Bits<5>>; INPUTS],
+    /// Which buffer an output takes, one-hot.
+    pub select: [Signal<In, Bits<INPUTS>>; OUTPUTS],
+    /// What an output takes.
+    pub data: [Signal<Out, PacketBeat>; OUTPUTS],
+    _places: Box<[Box<[PacketBeat]>]>,
+}
+
+impl Buffers {
+    /// Buffers of these depths, 1 to 32.
+    pub fn new(depths: &[usize; INPUTS]) -> Self {
+        assert!(depths.iter().all(|depth| (1..=32).contains(depth)));
+        let places = |&depth: &usize| vec![PacketBeat::default(); depth].into();
+        Self {
+            clock: Signal::default(),
+            write: Signal::default(),
+            write_data: Default::default(),
+            write_address: std::array::from_fn(|_| Signal::default()),
+            read_address: std::array::from_fn(|_| Signal::default()),
+            select: Default::default(),
+            data: Default::default(),
+            _places: depths.iter().map(places).collect(),
+        }
+    }
+}
+
+impl Logic for Buffers {
+    fn update(&mut self) {
+        if self.clock.pos_edge() {
+            let mut write = self.write.val().to_u32();
+            while write != 0 {
+                let input = write.trailing_zeros() as usize;
+                write &= write - 1;
+                let address = self.write_address[input].val().index();
+                self._places[input][address] = self.write_data[writer(input)].val();
+            }
+        }
+        for (select, data) in self.select.iter().zip(&mut self.data) {
+            let select = select.val().to_u32();
+            data.next = match select.trailing_zeros() as usize {
+                input @ 0..INPUTS => self._places[input][self.read_address[input].val().index()],
+                _ => PacketBeat::default(),
+            };
+        }
+    }
+
+    fn connect(&mut self) {
+        self.data.iter_mut().for_each(Logic::connect);
+    }
+
+    fn hdl(&self) -> Verilog {
+        let last = PacketBeat::BITS - 1;
+        let mut code = "integer place;\n".to_owned();
+        for (input, places) in self._places.iter().enumerate() {
+            let (writer, end) = (writer(input), places.len() - 1);
+            let bits = places.len().next_power_of_two().trailing_zeros().max(1) as usize - 1;
+            code += &format!(
+                "
+reg [{last}:0] places{input} [0:{end}];
+wire [{last}:0] first{input} = places{input}[read_address${input}[{bits}:0]];
+initial for (place = 0; place <= {end}; place = place + 1) places{input}[place] = 0;
+always @(posedge clock) begin
+    if (write[{input}]) places{input}[write_address${input}[{bits}:0]] <= write_data${writer};
+end
+"
+            );
+        }
+        for output in 0..OUTPUTS {
+            let bits = PacketBeat::BITS;
+            let term = |input| format!("({{{bits}{{select${output}[{input}]}}}} & first{input})");
+            let terms: Vec<String> = (0..INPUTS).map(term).collect();
+            let terms = terms.join("\n    | ");
+            code += &format!("\nalways @(*) data${output} = {terms};\n");
+        }
+        Verilog::Custom(code)
+    }
+}

@@ -1,0 +1,380 @@
+//! The requester: turns the host's loads and stores into network packets.
+//!
+//! ```text
+//! posted ───> decoder ──> FIFO 0 ────────────┬─────────┐
+//!                                            │  turns  ├──> request   (to the crossbar)
+//! nonposted ─> decoder ─> FIFO 1 ──┬─────────┴─────────┘
+//!             + before             │ lowest free tag
+//!                              tag table <── host's tag
+//!                                  │ host's tag
+//! response ──────────────> FIFO ───┴──────────┬──────────> answer    (to the HyperTransport port)
+//!                         FIFO 1: failed read ┘
+//! ```
+//!
+//! An address is decoded on its way into the FIFO: there it is a network packet already, under the
+//! host's tag, or one of kind 3 that holds the address, if it is no node's. A read takes the
+//! lowest free source tag and waits while there is none, or while `written`, the number of writes
+//! that have left, has not reached the number of writes before it (modulo 2^16: while the
+//! difference has its highest bit set). If a write and a read can go, they take turns. A response
+//! frees its tag and goes to the host under the host's. A failed read is answered with an error
+//! when no response wants the port; a failed write is dropped in one cycle and counts as one that
+//! has left.
+//!
+//! ```text
+//! cycle            0   1   2   3   4   5
+//! posted_valid    ▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
+//! posted_data      w   ?                     ? is an address of no node
+//! nonposted_valid ▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
+//! nonposted_data       r
+//! request_valid   ▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
+//! request_data         w   r
+//! dropped_valid   ▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
+//! response_valid  ▁▁▁▁▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁
+//! answer_valid    ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁
+//! ```
+
+use crate::beat::{HtBeat, PacketBeat};
+use crate::blocks::address_decoder::AddressDecoder;
+use crate::blocks::fifo::Fifo;
+use crate::blocks::primitive::Register;
+use crate::blocks::tags::TagTable;
+use rust_hdl::prelude::*;
+use sme_sim::engine::{HtPacket, Kind, Packet};
+
+/// The requester. Its inputs are what their names say: writes, reads and responses; their kind is
+/// not looked at, apart from whether a response is an error.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Requester {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Empties the FIFOs and frees all tags.
+    pub reset: Signal<In, Bit>,
+    /// A write of the host.
+    pub posted_valid: Signal<In, Bit>,
+    /// That write.
+    pub posted_data: Signal<In, HtBeat>,
+    /// A read of the host.
+    pub nonposted_valid: Signal<In, Bit>,
+    /// That read.
+    pub nonposted_data: Signal<In, HtBeat>,
+    /// How many writes of the host came before it, modulo 2^16.
+    pub nonposted_before: Signal<In, Bits<16>>,
+    /// A response of the network.
+    pub response_valid: Signal<In, Bit>,
+    /// That response.
+    pub response_data: Signal<In, PacketBeat>,
+    /// The crossbar takes a request.
+    pub request_ready: Signal<In, Bit>,
+    /// The HyperTransport port takes an answer.
+    pub answer_ready: Signal<In, Bit>,
+    /// The number of the node.
+    pub node: Signal<In, Bits<20>>,
+    /// The write is taken.
+    pub posted_ready: Signal<Out, Bit>,
+    /// The read is taken.
+    pub nonposted_ready: Signal<Out, Bit>,
+    /// The response is taken.
+    pub response_ready: Signal<Out, Bit>,
+    /// A request for the network.
+    pub request_valid: Signal<Out, Bit>,
+    /// That request.
+    pub request_data: Signal<Out, PacketBeat>,
+    /// A response for the host.
+    pub answer_valid: Signal<Out, Bit>,
+    /// That response.
+    pub answer_data: Signal<Out, HtBeat>,
+    /// A write is dropped, since its address is no node's; a pulse.
+    pub dropped_valid: Signal<Out, Bit>,
+    /// Its address, in bytes.
+    pub dropped_data: Signal<Out, Bits<64>>,
+    /// A read is answered with an error, since its address is no node's; a pulse.
+    pub failed_valid: Signal<Out, Bit>,
+    /// Its address, in bytes.
+    pub failed_data: Signal<Out, Bits<64>>,
+    /// A response is dropped, since no read holds its tag; a pulse.
+    pub unknown_tag: Signal<Out, Bit>,
+    /// Of writes and of reads.
+    pub(crate) decoders: [AddressDecoder; 2],
+    /// Likewise.
+    pub(crate) requests: [Fifo<PacketBeat, 1, 2>; 2],
+    writes_before: Fifo<Bits<16>, 1, 2>,
+    responses: Fifo<PacketBeat, 1, 2>,
+    /// The host's tags.
+    pub(crate) tags: TagTable<5>,
+    /// Writes that have left, modulo 2^16.
+    pub(crate) written: Register<Bits<16>>,
+    /// Whether the last request was a read.
+    pub(crate) last_was_read: Register<Bit>,
+    /// The write that comes, decoded.
+    store: Signal<Local, PacketBeat>,
+    /// The read that comes, likewise.
+    load: Signal<Local, PacketBeat>,
+    /// `written` less the writes before the first read.
+    ahead: Signal<Local, Bits<16>>,
+    write_can_go: Signal<Local, Bit>,
+    write_fails: Signal<Local, Bit>,
+    read_can_go: Signal<Local, Bit>,
+    read_fails: Signal<Local, Bit>,
+    /// It is the read's turn.
+    read_goes: Signal<Local, Bit>,
+    write_leaves: Signal<Local, Bit>,
+    /// A failed read is answered.
+    refused: Signal<Local, Bit>,
+    write: Constant<PacketBeat>,
+    read: Constant<PacketBeat>,
+    /// Stands for a request to an address of no node.
+    pub(crate) nowhere: Constant<PacketBeat>,
+    response: Constant<HtBeat>,
+    /// What answers a failed read.
+    pub(crate) refusal: Constant<HtBeat>,
+}
+
+impl Requester {
+    /// The requester of a machine with `hosts` nodes, whose shared partitions of 2^`shared_bits`
+    /// bytes begin at `global_base`, with `tags` source tags, up to 32.
+    ///
+    /// # Panics
+    /// As [`AddressDecoder::new`].
+    pub fn new(global_base: u64, shared_bits: u32, hosts: u32, tags: u32) -> Self {
+        let kind = |kind| {
+            Constant::new(PacketBeat::from(Packet {
+                data: 0,
+                offset: 0,
+                target: 0,
+                source: 0,
+                trace: 0,
+                kind,
+                coherent: false,
+                tag: 0,
+                enables: 0,
+            }))
+        };
+        let answer = |data, error| {
+            Constant::new(HtBeat::from(HtPacket::Response {
+                data,
+                tag: 0,
+                error,
+                trace: 0,
+            }))
+        };
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            posted_valid: Signal::default(),
+            posted_data: Signal::default(),
+            nonposted_valid: Signal::default(),
+            nonposted_data: Signal::default(),
+            nonposted_before: Signal::default(),
+            response_valid: Signal::default(),
+            response_data: Signal::default(),
+            request_ready: Signal::default(),
+            answer_ready: Signal::default(),
+            node: Signal::default(),
+            posted_ready: Signal::default(),
+            nonposted_ready: Signal::default(),
+            response_ready: Signal::default(),
+            request_valid: Signal::default(),
+            request_data: Signal::default(),
+            answer_valid: Signal::default(),
+            answer_data: Signal::default(),
+            dropped_valid: Signal::default(),
+            dropped_data: Signal::default(),
+            failed_valid: Signal::default(),
+            failed_data: Signal::default(),
+            unknown_tag: Signal::default(),
+            decoders: std::array::from_fn(|_| AddressDecoder::new(global_base, shared_bits, hosts)),
+            requests: std::array::from_fn(|_| Fifo::new(2)),
+            writes_before: Fifo::new(2),
+            responses: Fifo::new(2),
+            tags: TagTable::new(tags),
+            written: Register::default(),
+            last_was_read: Register::new(true),
+            store: Signal::default(),
+            load: Signal::default(),
+            ahead: Signal::default(),
+            write_can_go: Signal::default(),
+            write_fails: Signal::default(),
+            read_can_go: Signal::default(),
+            read_fails: Signal::default(),
+            read_goes: Signal::default(),
+            write_leaves: Signal::default(),
+            refused: Signal::default(),
+            write: kind(Kind::PostedWrite),
+            read: kind(Kind::ReadRequest),
+            nowhere: kind(Kind::ErrorResponse),
+            response: answer(0, false),
+            refusal: answer(u64::MAX, true),
+        }
+    }
+}
+
+impl Logic for Requester {
+    #[hdl_gen]
+    fn update(&mut self) {
+        for i in 0..2 {
+            self.requests[i].clock.next = self.clock.val();
+            self.requests[i].reset.next = self.reset.val();
+        }
+        self.writes_before.clock.next = self.clock.val();
+        self.responses.clock.next = self.clock.val();
+        self.tags.clock.next = self.clock.val();
+        self.written.clock.next = self.clock.val();
+        self.last_was_read.clock.next = self.clock.val();
+        self.writes_before.reset.next = self.reset.val();
+        self.responses.reset.next = self.reset.val();
+        self.tags.reset.next = self.reset.val();
+        self.written.reset.next = self.reset.val();
+        self.last_was_read.reset.next = self.reset.val();
+
+        // Writes, decoded.
+        self.decoders[0].address_low.next = self.posted_data.val().get_value_address_low();
+        self.decoders[0].address_high.next = self.posted_data.val().get_value_address_high();
+        if self.decoders[0].found.val() {
+            self.store.next = self.write.val();
+            self.store
+                .next
+                .set_value_data_low(self.posted_data.val().get_value_data_low());
+            self.store
+                .next
+                .set_value_data_high(self.posted_data.val().get_value_data_high());
+            self.store
+                .next
+                .set_value_coherent(self.posted_data.val().get_value_coherent());
+            self.store
+                .next
+                .set_value_enables(self.posted_data.val().get_value_enables());
+        } else {
+            self.store.next = self.nowhere.val();
+            self.store
+                .next
+                .set_value_data_low(self.posted_data.val().get_value_address_low());
+            self.store
+                .next
+                .set_value_data_high(self.posted_data.val().get_value_address_high());
+        }
+        self.store.next.set_value_source(self.node.val());
+        self.store
+            .next
+            .set_value_target(self.decoders[0].target.val());
+        self.store
+            .next
+            .set_value_offset_low(self.decoders[0].offset_low.val());
+        self.store
+            .next
+            .set_value_offset_high(self.decoders[0].offset_high.val());
+        self.posted_ready.next = self.requests[0].ready.val();
+        self.requests[0].write.next = self.posted_valid.val();
+        self.requests[0].write_data.next = self.store.val();
+
+        // Reads, decoded.
+        self.decoders[1].address_low.next = self.nonposted_data.val().get_value_address_low();
+        self.decoders[1].address_high.next = self.nonposted_data.val().get_value_address_high();
+        if self.decoders[1].found.val() {
+            self.load.next = self.read.val();
+            self.load
+                .next
+                .set_value_enables(self.nonposted_data.val().get_value_enables());
+        } else {
+            self.load.next = self.nowhere.val();
+            self.load
+                .next
+                .set_value_data_low(self.nonposted_data.val().get_value_address_low());
+            self.load
+                .next
+                .set_value_data_high(self.nonposted_data.val().get_value_address_high());
+        }
+        self.load
+            .next
+            .set_value_tag(self.nonposted_data.val().get_value_tag());
+        self.load.next.set_value_source(self.node.val());
+        self.load
+            .next
+            .set_value_target(self.decoders[1].target.val());
+        self.load
+            .next
+            .set_value_offset_low(self.decoders[1].offset_low.val());
+        self.load
+            .next
+            .set_value_offset_high(self.decoders[1].offset_high.val());
+        self.nonposted_ready.next = self.requests[1].ready.val();
+        self.requests[1].write.next = self.nonposted_valid.val();
+        self.requests[1].write_data.next = self.load.val();
+        self.writes_before.write.next = self.nonposted_valid.val();
+        self.writes_before.write_data.next = self.nonposted_before.val();
+
+        // Requests.
+        self.ahead.next = self.written.q.val() - self.writes_before.data.val();
+        self.write_can_go.next =
+            self.requests[0].valid.val() & (self.requests[0].data.val().get_value_kind() != 3);
+        self.write_fails.next =
+            self.requests[0].valid.val() & (self.requests[0].data.val().get_value_kind() == 3);
+        self.read_can_go.next = self.requests[1].valid.val()
+            & !self.ahead.val().get_bit(15)
+            & self.tags.available.val()
+            & (self.requests[1].data.val().get_value_kind() != 3);
+        self.read_fails.next = self.requests[1].valid.val()
+            & !self.ahead.val().get_bit(15)
+            & (self.requests[1].data.val().get_value_kind() == 3);
+        self.read_goes.next =
+            self.read_can_go.val() & !(self.write_can_go.val() & self.last_was_read.q.val());
+        self.request_valid.next = self.write_can_go.val() | self.read_can_go.val();
+        if self.read_goes.val() {
+            self.request_data.next = self.requests[1].data.val();
+            self.request_data.next.set_value_tag(self.tags.lowest.val());
+        } else {
+            self.request_data.next = self.requests[0].data.val();
+        }
+        self.tags.allocate.next = self.read_goes.val() & self.request_ready.val();
+        self.tags.new_context.next = self.requests[1].data.val().get_value_tag();
+        self.write_leaves.next = self.write_fails.val()
+            | (self.write_can_go.val() & !self.read_goes.val() & self.request_ready.val());
+        self.requests[0].read.next = self.write_leaves.val();
+        self.written.d.next = self.written.q.val();
+        if self.write_leaves.val() {
+            self.written.d.next = self.written.q.val() + 1;
+        }
+        self.last_was_read.d.next = self.last_was_read.q.val();
+        if self.request_valid.val() & self.request_ready.val() {
+            self.last_was_read.d.next = self.read_goes.val();
+        }
+        self.dropped_valid.next = self.write_fails.val();
+        self.dropped_data.next = self.requests[0].data.val().get_value_data();
+
+        // Answers.
+        self.response_ready.next = self.responses.ready.val();
+        self.responses.write.next = self.response_valid.val();
+        self.responses.write_data.next = self.response_data.val();
+        self.tags.lookup.next = self.responses.data.val().get_value_tag();
+        if self.responses.valid.val() {
+            self.answer_data.next = self.response.val();
+            self.answer_data
+                .next
+                .set_value_data_low(self.responses.data.val().get_value_data_low());
+            self.answer_data
+                .next
+                .set_value_data_high(self.responses.data.val().get_value_data_high());
+            self.answer_data.next.set_value_tag(self.tags.found.val());
+            if self.responses.data.val().get_value_kind() == 3 {
+                self.answer_data.next.set_value_kind(3.into());
+            }
+            self.answer_valid.next = self.tags.used.val();
+        } else {
+            self.answer_data.next = self.refusal.val();
+            self.answer_data
+                .next
+                .set_value_tag(self.requests[1].data.val().get_value_tag());
+            self.answer_valid.next = self.read_fails.val();
+        }
+        self.tags.free.next = self.responses.valid.val() & self.answer_ready.val();
+        self.responses.read.next = !self.tags.used.val() | self.answer_ready.val();
+        self.unknown_tag.next = self.responses.valid.val() & !self.tags.used.val();
+        self.refused.next =
+            self.read_fails.val() & !self.responses.valid.val() & self.answer_ready.val();
+        self.failed_valid.next = self.refused.val();
+        self.failed_data.next = self.requests[1].data.val().get_value_data();
+        self.requests[1].read.next =
+            (self.read_goes.val() & self.request_ready.val()) | self.refused.val();
+        self.writes_before.read.next =
+            (self.read_goes.val() & self.request_ready.val()) | self.refused.val();
+    }
+}

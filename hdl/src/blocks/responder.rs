@@ -1,0 +1,159 @@
+//! The responder: sends what the node's memory answers back to the node that asked.
+//!
+//! ```text
+//!                                        ┌─ data ──────────────────> response (to the crossbar)
+//! memory (from the HyperTransport ─> FIFO ┤                              ↑ target, tag
+//!         port)                          └─ tag ─> origin_lookup    origin_source, _tag
+//!                                                  origin_free      origin_used
+//!                                                      └─ completer's table ─┘
+//! ```
+//!
+//! One response a cycle, in the order in which the host gives them. Who asked stands in the
+//! completer's table, which answers in the same cycle; the tag is freed when the response is
+//! taken. A response with a tag that no read holds, or a packet that is no response, is dropped in
+//! one cycle, and `unknown_tag` shows it.
+//!
+//! ```text
+//! cycle          0   1   2   3   4
+//! memory_valid  ▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
+//! memory_data     a   b
+//! origin_lookup   0   a   b   b   0
+//! origin_used   ▁▁▁▁▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁     a's tag is unknown
+//! unknown_tag   ▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
+//! response_valid▁▁▁▁▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁
+//! response_ready▔▔▔▔▔▔▔▔▁▁▁▁▔▔▔▔▔▔▔▔
+//! origin_free   ▁▁▁▁▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁
+//! ```
+
+use crate::beat::{HtBeat, PacketBeat};
+use crate::blocks::fifo::Fifo;
+use rust_hdl::prelude::*;
+use sme_sim::engine::Kind;
+use sme_sim::engine::wires::DEPTH;
+
+/// The responder of a node.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Responder {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Drops the responses.
+    pub reset: Signal<In, Bit>,
+    /// The node it stands in.
+    pub node: Signal<In, Bits<20>>,
+    /// The memory answers.
+    pub memory_valid: Signal<In, Bit>,
+    /// The answer.
+    pub memory_data: Signal<In, HtBeat>,
+    /// It is taken.
+    pub memory_ready: Signal<Out, Bit>,
+    /// A response is offered.
+    pub response_valid: Signal<Out, Bit>,
+    /// The response.
+    pub response_data: Signal<Out, PacketBeat>,
+    /// It is taken.
+    pub response_ready: Signal<In, Bit>,
+    /// The first answer's tag; 0 while there is none.
+    pub origin_lookup: Signal<Out, Bits<5>>,
+    /// Frees that tag.
+    pub origin_free: Signal<Out, Bit>,
+    /// A read holds that tag.
+    pub origin_used: Signal<In, Bit>,
+    /// The node that asked for the read.
+    pub origin_source: Signal<In, Bits<20>>,
+    /// That node's source tag.
+    pub origin_tag: Signal<In, Bits<5>>,
+    /// The first answer is dropped in this cycle.
+    pub unknown_tag: Signal<Out, Bit>,
+    pub(crate) answers: Fifo<HtBeat, 1, 2>,
+    /// The first answer.
+    answer: Signal<Local, HtBeat>,
+    is_response: Signal<Local, Bit>,
+    /// Its origin is known.
+    known: Signal<Local, Bit>,
+    sent: Signal<Local, Bit>,
+    dropped: Signal<Local, Bit>,
+    pub(crate) read_response: Constant<Bits<2>>,
+    pub(crate) error_response: Constant<Bits<2>>,
+    nothing: Constant<PacketBeat>,
+}
+
+impl Responder {
+    /// After reset.
+    pub fn new() -> Self {
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            node: Signal::default(),
+            memory_valid: Signal::default(),
+            memory_data: Signal::default(),
+            memory_ready: Signal::default(),
+            response_valid: Signal::default(),
+            response_data: Signal::default(),
+            response_ready: Signal::default(),
+            origin_lookup: Signal::default(),
+            origin_free: Signal::default(),
+            origin_used: Signal::default(),
+            origin_source: Signal::default(),
+            origin_tag: Signal::default(),
+            unknown_tag: Signal::default(),
+            answers: Fifo::new(DEPTH.into()),
+            answer: Signal::default(),
+            is_response: Signal::default(),
+            known: Signal::default(),
+            sent: Signal::default(),
+            dropped: Signal::default(),
+            read_response: Constant::new((Kind::ReadResponse as u64).into()),
+            error_response: Constant::new((Kind::ErrorResponse as u64).into()),
+            nothing: Constant::new(PacketBeat::default()),
+        }
+    }
+}
+
+impl Default for Responder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Logic for Responder {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.answers.clock.next = self.clock.val();
+        self.answers.reset.next = self.reset.val();
+        self.answers.write.next = self.memory_valid.val();
+        self.answers.write_data.next = self.memory_data.val();
+        self.memory_ready.next = self.answers.ready.val();
+        self.answer.next = self.answers.data.val();
+
+        self.origin_lookup.next = 0.into();
+        if self.answers.valid.val() {
+            self.origin_lookup.next = self.answer.val().get_value_tag();
+        }
+        self.is_response.next = (self.answer.val().get_value_kind() == self.read_response.val())
+            | (self.answer.val().get_value_kind() == self.error_response.val());
+        self.known.next = self.is_response.val() & self.origin_used.val();
+        self.sent.next = self.answers.valid.val() & self.known.val() & self.response_ready.val();
+        self.dropped.next = self.answers.valid.val() & !self.known.val();
+        self.response_valid.next = self.answers.valid.val() & self.known.val();
+        self.origin_free.next = self.sent.val();
+        self.unknown_tag.next = self.dropped.val();
+        self.answers.read.next = self.sent.val() | self.dropped.val();
+
+        self.response_data.next = self.nothing.val();
+        // Both kinds of response have the same number on either side.
+        self.response_data
+            .next
+            .set_value_kind(self.answer.val().get_value_kind());
+        self.response_data
+            .next
+            .set_value_data_low(self.answer.val().get_value_data_low());
+        self.response_data
+            .next
+            .set_value_data_high(self.answer.val().get_value_data_high());
+        self.response_data.next.set_value_source(self.node.val());
+        self.response_data
+            .next
+            .set_value_target(self.origin_source.val());
+        self.response_data.next.set_value_tag(self.origin_tag.val());
+    }
+}

@@ -1,0 +1,332 @@
+//! The switch: six link ports and the host port, four virtual channels each.
+//!
+//! ```text
+//!              ┌ route ┐  way  ┌ 26 × switch_input ┐ head        ┌ 7 × switch_output ┐
+//! receive ─────┤       ├──────>│ routes, pointers  ├──> request ─>│ round robin       ├──> transmit_valid
+//! request ─────┤       │       └───┬───────────^───┘  & place     └──────┬────────────┘
+//! response ────┤       └           │ addresses └──────── taken ──────────┤ grant, one-hot
+//!              │               ┌───v─────────────────────────────────────v┐
+//!              └── packets ───>│ buffers: 26 memories, 7 multiplexers     ├──> transmit_data
+//!                              └──────────────────────────────────────────┘
+//! ```
+//!
+//! A packet's route is decided while it is written into its receive buffer, one for each virtual
+//! channel of a link and one for each class of the host. In the next cycle it may leave: an input
+//! requests the output of its first packet if that output's virtual channel has a place, and every
+//! output takes one of its requests, round robin. So a cycle's outputs follow the registers and
+//! the readers' *ready*, and nothing else.
+//!
+//! ```text
+//! cycle                0   1   2   3
+//! receive_valid[1]     1   1   0   0     two packets from x-, channel 0, to x+
+//! receive_valid[2]     1   0   0   0     one from y+ to x+
+//! transmit_valid[0]    0   1   1   1
+//! transmit_data[0]         a   c   b
+//! credit[1]            0   1   0   1     in cycle 2 y+ has its turn
+//! credit[2]            0   0   1   0
+//! ```
+//!
+//! Input 4 · p + c is channel c of link port p; the host's requests are input 24, its responses 25.
+//! Whoever has no place to write to must not: the links' credits see to that.
+
+use rust_hdl::prelude::*;
+use sme_sim::engine::wires::DEPTH;
+use sme_sim::fabric::Topology;
+
+use crate::beat::PacketBeat;
+use crate::blocks::primitive::Buffers;
+use crate::blocks::primitive::buffers::{INPUTS, OUTPUTS, WRITERS};
+use crate::blocks::resting::{Resting, Rests};
+use crate::blocks::router::Route;
+use crate::blocks::switch_input::SwitchInput;
+use crate::blocks::switch_output::SwitchOutput;
+
+/// The host's request input; its responses are the next.
+const HOST_INPUT: usize = INPUTS - 2;
+/// Most places of a receive buffer.
+pub const MAX_CREDITS: u16 = 32;
+
+/// The switch of a position.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Switch {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Empties every buffer.
+    pub reset: Signal<In, Bit>,
+    /// The position's coordinate along x.
+    pub x: Signal<In, Bits<20>>,
+    /// Along y.
+    pub y: Signal<In, Bits<20>>,
+    /// Along z.
+    pub z: Signal<In, Bits<20>>,
+    /// A packet from a link, bit by bit for its virtual channel; at most one in a cycle.
+    pub receive_valid: [Signal<In, Bits<4>>; 6],
+    /// That packet.
+    pub receive_data: [Signal<In, PacketBeat>; 6],
+    /// The host side offers a request.
+    pub request_valid: Signal<In, Bit>,
+    /// That request.
+    pub request_data: Signal<In, PacketBeat>,
+    /// The request is taken, if valid.
+    pub request_ready: Signal<Out, Bit>,
+    /// The host side offers a response.
+    pub response_valid: Signal<In, Bit>,
+    /// That response.
+    pub response_data: Signal<In, PacketBeat>,
+    /// The response is taken, if valid.
+    pub response_ready: Signal<Out, Bit>,
+    /// A place of a link's receive buffer is free again.
+    pub credit: [Signal<Out, Bits<4>>; 6],
+    /// A link port's transmit FIFOs that have a place.
+    pub transmit_ready: [Signal<In, Bits<4>>; 6],
+    /// The transmit FIFO that is written.
+    pub transmit_valid: [Signal<Out, Bits<4>>; 6],
+    /// What is written into it.
+    pub transmit_data: [Signal<Out, PacketBeat>; 6],
+    /// The host side takes a request.
+    pub request_out_ready: Signal<In, Bit>,
+    /// `host_out_data` is a request.
+    pub request_out_valid: Signal<Out, Bit>,
+    /// The host side takes a response.
+    pub response_out_ready: Signal<In, Bit>,
+    /// `host_out_data` is a response; never together with a request.
+    pub response_out_valid: Signal<Out, Bit>,
+    /// The packet that has arrived at its target.
+    pub host_out_data: Signal<Out, PacketBeat>,
+    routes: [Resting<Route>; WRITERS],
+    inputs: [Resting<SwitchInput>; INPUTS],
+    outputs: [Resting<SwitchOutput>; OUTPUTS],
+    buffers: Buffers,
+    /// By virtual channel, the outputs that have a place.
+    places: [Signal<Local, Bits<OUTPUTS>>; 4],
+    /// The way of an input's first packet.
+    head: Signal<Local, Bits<8>>,
+    /// Of the virtual channel that an input's first packet leaves by.
+    free: Signal<Local, Bits<OUTPUTS>>,
+    /// The output that an input's first packet can leave by.
+    leaves: Signal<Local, Bits<OUTPUTS>>,
+    request: [Signal<Local, Bits<INPUTS>>; OUTPUTS],
+    crossed: Signal<Local, Bits<INPUTS>>,
+    written: Signal<Local, Bits<INPUTS>>,
+    taken: Signal<Local, Bits<INPUTS>>,
+    channel: [Signal<Local, Bits<2>>; 6],
+    freed: [Signal<Local, Bits<4>>; 6],
+    /// Where the packets of a route arrive.
+    pub(crate) arrived: [Constant<Bits<3>>; WRITERS],
+    /// Whether an input carries responses.
+    pub(crate) responses: [Constant<Bit>; INPUTS],
+}
+
+impl Switch {
+    /// A switch of `topology`, with receive buffers of `link_credits` places, 1 to
+    /// [`MAX_CREDITS`].
+    pub fn new(topology: &Topology, link_credits: u16) -> Self {
+        Self::starting_after(topology, link_credits, INPUTS - 1)
+    }
+
+    /// The same, with another initial last winner of every output.
+    pub(crate) fn starting_after(topology: &Topology, link_credits: u16, last: usize) -> Self {
+        assert!((1..=MAX_CREDITS).contains(&link_credits));
+        let depths = std::array::from_fn(|input| {
+            usize::from(if input < HOST_INPUT {
+                link_credits
+            } else {
+                DEPTH
+            })
+        });
+        let is_response = |input: usize| input % 4 >= 2 || input == HOST_INPUT + 1;
+        let responses = (0..INPUTS).fold(0, |mask, i| mask | u32::from(is_response(i)) << i);
+        let input = |input: usize| Resting::new(SwitchInput::new(depths[input]));
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            x: Signal::default(),
+            y: Signal::default(),
+            z: Signal::default(),
+            receive_valid: Default::default(),
+            receive_data: Default::default(),
+            request_valid: Signal::default(),
+            request_data: Signal::default(),
+            request_ready: Signal::default(),
+            response_valid: Signal::default(),
+            response_data: Signal::default(),
+            response_ready: Signal::default(),
+            credit: Default::default(),
+            transmit_ready: Default::default(),
+            transmit_valid: Default::default(),
+            transmit_data: Default::default(),
+            request_out_ready: Signal::default(),
+            request_out_valid: Signal::default(),
+            response_out_ready: Signal::default(),
+            response_out_valid: Signal::default(),
+            host_out_data: Signal::default(),
+            routes: std::array::from_fn(|_| Resting::new(Route::new(topology))),
+            inputs: std::array::from_fn(input),
+            outputs: std::array::from_fn(|_| Resting::new(SwitchOutput::new(last, responses))),
+            buffers: Buffers::new(&depths),
+            places: Default::default(),
+            head: Signal::default(),
+            free: Signal::default(),
+            leaves: Signal::default(),
+            request: Default::default(),
+            crossed: Signal::default(),
+            written: Signal::default(),
+            taken: Signal::default(),
+            channel: Default::default(),
+            freed: Default::default(),
+            arrived: std::array::from_fn(|route| Constant::new(route.min(6).to_bits())),
+            responses: std::array::from_fn(|input| Constant::new(is_response(input))),
+        }
+    }
+}
+
+impl Logic for Switch {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // Routes of what arrives.
+        for i in 0..8 {
+            self.routes[i].clock.next = self.clock.val();
+            self.routes[i].reset.next = self.reset.val();
+            self.routes[i].x.next = self.x.val();
+            self.routes[i].y.next = self.y.val();
+            self.routes[i].z.next = self.z.val();
+            self.routes[i].arrived.next = self.arrived[i].val();
+        }
+        for p in 0..6 {
+            self.channel[p].next = 0.into();
+            self.channel[p].next = self.channel[p].val().replace_bit(
+                0,
+                self.receive_valid[p].val().get_bit(1) | self.receive_valid[p].val().get_bit(3),
+            );
+            self.channel[p].next = self.channel[p].val().replace_bit(
+                1,
+                self.receive_valid[p].val().get_bit(2) | self.receive_valid[p].val().get_bit(3),
+            );
+            self.routes[p].channel.next = self.channel[p].val();
+            self.buffers.write_data[p].next = self.receive_data[p].val();
+        }
+        self.routes[0].target.next = self.receive_data[0].val().get_value_target();
+        self.routes[1].target.next = self.receive_data[1].val().get_value_target();
+        self.routes[2].target.next = self.receive_data[2].val().get_value_target();
+        self.routes[3].target.next = self.receive_data[3].val().get_value_target();
+        self.routes[4].target.next = self.receive_data[4].val().get_value_target();
+        self.routes[5].target.next = self.receive_data[5].val().get_value_target();
+        self.routes[6].target.next = self.request_data.val().get_value_target();
+        self.routes[7].target.next = self.response_data.val().get_value_target();
+        self.routes[6].channel.next = 0.into();
+        self.routes[7].channel.next = 2.into();
+        self.buffers.write_data[6].next = self.request_data.val();
+        self.buffers.write_data[7].next = self.response_data.val();
+
+        // Places behind the outputs.
+        for c in 0..4 {
+            self.places[c].next = 0.into();
+            for o in 0..6 {
+                self.places[c].next =
+                    (self.places[c].val()).replace_bit(o, self.transmit_ready[o].val().get_bit(c));
+            }
+        }
+        self.places[0].next = self.places[0]
+            .val()
+            .replace_bit(6, self.request_out_ready.val());
+        self.places[2].next = self.places[2]
+            .val()
+            .replace_bit(6, self.response_out_ready.val());
+
+        // Requests: an input's first packet, if there is one, to its output, if that has a place.
+        for o in 0..7 {
+            self.request[o].next = 0.into();
+        }
+        self.crossed.next = 0.into();
+        self.free.next = 0.into();
+        self.leaves.next = 0.into();
+        for i in 0..26 {
+            self.head.next = self.inputs[i].head.val();
+            if self.head.val().any() {
+                if self.responses[i].val() {
+                    self.free.next = self.places[2].val();
+                    if self.head.val().get_bit(7) {
+                        self.free.next = self.places[3].val();
+                    }
+                } else {
+                    self.free.next = self.places[0].val();
+                    if self.head.val().get_bit(7) {
+                        self.free.next = self.places[1].val();
+                    }
+                }
+                self.leaves.next = bit_cast::<7, 8>(self.head.val()) & self.free.val();
+                self.crossed.next = (self.crossed.val()).replace_bit(i, self.head.val().get_bit(7));
+                for o in 0..7 {
+                    self.request[o].next =
+                        (self.request[o].val()).replace_bit(i, self.leaves.val().get_bit(o));
+                }
+            }
+        }
+
+        // Allocation.
+        self.taken.next = 0.into();
+        for o in 0..7 {
+            self.outputs[o].clock.next = self.clock.val();
+            self.outputs[o].reset.next = self.reset.val();
+            self.outputs[o].request.next = self.request[o].val();
+            self.outputs[o].crossed.next = self.crossed.val();
+            self.buffers.select[o].next = self.outputs[o].grant.val();
+            self.taken.next = self.taken.val() | self.outputs[o].grant.val();
+        }
+        for o in 0..6 {
+            self.transmit_valid[o].next = self.outputs[o].valid.val();
+            self.transmit_data[o].next = self.buffers.data[o].val();
+        }
+        self.request_out_valid.next = self.outputs[6].valid.val().get_bit(0);
+        self.response_out_valid.next = self.outputs[6].valid.val().get_bit(2);
+        self.host_out_data.next = self.buffers.data[6].val();
+
+        // Buffers.
+        self.buffers.clock.next = self.clock.val();
+        for p in 0..6 {
+            self.freed[p].next = 0.into();
+            for c in 0..4 {
+                self.inputs[p * 4 + c].write.next = self.receive_valid[p].val().get_bit(c);
+                self.inputs[p * 4 + c].way.next = self.routes[p].way.val();
+                self.freed[p].next =
+                    (self.freed[p].val()).replace_bit(c, self.taken.val().get_bit(p * 4 + c));
+            }
+            self.credit[p].next = self.freed[p].val();
+        }
+        self.inputs[24].write.next = self.request_valid.val();
+        self.inputs[24].way.next = self.routes[6].way.val();
+        self.request_ready.next = self.inputs[24].ready.val();
+        self.inputs[25].write.next = self.response_valid.val();
+        self.inputs[25].way.next = self.routes[7].way.val();
+        self.response_ready.next = self.inputs[25].ready.val();
+        self.written.next = 0.into();
+        for i in 0..26 {
+            self.inputs[i].clock.next = self.clock.val();
+            self.inputs[i].reset.next = self.reset.val();
+            self.inputs[i].taken.next = self.taken.val().get_bit(i);
+            self.written.next = (self.written.val()).replace_bit(i, self.inputs[i].written.val());
+            self.buffers.write_address[i].next = self.inputs[i].write_address.val();
+            self.buffers.read_address[i].next = self.inputs[i].read_address.val();
+        }
+        self.buffers.write.next = self.written.val();
+    }
+}
+
+impl Rests for Switch {
+    fn rests(&self) -> bool {
+        let arrives = self
+            .receive_valid
+            .iter()
+            .any(|valid| valid.next.any() | valid.val().any());
+        let offered = self.request_valid.next
+            | self.request_valid.val()
+            | self.response_valid.next
+            | self.response_valid.val();
+        let holds = || self.inputs.iter().any(|buffer| buffer.head.val().any());
+        !(arrives | offered | self.reset.next | self.reset.val() || holds())
+    }
+
+    fn clock_is_high(&self) -> bool {
+        self.clock.val().clk
+    }
+}

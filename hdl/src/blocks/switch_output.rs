@@ -1,0 +1,101 @@
+//! A switch output: which input gives it a packet in a cycle.
+//!
+//! ```text
+//! request ──> round robin ──┬──────────────────────> grant, one-hot: selects the packet
+//!                           └─ & class, & crossed ─> valid, one bit for each virtual channel
+//! ```
+//!
+//! An input requests the output if its first packet goes there and the packet's virtual channel
+//! has a place: whoever wins moves. So the grant needs no second look at the channels, and a
+//! channel without a place holds up nobody else.
+//!
+//! ```text
+//! cycle     0    1    2    3
+//! request   0101 0101 0100 0000    initially, the last winner is the last input
+//! grant     0001 0100 0100 0000
+//! ```
+
+use rust_hdl::prelude::*;
+
+use crate::blocks::arbiter::RoundRobin;
+use crate::blocks::primitive::buffers::INPUTS;
+use crate::blocks::resting::Rests;
+
+/// Allocator of one output.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct SwitchOutput {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Makes the last input the last winner.
+    pub reset: Signal<In, Bit>,
+    /// The inputs whose first packet can leave here.
+    pub request: Signal<In, Bits<INPUTS>>,
+    /// The inputs whose first packet continues on the second dateline channel.
+    pub crossed: Signal<In, Bits<INPUTS>>,
+    /// The winner, one-hot.
+    pub grant: Signal<Out, Bits<INPUTS>>,
+    /// The winner's virtual channel, one-hot.
+    pub valid: Signal<Out, Bits<4>>,
+    arbiter: RoundRobin<INPUTS, 5>,
+    straight: Signal<Local, Bits<INPUTS>>,
+    over: Signal<Local, Bits<INPUTS>>,
+    /// The inputs that carry requests.
+    requests: Constant<Bits<INPUTS>>,
+    /// The inputs that carry responses.
+    responses: Constant<Bits<INPUTS>>,
+}
+
+impl SwitchOutput {
+    /// An allocator whose initial last winner is `last`; `responses` are the inputs of that class,
+    /// bit by bit.
+    pub fn new(last: usize, responses: u32) -> Self {
+        let requests = !responses & (u32::MAX >> (32 - INPUTS));
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            request: Signal::default(),
+            crossed: Signal::default(),
+            grant: Signal::default(),
+            valid: Signal::default(),
+            arbiter: RoundRobin::new(last),
+            straight: Signal::default(),
+            over: Signal::default(),
+            requests: Constant::new(requests.to_bits()),
+            responses: Constant::new(responses.to_bits()),
+        }
+    }
+}
+
+impl Logic for SwitchOutput {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.arbiter.clock.next = self.clock.val();
+        self.arbiter.reset.next = self.reset.val();
+        self.arbiter.want.next = self.request.val();
+        self.arbiter.take.next = true;
+        self.grant.next = self.arbiter.grant.val();
+
+        self.over.next = self.arbiter.grant.val() & self.crossed.val();
+        self.straight.next = self.arbiter.grant.val() & !self.crossed.val();
+        self.valid.next = 0.into();
+        self.valid.next =
+            (self.valid.val()).replace_bit(0, (self.straight.val() & self.requests.val()).any());
+        self.valid.next =
+            (self.valid.val()).replace_bit(1, (self.over.val() & self.requests.val()).any());
+        self.valid.next =
+            (self.valid.val()).replace_bit(2, (self.straight.val() & self.responses.val()).any());
+        self.valid.next =
+            (self.valid.val()).replace_bit(3, (self.over.val() & self.responses.val()).any());
+    }
+}
+
+impl Rests for SwitchOutput {
+    fn rests(&self) -> bool {
+        let requested = self.request.next.any() | self.request.val().any();
+        !(requested | self.reset.next | self.reset.val())
+    }
+
+    fn clock_is_high(&self) -> bool {
+        self.clock.val().clk
+    }
+}

@@ -1,0 +1,273 @@
+//! An engine whose cycles are those of its RTL, where a node expects an [`EngineModel`].
+//!
+//! It puts the node's packets and credits on the pins, edge by edge, and gives out what the pins
+//! show. The device may be the RTL in rust-hdl's simulation or the Verilog made of it.
+//!
+//! An engine without packets inside is not clocked. One with packets is clocked at every edge; but
+//! what the node sees as the engine's edges are those at which something can happen, by the same
+//! two facts as in the cycle model: if no packet moved and nothing came, nothing moves at the next
+//! edge either; and a link port knows when its packet ends. So both do the same work in the same
+//! number of events.
+
+use std::sync::Arc;
+
+use sme_sim::engine::link_port::LinkPortSpec;
+use sme_sim::engine::requester::RequesterSpec;
+use sme_sim::engine::{Counters, EngineModel, HtChannel, Input, Inspect, Kind, Output};
+use sme_sim::fabric::{CHANNELS, LINK_PORTS, Topology};
+use sme_sim::machine::ClusterSpec;
+
+use crate::device::Device;
+use crate::engine_pins::{InputPins, OutputPins};
+use crate::traces::Traces;
+use crate::value::Value;
+
+/// What all engines of a cluster have in common outside their RTL.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    requester: RequesterSpec,
+    link: LinkPortSpec,
+    topology: Topology,
+}
+
+impl Surroundings {
+    /// Of the engines of a cluster of `hosts` nodes in `topology`.
+    pub fn new(spec: &ClusterSpec, topology: &Topology, hosts: u32) -> Self {
+        Self {
+            requester: RequesterSpec {
+                global_base: spec.node.global_base,
+                shared_bits: spec.node.shared_bytes.trailing_zeros(),
+                hosts,
+                tags: spec.engine.tags,
+            },
+            link: LinkPortSpec::new(
+                spec.link.bytes_per_second,
+                spec.engine.clock.hz(),
+                spec.link.channel_credits as u16,
+            ),
+            topology: topology.clone(),
+        }
+    }
+}
+
+/// One node's engine in RTL.
+#[derive(Debug)]
+pub struct RtlEngine<D> {
+    device: D,
+    surroundings: Arc<Surroundings>,
+    node: u32,
+    inputs: InputPins,
+    outputs: Vec<Value>,
+    traces: Traces,
+    /// Packets in FIFOs on the host's side of the crossbar, and on the network's.
+    waiting: [u32; 2],
+    /// The edge that ends the packet on each link.
+    sending: [Option<u64>; LINK_PORTS],
+    /// The last edge that the node asked for changed something.
+    changed: bool,
+    /// The first edge that is not over.
+    next_edge: u64,
+    /// Inputs that are not sampled yet, as they were presented.
+    pending: Vec<(u64, Input)>,
+    counters: Counters,
+}
+
+const HOST: usize = 0;
+const NETWORK: usize = 1;
+
+impl<D: Device> RtlEngine<D> {
+    /// The engine at position `node`, after power-on; `device` has the ports of
+    /// [`Engine`](crate::blocks::engine::Engine).
+    pub fn new(device: D, surroundings: &Arc<Surroundings>, node: u32) -> Self {
+        let here = surroundings.topology.coordinates(node);
+        Self {
+            device,
+            inputs: InputPins::new(node, here),
+            surroundings: Arc::clone(surroundings),
+            node,
+            outputs: Vec::new(),
+            traces: Traces::default(),
+            waiting: [0; 2],
+            sending: [None; LINK_PORTS],
+            changed: false,
+            next_edge: 0,
+            pending: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// What is clocked.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// One edge with the inputs that are due at it.
+    fn edge(&mut self, edge: u64, out: &mut Vec<Output>) {
+        self.inputs.clear();
+        let mut came = Vec::new();
+        self.pending.retain(|&(due, input)| {
+            if due == edge {
+                came.push(input);
+            }
+            due != edge
+        });
+        came.iter().for_each(|input| self.inputs.put(input));
+        self.device.cycle(self.inputs.values(), &mut self.outputs);
+        self.give(out);
+        self.observe(edge);
+        // Sampled at the edge that ends the cycle: nothing of it was inside before.
+        self.changed |= !came.is_empty();
+        for input in came {
+            match input {
+                Input::Host(packet) => {
+                    let requester = &self.surroundings.requester;
+                    self.traces.host_in(&packet, self.node, requester);
+                    self.waiting[HOST] += 1;
+                }
+                Input::Link { packet, .. } => {
+                    self.traces.link_in(&packet, self.node);
+                    self.waiting[NETWORK] += 1;
+                }
+                Input::HostCredit(_) | Input::LinkCredit { .. } => {}
+            }
+        }
+    }
+
+    /// What the pins show, in the order that [`EngineModel::step`] asks for.
+    fn give(&mut self, out: &mut Vec<Output>) {
+        let pins = OutputPins(&self.outputs);
+        if let Some(beat) = pins.host() {
+            let trace = self.traces.host_out(&beat.packet(0));
+            out.push(Output::Host(beat.packet(trace)));
+            self.waiting[HOST] -= 1;
+        }
+        let freed = pins.host_credit();
+        let channels = HtChannel::ALL.into_iter();
+        let freed = channels.filter(|&channel| freed >> channel as u8 & 1 == 1);
+        out.extend(freed.map(Output::HostCredit));
+        for port in 0..LINK_PORTS {
+            if let Some((channel, beat)) = pins.link(port) {
+                let trace = self.traces.link_out(&beat.packet(0));
+                out.push(Output::Link {
+                    port: port as u8,
+                    channel,
+                    packet: beat.packet(trace),
+                });
+            }
+        }
+        for port in 0..LINK_PORTS {
+            let freed = pins.link_credit(port);
+            let freed = (0..CHANNELS as u8).filter(|channel| freed >> channel & 1 == 1);
+            let port = port as u8;
+            out.extend(freed.map(|channel| Output::LinkCredit { port, channel }));
+        }
+    }
+
+    /// What moved inside, and what only counters want to know.
+    fn observe(&mut self, edge: u64) {
+        let pins = OutputPins(&self.outputs);
+        let moves = pins.moves();
+        self.changed |= moves.any;
+        self.waiting[NETWORK] += moves.to_network;
+        self.waiting[HOST] += moves.to_host;
+        self.waiting[NETWORK] -= moves.to_host + moves.lost_in_network;
+        self.waiting[HOST] -= moves.to_network + moves.lost_from_host;
+        if let Some((source, is_read)) = pins.completer_takes() {
+            self.traces.completer_takes(source, self.node, is_read);
+        }
+        for (port, links) in self.counters.links.iter_mut().enumerate() {
+            if let Some((channel, is_write)) = pins.begun(port) {
+                let kind = if is_write {
+                    Kind::PostedWrite
+                } else {
+                    Kind::ReadRequest
+                };
+                let cycles = self.surroundings.link.cycles(kind.bytes());
+                let counters = &mut links[channel];
+                counters.packets += 1;
+                counters.bytes += kind.bytes();
+                counters.busy_cycles += cycles;
+                self.waiting[NETWORK] -= 1;
+                self.sending[port] = Some(edge.saturating_add(cycles - 1));
+            }
+            if pins.link(port).is_some() {
+                self.sending[port] = None;
+            }
+            let stalled = pins.stalled(port);
+            for (channel, counters) in links.iter_mut().enumerate() {
+                counters.stall_cycles += stalled >> channel & 1;
+            }
+        }
+        let faults = &mut self.counters.faults;
+        if let Some(address) = pins.dropped() {
+            faults.dropped_writes += 1;
+            faults.first_dropped_write.get_or_insert(address);
+            self.waiting[HOST] -= 1;
+        }
+        if let Some(address) = pins.failed() {
+            faults.failed_reads += 1;
+            faults.first_failed_read.get_or_insert(address);
+        }
+        faults.unknown_tags += u64::from(moves.lost_in_network + moves.lost_from_host);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting == [0; 2] && self.sending == [None; LINK_PORTS]
+    }
+}
+
+impl<D: Device + Send> EngineModel for RtlEngine<D> {
+    fn next_cycle(&self) -> Option<u64> {
+        let [host_waits, network_waits] = self.waiting.map(|packets| packets > 0);
+        if self.changed && (host_waits || network_waits) {
+            return Some(self.next_edge);
+        }
+        let ends = self.sending.iter().flatten().copied();
+        let matters = |input: &Input| match input {
+            Input::Host(_) | Input::Link { .. } => true,
+            Input::HostCredit(_) => host_waits,
+            Input::LinkCredit { .. } => network_waits,
+        };
+        let comes = self.pending.iter().filter(|(_, input)| matters(input));
+        ends.chain(comes.map(|&(due, _)| due.max(self.next_edge)))
+            .min()
+    }
+
+    fn input(&mut self, cycle: u64, input: Input) {
+        self.pending.push((cycle, input));
+    }
+
+    fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
+        self.changed = false;
+        while self.next_edge < cycle {
+            if self.is_idle() {
+                // Only credits can come before `cycle`.
+                let credits = self.pending.iter().map(|&(due, _)| due);
+                let next = credits.min().unwrap_or(cycle);
+                self.next_edge = next.clamp(self.next_edge, cycle);
+                if self.next_edge == cycle {
+                    break;
+                }
+            }
+            self.edge(self.next_edge, out);
+            self.next_edge += 1;
+        }
+        self.edge(cycle, out);
+        self.next_edge = cycle + 1;
+    }
+}
+
+impl<D: Device + Send> Inspect for RtlEngine<D> {
+    fn counters(&self) -> Counters {
+        self.counters.clone()
+    }
+
+    fn is_quiet(&self) -> bool {
+        let comes = |input: &Input| matches!(input, Input::Host(_) | Input::Link { .. });
+        self.is_idle() && !self.pending.iter().any(|(_, input)| comes(input))
+    }
+
+    fn state_bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+}

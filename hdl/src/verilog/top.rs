@@ -1,0 +1,156 @@
+//! The engine with a port for each field of a packet, under the names that waveforms have.
+//!
+//! Between blocks a packet is one vector. Who connects an engine to something else, or looks for a
+//! signal of `sme barrier --waves`, wants its fields: the module made here has them, and nothing
+//! inside but the engine.
+
+use std::fmt::Write;
+
+use sme_sim::fabric::{CHANNELS, LINK_PORTS};
+
+use crate::beat::{HtBeat, PacketBeat};
+
+/// A port: its name, whether it is an output, its width.
+type Pin = (String, bool, usize);
+
+/// Fields of a packet: name, width, lowest bit.
+type Fields = [(&'static str, usize, usize)];
+
+/// The module `top`, around the engine's module `engine`.
+pub fn top(top: &str, engine: &str) -> String {
+    let pins = pins();
+    let names: Vec<&str> = pins.iter().map(|(name, ..)| name.as_str()).collect();
+    let mut text = format!("module {top}(clock, reset, {});\n", names.join(", "));
+    text.push_str("    input wire clock;\n    input wire reset;\n");
+    for (name, is_output, width) in &pins {
+        let direction = if *is_output { "output" } else { "input" };
+        let range = match width {
+            1 => String::new(),
+            _ => format!("[{}:0] ", width - 1),
+        };
+        let _ = writeln!(text, "    {direction} wire {range}{name};");
+    }
+    let mut wires = vec![
+        ("clock".into(), "clock".into()),
+        ("reset".into(), "reset".into()),
+    ];
+    let mut wire = |pin: &str, signal: &str| wires.push((pin.to_owned(), signal.to_owned()));
+    for pin in ["node", "x", "y", "z", "unknown_tags"] {
+        wire(pin, pin);
+    }
+    wire("dropped_valid", "dropped_write");
+    wire("failed_valid", "failed_read");
+    for direction in ["in", "out"] {
+        for pin in ["valid", "credit"] {
+            let pin = format!("host_{direction}_{pin}");
+            wire(&pin, &pin);
+        }
+        let host = format!("host_{direction}");
+        wire(&format!("{host}_data"), &vector(&host, HtBeat::FIELDS));
+        for port in 0..LINK_PORTS {
+            let link = format!("link{port}_{direction}");
+            let pin = |name: &str| format!("link_{direction}_{name}${port}");
+            wire(&pin("valid"), &format!("link_{direction}_valid[{port}]"));
+            wire(&pin("data"), &vector(&link, PacketBeat::FIELDS));
+            for name in ["channel", "crc", "credit"] {
+                wire(&pin(name), &format!("{link}_{name}"));
+            }
+        }
+    }
+    for port in 0..LINK_PORTS {
+        wire(&format!("crc_error${port}"), &format!("crc_error[{port}]"));
+    }
+    let wires: Vec<String> = wires
+        .iter()
+        .map(|(pin, signal)| format!("        .{pin}({signal})"))
+        .collect();
+    let _ = write!(
+        text,
+        "\n    {engine} engine(\n{}\n    );\nendmodule // {top}\n",
+        wires.join(",\n")
+    );
+    text
+}
+
+/// All ports but clock and reset.
+fn pins() -> Vec<Pin> {
+    let mut pins = Vec::new();
+    let mut pin = |name: String, is_output, width| pins.push((name, is_output, width));
+    for name in ["node", "x", "y", "z"] {
+        pin(name.to_owned(), false, 20);
+    }
+    for (direction, is_output) in [("in", false), ("out", true)] {
+        pin(format!("host_{direction}_valid"), is_output, 1);
+        for (field, width, _) in HtBeat::FIELDS {
+            pin(format!("host_{direction}_{field}"), is_output, *width);
+        }
+        pin(format!("host_{direction}_credit"), is_output, 3);
+        pin(format!("link_{direction}_valid"), is_output, LINK_PORTS);
+        for port in 0..LINK_PORTS {
+            let link = format!("link{port}_{direction}");
+            pin(format!("{link}_channel"), is_output, 2);
+            for (field, width, _) in PacketBeat::FIELDS {
+                pin(format!("{link}_{field}"), is_output, *width);
+            }
+            pin(format!("{link}_crc"), is_output, 16);
+            pin(format!("{link}_credit"), is_output, CHANNELS);
+        }
+    }
+    pin("crc_error".to_owned(), true, LINK_PORTS);
+    for name in ["dropped_write", "failed_read"] {
+        pin(name.to_owned(), true, 1);
+    }
+    pin("unknown_tags".to_owned(), true, 2);
+    pins
+}
+
+/// The vector of a packet whose fields are ports of this prefix, the highest first.
+fn vector(prefix: &str, fields: &Fields) -> String {
+    let mut fields: Vec<_> = fields.iter().collect();
+    fields.sort_by_key(|(_, _, lowest)| std::cmp::Reverse(*lowest));
+    let fields: Vec<String> = fields
+        .iter()
+        .map(|(field, ..)| format!("{prefix}_{field}"))
+        .collect();
+    format!("{{{}}}", fields.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sme_sim::engine::waves::signals;
+
+    #[test]
+    fn the_ports_have_the_names_and_widths_that_waveforms_have() {
+        let pins = pins();
+        for signal in signals::all() {
+            // A waveform's own, which the hardware has not.
+            if signal.name != "cycle" {
+                let found = pins.iter().find(|(name, ..)| *name == signal.name);
+                let (_, is_output, width) = found.unwrap_or_else(|| panic!("no {}", signal.name));
+                assert_eq!(*width as u32, signal.width, "{}", signal.name);
+                assert_eq!(*is_output, signal.name.contains("_out_"), "{}", signal.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_vector_has_every_bit_once() {
+        for (fields, bits) in [(PacketBeat::FIELDS, 160), (HtBeat::FIELDS, 144)] {
+            let mut next = 0;
+            let mut fields = fields.to_vec();
+            fields.sort_by_key(|&(_, _, lowest)| lowest);
+            for (name, width, lowest) in fields {
+                assert_eq!(lowest, next, "{name}");
+                next += width;
+            }
+            assert_eq!(next, bits);
+        }
+        let text = vector("link0_in", PacketBeat::FIELDS);
+        assert!(
+            text.starts_with("{link0_in_enables, link0_in_tag"),
+            "{text}"
+        );
+        assert!(text.ends_with("link0_in_offset, link0_in_data}"), "{text}");
+    }
+}

@@ -1,0 +1,281 @@
+//! The generated Verilog of every block, in other people's tools: Verilator and iverilog simulate
+//! it as the cycle model does, Yosys finds nothing to object to. A tool that is not installed is
+//! said to be missing, and what needs it is skipped.
+
+// What fails here fails the test.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use rand_pcg::Pcg32;
+use sme_hdl::bench::{BENCHES, Bench, find};
+use sme_hdl::device::{Device, Port};
+use sme_hdl::lockstep::Pair;
+use sme_hdl::synthesis::{Objections, check, synthesize};
+use sme_hdl::tool::{self, ToolError};
+use sme_hdl::value::Value;
+use sme_hdl::verilated::{Toolchain, VerilatedError};
+use sme_hdl::verilog::{Files, VerilogError, module_name};
+
+/// Chooses sizes and traffic.
+const SEED: u64 = 3;
+
+/// Cycles of each block under Verilator.
+const CYCLES: u64 = 4_000;
+
+/// Cycles of each block under iverilog, which is slower.
+const BENCH_CYCLES: u64 = 300;
+
+/// Says on stderr, past the capture of tests, that `tool` is missing.
+fn skipped(tool: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "skipped: {tool} is not installed");
+}
+
+fn needs(tool: &str, version_flag: &str) -> bool {
+    let installed = tool::is_installed(tool, version_flag);
+    if !installed {
+        skipped(tool);
+    }
+    installed
+}
+
+/// Verilator, with what it builds kept beside the test's program.
+fn verilator() -> Option<Toolchain> {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("verilated");
+    match Toolchain::find() {
+        Ok(toolchain) => Some(toolchain.cached_in(&cache).for_a_short_run()),
+        Err(VerilatedError::Tool(ToolError::Missing(tool))) => {
+            skipped(&tool);
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Does `check` for every block, two at a time.
+fn each_block(check: impl Fn(&'static Bench) + Sync) {
+    let queue = Mutex::new(BENCHES.iter().collect::<VecDeque<_>>());
+    let next = || queue.lock().unwrap().pop_front();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| std::iter::from_fn(next).for_each(&check));
+        }
+    });
+}
+
+/// The files of a block in a directory of their own.
+fn written(bench: &Bench, cycles: u64, kind: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{kind}", bench.name));
+    fs::create_dir_all(&directory).unwrap();
+    for (name, text) in Files::new(bench, cycles, SEED).unwrap().files {
+        fs::write(directory.join(name), text).unwrap();
+    }
+    directory
+}
+
+#[test]
+fn verilator_and_the_cycle_model_are_the_same_machine() {
+    let Some(toolchain) = verilator() else {
+        return;
+    };
+    each_block(|bench| {
+        let built = toolchain.build(&*(bench.build)(SEED, None).rtl);
+        let model = built.unwrap_or_else(|error| panic!("{}: {error}", bench.name));
+        let pair = |device| Pair {
+            rtl: Box::new(device),
+            ..(bench.build)(SEED, None)
+        };
+        let outcome = pair(model.device()).run(CYCLES, SEED);
+        assert_eq!(outcome.mismatch, None, "{}", bench.name);
+        assert!(outcome.transactions > CYCLES / 20, "{} is idle", bench.name);
+
+        // A reset in the middle of everything restores the state of power-on.
+        let mut device = model.device();
+        let mut before = (bench.build)(SEED, None);
+        let mut random = Pcg32::new(SEED, 1);
+        let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+        for _ in 0..777 {
+            inputs.clear();
+            before.traffic.inputs(&mut random, &outputs, &mut inputs);
+            device.cycle(&inputs, &mut outputs);
+        }
+        device.reset();
+        let outcome = pair(device).run(CYCLES / 4, SEED);
+        assert_eq!(outcome.mismatch, None, "{}, after a reset", bench.name);
+    });
+}
+
+#[test]
+fn verilator_finds_a_broken_variant_out() {
+    let Some(toolchain) = verilator() else {
+        return;
+    };
+    let bench = find("fifo").unwrap();
+    for fault in bench.faults {
+        let broken = (bench.build)(SEED, Some(fault));
+        let device = toolchain.build(&*broken.rtl).unwrap().device();
+        let mut pair = Pair {
+            rtl: Box::new(device),
+            ..broken
+        };
+        assert!(pair.run(CYCLES, SEED).mismatch.is_some(), "{fault}");
+    }
+}
+
+/// Runs the bench in `directory` under iverilog.
+fn iverilog(bench: &Bench, directory: &Path) -> Result<String, ToolError> {
+    let module = module_name(bench.name);
+    let (verilog, test) = (format!("{module}.v"), format!("{module}_bench.v"));
+    let mut compile = Command::new("iverilog");
+    compile.args([
+        "-g2001",
+        "-Wall",
+        "-Wno-timescale",
+        "-o",
+        "bench.vvp",
+        &verilog,
+        &test,
+    ]);
+    tool::output(compile.current_dir(directory))?;
+    tool::output(
+        Command::new("vvp")
+            .args(["-n", "bench.vvp"])
+            .current_dir(directory),
+    )
+}
+
+#[test]
+fn the_test_benches_pass_under_iverilog() {
+    if !needs("iverilog", "-V") {
+        return;
+    }
+    each_block(|bench| {
+        let said = iverilog(bench, &written(bench, BENCH_CYCLES, "iverilog"));
+        let said = said.unwrap_or_else(|error| panic!("{}: {error}", bench.name));
+        let passed = format!("PASS sme_{}: {BENCH_CYCLES} cycles", bench.name);
+        assert!(said.contains(&passed), "{}: {said}", bench.name);
+    });
+}
+
+#[test]
+fn a_wrong_vector_fails_the_test_bench() {
+    if !needs("iverilog", "-V") {
+        return;
+    }
+    let bench = find("fifo").unwrap();
+    let directory = written(bench, BENCH_CYCLES, "wrong");
+    let file = directory.join("sme_fifo_vectors.hex");
+    let vectors = fs::read_to_string(&file).unwrap();
+    let mut lines: Vec<String> = vectors.lines().map(String::from).collect();
+    // Above the inputs (1 + 160 + 1 bits) the lowest output is `ready`: turn it over.
+    let digits = lines[100].len();
+    let place = digits - 1 - 162 / 4;
+    let digit = u32::from_str_radix(&lines[100][place..=place], 16).unwrap() ^ (1 << (162 % 4));
+    lines[100].replace_range(place..=place, &format!("{digit:x}"));
+    fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let Err(ToolError::Failed { said, .. }) = iverilog(bench, &directory) else {
+        panic!("a wrong vector passes")
+    };
+    assert!(
+        said.contains("FAIL cycle 100 port ready: expected"),
+        "{said}"
+    );
+    assert!(!said.contains("PASS"), "{said}");
+
+    // A file that ends too soon is no success either.
+    fs::write(&file, lines[..50].join("\n") + "\n").unwrap();
+    assert!(iverilog(bench, &directory).is_err());
+}
+
+#[test]
+fn verilator_runs_a_test_bench() {
+    if !needs("verilator", "--version") {
+        return;
+    }
+    let bench = find("fifo").unwrap();
+    let directory = written(bench, BENCH_CYCLES, "verilator");
+    let mut compile = Command::new("verilator");
+    compile.args([
+        "--binary",
+        "-Wno-fatal",
+        "-O1",
+        "--top-module",
+        "sme_fifo_bench",
+    ]);
+    compile
+        .args(["sme_fifo.v", "sme_fifo_bench.v"])
+        .current_dir(&directory);
+    tool::output(&mut compile).unwrap();
+    let program = directory.join("obj_dir/Vsme_fifo_bench");
+    let said = tool::output(Command::new(program).current_dir(&directory)).unwrap();
+    assert!(said.contains("PASS sme_fifo: 300 cycles"), "{said}");
+}
+
+#[test]
+fn yosys_finds_neither_latches_nor_nets_without_a_driver() {
+    if !needs("yosys", "-V") {
+        return;
+    }
+    each_block(|bench| {
+        let found = check(&*(bench.build)(SEED, None).rtl);
+        let found = found.unwrap_or_else(|error| panic!("{}: {error}", bench.name));
+        assert_eq!(found, Objections::default(), "{}", bench.name);
+    });
+}
+
+#[test]
+fn yosys_counts_what_a_fifo_takes() {
+    if !needs("yosys", "-V") {
+        return;
+    }
+    let found = synthesize(&*(find("fifo").unwrap().build)(SEED, None).rtl).unwrap();
+    // 160 bits of eight places, four bits a memory; two pointers of three bits, a count of four,
+    // full and empty.
+    assert_eq!((found.lut_rams, found.flip_flops), (40, 12), "{found:?}");
+    assert!((10..60).contains(&found.luts), "{found:?}");
+    assert!(!found.objections.any(), "{found:?}");
+}
+
+/// Something whose Verilog is given.
+struct Text(&'static str);
+
+impl Device for Text {
+    fn inputs(&self) -> Vec<Port> {
+        Vec::new()
+    }
+
+    fn outputs(&self) -> Vec<Port> {
+        Vec::new()
+    }
+
+    fn cycle(&mut self, _inputs: &[Value], _outputs: &mut Vec<Value>) {}
+
+    fn verilog(&self, name: &str) -> Result<String, VerilogError> {
+        Ok(self.0.replace("NAME", name))
+    }
+}
+
+#[test]
+fn yosys_finds_a_latch_and_a_net_without_a_driver() {
+    if !needs("yosys", "-V") {
+        return;
+    }
+    let latch = "module NAME(input wire a, input wire b, output reg c);
+        always @(*) if (a) c = b;
+        endmodule";
+    let found = check(&Text(latch)).unwrap();
+    assert_eq!((found.latches, found.undriven), (1, 0));
+    let undriven = "module NAME(input wire a, output wire c);
+        wire b;
+        assign c = a ^ b;
+        endmodule";
+    let found = check(&Text(undriven)).unwrap();
+    assert_eq!((found.latches, found.undriven), (0, 1));
+    let broken = check(&Text("module NAME(")).unwrap_err();
+    assert!(broken.to_string().starts_with("yosys failed: "), "{broken}");
+}
