@@ -2,38 +2,22 @@
 //!
 //! Called by the commands; what the parts of a run do stands in `run`.
 
+mod engines;
 mod run;
 
 use std::sync::Arc;
 
+use sme_sim::engine::waves::Recorder;
 use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
 pub use run::{Error, remote_load_latency};
+pub use sme_barrier::{Algorithm, Spacing as FlagLayout};
 pub use sme_sim::cluster::{LinkLoad, Part, PathStep};
 
-/// Which barrier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Algorithm {
-    /// Flag and phase (Fröning et al., Sec. IV-A): one master looks at every thread's flag.
-    FlagPhase,
-    /// Local masters, one global master, disseminated phase (Sec. V-B, "flat").
-    Flat,
-    /// Local masters in a tree (Sec. V-B, "tree").
-    Tree,
-    /// Dissemination among the nodes' masters (Hensgen, Finkel and Manber 1988).
-    Dissemination,
-    /// Butterfly among the nodes' masters (Brooks 1986).
-    Butterfly,
-    /// Lock, counter and futex, as in the C library: one node only.
-    Pthread,
-}
-
 /// Where flag-phase keeps its flags and its phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// One node, in its coherent memory.
     Local,
@@ -45,9 +29,15 @@ pub enum Placement {
     Coherent,
 }
 
+sme_barrier::names!(Placement, "placement", {
+    Local => "local",
+    Engine => "engine",
+    Remote => "remote",
+    Coherent => "coherent",
+});
+
 /// Which core a node's thread number `i` runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pin {
     /// Over the sockets first.
     Scatter,
@@ -55,23 +45,32 @@ pub enum Pin {
     Compact,
 }
 
-/// How flags of one node lie in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FlagLayout {
-    /// One machine word after the other, the phase too.
-    Packed,
-    /// One machine word after the other, the phase on a cache line of its own.
-    Split,
-    /// Each in a cache line of its own.
-    Padded,
+sme_barrier::names!(Pin, "pinning", { Scatter => "scatter", Compact => "compact" });
+
+/// What stands in the place of each node's engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineKind {
+    /// The cycle model.
+    Cycle,
+    /// The RTL, in rust-hdl's simulation.
+    Rtl,
+    /// The RTL's Verilog, compiled by Verilator.
+    Verilated,
 }
+
+sme_barrier::names!(EngineKind, "engine", {
+    Cycle => "cycle",
+    Rtl => "rtl",
+    Verilated => "verilated",
+});
 
 /// Everything that identifies a run, apart from the host it happens on.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// The machine, with every `--set` applied.
     pub machine: Arc<Machine>,
+    /// `--engine`; apart from its name, the outcome does not depend on it.
+    pub engine: EngineKind,
     /// `--algorithm`
     pub algorithm: Algorithm,
     /// `--placement`; flag-phase only, `Local` otherwise.
@@ -104,13 +103,16 @@ pub struct Experiment {
 
 /// What to record besides the figures that every run has.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Observe {
+pub struct Observe<'a> {
     /// Every thread's arrival and departure in every episode.
     pub per_thread: bool,
     /// The load of every link.
     pub link_load: bool,
     /// The critical path of the last episode.
     pub critical_path: bool,
+    /// The ports of engines. What is recorded is written while the run goes on;
+    /// [`Recorder::finish`] is for the caller.
+    pub waves: Option<&'a Recorder>,
 }
 
 /// What came out.

@@ -7,6 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use sme::experiment::{Algorithm, FlagLayout, Pin, Placement};
+use sme_barrier::{Mapping, TreeShape};
+
 /// Runs `sme` with these arguments, separated by blanks, in `directory`.
 fn sme_in(directory: &Path, arguments: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_sme"))
@@ -44,6 +47,7 @@ fn a_json_row_has_every_key_in_order() {
         "machine",
         "machine_hash",
         "set",
+        "engine",
         "algorithm",
         "placement",
         "topology",
@@ -78,7 +82,7 @@ fn a_json_row_has_every_key_in_order() {
         .collect();
     assert!(places.is_sorted());
     let value: serde_json::Value = serde_json::from_str(&row).unwrap();
-    assert_eq!(value.as_object().unwrap().len(), 28);
+    assert_eq!(value.as_object().unwrap().len(), 29);
     assert_eq!(value["threads"], 8);
     assert_eq!(value["set"], "");
     assert!(value["host"]["wall_s"].as_f64().unwrap() > 0.0);
@@ -205,6 +209,26 @@ fn every_help_has_examples_and_they_parse() {
     }
 }
 
+/// The names stand in the text of the flags: a new one must not be forgotten there.
+#[test]
+fn help_lists_every_name() {
+    for command in ["barrier", "sweep", "native"] {
+        let help = stdout(&format!("{command} --help"));
+        let of_machines = [
+            Placement::NAMES,
+            Pin::NAMES,
+            TreeShape::NAMES,
+            Mapping::NAMES,
+        ];
+        let lists = [Algorithm::NAMES, FlagLayout::NAMES];
+        let simulated = of_machines.iter().filter(|_| command != "native");
+        for name in lists.iter().chain(simulated).copied().flatten() {
+            let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+            assert!(words.clone().any(|word| word == *name), "{command}: {name}");
+        }
+    }
+}
+
 #[test]
 fn observations_go_to_their_files() {
     let directory = tempfile::tempdir().unwrap();
@@ -247,6 +271,91 @@ fn observations_go_to_their_files() {
         .map(|line| line.split(',').nth(3).unwrap().parse::<u64>().unwrap())
         .sum();
     assert_eq!(row["link_bytes"].as_u64(), Some(bytes));
+}
+
+/// What is open already is written to where it is, not replaced under somebody else's hands.
+#[cfg(unix)]
+#[test]
+fn results_follow_each_other_where_stdout_goes() {
+    let directory = tempfile::tempdir().unwrap();
+    let small = format!("{} barrier {SMALL} --format csv", env!("CARGO_BIN_EXE_sme"));
+    let shell = |line: &str| {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(line).current_dir(directory.path());
+        let output = shell.output().unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{line}: {}",
+            text(&output.stderr)
+        );
+        text(&output.stdout).to_owned()
+    };
+    let read = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
+
+    let row = shell(&small);
+    shell(&format!(
+        "{small} --per-thread threads.csv --link-load links.csv > row"
+    ));
+    let (threads, links) = (read("threads.csv"), read("links.csv"));
+    assert_eq!(read("row"), row);
+    let all = format!("before\n{threads}{links}{row}after\n");
+    let to = |place: &str| {
+        format!("(echo before; {small} --per-thread {place} --link-load {place}; echo after)")
+    };
+
+    // A file, a pipe, and a file by its own name or opened by the shell.
+    shell(&format!("{} > a", to("/dev/stdout")));
+    assert_eq!(read("a"), all);
+    assert_eq!(shell(&to("/dev/stdout")), all);
+    shell(&format!("{} > b", to("b")));
+    assert_eq!(read("b"), all);
+    let third = format!("before\n{threads}{links}");
+    shell("echo before > c");
+    assert_eq!(
+        shell(&format!(
+            "{small} --per-thread /dev/fd/3 --link-load /dev/fd/3 3>> c"
+        )),
+        row
+    );
+    assert_eq!(read("c"), third);
+    shell(&format!(
+        "{small} -o /dev/stderr --per-thread /dev/stderr 2> d"
+    ));
+    assert_eq!(read("d"), format!("{threads}{row}"));
+
+    // A sweep's rows too, and no file beside it.
+    let sweep = format!(
+        "{} sweep {SMALL} --seed 1,2 --format csv",
+        env!("CARGO_BIN_EXE_sme")
+    );
+    let rows = shell(&sweep);
+    shell(&format!("(echo before; {sweep} -o /dev/stdout) > e"));
+    assert_eq!(read("e"), format!("before\n{rows}"));
+
+    // A FIFO stays one.
+    shell(&format!(
+        "mkfifo f && (cat f > g & {small} --per-thread f > /dev/null; wait)"
+    ));
+    assert_eq!(read("g"), threads);
+    let mut left: Vec<_> = fs::read_dir(directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    let expected = [
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+        "f",
+        "g",
+        "links.csv",
+        "row",
+        "threads.csv",
+    ];
+    assert_eq!(left, expected);
 }
 
 #[test]

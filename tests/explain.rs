@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use sme::experiment::{
-    Algorithm, Experiment, FlagLayout, Observe, Outcome, Part, PathStep, Pin, Placement,
+    Algorithm, EngineKind, Experiment, FlagLayout, Observe, Outcome, Part, PathStep, Pin, Placement,
 };
 use sme::progress::Silent;
 use sme_barrier::{
@@ -30,6 +30,7 @@ fn machine(overrides: &[(&str, String)]) -> Arc<Machine> {
 
 fn experiment(algorithm: Algorithm, nodes: u32, cores: u32) -> Experiment {
     Experiment {
+        engine: EngineKind::Cycle,
         machine: machine(&[]),
         algorithm,
         placement: Placement::Local,
@@ -266,16 +267,26 @@ where
             .iter()
             .filter(|s| s.what.contains("enters the engine"));
         let slack = cycle * meetings.count() as f64;
-        // A shorter bridge also lets those through sooner who were ahead in its queue.
+        // A wait for the bridge is one step, the waiting packet's, but what it lasts are the turns of
+        // those ahead: each crosses the bridge too, a crossing that is on no step. So a bridge that
+        // is shorter by d ends the wait earlier by d for each of them; nothing else may come of it.
+        // A turn lasts as long as the crossing and memory: `held` at least.
+        let held = 60.0 + 78.0;
         let waits = |s: &&PathStep| {
             words == ["crosses the bridge"] && s.what.contains("waits for the bridge")
         };
-        let queued = steps.iter().filter(waits).map(|s| (s.to - s.from).as_ns());
-        let queued: f64 = queued.sum();
+        let relief = |change: f64| -> f64 {
+            let waits = steps.iter().filter(waits).map(|s| (s.to - s.from).as_ns());
+            let ended = |wait: f64| {
+                let ahead = 1.0 + (wait / held).floor();
+                wait.min(-change * ahead).max(0.0)
+            };
+            waits.map(ended).sum()
+        };
         for change in [-(value as i64) / 2, 10, 60] {
             let (then, _) = with(value.saturating_add_signed(change));
-            let relief = if change < 0 { queued } else { 0.0 };
-            let least = now.as_ns() + change as f64 * scale * crossings - slack - relief;
+            let change = change as f64 * scale;
+            let least = now.as_ns() + change * crossings - slack - relief(change);
             assert!(
                 then.as_ns() >= least,
                 "{now}, {constant} {change:+} on {crossings} steps: {then}, not {least} ns"

@@ -15,14 +15,14 @@ use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
 use super::flags::ExperimentFlags;
-use super::names::{self, applies};
+use super::names::applies;
 use super::read::{
-    MAX_EPISODES, MAX_NODES, Values, counts, enumeration, host_threads, named, numbers, one,
-    optional, times, topologies, words,
+    MAX_EPISODES, MAX_NODES, Values, counts, host_threads, names, numbers, one, optional, times,
+    topologies, words,
 };
 use super::row;
 use super::stop::{Stop, one_line};
-use crate::experiment::{Algorithm, Experiment, FlagLayout, Pin, Placement};
+use crate::experiment::{Algorithm, EngineKind, Experiment, FlagLayout, Pin, Placement};
 
 /// The most threads of one experiment.
 pub const MAX_THREADS: u64 = 1 << 28;
@@ -57,6 +57,7 @@ pub fn machine(name: &str, set: &[String]) -> Result<Machine, Stop> {
 /// What each flag may be; no value is checked against another yet.
 struct Axes {
     machines: Vec<Arc<Machine>>,
+    engines: Vec<EngineKind>,
     algorithms: Vec<Algorithm>,
     placements: Vec<Option<Placement>>,
     topologies: Vec<Option<Topology>>,
@@ -75,7 +76,7 @@ struct Axes {
 
 impl Axes {
     fn read(flags: &ExperimentFlags, values: Values) -> Result<Self, Stop> {
-        let algorithms = enumeration("--algorithm", &flags.algorithm, values)?;
+        let algorithms = names("--algorithm", &flags.algorithm, values)?;
         for (flag, given, applies) in [
             (
                 "--placement",
@@ -99,9 +100,10 @@ impl Axes {
                 .into_iter()
                 .map(Arc::new)
                 .collect(),
+            engines: names("--engine", &flags.engine, values)?,
             algorithms,
             placements: optional(flags.placement.as_deref(), |text| {
-                enumeration("--placement", text, values)
+                names("--placement", text, values)
             })?,
             topologies: optional(flags.topology.as_deref(), |text| topologies(text, values))?,
             nodes: optional(flags.nodes.as_deref(), |text| {
@@ -112,9 +114,9 @@ impl Axes {
             })?,
             episodes: count("--episodes", &flags.episodes, MAX_EPISODES)?,
             seeds: numbers("--seed", &flags.seed, 0, u64::MAX, values)?,
-            pins: enumeration("--pin", &flags.pin, values)?,
+            pins: names("--pin", &flags.pin, values)?,
             layouts: optional(flags.layout.as_deref(), |text| {
-                enumeration("--layout", text, values)
+                names("--layout", text, values)
             })?,
             fan_ins: match &flags.fan_in {
                 None => vec![DEFAULT_FAN_IN],
@@ -122,11 +124,11 @@ impl Axes {
             },
             tree_shapes: match &flags.tree_shape {
                 None => vec![DEFAULT_TREE_SHAPE],
-                Some(text) => named("--tree-shape", text, TreeShape::NAMES, values)?,
+                Some(text) => names("--tree-shape", text, values)?,
             },
             mappings: match &flags.mapping {
                 None => vec![DEFAULT_MAPPING],
-                Some(text) => named("--mapping", text, Mapping::NAMES, values)?,
+                Some(text) => names("--mapping", text, values)?,
             },
             skews: times("--skew", &flags.skew, values)?,
             workers: host_threads("--workers", &flags.workers)?,
@@ -146,6 +148,7 @@ impl Axes {
         };
         let first = Draft {
             machine: machine.clone(),
+            engine: EngineKind::Cycle,
             algorithm,
             placement: None,
             topology: None,
@@ -162,6 +165,7 @@ impl Axes {
         };
         let drafts = expand(vec![first], &self.machines, |d, v| d.machine = v.clone())?;
         let drafts = expand(drafts, &self.algorithms, |d, v| d.algorithm = *v)?;
+        let drafts = expand(drafts, &self.engines, |d, v| d.engine = *v)?;
         let drafts = expand(drafts, &self.placements, |d, v| d.placement = *v)?;
         let drafts = expand(drafts, &self.topologies, |d, v| d.topology = v.clone())?;
         let drafts = expand(drafts, &self.nodes, |d, v| d.nodes = *v)?;
@@ -190,6 +194,7 @@ impl Axes {
 #[derive(Clone)]
 struct Draft {
     machine: Arc<Machine>,
+    engine: EngineKind,
     algorithm: Algorithm,
     placement: Option<Placement>,
     topology: Option<Topology>,
@@ -219,6 +224,7 @@ impl Draft {
         }
         Ok(Experiment {
             machine: self.machine,
+            engine: self.engine,
             algorithm: self.algorithm,
             placement: match self.placement {
                 Some(placement) if applies::placement(self.algorithm) => placement,
@@ -245,12 +251,10 @@ impl Draft {
         let positions = self.topology.as_ref().map(Topology::positions);
         let nodes = self.nodes.or(needed).or(positions).unwrap_or(DEFAULT_NODES);
         if let Some(needed) = needed.filter(|&needed| needed != nodes) {
-            let algorithm = names::of(&self.algorithm);
+            let algorithm = self.algorithm.name();
             let what = match self.algorithm {
-                Algorithm::FlagPhase => {
-                    format!("{algorithm} with --placement {}", names::of(&placement))
-                }
-                _ => algorithm,
+                Algorithm::FlagPhase => format!("{algorithm} with --placement {placement}"),
+                _ => algorithm.to_owned(),
             };
             let plural = if needed == 1 { "" } else { "s" };
             return Err(Stop::flag(

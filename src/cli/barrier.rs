@@ -10,10 +10,12 @@ use clap::Args;
 use super::args;
 use super::explain;
 use super::flags::{ExperimentFlags, Format, OutputFlags};
+use super::memory;
 use super::output::{Output, Target};
 use super::row::{self, Cell, Host, Row};
 use super::stop::{self, Stop};
 use super::table;
+use super::waves::{Waveform, WavesFlags, WavesRun};
 use crate::experiment::{Error, Experiment, LinkLoad, Observe, Outcome, ThreadEpisode};
 use crate::progress::{self, Silent, Watch};
 
@@ -35,6 +37,8 @@ pub struct BarrierFlags {
     /// from,to,channel,bytes,packets,busy_fraction,stall_fraction
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     link_load: Option<PathBuf>,
+    #[command(flatten)]
+    waves: WavesFlags,
 }
 
 /// The most rows of `--per-thread`.
@@ -48,11 +52,17 @@ pub struct BarrierRun {
     explain: bool,
     per_thread: Option<PathBuf>,
     link_load: Option<PathBuf>,
+    waves: Option<WavesRun>,
 }
 
 impl BarrierRun {
     /// Reads the flags.
     pub fn read(flags: &BarrierFlags) -> Result<Self, Stop> {
+        Self::read_within(flags, memory::available())
+    }
+
+    /// The same on a computer with so many bytes of memory `available`, if that is known.
+    fn read_within(flags: &BarrierFlags, available: Option<u64>) -> Result<Self, Stop> {
         let experiment = args::experiment(&flags.experiment)?;
         if flags.per_thread.is_some() {
             let threads = u64::from(experiment.nodes) * u64::from(experiment.cores);
@@ -64,12 +74,16 @@ impl BarrierRun {
                 ));
             }
         }
+        let waves = flags.waves.read(&experiment)?;
+        let needed = memory::needed(&experiment, flags.per_thread.is_some(), flags.explain);
+        memory::fits(&experiment, needed, available)?;
         let run = Self {
             experiment,
             output: flags.output.clone(),
             explain: flags.explain,
             per_thread: flags.per_thread.clone(),
             link_load: flags.link_load.clone(),
+            waves,
         };
         run.check_distinct()?;
         Ok(run)
@@ -85,16 +99,28 @@ impl BarrierRun {
         let per_thread = open("--per-thread", &self.per_thread)?;
         let link_load = open("--link-load", &self.link_load)?;
 
+        let waves = match &self.waves {
+            Some(waves) => Some(waves.open(&self.experiment)?),
+            None => None,
+        };
+
         let observe = Observe {
             per_thread: per_thread.is_some(),
             link_load: link_load.is_some(),
             critical_path: self.explain,
+            waves: waves.as_ref().map(Waveform::recorder),
         };
         let watch = progress::on_stderr();
         watch.begin("episodes", self.experiment.episodes.into());
         let measured = measured(&self.experiment, &observe, watch.as_ref());
         watch.end();
+        let recorded = match (&measured, waves) {
+            // Of a run that failed too: its end is what one would like to see.
+            (Ok(_) | Err(Stop::Failed(_)), Some(waves)) => waves.commit(),
+            _ => Ok(()),
+        };
         let (outcome, host) = measured?;
+        recorded?;
 
         let host = (!self.output.no_host).then_some(host);
         let row = Row::new(&self.experiment, &outcome, host);
@@ -126,10 +152,12 @@ impl BarrierRun {
 
     /// Two results in one file would leave only one of them.
     fn check_distinct(&self) -> Result<(), Stop> {
+        let waves = self.waves.as_ref().map(|waves| waves.file.clone());
         let destinations = [
             ("-o", &self.output.file.output),
             ("--per-thread", &self.per_thread),
             ("--link-load", &self.link_load),
+            ("--waves", &waves),
         ];
         let mut known: Vec<(&str, PathBuf)> = Vec::new();
         for (flag, path) in destinations {
@@ -156,17 +184,21 @@ pub fn simulate(experiment: &Experiment, with_host: bool) -> Result<Row, Stop> {
 
 fn measured(
     experiment: &Experiment,
-    observe: &Observe,
+    observe: &Observe<'_>,
     watch: &dyn Watch,
 ) -> Result<(Outcome, Host), Stop> {
     let began = Instant::now();
     let outcome = match experiment.run(observe, watch) {
         Ok(outcome) => outcome,
         Err(Error::Spec(error)) => return Err(Stop::Input(stop::one_line(&error.to_string()))),
-        Err(Error::Design(error)) => return Err(Stop::Input(stop::one_line(&error.to_string()))),
+        Err(error @ (Error::Design(_) | Error::Rtl(_) | Error::Verilated(_))) => {
+            return Err(Stop::Input(stop::one_line(&error.to_string())));
+        }
         Err(Error::Failure(failure)) => return Err(Stop::Failed(failure.to_string())),
     };
-    let host = Host::measured(began.elapsed(), outcome.events);
+    // For the critical path everything is simulated once more, event by event the same.
+    let runs = 1 + u64::from(observe.critical_path);
+    let host = Host::measured(began.elapsed(), runs * outcome.events);
     Ok((outcome, host))
 }
 
@@ -212,4 +244,49 @@ fn write_link_load(mut output: Output, links: &[LinkLoad]) -> Result<(), Stop> {
         ))?;
     }
     output.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testing;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        flags: BarrierFlags,
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_begun() {
+        let read = |line: &str, available| {
+            let line = Line::parse_from(line.split(' '));
+            BarrierRun::read_within(&line.flags, available).map(drop)
+        };
+        let large = "sme --nodes 65536 --cores 4 --episodes 9";
+        let Err(Stop::Input(line)) = read(large, Some(600 << 20)) else {
+            panic!("640 MiB and more in 600");
+        };
+        assert!(line.starts_with("--nodes 65536 --cores 4 "), "{line}");
+        assert_eq!(read(large, Some(700 << 20)), Ok(()));
+        assert_eq!(read(large, None), Ok(()));
+        for more in ["--explain", "--per-thread all.csv"] {
+            let line = read(&format!("{large} {more}"), Some(700 << 20));
+            assert!(line.is_err(), "{more}");
+        }
+    }
+
+    #[test]
+    fn the_rate_of_events_counts_what_was_simulated() {
+        let experiment = testing::experiment(&["--nodes", "4", "--episodes", "2"]);
+        for (critical_path, runs) in [(false, 1), (true, 2)] {
+            let observe = Observe {
+                critical_path,
+                ..Observe::default()
+            };
+            let (outcome, host) = measured(&experiment, &observe, &Silent).unwrap();
+            assert_eq!(host.events, runs * outcome.events);
+        }
+    }
 }

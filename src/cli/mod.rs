@@ -18,6 +18,7 @@ pub mod explain;
 pub mod flags;
 pub mod list;
 pub mod machines;
+pub mod memory;
 pub mod names;
 pub mod native;
 pub mod output;
@@ -25,10 +26,12 @@ pub mod partial;
 pub mod read;
 pub mod recognize;
 pub mod row;
+pub mod rtl;
 pub mod stop;
 pub mod sweep;
 pub mod table;
 pub mod validate;
+pub mod waves;
 
 mod help;
 
@@ -66,6 +69,8 @@ pub enum Job {
     Validate(validate::ValidateRun),
     /// `sme machines`
     Machines(machines::Machines),
+    /// `sme rtl`
+    Rtl(rtl::Rtl),
     /// `sme native`
     Native(native::NativeRun),
     /// No command: the paper's headline experiment.
@@ -89,6 +94,7 @@ impl Job {
             Some(Command::Machines(flags)) => {
                 machines::Machines::read(flags.command).map(Self::Machines)
             }
+            Some(Command::Rtl(flags)) => rtl::Rtl::read(&flags.command).map(Self::Rtl),
             Some(Command::Native(flags)) => native::NativeRun::read(&flags).map(Self::Native),
         }
     }
@@ -100,6 +106,7 @@ impl Job {
             Self::Sweep(sweep) => sweep.run(),
             Self::Validate(run) => run.run(),
             Self::Machines(machines) => machines.run(),
+            Self::Rtl(rtl) => rtl.run(),
             Self::Native(run) => run.run(),
             Self::Paper => paper(),
         }
@@ -132,6 +139,9 @@ enum Command {
     /// List the built-in machines, or show the constants of one
     #[command(after_help = help::MACHINES)]
     Machines(MachinesFlags),
+    /// The engine in RTL: its Verilog, its lockstep with the cycle model, its size and clock
+    #[command(after_help = help::RTL)]
+    Rtl(RtlFlags),
     /// Measure the barriers on this computer's real threads
     #[command(after_help = help::NATIVE)]
     Native(native::NativeFlags),
@@ -141,6 +151,12 @@ enum Command {
 struct MachinesFlags {
     #[command(subcommand)]
     command: machines::MachinesCommand,
+}
+
+#[derive(clap::Args, Debug)]
+struct RtlFlags {
+    #[command(subcommand)]
+    command: rtl::RtlCommand,
 }
 
 /// What the default job prints, after it has written its files under `results/`.
@@ -187,6 +203,11 @@ pub(crate) mod testing {
     /// The experiment of `sme barrier` with these flags.
     pub fn experiment(flags: &[&str]) -> Experiment {
         args::experiment(&sweep_flags(flags).experiment).unwrap()
+    }
+
+    /// The experiments of `sme sweep` with these flags.
+    pub fn points(flags: &[&str]) -> Vec<Experiment> {
+        args::points(&sweep_flags(flags).experiment).unwrap()
     }
 
     /// The flags of `sme sweep`.

@@ -1,28 +1,21 @@
 //! Names on the command line: parsed with the nearest known one suggested, and which parameters
 //! each algorithm looks at.
 //!
-//! Called by [`super::args`] and [`super::row`].
+//! Called by [`super::read`], [`super::args`] and [`super::row`]. What has a name says itself what
+//! the names are, by [`sme_barrier::names!`].
 
-use clap::ValueEnum;
+use std::str::FromStr;
+
+use sme_barrier::UnknownName;
 
 /// The value called `text`, or a sentence that says which are known and which is nearest.
-pub fn parse<T: ValueEnum>(text: &str) -> Result<T, String> {
-    T::from_str(text, false).map_err(|_| unknown(text, &all::<T>()))
-}
-
-/// What `value` is called.
-pub fn of<T: ValueEnum>(value: &T) -> String {
-    let possible = value.to_possible_value();
-    possible.map_or_else(String::new, |value| value.get_name().to_owned())
-}
-
-/// What every value of `T` is called.
-pub fn all<T: ValueEnum>() -> Vec<String> {
-    T::value_variants().iter().map(of).collect()
+pub fn parse<T: FromStr<Err = UnknownName>>(text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|UnknownName { name, known, .. }| unknown(&name, known))
 }
 
 /// "'tre' is not known; did you mean 'tree'? (one of flat, tree)"
-pub fn unknown(text: &str, known: &[String]) -> String {
+pub fn unknown(text: &str, known: &[&str]) -> String {
     let mut message = format!("'{text}' is not known");
     if let Some(near) = nearest(text, known) {
         message.push_str(&format!("; did you mean '{near}'?"));
@@ -34,7 +27,7 @@ pub fn unknown(text: &str, known: &[String]) -> String {
 }
 
 /// The known name most like `text`, where one is like it at all.
-pub fn nearest<'a>(text: &str, known: &'a [String]) -> Option<&'a str> {
+fn nearest<'a>(text: &str, known: &[&'a str]) -> Option<&'a str> {
     // Jaro-Winkler looks at every pair of characters: a novel on the command line is not a typo.
     if text.len() > 200 {
         return None;
@@ -42,10 +35,10 @@ pub fn nearest<'a>(text: &str, known: &'a [String]) -> Option<&'a str> {
     let text = text.to_lowercase();
     known
         .iter()
-        .map(|name| (strsim::jaro_winkler(&text, name), name))
+        .map(|&name| (strsim::jaro_winkler(&text, name), name))
         .filter(|(likeness, _)| *likeness > 0.7)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, name)| name.as_str())
+        .map(|(_, name)| name)
 }
 
 /// Which parameters an algorithm looks at.
@@ -71,14 +64,20 @@ pub mod applies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Algorithm, Placement};
+    use crate::experiment::{Algorithm, Pin, Placement};
 
     #[test]
     fn every_name_parses_to_its_value() {
-        for value in Algorithm::value_variants() {
-            assert_eq!(parse::<Algorithm>(&of(value)), Ok(*value));
+        for &algorithm in Algorithm::ALL {
+            assert_eq!(parse(algorithm.name()), Ok(algorithm));
         }
-        assert_eq!(of(&Algorithm::FlagPhase), "flag-phase");
+        for &placement in Placement::ALL {
+            assert_eq!(parse(placement.name()), Ok(placement));
+        }
+        for &pin in Pin::ALL {
+            assert_eq!(parse(pin.name()), Ok(pin));
+        }
+        assert_eq!(Algorithm::FlagPhase.name(), "flag-phase");
     }
 
     #[test]

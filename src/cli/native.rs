@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use clap::Args;
+use sme_barrier::Algorithm;
 use sme_barrier::native::{MOST_THREADS, Options};
-use sme_barrier::{Algorithm, Spacing};
 use sme_sim::time::Time;
 
 use super::flags::FileFlags;
@@ -36,7 +36,8 @@ pub struct NativeFlags {
     /// Most notifications a thread of the tree receives [default: 8]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     fan_in: Option<String>,
-    /// Flags side by side (packed) or a cache line each (padded)
+    /// Flags side by side with the phase (packed) or without it (split), or a cache line each
+    /// (padded)
     #[arg(long, value_name = "NAME", default_value = "padded")]
     layout: String,
     /// How often each barrier is measured; they take turns
@@ -69,10 +70,10 @@ pub struct NativeRun {
 impl NativeRun {
     /// Reads the flags.
     pub fn read(flags: &NativeFlags) -> Result<Self, Stop> {
-        let algorithm: Algorithm = read::name("--algorithm", &flags.algorithm, Algorithm::NAMES)?;
+        let algorithm = read::name("--algorithm", &flags.algorithm)?;
         let mut options = Options {
             algorithm,
-            spacing: read::name::<Spacing>("--layout", &flags.layout, Spacing::NAMES)?,
+            spacing: read::name("--layout", &flags.layout)?,
             ..Options::default()
         };
         if let Some(text) = &flags.fan_in {

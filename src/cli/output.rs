@@ -2,9 +2,10 @@
 //!
 //! Called by every command. A file is opened before anything is simulated, so that a place
 //! nobody can write to is known at once; it is written under another name in the same directory
-//! and renamed at the end. Devices and pipes are written to directly.
+//! and renamed at the end. Devices and pipes are written to directly, and so is a file that is open
+//! already: that stdout is redirected to (`/dev/stdout`), or that a shell has opened (`/dev/fd/3`).
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +34,8 @@ enum To {
 pub enum Target {
     /// A file, existing or not; symbolic links are followed.
     File(PathBuf),
-    /// Something that exists and is no file, such as a pipe or `/dev/null`.
+    /// What must not be replaced: something that exists and is no file, such as a pipe or
+    /// `/dev/null`, or a file that is open already and has other results before and behind these.
     Device(PathBuf),
 }
 
@@ -46,7 +48,9 @@ impl Target {
             }
             Err(error) => Err(error),
             Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-            Ok(metadata) if metadata.is_file() => Ok(Self::File(fs::canonicalize(path)?)),
+            Ok(metadata) if metadata.is_file() && !opened::is(path, &metadata) => {
+                Ok(Self::File(fs::canonicalize(path)?))
+            }
             Ok(_) => Ok(Self::Device(path.to_owned())),
         }
     }
@@ -67,8 +71,8 @@ impl Output {
         let unwritable = |error| Stop::unwritable(flag, path, &error);
         let to = match Target::of(path).map_err(unwritable)? {
             Target::Device(path) => {
-                let file = OpenOptions::new().write(true).open(path);
-                To::Device(BufWriter::new(file.map_err(unwritable)?))
+                let file = opened::device(&path).map_err(unwritable)?;
+                To::Device(BufWriter::new(file))
             }
             Target::File(target) => {
                 // It only shows that files can be made there: what is interrupted before its first
@@ -115,6 +119,28 @@ impl Output {
         self.flush().map_err(|error| self.stopped(&error))
     }
 
+    /// Adds everything that `source` holds.
+    pub fn push_all(&mut self, source: &mut impl io::Read) -> Result<(), Stop> {
+        let copied = match &mut self.to {
+            To::Stdout(writer) => io::copy(source, writer),
+            To::File(writer, target) => {
+                begun(writer, target).and_then(|writer| io::copy(source, writer))
+            }
+            To::Device(writer) => io::copy(source, writer),
+        };
+        copied.map(drop).map_err(|error| self.stopped(&error))
+    }
+
+    /// A file without a name, on the disk of the results, for what is not a result yet: nothing is
+    /// left of it when the program ends, however it ends.
+    pub fn scratch(&self) -> Result<File, Stop> {
+        let file = match &self.to {
+            To::File(_, target) => tempfile::tempfile_in(directory(target)),
+            To::Stdout(_) | To::Device(_) => tempfile::tempfile(),
+        };
+        file.map_err(|error| self.stopped(&error))
+    }
+
     /// Everything is written: the file appears.
     pub fn commit(mut self) -> Result<(), Stop> {
         self.flush().map_err(|error| self.stopped(&error))?;
@@ -152,6 +178,74 @@ impl Output {
             }
             _ => Stop::unwritable(&self.flag, &self.path, error),
         }
+    }
+}
+
+/// What is open before the program begins.
+#[cfg(unix)]
+mod opened {
+    use std::fs::{File, Metadata, OpenOptions};
+    use std::io;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    use std::path::Path;
+
+    use super::directory;
+
+    /// Whether the file at `path` is open already.
+    pub fn is(path: &Path, metadata: &Metadata) -> bool {
+        stream(metadata).is_some() || is_descriptor(path)
+    }
+
+    /// Opens a [`super::Target::Device`]: where it is what a standard stream leads to, as a second
+    /// name of that stream, so that what is written to either follows what was written before.
+    pub fn device(path: &Path) -> io::Result<File> {
+        match stream(&path.metadata()?) {
+            Some(stream) => Ok(stream),
+            None if is_descriptor(path) => OpenOptions::new().append(true).open(path),
+            None => OpenOptions::new().write(true).open(path),
+        }
+    }
+
+    /// The standard stream that leads to the file of `metadata`.
+    fn stream(metadata: &Metadata) -> Option<File> {
+        let streams = [
+            io::stdout().as_fd().try_clone_to_owned(),
+            io::stderr().as_fd().try_clone_to_owned(),
+        ];
+        let mut files = streams.into_iter().flatten().map(File::from);
+        files.find(|file| {
+            let same =
+                |open: Metadata| (open.dev(), open.ino()) == (metadata.dev(), metadata.ino());
+            file.metadata().is_ok_and(same)
+        })
+    }
+
+    /// Whether `path` is the name that the system gives to a descriptor.
+    fn is_descriptor(path: &Path) -> bool {
+        let Ok(directory) = directory(path).canonicalize() else {
+            return false;
+        };
+        let of_system = directory.starts_with("/proc") || directory.starts_with("/dev");
+        of_system && directory.ends_with("fd")
+    }
+}
+
+/// Where nothing is known of what is open.
+#[cfg(not(unix))]
+mod opened {
+    use std::fs::{File, Metadata, OpenOptions};
+    use std::io;
+    use std::path::Path;
+
+    /// Not known.
+    pub fn is(_: &Path, _: &Metadata) -> bool {
+        false
+    }
+
+    /// Opens what is no file.
+    pub fn device(path: &Path) -> io::Result<File> {
+        OpenOptions::new().write(true).open(path)
     }
 }
 

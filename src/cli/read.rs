@@ -5,6 +5,7 @@
 
 use std::str::FromStr;
 
+use sme_barrier::UnknownName;
 use sme_sim::fabric::{Topology, TopologyError};
 use sme_sim::machine::{Dimension, Limits};
 use sme_sim::time::Time;
@@ -77,9 +78,9 @@ pub fn threads(flag: &str, text: &str, most: usize) -> Result<Vec<usize>, Stop> 
     Ok(threads.into_iter().map(|count| count as usize).collect())
 }
 
-/// Reads one of the names `known`.
-pub fn name<T: FromStr>(flag: &str, text: &str, known: &[&str]) -> Result<T, Stop> {
-    one(flag, named(flag, text, known, Values::One)?)
+/// Reads one name.
+pub fn name<T: FromStr<Err = UnknownName>>(flag: &str, text: &str) -> Result<T, Stop> {
+    one(flag, names(flag, text, Values::One)?)
 }
 
 /// `read` of a flag that was given; one unspecified value of a flag that was not.
@@ -142,8 +143,8 @@ fn one_unless<T>(values: Values, flag: &str, list: Vec<T>) -> Result<Vec<T>, Sto
     Ok(list)
 }
 
-/// Reads a list of the names of an enumeration.
-pub fn enumeration<T: clap::ValueEnum>(
+/// Reads a list of names.
+pub fn names<T: FromStr<Err = UnknownName>>(
     flag: &str,
     text: &str,
     values: Values,
@@ -151,28 +152,12 @@ pub fn enumeration<T: clap::ValueEnum>(
     each_word(flag, text, values, names::parse)
 }
 
-/// Reads a list of the names `known`.
-pub fn named<T: FromStr>(
-    flag: &str,
-    text: &str,
-    known: &[&str],
-    values: Values,
-) -> Result<Vec<T>, Stop> {
-    each_word(flag, text, values, |word| {
-        let unknown = || {
-            let known: Vec<String> = known.iter().map(|&name| name.to_owned()).collect();
-            names::unknown(word, &known)
-        };
-        word.parse().map_err(|_| unknown())
-    })
-}
-
 /// Reads a list of topologies.
 pub fn topologies(text: &str, values: Values) -> Result<Vec<Topology>, Stop> {
     each_word("--topology", text, values, |word| {
         let shape = word.split(':').next().unwrap_or(word);
-        let known = ["mesh", "torus"].map(String::from);
-        if word.contains(':') && !known.iter().any(|name| name == shape) {
+        let known = ["mesh", "torus"];
+        if word.contains(':') && !known.contains(&shape) {
             return Err(names::unknown(shape, &known));
         }
         word.parse()

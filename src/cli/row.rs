@@ -11,7 +11,7 @@ use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
 use super::flags::Format;
-use super::names::{self, applies};
+use super::names::applies;
 use super::table;
 use crate::experiment::{Experiment, Outcome};
 
@@ -208,7 +208,7 @@ impl Cell {
 /// What a run cost the host; differs from run to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Host {
-    /// From the start of the simulation to its end.
+    /// From the start of the simulation to its end; with `--explain`, of both.
     pub wall: Duration,
     /// Simulated events of the run.
     pub events: u64,
@@ -312,10 +312,11 @@ const COLUMNS: &[Column] = &[
     identifies("machine", |e| Cell::text(e.machine.name())),
     identifies("machine_hash", |e| Cell::text(e.machine.hash())),
     identifies("set", |e| Cell::text(set(&e.machine))),
-    identifies("algorithm", |e| name(&e.algorithm)),
+    identifies("engine", |e| Cell::text(e.engine)),
+    identifies("algorithm", |e| Cell::text(e.algorithm)),
     identifies("placement", |e| {
         let uses = applies::placement(e.algorithm);
-        when(uses, || name(&e.placement))
+        when(uses, || Cell::text(e.placement))
     }),
     identifies("topology", |e| Cell::text(&e.topology)),
     identifies("nodes", |e| Cell::Count(e.nodes.into())),
@@ -325,8 +326,8 @@ const COLUMNS: &[Column] = &[
     }),
     identifies("episodes", |e| Cell::Count(e.episodes.into())),
     identifies("seed", |e| Cell::Count(e.seed)),
-    identifies("pin", |e| name(&e.pin)),
-    identifies("layout", |e| name(&e.flag_layout())),
+    identifies("pin", |e| Cell::text(e.pin)),
+    identifies("layout", |e| Cell::text(e.flag_layout())),
     identifies("fan_in", |e| {
         let uses = applies::tree(e.algorithm);
         when(uses, || Cell::Count(e.fan_in.into()))
@@ -364,10 +365,6 @@ const COLUMNS: &[Column] = &[
 
 fn when(applies: bool, cell: impl FnOnce() -> Cell) -> Cell {
     if applies { cell() } else { Cell::Absent }
-}
-
-fn name(value: &impl clap::ValueEnum) -> Cell {
-    Cell::Text(names::of(value))
 }
 
 #[cfg(test)]

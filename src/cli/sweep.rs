@@ -14,6 +14,7 @@ use clap::Args;
 
 use super::args;
 use super::flags::{ExperimentFlags, Format, OutputFlags};
+use super::memory;
 use super::output::{Output, Target};
 use super::partial::{self, Partial};
 use super::read;
@@ -34,7 +35,7 @@ pub struct SweepFlags {
     /// Continue the sweep that was interrupted while writing FILE.partial
     #[arg(long, requires = "output", help_heading = "Output")]
     resume: bool,
-    /// Points simulated at the same time [default: the computer's threads]
+    /// Points simulated at the same time [default: the computer's threads, or what fits its memory]
     #[arg(long, value_name = "JOBS", allow_negative_numbers = true)]
     jobs: Option<String>,
 }
@@ -55,8 +56,8 @@ impl Sweep {
     /// Reads the flags; every point is checked.
     pub fn read(flags: &SweepFlags) -> Result<Self, Stop> {
         let jobs = match &flags.jobs {
-            Some(text) => read::host_threads("--jobs", text)?,
-            None => read::all_host_threads(),
+            Some(text) => Some(read::host_threads("--jobs", text)?),
+            None => None,
         };
         if flags.resume && flags.output.file.format() == Format::Table {
             return Err(Stop::flag(
@@ -64,11 +65,12 @@ impl Sweep {
                 "a table is written at the end; use --format csv or json",
             ));
         }
+        let points = args::points(&flags.experiment)?;
         Ok(Self {
-            points: args::points(&flags.experiment)?,
+            jobs: fitting_jobs(jobs, &points, memory::available())?,
+            points,
             output: flags.output.clone(),
             resume: flags.resume,
-            jobs,
         })
     }
 
@@ -234,15 +236,38 @@ fn emit_in_order(
     Ok(())
 }
 
+/// How many of `points` are simulated at the same time: as many as asked for, if these fit the
+/// memory that is `available`; as many as the computer has threads and room for by default.
+fn fitting_jobs(
+    asked: Option<usize>,
+    points: &[Experiment],
+    available: Option<u64>,
+) -> Result<usize, Stop> {
+    let mut needed = Vec::with_capacity(points.len());
+    for point in points {
+        let bytes = memory::needed(point, false, false);
+        memory::fits(point, bytes, available)?;
+        needed.push(bytes);
+    }
+    let fitting = |jobs| memory::jobs_that_fit(jobs, &needed, available);
+    match asked {
+        None => Ok(fitting(read::all_host_threads())),
+        Some(jobs) if fitting(jobs) < jobs => Err(Stop::flag(
+            &format!("--jobs {jobs}"),
+            format!(
+                "so many of these points do not fit into memory at once; {} do",
+                fitting(jobs)
+            ),
+        )),
+        Some(jobs) => Ok(jobs),
+    }
+}
+
 /// A failed point, as flags that reproduce its size.
 fn describe(point: &Experiment) -> String {
     format!(
         "--algorithm {} --topology {} --nodes {} --cores {} --seed {}",
-        super::names::of(&point.algorithm),
-        point.topology,
-        point.nodes,
-        point.cores,
-        point.seed
+        point.algorithm, point.topology, point.nodes, point.cores, point.seed
     )
 }
 
@@ -269,6 +294,30 @@ mod tests {
 
     const FLAGS: &str = "--nodes 1,4 --cores 1..2 --algorithm flat,tree --fan-in 2,8 \
                          --set engine.clock=100MHz,156MHz --no-host";
+
+    #[test]
+    fn as_many_jobs_as_fit() {
+        let flags = [
+            "--nodes",
+            "64,4096",
+            "--cores",
+            "1",
+            "--algorithm",
+            "flat,tree",
+        ];
+        let points = testing::points(&flags);
+        let jobs = |asked, mebibytes: Option<u64>| {
+            fitting_jobs(asked, &points, mebibytes.map(|mebibytes| mebibytes << 20))
+        };
+        // Two points of 34 MiB and two of less than one.
+        assert_eq!(jobs(Some(4), Some(70)), Ok(4));
+        assert_eq!(jobs(Some(4), None), Ok(4));
+        assert_eq!(jobs(None, Some(40)), Ok(1));
+        let crowded = jobs(Some(2), Some(40)).unwrap_err();
+        assert!(crowded.to_string().starts_with("--jobs 2: "), "{crowded}");
+        let large = jobs(None, Some(30)).unwrap_err();
+        assert!(large.to_string().starts_with("--nodes 4096 "), "{large}");
+    }
 
     /// A few points: where each byte of the file costs two syncs or more.
     const FEW: &str = "--nodes 1,4 --algorithm flat --cores 2 --no-host";

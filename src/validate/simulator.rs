@@ -14,7 +14,7 @@ use super::points::{Point, Simulate, Variant};
 use super::report::Identity;
 use crate::cli::args::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use crate::experiment::{
-    Algorithm, Experiment, Observe, Outcome, Pin, Placement, remote_load_latency,
+    Algorithm, EngineKind, Experiment, Observe, Outcome, Pin, Placement, remote_load_latency,
 };
 use crate::progress::Silent;
 
@@ -116,6 +116,7 @@ impl Simulator {
             _ => self.mesh.clone(),
         };
         Experiment {
+            engine: EngineKind::Cycle,
             machine: self.machine(variant),
             algorithm,
             placement,

@@ -7,4 +7,6 @@
 mod broken;
 mod case;
 mod determinism;
+#[path = "../../barrier/tests/faulty/mod.rs"]
+mod faulty;
 mod promise;

@@ -1,0 +1,178 @@
+//! Whether a run fits into this computer's memory: what its state takes is estimated, and one that
+//! would not fit is refused before anything is built. Bytes.
+//!
+//! Called by [`super::barrier`] and [`super::sweep`].
+
+use super::stop::Stop;
+use crate::experiment::Experiment;
+
+/// What a position of the topology takes: its engine, and its node's caches, memory and events.
+/// Measured, as the memory of whole runs of 16,384 nodes; a test holds it against the simulator.
+const PER_POSITION: u64 = 8 << 10;
+/// What a thread adds: its program, its core, its flags in the caches.
+const PER_THREAD: u64 = 512;
+/// What a row of `--per-thread` takes, while it is collected and once more while it is sorted.
+const PER_RECORD: u64 = 128;
+/// What an episode takes besides: its times.
+const PER_EPISODE: u64 = 64;
+
+/// What `experiment` takes at most at any time, about: to record every thread's arrivals
+/// (`per_thread`), to simulate it again beside the first time (`twice`).
+pub fn needed(experiment: &Experiment, per_thread: bool, twice: bool) -> u64 {
+    let Experiment { nodes, cores, .. } = *experiment;
+    let episodes = u64::from(experiment.episodes) + 1;
+    let threads = u64::from(nodes) * u64::from(cores);
+    let positions = u64::from(experiment.topology.positions().max(nodes));
+    let state = positions * PER_POSITION + threads * PER_THREAD + episodes * PER_EPISODE;
+    let records = match per_thread {
+        true => threads.saturating_mul(episodes).saturating_mul(PER_RECORD),
+        false => 0,
+    };
+    let times = 1 + u64::from(twice);
+    (times * state).saturating_add(records)
+}
+
+/// Whether `needed` for `experiment` is `available`; where it is not known how much there is,
+/// everything fits.
+pub fn fits(experiment: &Experiment, needed: u64, available: Option<u64>) -> Result<(), Stop> {
+    let Some(available) = available.filter(|&available| available < needed) else {
+        return Ok(());
+    };
+    let Experiment {
+        nodes,
+        cores,
+        topology,
+        ..
+    } = experiment;
+    Err(Stop::flag(
+        &format!("--nodes {nodes} --cores {cores} --topology {topology}"),
+        format!(
+            "takes about {} of memory; {} are available",
+            mebibytes(needed),
+            mebibytes(available)
+        ),
+    ))
+}
+
+/// How many of `jobs` points, each with its `needed`, can be simulated at the same time, whichever
+/// they are: at least one.
+pub fn jobs_that_fit(jobs: usize, needed: &[u64], available: Option<u64>) -> usize {
+    let Some(available) = available else {
+        return jobs;
+    };
+    let mut largest = needed.to_vec();
+    largest.sort_unstable_by(|a, b| b.cmp(a));
+    let together = largest.iter().scan(0u64, |sum, &needed| {
+        *sum = sum.saturating_add(needed);
+        Some(*sum)
+    });
+    let fit = together.take_while(|&sum| sum <= available).count();
+    // More jobs than points do no harm.
+    if fit == largest.len() {
+        jobs
+    } else {
+        jobs.min(fit.max(1))
+    }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes.div_ceil(1 << 20))
+}
+
+/// What the system says that programs can still have without swapping; `None` where it does not
+/// say (it is `MemAvailable` of `/proc/meminfo`, on Linux).
+pub fn available() -> Option<u64> {
+    available_of(&std::fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+fn available_of(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testing;
+    use crate::experiment::Observe;
+    use crate::progress::Silent;
+
+    #[test]
+    fn what_does_not_fit_is_refused_in_a_line() {
+        let large = testing::experiment(&["--nodes", "1048576", "--cores", "16"]);
+        let needed = needed(&large, false, false);
+        let refused = fits(&large, needed, Some(8 << 30)).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "--nodes 1048576 --cores 16 --topology mesh:1024x1024: takes about 16385 MiB of \
+             memory; 8192 MiB are available"
+        );
+        assert_eq!(refused.status(), 2);
+        assert_eq!(fits(&large, needed, Some(needed)), Ok(()));
+        assert!(fits(&large, needed, Some(needed - 1)).is_err());
+        assert_eq!(fits(&large, needed, None), Ok(()));
+    }
+
+    #[test]
+    fn everything_that_is_kept_counts() {
+        let few = testing::experiment(&["--nodes", "4", "--episodes", "1000"]);
+        let plain = needed(&few, false, false);
+        assert!(needed(&few, true, false) > plain + 4 * 16 * 1000 * 56);
+        assert_eq!(needed(&few, false, true), 2 * plain);
+        // Positions without a host have an engine too.
+        let sparse = testing::experiment(&["--nodes", "4", "--topology", "mesh:1024x1024"]);
+        assert!(needed(&sparse, false, false) > 1 << 32);
+    }
+
+    /// The estimate must cover what the simulator says that its state takes, and not by so much
+    /// that what would fit is refused.
+    #[test]
+    fn the_estimate_is_near_the_truth() {
+        for flags in [
+            "--nodes 64 --cores 1",
+            "--nodes 64 --cores 16",
+            "--nodes 25 --cores 4 --algorithm dissemination",
+            "--nodes 100 --cores 8 --algorithm flat",
+        ] {
+            let flags: Vec<_> = flags.split_whitespace().collect();
+            let mut experiment = testing::experiment(&flags);
+            experiment.episodes = 2;
+            let outcome = experiment.run(&Observe::default(), &Silent).unwrap();
+            let threads = u64::from(experiment.nodes) * u64::from(experiment.cores);
+            let state = outcome.bytes_per_thread * threads;
+            let needed = needed(&experiment, false, false);
+            assert!(needed >= state && needed < 4 * state, "{needed} {state}");
+        }
+    }
+
+    #[test]
+    fn no_more_jobs_than_fit() {
+        let points = [10, 40, 20, 30];
+        assert_eq!(jobs_that_fit(4, &points, Some(100)), 4);
+        assert_eq!(jobs_that_fit(9, &points, Some(100)), 9);
+        assert_eq!(jobs_that_fit(4, &points, Some(99)), 3);
+        assert_eq!(jobs_that_fit(4, &points, Some(69)), 1);
+        assert_eq!(jobs_that_fit(4, &points, Some(1)), 1);
+        assert_eq!(jobs_that_fit(4, &points, None), 4);
+    }
+
+    #[test]
+    fn what_the_system_says_is_read() {
+        let text = "MemTotal:       24683600 kB\nMemAvailable:   23404544 kB\n";
+        assert_eq!(available_of(text), Some(23_404_544 << 10));
+        for text in [
+            "",
+            "MemAvailable: x kB\n",
+            "MemAvailable: 5\n",
+            "MemAvailable: 99999999999999999999 kB",
+        ] {
+            assert_eq!(available_of(text), None, "{text}");
+        }
+        if cfg!(target_os = "linux") {
+            assert!(available().unwrap() > 1 << 20);
+        }
+    }
+}

