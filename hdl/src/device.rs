@@ -247,7 +247,8 @@ pub fn validity(outputs: &[Port]) -> Vec<Option<usize>> {
 /// A block in RTL with its clock running.
 #[derive(Debug)]
 pub struct Clocked<B> {
-    block: B,
+    /// In a box: an engine has some thousand signals.
+    block: Box<B>,
 }
 
 /// Evaluations after which a block must have settled; each level of its hierarchy takes a few.
@@ -255,7 +256,8 @@ const SETTLED: usize = 200;
 
 impl<B: Pins> Clocked<B> {
     /// The block after power-on.
-    pub fn new(mut block: B) -> Self {
+    pub fn new(block: B) -> Self {
+        let mut block = Box::new(block);
         block.connect_all();
         Self { block }
     }
@@ -283,7 +285,7 @@ impl<B: Pins> Clocked<B> {
     /// # Panics
     /// If the logic oscillates, which is a mistake in the block.
     fn settle(&mut self) {
-        let settled = simulate(&mut self.block, SETTLED);
+        let settled = simulate(self.block.as_mut(), SETTLED);
         assert!(settled, "the block does not settle: a loop in its logic");
     }
 }
@@ -304,6 +306,6 @@ impl<B: Pins> Device for Clocked<B> {
     }
 
     fn verilog(&self, name: &str) -> Result<String, VerilogError> {
-        verilog::of(&self.block, name)
+        verilog::of(self.block.as_ref(), name)
     }
 }
