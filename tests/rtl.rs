@@ -184,6 +184,34 @@ fn verilog_is_the_same_whenever_it_is_written() {
 }
 
 #[test]
+fn the_engine_is_that_of_the_machine() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = rtl_in(
+        directory.path(),
+        &words(
+            "verilog --out v --block engine --cycles 10 --set engine.tags=4 --topology torus:3x3",
+        ),
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for file in ["sme_engine.v", "sme_engine_top.v"] {
+        let verilog = fs::read_to_string(directory.path().join("v").join(file)).unwrap();
+        let sizes = "--machine sme-prototype --set engine.tags=4 --topology torus:3x3";
+        assert!(verilog.contains(sizes), "{file}");
+    }
+    for (arguments, found) in [
+        (
+            "--set link.channel_credits=33",
+            "link.channel_credits is 33",
+        ),
+        ("--machine sme-prototyp", "sme-prototype"),
+        ("--topology mesh:0x2", "--topology"),
+    ] {
+        let line = complaint(&format!("verilog --out never-made {arguments}"));
+        assert!(line.contains(found), "{line}");
+    }
+}
+
+#[test]
 fn verilog_goes_nowhere_else_than_into_a_directory() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "mine").unwrap();

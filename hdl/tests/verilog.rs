@@ -72,7 +72,10 @@ fn each_block(check: impl Fn(&'static Bench) + Sync) {
 fn written(bench: &Bench, cycles: u64, kind: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{kind}", bench.name));
     fs::create_dir_all(&directory).unwrap();
-    for (name, text) in Files::new(bench, cycles, SEED).unwrap().files {
+    for (name, text) in Files::new(bench.name, (bench.build)(SEED, None), "", cycles, SEED)
+        .unwrap()
+        .files
+    {
         fs::write(directory.join(name), text).unwrap();
     }
     directory

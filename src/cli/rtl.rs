@@ -7,12 +7,18 @@ mod lockstep;
 mod report;
 mod verilog;
 
-use clap::Subcommand;
-use sme_hdl::bench::{BENCHES, Bench};
+use clap::{Args, Subcommand};
+use sme_hdl::bench::{BENCHES, Bench, ENGINE, engine_of};
+use sme_hdl::blocks::engine::Engine;
+use sme_hdl::lockstep::Pair;
+use sme_sim::engine::Design;
+use sme_sim::fabric::Topology;
+use sme_sim::machine::Machine;
 
+use super::args;
 use super::names;
 use super::read::{self, Values};
-use super::stop::Stop;
+use super::stop::{self, Stop};
 
 /// The subcommands of `sme rtl`.
 #[derive(Subcommand, Clone, Debug)]
@@ -76,6 +82,70 @@ fn blocks(text: &str) -> Result<Vec<&'static Bench>, Stop> {
         }
     }
     Ok(chosen)
+}
+
+/// The machine whose engine is meant.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Of the engine")]
+pub struct EngineFlags {
+    /// Built-in machine or file whose engine it is
+    #[arg(long, value_name = "NAME|FILE", default_value = "sme-prototype")]
+    machine: String,
+    /// Change a constant of the machine, e.g. link.channel_credits=8
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The network it stands in; every position has a node
+    #[arg(long, value_name = "SHAPE", default_value = "mesh:8x8")]
+    topology: String,
+}
+
+/// A machine's engine.
+#[derive(Debug)]
+struct MachineEngine {
+    machine: Machine,
+    topology: Topology,
+}
+
+impl MachineEngine {
+    fn read(flags: &EngineFlags) -> Result<Self, Stop> {
+        let topologies = read::topologies(&flags.topology, Values::One)?;
+        let engine = Self {
+            machine: args::machine(&flags.machine, &flags.set)?,
+            topology: read::one("--topology", topologies)?,
+        };
+        let (spec, hosts) = (engine.machine.cluster(), engine.topology.positions());
+        let refused =
+            |error: &dyn std::fmt::Display| Stop::Input(stop::one_line(&error.to_string()));
+        Design::new(spec, &engine.topology, hosts).map_err(|error| refused(&error))?;
+        Engine::new(spec, &engine.topology, hosts).map_err(|error| refused(&error))?;
+        Ok(engine)
+    }
+
+    /// RTL, model and traffic of `bench`: of this machine if it is the engine's, else of the sizes
+    /// that `seed` chooses.
+    fn pair(&self, bench: &Bench, seed: u64) -> Pair {
+        let (spec, hosts) = (self.machine.cluster(), self.topology.positions());
+        // In the middle, where all links of a mesh are.
+        let node = self.topology.positions() / 2 + self.topology.sizes()[0] / 2;
+        let node = node.min(hosts - 1);
+        let engine = (bench.name == ENGINE).then(|| engine_of(spec, &self.topology, hosts, node));
+        // `read` has built one of the same sizes already.
+        let engine = engine.and_then(Result::ok);
+        engine.unwrap_or_else(|| (bench.build)(seed, None))
+    }
+
+    /// The arguments that say so.
+    fn arguments(&self, bench: &Bench) -> String {
+        if bench.name != ENGINE {
+            return String::new();
+        }
+        let set = self.machine.overrides().iter();
+        let set: String = set
+            .map(|(key, value)| format!(" --set {key}={value}"))
+            .collect();
+        let (machine, topology) = (self.machine.name(), &self.topology);
+        format!(" --machine {machine}{set} --topology {topology}")
+    }
 }
 
 /// The name of all blocks.

@@ -16,14 +16,17 @@ use sme_sim::machine::{ClusterSpec, Machine};
 use super::Bench;
 use super::source::{any_bits, below, chance};
 use crate::beat::{HtBeat, PacketBeat, packet_crc};
-use crate::blocks::engine::Engine;
+use crate::blocks::engine::{Engine, Unsupported};
 use crate::device::{Clocked, Device, Port};
 use crate::engine_pins::{INPUTS, InputPins, OutputPins, VISIBLE, inputs_of};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
+/// The name of the whole engine.
+pub const ENGINE: &str = "engine";
+
 pub(super) const BENCH: Bench = Bench {
-    name: "engine",
+    name: ENGINE,
     faults: &[
         "one source tag less",
         "one node less",
@@ -68,6 +71,27 @@ impl Place {
     }
 }
 
+/// The engine of `node` in a cluster of `hosts` nodes, which
+/// [`Design::new`](cycle_model::Design::new) must not refuse.
+///
+/// # Errors
+/// What the RTL cannot do; see [`Unsupported`].
+pub fn of(
+    spec: &ClusterSpec,
+    topology: &Topology,
+    hosts: u32,
+    node: u32,
+) -> Result<Pair, Unsupported> {
+    let place = Place {
+        spec: spec.clone(),
+        topology: topology.clone(),
+        hosts,
+        node,
+    };
+    let engine = Engine::new(spec, topology, hosts)?;
+    Ok(pair(engine, place))
+}
+
 fn build(seed: u64, fault: Option<&str>) -> Pair {
     let mut random = Pcg32::seed_from_u64(seed);
     let place = Place::any(&mut random);
@@ -85,6 +109,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         _ => {}
     }
     let engine = Engine::new(&spec, &topology, hosts).expect("few credits");
+    pair(engine, place)
+}
+
+fn pair(engine: Engine, place: Place) -> Pair {
     let rtl = Clocked::new(engine);
     let model = Model::new(&place, &rtl);
     Pair {

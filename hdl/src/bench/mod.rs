@@ -14,6 +14,8 @@ mod source;
 mod switch;
 mod tags;
 
+pub use engine::{ENGINE, of as engine_of};
+
 use crate::lockstep::Pair;
 
 /// A block under test.

@@ -60,6 +60,26 @@ pub fn top(top: &str, engine: &str) -> String {
     for port in 0..LINK_PORTS {
         wire(&format!("crc_error${port}"), &format!("crc_error[{port}]"));
     }
+    // What only the simulator wants to know leads nowhere.
+    for port in 0..LINK_PORTS {
+        for observed in ["begun", "waiting", "begun_write"] {
+            wire(&format!("{observed}${port}"), "");
+        }
+    }
+    for observed in [
+        "dropped_data",
+        "failed_data",
+        "moved",
+        "requested",
+        "responded",
+        "answered",
+        "taken",
+        "taken_source",
+        "taken_read",
+        "unknown_response",
+    ] {
+        wire(observed, "");
+    }
     let wires: Vec<String> = wires
         .iter()
         .map(|(pin, signal)| format!("        .{pin}({signal})"))
@@ -118,7 +138,10 @@ fn vector(prefix: &str, fields: &Fields) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::engine::Engine;
+    use crate::device::Pins;
     use sme_sim::engine::waves::signals;
+    use sme_sim::machine::Machine;
 
     #[test]
     fn the_ports_have_the_names_and_widths_that_waveforms_have() {
@@ -132,6 +155,28 @@ mod tests {
                 assert_eq!(*is_output, signal.name.contains("_out_"), "{}", signal.name);
             }
         }
+    }
+
+    #[test]
+    fn every_port_of_the_engine_is_connected_or_left_open() {
+        let machine = Machine::builtin("sme-prototype").unwrap();
+        let topology = "mesh:2x2".parse().unwrap();
+        let engine = Engine::new(machine.cluster(), &topology, 4).unwrap();
+        let text = top("top", "engine");
+        let connected: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix('.')?.split('(').next())
+            .collect();
+        let ports = engine
+            .input_ports()
+            .into_iter()
+            .chain(engine.output_ports());
+        let mut ports: Vec<String> = ports.map(|port| port.name).collect();
+        ports.extend(["clock".to_owned(), "reset".to_owned()]);
+        ports.sort();
+        let mut sorted = connected.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, ports);
     }
 
     #[test]

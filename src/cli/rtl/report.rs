@@ -21,7 +21,7 @@ pub struct ReportFlags {
     /// Blocks, e.g. switch,link_port, or all
     #[arg(long, value_name = "NAME", default_value = super::ALL)]
     block: String,
-    /// Seed of the sizes of blocks that come in several
+    /// Seed of the sizes of blocks that come in several; the engine is the machine's
     #[arg(
         long,
         value_name = "N",
@@ -32,6 +32,8 @@ pub struct ReportFlags {
     /// Leave out the clock: placing and routing takes most of the time
     #[arg(long)]
     no_clock: bool,
+    #[command(flatten)]
+    engine: super::EngineFlags,
     #[command(flatten)]
     output: FileFlags,
 }
@@ -44,6 +46,7 @@ const ROUTER_SEEDS: [u32; 3] = [1, 2, 3];
 pub struct ReportRun {
     blocks: Vec<&'static Bench>,
     seed: u64,
+    engine: super::MachineEngine,
     no_clock: bool,
     output: FileFlags,
 }
@@ -54,6 +57,7 @@ impl ReportRun {
         Ok(Self {
             blocks: super::blocks(&flags.block)?,
             seed: read::seed(&flags.seed)?,
+            engine: super::MachineEngine::read(&flags.engine)?,
             no_clock: flags.no_clock,
             output: flags.output.clone(),
         })
@@ -98,7 +102,7 @@ impl ReportRun {
     ) -> Result<Vec<Cell>, Stop> {
         let failed =
             |error: sme_hdl::synthesis::SynthesisError| Stop::Failed(one_line(&error.to_string()));
-        let block = (bench.build)(self.seed, None).rtl;
+        let block = self.engine.pair(bench, self.seed).rtl;
         let found = synthesize(&*block).map_err(failed)?;
         if found.objections.any() {
             objections.push(format!(

@@ -34,7 +34,7 @@ pub struct VerilogFlags {
         allow_negative_numbers = true
     )]
     cycles: String,
-    /// Seed of the traffic, and of the sizes of blocks that come in several
+    /// Seed of the traffic, and of the sizes of blocks that come in several; the engine is the machine's
     #[arg(
         long,
         value_name = "N",
@@ -42,6 +42,8 @@ pub struct VerilogFlags {
         allow_negative_numbers = true
     )]
     seed: String,
+    #[command(flatten)]
+    engine: super::EngineFlags,
     #[command(flatten)]
     output: FileFlags,
 }
@@ -56,6 +58,7 @@ pub struct VerilogRun {
     blocks: Vec<&'static Bench>,
     cycles: u64,
     seed: u64,
+    engine: super::MachineEngine,
     output: FileFlags,
 }
 
@@ -67,6 +70,7 @@ impl VerilogRun {
             blocks: super::blocks(&flags.block)?,
             cycles: super::cycles(&flags.cycles, MAX_CYCLES)?,
             seed: read::seed(&flags.seed)?,
+            engine: super::MachineEngine::read(&flags.engine)?,
             output: flags.output.clone(),
         })
     }
@@ -89,7 +93,11 @@ impl VerilogRun {
     fn files(&self) -> Result<Vec<Vec<Cell>>, Stop> {
         let (mut files, mut rows) = (Vec::new(), Vec::new());
         for bench in &self.blocks {
-            let made = Files::new(bench, self.cycles, self.seed);
+            let made = {
+                let pair = self.engine.pair(bench, self.seed);
+                let sizes = self.engine.arguments(bench);
+                Files::new(bench.name, pair, &sizes, self.cycles, self.seed)
+            };
             let made = made.map_err(|error| Stop::Failed(format!("{}: {error}", bench.name)))?;
             let name = |index: usize| made.files.get(index).map(|(name, _)| Cell::text(name));
             rows.push(vec![
