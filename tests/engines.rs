@@ -59,6 +59,31 @@ fn engines_in_rtl_change_nothing() {
         assert_eq!(cycle.1.len(), 3, "{run}");
         assert!(cycle == outcome("rtl", &arguments), "{run}");
     }
+    let arguments = format!("{} {FILES}", RUNS[0]);
+    let alone = outcome("rtl", &arguments);
+    assert!(alone == outcome("rtl", &format!("{arguments} --workers 2")));
+}
+
+#[test]
+fn a_sweep_runs_over_engines() {
+    let directory = tempfile::tempdir().unwrap();
+    let sweep =
+        "sweep --nodes 2..3 --cores 1,2 --episodes 1 --engine cycle,rtl --jobs 2 --format csv";
+    let output = Command::new(env!("CARGO_BIN_EXE_sme"))
+        .args(sweep.split_whitespace())
+        .arg("--no-host")
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let rows = String::from_utf8(output.stdout).unwrap();
+    let of = |engine: &str| {
+        let cell = format!(",{engine},");
+        let rows = rows.lines().filter(|row| row.contains(&cell));
+        rows.map(|row| row.replace(&cell, ",")).collect::<Vec<_>>()
+    };
+    assert_eq!(of("cycle").len(), 4);
+    assert_eq!(of("cycle"), of("rtl"));
 }
 
 #[test]

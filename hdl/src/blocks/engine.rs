@@ -27,7 +27,7 @@
 
 use rust_hdl::prelude::*;
 use sme_sim::engine::Kind;
-use sme_sim::fabric::Topology;
+use sme_sim::fabric::{LINK_PORTS, Topology};
 use sme_sim::machine::ClusterSpec;
 
 use crate::beat::{HtBeat, PacketBeat};
@@ -132,7 +132,8 @@ pub struct Engine {
     responder: Responder,
     crossbar: Crossbar,
     switch: Switch,
-    link_ports: [LinkPort; 6],
+    /// Six; on the heap, since an engine in one piece is too large for a stack.
+    link_ports: Vec<LinkPort>,
     /// A packet moves through the switch or a link port.
     switching: Signal<Local, Bit>,
     /// A packet moves through the crossbar.
@@ -242,9 +243,9 @@ impl Engine {
             responder: Responder::new(),
             crossbar: Crossbar::new(),
             switch: Switch::new(topology, link_credits),
-            link_ports: std::array::from_fn(|_| {
-                LinkPort::new(link_credits, link.cycles(16), link.cycles(24))
-            }),
+            link_ports: (0..LINK_PORTS)
+                .map(|_| LinkPort::new(link_credits, link.cycles(16), link.cycles(24)))
+                .collect(),
         })
     }
 }

@@ -93,9 +93,10 @@ pub struct Switch {
     pub response_out_valid: Signal<Out, Bit>,
     /// The packet that has arrived at its target.
     pub host_out_data: Signal<Out, PacketBeat>,
-    routes: [Resting<Route>; WRITERS],
-    inputs: [Resting<SwitchInput>; INPUTS],
-    outputs: [Resting<SwitchOutput>; OUTPUTS],
+    // Many and large: on the heap.
+    routes: Vec<Resting<Route>>,
+    inputs: Vec<Resting<SwitchInput>>,
+    outputs: Vec<Resting<SwitchOutput>>,
     buffers: Buffers,
     /// By virtual channel, the outputs that have a place.
     places: [Signal<Local, Bits<OUTPUTS>>; 4],
@@ -160,9 +161,13 @@ impl Switch {
             response_out_ready: Signal::default(),
             response_out_valid: Signal::default(),
             host_out_data: Signal::default(),
-            routes: std::array::from_fn(|_| Resting::new(Route::new(topology))),
-            inputs: std::array::from_fn(input),
-            outputs: std::array::from_fn(|_| Resting::new(SwitchOutput::new(last, responses))),
+            routes: (0..WRITERS)
+                .map(|_| Resting::new(Route::new(topology)))
+                .collect(),
+            inputs: (0..INPUTS).map(input).collect(),
+            outputs: (0..OUTPUTS)
+                .map(|_| Resting::new(SwitchOutput::new(last, responses)))
+                .collect(),
             buffers: Buffers::new(&depths),
             places: Default::default(),
             head: Signal::default(),
