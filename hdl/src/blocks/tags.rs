@@ -62,11 +62,7 @@ pub struct TagTable<const W: usize> {
     pub(crate) unused: Register<Bits<32>>,
     /// Bit by bit: a read holds the tag.
     held: Signal<Local, Bits<32>>,
-    /// Some tag is free; a register of its own, since whoever wants a tag waits for it.
-    some_unused: Register<Bit>,
     pub(crate) first: LowestBit,
-    /// The free tags but the lowest.
-    others: Signal<Local, Bits<32>>,
     /// Which bit is cleared.
     cleared: Signal<Local, Bits<32>>,
     /// Which bit is set.
@@ -94,9 +90,7 @@ impl<const W: usize> TagTable<W> {
             contexts: LutRam::default(),
             unused: Register::new(all),
             held: Signal::default(),
-            some_unused: Register::new(true),
             first: LowestBit::default(),
-            others: Signal::default(),
             cleared: Signal::default(),
             freed: Signal::default(),
             all: Constant::new(all),
@@ -111,11 +105,9 @@ impl<const W: usize> Logic for TagTable<W> {
         self.contexts.clock.next = self.clock.val();
         self.unused.clock.next = self.clock.val();
         self.unused.reset.next = self.reset.val();
-        self.some_unused.clock.next = self.clock.val();
-        self.some_unused.reset.next = self.reset.val();
 
         self.first.bits.next = self.unused.q.val();
-        self.available.next = self.some_unused.q.val();
+        self.available.next = self.unused.q.val() != 0;
         self.lowest.next = self.first.number.val();
 
         self.held.next = self.all.val() ^ self.unused.q.val();
@@ -127,17 +119,13 @@ impl<const W: usize> Logic for TagTable<W> {
         if self.allocate.val() {
             self.cleared.next = self.first.first.val();
         }
-        self.contexts.write_enable.next = self.allocate.val() & self.some_unused.q.val();
+        self.contexts.write_enable.next = self.allocate.val() & (self.unused.q.val() != 0);
         self.contexts.write_address.next = self.first.number.val();
         self.contexts.write_data.next = self.new_context.val();
         self.freed.next = 0.into();
         if self.free.val() {
             self.freed.next = (self.one.val() << self.lookup.val()) & self.all.val();
         }
-        self.others.next = self.unused.q.val() ^ self.first.first.val();
-        self.some_unused.d.next = self.others.val().any()
-            | (self.some_unused.q.val() & !self.allocate.val())
-            | (self.free.val() & self.used.val());
         // A tag that is free already is no longer so if it is allocated in this cycle.
         self.unused.d.next = (self.unused.q.val() | self.freed.val()) ^ self.cleared.val();
     }
