@@ -12,13 +12,14 @@ use sme_sim::engine::{HtPacket, Kind};
 
 use super::Bench;
 use super::miswired::Miswired;
+use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::completer::Completer;
 use crate::blocks::fifo::Fifo;
 use crate::blocks::primitive::Displace;
 use crate::blocks::tags::TagTable;
-use crate::device::{Clocked, Device, Port, Wire};
+use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -71,9 +72,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         packets: PacketFifos::new(&[DEPTH; PACKET_FIFOS]),
         host: HostFifos::new(&depths),
         port: HtPort::new(&HtPortSpec { credits: [32; 3] }),
-        inputs: rtl.inputs(),
-        outputs: rtl.outputs(),
     };
+    let model = Ported::like(&rtl, model);
     Pair {
         rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
         model: Box::new(model),
@@ -98,19 +98,9 @@ struct Model {
     /// The transmit FIFOs have one place, so that they are ready or not as the bench wants.
     host: HostFifos,
     port: HtPort,
-    inputs: Vec<Port>,
-    outputs: Vec<Port>,
 }
 
-impl Device for Model {
-    fn inputs(&self) -> Vec<Port> {
-        self.inputs.clone()
-    }
-
-    fn outputs(&self) -> Vec<Port> {
-        self.outputs.clone()
-    }
-
+impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         let lookup = inputs[4].low() as u8;
         for (fifo, ready) in [(HT_TRANSMIT, WRITE_READY), (HT_TRANSMIT + 1, READ_READY)] {

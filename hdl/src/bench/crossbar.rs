@@ -11,12 +11,13 @@ use sme_sim::fabric::{Class, HOST_PORT};
 
 use super::Bench;
 use super::miswired::Miswired;
+use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::PacketBeat;
 use crate::blocks::crossbar::Crossbar;
 use crate::blocks::fifo::Fifo;
 use crate::blocks::primitive::Register;
-use crate::device::{Clocked, Device, Port, Wire};
+use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 /// Where the senders' inputs begin.
@@ -86,9 +87,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let model = Model {
         crossbar: CycleModel::new(node),
         packets: depths(),
-        inputs: rtl.inputs(),
-        outputs: rtl.outputs(),
     };
+    let model = Ported::like(&rtl, model);
     Pair {
         rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
         model: Box::new(model),
@@ -99,8 +99,6 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
 struct Model {
     crossbar: CycleModel,
     packets: PacketFifos,
-    inputs: Vec<Port>,
-    outputs: Vec<Port>,
 }
 
 /// A reader's FIFO has one place, so that it is ready or not as the bench wants.
@@ -112,15 +110,7 @@ fn depths() -> PacketFifos {
     PacketFifos::new(&depths)
 }
 
-impl Device for Model {
-    fn inputs(&self) -> Vec<Port> {
-        self.inputs.clone()
-    }
-
-    fn outputs(&self) -> Vec<Port> {
-        self.outputs.clone()
-    }
-
+impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         // What the crossbar offers is what would move if every reader were ready.
         let (mut crossbar, mut packets) = (self.crossbar.clone(), self.packets.clone());

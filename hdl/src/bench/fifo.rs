@@ -5,10 +5,11 @@ use rand_pcg::Pcg32;
 use sme_sim::engine::fifo::Fifos;
 
 use super::Bench;
+use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::PacketBeat;
 use crate::blocks::fifo::Fifo;
-use crate::device::{Clocked, Device, Port, Wire};
+use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -30,9 +31,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let rtl = Clocked::new(Rtl::new(rtl_depth.into()));
     let model = Model {
         fifo: Fifos::new(&[depth]),
-        inputs: rtl.inputs(),
-        outputs: rtl.outputs(),
     };
+    let model = Ported::like(&rtl, model);
     Pair {
         rtl: Box::new(rtl),
         model: Box::new(model),
@@ -43,19 +43,9 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
 /// Ports: write, write_data, read; ready, valid, data.
 struct Model {
     fifo: Fifos<PacketBeat, 1>,
-    inputs: Vec<Port>,
-    outputs: Vec<Port>,
 }
 
-impl Device for Model {
-    fn inputs(&self) -> Vec<Port> {
-        self.inputs.clone()
-    }
-
-    fn outputs(&self) -> Vec<Port> {
-        self.outputs.clone()
-    }
-
+impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         let [write, data, read] = [0, 1, 2].map(|port| inputs[port]);
         self.fifo.latch();

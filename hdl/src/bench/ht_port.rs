@@ -10,13 +10,14 @@ use sme_sim::engine::{HtChannel, HtPacket};
 
 use super::Bench;
 use super::miswired::Miswired;
+use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::HtBeat;
 use crate::blocks::arbiter::RoundRobin;
 use crate::blocks::fifo::Fifo;
 use crate::blocks::ht_port::HtPort;
 use crate::blocks::primitive::Register;
-use crate::device::{Clocked, Device, Port, Wire};
+use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -96,10 +97,9 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         spec: HtPortSpec { credits },
         port: CycleModel::new(&HtPortSpec { credits }),
         fifos: fifos(credits),
-        inputs: rtl.inputs(),
-        outputs: rtl.outputs(),
     };
     model.count(counted);
+    let model = Ported::like(&rtl, model);
     Pair {
         rtl: Box::new(rtl),
         model: Box::new(model),
@@ -125,8 +125,6 @@ struct Model {
     spec: HtPortSpec,
     port: CycleModel,
     fifos: HostFifos,
-    inputs: Vec<Port>,
-    outputs: Vec<Port>,
 }
 
 impl Model {
@@ -168,15 +166,7 @@ impl Model {
     }
 }
 
-impl Device for Model {
-    fn inputs(&self) -> Vec<Port> {
-        self.inputs.clone()
-    }
-
-    fn outputs(&self) -> Vec<Port> {
-        self.outputs.clone()
-    }
-
+impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         let taken = HtBeat::default().packet(0);
         for reader in 0..3 {

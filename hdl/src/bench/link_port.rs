@@ -11,12 +11,13 @@ use sme_sim::fabric::CHANNELS;
 
 use super::Bench;
 use super::miswired::Miswired;
+use super::ported::{ModelBlock, Ported};
 use super::source::{any_bits, below, chance};
 use crate::beat::PacketBeat;
 use crate::blocks::crc::PacketCrc;
 use crate::blocks::fifo::Fifo;
 use crate::blocks::link_port::LinkPort;
-use crate::device::{Clocked, Device, Port, Wire};
+use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -95,9 +96,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         fifos: PacketFifos::new(&[DEPTH; PACKET_FIFOS]),
         counters: Default::default(),
         cycle: 0,
-        inputs: rtl.inputs(),
-        outputs: rtl.outputs(),
     };
+    let model = Ported::like(&rtl, model);
     Pair {
         rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
         model: Box::new(model),
@@ -118,8 +118,6 @@ struct Model {
     fifos: PacketFifos,
     counters: [ChannelCounters; CHANNELS],
     cycle: u64,
-    inputs: Vec<Port>,
-    outputs: Vec<Port>,
 }
 
 impl Model {
@@ -131,15 +129,7 @@ impl Model {
     }
 }
 
-impl Device for Model {
-    fn inputs(&self) -> Vec<Port> {
-        self.inputs.clone()
-    }
-
-    fn outputs(&self) -> Vec<Port> {
-        self.outputs.clone()
-    }
-
+impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         let fifo = |channel: usize| switch_output(PORT, channel as u8);
         self.fifos.latch();

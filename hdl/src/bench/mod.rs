@@ -7,6 +7,7 @@ mod fifo;
 mod ht_port;
 mod link_port;
 mod miswired;
+mod ported;
 mod requester;
 mod responder;
 mod router;

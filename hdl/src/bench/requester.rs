@@ -13,6 +13,7 @@ use sme_sim::engine::{Faults, HtPacket, Kind};
 
 use super::Bench;
 use super::miswired::Miswired;
+use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::address_decoder::AddressDecoder;
@@ -20,7 +21,7 @@ use crate::blocks::fifo::Fifo;
 use crate::blocks::primitive::Register;
 use crate::blocks::requester::Requester;
 use crate::blocks::tags::TagTable;
-use crate::device::{Clocked, Device, Port, Wire};
+use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -112,8 +113,9 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         _ => (),
     }
     let rtl = Miswired::new(Clocked::new(rtl), inputs, |_| ());
-    let mut model = Model::new(spec, node, rtl.inputs(), rtl.outputs());
+    let mut model = Model::new(spec, node);
     model.let_writes_leave(written);
+    let model = Ported::like(&rtl, model);
     Pair {
         rtl: Box::new(rtl),
         model: Box::new(model),
@@ -141,12 +143,10 @@ struct Model {
     port: HtPort,
     host: HostFifos,
     packets: PacketFifos,
-    inputs: Vec<Port>,
-    outputs: Vec<Port>,
 }
 
 impl Model {
-    fn new(spec: RequesterSpec, node: u32, inputs: Vec<Port>, outputs: Vec<Port>) -> Self {
+    fn new(spec: RequesterSpec, node: u32) -> Self {
         let mut host = [DEPTH; HOST_FIFOS];
         host[HT_TRANSMIT + 2] = 1;
         let mut packets = [DEPTH; PACKET_FIFOS];
@@ -157,8 +157,6 @@ impl Model {
             port: HtPort::new(&HtPortSpec { credits: [1; 3] }),
             host: HostFifos::new(&host),
             packets: PacketFifos::new(&packets),
-            inputs,
-            outputs,
         }
     }
 
@@ -191,15 +189,7 @@ impl Model {
     }
 }
 
-impl Device for Model {
-    fn inputs(&self) -> Vec<Port> {
-        self.inputs.clone()
-    }
-
-    fn outputs(&self) -> Vec<Port> {
-        self.outputs.clone()
-    }
-
+impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         if !inputs[REQUEST_READY].bit(0) {
             let taken = PacketBeat::default().packet(0);

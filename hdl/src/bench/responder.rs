@@ -16,11 +16,12 @@ use sme_sim::engine::wires::{
 
 use super::Bench;
 use super::miswired::Miswired;
+use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::fifo::Fifo;
 use crate::blocks::responder::Responder;
-use crate::device::{Clocked, Device, Port, Wire};
+use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -73,9 +74,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         host: HostFifos::new(&[DEPTH; HOST_FIFOS]),
         packets: PacketFifos::new(&depths),
         faults: Faults::default(),
-        inputs: rtl.inputs(),
-        outputs: rtl.outputs(),
     };
+    let model = Ported::like(&rtl, model);
     Pair {
         rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
         model: Box::new(model),
@@ -107,8 +107,6 @@ struct Model {
     /// The crossbar's FIFO has one place, so that it is ready or not as the bench wants.
     packets: PacketFifos,
     faults: Faults,
-    inputs: Vec<Port>,
-    outputs: Vec<Port>,
 }
 
 impl Model {
@@ -128,15 +126,7 @@ impl Model {
     }
 }
 
-impl Device for Model {
-    fn inputs(&self) -> Vec<Port> {
-        self.inputs.clone()
-    }
-
-    fn outputs(&self) -> Vec<Port> {
-        self.outputs.clone()
-    }
-
+impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         if !inputs[READY].bit(0) {
             let packet = PacketBeat::default().packet(0);

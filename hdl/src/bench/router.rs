@@ -7,9 +7,10 @@ use sme_sim::fabric::{CHANNELS, HOST_PORT, Router, Shape, Topology};
 
 use super::Bench;
 use super::miswired::Miswired;
+use super::ported::{ModelBlock, Ported};
 use super::source::{below, chance};
 use crate::blocks::router::Route;
-use crate::device::{Clocked, Device, Port};
+use crate::device::Clocked;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -55,9 +56,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let model = Model {
         router: Router::new(&topology),
         topology: topology.clone(),
-        inputs: rtl.inputs(),
-        outputs: rtl.outputs(),
     };
+    let model = Ported::like(&rtl, model);
     Pair {
         rtl: match fault {
             Some("datelines forgotten") => Box::new(Miswired::new(
@@ -112,19 +112,9 @@ pub(super) fn any_target(random: &mut Pcg32, topology: &Topology, here: u32) -> 
 struct Model {
     router: Router,
     topology: Topology,
-    inputs: Vec<Port>,
-    outputs: Vec<Port>,
 }
 
-impl Device for Model {
-    fn inputs(&self) -> Vec<Port> {
-        self.inputs.clone()
-    }
-
-    fn outputs(&self) -> Vec<Port> {
-        self.outputs.clone()
-    }
-
+impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         let low = |port: usize| inputs[port].low() as u32;
         let position = self.topology.position([low(0), low(1), low(2)]);

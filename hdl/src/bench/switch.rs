@@ -12,11 +12,12 @@ use sme_sim::fabric::{CHANNELS, HOST_PORT, LINK_PORTS, Router, Topology};
 
 use super::Bench;
 use super::miswired::Miswired;
+use super::ported::{ModelBlock, Ported};
 use super::router::{any_target, any_topology};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::PacketBeat;
 use crate::blocks::switch::Switch;
-use crate::device::{Clocked, Device, Port};
+use crate::device::Clocked;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -72,8 +73,6 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         switch: Specification::new(router.here(here)),
         router,
         fifos: PacketFifos::new(&depths),
-        inputs: rtl.inputs(),
-        outputs: rtl.outputs(),
     };
     let inputs: fn(&mut [Value]) = match fault {
         Some("x and y swapped") => |inputs| inputs.swap(0, 1),
@@ -90,6 +89,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         ready: [0; LINK_PORTS + 1],
         hot: None,
     };
+    let model = Ported::like(&rtl, model);
     Pair {
         rtl: match fault {
             Some(_) => Box::new(Miswired::new(rtl, inputs, |_| ())),
@@ -106,8 +106,6 @@ struct Model {
     switch: Specification,
     router: Router,
     fifos: PacketFifos,
-    inputs: Vec<Port>,
-    outputs: Vec<Port>,
 }
 
 impl Model {
@@ -130,15 +128,7 @@ impl Model {
     }
 }
 
-impl Device for Model {
-    fn inputs(&self) -> Vec<Port> {
-        self.inputs.clone()
-    }
-
-    fn outputs(&self) -> Vec<Port> {
-        self.outputs.clone()
-    }
-
+impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         let host_fifos = [CROSSBAR_SWITCH_REQUEST, CROSSBAR_SWITCH_RESPONSE];
         let ready = |port: usize, channel: usize| match port {

@@ -6,10 +6,11 @@ use rust_hdl::prelude::Constant;
 use sme_sim::engine::tags::Tags;
 
 use super::Bench;
+use super::ported::{ModelBlock, Ported};
 use super::source::{below, chance};
 use crate::blocks::primitive::Register;
 use crate::blocks::tags::TagTable;
-use crate::device::{Clocked, Device, Port};
+use crate::device::Clocked;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -52,9 +53,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let rtl = Clocked::new(rtl);
     let model = Model {
         tags: Tags::new(count),
-        inputs: rtl.inputs(),
-        outputs: rtl.outputs(),
     };
+    let model = Ported::like(&rtl, model);
     Pair {
         rtl: Box::new(rtl),
         model: Box::new(model),
@@ -68,19 +68,9 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
 /// Ports: allocate, new_context, lookup, free; available, lowest, used, found.
 struct Model {
     tags: Tags<u64>,
-    inputs: Vec<Port>,
-    outputs: Vec<Port>,
 }
 
-impl Device for Model {
-    fn inputs(&self) -> Vec<Port> {
-        self.inputs.clone()
-    }
-
-    fn outputs(&self) -> Vec<Port> {
-        self.outputs.clone()
-    }
-
+impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         let [allocate, context, lookup, free] = [0, 1, 2, 3].map(|port| inputs[port].low());
         let tag = lookup as u8;
