@@ -70,7 +70,7 @@ pub enum Job {
     /// `sme machines`
     Machines(machines::Machines),
     /// `sme rtl`
-    Rtl(rtl::Rtl),
+    Rtl(Box<rtl::Rtl>),
     /// `sme native`
     Native(native::NativeRun),
     /// No command: the paper's headline experiment.
@@ -94,7 +94,9 @@ impl Job {
             Some(Command::Machines(flags)) => {
                 machines::Machines::read(flags.command).map(Self::Machines)
             }
-            Some(Command::Rtl(flags)) => rtl::Rtl::read(&flags.command).map(Self::Rtl),
+            Some(Command::Rtl(flags)) => {
+                rtl::Rtl::read(&flags.command).map(|rtl| Self::Rtl(Box::new(rtl)))
+            }
             Some(Command::Native(flags)) => native::NativeRun::read(&flags).map(Self::Native),
         }
     }
