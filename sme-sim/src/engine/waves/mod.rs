@@ -16,10 +16,10 @@
 //! of the file, but a signal `cycle`: the number of the cycle in which the engine's signals last
 //! changed.
 //!
-//! Several packets on one port in one cycle (a host link that is faster than the engine's clock;
-//! the crossing of clock domains) share the cycle: with *n* of them it has 2 *n* equal parts, and
-//! the packets stand in the even ones. Credits likewise. So each change of `cycle` at which
-//! *valid* is 1 is a packet, and so is each rise of *valid* within a cycle.
+//! In a cluster a pin takes one packet an edge. Whoever drives an [`EngineModel`](super::EngineModel)
+//! otherwise may present several on one port in one cycle; they share it: with *n* of them it has
+//! 2 *n* equal parts, and the packets stand in the even ones. Credits likewise. So each change of
+//! `cycle` at which *valid* is 1 is a packet, and so is each rise of *valid* within a cycle.
 //!
 //! # Memory and order
 //!
