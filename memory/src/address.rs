@@ -19,15 +19,19 @@ impl Place {
     }
 }
 
-/// By which of its two addresses a thread reaches a location of its own node's memory
-/// (the other nodes' memory has only the global one).
+/// By which of its addresses a thread reaches a location. Another node's memory has only global
+/// ones, one past the caches and one through them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Route {
     /// One's own memory like any other local memory, cached and coherent; another node's by its
     /// global address.
     Nearest,
-    /// Always by the global address, one's own memory too (a loopback access).
+    /// Always by the global address, one's own memory too (a loopback access). Not cached: every
+    /// access goes to the memory it names.
     Global,
+    /// By the global address through the caches of one's own node, which keep a copy that nobody
+    /// outside the node invalidates or updates: see [`Cacheable`](crate::Cacheable).
+    Cached,
 }
 
 /// Address of a synchronization variable: one byte, one writer, values `0..=127`.

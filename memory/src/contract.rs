@@ -53,15 +53,39 @@ pub trait Memory: Send + Sync {
     /// `for f in flags { while !until(*f) {} }`, whose loads an out-of-order core overlaps.
     fn wait_all(&self, flags: Flags, until: Until) -> impl Future<Output = ()> + Send;
 
-    /// Loads a word.
+    /// Loads a word. Whoever checks a program is told from where it was called.
+    #[track_caller]
     fn load(&self, word: Word) -> impl Future<Output = u64> + Send;
 
-    /// Stores a word.
+    /// Stores a word, likewise.
+    #[track_caller]
     fn store(&self, word: Word, value: u64) -> impl Future<Output = ()> + Send;
 
     /// Ends when all earlier stores of this thread have left its core: to coherent memory they
     /// are performed, to remote memory they are posted (nobody acknowledges those).
     fn fence(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// Memory that may be reached through caches which nothing keeps coherent between nodes
+/// ([`Route::Cached`]). Within a node all threads see the same copies; what another node stores
+/// is seen when the copy here has been dropped and the other's has been written back.
+///
+/// To hand data over: the writer's node writes back; it then loads from each home that it may have
+/// written to, by [`Route::Global`], which ends when what was written before has been performed
+/// there (a load does not overtake a posted store on the same way); it notifies; the reader's node
+/// drops its copies before it reads.
+pub trait Cacheable: Memory {
+    /// Drops the copies that the caches of this node have of the line of `word`, and writes it back
+    /// first if one was newer than memory (CLFLUSH). Ends when the write-back has been posted.
+    fn flush(&self, word: Word) -> impl Future<Output = ()> + Send;
+
+    /// Writes back every line of which a cache of this node has a newer copy than memory, and keeps
+    /// the copies. The operating system does it, for all caches of the node. Ends when all has been
+    /// posted.
+    fn write_back(&self) -> impl Future<Output = ()> + Send;
+
+    /// The same, and drops all copies (WBINVD; Fröning et al., Sec. VII).
+    fn write_back_invalidate(&self) -> impl Future<Output = ()> + Send;
 }
 
 /// Memory with atomic operations: coherent memory only, for there is no atomic transaction over

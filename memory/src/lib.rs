@@ -22,4 +22,4 @@ mod contract;
 pub mod native;
 
 pub use address::{Flag, Flags, Place, Route, Word};
-pub use contract::{Atomic, Futex, Memory, Until};
+pub use contract::{Atomic, Cacheable, Futex, Memory, Until};

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
-use crate::{Atomic, Flag, Flags, Futex, Memory, Place, Route, Until, Word};
+use crate::{Atomic, Cacheable, Flag, Flags, Futex, Memory, Place, Route, Until, Word};
 use arena::Arena;
 pub use arena::LINE;
 use parking::Parking;
@@ -220,13 +220,13 @@ impl<P: Protocol> Memory for Thread<P> {
         self.node
     }
 
-    /// Both routes lead to the same cell.
+    /// All routes lead to the same cell.
     #[inline]
     fn flag(&self, place: Place, _route: Route) -> Flag {
         self.shared.arena.flag_at(place)
     }
 
-    /// Both routes lead to the same cell.
+    /// All routes lead to the same cell.
     #[inline]
     fn word(&self, place: Place, _route: Route) -> Word {
         self.shared.arena.word_at(place)
@@ -273,6 +273,18 @@ impl<P: Protocol> Memory for Thread<P> {
         // Sequentially consistent: nothing weaker makes earlier stores visible before later loads.
         sync::fence(Ordering::SeqCst);
     }
+}
+
+/// The host is coherent: there is nothing to drop and nothing to write back.
+impl<P: Protocol> Cacheable for Thread<P> {
+    #[inline]
+    async fn flush(&self, _: Word) {}
+
+    #[inline]
+    async fn write_back(&self) {}
+
+    #[inline]
+    async fn write_back_invalidate(&self) {}
 }
 
 impl<P: Protocol> Atomic for Thread<P> {

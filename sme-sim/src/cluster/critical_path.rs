@@ -135,7 +135,10 @@ fn words<F: Future<Output = ()>, E: EngineModel>(
     name: &dyn Fn(Place) -> String,
 ) -> String {
     let at_address = |address: u64| match node.constants.map.target(address) {
-        Ok(crate::kernel::address::Target::Global(place)) => name(place),
+        Ok(
+            crate::kernel::address::Target::Global(place)
+            | crate::kernel::address::Target::Cached(place),
+        ) => name(place),
         _ => name(Place {
             node: node.me,
             offset: address.saturating_sub(node.constants.map.private_bytes),
@@ -176,6 +179,8 @@ fn words<F: Future<Output = ()>, E: EngineModel>(
                 }
                 Operation::FutexWait(..) => format!("{core} returns from its futex wait"),
                 Operation::FutexWake(..) => format!("{core} wakes sleepers and returns"),
+                Operation::Flush(word) => format!("{core} has flushed {}", at_address(word.0)),
+                Operation::WriteBack { .. } => format!("{core} has written its node's caches back"),
                 Operation::Delay(_) => format!("{core} computes"),
                 Operation::Note(_) => core,
             }

@@ -263,7 +263,7 @@ fn awaited<F, E>(
 ) -> Awaited {
     let (home, physical) = match node.constants.map.target(address) {
         Ok(Target::Local(physical)) => (node, physical),
-        Ok(Target::Global(place)) => (
+        Ok(Target::Global(place) | Target::Cached(place)) => (
             &nodes[place.node as usize],
             node.constants.map.physical(place.offset),
         ),

@@ -26,6 +26,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Operation::WaitAll(..) => self.wait_for_rest(core, None),
             Operation::Set(..) | Operation::Store(..) => self.store(core),
             Operation::Fence
+            | Operation::Flush(_)
+            | Operation::WriteBack { .. }
             | Operation::FetchAdd(..)
             | Operation::Swap(..)
             | Operation::CompareExchange(..)
@@ -88,7 +90,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     self.fetch(core, line, bytes);
                 }
             }
-            Some(Target::Global(_)) => self.load_uncached(core),
+            Some(Target::Global(_) | Target::Cached(_)) => self.load_uncached(core),
             None => {}
         }
     }
@@ -174,7 +176,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             let bytes = Bytes::byte(address);
             let physical = match self.target(core, address, bytes) {
                 Some(Target::Local(physical)) => physical,
-                Some(Target::Global(_)) => return self.load_uncached(core),
+                Some(Target::Global(_) | Target::Cached(_)) => return self.load_uncached(core),
                 None => return,
             };
             let line = self.domain.line(physical);
@@ -346,7 +348,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     );
                     return;
                 }
-                Ok(Target::Global(_)) => {
+                Ok(Target::Global(_) | Target::Cached(_)) => {
                     let ready_at = self.stores.gap_until(core);
                     if ready_at > self.now {
                         self.agenda.push(ready_at, Event::Drain(core));
@@ -379,7 +381,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
 
     fn drained(&mut self, core: u16) {
         let (word, update, operand) = match self.cores[usize::from(core)].operation {
-            Operation::Fence => return self.finish(core, 0, self.constants.operation),
+            Operation::Fence | Operation::Flush(_) | Operation::WriteBack { .. } => {
+                return self.finish(core, 0, self.constants.operation);
+            }
             Operation::FutexWait(..) | Operation::FutexWake(..) => return self.enter_system(core),
             Operation::FetchAdd(word, amount) => (word, Update::Add, amount),
             Operation::Swap(word, value) => (word, Update::Swap, value),
@@ -418,7 +422,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     );
                 }
             }
-            Some(Target::Global(_)) => self.faults(core, word.0, FaultReason::NotAtomic),
+            Some(Target::Global(_) | Target::Cached(_)) => {
+                self.faults(core, word.0, FaultReason::NotAtomic)
+            }
             None => {}
         }
     }

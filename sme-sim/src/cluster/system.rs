@@ -50,7 +50,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let bytes = Bytes::word(word.0);
         let physical = match self.target(core, word.0, bytes) {
             Some(Target::Local(physical)) => physical,
-            Some(Target::Global(_)) => return self.faults(core, word.0, FaultReason::NotAtomic),
+            Some(Target::Global(_) | Target::Cached(_)) => {
+                return self.faults(core, word.0, FaultReason::NotAtomic);
+            }
             None => return,
         };
         let line = self.domain.line(physical);

@@ -176,7 +176,9 @@ impl Trace {
         let what = What::Operation(core, operation);
         let costs = match operation {
             _ if self.answered == Some(core) => Part::HyperTransport,
-            Operation::FutexWait(..) | Operation::FutexWake(..) => Part::OperatingSystem,
+            Operation::FutexWait(..) | Operation::FutexWake(..) | Operation::WriteBack { .. } => {
+                Part::OperatingSystem
+            }
             Operation::Delay(_) => Part::Core,
             _ => Part::Cache,
         };
@@ -461,7 +463,7 @@ impl Trace {
             HtPacket::Response { .. } => return Key::response(thread),
         };
         let place = match self.constants.map.target(address) {
-            Ok(Target::Global(place)) => place,
+            Ok(Target::Global(place) | Target::Cached(place)) => place,
             _ => Place {
                 node: self.me,
                 offset: address.saturating_sub(self.constants.map.private_bytes),

@@ -2,11 +2,16 @@
 //!
 //! Physical addresses of a node count from 0: the private partition first, the shared partition
 //! above it. From `global_base` on, an address is global: `base + node * shared_bytes + offset`
-//! names a byte of `node`'s shared partition (Fröning et al., Sec. III-A). Units: bytes.
+//! names a byte of `node`'s shared partition (Fröning et al., Sec. III-A). With the bit
+//! [`CACHEABLE`] set it names the same byte, reached through the caches of one's own node: what a
+//! processor reads in the attributes of a page stands in the address here. Units: bytes.
 
 use std::fmt;
 
 use sme_memory::{Place, Route};
+
+/// Bit of a global address that says that caches may keep what it names.
+pub const CACHEABLE: u64 = 1 << 62;
 
 /// How every node of the machine partitions its address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +33,8 @@ pub enum Target {
     Local(u64),
     /// Memory behind the engine.
     Global(Place),
+    /// The same, through the node's caches.
+    Cached(Place),
 }
 
 /// Why an access cannot be performed.
@@ -58,10 +65,11 @@ impl AddressMap {
     /// The address by which a thread on `node` reaches `place`.
     #[inline]
     pub fn address(&self, node: u32, place: Place, route: Route) -> u64 {
-        if route == Route::Nearest && place.node == node {
-            self.private_bytes + place.offset
-        } else {
-            self.global_base + u64::from(place.node) * self.shared_bytes + place.offset
+        let global = self.global_base + u64::from(place.node) * self.shared_bytes + place.offset;
+        match route {
+            Route::Nearest if place.node == node => self.private_bytes + place.offset,
+            Route::Nearest | Route::Global => global,
+            Route::Cached => CACHEABLE | global,
         }
     }
 
@@ -74,15 +82,23 @@ impl AddressMap {
             }
             return Err(FaultReason::Unmapped);
         }
-        let beyond = address - self.global_base;
+        let global = address & !CACHEABLE;
+        let Some(beyond) = global.checked_sub(self.global_base) else {
+            return Err(FaultReason::Unmapped);
+        };
         let node = beyond / self.shared_bytes;
         if node >= u64::from(self.nodes) {
             return Err(FaultReason::NoSuchNode);
         }
-        Ok(Target::Global(Place {
+        let place = Place {
             node: node as u32,
             offset: beyond % self.shared_bytes,
-        }))
+        };
+        Ok(if address == global {
+            Target::Global(place)
+        } else {
+            Target::Cached(place)
+        })
     }
 
     /// The physical address of a shared byte in its own node.
@@ -112,6 +128,8 @@ mod tests {
             let place = Place { node, offset };
             let global = MAP.address(here, place, Route::Global);
             prop_assert_eq!(MAP.target(global), Ok(Target::Global(place)));
+            let cached = MAP.address(here, place, Route::Cached);
+            prop_assert_eq!(MAP.target(cached), Ok(Target::Cached(place)));
             let nearest = MAP.target(MAP.address(here, place, Route::Nearest));
             if here == node {
                 prop_assert_eq!(nearest, Ok(Target::Local(MAP.physical(offset))));
@@ -132,5 +150,6 @@ mod tests {
             Err(FaultReason::NoSuchNode)
         );
         assert_eq!(MAP.target(u64::MAX), Err(FaultReason::NoSuchNode));
+        assert_eq!(MAP.target(CACHEABLE), Err(FaultReason::Unmapped));
     }
 }

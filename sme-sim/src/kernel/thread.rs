@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use sme_memory::{Atomic, Flag, Flags, Futex, Memory, Place, Route, Until, Word};
+use sme_memory::{Atomic, Cacheable, Flag, Flags, Futex, Memory, Place, Route, Until, Word};
 
 use super::address::AddressMap;
 use crate::time::Time;
@@ -43,6 +43,13 @@ pub enum Operation {
     FutexWait(Word, u64),
     /// [`Futex::futex_wake`]
     FutexWake(Word, u32),
+    /// [`Cacheable::flush`]
+    Flush(Word),
+    /// [`Cacheable::write_back`], or [`Cacheable::write_back_invalidate`].
+    WriteBack {
+        /// Whether copies are dropped.
+        invalidate: bool,
+    },
     /// Computes for a while.
     Delay(Time),
     /// Tells the observer something; takes no time.
@@ -212,6 +219,20 @@ impl Memory for ThreadMemory {
 
     fn fence(&self) -> impl Future<Output = ()> + Send {
         ask(move || Operation::Fence)
+    }
+}
+
+impl Cacheable for ThreadMemory {
+    fn flush(&self, word: Word) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::Flush(word))
+    }
+
+    fn write_back(&self) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::WriteBack { invalidate: false })
+    }
+
+    fn write_back_invalidate(&self) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::WriteBack { invalidate: true })
     }
 }
 

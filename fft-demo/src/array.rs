@@ -1,0 +1,206 @@
+//! Arrays of 64-bit words in global memory: which node holds which part of them.
+//!
+//! A [`Pool`] hands out the nodes' shared partitions, granule by granule (a page, as an operating
+//! system would). An [`Array`] is a table of granules, so that a program can find any word of it.
+//! Sizes and indices count words unless they say bytes.
+
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+use sme_memory::{Memory, Place, Route, Word};
+use thiserror::Error;
+
+const WORD_BYTES: u64 = 8;
+
+/// Over which nodes the granules of an array are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Every node has a contiguous part, in the order of the nodes.
+    Block,
+    /// Granules are dealt to all nodes in turn and then shuffled: each node has as many as any
+    /// other, give or take one.
+    Random,
+}
+
+sme_barrier::names!(Placement, "placement", { Block => "block", Random => "random" });
+
+/// Why memory cannot be handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ArrayError {
+    /// A granule is not a power of two of at least a cache line.
+    #[error("a granule of {bytes} bytes: it must be a power of two, 64 at least")]
+    Granule {
+        /// What was asked for.
+        bytes: u64,
+    },
+    /// There are no nodes to hold anything.
+    #[error("no node holds memory")]
+    NoNodes,
+    /// The nodes' shared partitions are too small.
+    #[error("the data does not fit: it takes {needed} bytes of each node's {available}")]
+    Full {
+        /// Bytes of a shared partition that would be taken.
+        needed: u64,
+        /// Bytes of it that there are.
+        available: u64,
+    },
+}
+
+/// The nodes' shared partitions, as far as they have not been handed out.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    granule_bytes: u64,
+    /// The first free byte of each node's shared partition.
+    next: Vec<u64>,
+    available: u64,
+    random: Pcg32,
+}
+
+impl Pool {
+    /// The memory of `nodes` nodes from byte `from` of their shared partitions to byte `to`, in
+    /// granules of `granule_bytes`. `seed` decides what [`Placement::Random`] draws.
+    ///
+    /// # Errors
+    /// [`ArrayError::Granule`], [`ArrayError::NoNodes`].
+    pub fn new(
+        nodes: u32,
+        (from, to): (u64, u64),
+        granule_bytes: u64,
+        seed: u64,
+    ) -> Result<Self, ArrayError> {
+        if !granule_bytes.is_power_of_two() || granule_bytes < 64 {
+            return Err(ArrayError::Granule {
+                bytes: granule_bytes,
+            });
+        }
+        if nodes == 0 {
+            return Err(ArrayError::NoNodes);
+        }
+        Ok(Self {
+            granule_bytes,
+            next: vec![from.next_multiple_of(granule_bytes); nodes as usize],
+            available: to,
+            random: Pcg32::new(seed, 0xa7),
+        })
+    }
+
+    /// An array of `words` words.
+    ///
+    /// # Errors
+    /// [`ArrayError::Full`] if a node has no room for its part.
+    pub fn array(&mut self, words: u64, placement: Placement) -> Result<Array, ArrayError> {
+        let granules = (words * WORD_BYTES).div_ceil(self.granule_bytes);
+        let nodes = self.next.len() as u64;
+        let mut homes: Vec<u32> = match placement {
+            Placement::Block => (0..granules)
+                .map(|granule| (granule * nodes / granules) as u32)
+                .collect(),
+            Placement::Random => (0..granules).map(|g| (g % nodes) as u32).collect(),
+        };
+        if placement == Placement::Random {
+            for last in (1..homes.len()).rev() {
+                let other = self.random.next_u64() % (last as u64 + 1);
+                homes.swap(last, other as usize);
+            }
+        }
+        let mut places = Vec::with_capacity(homes.len());
+        for node in homes {
+            let offset = self.next[node as usize];
+            let needed = offset + self.granule_bytes;
+            if needed > self.available {
+                return Err(ArrayError::Full {
+                    needed,
+                    available: self.available,
+                });
+            }
+            self.next[node as usize] = needed;
+            places.push(Place { node, offset });
+        }
+        Ok(Array {
+            granule_shift: self.granule_bytes.trailing_zeros(),
+            granules: places.into(),
+            words,
+        })
+    }
+}
+
+/// An array of 64-bit words, spread over the nodes.
+#[derive(Clone, Debug)]
+pub struct Array {
+    granule_shift: u32,
+    granules: Box<[Place]>,
+    words: u64,
+}
+
+impl Array {
+    /// How many words it has.
+    pub fn words(&self) -> u64 {
+        self.words
+    }
+
+    /// Where the word at `index` lies, which must be below [`Self::words`].
+    #[inline]
+    pub fn place(&self, index: u64) -> Place {
+        debug_assert!(index < self.words, "word {index} of {}", self.words);
+        let byte = index * WORD_BYTES;
+        let granule = self.granules[(byte >> self.granule_shift) as usize];
+        granule.plus(byte & ((1 << self.granule_shift) - 1))
+    }
+
+    /// The address by which a thread reaches the word at `index`.
+    #[inline]
+    pub fn word<M: Memory>(&self, memory: &M, index: u64, route: Route) -> Word {
+        memory.word(self.place(index), route)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    proptest! {
+        #[test]
+        fn every_word_has_a_place_of_its_own_and_every_node_its_share(
+            nodes in 1u32..7, sizes in proptest::collection::vec(1u64..300, 1..4), random: bool,
+        ) {
+            let placement = if random { Placement::Random } else { Placement::Block };
+            let mut pool = Pool::new(nodes, (100, 1 << 20), 128, 7)?;
+            let mut seen = HashSet::new();
+            for words in sizes {
+                let array = pool.array(words, placement)?;
+                let mut granules = vec![0u64; nodes as usize];
+                for index in 0..words {
+                    let place = array.place(index);
+                    prop_assert!(seen.insert(place));
+                    prop_assert!(place.offset >= 100 && place.node < nodes);
+                    if index % 16 == 0 {
+                        granules[place.node as usize] += 1;
+                    }
+                    if placement == Placement::Block && index > 0 {
+                        prop_assert!(array.place(index - 1).node <= place.node);
+                    }
+                }
+                let most = granules.iter().max().copied().unwrap_or(0);
+                let least = granules.iter().min().copied().unwrap_or(0);
+                prop_assert!(most - least <= 1, "{granules:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let mut pool = Pool::new(2, (0, 256), 128, 0).expect("a pool of two nodes");
+        assert!(pool.array(64, Placement::Block).is_ok());
+        let full = pool.array(1, Placement::Block).map(|array| array.words());
+        assert_eq!(
+            full,
+            Err(ArrayError::Full {
+                needed: 384,
+                available: 256
+            })
+        );
+        assert!(Pool::new(2, (0, 256), 96, 0).is_err());
+        assert!(Pool::new(0, (0, 256), 64, 0).is_err());
+    }
+}
