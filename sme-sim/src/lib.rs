@@ -6,11 +6,15 @@
 //! * [`machine`]: machine files (TOML) with units and provenance.
 //! * [`fabric`]: topologies and routing.
 //! * [`engine`]: the Shared Memory Engine, block by block, cycle by cycle.
+//! * [`cache`]: the private caches of a core, with the bytes they hold.
+//! * [`staleness`]: which loads of a run returned stale data, and which flush was missing.
 //! * [`cluster`]: a node of cores, caches, host link and engine, and a cluster of them.
 
+pub mod cache;
 pub mod cluster;
 pub mod engine;
 pub mod fabric;
 pub mod kernel;
 pub mod machine;
+pub mod staleness;
 pub mod time;

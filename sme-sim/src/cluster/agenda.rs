@@ -1,5 +1,6 @@
 //! What is going to happen inside one node: its events, and the list they stand in.
 
+use super::caches::Wants;
 use super::trace::Trace;
 use crate::engine::HtChannel;
 use crate::kernel::queue::EventQueue;
@@ -41,6 +42,17 @@ pub enum Event {
     Woken(u16),
     /// The operating system takes a thread's next futex call.
     System(u16),
+    /// A core begins what its thread asked for at the end of a run ahead of its node, or looks again
+    /// at a copy that it has lost.
+    Begin(u16),
+    /// What a core's private caches miss takes its place in the order of what happens to its line.
+    Ordered(u16, Wants),
+    /// A line has come through the engine.
+    Filled(u16),
+    /// A core's oldest buffered store has been performed in its private caches.
+    Stored(u16),
+    /// All caches of the node have been walked through.
+    WrittenBack(u16),
 }
 
 /// The pending events of one node, and the trace of what causes them where that was asked for.

@@ -6,6 +6,7 @@ use super::domain::Latencies;
 use crate::engine::HtPacket;
 use crate::fabric::Topology;
 use crate::kernel::address::AddressMap;
+use crate::kernel::ahead::{Ahead, Costs};
 use crate::machine::ClusterSpec;
 use crate::time::{Clock, Time};
 
@@ -55,12 +56,17 @@ pub(super) struct Constants {
     /// What a program spends around one operation.
     pub(super) operation: Time,
     pub(super) l1: Time,
+    pub(super) l2: Time,
     /// Engine cycles from the edge at which a packet's last phit leaves until the neighbour can
     /// sample it: transceivers and wire.
     pub(super) link_cycles: u64,
     /// One way through the processor's link interface, serialization apart.
     pub(super) host_way: Time,
 }
+
+/// How far a thread runs ahead of its node while it hits its core's private caches: about as long
+/// as what it does could take to be noticed by another node.
+const RUN_AHEAD: Time = Time::from_ns(1_000);
 
 /// Bit of a trace that says that its access counts.
 const COUNTED: u32 = 1 << 31;
@@ -84,11 +90,29 @@ impl Constants {
             latencies: Arc::new(Latencies::new(&spec)),
             operation: spec.core.clock.span(spec.core.operation_cycles),
             l1: spec.core.clock.span(spec.cache.l1_cycles),
+            l2: spec.core.clock.span(spec.cache.l2_cycles),
             link_cycles: spec.link.serdes_cycles + engine_clock.first_edge_from(spec.link.wire),
             host_way: spec.host.delay + spec.host.clock.span(spec.host.cycles),
             topology: setup.topology,
             spec,
         }
+    }
+
+    /// The empty private caches of a core; `logs` has hits written down.
+    pub(super) fn ahead(&self, logs: bool) -> Ahead {
+        let costs = Costs {
+            first: self.l1 + self.operation,
+            second: self.l2 + self.operation,
+        };
+        Ahead::new(self.spec.cache.private, costs, RUN_AHEAD, logs)
+    }
+
+    /// What a call takes that writes all caches of a node back, the writes themselves apart.
+    pub(super) fn write_back_call(&self) -> Time {
+        let (os, cache) = (&self.spec.os, &self.spec.cache);
+        let lines = cache.l2_bytes / cache.line_bytes;
+        let walk = self.spec.core.clock.span(lines * cache.walk_cycles);
+        os.system_call + os.interrupt + walk
     }
 
     pub(super) fn socket_of(&self, thread: u32) -> u8 {

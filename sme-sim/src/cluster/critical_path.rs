@@ -169,8 +169,8 @@ fn words<F: Future<Output = ()>, E: EngineModel>(
                     let (first, last) = (at_address(flags.first.0), at_address(last));
                     format!("{core} sees that all from {first} to {last} have changed")
                 }
-                Operation::Load(word) => format!("{core} has loaded {}", at_address(word.0)),
-                Operation::Store(word, _) => format!("{core} stores {}", at_address(word.0)),
+                Operation::Load(word, _) => format!("{core} has loaded {}", at_address(word.0)),
+                Operation::Store(word, ..) => format!("{core} stores {}", at_address(word.0)),
                 Operation::Fence => format!("{core} has drained its stores"),
                 Operation::FetchAdd(word, _)
                 | Operation::Swap(word, _)

@@ -143,6 +143,20 @@ impl Domain {
         self.index.find(hash(number), is_it).copied()
     }
 
+    /// Memory and all copies hold `value` in the word at physical address `address`.
+    pub fn preset(&mut self, address: u64, value: u64) {
+        let line = self.line(address);
+        let (line, bytes) = (&mut self.lines[line as usize], Bytes::word(address));
+        line.images.write_memory(bytes, value);
+        line.images.write_copies(bytes, value);
+    }
+
+    /// The newest value of the word at physical address `address`.
+    pub fn word(&self, address: u64) -> u64 {
+        let line = self.known_line(address);
+        line.map_or(0, |line| self.newest(line, Bytes::word(address)))
+    }
+
     /// The next compare-exchange of `core` expects this value.
     pub fn expect(&mut self, core: u16, value: u64) {
         self.expected.push((core, value));

@@ -11,7 +11,7 @@ use super::core::Waiting;
 use super::domain;
 use super::node::Node;
 use crate::engine::EngineModel;
-use crate::kernel::address::{FaultReason, Target};
+use crate::kernel::address::{CACHEABLE, FaultReason, Target};
 use crate::time::Time;
 
 /// How many waiting threads a report names one by one.
@@ -200,7 +200,8 @@ pub(super) fn standstill<F: Future<Output = ()>, E: EngineModel>(
                 Waiting::Nothing | Waiting::StoreBuffer | Waiting::Drained | Waiting::Update
             )
         });
-        if moving || node.domain.serves_a_core() {
+        let fetching = (node.caches.iter()).any(|caches| !caches.is_quiet());
+        if moving || fetching || node.domain.serves_a_core() {
             return None;
         }
         let polling = node.cores.iter().filter(|c| c.waiting == Waiting::Uncached);
@@ -279,7 +280,12 @@ fn awaited<F, E>(
         until,
         at_home: line.map_or(0, |l| home.domain.newest(l, bytes)),
         in_memory: line.map_or(0, |l| home.domain.in_memory(l, bytes)),
-        cached: own.and_then(|l| node.domain.cached(core, l, bytes)),
+        cached: if address & CACHEABLE == 0 {
+            own.and_then(|l| node.domain.cached(core, l, bytes))
+        } else {
+            let caches = node.caches.as_ref();
+            caches.and_then(|caches| Some(bytes.pick(caches.copy(core, address)?)))
+        },
         writer: writer.map(origin_of),
     }
 }

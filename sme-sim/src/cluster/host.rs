@@ -26,13 +26,24 @@ use crate::kernel::address::FaultReason;
 use crate::machine::{Arbitration, ClusterSpec, HostSpec};
 use crate::time::Time;
 
-/// The sockets' slots for uncached loads, of a node that has ever had one.
+/// Who loads from behind the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// A core, past its caches.
+    Core(u16),
+    /// The fill of a line.
+    Line(u16),
+    /// The same fill, this word of it.
+    Word(u16, u8),
+}
+
+/// The sockets' slots for loads from behind the engine, of a node that has ever had one.
 #[derive(Debug)]
 pub(super) struct Slots {
-    /// Free slots and waiting cores of each socket.
-    sockets: Vec<(u32, Vec<u16>)>,
+    /// Free slots of each socket, and who waits for one.
+    sockets: Vec<(u32, Vec<Asker>)>,
     /// Who reads under each source tag.
-    readers: [u16; 32],
+    readers: [Asker; 32],
     free_tags: u32,
     random: Pcg32,
 }
@@ -45,7 +56,7 @@ impl Slots {
         let stream = u64::from(node) | 1 << 32;
         Self {
             sockets: vec![(slots, Vec::new()); spec.node.sockets as usize],
-            readers: [0; 32],
+            readers: [Asker::Core(0); 32],
             free_tags: u32::MAX,
             random: Pcg32::new(constants.seed, stream),
         }
@@ -54,7 +65,7 @@ impl Slots {
     /// Whether no load waits or is under way.
     pub(super) fn is_quiet(&self, spec: &ClusterSpec) -> bool {
         let slots = spec.uncached.outstanding_loads_per_socket;
-        let idle = |(free, waiting): &(u32, Vec<u16>)| *free == slots && waiting.is_empty();
+        let idle = |(free, waiting): &(u32, Vec<Asker>)| *free == slots && waiting.is_empty();
         self.free_tags == u32::MAX && self.sockets.iter().all(idle)
     }
 
@@ -65,17 +76,16 @@ impl Slots {
             .map(|(_, waiting)| waiting.capacity())
             .sum();
         size_of::<Self>()
-            + self.sockets.capacity() * size_of::<(u32, Vec<u16>)>()
-            + waiting * size_of::<u16>()
+            + self.sockets.capacity() * size_of::<(u32, Vec<Asker>)>()
+            + waiting * size_of::<Asker>()
     }
 
-    fn take_tag(&mut self, core: u16) -> Option<u8> {
+    fn take_tag(&mut self) -> Option<u8> {
         if self.free_tags == 0 {
             return None;
         }
         let tag = self.free_tags.trailing_zeros() as u8;
         self.free_tags &= self.free_tags - 1;
-        self.readers[usize::from(tag)] = core;
         Some(tag)
     }
 }
@@ -107,6 +117,13 @@ impl HostLink {
     /// Whether no packet waits and every credit is back.
     pub(super) fn is_quiet(&self, spec: &HostSpec) -> bool {
         self.queues.iter().all(VecDeque::is_empty) && self.credits == all_credits(spec)
+    }
+
+    /// Whether the oldest packet of a channel can go.
+    fn may_send(&self, channel: usize) -> bool {
+        let behind = channel == HtChannel::NonPosted as usize
+            && !self.queues[HtChannel::Posted as usize].is_empty();
+        self.credits[channel] > 0 && !self.queues[channel].is_empty() && !behind
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
@@ -159,11 +176,28 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         self.cores[usize::from(core)].waiting = Waiting::Uncached;
         let socket = self.cores[usize::from(core)].socket;
         self.agenda.tell(|t| t.waits_for_slot(core));
+        self.queue_for_slot_of(socket, Asker::Core(core));
+    }
+
+    /// `asker` waits for the slot of `socket`.
+    pub(super) fn queue_for_slot_of(&mut self, socket: u8, asker: Asker) {
         let slots = self
             .slots
             .get_or_insert_with(|| Box::new(Slots::new(&self.constants, self.me)));
-        slots.sockets[usize::from(socket)].1.push(core);
+        slots.sockets[usize::from(socket)].1.push(asker);
         self.grant_slots(socket);
+    }
+
+    /// A source tag that is free.
+    pub(super) fn take_tag(&mut self) -> Option<u8> {
+        self.slots.as_mut()?.take_tag()
+    }
+
+    /// The answer under `tag` is for `asker`.
+    pub(super) fn reads_under(&mut self, tag: u8, asker: Asker) {
+        if let Some(slots) = &mut self.slots {
+            slots.readers[usize::from(tag)] = asker;
+        }
     }
 
     /// [`Event::SlotFree`]
@@ -188,14 +222,20 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 Arbitration::Random => slots.random.next_u32() as usize % waiting.len(),
             };
             // Removing shifts the others, so that they stay in the order of their arrival.
-            let core = waiting.remove(chosen);
-            let Some(tag) = slots.take_tag(core) else {
-                slots.sockets[usize::from(socket)].1.insert(0, core);
+            let asker = waiting.remove(chosen);
+            let Some(tag) = slots.take_tag() else {
+                slots.sockets[usize::from(socket)].1.insert(0, asker);
                 return;
             };
             slots.sockets[usize::from(socket)].0 -= 1;
-            self.agenda.tell(|t| t.has_slot(self.now, core));
-            self.load_over_engine(core, tag);
+            slots.readers[usize::from(tag)] = asker;
+            match asker {
+                Asker::Core(core) => {
+                    self.agenda.tell(|t| t.has_slot(self.now, core));
+                    self.load_over_engine(core, tag);
+                }
+                Asker::Line(fill) | Asker::Word(fill, _) => self.ask_for_words(fill, Some(tag)),
+            }
         }
     }
 
@@ -204,9 +244,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             return;
         };
         let trace = self.origin(core);
-        if self.cores[usize::from(core)].counted {
-            self.record.traffic.remote_loads += 1;
-        }
+        self.count_remote_load(trace);
         self.towards_host_link(
             core,
             HtPacket::Read {
@@ -221,10 +259,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     /// Posts a store of `core`.
     pub(super) fn post(&mut self, core: u16, store: Store) {
         let trace = store.origin;
-        self.bridge.posted += 1;
-        if self.constants.counts(trace) {
-            self.record.traffic.remote_stores += 1;
-        }
+        self.count_posted(trace);
         self.towards_host_link(
             core,
             HtPacket::Write {
@@ -237,16 +272,40 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         );
     }
 
+    /// A load of the thread `origin` goes through the engine.
+    pub(super) fn count_remote_load(&mut self, origin: u32) {
+        if self.constants.counts(origin) {
+            self.record.traffic.remote_loads += 1;
+        }
+    }
+
+    /// A store of the thread `origin` goes through the engine.
+    pub(super) fn count_posted(&mut self, origin: u32) {
+        self.bridge.posted += 1;
+        if self.constants.counts(origin) {
+            self.record.traffic.remote_stores += 1;
+        }
+    }
+
     /// From a core to the first socket's link interface.
     fn towards_host_link(&mut self, core: u16, packet: HtPacket) {
         let way = self.way_to_first_socket(core) + self.constants.host_way;
+        self.sets_out(way, packet);
+    }
+
+    /// The same from the first socket itself.
+    pub(super) fn leaves_first_socket(&mut self, packet: HtPacket) {
+        self.sets_out(self.constants.host_way, packet);
+    }
+
+    fn sets_out(&mut self, way: Time, packet: HtPacket) {
         self.agenda
             .tell(|t| t.leaves_for_host_link(self.now + way, &packet));
         let number = tables::insert(&mut self.packets, packet);
         self.agenda.push(self.now + way, Event::HostSend(number));
     }
 
-    fn way_to_first_socket(&self, core: u16) -> Time {
+    pub(super) fn way_to_first_socket(&self, core: u16) -> Time {
         let socket = usize::from(self.cores[usize::from(core)].socket);
         self.constants
             .spec
@@ -275,14 +334,15 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     }
 
     /// Sends what has a credit: responses first, then posted writes, then reads, so that nothing
-    /// that frees others waits behind what needs them.
+    /// that frees others waits behind what needs them. A read overtakes no posted write, not even
+    /// one that waits for a credit.
     fn transmit(&mut self) {
         loop {
             let order = [HtChannel::Response, HtChannel::Posted, HtChannel::NonPosted];
             let ready = order
                 .into_iter()
                 .map(|c| c as usize)
-                .find(|&c| self.host.credits[c] > 0 && !self.host.queues[c].is_empty());
+                .find(|&c| self.host.may_send(c));
             let Some(channel) = ready else {
                 return;
             };
@@ -341,19 +401,40 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             debug_assert!(false, "an answer to a load that nobody sent");
             return;
         };
-        let core = slots.readers[usize::from(tag)];
+        let asker = slots.readers[usize::from(tag)];
         slots.free_tags |= 1 << tag;
         let sockets = slots.sockets.len() as u8;
-        let back = self.way_to_first_socket(core);
-        let socket = self.cores[usize::from(core)].socket;
+        let (socket, done) = match asker {
+            Asker::Core(core) => (self.cores[usize::from(core)].socket, true),
+            Asker::Line(fill) | Asker::Word(fill, _) if error => {
+                for (core, address) in self.fill_fails(fill) {
+                    self.faults(core, address, FaultReason::NoSuchNode);
+                }
+                return;
+            }
+            Asker::Line(fill) => (self.socket_of_fill(fill), self.word_arrives(fill, 0, data)),
+            Asker::Word(fill, word) => (
+                self.socket_of_fill(fill),
+                self.word_arrives(fill, word, data),
+            ),
+        };
+        let hops = hops_between(usize::from(socket), 0);
+        let back = self.constants.spec.coherence.hop.times(hops);
         // A socket may have a slot and lack a source tag: the next one that does has this.
         for other in 1..=sockets {
             self.grant_slots((socket + other) % sockets);
+        }
+        if !done {
+            return;
         }
         self.agenda.push(
             self.now + back + self.constants.spec.uncached.turnaround,
             Event::SlotFree(socket),
         );
+        let core = match asker {
+            Asker::Core(core) => core,
+            Asker::Line(fill) | Asker::Word(fill, _) => return self.line_is_there(fill, back),
+        };
         let Some((address, bytes, _)) = self.awaited(core) else {
             return;
         };

@@ -6,6 +6,7 @@
 //! them, and says what came out, or why it got stuck (`failure`).
 
 mod agenda;
+mod caches;
 mod constants;
 mod content;
 mod core;
@@ -14,6 +15,7 @@ mod critical_path;
 mod domain;
 mod failure;
 mod host;
+mod log;
 mod mark;
 mod node;
 mod operate;
@@ -28,6 +30,7 @@ mod watched;
 use std::future::Future;
 use std::sync::Arc;
 
+pub use caches::CacheTraffic;
 pub use constants::{Pinning, Setup};
 pub use critical_path::PathStep;
 pub use failure::{Failure, Stuck};
@@ -277,6 +280,32 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
             all.link_bytes += traffic.link_bytes;
         }
         all
+    }
+
+    /// What went through the caches of memory behind the engine, over all nodes and all episodes.
+    pub fn cache_traffic(&self) -> CacheTraffic {
+        let mut all = CacheTraffic::default();
+        for caches in self.nodes.iter().filter_map(|node| node.caches.as_ref()) {
+            all += caches.traffic();
+        }
+        all
+    }
+
+    /// Lets the memory of `place.node` hold `value` in the word at `place` from the beginning: as if
+    /// a program had been loaded. No copy of it may have been made yet.
+    pub fn preset(&mut self, place: Place, value: u64) {
+        let physical = self.constants.map.physical(place.offset);
+        if let Some(node) = self.nodes.get_mut(place.node as usize) {
+            node.domain.preset(physical, value);
+        }
+    }
+
+    /// What the word at `place` holds at its home: what a load there would bring. Stores that have
+    /// not been performed, and what another node's caches have not written back, are not in it.
+    pub fn at_home(&self, place: Place) -> u64 {
+        let physical = self.constants.map.physical(place.offset);
+        let node = self.nodes.get(place.node as usize);
+        node.map_or(0, |node| node.domain.word(physical))
     }
 
     /// Every visit to a barrier by node, in the order of departure there, if that was asked for.

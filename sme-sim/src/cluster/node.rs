@@ -11,10 +11,12 @@ use std::sync::Arc;
 use slab::Slab;
 
 use super::agenda::{Agenda, Event};
+use super::caches::Caches;
 use super::constants::Constants;
 use super::core::{Core, Waiting};
 use super::domain::{BRIDGE, Domain};
 use super::host::{Bridge, HostLink, Slots};
+use super::log::Log;
 use super::pins::Pins;
 use super::record::Record;
 use super::stores::StoreBuffers;
@@ -23,7 +25,7 @@ use super::tables;
 use crate::engine::waves::{Recorded, Tap};
 use crate::engine::{EngineModel, HtPacket, Input, Output};
 use crate::kernel::address::FaultReason;
-use crate::kernel::thread::{Operation, Threads};
+use crate::kernel::thread::{self, Operation, Threads};
 use crate::kernel::window::{self, Outbox};
 use crate::time::Time;
 
@@ -48,12 +50,15 @@ pub struct Node<F, E> {
     pub(super) cores: Vec<Core>,
     pub(super) stores: StoreBuffers,
     pub(super) domain: Domain,
+    pub(super) caches: Option<Box<Caches>>,
     pub(super) slots: Option<Box<Slots>>,
     pub(super) host: HostLink,
     pub(super) bridge: Bridge,
     pub(super) system: System,
     pub(super) packets: Slab<HtPacket>,
     pub(super) record: Record,
+    /// What is told to the checker of stale reads, where there is one.
+    pub(super) log: Option<Box<Log>>,
     pub(super) fault: Option<Fault>,
     /// Operations that changed something or ended a wait: a run in which this stands still is
     /// stuck even if loads are polling.
@@ -95,12 +100,14 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 constants.seed,
                 me,
             ),
+            caches: None,
             slots: None,
             host: HostLink::new(&spec.host),
             bridge: Bridge::default(),
             system: System::default(),
             packets: Slab::new(),
             record: Record::new(programs.len(), visits),
+            log: None,
             fault: None,
             progress: 0,
             events: 0,
@@ -134,6 +141,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         self.agenda.next() == Time::NEVER
             && (0..self.cores.len()).all(|core| self.stores.is_empty(core as u16))
             && self.domain.is_quiet()
+            && self.caches.iter().all(|caches| caches.is_quiet())
             && (self.slots.iter()).all(|slots| slots.is_quiet(&self.constants.spec))
             && self.host.is_quiet(&self.constants.spec.host)
             && self.bridge.is_quiet()
@@ -149,6 +157,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             + self.cores.capacity() * size_of::<Core>()
             + self.stores.heap_bytes()
             + self.domain.heap_bytes()
+            + self.caches.as_ref().map_or(0, |caches| caches.bytes())
             + self.slots.as_ref().map_or(0, |slots| slots.bytes())
             + self.host.heap_bytes()
             + self.bridge.heap_bytes()
@@ -192,35 +201,89 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Event::Bridge => self.bridge_next(),
             Event::Woken(core) => self.woken(core),
             Event::System(core) => self.system_call(core),
+            Event::Begin(core) => self.begins(core),
+            Event::Ordered(core, wants) => self.ordered(core, wants),
+            Event::Filled(fill) => self.filled(fill),
+            Event::Stored(core) => self.stored(core),
+            Event::WrittenBack(core) => self.written_back(core),
         }
     }
 
     /// Lets the thread of `core` run until it asks for something that takes time.
     fn resume(&mut self, core: u16) {
-        let number = usize::from(core);
-        self.cores[number].waiting = Waiting::Nothing;
+        self.cores[usize::from(core)].waiting = Waiting::Nothing;
         self.progress += 1;
         self.agenda.tell(|t| t.resumed(core));
+        self.run(core);
+    }
+
+    /// The same, within an operation of the thread.
+    fn run(&mut self, core: u16) {
+        let number = usize::from(core);
         loop {
-            match self.threads.resume(number, self.cores[number].answer) {
-                None => {
-                    self.cores[number].waiting = Waiting::Finished;
-                    return;
-                }
-                Some(Operation::Note(note)) => {
-                    self.cores[number].counted = note.counts();
-                    self.record.note(self.now, core, note);
-                    self.agenda.tell(|t| t.noted(self.now, note));
-                }
-                Some(operation) => {
-                    self.cores[number].operation = operation;
-                    self.cores[number].looks = 0;
-                    self.agenda.tell(|t| t.begun(core, operation));
-                    self.begin(core);
-                    return;
-                }
+            let (operation, ahead) = self.poll(core);
+            let Some(operation) = operation else {
+                self.cores[number].waiting = Waiting::Finished;
+                return;
+            };
+            self.cores[number].operation = operation;
+            if ahead > Time::ZERO {
+                self.agenda.push(self.now + ahead, Event::Begin(core));
+                return;
+            }
+            if !self.takes_note(core) {
+                return self.asked(core);
             }
         }
+    }
+
+    /// What the thread of `core` asks for next, and how far it has run ahead until then.
+    fn poll(&mut self, core: u16) -> (Option<Operation>, Time) {
+        let number = usize::from(core);
+        let answer = self.cores[number].answer;
+        let ahead = self.caches.as_mut().and_then(|caches| caches.take(core));
+        let Some(mut ahead) = ahead else {
+            return (self.threads.resume(number, answer), Time::ZERO);
+        };
+        ahead.may_run = self.stores.is_empty(core);
+        thread::lend(ahead);
+        let operation = self.threads.resume(number, answer);
+        let Some(mut ahead) = thread::take_back() else {
+            return (operation, Time::ZERO);
+        };
+        let spent = ahead.spent();
+        self.caches().put_back(core, ahead);
+        (operation, spent)
+    }
+
+    /// [`Event::Begin`]: the node has caught up with `core`.
+    fn begins(&mut self, core: u16) {
+        if self.takes_note(core) {
+            self.run(core);
+        } else {
+            self.asked(core);
+        }
+    }
+
+    /// Writes down what the thread of `core` says; whether that is what it asked for.
+    fn takes_note(&mut self, core: u16) -> bool {
+        let state = &mut self.cores[usize::from(core)];
+        let Operation::Note(note) = state.operation else {
+            return false;
+        };
+        state.counted = note.counts();
+        self.record.note(self.now, core, note);
+        self.agenda.tell(|t| t.noted(self.now, note));
+        true
+    }
+
+    /// Starts what the thread of `core` has asked for.
+    fn asked(&mut self, core: u16) {
+        let state = &mut self.cores[usize::from(core)];
+        state.looks = 0;
+        let operation = state.operation;
+        self.agenda.tell(|t| t.begun(core, operation));
+        self.begin(core);
     }
 
     /// Lets `input` be sampled by the engine at `cycle`.

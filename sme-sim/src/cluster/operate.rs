@@ -5,13 +5,14 @@ use std::future::Future;
 use sme_memory::{Flags, Until};
 
 use super::agenda::Event;
+use super::caches::Wants;
 use super::content::Bytes;
 use super::core::Waiting;
 use super::domain::{Kind, Transaction, Update};
 use super::node::{Fault, Node};
 use super::stores::Store;
 use crate::engine::EngineModel;
-use crate::kernel::address::{FaultReason, Target};
+use crate::kernel::address::{CACHEABLE, FaultReason, Target};
 use crate::kernel::thread::Operation;
 use crate::time::Time;
 
@@ -22,7 +23,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Operation::Read(flag) | Operation::Wait(flag, _) => {
                 self.load(core, flag.0, Bytes::byte(flag.0));
             }
-            Operation::Load(word) => self.load(core, word.0, Bytes::word(word.0)),
+            Operation::Load(word, _) => self.load(core, word.0, Bytes::word(word.0)),
             Operation::WaitAll(..) => self.wait_for_rest(core, None),
             Operation::Set(..) | Operation::Store(..) => self.store(core),
             Operation::Fence
@@ -90,7 +91,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     self.fetch(core, line, bytes);
                 }
             }
-            Some(Target::Global(_) | Target::Cached(_)) => self.load_uncached(core),
+            Some(Target::Global(_)) => self.load_uncached(core),
+            Some(Target::Cached(_)) => self.load_cached(core, address, bytes),
             None => {}
         }
     }
@@ -124,13 +126,18 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         match operation {
             Operation::Wait(_, until) if !until.holds(value as u8) => self.wait_on(core, address),
             Operation::WaitAll(mut flags, until) => {
-                if until.holds(value as u8) {
+                let holds = until.holds(value as u8);
+                if holds {
                     flags = self.passed(core, flags, until);
                 }
                 if flags.count == 0 {
                     self.finish(core, 0, rest);
-                } else {
+                } else if address & CACHEABLE == 0 {
                     self.queue_for_slot(core);
+                } else if holds {
+                    self.wait_for_rest(core, None);
+                } else {
+                    self.spin_on_copy(core, address);
                 }
             }
             _ => self.finish(core, value, after + rest),
@@ -145,6 +152,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 self.domain.spin(core, line, Bytes::byte(address));
                 self.cores[usize::from(core)].waiting = Waiting::Cache;
             }
+            Ok(Target::Cached(_)) => self.spin_on_copy(core, address),
             _ => self.queue_for_slot(core),
         }
     }
@@ -176,7 +184,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             let bytes = Bytes::byte(address);
             let physical = match self.target(core, address, bytes) {
                 Some(Target::Local(physical)) => physical,
-                Some(Target::Global(_) | Target::Cached(_)) => return self.load_uncached(core),
+                Some(Target::Global(_)) => return self.load_uncached(core),
+                Some(Target::Cached(_)) => return self.load_cached(core, address, bytes),
                 None => return,
             };
             let line = self.domain.line(physical);
@@ -294,7 +303,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         }
         let (address, bytes, value) = match self.cores[usize::from(core)].operation {
             Operation::Set(flag, value) => (flag.0, Bytes::byte(flag.0), u64::from(value)),
-            Operation::Store(word, value) => (word.0, Bytes::word(word.0), value),
+            Operation::Store(word, value, _) => (word.0, Bytes::word(word.0), value),
             _ => return,
         };
         if self.target(core, address, bytes).is_none() {
@@ -348,7 +357,21 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     );
                     return;
                 }
-                Ok(Target::Global(_) | Target::Cached(_)) => {
+                Ok(Target::Cached(_)) => {
+                    let Store {
+                        address,
+                        bytes,
+                        value,
+                        ..
+                    } = store;
+                    if self.write_if_held_alone(core, address, bytes, value) {
+                        self.stores.pop(core);
+                        continue;
+                    }
+                    self.cores[usize::from(core)].store_under_way = true;
+                    return self.miss(core, Wants::Store);
+                }
+                Ok(Target::Global(_)) => {
                     let ready_at = self.stores.gap_until(core);
                     if ready_at > self.now {
                         self.agenda.push(ready_at, Event::Drain(core));
@@ -381,9 +404,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
 
     fn drained(&mut self, core: u16) {
         let (word, update, operand) = match self.cores[usize::from(core)].operation {
-            Operation::Fence | Operation::Flush(_) | Operation::WriteBack { .. } => {
-                return self.finish(core, 0, self.constants.operation);
-            }
+            Operation::Fence => return self.finish(core, 0, self.constants.operation),
+            Operation::Flush(word) => return self.flush(core, word),
+            Operation::WriteBack { .. } => return self.call_write_back(core),
             Operation::FutexWait(..) | Operation::FutexWake(..) => return self.enter_system(core),
             Operation::FetchAdd(word, amount) => (word, Update::Add, amount),
             Operation::Swap(word, value) => (word, Update::Swap, value),
@@ -435,7 +458,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         match state.operation {
             Operation::Read(flag) => Some((flag.0, Bytes::byte(flag.0), None)),
             Operation::Wait(flag, until) => Some((flag.0, Bytes::byte(flag.0), Some(until))),
-            Operation::Load(word) => Some((word.0, Bytes::word(word.0), None)),
+            Operation::Load(word, _) => Some((word.0, Bytes::word(word.0), None)),
             Operation::WaitAll(flags, until) if flags.count > 0 => {
                 let flag = flags.first.0;
                 Some((flag, Bytes::byte(flag), Some(until)))

@@ -5,9 +5,11 @@
 //!   between two of them.
 //! * [`queue`]: what happens at one node, ordered by (time, source node, sequence number).
 //! * [`thread`]: programs as futures; the operations they ask the machine for.
+//! * [`ahead`]: what programs do in their core's private caches without asking.
 //! * [`address`]: the global address space, its partitions and its faults.
 
 pub mod address;
+pub mod ahead;
 pub mod queue;
 pub mod thread;
 pub mod window;

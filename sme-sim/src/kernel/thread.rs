@@ -4,17 +4,22 @@
 //! through a mailbox of the host thread that polls, so a suspended program holds nothing but its
 //! own state, and needs neither locks nor wakers.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use sme_memory::{Atomic, Cacheable, Flag, Flags, Futex, Memory, Place, Route, Until, Word};
 
-use super::address::AddressMap;
+use super::address::{AddressMap, CACHEABLE};
+use super::ahead::Ahead;
 use crate::time::Time;
+
+/// A place in a program.
+pub type Site = &'static Location<'static>;
 
 /// What a program asks the machine to do for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +33,9 @@ pub enum Operation {
     /// [`Memory::wait_all`]
     WaitAll(Flags, Until),
     /// [`Memory::load`]
-    Load(Word),
+    Load(Word, Site),
     /// [`Memory::store`]
-    Store(Word, u64),
+    Store(Word, u64, Site),
     /// [`Memory::fence`]
     Fence,
     /// [`Atomic::fetch_add`]
@@ -78,15 +83,54 @@ impl Note {
 struct Mailbox {
     question: Cell<Option<Operation>>,
     answer: Cell<u64>,
+    /// The caches of the core whose program is being polled.
+    ahead: RefCell<Option<Box<Ahead>>>,
+}
+
+impl Mailbox {
+    /// The answer to `operation`, if the program can have it in place.
+    #[inline]
+    fn in_place(&self, operation: &Operation) -> Option<u64> {
+        match *operation {
+            Operation::Load(word, site) if word.0 & CACHEABLE != 0 => {
+                self.ahead.borrow_mut().as_mut()?.load(word.0, site)
+            }
+            Operation::Store(word, value, site) if word.0 & CACHEABLE != 0 => {
+                let mut ahead = self.ahead.borrow_mut();
+                let stored = ahead.as_mut()?.store(word.0, value, site);
+                stored.then_some(0)
+            }
+            Operation::Delay(span) => {
+                let mut ahead = self.ahead.borrow_mut();
+                ahead.as_mut()?.delay(span).then_some(0)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Until [`take_back`], programs polled by this thread of the host use `ahead` in place.
+pub fn lend(ahead: Box<Ahead>) {
+    MAILBOX.with(|mailbox| mailbox.ahead.replace(Some(ahead)));
+}
+
+/// What was [lent](lend).
+pub fn take_back() -> Option<Box<Ahead>> {
+    MAILBOX.with(|mailbox| mailbox.ahead.take())
 }
 
 thread_local! {
     static MAILBOX: Mailbox = const {
-        Mailbox { question: Cell::new(None), answer: Cell::new(0) }
+        Mailbox {
+            question: Cell::new(None),
+            answer: Cell::new(0),
+            ahead: RefCell::new(None),
+        }
     };
 }
 
-/// One operation of a program: asks when first polled, has its answer when polled again. `Q` makes
+/// One operation of a program: asks when first polled (or is performed there and then, in its core's
+/// private caches), has its answer when polled again. `Q` makes
 /// the question and is no larger than what this one operation is about: a waiting program keeps it.
 struct Asked<Q, T> {
     question: Option<Q>,
@@ -100,7 +144,11 @@ impl<Q: FnOnce() -> Operation + Unpin, T: Answer> Future for Asked<Q, T> {
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
         MAILBOX.with(|mailbox| match self.question.take() {
             Some(question) => {
-                mailbox.question.set(Some(question()));
+                let operation = question();
+                if let Some(answer) = mailbox.in_place(&operation) {
+                    return Poll::Ready(T::from_mailbox(answer));
+                }
+                mailbox.question.set(Some(operation));
                 Poll::Pending
             }
             None => Poll::Ready(T::from_mailbox(mailbox.answer.get())),
@@ -209,12 +257,16 @@ impl Memory for ThreadMemory {
         ask(move || Operation::WaitAll(flags, until))
     }
 
+    #[inline]
     fn load(&self, word: Word) -> impl Future<Output = u64> + Send {
-        ask(move || Operation::Load(word))
+        let site = Location::caller();
+        ask(move || Operation::Load(word, site))
     }
 
+    #[inline]
     fn store(&self, word: Word, value: u64) -> impl Future<Output = ()> + Send {
-        ask(move || Operation::Store(word, value))
+        let site = Location::caller();
+        ask(move || Operation::Store(word, value, site))
     }
 
     fn fence(&self) -> impl Future<Output = ()> + Send {
@@ -350,8 +402,11 @@ mod tests {
             let value = memory.load(Word(8)).await;
             memory.store(Word(16), value + 1).await;
         }]);
-        assert_eq!(threads.resume(0, 0), Some(Operation::Load(Word(8))));
-        assert_eq!(threads.resume(0, 41), Some(Operation::Store(Word(16), 42)));
+        let file = |site: Site| site.file() == file!();
+        let loads = threads.resume(0, 0);
+        assert!(matches!(loads, Some(Operation::Load(Word(8), site)) if file(site)));
+        let stores = threads.resume(0, 41);
+        assert!(matches!(stores, Some(Operation::Store(Word(16), 42, site)) if file(site)));
         assert_eq!(threads.resume(0, 0), None);
         assert_eq!(threads.unfinished(), 0);
         assert_eq!(threads.resume(0, 0), None);

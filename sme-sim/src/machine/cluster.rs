@@ -1,5 +1,6 @@
 //! What a machine file says of a cluster with Shared Memory Engines: typed, in this crate's units.
 
+use crate::cache::Geometry;
 use crate::time::{Clock, Time};
 
 /// A cluster of nodes, each with sockets of cores, one coherent domain, a host link, an engine.
@@ -53,7 +54,8 @@ pub struct CoreSpec {
     pub outstanding_misses: u32,
 }
 
-/// `[cache]`: lookup latencies.
+/// `[cache]`: a core's private levels, the first inside the second, and how they treat memory that
+/// is cached and not kept coherent between nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CacheSpec {
     /// `line`: bytes of a cache line, 64.
@@ -64,6 +66,25 @@ pub struct CacheSpec {
     pub l2_cycles: u64,
     /// `l3`: until a miss in all three levels is known and the request leaves the socket's core.
     pub l3: Time,
+    /// `l1_size`, `l1_ways`, `l2_size`, `l2_ways`: a core's own levels.
+    pub private: Geometry,
+    /// `l2_size`: bytes of the second level.
+    pub l2_bytes: u64,
+    /// `writeback`: what of a line is written back to memory behind the engine.
+    pub write_back: WriteBack,
+    /// `fill_requests`: loads that the fill of one line has under way at once.
+    pub fill_requests: u32,
+    /// `walk`: core cycles until the next line, when a core's caches are written back altogether.
+    pub walk_cycles: u64,
+}
+
+/// What is written back of a line that a cache has a newer copy of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteBack {
+    /// All its bytes: two nodes that write different bytes of one line lose updates.
+    Line,
+    /// The bytes that were written in this node.
+    Mask,
 }
 
 /// `[coherence]`: MOESI with broadcast probes, ordered at the line's home memory controller.
@@ -168,4 +189,6 @@ pub struct OsSpec {
     pub wake: Time,
     /// `resume`: from being woken until the thread runs again.
     pub resume: Time,
+    /// `interrupt`: until a call has made all cores of its node take part in it.
+    pub interrupt: Time,
 }

@@ -7,6 +7,7 @@
 use super::cluster::*;
 use super::quantity::Dimension;
 use super::reader::Reader;
+use crate::cache::Geometry;
 
 /// In picoseconds: the longest delay of the hardware and of the operating system.
 const HARDWARE_DELAY: u64 = 1_000_000_000;
@@ -15,7 +16,10 @@ const SYSTEM_DELAY: u64 = 1_000_000_000_000;
 const CYCLES: u64 = 1_000_000;
 /// The most packets, stores or misses that anything buffers.
 const DEPTH: u32 = 1_024;
+/// The most ways of a set.
+const WAYS: u32 = 64;
 const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;
 const PIB: u64 = 1 << 50;
@@ -80,15 +84,57 @@ fn core(read: &mut Reader<'_>) -> CoreSpec {
 
 fn cache(read: &mut Reader<'_>) -> CacheSpec {
     let mut cache = read.section("cache");
+    let line_bytes = cache.memory("line", 64..=64, "a cache line");
+    let l1_cycles = cache.cycles("l1", 1..=CYCLES, "a hit in the first level");
+    let l2_cycles = cache.cycles("l2", 1..=CYCLES, "a hit in the second level");
+    let l3 = cache.time(
+        "l3",
+        1..=HARDWARE_DELAY,
+        "until a miss in all three levels is known and leaves the socket",
+    );
+    let l1_bytes = cache.memory("l1_size", 64..=64 * MIB, "a core's first level");
+    let l1_ways = cache.count("l1_ways", 1..=WAYS, "associativity of the first level");
+    let l2_bytes = cache.memory(
+        "l2_size",
+        64..=64 * MIB,
+        "a core's second level, which holds what the first holds",
+    );
+    let l2_ways = cache.count("l2_ways", 1..=WAYS, "associativity of the second level");
+    let write_back = cache.word(
+        "writeback",
+        [("line", WriteBack::Line), ("mask", WriteBack::Mask)],
+        "what of a line goes back to memory behind the engine: all, or the bytes written",
+    );
+    let fill_requests = cache.count(
+        "fill_requests",
+        1..=8,
+        "loads that the fill of a line from behind the engine has under way",
+    );
+    let walk_cycles = cache.cycles(
+        "walk",
+        0..=CYCLES,
+        "from line to line, when a core's caches are written back altogether",
+    );
+    let private = Geometry::new(l1_bytes, l1_ways, l2_bytes, l2_ways);
+    let names = [
+        "cache.l1_size",
+        "cache.l1_ways",
+        "cache.l2_size",
+        "cache.l2_ways",
+    ];
+    read.rule(&names, private.is_ok(), || {
+        private.map_or_else(|error| error.to_string(), |_| String::new())
+    });
     CacheSpec {
-        line_bytes: cache.memory("line", 64..=64, "a cache line"),
-        l1_cycles: cache.cycles("l1", 1..=CYCLES, "a hit in the first level"),
-        l2_cycles: cache.cycles("l2", 1..=CYCLES, "a hit in the second level"),
-        l3: cache.time(
-            "l3",
-            1..=HARDWARE_DELAY,
-            "until a miss in all three levels is known and leaves the socket",
-        ),
+        line_bytes,
+        l1_cycles,
+        l2_cycles,
+        l3,
+        private: private.unwrap_or(Geometry::ONE_LINE),
+        l2_bytes,
+        write_back,
+        fill_requests,
+        walk_cycles,
     }
 }
 
@@ -255,6 +301,11 @@ fn os(read: &mut Reader<'_>) -> OsSpec {
             "resume",
             0..=SYSTEM_DELAY,
             "from being woken until the thread runs",
+        ),
+        interrupt: os.time(
+            "interrupt",
+            0..=SYSTEM_DELAY,
+            "until a call has made all cores of its node take part",
         ),
     }
 }

@@ -13,6 +13,8 @@ pub struct Latencies {
     pub(super) probed: Vec<Time>,
     /// The same without probes.
     pub(super) unprobed: Vec<Time>,
+    /// From the first socket's probes to the last answer at the requester, nothing being read.
+    probed_alone: Vec<Time>,
     /// A probe's look-up, after which a spinning core notices.
     pub(super) probe: Time,
     /// Until a core knows that it misses.
@@ -41,10 +43,26 @@ impl Latencies {
                 .map(|(h, r)| dram(h, r).max(slowest_probe(h, r)))
                 .collect(),
             unprobed: pairs().map(|(h, r)| dram(h, r)).collect(),
+            probed_alone: (0..sockets).map(|r| slowest_probe(0, r)).collect(),
             probe: coherence.probe,
             miss: spec.cache.l3,
             occupancy: coherence.occupancy,
         }
+    }
+
+    /// From the first socket's probes to the last answer at `requester`, nothing being read.
+    pub fn probed_alone(&self, requester: u8) -> Time {
+        self.probed_alone[usize::from(requester)]
+    }
+
+    /// A probe's look-up, after which a spinning core notices.
+    pub fn probe(&self) -> Time {
+        self.probe
+    }
+
+    /// Until a core knows that it misses.
+    pub fn miss(&self) -> Time {
+        self.miss
     }
 
     #[inline]
