@@ -4,8 +4,10 @@
 //! * [`experiment`]: puts a machine (`sme-sim`) and a barrier (`sme-barrier`) together.
 //! * [`validate`]: the published figures beside the simulated ones.
 //! * [`paper`]: the default job, Fig. 8 of the paper.
+//! * [`program`]: shared-memory programs on a simulated cluster.
 //! * [`plot`]: charts as SVG.
 //! * [`fit`]: lines, logarithms and surfaces by least squares.
+//! * [`lock`]: the cluster-wide lock on a simulated machine.
 //! * [`native`]: the barriers on this machine's own threads, measured.
 //! * [`progress`]: who is told how far something is.
 //! * [`cli`]: flags, rows, files, and the commands themselves.
@@ -13,8 +15,10 @@
 pub mod cli;
 pub mod experiment;
 pub mod fit;
+pub mod lock;
 pub mod native;
 pub mod paper;
 pub mod plot;
+pub mod program;
 pub mod progress;
 pub mod validate;

@@ -25,6 +25,7 @@
 
 mod algorithm;
 mod butterfly;
+mod coherent;
 mod dissemination;
 mod episode;
 mod error;
@@ -32,6 +33,7 @@ mod flag_phase;
 mod flat;
 mod layout;
 mod local;
+pub mod lock;
 mod mapping;
 mod names;
 pub mod native;
@@ -45,6 +47,7 @@ use sme_memory::{Memory, Place};
 
 pub use algorithm::Algorithm;
 pub use butterfly::{Butterfly, ButterflySpec};
+pub use coherent::{CoherencePoint, Coherent, CoherentLocal, CoherentSpec};
 pub use dissemination::{Dissemination, DisseminationSpec};
 pub use episode::Episode;
 pub use error::SpecError;

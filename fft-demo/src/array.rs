@@ -137,6 +137,12 @@ impl Array {
         self.words
     }
 
+    /// Words of a granule: the words from a multiple of it to the next lie side by side in the
+    /// memory of one node, at addresses that follow each other.
+    pub fn granule_words(&self) -> u64 {
+        (1 << self.granule_shift) / WORD_BYTES
+    }
+
     /// Where the word at `index` lies, which must be below [`Self::words`].
     #[inline]
     pub fn place(&self, index: u64) -> Place {

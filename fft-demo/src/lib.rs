@@ -9,7 +9,14 @@
 //! Sec. VII).
 
 mod array;
+pub mod fft;
+pub mod litmus;
+pub mod lu;
+pub mod native;
+pub mod npy;
+pub mod radix;
 mod team;
+mod words;
 
 pub use array::{Array, ArrayError, Placement, Pool};
 pub use team::Team;

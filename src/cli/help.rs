@@ -48,6 +48,18 @@ Examples:
   sme validate --format csv -o validate.csv
   sme validate --set uncached.arbitration=fifo";
 
+/// `sme lock --help`
+pub const LOCK: &str = "\
+Every thread acquires the lock, counts up a word of node 0, releases the lock, and does it again at
+once. A hand-over lasts from the end of one such section to the beginning of the next: within a node
+or across nodes. What makes the word's memory coherent is part of it. Exit status 1 if the lock does
+not hold.
+
+Examples:
+  sme lock
+  sme lock --nodes 64 --cores 1 --topology mesh:8x8
+  sme lock --nodes 8 --cores 4 --data line --passes 0 --format json";
+
 /// `sme native --help`
 pub const NATIVE: &str = "\
 Columns: the library's barrier (sme), std::sync::Barrier (std) and pthread_barrier_wait (pthread),

@@ -17,6 +17,7 @@ pub mod barrier;
 pub mod explain;
 pub mod flags;
 pub mod list;
+pub mod lock;
 pub mod machines;
 pub mod memory;
 pub mod names;
@@ -71,6 +72,8 @@ pub enum Job {
     Machines(machines::Machines),
     /// `sme rtl`
     Rtl(Box<rtl::Rtl>),
+    /// `sme lock`
+    Lock(Box<lock::LockRun>),
     /// `sme native`
     Native(native::NativeRun),
     /// No command: the paper's headline experiment.
@@ -97,6 +100,9 @@ impl Job {
             Some(Command::Rtl(flags)) => {
                 rtl::Rtl::read(&flags.command).map(|rtl| Self::Rtl(Box::new(rtl)))
             }
+            Some(Command::Lock(flags)) => {
+                lock::LockRun::read(&flags).map(|run| Self::Lock(Box::new(run)))
+            }
             Some(Command::Native(flags)) => native::NativeRun::read(&flags).map(Self::Native),
         }
     }
@@ -109,6 +115,7 @@ impl Job {
             Self::Validate(run) => run.run(),
             Self::Machines(machines) => machines.run(),
             Self::Rtl(rtl) => rtl.run(),
+            Self::Lock(run) => run.run(),
             Self::Native(run) => run.run(),
             Self::Paper => paper(),
         }
@@ -144,6 +151,9 @@ enum Command {
     /// The engine in RTL: its Verilog, its lockstep with the cycle model, its size and clock
     #[command(after_help = help::RTL)]
     Rtl(RtlFlags),
+    /// How long the lock of the cluster takes from one thread to the next
+    #[command(after_help = help::LOCK)]
+    Lock(Box<lock::LockFlags>),
     /// Measure the barriers on this computer's real threads
     #[command(after_help = help::NATIVE)]
     Native(native::NativeFlags),

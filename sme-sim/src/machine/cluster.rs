@@ -48,6 +48,8 @@ pub struct CoreSpec {
     pub clock: Clock,
     /// `operation`: cycles a program's own instructions take around one memory operation.
     pub operation_cycles: u64,
+    /// `arithmetic`: cycles of one arithmetic operation on registers, on the average.
+    pub arithmetic_cycles: u64,
     /// `store_buffer`: stores that may wait for their line while the core goes on.
     pub store_buffer: u32,
     /// `outstanding_misses`: cache lines a core fetches at once.

@@ -69,6 +69,11 @@ fn core(read: &mut Reader<'_>) -> CoreSpec {
             0..=CYCLES,
             "what a program's own instructions take around one memory operation",
         ),
+        arithmetic_cycles: core.cycles(
+            "arithmetic",
+            0..=CYCLES,
+            "one arithmetic operation on registers, on the average",
+        ),
         store_buffer: core.count(
             "store_buffer",
             1..=DEPTH,

@@ -56,7 +56,9 @@ fn a_copy_is_stale_until_it_is_flushed() {
 }
 
 /// One node stores to its copy; memory at home afterwards, and the traffic.
-fn store_and(end: impl Fn(ThreadMemory, Word) -> Program + Copy + Send + 'static) -> (u64, CacheTraffic) {
+fn store_and(
+    end: impl Fn(ThreadMemory, Word) -> Program + Copy + Send + 'static,
+) -> (u64, CacheTraffic) {
     let mut cluster = Cluster::new(setup("mesh:2x1", 2, 1), |memory, node, _| -> Program {
         match node {
             0 => Box::pin(async move {

@@ -1,0 +1,85 @@
+//! Locks: mutual exclusion in the style of the barriers, over the same contract.
+//!
+//! | Lock | Source | For |
+//! |---|---|---|
+//! | [`Ticket`] | Anderson 1990, Mellor-Crummey and Scott 1991 | the threads of a node, atomic operations |
+//! | [`Tournament`] | Peterson 1981, Yang and Anderson 1995 | nodes, loads and stores only |
+//! | [`Cohort`] | Dice, Marathe and Shavit 2012 | all threads of the cluster |
+//!
+//! Fröning et al. have barriers only and no atomic transaction over the engine (Sec. IV). A lock is
+//! built from a description, which is checked there, and shared by all its threads; its variables
+//! lie at the same offsets in the shared partition of every node, begin as zero, and take `bytes()`
+//! bytes. What a lock between nodes must do for the data that it protects is [`Coherence`].
+
+mod coherence;
+mod cohort;
+mod ticket;
+mod tournament;
+
+use std::future::Future;
+
+use sme_memory::{Memory, Place};
+use thiserror::Error;
+
+pub use coherence::{Coherence, Copies};
+pub use cohort::{Cohort, CohortSpec};
+pub use ticket::{Ticket, TicketSpec};
+pub use tournament::{Tournament, TournamentSpec};
+
+use crate::{Member, SpecError};
+
+/// A lock: at most one thread is between its [`acquire`](Self::acquire) and its
+/// [`release`](Self::release).
+pub trait Lock<M: Memory>: Send + Sync {
+    /// What a thread remembers from acquiring the lock to releasing it.
+    type Local: Default + Send;
+
+    /// Ends when the thread has the lock.
+    ///
+    /// Every thread passes its own `memory`, the same `me` and the same `local` each time, and
+    /// releases the lock before it acquires it again.
+    ///
+    /// # Panics
+    /// May panic if `me` is not a member of the lock.
+    fn acquire(
+        &self,
+        memory: &M,
+        me: Member,
+        local: &mut Self::Local,
+    ) -> impl Future<Output = ()> + Send;
+
+    /// Gives the lock away, which the thread has.
+    fn release(
+        &self,
+        memory: &M,
+        me: Member,
+        local: &mut Self::Local,
+    ) -> impl Future<Output = ()> + Send;
+
+    /// What the variable at `place` is called, for people who read a trace; `None` where the lock
+    /// has none.
+    fn variable(&self, place: Place) -> Option<String>;
+}
+
+/// A description from which no lock can be built.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// No node takes part.
+    #[error("a lock needs a node: give at least 1")]
+    NoNodes,
+    /// A node takes part without a thread.
+    #[error("a lock needs a thread in each of its nodes: give at least 1 a node")]
+    NoThreads,
+    /// The protected data lies where nobody is.
+    #[error("the protected data lies on node {home}, but there are only {nodes}: give lower homes")]
+    Home {
+        /// The node that was named.
+        home: u32,
+        /// Nodes that take part.
+        nodes: u32,
+    },
+    /// The lock's data cannot be laid out.
+    #[error(transparent)]
+    Layout(#[from] SpecError),
+}

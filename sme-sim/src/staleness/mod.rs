@@ -1,0 +1,418 @@
+//! The stale-read detector: checks each load of a run against the newest value that happens-before
+//! rules would give it, and says of each stale one which flush was missing on which side.
+//!
+//! The machine (or a test) tells a [`Checker`] what happens, [`Record`] by record, in an order that
+//! each thread's program order agrees with, and in which a flag is set before anybody sees it. Nodes
+//! that cannot influence each other within a window may be told one after the other, window by
+//! window. The checker knows no machine and calls nothing but its own parts.
+//!
+//! Happens-before is program order, and what a release shares with the acquire that sees it: a flag
+//! set and seen, or an atomic operation and the next access to its word. It is kept as vector clocks
+//! (`clocks`; Flanagan & Freund, "FastTrack: efficient and precise dynamic race detection", PLDI
+//! 2009), with one epoch for a word's last write (`shadow`). A load that its word's last write does
+//! not precede races and may return anything. Otherwise it must return that write's value; what it
+//! missed, and why, is known from where the line's copies and writes are (`history`).
+//!
+//! Times are only told to people, except that a copy counts as newer than a write that is not later
+//! than its fill: a fill should be told when its home is read.
+
+mod clocks;
+mod history;
+mod record;
+mod report;
+mod shadow;
+mod sites;
+#[cfg(test)]
+mod tests;
+
+use rustc_hash::FxHashMap;
+use sme_memory::Place;
+
+use clocks::Clocks;
+use history::History;
+use record::{Kind, Spot};
+use shadow::{Last, Line, MOST_SITES, MOST_THREADS, Shadow};
+use sites::Sites;
+
+pub use record::{Record, Site, Way, What};
+pub use report::{Cause, Race, Runs, Source, StaleRead, StaleReport, Written};
+
+/// How many different stale reads a report tells of unless asked for more.
+const FINDINGS: usize = 64;
+/// How many different races a report tells of.
+const RACES: usize = 8;
+
+/// Checks the loads of one run.
+#[derive(Debug)]
+pub struct Checker {
+    threads: u32,
+    /// For each thread, its node's bit.
+    bits: Vec<u64>,
+    clocks: Clocks,
+    shadow: Shadow,
+    history: History,
+    sites: Sites,
+    /// Last writes of a word that nothing orders, but for the very last, which its line knows.
+    contested: FxHashMap<Spot, Vec<Write>>,
+    report: StaleReport,
+    most_findings: usize,
+    /// Which finding it is, by the numbers of reader's and writer's sites and the cause.
+    found: FxHashMap<(u32, u32, Cause), usize>,
+    raced: FxHashMap<(u32, u32, bool), usize>,
+}
+
+/// A write that others do not replace.
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    thread: u32,
+    clock: u32,
+    value: u64,
+}
+
+/// Why a run cannot be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{nodes} nodes of {threads_per_node} threads: the checker tells 1 to {MOST_THREADS} apart")]
+pub struct TooManyThreads {
+    nodes: u32,
+    threads_per_node: u32,
+}
+
+impl Checker {
+    /// For `nodes` nodes of `threads_per_node` threads each, on memory that holds zeros.
+    ///
+    /// # Errors
+    /// If there are no threads, or more than 4096.
+    pub fn new(nodes: u32, threads_per_node: u32) -> Result<Self, TooManyThreads> {
+        let threads = nodes.checked_mul(threads_per_node);
+        let Some(threads @ 1..) = threads.filter(|&threads| threads as usize <= MOST_THREADS)
+        else {
+            return Err(TooManyThreads {
+                nodes,
+                threads_per_node,
+            });
+        };
+        Ok(Self {
+            threads,
+            bits: (0..threads)
+                .map(|thread| History::node_bit(thread / threads_per_node))
+                .collect(),
+            clocks: Clocks::new(threads as usize),
+            shadow: Shadow::new(nodes as usize),
+            history: History::new(nodes as usize, threads_per_node),
+            sites: Sites::new(MOST_SITES),
+            contested: FxHashMap::default(),
+            report: StaleReport::default(),
+            most_findings: FINDINGS,
+            found: FxHashMap::default(),
+            raced: FxHashMap::default(),
+        })
+    }
+
+    /// The report is to tell of as many as `most` different stale reads; all are counted anyway.
+    #[must_use]
+    pub fn with_findings(mut self, most: usize) -> Self {
+        self.most_findings = most;
+        self
+    }
+
+    /// Before the run the word holds `value`.
+    pub fn initial(&mut self, word: Place, value: u64) {
+        let spot = Spot::new(word);
+        match self.shadow.line(spot) {
+            Some(line) => line.values[spot.word()] = value,
+            None => self.report.ignored += 1,
+        }
+    }
+
+    /// Declares that the word synchronizes, like one with atomic operations: a store to it is a
+    /// release, and a load that sees what was stored last an acquire. Its loads are not judged.
+    pub fn synchronizing(&mut self, word: Place) {
+        let spot = Spot::new(word);
+        let spot = spot.sibling(spot.word());
+        match self.shadow.line(spot) {
+            Some(line) => {
+                line.last[spot.word()] = line.last[spot.word()].special();
+                self.contested.remove(&spot);
+                self.clocks.synchronize(spot);
+            }
+            None => self.report.ignored += 1,
+        }
+    }
+
+    /// Takes the next thing that happened.
+    #[inline]
+    pub fn record(&mut self, record: &Record) {
+        match record.kind {
+            Kind::Load => self.load(record),
+            Kind::Store => self.store(record),
+            _ => self.other(record),
+        }
+    }
+
+    /// What was found.
+    pub fn finish(self) -> StaleReport {
+        self.report
+    }
+
+    #[inline]
+    fn load(&mut self, record: &Record) {
+        self.report.loads += 1;
+        if let Some(&bit) = self.bits.get(record.thread as usize)
+            && let Some(line) = self.shadow.line(record.spot)
+        {
+            let word = record.spot.word();
+            let last = line.last[word];
+            let happened = self
+                .clocks
+                .happened((last.thread(), last.clock), record.thread);
+            if happened
+                && line.values[word] == record.value
+                && line.suspects & bit == 0
+                && !last.is_special()
+            {
+                return;
+            }
+            let line = *line;
+            self.doubtful_load(record, &line, happened);
+        } else {
+            self.report.ignored += 1;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn doubtful_load(&mut self, record: &Record, line: &Line, happened: bool) {
+        let word = record.spot.word();
+        let spot = record.spot.sibling(word);
+        let last = line.last[word];
+        let node = self.history.node_of(record.thread);
+        if last.is_special() && self.clocks.synchronizes(spot) {
+            let is_there =
+                line.missing() & 1 << word == 0 || self.history.node_of(last.thread()) == node;
+            if line.values[word] == record.value && is_there {
+                self.clocks.acquire(record.thread, spot);
+            }
+            return;
+        }
+        let others = self.contested.get(&spot).map_or(&[][..], Vec::as_slice);
+        let all_happened = others.iter().all(|write| {
+            self.clocks
+                .happened((write.thread, write.clock), record.thread)
+        });
+        if !happened || !all_happened {
+            self.report.racing_loads += 1;
+            self.race(record, line, true);
+        } else if line.values[word] != record.value {
+            if !others.iter().any(|write| write.value == record.value) {
+                let cause = self.history.cause(node, spot, record.way, line);
+                self.stale(record, line, cause);
+            }
+        } else if record.way == Way::Cached
+            && others.is_empty()
+            && self.history.lack(node, spot, line).is_some()
+        {
+            self.report.stale_but_equal += 1;
+        }
+    }
+
+    fn other(&mut self, record: &Record) {
+        let &Record {
+            at, thread, spot, ..
+        } = record;
+        if record.kind == Kind::Performed {
+            match self.shadow.line(spot) {
+                Some(line) => self.history.performed(thread, spot, record.words, line),
+                None => self.report.ignored += 1,
+            }
+            return;
+        }
+        if thread >= self.threads {
+            self.report.ignored += 1;
+            return;
+        }
+        match record.kind {
+            Kind::Set => return self.clocks.set(thread, spot, record.value as u8),
+            Kind::Saw => return self.clocks.saw(thread, spot, record.value as u8),
+            Kind::Update => return self.update(record),
+            _ => {}
+        }
+        let node = self.history.node_of(thread);
+        if record.kind == Kind::DroppedAll {
+            return self.history.dropped_all(node);
+        }
+        let Some(line) = self.shadow.line(spot) else {
+            self.report.ignored += 1;
+            return;
+        };
+        match record.kind {
+            Kind::Filled => {
+                let row = self.clocks.row(thread);
+                self.history.filled(at, node, spot, line, row);
+            }
+            Kind::Dropped => self.history.dropped(node, spot, line),
+            Kind::WroteBack => {
+                let words = (record.words, record.old);
+                self.history.wrote_back(at, node, spot, words, line);
+            }
+            _ => {}
+        }
+    }
+
+    fn store(&mut self, record: &Record) {
+        let &Record {
+            at, thread, way, ..
+        } = record;
+        let word = record.spot.word();
+        let spot = record.spot.sibling(word);
+        let Some(&own) = self.bits.get(thread as usize) else {
+            self.report.ignored += 1;
+            return;
+        };
+        let Some(line) = self.shadow.line(spot) else {
+            self.report.ignored += 1;
+            return;
+        };
+        let before = line.last[word];
+        let site = self.sites.number(record.site);
+        let mut last = Last::new(thread, self.clocks.now(thread), site, way);
+        let happened = self
+            .clocks
+            .happened((before.thread(), before.clock), thread);
+        let is_doubtful = !happened || before.is_special();
+        let earlier = is_doubtful.then_some(*line);
+        if is_doubtful {
+            last = last.special();
+        }
+        line.last[word] = last;
+        line.values[word] = record.value;
+        line.times[word] = at;
+        if way == Way::Cached && line.lost == 0 && self.history.is_exact() {
+            line.dirty |= 1 << word;
+            line.posted &= !(1 << word);
+            line.suspects |= line.holders & !own;
+        } else {
+            let node = self.history.node_of(thread);
+            self.history.stored(at, node, spot, way, line);
+        }
+        if let Some(earlier) = earlier {
+            self.doubtful_store(record, spot, &earlier, happened);
+        }
+    }
+
+    /// A store to a word that synchronizes, or has last writes that nothing orders: keeps those that
+    /// have not happened before this one. `line` is what the line was before it.
+    #[cold]
+    #[inline(never)]
+    fn doubtful_store(&mut self, record: &Record, spot: Spot, line: &Line, happened: bool) {
+        let word = spot.word();
+        if line.last[word].is_special() && self.clocks.synchronizes(spot) {
+            return self.clocks.release(record.thread, spot);
+        }
+        let last = line.last[word];
+        let mut others = self.contested.remove(&spot).unwrap_or_default();
+        others.retain(|write| {
+            !self
+                .clocks
+                .happened((write.thread, write.clock), record.thread)
+        });
+        if !happened {
+            others.push(Write {
+                thread: last.thread(),
+                clock: last.clock,
+                value: line.values[word],
+            });
+        }
+        if others.is_empty() {
+            if let Some(line) = self.shadow.line(spot) {
+                line.last[word] = line.last[word].ordinary();
+            }
+        } else {
+            self.contested.insert(spot, others);
+            self.report.racing_stores += 1;
+            self.race(record, line, false);
+        }
+    }
+
+    fn update(&mut self, record: &Record) {
+        self.synchronizing(Place {
+            node: record.spot.node() as u32,
+            offset: record.spot.offset(),
+        });
+        let spot = record.spot.sibling(record.spot.word());
+        self.clocks.acquire(record.thread, spot);
+        self.store(record);
+    }
+
+    fn stale(&mut self, record: &Record, line: &Line, cause: Cause) {
+        self.report.stale_reads += 1;
+        let word = record.spot.word();
+        let last = line.last[word];
+        let reader = self.sites.number(record.site);
+        let key = (reader, last.site(), cause);
+        if let Some(finding) =
+            (self.found.get(&key)).and_then(|&finding| self.report.findings.get_mut(finding))
+        {
+            finding.count += 1;
+            return;
+        }
+        if self.report.findings.len() >= self.most_findings {
+            self.report.further += 1;
+            return;
+        }
+        self.found.insert(key, self.report.findings.len());
+        self.report.findings.push(StaleRead {
+            cause,
+            count: 1,
+            reader: self.runs(record.thread),
+            source: record.site.map(Source::from),
+            at_ps: record.at.as_ps(),
+            home: record.spot.node() as u32,
+            offset: record.spot.offset(),
+            seen: record.value,
+            newer: line.values[word],
+            written: last.is_written().then(|| self.written(line, word)),
+        });
+    }
+
+    fn race(&mut self, record: &Record, line: &Line, is_load: bool) {
+        let word = record.spot.word();
+        let key = (
+            self.sites.number(record.site),
+            line.last[word].site(),
+            is_load,
+        );
+        if let Some(race) = (self.raced.get(&key)).and_then(|&race| self.report.races.get_mut(race))
+        {
+            race.count += 1;
+        } else if self.report.races.len() < RACES {
+            self.raced.insert(key, self.report.races.len());
+            self.report.races.push(Race {
+                count: 1,
+                is_load,
+                by: self.runs(record.thread),
+                source: record.site.map(Source::from),
+                at_ps: record.at.as_ps(),
+                home: record.spot.node() as u32,
+                offset: record.spot.offset(),
+                written: self.written(line, word),
+            });
+        }
+    }
+
+    fn written(&self, line: &Line, word: usize) -> Written {
+        let last = line.last[word];
+        Written {
+            by: self.runs(last.thread()),
+            source: self.sites.site(last.site()).map(Source::from),
+            at_ps: line.times[word].as_ps(),
+        }
+    }
+
+    fn runs(&self, thread: u32) -> Runs {
+        let node = self.history.node_of(thread);
+        Runs {
+            node,
+            core: self.history.core_of(thread),
+        }
+    }
+}

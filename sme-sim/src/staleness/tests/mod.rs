@@ -1,0 +1,433 @@
+//! The checker against an oracle on random histories, on correct programs, and on programs that
+//! leave out one step of making memory coherent.
+
+mod machine;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+use self::machine::{Expected, LINES, Machine, NODES, PER_NODE, THREADS, WORDS};
+use super::record::Kind;
+use super::{Cause, Checker, Record, StaleReport, Way, What};
+use crate::time::Time;
+use sme_memory::Place;
+
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    Load(Way),
+    Store(Way, u64),
+    Fill,
+    WriteBack,
+    Drop,
+    DropAll,
+    Perform { parts: bool },
+    Set(u8),
+    Saw { flag: u32, value: u8 },
+    Atomic { is_load: bool },
+}
+
+type Step = (u32, usize, usize, Action);
+
+fn way() -> impl Strategy<Value = Way> {
+    prop_oneof![4 => Just(Way::Cached), 1 => Just(Way::Uncached), 1 => Just(Way::Coherent)]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let action = prop_oneof![
+        8 => way().prop_map(Action::Load),
+        5 => (way(), 0..3u64).prop_map(|(way, value)| Action::Store(way, value)),
+        1 => Just(Action::Fill),
+        3 => Just(Action::WriteBack),
+        3 => Just(Action::Drop),
+        1 => Just(Action::DropAll),
+        4 => any::<bool>().prop_map(|parts| Action::Perform { parts }),
+        4 => (1..3u8).prop_map(Action::Set),
+        12 => (0..THREADS, 1..3u8).prop_map(|(flag, value)| Action::Saw { flag, value }),
+        1 => any::<bool>().prop_map(|is_load| Action::Atomic { is_load }),
+    ];
+    (0..THREADS, 0..LINES, 0..WORDS, action)
+}
+
+/// A coherent access exists at the word's home only.
+fn possible(way: Way, thread: u32, line: usize) -> Way {
+    if way == Way::Coherent && thread / PER_NODE != line as u32 {
+        Way::Uncached
+    } else {
+        way
+    }
+}
+
+fn run(steps: &[Step], whole_lines: bool, deaf: Option<Kind>) -> (Expected, Expected) {
+    obey(Machine::new(whole_lines, deaf), steps)
+}
+
+fn obey(mut machine: Machine, steps: &[Step]) -> (Expected, Expected) {
+    for &(thread, line, word, action) in steps {
+        let node = thread / PER_NODE;
+        match action {
+            Action::Load(way) => machine.load(thread, line, word, possible(way, thread, line)),
+            Action::Store(way, value) => {
+                machine.store(thread, line, word, value, possible(way, thread, line));
+            }
+            Action::Fill => machine.fill(thread, line),
+            Action::WriteBack => machine.write_back(thread, line),
+            Action::Drop => machine.drop_copy(thread, line),
+            Action::DropAll => machine.drop_all(thread),
+            Action::Perform { parts } => {
+                machine.perform(node, line, parts);
+            }
+            Action::Set(value) => machine.set(thread, value),
+            Action::Saw { flag, value } => machine.saw(thread, flag, value),
+            Action::Atomic { is_load } => machine.atomic(thread, is_load),
+        }
+    }
+    let (report, expected) = machine.report();
+    (Expected::of(&report), expected)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn it_finds_what_the_oracle_finds(steps in vec(step(), 1..160), whole_lines: bool) {
+        let (found, expected) = run(&steps, whole_lines, None);
+        prop_assert_eq!(found, expected);
+    }
+
+    /// Nodes that share a bit in a line's masks.
+    #[test]
+    fn it_finds_the_same_among_many_nodes(steps in vec(step(), 1..160), whole_lines: bool) {
+        let (found, expected) = obey(Machine::of_every(64, whole_lines), &steps);
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_correct_program_has_no_stale_reads(
+        phases in vec(phase(), 1..6),
+        whole_lines: bool,
+    ) {
+        let report = program(&phases, whole_lines, None);
+        prop_assert_eq!(report.stale_reads, 0, "{}", report);
+        let others = (report.stale_but_equal, report.racing_loads, report.racing_stores);
+        prop_assert_eq!(others, (0, 0, 0), "{}", report);
+    }
+
+    #[test]
+    fn a_step_left_out_is_named(mut phases in vec(phase(), 3), step in 0..4usize, node in 0..NODES) {
+        let left_out = [Omitted::WriteBack, Omitted::Invalidate, Omitted::ReadBack, Omitted::Padding][step];
+        // Written in the second phase, read in the third.
+        for phase in [0, 2] {
+            phases[phase].accesses.retain(|access| !access.3);
+        }
+        let report = program(&phases, left_out == Omitted::Padding, Some((left_out, node)));
+        for finding in &report.findings {
+            let written = finding.written.as_ref().map(|written| written.by.node);
+            match left_out {
+                // It keeps what it has not written back, and in these lines older words of others.
+                Omitted::WriteBack if finding.cause == Cause::NotInvalidated => {
+                    prop_assert_eq!(finding.reader.node, node);
+                }
+                Omitted::WriteBack => {
+                    prop_assert_eq!(finding.cause, Cause::NotWrittenBack);
+                    prop_assert_eq!(written, Some(node));
+                }
+                Omitted::Invalidate => {
+                    prop_assert_eq!(finding.cause, Cause::NotInvalidated);
+                    prop_assert_eq!(finding.reader.node, node);
+                }
+                Omitted::ReadBack => {
+                    prop_assert_eq!(finding.cause, Cause::InFlight);
+                    prop_assert_eq!(written, Some(node));
+                }
+                Omitted::Padding => {
+                    let is_lost = matches!(finding.cause, Cause::LostUpdate { by_node }
+                        if Some(by_node) != written);
+                    prop_assert!(is_lost, "{:?}", finding);
+                }
+            }
+        }
+    }
+}
+
+/// A checker that does not hear of some kind of record is wrong, and the oracle shows it. Without
+/// [`What::Dropped`] it is only larger: the next fill says all that matters.
+#[test]
+fn the_oracle_notices_a_deaf_checker() {
+    let kinds = [
+        Kind::Store,
+        Kind::Update,
+        Kind::Set,
+        Kind::Saw,
+        Kind::Filled,
+        Kind::WroteBack,
+        Kind::Performed,
+    ];
+    for deaf in kinds {
+        let mut runner = TestRunner::deterministic();
+        let histories = vec(step(), 160);
+        let is_noticed = (0..400).any(|number| {
+            let history = histories.new_tree(&mut runner).expect("a history");
+            let (found, expected) = run(&history.current(), number % 2 == 0, Some(deaf));
+            found != expected
+        });
+        assert!(is_noticed, "{deaf:?}");
+    }
+}
+
+/// A phase of a program: who writes each word, and the accesses.
+#[derive(Clone, Debug)]
+struct Phase {
+    writers: [[u32; WORDS]; LINES],
+    /// Thread, line, word, whether it is a store, value.
+    accesses: Vec<(u32, usize, usize, bool, u64)>,
+    /// Thread, line: copies that leave the cache for want of room, between the accesses.
+    evictions: Vec<(u32, usize)>,
+}
+
+fn phase() -> impl Strategy<Value = Phase> {
+    let access = (
+        0..THREADS,
+        0..LINES,
+        0..WORDS,
+        any::<bool>(),
+        1..1_000_000u64,
+    );
+    let writers = proptest::array::uniform2(proptest::array::uniform3(0..THREADS));
+    let evictions = vec((0..THREADS, 0..LINES), 0..6);
+    (writers, vec(access, 1..40), evictions).prop_map(|(writers, accesses, evictions)| Phase {
+        writers,
+        accesses,
+        evictions,
+    })
+}
+
+/// A step of making memory coherent at a barrier; padding is a rule of where data stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Omitted {
+    WriteBack,
+    Invalidate,
+    ReadBack,
+    Padding,
+}
+
+/// Each word has one writer in a phase, and no other thread reads it; then a barrier makes memory
+/// coherent, but for what `broken` leaves out.
+fn program(phases: &[Phase], whole_lines: bool, broken: Option<(Omitted, u32)>) -> StaleReport {
+    let mut machine = Machine::new(whole_lines, None);
+    let leaves_out = |step, node| broken == Some((step, node));
+    let is_padded = whole_lines && !broken.is_some_and(|(step, _)| step == Omitted::Padding);
+    for (number, phase) in phases.iter().enumerate() {
+        let writer =
+            |line: usize, word: usize| phase.writers[line][if is_padded { 0 } else { word }];
+        let is_written = |line: usize, word: usize| {
+            (phase.accesses.iter()).any(|access| access.3 && (access.1, access.2) == (line, word))
+        };
+        let mut evictions = phase.evictions.iter();
+        for &(thread, line, word, is_store, value) in &phase.accesses {
+            if is_store {
+                machine.store(writer(line, word), line, word, value, Way::Cached);
+            } else if is_written(line, word)
+                || is_padded && (0..WORDS).any(|word| is_written(line, word))
+            {
+                machine.load(writer(line, word), line, word, Way::Cached);
+            } else {
+                machine.load(thread, line, word, Way::Cached);
+            }
+            if broken.is_none()
+                && value % 3 == 0
+                && let Some(&(thread, line)) = evictions.next()
+            {
+                machine.drop_copy(thread, line);
+            }
+        }
+        for node in 0..NODES {
+            let master = node * PER_NODE;
+            // Its other threads have written too.
+            for thread in master..master + PER_NODE {
+                machine.set(thread, 1);
+                machine.saw(master, thread, 1);
+            }
+            for line in 0..LINES {
+                if !leaves_out(Omitted::WriteBack, node) {
+                    machine.write_back(master, line);
+                }
+                if !leaves_out(Omitted::ReadBack, node) {
+                    machine.perform_all(node, line);
+                }
+                if !leaves_out(Omitted::Invalidate, node) {
+                    machine.drop_clean(master, line);
+                }
+            }
+        }
+        let value = 2 + (number % 2) as u8;
+        for thread in 0..THREADS {
+            machine.set(thread, value);
+        }
+        for thread in 0..THREADS {
+            for other in 0..THREADS {
+                machine.saw(thread, other, value);
+            }
+        }
+    }
+    let (report, expected) = machine.report();
+    assert_eq!(Expected::of(&report), expected);
+    report
+}
+
+const LINE: Place = Place {
+    node: 1,
+    offset: 0x40,
+};
+const FLAG: Place = Place { node: 0, offset: 0 };
+
+/// Node 1 writes a word of `LINE` that node 0 has read, and makes it coherent, but for what is left
+/// out; then node 0 reads it again. With [`Omitted::Padding`], node 2 writes another word of the line.
+fn hand_over(omitted: Option<Omitted>) -> StaleReport {
+    let mut checker = Checker::new(3, 2).expect("few threads");
+    checker.initial(LINE, 7);
+    let site = std::panic::Location::caller();
+    let (reader, writer, third) = (0, 3, 4);
+    let mut now = 0;
+    let mut tell = |thread, what| {
+        now += 1_000_000;
+        checker.record(&Record::new(Time::from_ps(now), thread, what));
+    };
+    let load = |value| What::Load {
+        word: LINE,
+        value,
+        site,
+        way: Way::Cached,
+    };
+    let store = |word, value| What::Store {
+        word,
+        value,
+        site,
+        way: Way::Cached,
+    };
+    let performed = |by_node| What::Performed {
+        line: LINE,
+        bytes: u64::MAX,
+        by_node,
+    };
+    tell(reader, What::Filled { line: LINE });
+    tell(reader, load(7));
+    if omitted == Some(Omitted::Padding) {
+        tell(third, What::Filled { line: LINE });
+        tell(third, store(LINE.plus(8), 1));
+    }
+    tell(writer, What::Filled { line: LINE });
+    tell(writer, store(LINE, 8));
+    if omitted != Some(Omitted::WriteBack) {
+        tell(
+            writer,
+            What::WroteBack {
+                line: LINE,
+                bytes: u64::MAX,
+                old: !0xff,
+            },
+        );
+        if omitted != Some(Omitted::ReadBack) {
+            tell(writer, performed(1));
+        }
+    }
+    if omitted == Some(Omitted::Padding) {
+        tell(
+            third,
+            What::WroteBack {
+                line: LINE,
+                bytes: u64::MAX,
+                old: !0xff00,
+            },
+        );
+        tell(third, performed(2));
+    }
+    tell(
+        writer,
+        What::Set {
+            flag: FLAG,
+            value: 1,
+        },
+    );
+    tell(
+        reader,
+        What::Saw {
+            flag: FLAG,
+            value: 1,
+        },
+    );
+    if omitted != Some(Omitted::Invalidate) {
+        tell(reader, What::Dropped { line: LINE });
+        tell(reader, What::Filled { line: LINE });
+    }
+    if omitted == Some(Omitted::ReadBack) {
+        tell(writer, performed(1));
+    }
+    for _ in 0..2 {
+        tell(reader, load(if omitted.is_some() { 7 } else { 8 }));
+    }
+    checker.finish()
+}
+
+#[test]
+fn each_omission_has_its_cause() {
+    assert_eq!(hand_over(None).stale_reads, 0);
+    for (omitted, cause) in [
+        (Omitted::WriteBack, Cause::NotWrittenBack),
+        (Omitted::Invalidate, Cause::NotInvalidated),
+        (Omitted::ReadBack, Cause::InFlight),
+        (Omitted::Padding, Cause::LostUpdate { by_node: 2 }),
+    ] {
+        let report = hand_over(Some(omitted));
+        assert_eq!((report.loads, report.stale_reads), (3, 2), "{report}");
+        assert_eq!(report.findings.len(), 1);
+        let finding = &report.findings[0];
+        assert_eq!(finding.cause, cause, "{report}");
+        assert_eq!((finding.seen, finding.newer, finding.count), (7, 8, 2));
+        assert_eq!((finding.reader.node, finding.reader.core), (0, 0));
+        let written = finding.written.as_ref().expect("it was written");
+        assert_eq!((written.by.node, written.by.core), (1, 1));
+    }
+}
+
+#[test]
+fn a_report_says_what_to_add() {
+    let report = hand_over(Some(Omitted::ReadBack));
+    let source = report.findings[0]
+        .source
+        .as_ref()
+        .expect("told")
+        .to_string();
+    let expected = "\
+2 stale reads of 3 loads; 0 stale but equal; 0 loads and 0 stores race
+
+in flight: the newer value was on its way to memory; node 1 must read back from node 1 before the \
+barrier
+        2× node 1 byte 0x40
+           saw   0x0000000000000007 node   0 core  0 at       11.000 µs, SOURCE
+           newer 0x0000000000000008 node   1 core  1 at        4.000 µs, SOURCE
+";
+    assert_eq!(report.to_string().replace(&source, "SOURCE"), expected);
+}
+
+#[test]
+fn threads_and_nodes_that_do_not_exist_are_counted() {
+    assert!(Checker::new(0, 4).is_err());
+    assert!(Checker::new(u32::MAX, 4).is_err());
+    let mut checker = Checker::new(2, 2).expect("few threads");
+    let nowhere = Place { node: 2, offset: 0 };
+    let site = std::panic::Location::caller();
+    let load = |word| What::Load {
+        word,
+        value: 0,
+        site,
+        way: Way::Cached,
+    };
+    checker.record(&Record::new(Time::ZERO, 4, load(FLAG)));
+    checker.record(&Record::new(Time::ZERO, 0, load(nowhere)));
+    checker.record(&Record::new(Time::ZERO, 0, What::Filled { line: nowhere }));
+    checker.initial(nowhere, 1);
+    let report = checker.finish();
+    assert_eq!((report.ignored, report.stale_reads), (4, 0));
+}

@@ -1,0 +1,223 @@
+//! `sme lock`: the hand-over of the cluster's lock, within a node and between nodes, as a row.
+//!
+//! Called by [`super::main`]; simulated by [`crate::lock`]. Nothing in the row depends on this
+//! computer, so there is nothing that `--no-host` could leave out.
+
+use std::sync::Arc;
+
+use clap::Args;
+use sme_sim::fabric::Topology;
+
+use super::args;
+use super::flags::FileFlags;
+use super::output::Output;
+use super::read::{self, MAX_NODES, Values};
+use super::row::{self, Cell, rendered};
+use super::stop::{Stop, one_line};
+use crate::lock::{Data, Error, HandOvers, LockPlan, LockReport};
+
+/// The most acquisitions of a run: the simulator remembers each of them.
+const MAX_ACQUISITIONS: u64 = 1 << 18;
+
+/// The flags of `sme lock`.
+#[derive(Args, Clone, Debug)]
+pub struct LockFlags {
+    /// Machine description: built in (see `sme machines list`) or a file
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "sme-prototype")]
+    machine: String,
+    /// Override a machine constant, with its unit; may be repeated
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
+    /// Network, e.g. mesh:8x8 or torus:4x4x4 [default: a mesh as square as the nodes allow]
+    #[arg(long, value_name = "SHAPE")]
+    topology: Option<String>,
+    /// Nodes: the first N positions of the topology
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "4",
+        allow_negative_numbers = true
+    )]
+    nodes: String,
+    /// Threads per node, one a core
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "4",
+        allow_negative_numbers = true
+    )]
+    cores: String,
+    /// How often each thread acquires the lock
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "10",
+        allow_negative_numbers = true
+    )]
+    acquisitions: String,
+    /// How often the lock is passed on within a node before another node gets it
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "16",
+        allow_negative_numbers = true
+    )]
+    passes: String,
+    /// How the data under the lock is reached: past the caches (uncached), or through caches of
+    /// which the lock writes back and drops its line (line) or everything (all)
+    #[arg(long, value_name = "NAME", default_value = "uncached")]
+    data: String,
+    /// Seed of everything random
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
+    seed: String,
+    /// Threads of this computer; results do not depend on it
+    #[arg(
+        long,
+        value_name = "THREADS",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
+    workers: String,
+    #[command(flatten)]
+    output: FileFlags,
+}
+
+/// A run whose flags fit together.
+#[derive(Debug)]
+pub struct LockRun {
+    plan: LockPlan,
+    output: FileFlags,
+}
+
+impl LockRun {
+    /// Reads the flags.
+    pub fn read(flags: &LockFlags) -> Result<Self, Stop> {
+        let machine = Arc::new(args::machine(&flags.machine, &flags.set)?);
+        let count = |flag, text: &str, least, most| {
+            read::one(flag, read::counts(flag, text, least, most, Values::One)?)
+        };
+        let nodes = count("--nodes", &flags.nodes, 1, MAX_NODES)?;
+        let most_cores = args::cores_per_node(&machine);
+        let cores = count("--cores", &flags.cores, 1, most_cores)?;
+        let acquisitions = count("--acquisitions", &flags.acquisitions, 1, u32::MAX)?;
+        let topology = match &flags.topology {
+            None => Topology::for_nodes(nodes),
+            Some(text) => read::one("--topology", read::topologies(text, Values::One)?)?,
+        };
+        if nodes > topology.positions() {
+            let positions = topology.positions();
+            return Err(Stop::flag(
+                &format!("--nodes {nodes}"),
+                format!("{topology} has {positions} positions: fewer nodes or a larger topology"),
+            ));
+        }
+        let all = u64::from(nodes * cores) * u64::from(acquisitions);
+        if all > MAX_ACQUISITIONS {
+            return Err(Stop::flag(
+                "--acquisitions",
+                format!("{all} in all; at most {MAX_ACQUISITIONS}: fewer, or fewer threads"),
+            ));
+        }
+        Ok(Self {
+            plan: LockPlan {
+                machine,
+                topology,
+                nodes,
+                cores,
+                acquisitions,
+                passes: count("--passes", &flags.passes, 0, u32::MAX)?,
+                data: read::name::<Data>("--data", &flags.data)?,
+                seed: read::seed(&flags.seed)?,
+                workers: read::host_threads("--workers", &flags.workers)?,
+            },
+            output: flags.output.clone(),
+        })
+    }
+
+    /// Simulates it, and writes its row.
+    pub fn run(&self) -> Result<(), Stop> {
+        let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
+        let report = self.plan.run().map_err(|error| match error {
+            Error::Lock(_) | Error::Design(_) => Stop::Input(one_line(&error.to_string())),
+            Error::Failure(_) | Error::Overlap { .. } | Error::Lost { .. } => {
+                Stop::Failed(error.to_string())
+            }
+        })?;
+        let row = self.row(&report);
+        output.push(&rendered(HEADING, &[row], self.output.format()))?;
+        output.commit()
+    }
+
+    fn row(&self, report: &LockReport) -> Vec<Cell> {
+        let plan = &self.plan;
+        let mut cells = vec![
+            Cell::text(env!("CARGO_PKG_VERSION")),
+            Cell::text(plan.machine.name()),
+            Cell::text(plan.machine.hash()),
+            Cell::text(row::set(&plan.machine)),
+            Cell::text(&plan.topology),
+            Cell::Count(plan.nodes.into()),
+            Cell::Count(plan.cores.into()),
+            Cell::Count(plan.acquisitions.into()),
+            Cell::Count(plan.passes.into()),
+            Cell::text(plan.data),
+            Cell::Count(plan.seed),
+        ];
+        cells.extend(spans(&report.within));
+        cells.extend(spans(&report.across));
+        cells.extend([
+            Cell::Count(report.acquisitions),
+            Cell::Count(report.remote_loads),
+            Cell::Count(report.remote_stores),
+            Cell::Count(report.events),
+            Cell::micros(report.end),
+        ]);
+        cells
+    }
+}
+
+/// Count, mean, shortest and longest; no times where there were none.
+fn spans(of: &HandOvers) -> [Cell; 4] {
+    let count = Cell::Count(of.count);
+    match of.mean() {
+        None => [count, Cell::Absent, Cell::Absent, Cell::Absent],
+        Some(mean) => [
+            count,
+            Cell::micros(mean),
+            Cell::micros(of.min),
+            Cell::micros(of.max),
+        ],
+    }
+}
+
+const HEADING: &[&str] = &[
+    "version",
+    "machine",
+    "machine_hash",
+    "set",
+    "topology",
+    "nodes",
+    "cores_per_node",
+    "acquisitions_per_thread",
+    "passes",
+    "data",
+    "seed",
+    "within_count",
+    "within_mean_us",
+    "within_min_us",
+    "within_max_us",
+    "across_count",
+    "across_mean_us",
+    "across_min_us",
+    "across_max_us",
+    "acquisitions",
+    "remote_loads",
+    "remote_stores",
+    "events",
+    "end_us",
+];

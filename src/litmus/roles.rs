@@ -1,0 +1,249 @@
+//! What the simulated threads of a run do: those of the test, the one that starts them and looks at
+//! memory afterwards, and a crowd whose stores delay others.
+//!
+//! The starter stands on the first node. It and the threads of the test signal to each other by flags
+//! in coherent memory, on lines of their own: initial values are in place, copies are warm, go, the
+//! end, everything has been performed. Offsets in bytes of a node's shared partition.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sme_fft_demo::litmus::{FinalState, Instruction, Source, Test};
+use sme_memory::{Cacheable, Flag, Flags, Memory, Place, Route, Until, Word};
+use sme_sim::kernel::thread::ThreadMemory;
+use sme_sim::time::Time;
+
+use super::Spread;
+use super::timing::Timing;
+
+/// Lines that each of the parts of the shared partition has.
+pub(super) const MOST_LINES: usize = 256;
+
+/// What stands where, in parts of [`MOST_LINES`] lines.
+#[derive(Clone, Copy)]
+enum Region {
+    /// The locations, each at its home.
+    Locations,
+    /// What the starter tells each thread, at that thread's node.
+    Go,
+    /// What each thread tells the starter.
+    Done,
+    /// What the crowd stores to.
+    Crowd,
+}
+
+/// Signals, in the order in which they are given.
+const PREPARED: u8 = 1;
+const BEGUN: u8 = 2;
+const ENDED: u8 = 3;
+
+/// How long the crowd stores before the threads of the test begin.
+const CROWD_FIRST: Time = Time::from_ns(1_500);
+
+/// A run, once for all its threads.
+pub(super) struct Plan {
+    pub(super) test: Arc<Test>,
+    pub(super) timing: Timing,
+    pub(super) route: Route,
+    /// Of each location.
+    pub(super) homes: Vec<u32>,
+    pub(super) spread: Spread,
+    pub(super) nodes: u32,
+    /// The core of the starter on node 0; cores of that number idle elsewhere.
+    pub(super) starter: u32,
+    /// Cores of the crowd on each node.
+    pub(super) crowd: u32,
+    pub(super) line_bytes: u64,
+    /// Where registers, and in the end memory, are written down.
+    pub(super) reached: Mutex<FinalState>,
+}
+
+impl Plan {
+    fn place(&self, node: u32, region: Region, line: u64) -> Place {
+        let line = region as u64 * MOST_LINES as u64 + line;
+        Place {
+            node,
+            offset: line * self.line_bytes,
+        }
+    }
+
+    fn location(&self, memory: &ThreadMemory, number: usize, route: Route) -> Word {
+        let place = self.place(self.homes[number], Region::Locations, number as u64);
+        memory.word(place, route)
+    }
+
+    /// The node and core of a thread of the test.
+    fn seat(&self, thread: u32) -> (u32, u32) {
+        match self.spread {
+            Spread::OneNode => (0, thread),
+            Spread::OnePerNode => (thread, 0),
+        }
+    }
+
+    /// Which thread of the test sits there.
+    fn thread_at(&self, node: u32, core: u32) -> Option<u32> {
+        let threads = self.threads();
+        match self.spread {
+            Spread::OneNode => (node == 0 && core < threads).then_some(core),
+            Spread::OnePerNode => (core == 0 && node < threads).then_some(node),
+        }
+    }
+
+    fn threads(&self) -> u32 {
+        self.test.threads.len() as u32
+    }
+
+    /// By which the starter reaches `thread`, or a node's crowd.
+    fn go(&self, memory: &ThreadMemory, thread: u32) -> Flag {
+        let (node, _) = self.seat(thread);
+        memory.flag(self.place(node, Region::Go, thread.into()), Route::Nearest)
+    }
+
+    fn crowd_go(&self, memory: &ThreadMemory, node: u32) -> Flag {
+        let line = MOST_LINES as u64 - 1;
+        memory.flag(self.place(node, Region::Crowd, line), Route::Nearest)
+    }
+
+    fn done(&self, memory: &ThreadMemory, thread: u32) -> Flag {
+        memory.flag(self.place(0, Region::Done, thread.into()), Route::Nearest)
+    }
+
+    /// The route past the caches: what home says.
+    fn past_caches(&self) -> Route {
+        match self.route {
+            Route::Nearest => Route::Nearest,
+            Route::Global | Route::Cached => Route::Global,
+        }
+    }
+}
+
+/// The program of `core` on `node`.
+pub(super) async fn perform(memory: ThreadMemory, node: u32, core: u32, plan: Arc<Plan>) {
+    if let Some(thread) = plan.thread_at(node, core) {
+        test_thread(&memory, thread, &plan).await;
+    } else if core == plan.starter && node == 0 {
+        starter(&memory, &plan).await;
+    } else if core > plan.starter && node < plan.nodes {
+        one_of_crowd(&memory, node, core, &plan).await;
+    }
+}
+
+async fn test_thread(memory: &ThreadMemory, thread: u32, plan: &Plan) {
+    let number = thread as usize;
+    let (go, done) = (plan.go(memory, thread), plan.done(memory, thread));
+    memory.wait(go, Until::Is(PREPARED)).await;
+    for (location, &warm) in plan.timing.warm[number].iter().enumerate() {
+        if warm {
+            let word = plan.location(memory, location, plan.route);
+            memory.load(word).await;
+        }
+    }
+    memory.set(done, PREPARED).await;
+    memory.wait(go, Until::Is(BEGUN)).await;
+    memory.delay(plan.timing.lags[number]).await;
+
+    let mut registers = plan.reached.lock().registers[number];
+    let instructions = &plan.test.threads[number];
+    for (instruction, &halt) in instructions.iter().zip(&plan.timing.halts[number]) {
+        if halt > Time::ZERO {
+            memory.delay(halt).await;
+        }
+        let value_of = |source| match source {
+            Source::Immediate(value) => value,
+            Source::Register(register) => registers[register.number()],
+        };
+        match *instruction {
+            Instruction::Load { to, from } => {
+                let word = plan.location(memory, from, plan.route);
+                registers[to.number()] = memory.load(word).await as i32;
+            }
+            Instruction::Store { to, value } => {
+                let word = plan.location(memory, to, plan.route);
+                memory.store(word, as_word(value_of(value))).await;
+            }
+            Instruction::Move { to, value } => registers[to.number()] = value_of(value),
+            Instruction::Fence => memory.fence().await,
+        }
+    }
+    plan.reached.lock().registers[number] = registers;
+    memory.fence().await;
+    memory.set(done, BEGUN).await;
+    memory.wait(go, Until::Is(ENDED)).await;
+
+    // Everything is brought home only when no thread of the test has anything to do any more: the
+    // final state is memory's, and no outcome depends on how early a thread was done.
+    memory.delay(plan.timing.settling[number]).await;
+    let (_, core) = plan.seat(thread);
+    if plan.route == Route::Cached && core == 0 {
+        memory.write_back().await;
+    }
+    if plan.route != Route::Nearest {
+        // A load does not overtake what was stored before on the same way.
+        for location in 0..plan.homes.len() {
+            let word = plan.location(memory, location, Route::Global);
+            memory.load(word).await;
+        }
+    }
+    memory.set(done, ENDED).await;
+}
+
+async fn starter(memory: &ThreadMemory, plan: &Plan) {
+    let all_done = Flags {
+        first: plan.done(memory, 0),
+        stride: plan.line_bytes as u32,
+        count: plan.threads(),
+    };
+    for (number, (_, value)) in plan.test.locations.iter().enumerate() {
+        if *value != 0 {
+            let word = plan.location(memory, number, plan.past_caches());
+            memory.store(word, as_word(*value)).await;
+            // It is there before anybody is told.
+            memory.load(word).await;
+        }
+    }
+    memory.fence().await;
+    for thread in 0..plan.threads() {
+        memory.set(plan.go(memory, thread), PREPARED).await;
+    }
+    memory.wait_all(all_done, Until::Is(PREPARED)).await;
+    if plan.crowd > 0 {
+        for node in 0..plan.nodes {
+            memory.set(plan.crowd_go(memory, node), BEGUN).await;
+        }
+        memory.delay(CROWD_FIRST).await;
+    }
+    for thread in 0..plan.threads() {
+        memory.set(plan.go(memory, thread), BEGUN).await;
+    }
+    memory.wait_all(all_done, Until::Is(BEGUN)).await;
+    for thread in 0..plan.threads() {
+        memory.set(plan.go(memory, thread), ENDED).await;
+    }
+    memory.wait_all(all_done, Until::Is(ENDED)).await;
+    for number in 0..plan.homes.len() {
+        let word = plan.location(memory, number, plan.past_caches());
+        let value = memory.load(word).await as i32;
+        plan.reached.lock().memory[number] = value;
+    }
+}
+
+/// Stores to the home of one location, beside it, as fast as stores go.
+async fn one_of_crowd(memory: &ThreadMemory, node: u32, core: u32, plan: &Plan) {
+    let Some((location, stores)) = plan.timing.crowd else {
+        return;
+    };
+    memory
+        .wait(plan.crowd_go(memory, node), Until::Is(BEGUN))
+        .await;
+    let line = u64::from(core - plan.starter - 1);
+    let place = plan.place(plan.homes[location], Region::Crowd, line);
+    let word = memory.word(place, Route::Global);
+    for store in 0..stores {
+        memory.store(word, store.into()).await;
+    }
+}
+
+/// A value as a word of memory holds it.
+fn as_word(value: i32) -> u64 {
+    i64::from(value) as u64
+}

@@ -1,0 +1,124 @@
+//! How the runs of a test differ: when each thread starts, how long it halts between instructions,
+//! what its caches hold before, and whether others store to the same homes meanwhile.
+//!
+//! Half of the runs are systematic: the threads' lags walk over a grid that gets finer with every
+//! run, on scales from a few cycles to more than a remote access takes. The other half is drawn, and
+//! there threads halt between their instructions. Neither changes what memory allows.
+
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+use sme_fft_demo::litmus::Test;
+use sme_sim::time::Time;
+
+use super::MemoryKind;
+
+/// The longest lags of a run, in nanoseconds: the store buffer drains in tens, an access within a
+/// node takes a hundred, one over the engine one or two thousand.
+const SPANS_NS: [u64; 5] = [20, 150, 600, 2_500, 10_000];
+
+/// The timing of one run.
+#[derive(Clone, Debug)]
+pub(super) struct Timing {
+    /// How long after the signal each thread begins.
+    pub(super) lags: Vec<Time>,
+    /// How long each thread halts before each of its instructions.
+    pub(super) halts: Vec<Vec<Time>>,
+    /// Which locations each thread has loaded before.
+    pub(super) warm: Vec<Vec<bool>>,
+    /// How long after the end each thread begins to write back.
+    pub(super) settling: Vec<Time>,
+    /// The location at whose home the crowd's stores go, and how many each of them has.
+    pub(super) crowd: Option<(usize, u32)>,
+}
+
+impl Timing {
+    pub(super) fn new(test: &Test, memory: MemoryKind, run: u32, seed: u64) -> Self {
+        let threads = test.threads.len();
+        let random = &mut Pcg32::new(seed, 0x117 ^ u64::from(run) << 16);
+        let systematic = run.is_multiple_of(2);
+        let step = run / 2;
+        let span = SPANS_NS[step as usize % SPANS_NS.len()] * 1_000;
+        let point = u64::from(step) / SPANS_NS.len() as u64;
+        let lag = |thread: usize, random: &mut Pcg32| {
+            let part = if systematic {
+                grid(point, thread)
+            } else {
+                random.next_u64()
+            };
+            share(span, part)
+        };
+        let lags = (0..threads).map(|t| lag(t, random)).collect();
+        let halts = test
+            .threads
+            .iter()
+            .map(|instructions| {
+                let halt = |_| match systematic || random.next_u32().is_multiple_of(2) {
+                    true => Time::ZERO,
+                    false => share(span, random.next_u64()),
+                };
+                instructions.iter().map(halt).collect()
+            })
+            .collect();
+        // Nothing, everything, or anything is in the caches.
+        let warmth = random.next_u32() % 4;
+        let warm = (0..threads)
+            .map(|_| {
+                let location = |_| match warmth {
+                    _ if memory == MemoryKind::Engine => false,
+                    0 => false,
+                    1 => true,
+                    _ => random.next_u32().is_multiple_of(2),
+                };
+                (0..test.locations.len()).map(location).collect()
+            })
+            .collect();
+        let settling = (0..threads)
+            .map(|_| share(SPANS_NS[3] * 1_000, random.next_u64()))
+            .collect();
+        let is_crowded = memory != MemoryKind::Local && random.next_u32().is_multiple_of(2);
+        let crowd = (is_crowded && !test.locations.is_empty()).then(|| {
+            let location = random.next_u32() as usize % test.locations.len();
+            (location, 10 + random.next_u32() % 60)
+        });
+        Self {
+            lags,
+            halts,
+            warm,
+            settling,
+            crowd,
+        }
+    }
+}
+
+/// `part` of 2^64 parts of `span_ps`.
+fn share(span_ps: u64, part: u64) -> Time {
+    Time::from_ps(((u128::from(span_ps) * u128::from(part)) >> 64) as u64)
+}
+
+/// The coordinate of `thread` of point `point` of a sequence that fills a cube evenly however long it
+/// gets, in 2^64 parts: Weyl's, multiples of the square roots of primes.
+fn grid(point: u64, thread: usize) -> u64 {
+    const PRIMES: [u64; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
+    let prime = PRIMES[thread % PRIMES.len()];
+    // Threads beyond the primes have another stride in the same sequence.
+    let stride = 1 + (thread / PRIMES.len()) as u64 * 16;
+    // The fraction of the square root, as √(p·2^126) modulo 2^63, doubled.
+    let root = (u128::from(prime) << 120).isqrt() << 4;
+    (root as u64).wrapping_mul(point.wrapping_mul(stride).wrapping_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grid_fills_the_square() {
+        let mut seen = [[0u32; 8]; 8];
+        for point in 0..640 {
+            let cell = |thread| (grid(point, thread) >> 61) as usize;
+            seen[cell(0)][cell(1)] += 1;
+        }
+        let counts = seen.iter().flatten();
+        assert!(counts.clone().all(|&n| (4..=18).contains(&n)), "{seen:?}");
+    }
+}

@@ -1,0 +1,278 @@
+//! The lock of the cluster ([`sme_barrier::lock::Cohort`]) on a simulated machine: how long it takes
+//! to go from one thread to the next, within a node and between nodes.
+//!
+//! Every thread acquires the lock a number of times, one right after the other, and counts up a
+//! word of node 0 while it has it. A hand-over lasts from the end of one such section to the
+//! beginning of the next, whoever has it then: what the lock does to make the word's memory
+//! coherent is part of it. Called by [`crate::cli::lock`].
+
+use std::sync::Arc;
+
+use sme_barrier::lock::{Coherence, Cohort, CohortSpec, Copies, Lock, LockError};
+use sme_barrier::{Layout, Member};
+use sme_memory::{Memory, Place, Route};
+use sme_sim::cluster::{Cluster, Failure, Pinning, Setup};
+use sme_sim::engine::DesignError;
+use sme_sim::fabric::Topology;
+use sme_sim::kernel::thread::Note;
+use sme_sim::machine::Machine;
+use sme_sim::time::Time;
+
+/// How the word under the lock is reached, and what the lock does for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// Past the caches.
+    Uncached,
+    /// Through the caches, its line written back and dropped.
+    Line,
+    /// Through the caches, all of which are written back and dropped.
+    All,
+}
+
+sme_barrier::names!(Data, "data", {
+    Uncached => "uncached",
+    Line => "line",
+    All => "all",
+});
+
+/// What is simulated.
+#[derive(Clone, Debug)]
+pub struct LockPlan {
+    /// The machine, with every `--set` applied.
+    pub machine: Arc<Machine>,
+    /// `--topology`
+    pub topology: Topology,
+    /// `--nodes`
+    pub nodes: u32,
+    /// `--cores`: threads a node.
+    pub cores: u32,
+    /// `--acquisitions` of each thread.
+    pub acquisitions: u32,
+    /// `--passes` within a node before the lock is given to another.
+    pub passes: u32,
+    /// `--data`
+    pub data: Data,
+    /// `--seed`
+    pub seed: u64,
+    /// `--workers`: threads of the host; the outcome does not depend on it.
+    pub workers: usize,
+}
+
+/// How long some hand-overs took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HandOvers {
+    /// How many there were.
+    pub count: u64,
+    /// All together.
+    pub total: Time,
+    /// The shortest.
+    pub min: Time,
+    /// The longest.
+    pub max: Time,
+}
+
+impl HandOvers {
+    fn add(&mut self, span: Time) {
+        self.min = if self.count == 0 {
+            span
+        } else {
+            self.min.min(span)
+        };
+        self.max = self.max.max(span);
+        self.total = self.total + span;
+        self.count += 1;
+    }
+
+    /// The mean; nothing where there were none.
+    pub fn mean(&self) -> Option<Time> {
+        let ps = self.total.as_ps().checked_div(self.count)?;
+        Some(Time::from_ps(ps))
+    }
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockReport {
+    /// From a thread to another of its node, or to itself.
+    pub within: HandOvers,
+    /// From a node to another.
+    pub across: HandOvers,
+    /// Acquisitions of all threads.
+    pub acquisitions: u64,
+    /// Loads through an engine.
+    pub remote_loads: u64,
+    /// Stores through an engine.
+    pub remote_stores: u64,
+    /// Simulated events.
+    pub events: u64,
+    /// Simulated time at the end.
+    pub end: Time,
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The lock cannot be built from these parameters.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The machine cannot be built.
+    #[error(transparent)]
+    Design(#[from] DesignError),
+    /// The simulation did not end well.
+    #[error(transparent)]
+    Failure(#[from] Failure),
+    /// Two threads had the lock at once.
+    #[error("the lock does not hold: two threads had it at {at}")]
+    Overlap {
+        /// When the second came.
+        at: Time,
+    },
+    /// Not all that was counted under the lock was found at the end.
+    #[error("the lock does not hold: {found} at the end and not {expected}")]
+    Lost {
+        /// What the word holds.
+        found: u64,
+        /// How often it was counted up.
+        expected: u64,
+    },
+}
+
+impl LockPlan {
+    /// Simulates it.
+    ///
+    /// # Errors
+    /// [`Error::Lock`] and [`Error::Design`] if there is no such lock or machine,
+    /// [`Error::Failure`] if the run ends in a fault or a deadlock, [`Error::Overlap`] and
+    /// [`Error::Lost`] if the lock or its coherence point is wrong.
+    pub fn run(&self) -> Result<LockReport, Error> {
+        let line_bytes = self.machine.cluster().cache.line_bytes as u32;
+        let lock = |copies| {
+            Cohort::new(CohortSpec {
+                nodes: self.nodes,
+                cores: self.cores,
+                passes: self.passes,
+                coherence: Coherence {
+                    homes: vec![0],
+                    copies,
+                },
+                layout: Layout::padded(line_bytes),
+            })
+        };
+        // On a line of its own behind the lock's variables.
+        let word = Place {
+            node: 0,
+            offset: lock(Copies::Kept)?.bytes(),
+        };
+        let (route, copies) = match self.data {
+            Data::Uncached => (Route::Global, Copies::Kept),
+            Data::Line => (Route::Cached, Copies::Lines(vec![word])),
+            Data::All => (Route::Cached, Copies::All),
+        };
+        let lock = Arc::new(lock(copies)?);
+        let (cores, times) = (self.cores, self.acquisitions);
+        let mut cluster = Cluster::new(self.setup(), |memory, node, core| {
+            let lock = Arc::clone(&lock);
+            async move {
+                let me = Member { node, core };
+                let mut ticket = 0;
+                // From here on everything counts.
+                memory.note(Note::Leave(0)).await;
+                for time in 0..times {
+                    // Each acquisition is an episode of its own.
+                    let number = 1 + time + times * (core + cores * node);
+                    lock.acquire(&memory, me, &mut ticket).await;
+                    memory.note(Note::Arrive(number)).await;
+                    let word = memory.word(word, route);
+                    let count = memory.load(word).await;
+                    memory.store(word, count + 1).await;
+                    memory.note(Note::Leave(number)).await;
+                    lock.release(&memory, me, &mut ticket).await;
+                }
+            }
+        })?;
+        cluster.run(self.workers, |_| {})?;
+
+        let mut holders: Vec<(u32, Time, Time)> = cluster
+            .visits()
+            .filter(|(_, visit)| visit.episode > 0)
+            .map(|(node, visit)| (node, visit.arrive, visit.leave))
+            .collect();
+        holders.sort_unstable_by_key(|&(node, arrive, leave)| (arrive, leave, node));
+        let (mut within, mut across) = (HandOvers::default(), HandOvers::default());
+        for pair in holders.windows(2) {
+            let [(from, _, left), (to, came, _)] = [pair[0], pair[1]];
+            if came < left {
+                return Err(Error::Overlap { at: came });
+            }
+            let kind = if from == to { &mut within } else { &mut across };
+            kind.add(came.since(left));
+        }
+        let (found, expected) = (cluster.at_home(word), holders.len() as u64);
+        if found != expected {
+            return Err(Error::Lost { found, expected });
+        }
+        let traffic = cluster.traffic();
+        Ok(LockReport {
+            within,
+            across,
+            acquisitions: expected,
+            remote_loads: traffic.remote_loads,
+            remote_stores: traffic.remote_stores,
+            events: cluster.events(),
+            end: cluster.end(),
+        })
+    }
+
+    fn setup(&self) -> Setup {
+        Setup {
+            spec: self.machine.cluster().clone(),
+            topology: self.topology.clone(),
+            nodes: self.nodes,
+            threads: self.cores,
+            pinning: Pinning::Scatter,
+            seed: self.seed,
+            coherent_stores: true,
+            visits: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(nodes: u32, cores: u32, data: Data) -> LockPlan {
+        LockPlan {
+            machine: Arc::new(Machine::builtin("sme-prototype").unwrap()),
+            topology: Topology::for_nodes(nodes),
+            nodes,
+            cores,
+            acquisitions: 4,
+            passes: 4,
+            data,
+            seed: 1,
+            workers: 1,
+        }
+    }
+
+    /// A hand-over between nodes takes at least the way of a grant and the look before it; one
+    /// within a node none of that.
+    #[test]
+    fn a_lock_goes_faster_within_a_node() {
+        for &data in Data::ALL {
+            let report = plan(4, 4, data).run().unwrap();
+            assert_eq!(report.acquisitions, 64);
+            let (within, across) = (report.within, report.across);
+            assert_eq!(within.count + across.count, 63);
+            assert!(across.min > Time::from_ns(2_000), "{data}: {across:?}");
+            assert!(within.min < Time::from_ns(1_000), "{data}: {within:?}");
+        }
+    }
+
+    #[test]
+    fn one_node_needs_no_engine_for_its_lock() {
+        let report = plan(1, 4, Data::Line).run().unwrap();
+        assert_eq!(report.across.count, 0);
+        assert_eq!(report.across.mean(), None);
+    }
+}

@@ -1,0 +1,250 @@
+//! Shared-memory programs on a simulated cluster: a kernel of `sme-fft-demo`, its data spread over
+//! the nodes' memory, its threads, and a barrier that is the point at which memory becomes coherent.
+//!
+//! Called by the commands; calls `sme-sim` for the machine and `sme-barrier` for the barrier.
+
+mod kernels;
+mod team;
+
+use std::sync::Arc;
+
+use sme_barrier::{
+    Coherent, CoherentSpec, Extent, Layout, Mapping, Member, SpecError, Tree, TreeShape, TreeSpec,
+};
+use sme_fft_demo::{ArrayError, Pool, Team};
+use sme_memory::{Place, Route};
+use sme_sim::cluster::{
+    CacheTraffic, Cluster, EpisodeTimes, Failure, LinkLoad, Pinning, Setup, Traffic,
+};
+use sme_sim::engine::DesignError;
+use sme_sim::fabric::Topology;
+use sme_sim::kernel::thread::ThreadMemory;
+use sme_sim::machine::Machine;
+use sme_sim::time::Time;
+
+pub use kernels::{FftKernel, random_points};
+pub use sme_barrier::CoherencePoint;
+use team::SimulatedTeam;
+
+/// How the shared data of a program is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mapped {
+    /// Every access goes through the engine, a word at a time.
+    Uncached,
+    /// Lines are kept by the caches of the node that uses them.
+    Cached,
+}
+
+sme_barrier::names!(Mapped, "memory", { Uncached => "uncached", Cached => "cached" });
+
+impl Mapped {
+    /// By which addresses a program reaches its shared data.
+    pub fn route(self) -> Route {
+        match self {
+            Mapped::Uncached => Route::Global,
+            Mapped::Cached => Route::Cached,
+        }
+    }
+}
+
+/// On what, and by how many threads, a program is run.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The machine.
+    pub machine: Arc<Machine>,
+    /// The network.
+    pub topology: Topology,
+    /// Nodes whose memory holds the data: the first so many positions.
+    pub memory_nodes: u32,
+    /// Nodes whose cores run the program: the first so many of these.
+    pub nodes: u32,
+    /// Threads on each.
+    pub cores: u32,
+    /// How the data is mapped.
+    pub mapped: Mapped,
+    /// What a barrier does to memory.
+    pub point: CoherencePoint,
+    /// Bytes of a page: data is spread in such pieces.
+    pub page_bytes: u64,
+    /// Whether every load is checked.
+    pub checked: bool,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Threads of the host.
+    pub workers: usize,
+}
+
+/// What all threads of a program run.
+pub trait Kernel: Send + Sync + 'static {
+    /// What they do between barriers, in order: one barrier ends each.
+    fn phases(&self) -> Vec<&'static str>;
+
+    /// What must be in memory before they start.
+    fn initial(&self) -> Box<dyn Iterator<Item = (Place, u64)> + '_>;
+
+    /// What each thread does.
+    fn run<T: Team>(&self, team: &mut T) -> impl Future<Output = ()> + Send;
+}
+
+/// Why a program has no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The barrier cannot be built.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The data does not fit.
+    #[error(transparent)]
+    Array(#[from] ArrayError),
+    /// The machine cannot be built.
+    #[error(transparent)]
+    Design(#[from] DesignError),
+    /// The simulation did not end well.
+    #[error(transparent)]
+    Failure(#[from] Failure),
+}
+
+/// One phase of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseTimes {
+    /// Its name.
+    pub name: &'static str,
+    /// From the last departure from the barrier before to the last arrival at its own.
+    pub work: Time,
+    /// From the last arrival to the last departure: the coherence point is part of it.
+    pub barrier: Time,
+}
+
+/// What came out of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The phases that count, in order: not the first, in which the threads line up.
+    pub phases: Vec<PhaseTimes>,
+    /// Loads and stores through the engine in these phases.
+    pub traffic: Traffic,
+    /// What went through the caches.
+    pub caches: CacheTraffic,
+    /// The load of every link.
+    pub links: Vec<LinkLoad>,
+    /// Simulated events.
+    pub events: u64,
+}
+
+impl Outcome {
+    /// Time of all phases that count.
+    pub fn time(&self) -> Time {
+        let phases = self.phases.iter();
+        phases.fold(Time::ZERO, |sum, phase| sum + phase.work + phase.barrier)
+    }
+}
+
+impl Program {
+    /// Threads of the team.
+    pub fn threads(&self) -> u32 {
+        self.nodes * self.cores
+    }
+
+    fn barrier(&self) -> Result<Coherent<Tree>, SpecError> {
+        let line_bytes = self.machine.cluster().cache.line_bytes as u32;
+        let [width, height, depth] = self.topology.sizes();
+        let extent = Extent {
+            width,
+            height,
+            depth,
+        };
+        let layout = Layout::padded(line_bytes);
+        let tree = Tree::new(TreeSpec {
+            ranks: Mapping::SubMesh.ranks(extent, self.nodes)?,
+            cores: self.cores,
+            fan_in: 8,
+            shape: TreeShape::Heap,
+            layout,
+        })?;
+        Coherent::new(CoherentSpec {
+            layout: Layout {
+                base: tree.bytes(),
+                ..layout
+            },
+            barrier: tree,
+            point: self.point,
+            cached: self.mapped == Mapped::Cached,
+            homes: self.memory_nodes,
+            cores: self.cores,
+        })
+    }
+
+    /// The memory that the program's data can have.
+    ///
+    /// # Errors
+    /// If a page is of no use.
+    pub fn pool(&self) -> Result<Pool, Error> {
+        let shared = self.machine.cluster().node.shared_bytes;
+        let from = self.barrier()?.bytes();
+        let pool = Pool::new(
+            self.memory_nodes,
+            (from, shared),
+            self.page_bytes,
+            self.seed,
+        )?;
+        Ok(pool)
+    }
+
+    /// Runs `kernel`, and lets `result` read what it has left in memory.
+    ///
+    /// # Errors
+    /// [`Error::Failure`] if an access faults, or threads wait for ever.
+    pub fn run<K: Kernel, R>(
+        &self,
+        kernel: &Arc<K>,
+        result: impl FnOnce(&K, &dyn Fn(Place) -> u64) -> R,
+    ) -> Result<(Outcome, R), Error> {
+        let spec = self.machine.cluster();
+        let setup = Setup {
+            spec: spec.clone(),
+            topology: self.topology.clone(),
+            nodes: self.memory_nodes,
+            threads: self.cores,
+            pinning: Pinning::Scatter,
+            seed: self.seed,
+            coherent_stores: true,
+            visits: false,
+        };
+        let barrier = Arc::new(self.barrier()?);
+        let arithmetic = spec.core.clock.span(spec.core.arithmetic_cycles);
+        let mut cluster = Cluster::new(setup, |memory: ThreadMemory, node, core| {
+            let me = Member { node, core };
+            let team = SimulatedTeam::new(memory, me, self, Arc::clone(&barrier), arithmetic);
+            let kernel = Arc::clone(kernel);
+            let takes_part = node < self.nodes;
+            async move {
+                if takes_part {
+                    let mut team = team;
+                    kernel.run(&mut team).await;
+                }
+            }
+        })?;
+        for (place, value) in kernel.initial() {
+            cluster.preset(place, value);
+        }
+        cluster.run(self.workers, |_| {})?;
+        let outcome = Outcome {
+            phases: phases(&kernel.phases(), &cluster.episodes()),
+            traffic: cluster.traffic(),
+            caches: cluster.cache_traffic(),
+            links: cluster.link_loads(),
+            events: cluster.events(),
+        };
+        let read = |place| cluster.at_home(place);
+        let result = result(kernel, &read);
+        Ok((outcome, result))
+    }
+}
+
+fn phases(names: &[&'static str], episodes: &[EpisodeTimes]) -> Vec<PhaseTimes> {
+    let pairs = episodes.windows(2).zip(names.iter().skip(1));
+    let phase = |(pair, &name): (&[EpisodeTimes], &&'static str)| PhaseTimes {
+        name,
+        work: pair[1].last_arrival.since(pair[0].last_departure),
+        barrier: pair[1].last_departure.since(pair[1].last_arrival),
+    };
+    pairs.map(phase).collect()
+}
