@@ -18,6 +18,11 @@ use sme_sim::kernel::thread::Note;
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
+/// What a thread says when it has the lock, and before it releases it. Not [`Note::Arrive`], after
+/// which nobody may leave before all others have arrived too.
+const ENTERED: Note = Note::Leave(1);
+const LEFT: Note = Note::Leave(2);
+
 /// How the word under the lock is reached, and what the lock does for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
@@ -79,7 +84,7 @@ impl HandOvers {
             self.min.min(span)
         };
         self.max = self.max.max(span);
-        self.total = self.total + span;
+        self.total += span;
         self.count += 1;
     }
 
@@ -169,7 +174,7 @@ impl LockPlan {
             Data::All => (Route::Cached, Copies::All),
         };
         let lock = Arc::new(lock(copies)?);
-        let (cores, times) = (self.cores, self.acquisitions);
+        let times = self.acquisitions;
         let mut cluster = Cluster::new(self.setup(), |memory, node, core| {
             let lock = Arc::clone(&lock);
             async move {
@@ -177,37 +182,49 @@ impl LockPlan {
                 let mut ticket = 0;
                 // From here on everything counts.
                 memory.note(Note::Leave(0)).await;
-                for time in 0..times {
-                    // Each acquisition is an episode of its own.
-                    let number = 1 + time + times * (core + cores * node);
+                for _ in 0..times {
                     lock.acquire(&memory, me, &mut ticket).await;
-                    memory.note(Note::Arrive(number)).await;
+                    memory.note(ENTERED).await;
                     let word = memory.word(word, route);
                     let count = memory.load(word).await;
                     memory.store(word, count + 1).await;
-                    memory.note(Note::Leave(number)).await;
+                    memory.note(LEFT).await;
                     lock.release(&memory, me, &mut ticket).await;
                 }
             }
         })?;
         cluster.run(self.workers, |_| {})?;
 
-        let mut holders: Vec<(u32, Time, Time)> = cluster
+        let mut notes: Vec<(Time, bool, Member)> = cluster
             .visits()
-            .filter(|(_, visit)| visit.episode > 0)
-            .map(|(node, visit)| (node, visit.arrive, visit.leave))
+            .filter_map(|(node, visit)| {
+                let core = visit.core.into();
+                let entered = match Note::Leave(visit.episode) {
+                    ENTERED => true,
+                    LEFT => false,
+                    _ => return None,
+                };
+                Some((visit.leave, entered, Member { node, core }))
+            })
             .collect();
-        holders.sort_unstable_by_key(|&(node, arrive, leave)| (arrive, leave, node));
+        notes.sort_unstable();
         let (mut within, mut across) = (HandOvers::default(), HandOvers::default());
-        for pair in holders.windows(2) {
-            let [(from, _, left), (to, came, _)] = [pair[0], pair[1]];
-            if came < left {
-                return Err(Error::Overlap { at: came });
+        let mut last: Option<(Time, Member)> = None;
+        for section in notes.chunks(2) {
+            let &[(came, true, holder), (left, false, leaver)] = section else {
+                return Err(Error::Overlap { at: section[0].0 });
+            };
+            if holder != leaver {
+                return Err(Error::Overlap { at: left });
             }
-            let kind = if from == to { &mut within } else { &mut across };
-            kind.add(came.since(left));
+            if let Some((before, from)) = last {
+                let same = from.node == holder.node;
+                let kind = if same { &mut within } else { &mut across };
+                kind.add(came.since(before));
+            }
+            last = Some((left, holder));
         }
-        let (found, expected) = (cluster.at_home(word), holders.len() as u64);
+        let (found, expected) = (cluster.at_home(word), notes.len() as u64 / 2);
         if found != expected {
             return Err(Error::Lost { found, expected });
         }
@@ -242,8 +259,9 @@ mod tests {
     use super::*;
 
     fn plan(nodes: u32, cores: u32, data: Data) -> LockPlan {
+        let machine = Machine::builtin("sme-prototype");
         LockPlan {
-            machine: Arc::new(Machine::builtin("sme-prototype").unwrap()),
+            machine: Arc::new(machine.expect("a built-in machine")),
             topology: Topology::for_nodes(nodes),
             nodes,
             cores,
@@ -260,7 +278,7 @@ mod tests {
     #[test]
     fn a_lock_goes_faster_within_a_node() {
         for &data in Data::ALL {
-            let report = plan(4, 4, data).run().unwrap();
+            let report = plan(4, 4, data).run().expect("a report");
             assert_eq!(report.acquisitions, 64);
             let (within, across) = (report.within, report.across);
             assert_eq!(within.count + across.count, 63);
@@ -271,7 +289,7 @@ mod tests {
 
     #[test]
     fn one_node_needs_no_engine_for_its_lock() {
-        let report = plan(1, 4, Data::Line).run().unwrap();
+        let report = plan(1, 4, Data::Line).run().expect("a report");
         assert_eq!(report.across.count, 0);
         assert_eq!(report.across.mean(), None);
     }

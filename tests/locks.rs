@@ -29,6 +29,8 @@ struct Case {
     route: Route,
     copies: Copies,
     read_back: bool,
+    /// Stores to the same home before each count.
+    burst: u32,
     /// Between two acquisitions each thread is away for up to so long, in ns.
     away: u64,
     seed: u64,
@@ -78,7 +80,8 @@ impl Case {
             other => other.clone(),
         };
         let lock = Arc::new(self.lock(copies));
-        let (times, route, away, seed) = (self.times, self.route, self.away, self.seed);
+        let (times, route, burst) = (self.times, self.route, self.burst);
+        let (away, seed) = (self.away, self.seed);
         let setup = Setup {
             spec: Machine::builtin("sme-prototype").unwrap().cluster().clone(),
             topology: Topology::for_nodes(self.nodes),
@@ -107,6 +110,10 @@ impl Case {
                     for &place in &words[..] {
                         let word = memory.word(place, route);
                         let value = memory.load(word).await;
+                        let beside = memory.word(place.plus(8), route);
+                        for _ in 0..burst {
+                            memory.store(beside, number).await;
+                        }
                         memory.store(word, value + 1).await;
                     }
                     memory.note(Note::Leave(number as u32)).await;
@@ -173,6 +180,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 route,
                 copies,
                 read_back: true,
+                burst: 0,
                 away,
                 seed,
                 workers: 1,
@@ -206,6 +214,7 @@ fn sixteen(copies: Copies) -> Case {
         route: Route::Cached,
         copies,
         read_back: true,
+        burst: 0,
         away: 0,
         seed: 1,
         workers: 1,
@@ -234,4 +243,23 @@ fn the_lock_is_passed_on_within_a_node_and_then_given_away() {
 fn without_its_coherence_point_updates_are_lost() {
     let kept = sixteen(Copies::Kept).run();
     assert!(matches!(kept, Err(Failure::Overtaken { .. })), "{kept:?}");
+}
+
+/// The same lock, which does not wait until what was written has been performed at its home: the
+/// count comes last in a row of stores, and the next holder looks before it is there. With the
+/// read-back it waits for them.
+#[test]
+fn without_read_backs_updates_are_lost() {
+    let burst = |read_back| Case {
+        nodes: 3,
+        cores: 1,
+        homes: vec![2],
+        route: Route::Global,
+        read_back,
+        burst: 64,
+        ..sixteen(Copies::Kept)
+    };
+    burst(true).check().unwrap();
+    let lost = burst(false).run();
+    assert!(matches!(lost, Err(Failure::Overtaken { .. })), "{lost:?}");
 }

@@ -17,6 +17,8 @@
 //! and is then shared by all its threads. Its variables lie at the same offsets in the shared
 //! partition of every node ([`Layout`]), begin as zero, and take `bytes()` bytes. Which node has
 //! which place among the masters is a table ([`Ranks`]) that a [`Mapping`] computes.
+//!
+//! Locks, which the paper leaves to future work, are in [`lock`].
 
 #![allow(
     clippy::manual_async_fn,

@@ -2,7 +2,7 @@
 //!
 //! Called by [`super::main`]; calls [`super::args`] for the experiment and `Experiment::run`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
@@ -10,13 +10,14 @@ use clap::Args;
 use super::args;
 use super::explain;
 use super::flags::{ExperimentFlags, Format, OutputFlags};
+use super::links::write_link_load;
 use super::memory;
-use super::output::{Output, Target};
+use super::output::{self, Output};
 use super::row::{self, Cell, Host, Row};
 use super::stop::{self, Stop};
 use super::table;
 use super::waves::{Waveform, WavesFlags, WavesRun};
-use crate::experiment::{Error, Experiment, LinkLoad, Observe, Outcome, ThreadEpisode};
+use crate::experiment::{Error, Experiment, Observe, Outcome, ThreadEpisode};
 use crate::progress::{self, Silent, Watch};
 
 /// The flags of `sme barrier`.
@@ -150,29 +151,14 @@ impl BarrierRun {
         }
     }
 
-    /// Two results in one file would leave only one of them.
     fn check_distinct(&self) -> Result<(), Stop> {
-        let waves = self.waves.as_ref().map(|waves| waves.file.clone());
-        let destinations = [
-            ("-o", &self.output.file.output),
-            ("--per-thread", &self.per_thread),
-            ("--link-load", &self.link_load),
-            ("--waves", &waves),
-        ];
-        let mut known: Vec<(&str, PathBuf)> = Vec::new();
-        for (flag, path) in destinations {
-            let Some(path) = path else { continue };
-            let Some(file) = resolved(path) else { continue };
-            if let Some((other, _)) = known.iter().find(|(_, other)| *other == file) {
-                let flags = format!("{flag} {}", path.display());
-                return Err(Stop::flag(
-                    &flags,
-                    format!("is the file of {other} already"),
-                ));
-            }
-            known.push((flag, file));
-        }
-        Ok(())
+        let waves = self.waves.as_ref().map(|waves| waves.file.as_path());
+        output::distinct(&[
+            ("-o", self.output.file.output.as_deref()),
+            ("--per-thread", self.per_thread.as_deref()),
+            ("--link-load", self.link_load.as_deref()),
+            ("--waves", waves),
+        ])
     }
 }
 
@@ -202,18 +188,6 @@ fn measured(
     Ok((outcome, host))
 }
 
-/// The file that `path` stands for; `None` for a device, which takes any number of results.
-fn resolved(path: &Path) -> Option<PathBuf> {
-    match Target::of(path) {
-        Ok(Target::Device(_)) => None,
-        Ok(Target::File(file)) if file.exists() => Some(file),
-        _ => {
-            let directory = super::output::directory(path).canonicalize().ok()?;
-            Some(directory.join(path.file_name()?))
-        }
-    }
-}
-
 fn write_per_thread(mut output: Output, threads: &[ThreadEpisode]) -> Result<(), Stop> {
     output.push("episode,node,core,arrive_ns,leave_ns\n")?;
     for thread in threads {
@@ -225,23 +199,6 @@ fn write_per_thread(mut output: Output, threads: &[ThreadEpisode]) -> Result<(),
             Cell::nanos(thread.leave),
         ];
         output.push(&(row::csv_record(cells.iter().map(Cell::to_text)) + "\n"))?;
-    }
-    output.commit()
-}
-
-fn write_link_load(mut output: Output, links: &[LinkLoad]) -> Result<(), Stop> {
-    output.push("from,to,channel,bytes,packets,busy_fraction,stall_fraction\n")?;
-    for link in links {
-        output.push(&format!(
-            "{},{},{},{},{},{:.6},{:.6}\n",
-            link.from,
-            link.to,
-            link.channel,
-            link.bytes,
-            link.packets,
-            link.busy_fraction,
-            link.stall_fraction
-        ))?;
     }
     output.commit()
 }

@@ -17,7 +17,7 @@ use super::stop::{Stop, one_line};
 use crate::lock::{Data, Error, HandOvers, LockPlan, LockReport};
 
 /// The most acquisitions of a run: the simulator remembers each of them.
-const MAX_ACQUISITIONS: u64 = 1 << 18;
+const MAX_ACQUISITIONS: u64 = 1 << 20;
 
 /// The flags of `sme lock`.
 #[derive(Args, Clone, Debug)]
@@ -116,7 +116,7 @@ impl LockRun {
                 format!("{topology} has {positions} positions: fewer nodes or a larger topology"),
             ));
         }
-        let all = u64::from(nodes * cores) * u64::from(acquisitions);
+        let all = (u64::from(nodes) * u64::from(cores)).saturating_mul(acquisitions.into());
         if all > MAX_ACQUISITIONS {
             return Err(Stop::flag(
                 "--acquisitions",

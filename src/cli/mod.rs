@@ -16,6 +16,7 @@ pub mod args;
 pub mod barrier;
 pub mod explain;
 pub mod flags;
+pub mod links;
 pub mod list;
 pub mod lock;
 pub mod machines;

@@ -263,6 +263,37 @@ fn begun<'w>(
     }
 }
 
+/// Refuses two results in one file, of which it would keep only one; with each file the flag that
+/// names it.
+pub fn distinct(destinations: &[(&str, Option<&Path>)]) -> Result<(), Stop> {
+    let mut known: Vec<(&str, PathBuf)> = Vec::new();
+    for &(flag, path) in destinations {
+        let Some(path) = path else { continue };
+        let Some(file) = resolved(path) else { continue };
+        if let Some((other, _)) = known.iter().find(|(_, other)| *other == file) {
+            let flags = format!("{flag} {}", path.display());
+            return Err(Stop::flag(
+                &flags,
+                format!("is the file of {other} already"),
+            ));
+        }
+        known.push((flag, file));
+    }
+    Ok(())
+}
+
+/// The file that `path` stands for; `None` for a device, which takes any number of results.
+fn resolved(path: &Path) -> Option<PathBuf> {
+    match Target::of(path) {
+        Ok(Target::Device(_)) => None,
+        Ok(Target::File(file)) if file.exists() => Some(file),
+        _ => {
+            let directory = directory(path).canonicalize().ok()?;
+            Some(directory.join(path.file_name()?))
+        }
+    }
+}
+
 /// The directory `file` is in.
 pub fn directory(file: &Path) -> &Path {
     match file.parent() {

@@ -18,7 +18,8 @@ use crate::experiment::{Experiment, Outcome};
 /// A result row: its cells, in the order of [`keys`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// One cell for each of [`COLUMNS`]; those of the host are missing under `--no-host`.
+    /// One cell for each of [`COLUMNS`], and behind them those of [`HOST`], which are missing under
+    /// `--no-host`.
     cells: Vec<Cell>,
 }
 
@@ -26,13 +27,13 @@ impl Row {
     /// The row of `experiment` and what came out of it, with `host` unless that is to be left out.
     pub fn new(experiment: &Experiment, outcome: &Outcome, host: Option<Host>) -> Self {
         let summary = Summary::new(&outcome.latencies);
-        let cells = COLUMNS.iter().filter_map(|column| match column.source {
-            Source::Identity(cell) => Some(cell(experiment)),
-            Source::Result(cell) => Some(cell(outcome, &summary)),
-            Source::Host(cell) => host.as_ref().map(cell),
+        let cells = COLUMNS.iter().map(|column| match column.source {
+            Source::Identity(cell) => cell(experiment),
+            Source::Result(cell) => cell(outcome, &summary),
         });
+        let host = host.iter().flat_map(Host::cells);
         Self {
-            cells: cells.collect(),
+            cells: cells.chain(host).collect(),
         }
     }
 
@@ -43,17 +44,8 @@ impl Row {
 
     /// One JSON object on one line, without the line's end.
     pub fn to_json(&self) -> String {
-        let of_host = |column: &&Column| matches!(column.source, Source::Host(_));
-        let first_of_host = COLUMNS.len() - COLUMNS.iter().filter(of_host).count();
         let keys: Vec<&str> = COLUMNS.iter().map(|column| column.key).collect();
-        let (plain, host) = keys.split_at(first_of_host);
-        let (cells, host_cells) = self.cells.split_at(first_of_host.min(self.cells.len()));
-        let object = json_object(plain, cells);
-        if host_cells.is_empty() {
-            return object;
-        }
-        let open = object.strip_suffix('}').unwrap_or(&object);
-        format!("{open},\"host\":{}}}", json_object(host, host_cells))
+        json_row(&keys, &self.cells)
     }
 
     /// One CSV record, without the line's end.
@@ -73,19 +65,21 @@ pub fn set(machine: &Machine) -> String {
 pub fn identity(experiment: &Experiment) -> Vec<Cell> {
     let cells = COLUMNS.iter().filter_map(|column| match column.source {
         Source::Identity(cell) => Some(cell(experiment)),
-        _ => None,
+        Source::Result(_) => None,
     });
     cells.collect()
 }
 
 /// The flat keys of a row, as a table and CSV have them (`host_wall_s` and so on).
 pub fn keys(with_host: bool) -> Vec<String> {
-    let keys = COLUMNS.iter().filter_map(|column| match column.source {
-        Source::Host(_) if !with_host => None,
-        Source::Host(_) => Some(format!("host_{}", column.key)),
-        _ => Some(column.key.to_owned()),
-    });
-    keys.collect()
+    flat_keys(COLUMNS.iter().map(|column| column.key), with_host)
+}
+
+/// `keys`, and behind them those of the host where it is told of.
+fn flat_keys(keys: impl Iterator<Item = impl Into<String>>, with_host: bool) -> Vec<String> {
+    let of_host = HOST.iter().filter(|_| with_host);
+    let of_host = of_host.map(|(key, _)| format!("host_{key}"));
+    keys.map(Into::into).chain(of_host).collect()
 }
 
 /// The CSV header, without the line's end.
@@ -93,23 +87,35 @@ pub fn csv_header(with_host: bool) -> String {
     csv_record(keys(with_host).into_iter())
 }
 
-/// `rows` of other than experiments, under the keys `heading`.
-pub fn rendered(heading: &[&str], rows: &[Vec<Cell>], format: Format) -> String {
+/// `rows` of other than experiments, under the keys `heading`. Where they have more cells than that,
+/// these are [`Host::cells`].
+pub fn rendered(heading: &[impl AsRef<str>], rows: &[Vec<Cell>], format: Format) -> String {
+    let with_host = rows.iter().any(|row| row.len() > heading.len());
+    let keys = flat_keys(heading.iter().map(AsRef::as_ref), with_host);
     let record = |row: &Vec<Cell>| csv_record(row.iter().map(Cell::to_text)) + "\n";
     match format {
-        Format::Table => {
-            let heading: Vec<String> = heading.iter().map(|&key| key.to_owned()).collect();
-            table::rows(&heading, rows)
-        }
+        Format::Table => table::rows(&keys, rows),
         Format::Csv => {
-            let header = csv_record(heading.iter().map(|&key| key.to_owned())) + "\n";
+            let header = csv_record(keys.into_iter()) + "\n";
             header + &rows.iter().map(record).collect::<String>()
         }
         Format::Json => {
-            let line = |row: &Vec<Cell>| json_object(heading, row) + "\n";
+            let line = |row: &Vec<Cell>| json_row(heading, row) + "\n";
             rows.iter().map(line).collect()
         }
     }
+}
+
+/// `cells` under `keys`, and what is left of them as the object `host`, as one JSON object.
+fn json_row(keys: &[impl AsRef<str>], cells: &[Cell]) -> String {
+    let (cells, of_host) = cells.split_at(keys.len().min(cells.len()));
+    let object = json_object(keys, cells);
+    if of_host.is_empty() {
+        return object;
+    }
+    let open = object.strip_suffix('}').unwrap_or(&object);
+    let host = HOST.map(|(key, _)| key);
+    format!("{open},\"host\":{}}}", json_object(&host, of_host))
 }
 
 /// `cells` under their keys as one JSON object.
@@ -141,6 +147,8 @@ pub enum Cell {
     Absent,
     /// Words.
     Text(String),
+    /// Yes or no.
+    Truth(bool),
     /// A whole number.
     Count(u64),
     /// `units` × 10^-`decimals`.
@@ -176,11 +184,21 @@ impl Cell {
         }
     }
 
+    /// A number that is not negative, to six digits behind the point.
+    pub fn fraction(value: f64) -> Self {
+        Self::Fixed {
+            // Saturates; what is not a number becomes 0.
+            units: (value * 1e6).round() as u64,
+            decimals: 6,
+        }
+    }
+
     /// As CSV and tables have it; empty where absent.
     pub fn to_text(&self) -> String {
         match self {
             Self::Absent => String::new(),
             Self::Text(text) => text.clone(),
+            Self::Truth(truth) => truth.to_string(),
             Self::Count(count) => count.to_string(),
             Self::Fixed { units, decimals } => {
                 let scale = 10u64.saturating_pow(*decimals);
@@ -225,7 +243,27 @@ impl Host {
             peak_rss_bytes: peak_rss_bytes(),
         }
     }
+
+    /// The cells that stand behind those of a row, unless `--no-host` leaves them out.
+    pub fn cells(&self) -> Vec<Cell> {
+        HOST.iter().map(|(_, cell)| cell(self)).collect()
+    }
 }
+
+/// The object `host` of every row that has one.
+const HOST: [(&str, fn(&Host) -> Cell); 3] = [
+    ("wall_s", |h| Cell::Fixed {
+        units: u64::try_from(h.wall.as_micros()).unwrap_or(u64::MAX),
+        decimals: 6,
+    }),
+    ("events_per_s", |h| {
+        let per_second = u128::from(h.events) * 1_000_000_000 / h.wall.as_nanos().max(1);
+        Cell::Count(u64::try_from(per_second).unwrap_or(u64::MAX))
+    }),
+    ("peak_rss_bytes", |h| {
+        h.peak_rss_bytes.map_or(Cell::Absent, Cell::Count)
+    }),
+];
 
 /// `VmHWM` of this process, in bytes; `None` on a host without `/proc`.
 fn peak_rss_bytes() -> Option<u64> {
@@ -287,8 +325,6 @@ enum Source {
     Identity(fn(&Experiment) -> Cell),
     /// Comes out of the run, and out of every other run of the same point.
     Result(fn(&Outcome, &Summary) -> Cell),
-    /// Differs from run to run; these come last.
-    Host(fn(&Host) -> Cell),
 }
 
 const fn identifies(key: &'static str, cell: fn(&Experiment) -> Cell) -> Column {
@@ -298,11 +334,6 @@ const fn identifies(key: &'static str, cell: fn(&Experiment) -> Cell) -> Column 
 
 const fn results(key: &'static str, cell: fn(&Outcome, &Summary) -> Cell) -> Column {
     let source = Source::Result(cell);
-    Column { key, source }
-}
-
-const fn of_host(key: &'static str, cell: fn(&Host) -> Cell) -> Column {
-    let source = Source::Host(cell);
     Column { key, source }
 }
 
@@ -350,17 +381,6 @@ const COLUMNS: &[Column] = &[
     results("remote_stores", |o, _| Cell::Count(o.remote_stores)),
     results("link_bytes", |o, _| Cell::Count(o.link_bytes)),
     results("events", |o, _| Cell::Count(o.events)),
-    of_host("wall_s", |h| Cell::Fixed {
-        units: u64::try_from(h.wall.as_micros()).unwrap_or(u64::MAX),
-        decimals: 6,
-    }),
-    of_host("events_per_s", |h| {
-        let per_second = u128::from(h.events) * 1_000_000_000 / h.wall.as_nanos().max(1);
-        Cell::Count(u64::try_from(per_second).unwrap_or(u64::MAX))
-    }),
-    of_host("peak_rss_bytes", |h| {
-        h.peak_rss_bytes.map_or(Cell::Absent, Cell::Count)
-    }),
 ];
 
 fn when(applies: bool, cell: impl FnOnce() -> Cell) -> Cell {

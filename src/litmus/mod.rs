@@ -16,6 +16,7 @@ use sme_sim::cluster::{Cluster, Failure, Pinning, Setup};
 use sme_sim::engine::DesignError;
 use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
+use sme_sim::time::Time;
 
 use crate::progress::Watch;
 use roles::Plan;
@@ -126,9 +127,6 @@ pub enum LitmusError {
     Failure(#[from] Failure),
 }
 
-/// The most cores of a node that store to the homes of locations in crowded runs.
-const CROWD: u32 = 6;
-
 impl Setting {
     /// How many nodes the machine of `test` has.
     pub fn nodes_for(&self, test: &Test) -> u32 {
@@ -172,20 +170,21 @@ impl Setting {
         node.sockets.saturating_mul(node.cores_per_socket)
     }
 
-    /// The model of memory that says what may be observed in run `run` of `test`.
+    /// The model of memory that says what run `run` of `test` may show.
     pub fn model(&self, test: &Test, run: u32) -> Model {
-        match (self.memory, self.spread) {
-            (MemoryKind::Local, _) => Model::TotalStoreOrder,
-            (MemoryKind::Engine, _) => Model::Posted {
+        let threads = 0..test.threads.len() as u32;
+        let nodes = threads.map(|thread| match self.spread {
+            Spread::OneNode => 0,
+            Spread::OnePerNode => thread,
+        });
+        match self.memory {
+            MemoryKind::Local => Model::TotalStoreOrder,
+            MemoryKind::Engine => Model::Posted {
                 homes: self.homes_of(test, run),
+                nodes: nodes.collect(),
             },
-            (MemoryKind::Cached, spread) => Model::Incoherent {
-                nodes: (0..test.threads.len() as u32)
-                    .map(|thread| match spread {
-                        Spread::OneNode => 0,
-                        Spread::OnePerNode => thread,
-                    })
-                    .collect(),
+            MemoryKind::Cached => Model::Incoherent {
+                nodes: nodes.collect(),
             },
         }
     }
@@ -206,27 +205,53 @@ impl Setting {
     /// [`LitmusError::Failure`] if a thread's access faults or the simulation stops in a deadlock.
     pub fn run(&self, test: &Arc<Test>, watch: &dyn Watch) -> Result<Histogram, LitmusError> {
         let mut histogram = Histogram::default();
-        for run in 0..self.runs {
-            histogram.count(self.run_once(test, run)?);
+        self.each_run(test, |_, state| {
+            histogram.count(state);
             watch.advance(1);
-        }
+        })?;
         Ok(histogram)
     }
 
-    /// The state in which run `run` of `test` ends.
+    /// Runs `test` as often as asked for, and hands on the number of each run and the state in
+    /// which it ends.
     ///
     /// # Errors
     /// As [`Self::run`].
-    pub fn run_once(&self, test: &Arc<Test>, run: u32) -> Result<FinalState, LitmusError> {
+    pub fn each_run(
+        &self,
+        test: &Arc<Test>,
+        mut ended: impl FnMut(u32, FinalState),
+    ) -> Result<(), LitmusError> {
+        // In a rehearsal it is seen when each thread hears of the beginning.
+        let plain = Timing::plain(test);
+        let unknown = vec![Time::ZERO; test.threads.len()];
+        let (_, heard) = self.perform(test, 0, plain, unknown)?;
+        let last = heard.iter().copied().max().unwrap_or_default();
+        let handicaps: Vec<Time> = heard.iter().map(|&time| last.since(time)).collect();
+        for run in 0..self.runs {
+            let timing = Timing::new(test, self.memory, run, self.seed);
+            let (state, _) = self.perform(test, run, timing, handicaps.clone())?;
+            ended(run, state);
+        }
+        Ok(())
+    }
+
+    /// The state in which a run ends, and when each thread has heard of the beginning.
+    fn perform(
+        &self,
+        test: &Arc<Test>,
+        run: u32,
+        timing: Timing,
+        handicaps: Vec<Time>,
+    ) -> Result<(FinalState, Vec<Time>), LitmusError> {
         let threads = test.threads.len() as u32;
         let nodes = self.nodes_for(test);
-        let timing = Timing::new(test, self.memory, run, self.seed);
         let starter = match self.spread {
             Spread::OneNode => threads,
             Spread::OnePerNode => 1,
         };
         let crowd = match timing.crowd {
-            Some(_) => CROWD.min(self.cores().saturating_sub(starter + 1)),
+            Some(crowd) => crowd.cores.min(self.cores().saturating_sub(starter + 1)),
             None => 0,
         };
         let plan = Arc::new(Plan {
@@ -242,6 +267,7 @@ impl Setting {
             crowd,
             line_bytes: self.machine.cluster().cache.line_bytes,
             timing,
+            handicaps,
             reached: Mutex::new(test.initial_state()),
             test: Arc::clone(test),
         });
@@ -259,8 +285,9 @@ impl Setting {
             roles::perform(memory, node, core, Arc::clone(&plan))
         })?;
         cluster.run(1, |_| {})?;
+        let heard = cluster.episodes().iter().map(|e| e.last_arrival).collect();
         let reached = plan.reached.lock().clone();
-        Ok(reached)
+        Ok((reached, heard))
     }
 }
 

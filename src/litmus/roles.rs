@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sme_fft_demo::litmus::{FinalState, Instruction, Source, Test};
 use sme_memory::{Cacheable, Flag, Flags, Memory, Place, Route, Until, Word};
-use sme_sim::kernel::thread::ThreadMemory;
+use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::Spread;
@@ -38,7 +38,7 @@ const BEGUN: u8 = 2;
 const ENDED: u8 = 3;
 
 /// How long the crowd stores before the threads of the test begin.
-const CROWD_FIRST: Time = Time::from_ns(1_500);
+const CROWD_FIRST: Time = Time::from_ns(600);
 
 /// A run, once for all its threads.
 pub(super) struct Plan {
@@ -54,6 +54,8 @@ pub(super) struct Plan {
     /// Cores of the crowd on each node.
     pub(super) crowd: u32,
     pub(super) line_bytes: u64,
+    /// How much later than others a thread begins because it hears of the beginning earlier.
+    pub(super) handicaps: Vec<Time>,
     /// Where registers, and in the end memory, are written down.
     pub(super) reached: Mutex<FinalState>,
 }
@@ -140,7 +142,14 @@ async fn test_thread(memory: &ThreadMemory, thread: u32, plan: &Plan) {
     }
     memory.set(done, PREPARED).await;
     memory.wait(go, Until::Is(BEGUN)).await;
-    memory.delay(plan.timing.lags[number]).await;
+    memory.note(Note::Arrive(thread)).await;
+    memory.note(Note::Leave(thread)).await;
+    let ahead = match plan.timing.crowd {
+        Some(_) => CROWD_FIRST,
+        None => Time::ZERO,
+    };
+    let lag = ahead + plan.handicaps[number] + plan.timing.lags[number];
+    memory.delay(lag).await;
 
     let mut registers = plan.reached.lock().registers[number];
     let instructions = &plan.test.threads[number];
@@ -206,14 +215,13 @@ async fn starter(memory: &ThreadMemory, plan: &Plan) {
         memory.set(plan.go(memory, thread), PREPARED).await;
     }
     memory.wait_all(all_done, Until::Is(PREPARED)).await;
+    for thread in 0..plan.threads() {
+        memory.set(plan.go(memory, thread), BEGUN).await;
+    }
     if plan.crowd > 0 {
         for node in 0..plan.nodes {
             memory.set(plan.crowd_go(memory, node), BEGUN).await;
         }
-        memory.delay(CROWD_FIRST).await;
-    }
-    for thread in 0..plan.threads() {
-        memory.set(plan.go(memory, thread), BEGUN).await;
     }
     memory.wait_all(all_done, Until::Is(BEGUN)).await;
     for thread in 0..plan.threads() {
@@ -227,19 +235,23 @@ async fn starter(memory: &ThreadMemory, plan: &Plan) {
     }
 }
 
-/// Stores to the home of one location, beside it, as fast as stores go.
+/// Stores to the home of one location, beside it, so often that others have to wait.
 async fn one_of_crowd(memory: &ThreadMemory, node: u32, core: u32, plan: &Plan) {
-    let Some((location, stores)) = plan.timing.crowd else {
+    let Some(crowd) = plan.timing.crowd else {
         return;
     };
+    if !crowd.is_on(node) {
+        return;
+    }
     memory
         .wait(plan.crowd_go(memory, node), Until::Is(BEGUN))
         .await;
     let line = u64::from(core - plan.starter - 1);
-    let place = plan.place(plan.homes[location], Region::Crowd, line);
+    let place = plan.place(plan.homes[crowd.beside], Region::Crowd, line);
     let word = memory.word(place, Route::Global);
-    for store in 0..stores {
+    for store in 0..crowd.stores {
         memory.store(word, store.into()).await;
+        memory.delay(crowd.period).await;
     }
 }
 

@@ -15,6 +15,13 @@ use super::MemoryKind;
 /// The longest lags of a run, in nanoseconds: the store buffer drains in tens, an access within a
 /// node takes a hundred, one over the engine one or two thousand.
 const SPANS_NS: [u64; 5] = [20, 150, 600, 2_500, 10_000];
+/// The same of a run with a crowd, behind whose stores others wait.
+const CROWDED_SPANS_NS: [u64; 2] = [2_500, 10_000];
+/// Cores of a node that belong to a crowd, how long they go on, and how much time there is from one
+/// of their stores to the next: a node takes some 200 ns to perform one, so the ways to it fill.
+const CROWD: u32 = 4;
+const CROWD_LASTS_NS: u64 = 16_000;
+const PACES_NS: [u64; 3] = [40, 80, 160];
 
 /// The timing of one run.
 #[derive(Clone, Debug)]
@@ -27,19 +34,81 @@ pub(super) struct Timing {
     pub(super) warm: Vec<Vec<bool>>,
     /// How long after the end each thread begins to write back.
     pub(super) settling: Vec<Time>,
-    /// The location at whose home the crowd's stores go, and how many each of them has.
-    pub(super) crowd: Option<(usize, u32)>,
+    /// Who else stores to the home of a location.
+    pub(super) crowd: Option<Crowd>,
+}
+
+/// Cores that store to one home while the test runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Crowd {
+    /// The location at whose home, beside it.
+    pub(super) beside: usize,
+    /// How many cores of a node, if it has as many.
+    pub(super) cores: u32,
+    /// How many stores each core has.
+    pub(super) stores: u32,
+    /// From one store of a core to its next.
+    pub(super) period: Time,
+    /// A bit for each node, counted modulo 64: whether its cores take part.
+    pub(super) nodes: u64,
+}
+
+impl Crowd {
+    /// Whether the cores of `node` take part.
+    pub(super) fn is_on(&self, node: u32) -> bool {
+        self.nodes >> (node % 64) & 1 == 1
+    }
 }
 
 impl Timing {
+    /// Nobody waits for anything, nothing is warm, and there is no crowd.
+    pub(super) fn plain(test: &Test) -> Self {
+        let threads = test.threads.len();
+        let halts = |instructions: &Vec<_>| vec![Time::ZERO; instructions.len()];
+        Self {
+            lags: vec![Time::ZERO; threads],
+            halts: test.threads.iter().map(halts).collect(),
+            warm: vec![vec![false; test.locations.len()]; threads],
+            settling: vec![Time::ZERO; threads],
+            crowd: None,
+        }
+    }
+
+    /// The timing of run `run`.
     pub(super) fn new(test: &Test, memory: MemoryKind, run: u32, seed: u64) -> Self {
         let threads = test.threads.len();
         let random = &mut Pcg32::new(seed, 0x117 ^ u64::from(run) << 16);
+        let is_crowded = memory != MemoryKind::Local && random.next_u32().is_multiple_of(2);
+        let crowd = (is_crowded && !test.locations.is_empty()).then(|| {
+            let period_ns =
+                PACES_NS[random.next_u32() as usize % PACES_NS.len()] * u64::from(CROWD);
+            Crowd {
+                beside: random.next_u32() as usize % test.locations.len(),
+                cores: CROWD,
+                stores: (CROWD_LASTS_NS / period_ns) as u32,
+                period: Time::from_ns(period_ns),
+                // One node or any nodes.
+                nodes: match random.next_u32().is_multiple_of(2) {
+                    true => random.next_u64(),
+                    false => 1 << (random.next_u32() % threads.clamp(1, 64) as u32),
+                },
+            }
+        });
         let systematic = run.is_multiple_of(2);
         let step = run / 2;
-        let span = SPANS_NS[step as usize % SPANS_NS.len()] * 1_000;
+        let common = step as usize % SPANS_NS.len();
+        let span = |random: &mut Pcg32| {
+            let of_thread = random.next_u32() as usize % CROWDED_SPANS_NS.len();
+            1_000
+                * if crowd.is_some() {
+                    CROWDED_SPANS_NS[of_thread]
+                } else {
+                    SPANS_NS[common]
+                }
+        };
         let point = u64::from(step) / SPANS_NS.len() as u64;
         let lag = |thread: usize, random: &mut Pcg32| {
+            let span = span(random);
             let part = if systematic {
                 grid(point, thread)
             } else {
@@ -54,7 +123,7 @@ impl Timing {
             .map(|instructions| {
                 let halt = |_| match systematic || random.next_u32().is_multiple_of(2) {
                     true => Time::ZERO,
-                    false => share(span, random.next_u64()),
+                    false => share(span(random), random.next_u64()),
                 };
                 instructions.iter().map(halt).collect()
             })
@@ -73,13 +142,8 @@ impl Timing {
             })
             .collect();
         let settling = (0..threads)
-            .map(|_| share(SPANS_NS[3] * 1_000, random.next_u64()))
+            .map(|_| share(CROWDED_SPANS_NS[1] * 1_000, random.next_u64()))
             .collect();
-        let is_crowded = memory != MemoryKind::Local && random.next_u32().is_multiple_of(2);
-        let crowd = (is_crowded && !test.locations.is_empty()).then(|| {
-            let location = random.next_u32() as usize % test.locations.len();
-            (location, 10 + random.next_u32() % 60)
-        });
         Self {
             lags,
             halts,

@@ -1,12 +1,15 @@
 //! The kernels that the commands run, with their input and what is right about their result.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use num_complex::Complex64;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 use sme_fft_demo::Team;
 use sme_fft_demo::fft::{self, Fft, FftError};
+use sme_fft_demo::lu::{Lu, LuError};
+use sme_fft_demo::radix::{Radix, RadixError};
 use sme_memory::Place;
 
 use super::Kernel;
@@ -14,7 +17,7 @@ use super::Kernel;
 /// A transform and its input.
 pub struct FftKernel {
     fft: Fft,
-    input: Vec<Complex64>,
+    input: Arc<[Complex64]>,
 }
 
 impl FftKernel {
@@ -25,7 +28,8 @@ impl FftKernel {
     ///
     /// # Errors
     /// If the input has another length.
-    pub fn new(fft: Fft, input: Vec<Complex64>) -> Result<Self, FftError> {
+    pub fn new(fft: Fft, input: impl Into<Arc<[Complex64]>>) -> Result<Self, FftError> {
+        let input = input.into();
         drop(fft.initial(&input)?);
         Ok(Self { fft, input })
     }
@@ -56,6 +60,106 @@ impl Kernel for FftKernel {
 
     fn run<T: Team>(&self, team: &mut T) -> impl Future<Output = ()> + Send {
         self.fft.run(team)
+    }
+}
+
+/// A factorization and its matrix.
+pub struct LuKernel {
+    lu: Lu,
+    matrix: Vec<f64>,
+}
+
+impl LuKernel {
+    /// The most that the product of the factors may differ from the matrix, relative to it.
+    pub const TOLERANCE: f64 = 1e-12;
+
+    /// `lu` of the matrix that its seed decides.
+    ///
+    /// # Errors
+    /// None in fact: the matrix has the size of the factorization.
+    pub fn new(lu: Lu) -> Result<Self, LuError> {
+        let matrix = lu.matrix();
+        drop(lu.initial(&matrix)?);
+        Ok(Self { lu, matrix })
+    }
+
+    /// What it left in memory: both factors.
+    pub fn result(&self, read: &dyn Fn(Place) -> u64) -> Vec<f64> {
+        self.lu.result(read)
+    }
+
+    /// How far the product of `factors`, by one thread of the host, is from the matrix, relative to
+    /// it. The factors of a matrix are unique: with the right product they are the right ones.
+    pub fn error(&self, factors: &[f64]) -> f64 {
+        self.lu.residual(&self.matrix, factors)
+    }
+}
+
+impl Kernel for LuKernel {
+    fn phases(&self) -> Vec<&'static str> {
+        self.lu.phases().map(|phase| phase.name()).collect()
+    }
+
+    fn initial(&self) -> Box<dyn Iterator<Item = (Place, u64)> + '_> {
+        match self.lu.initial(&self.matrix) {
+            Ok(words) => Box::new(words),
+            // Checked when it was made.
+            Err(_) => Box::new(std::iter::empty()),
+        }
+    }
+
+    fn run<T: Team>(&self, team: &mut T) -> impl Future<Output = ()> + Send {
+        self.lu.run(team)
+    }
+}
+
+/// A sort and its keys.
+pub struct RadixKernel {
+    radix: Radix,
+    keys: Vec<u64>,
+}
+
+impl RadixKernel {
+    /// `radix` of the keys that its seed decides.
+    ///
+    /// # Errors
+    /// None in fact: there are as many keys as the sort has.
+    pub fn new(radix: Radix) -> Result<Self, RadixError> {
+        let keys: Vec<u64> = radix.keys().collect();
+        drop(radix.initial(&keys)?);
+        Ok(Self { radix, keys })
+    }
+
+    /// What it left in memory.
+    pub fn result(&self, read: &dyn Fn(Place) -> u64) -> Vec<u64> {
+        self.radix.result(read)
+    }
+
+    /// How many of `result` are not those that a sort by one thread of the host has there.
+    pub fn misplaced(&self, result: &[u64]) -> u64 {
+        let mut sorted = self.keys.clone();
+        sorted.sort_unstable();
+        let pairs = sorted.iter().zip(result);
+        let missing = sorted.len().abs_diff(result.len());
+        (pairs.filter(|(expected, key)| expected != key).count() + missing) as u64
+    }
+}
+
+impl Kernel for RadixKernel {
+    fn phases(&self) -> Vec<&'static str> {
+        self.radix.phases().map(|phase| phase.name()).collect()
+    }
+
+    fn initial(&self) -> Box<dyn Iterator<Item = (Place, u64)> + '_> {
+        match self.radix.initial(&self.keys) {
+            Ok(words) => Box::new(words),
+            // Checked when it was made.
+            Err(_) => Box::new(std::iter::empty()),
+        }
+    }
+
+    fn run<T: Team>(&self, team: &mut T) -> impl Future<Output = ()> + Send {
+        self.radix.run(team)
     }
 }
 

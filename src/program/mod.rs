@@ -20,9 +20,10 @@ use sme_sim::engine::DesignError;
 use sme_sim::fabric::Topology;
 use sme_sim::kernel::thread::ThreadMemory;
 use sme_sim::machine::Machine;
+use sme_sim::staleness::{StaleReport, TooManyThreads};
 use sme_sim::time::Time;
 
-pub use kernels::{FftKernel, random_points};
+pub use kernels::{FftKernel, LuKernel, RadixKernel, random_points};
 pub use sme_barrier::CoherencePoint;
 use team::SimulatedTeam;
 
@@ -101,6 +102,9 @@ pub enum Error {
     /// The simulation did not end well.
     #[error(transparent)]
     Failure(#[from] Failure),
+    /// There are too many threads to check their loads.
+    #[error(transparent)]
+    TooManyThreads(#[from] TooManyThreads),
 }
 
 /// One phase of a program.
@@ -127,6 +131,8 @@ pub struct Outcome {
     pub links: Vec<LinkLoad>,
     /// Simulated events.
     pub events: u64,
+    /// Which loads were stale, if they were checked.
+    pub stale: Option<StaleReport>,
 }
 
 impl Outcome {
@@ -197,6 +203,19 @@ impl Program {
         kernel: &Arc<K>,
         result: impl FnOnce(&K, &dyn Fn(Place) -> u64) -> R,
     ) -> Result<(Outcome, R), Error> {
+        self.run_watched(kernel, |_| {}, result)
+    }
+
+    /// The same; `watch` is told now and then how many barriers all threads have left.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_watched<K: Kernel, R>(
+        &self,
+        kernel: &Arc<K>,
+        mut watch: impl FnMut(u32),
+        result: impl FnOnce(&K, &dyn Fn(Place) -> u64) -> R,
+    ) -> Result<(Outcome, R), Error> {
         let spec = self.machine.cluster();
         let setup = Setup {
             spec: spec.clone(),
@@ -222,16 +241,20 @@ impl Program {
                 }
             }
         })?;
+        if self.checked {
+            cluster.check_loads()?;
+        }
         for (place, value) in kernel.initial() {
             cluster.preset(place, value);
         }
-        cluster.run(self.workers, |_| {})?;
+        cluster.run(self.workers, |progress| watch(progress.episodes))?;
         let outcome = Outcome {
             phases: phases(&kernel.phases(), &cluster.episodes()),
             traffic: cluster.traffic(),
             caches: cluster.cache_traffic(),
             links: cluster.link_loads(),
             events: cluster.events(),
+            stale: cluster.stale_reads(),
         };
         let read = |place| cluster.at_home(place);
         let result = result(kernel, &read);

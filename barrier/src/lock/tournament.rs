@@ -10,7 +10,7 @@
 //!
 //! L. Lamport's bakery ("A New Solution of Dijkstra's Concurrent Programming Problem", CACM 17(8),
 //! 1974) looks at every other node at each acquisition and polls the numbers of those before it:
-//! 2 (nodes - 1) remote loads of more than a microsecond each, and more for every turn of a poll,
+//! 3 (nodes - 1) remote loads of more than a microsecond each, and more for every turn of a poll,
 //! one at a time because a socket has one slot for them. Here an acquisition that meets nobody
 //! takes one remote load in each of ⌈log2 nodes⌉ rounds, a release as many, and a wait none.
 //!
@@ -48,7 +48,7 @@
 //! *Bells only wake.* A bell decides nothing: who hears it looks at its grant and at `turn` again.
 //! A grant is posted before its bell to the same node, so it is there when the bell is heard. Who
 //! waits has read its bell before it looks, and one who changes what another waits for rings after
-//! that: the leaver after its grant, and (as in Yang and Anderson's, lines 6–8) a newcomer who finds
+//! that: the leaver after its grant, and (as in Yang and Anderson's) a newcomer who finds
 //! that it is to wait, because its rival may have looked between the newcomer's claim and its turn.
 //! The next value of a bell is counted where it is rung; it comes round after 128 rings, and no
 //! wait sees more than a few.

@@ -23,12 +23,15 @@ pub enum Model {
     /// x86-TSO: a store buffer for each thread, from which its own loads are answered; MFENCE waits
     /// until it is empty.
     TotalStoreOrder,
-    /// Uncached memory behind engines: stores of a thread to one home stay in order, to different
-    /// homes they do not; a load comes after the thread's earlier stores to the same home, not after
-    /// those to others; MFENCE does not wait for stores that nobody acknowledges.
+    /// Uncached memory behind engines. Stores wait in their core's buffer, and leave it in order;
+    /// what has left a node for one home stays in order, loads among stores, on the way to different
+    /// homes it does not. A load is answered from the buffer or leaves when that is empty. MFENCE
+    /// waits for the buffer only: nobody acknowledges what has left.
     Posted {
         /// The home of each location.
         homes: Vec<u32>,
+        /// The node of each thread.
+        nodes: Vec<u32>,
     },
     /// Caches that are coherent within a node only, and write back after the last instruction of
     /// the test: x86-TSO in each node, and of each location the copy of whichever node is last.
@@ -48,12 +51,17 @@ pub struct TooLarge;
 /// # Errors
 /// [`TooLarge`] if there are more than [`MOST_MODEL_STATES`] states on the way.
 pub fn outcomes(test: &Test, model: &Model) -> Result<BTreeSet<FinalState>, TooLarge> {
+    let count = |numbers: &[u32]| numbers.iter().max().map_or(1, |&most| most as usize + 1);
     let search = Search {
         test,
         model,
-        nodes: match model {
-            Model::Incoherent { nodes } => nodes.iter().max().map_or(1, |&most| most as usize + 1),
+        memories: match model {
+            Model::Incoherent { nodes } => count(nodes),
             _ => 1,
+        },
+        ways: match model {
+            Model::Posted { homes, nodes } => (count(nodes), count(homes)),
+            _ => (0, 0),
         },
     };
     let first = search.first();
@@ -78,69 +86,102 @@ pub fn outcomes(test: &Test, model: &Model) -> Result<BTreeSet<FinalState>, TooL
     Ok(found)
 }
 
-/// A store on its way: location, value.
-type Queue = VecDeque<(usize, i32)>;
+/// What has left a node for a home.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Request {
+    Store(usize, i32),
+    /// Of a thread, to its register, from a location.
+    Load(usize, Register, usize),
+}
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     /// The next instruction of each thread.
     next: Vec<usize>,
+    /// Whether it has to wait for a load that is under way.
+    waits: Vec<bool>,
     registers: Vec<[i32; Register::COUNT]>,
-    /// Each thread's stores on their way, by home where those are told apart.
-    queues: Vec<Vec<Queue>>,
-    /// What each node sees, of each location; whether one of its threads has stored it.
+    /// Each thread's store buffer: locations and values.
+    buffers: Vec<VecDeque<(usize, i32)>>,
+    /// The ways from each node to each home.
+    ways: Vec<Vec<VecDeque<Request>>>,
+    /// What each memory holds of each location; whether a thread has stored it.
     memory: Vec<Vec<(i32, bool)>>,
 }
 
 struct Search<'a> {
     test: &'a Test,
     model: &'a Model,
-    nodes: usize,
+    memories: usize,
+    /// Nodes and homes between which there are ways.
+    ways: (usize, usize),
 }
 
 impl Search<'_> {
     fn first(&self) -> State {
         let initial = self.test.initial_state();
         let threads = self.test.threads.len();
-        let queues = match self.model {
-            Model::Posted { homes } => homes.iter().max().map_or(1, |&most| most as usize + 1),
-            _ => 1,
-        };
         let memory = initial.memory.iter().map(|&value| (value, false)).collect();
+        let (nodes, homes) = self.ways;
         State {
             next: vec![0; threads],
+            waits: vec![false; threads],
             registers: initial.registers,
-            queues: vec![vec![Queue::new(); queues]; threads],
-            memory: vec![memory; self.nodes],
+            buffers: vec![VecDeque::new(); threads],
+            ways: vec![vec![VecDeque::new(); homes]; nodes],
+            memory: vec![memory; self.memories],
         }
     }
 
-    fn node(&self, thread: usize) -> usize {
+    /// Which memory `thread` sees.
+    fn memory(&self, thread: usize) -> usize {
         match self.model {
             Model::Incoherent { nodes } => nodes[thread] as usize,
             _ => 0,
         }
     }
 
-    /// The queue that stores to `location` go through.
-    fn queue(&self, location: usize) -> usize {
+    /// The way from the node of `thread` to the home of `location`, where there are ways.
+    fn way(&self, thread: usize, location: usize) -> Option<(usize, usize)> {
         match self.model {
-            Model::Posted { homes } => homes[location] as usize,
-            _ => 0,
+            Model::Posted { homes, nodes } => {
+                Some((nodes[thread] as usize, homes[location] as usize))
+            }
+            _ => None,
         }
     }
 
     fn steps(&self, state: &State, next: &mut Vec<State>) {
         for thread in 0..self.test.threads.len() {
-            for queue in 0..state.queues[thread].len() {
-                let mut after = state.clone();
-                if let Some((location, value)) = after.queues[thread][queue].pop_front() {
-                    after.memory[self.node(thread)][location] = (value, true);
-                    next.push(after);
+            let mut after = state.clone();
+            if let Some((location, value)) = after.buffers[thread].pop_front() {
+                match self.way(thread, location) {
+                    Some((node, home)) => {
+                        after.ways[node][home].push_back(Request::Store(location, value));
+                    }
+                    None => after.memory[self.memory(thread)][location] = (value, true),
                 }
+                next.push(after);
             }
-            if let Some(&instruction) = self.test.threads[thread].get(state.next[thread]) {
+            let instruction = self.test.threads[thread].get(state.next[thread]);
+            if let (Some(&instruction), false) = (instruction, state.waits[thread]) {
                 self.instruction(state, thread, instruction, next);
+            }
+        }
+        for node in 0..state.ways.len() {
+            for home in 0..state.ways[node].len() {
+                let mut after = state.clone();
+                match after.ways[node][home].pop_front() {
+                    Some(Request::Store(location, value)) => {
+                        after.memory[0][location] = (value, true);
+                    }
+                    Some(Request::Load(thread, to, location)) => {
+                        after.registers[thread][to.number()] = after.memory[0][location].0;
+                        after.waits[thread] = false;
+                    }
+                    None => continue,
+                }
+                next.push(after);
             }
         }
     }
@@ -164,41 +205,32 @@ impl Search<'_> {
                 if *self.model == Model::SequentiallyConsistent {
                     after.memory[0][to] = (value, true);
                 } else {
-                    after.queues[thread][self.queue(to)].push_back((to, value));
+                    after.buffers[thread].push_back((to, value));
                 }
-                next.push(after);
             }
             Instruction::Load { to, from } => {
-                if let Some(value) = self.loadable(state, thread, from) {
-                    after.registers[thread][to.number()] = value;
-                    next.push(after);
+                let own = state.buffers[thread].iter().rev();
+                let own = own.copied().find(|&(location, _)| location == from);
+                match (own, self.way(thread, from)) {
+                    (Some((_, value)), _) => after.registers[thread][to.number()] = value,
+                    (None, None) => {
+                        let (value, _) = state.memory[self.memory(thread)][from];
+                        after.registers[thread][to.number()] = value;
+                    }
+                    (None, Some(_)) if !state.buffers[thread].is_empty() => return,
+                    (None, Some((node, home))) => {
+                        after.waits[thread] = true;
+                        after.ways[node][home].push_back(Request::Load(thread, to, from));
+                    }
                 }
             }
             Instruction::Move { to, value } => {
                 after.registers[thread][to.number()] = value_of(value);
-                next.push(after);
             }
-            Instruction::Fence => {
-                let waits = !matches!(self.model, Model::Posted { .. })
-                    && state.queues[thread].iter().any(|queue| !queue.is_empty());
-                if !waits {
-                    next.push(after);
-                }
-            }
+            Instruction::Fence if !state.buffers[thread].is_empty() => return,
+            Instruction::Fence => {}
         }
-    }
-
-    /// What a load of `thread` can have now; nothing where it has to wait.
-    fn loadable(&self, state: &State, thread: usize, from: usize) -> Option<i32> {
-        let queue = &state.queues[thread][self.queue(from)];
-        let own = queue.iter().rev().find(|(location, _)| *location == from);
-        let memory = state.memory[self.node(thread)][from].0;
-        match (self.model, own) {
-            // As long as a store has not left its core; afterwards a load waits for it.
-            (_, Some(&(_, value))) => Some(value),
-            (Model::Posted { .. }, None) => queue.is_empty().then_some(memory),
-            _ => Some(memory),
-        }
+        next.push(after);
     }
 
     /// The final states that follow from a state in which nothing can happen any more.

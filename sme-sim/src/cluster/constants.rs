@@ -70,6 +70,8 @@ const RUN_AHEAD: Time = Time::from_ns(1_000);
 
 /// Bit of a trace that says that its access counts.
 const COUNTED: u32 = 1 << 31;
+/// Bit of a trace that says that its load is the first of a line's fill.
+pub(super) const FILLS: u32 = 1 << 30;
 const CORE_BITS: u32 = 10;
 
 impl Constants {
@@ -171,6 +173,6 @@ impl Constants {
 
 /// Node and thread number of a trace.
 pub(super) fn origin_of(trace: u32) -> (u32, u16) {
-    let trace = trace & !COUNTED;
+    let trace = trace & !(COUNTED | FILLS);
     (trace >> CORE_BITS, (trace & ((1 << CORE_BITS) - 1)) as u16)
 }

@@ -519,6 +519,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         if transaction.kind != Kind::Fetch {
             self.bridge.performed += 1;
             self.progress += 1;
+            self.log_performed(transaction);
             self.bridge.busy = false;
             self.return_credit(HtChannel::Posted);
             self.bridge_starts();
@@ -528,6 +529,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             return;
         };
         let (_, tag, trace) = self.bridge.reads.swap_remove(place);
+        self.log_read(transaction, trace);
         // The memory controller answers the link interface of its own socket.
         let packet = HtPacket::Response {
             data: transaction.bytes.place(transaction.value),

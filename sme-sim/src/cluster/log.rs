@@ -1,3 +1,231 @@
-//! placeholder
+//! What a node tells the checker of stale reads ([`crate::staleness`]), where there is one: what its
+//! threads have loaded, stored and waited for, and what became of lines. Kept until the checker
+//! takes it; has no influence on what is simulated.
+
+use std::future::Future;
+use std::panic::Location;
+use std::sync::{Mutex, PoisonError};
+
+use sme_memory::Place;
+
+use super::constants::{FILLS, origin_of};
+use super::content::Bytes;
+use super::domain::Transaction;
+use super::node::Node;
+use crate::cache::Held;
+use crate::engine::EngineModel;
+use crate::kernel::address::{AddressMap, Target};
+use crate::kernel::ahead::Access;
+use crate::kernel::thread::Operation;
+use crate::machine::WriteBack;
+use crate::staleness::{Checker, Record, Way, What};
+use crate::time::Time;
+
+/// What has happened at a node, in order.
 #[derive(Debug)]
-pub struct Log;
+pub(super) struct Log {
+    /// Locked only by who takes them.
+    records: Mutex<Vec<Record>>,
+    /// Threads of a node.
+    threads: u32,
+}
+
+impl Log {
+    pub(super) fn new(threads: u32) -> Self {
+        Self {
+            records: Mutex::default(),
+            threads,
+        }
+    }
+
+    #[inline]
+    fn tell(&mut self, at: Time, node: u32, core: u16, what: What) {
+        let record = Record::new(at, node * self.threads + u32::from(core), what);
+        let records = self.records.get_mut();
+        records.unwrap_or_else(PoisonError::into_inner).push(record);
+    }
+
+    /// What has been told, which begins anew.
+    fn take(&self) -> Vec<Record> {
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut records)
+    }
+}
+
+/// Tells `checker` what has happened at all nodes, in the order of time. Whatever one node does
+/// reaches another in a later window, so that what is still missing comes after all of this.
+pub(super) fn drain<F, E>(nodes: &[Node<F, E>], checker: &mut Checker) {
+    let mut records: Vec<Record> = Vec::new();
+    for log in nodes.iter().filter_map(|node| node.log.as_ref()) {
+        records.append(&mut log.take());
+    }
+    // Each node's are in order, and of equal times the first node's come first.
+    records.sort_by_key(Record::at);
+    for record in &records {
+        checker.record(record);
+    }
+}
+
+impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+    fn tell_checker(&mut self, core: u16, what: impl FnOnce(&AddressMap, u32) -> Option<What>) {
+        if let Some(log) = &mut self.log
+            && let Some(what) = what(&self.constants.map, self.me)
+        {
+            log.tell(self.now, self.me, core, what);
+        }
+    }
+
+    /// The operation of `core` has ended with `answer`; a store is in its buffer.
+    pub(super) fn log_finished(&mut self, core: u16, answer: u64) {
+        if self.log.is_none() {
+            return;
+        }
+        let operation = self.cores[usize::from(core)].operation;
+        // Atomic operations do not carry where they stand.
+        let unknown = Location::caller();
+        self.tell_checker(core, |map, node| {
+            let accessed = |address| accessed(map, node, address);
+            match operation {
+                Operation::Load(word, site) => accessed(word.0).map(|(word, way)| What::Load {
+                    word,
+                    value: answer,
+                    site,
+                    way,
+                }),
+                Operation::Store(word, value, site) => {
+                    accessed(word.0).map(|(word, way)| What::Store {
+                        word,
+                        value,
+                        site,
+                        way,
+                    })
+                }
+                Operation::Set(flag, value) => {
+                    accessed(flag.0).map(|(flag, _)| What::Set { flag, value })
+                }
+                Operation::Read(flag) | Operation::Wait(flag, _) => {
+                    let value = answer as u8;
+                    accessed(flag.0).map(|(flag, _)| What::Saw { flag, value })
+                }
+                Operation::FetchAdd(word, amount) => {
+                    accessed(word.0).map(|(word, _)| What::Update {
+                        word,
+                        after: answer.wrapping_add(amount),
+                        site: unknown,
+                    })
+                }
+                Operation::Swap(word, after) => accessed(word.0).map(|(word, _)| What::Update {
+                    word,
+                    after,
+                    site: unknown,
+                }),
+                Operation::CompareExchange(word, expected, new) => {
+                    accessed(word.0).map(|(word, _)| What::Update {
+                        word,
+                        after: if answer == expected { new } else { answer },
+                        site: unknown,
+                    })
+                }
+                _ => None,
+            }
+        });
+    }
+
+    /// A wait for many flags has seen `value` in the one at `address`.
+    pub(super) fn log_saw(&mut self, core: u16, address: u64, value: u8) {
+        self.tell_checker(core, |map, node| {
+            accessed(map, node, address).map(|(flag, _)| What::Saw { flag, value })
+        });
+    }
+
+    /// What the program of `core` has done in place.
+    pub(super) fn log_in_place(&mut self, core: u16, accesses: &mut Vec<Access>) {
+        for access in accesses.drain(..) {
+            let Access {
+                address,
+                value,
+                site,
+                stores,
+            } = access;
+            self.tell_checker(core, |map, node| {
+                let (word, way) = accessed(map, node, address)?;
+                Some(if stores {
+                    What::Store {
+                        word,
+                        value,
+                        site,
+                        way,
+                    }
+                } else {
+                    What::Load {
+                        word,
+                        value,
+                        site,
+                        way,
+                    }
+                })
+            });
+        }
+    }
+
+    /// This node's memory has been read for the load of `trace`: if that fetches a line, the copy is
+    /// as old as this.
+    pub(super) fn log_read(&mut self, transaction: &Transaction, trace: u32) {
+        if trace & FILLS == 0 {
+            return;
+        }
+        let (node, core) = origin_of(trace);
+        let physical = self.domain.address_of(transaction.line);
+        if let Some(log) = &mut self.log
+            && let Some((line, _)) = accessed(&self.constants.map, self.me, physical)
+        {
+            log.tell(self.now, node, core, What::Filled { line });
+        }
+    }
+
+    /// `core` has posted the write-back of a line.
+    pub(super) fn log_write_back(&mut self, core: u16, held: &Held) {
+        let (bytes, old) = match self.constants.spec.cache.write_back {
+            WriteBack::Line => (u64::MAX, !held.dirty),
+            WriteBack::Mask => (held.dirty, 0),
+        };
+        self.tell_checker(core, |map, node| {
+            accessed(map, node, held.line * 64).map(|(line, _)| What::WroteBack {
+                line,
+                bytes,
+                old,
+            })
+        });
+    }
+
+    /// All copies in the node are gone.
+    pub(super) fn log_all_dropped(&mut self, core: u16) {
+        self.tell_checker(core, |_, _| Some(What::DroppedAll));
+    }
+
+    /// A posted write has been performed in this node's memory.
+    pub(super) fn log_performed(&mut self, transaction: &Transaction) {
+        let physical = self.domain.address_of(transaction.line);
+        let Bytes { word, enables, .. } = transaction.bytes;
+        let (by_node, _) = origin_of(transaction.origin);
+        self.tell_checker(0, |map, node| {
+            accessed(map, node, physical).map(|(line, _)| What::Performed {
+                line,
+                bytes: u64::from(enables) << (8 * word),
+                by_node,
+            })
+        });
+    }
+}
+
+/// What `address` names of the memory that nodes share, and how; nothing for a node's private memory.
+fn accessed(map: &AddressMap, node: u32, address: u64) -> Option<(Place, Way)> {
+    match map.target(address).ok()? {
+        Target::Global(place) => Some((place, Way::Uncached)),
+        Target::Cached(place) => Some((place, Way::Cached)),
+        Target::Local(physical) => {
+            let offset = physical.checked_sub(map.private_bytes)?;
+            Some((Place { node, offset }, Way::Coherent))
+        }
+    }
+}

@@ -44,10 +44,16 @@ use crate::engine::waves::Recorder;
 use crate::engine::{Design, DesignError, EngineModel, Inspect};
 use crate::kernel::thread::ThreadMemory;
 use crate::kernel::window::{self, Verdict};
+use crate::staleness::{Checker, StaleReport, TooManyThreads};
 use crate::time::Time;
 use constants::Constants;
+use log::Log;
 use node::Node;
 use trace::Trace;
+
+/// Simulated time after which the checker of loads is told what has happened meanwhile: short, since
+/// that takes memory.
+const CHECKED_AT_ONCE: Time = Time::from_ns(20_000);
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +71,7 @@ pub struct Cluster<F, E = Watched> {
     nodes: Vec<Node<F, E>>,
     constants: Arc<Constants>,
     end: Time,
+    checker: Option<Checker>,
 }
 
 /// One virtual channel of one directed link.
@@ -205,6 +212,7 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
             nodes,
             constants,
             end: Time::ZERO,
+            checker: None,
         }
     }
 
@@ -220,9 +228,22 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
         // Long enough that most polling loads are answered meanwhile; looking costs host time.
         let threads: u64 = self.nodes.iter().map(|n| n.cores.len() as u64).sum();
         let patience = Time::from_ns(1_000_000 + 1_000 * threads);
+        let pause = match self.checker {
+            Some(_) => patience.min(CHECKED_AT_ONCE),
+            None => patience,
+        };
         let mut before: Option<failure::Standstill> = None;
+        let mut look_at = Time::ZERO;
+        let checker = &mut self.checker;
         self.end = window::run(&mut self.nodes, lookahead, workers, |now, nodes| {
             watch(progress(now, nodes));
+            if let Some(checker) = checker {
+                log::drain(nodes, checker);
+                if now < look_at {
+                    return (Verdict::Continue, now + pause);
+                }
+            }
+            look_at = now + patience;
             let state = failure::standstill(nodes);
             let same = state.as_ref().zip(before.as_ref());
             let stuck = same.is_some_and(|(state, before)| state.lasts_since(before));
@@ -233,8 +254,11 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
             if !same.is_some_and(|(state, before)| state.is_as(before)) {
                 before = state;
             }
-            (Verdict::Continue, now + patience)
+            (Verdict::Continue, now + pause)
         });
+        if let Some(checker) = &mut self.checker {
+            log::drain(&self.nodes, checker);
+        }
         watch(progress(self.end, &self.nodes));
         self.check()
     }
@@ -291,10 +315,34 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
         all
     }
 
+    /// Lets the next run's loads be checked: see [`crate::staleness`]. That costs time and memory of
+    /// the host and has no influence on what is simulated.
+    ///
+    /// # Errors
+    /// [`TooManyThreads`] if there are more than the checker tells apart.
+    pub fn check_loads(&mut self) -> Result<(), TooManyThreads> {
+        let hosts = self.nodes.iter().filter(|node| !node.cores.is_empty());
+        let threads = self.nodes.first().map_or(0, |node| node.cores.len()) as u32;
+        self.checker = Some(Checker::new(hosts.count() as u32, threads)?);
+        for node in &mut self.nodes {
+            node.log = Some(Box::new(Log::new(threads)));
+        }
+        Ok(())
+    }
+
+    /// What was found, if loads were checked.
+    pub fn stale_reads(&mut self) -> Option<StaleReport> {
+        self.checker.take().map(Checker::finish)
+    }
+
     /// Lets the memory of `place.node` hold `value` in the word at `place` from the beginning: as if
-    /// a program had been loaded. No copy of it may have been made yet.
+    /// a program had been loaded. No copy of it may have been made yet. If loads are to be checked,
+    /// that must have been said before.
     pub fn preset(&mut self, place: Place, value: u64) {
         let physical = self.constants.map.physical(place.offset);
+        if let Some(checker) = &mut self.checker {
+            checker.initial(place, value);
+        }
         if let Some(node) = self.nodes.get_mut(place.node as usize) {
             node.domain.preset(physical, value);
         }
@@ -362,10 +410,11 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
 }
 
 fn progress<F: Future<Output = ()>, E: EngineModel>(now: Time, nodes: &[Node<F, E>]) -> Progress {
+    // Not of nodes whose threads take no part; where one has not come yet, no episode has ended.
     let episodes = nodes
         .iter()
-        .filter(|n| !n.cores.is_empty())
         .map(|n| n.record().episodes.len())
+        .filter(|&episodes| episodes > 0)
         .min();
     Progress {
         now,

@@ -252,6 +252,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             return (operation, Time::ZERO);
         };
         let spent = ahead.spent();
+        if let Some(accesses) = &mut ahead.log {
+            self.log_in_place(core, accesses);
+        }
         self.caches().put_back(core, ahead);
         (operation, spent)
     }

@@ -45,6 +45,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let state = &mut self.cores[usize::from(core)];
         state.answer = answer;
         state.waiting = Waiting::Nothing;
+        self.log_finished(core, answer);
         self.agenda.tell(|t| t.finished(self.now, core, after));
         self.agenda.push(self.now + after, Event::Resume(core));
     }
@@ -128,7 +129,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             Operation::WaitAll(mut flags, until) => {
                 let holds = until.holds(value as u8);
                 if holds {
-                    flags = self.passed(core, flags, until);
+                    flags = self.passed(core, flags, until, value);
                 }
                 if flags.count == 0 {
                     self.finish(core, 0, rest);
@@ -158,7 +159,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     }
 
     /// The first of `flags`, all of which `core` waits for, satisfies it; the others remain.
-    fn passed(&mut self, core: u16, flags: Flags, until: Until) -> Flags {
+    fn passed(&mut self, core: u16, flags: Flags, until: Until, value: u64) -> Flags {
+        self.log_saw(core, flags.first.0, value as u8);
         let rest = flags.skip(1);
         self.cores[usize::from(core)].operation = Operation::WaitAll(rest, until);
         self.progress += 1;
@@ -199,7 +201,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 });
             match value {
                 Some(value) if until.holds(value as u8) => {
-                    flags = self.passed(core, flags, until);
+                    flags = self.passed(core, flags, until, value);
                     looked += 1;
                 }
                 Some(_) if self.domain.cached(core, line, bytes).is_some() => {

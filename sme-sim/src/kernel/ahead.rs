@@ -101,7 +101,7 @@ impl Ahead {
     /// The word at `address`, if it can be had in place.
     #[inline]
     pub fn load(&mut self, address: u64, site: Site) -> Option<u64> {
-        if !self.may_begin() || address % 8 != 0 {
+        if !self.may_begin() || !address.is_multiple_of(8) {
             return None;
         }
         let (line, word) = line_and_word(address);
@@ -116,7 +116,7 @@ impl Ahead {
     /// Stores to the word at `address`, if that can be done in place; whether it was.
     #[inline]
     pub fn store(&mut self, address: u64, value: u64, site: Site) -> bool {
-        if !self.may_begin() || address % 8 != 0 {
+        if !self.may_begin() || !address.is_multiple_of(8) {
             return false;
         }
         let (line, word) = line_and_word(address);
@@ -135,7 +135,7 @@ impl Ahead {
     pub fn delay(&mut self, span: Time) -> bool {
         let may = self.may_begin() && span <= self.limit;
         if may {
-            self.spent = self.spent + span;
+            self.spent += span;
         }
         may
     }
@@ -148,7 +148,7 @@ impl Ahead {
     #[inline]
     fn took(&mut self, level: Level) {
         let Costs { first, second } = self.costs;
-        self.spent = self.spent + self.hits.count(level, (first, second));
+        self.spent += self.hits.count(level, (first, second));
     }
 
     #[cold]

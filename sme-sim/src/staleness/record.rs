@@ -1,14 +1,11 @@
 //! What the machine tells the checker: one [`Record`] of 40 bytes for each thing that happened.
 //! Words are aligned and have 64 bits, lines 64 bytes.
 
-use std::panic::Location;
-
 use sme_memory::Place;
 
 use crate::time::Time;
 
-/// Where in a program's source an access stands.
-pub type Site = &'static Location<'static>;
+pub use crate::kernel::thread::Site;
 
 /// How a word was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,6 +136,12 @@ pub(super) enum Kind {
 }
 
 impl Record {
+    /// When it happened.
+    #[inline]
+    pub fn at(&self) -> Time {
+        self.at
+    }
+
     /// `what` happened `at` this time, by this `thread`: its node times the threads of a node, plus
     /// its core. For [`What::Performed`] the thread does not matter.
     #[inline]

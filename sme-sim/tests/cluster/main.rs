@@ -9,3 +9,4 @@ mod faults;
 mod order;
 mod programs;
 mod stale;
+mod stale_reads;

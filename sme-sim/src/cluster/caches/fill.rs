@@ -10,6 +10,7 @@ use super::miss::Wants;
 use super::{Caches, Node};
 use crate::cache::State;
 use crate::cluster::agenda::Event;
+use crate::cluster::constants::FILLS;
 use crate::cluster::host::Asker;
 use crate::cluster::tables;
 use crate::engine::{EngineModel, HtPacket};
@@ -91,13 +92,14 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 return;
             };
             let fill = &mut self.caches().fills[usize::from(number)];
+            let first = if fill.asked == 0 { FILLS } else { 0 };
             fill.asked += 1;
             fill.under_way += 1;
             let packet = HtPacket::Read {
                 address: fill.line * 64 + u64::from(word) * 8,
                 enables: 0xff,
                 tag,
-                trace: fill.origin,
+                trace: fill.origin | first,
             };
             let origin = fill.origin;
             self.reads_under(tag, Asker::Word(number, word));

@@ -54,7 +54,7 @@ impl std::ops::AddAssign for CacheTraffic {
         self.fills += other.fills;
         self.write_backs += other.write_backs;
         self.displaced += other.displaced;
-        self.flush_time = self.flush_time + other.flush_time;
+        self.flush_time += other.flush_time;
     }
 }
 

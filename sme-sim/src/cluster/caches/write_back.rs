@@ -30,6 +30,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             return false;
         }
         self.caches().traffic.write_backs += 1;
+        self.log_write_back(core, held);
         let trace = self.origin(core);
         for (word, &data) in (0..).zip(&held.words) {
             let enables = match self.constants.spec.cache.write_back {
@@ -108,6 +109,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     self.caches().is_clean(core, line);
                 }
             }
+        }
+        if invalidate {
+            self.log_all_dropped(caller);
         }
         self.finish(caller, 0, self.constants.operation);
     }
