@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use sme::experiment::{Algorithm, Placement};
 use sme::fit::Surface;
+use sme::program::Mapped;
 use sme::progress::Silent;
 use sme::validate::deviations::Deviations;
 use sme::validate::points::{Point, Simulate, Variant};
@@ -43,6 +44,14 @@ enum Wrong {
     SlowCores,
     /// One simulation ends in a deadlock.
     Deadlock,
+    /// Eight threads of a program are twice as fast as four.
+    ManyLoads,
+    /// A program's data is next to it, so that the network carries any number of nodes.
+    NearData,
+    /// Its data is all in one node.
+    FarData,
+    /// Caches are of no use.
+    NoReuse,
 }
 
 struct Analytic(Wrong);
@@ -121,6 +130,26 @@ impl Analytic {
     }
 }
 
+impl Analytic {
+    fn transform(&self, mapped: Mapped, nodes: f64, cores: f64) -> f64 {
+        let slots = if self.0 == Wrong::ManyLoads {
+            16.0
+        } else {
+            4.0
+        };
+        let congested = match self.0 {
+            Wrong::NearData => 1.0,
+            Wrong::FarData => nodes,
+            _ => 1.0 + nodes / 1e3 + (nodes - 40.0).max(0.0) / 100.0,
+        };
+        let reuse = match mapped {
+            Mapped::Cached if self.0 != Wrong::NoReuse => 9.0,
+            _ => 1.0,
+        };
+        1e6 / nodes / cores.min(slots) * congested / reuse
+    }
+}
+
 impl Simulate for Analytic {
     fn microseconds(&self, point: &Point) -> Result<f64, String> {
         match *point {
@@ -138,6 +167,13 @@ impl Simulate for Analytic {
                 nodes,
                 cores,
             } => Ok(self.barrier(variant, algorithm, placement, nodes, cores)),
+            Point::Fft { .. } if self.0 == Wrong::Free => Ok(0.0),
+            Point::Fft {
+                mapped,
+                nodes,
+                cores,
+                ..
+            } => Ok(self.transform(mapped, nodes.into(), cores.into())),
         }
     }
 }
@@ -158,6 +194,7 @@ fn validate(wrong: Wrong, workers: usize) -> Report {
             "sme.core_clock",
             if wrong == Wrong::SlowCores { 1.1 } else { 2.2 },
         )],
+        programs: true,
         workers,
     };
     let figures = published::built_in().expect("the published figures are well-formed");
@@ -181,7 +218,7 @@ fn a_machine_that_behaves_as_published_is_validated() {
     let derived = with(&report, Verdict::Derived);
     assert_eq!(derived.len(), 8);
     let reproduced = with(&report, Verdict::Reproduced);
-    assert_eq!(reproduced.len(), 13, "{reproduced:?}");
+    assert_eq!(reproduced.len(), 15, "{reproduced:?}");
 }
 
 #[test]
@@ -208,6 +245,10 @@ fn what_is_wrong_is_missed_and_nothing_else() {
         (Wrong::FixedLogic, &["sme.fig4.asic_remote_load"]),
         (Wrong::SlowAsic, &["sme.fig5.asic.16_threads"]),
         (Wrong::SlowCores, &["sme.core_clock"]),
+        (Wrong::ManyLoads, &["sme.fft.threads_per_node_knee"]),
+        (Wrong::NearData, &["sme.fft.scaling"]),
+        (Wrong::FarData, &["sme.fft.scaling"]),
+        (Wrong::NoReuse, &["sme.fft.scaling"]),
     ] {
         let report = validate(wrong, 1);
         let deviating = with(&report, Verdict::Deviates);
@@ -280,6 +321,8 @@ fn the_report_does_not_depend_on_the_workers() {
 fn every_figure_of_the_prototype_can_be_simulated_and_on_any_number_of_workers() {
     let machine = Machine::builtin("sme-prototype").expect("the prototype is built in");
     let simulator = Simulator::new(Arc::new(machine), 1, 7).expect("its variants are machines");
+    // Those have tests of their own, at sizes that take less time.
+    let simulator = simulator.without_programs();
     let report = |workers| {
         let report = simulator.validation(workers).run(&Silent);
         report.expect("the published figures are well-formed")

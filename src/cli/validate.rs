@@ -41,6 +41,9 @@ pub struct ValidateFlags {
         allow_negative_numbers = true
     )]
     seed: String,
+    /// Leave out the figures for which programs are run (the FFT): they take most of the time
+    #[arg(long)]
+    no_programs: bool,
     /// Experiments simulated at the same time [default: the computer's threads]
     #[arg(long, value_name = "THREADS", allow_negative_numbers = true)]
     workers: Option<String>,
@@ -54,6 +57,7 @@ pub struct ValidateRun {
     machine: Arc<Machine>,
     episodes: u32,
     seed: u64,
+    programs: bool,
     workers: usize,
     output: OutputFlags,
 }
@@ -65,6 +69,7 @@ impl ValidateRun {
             machine: Arc::new(args::machine(&flags.machine, &flags.set)?),
             episodes: read::episodes(&flags.episodes)?,
             seed: read::seed(&flags.seed)?,
+            programs: !flags.no_programs,
             workers: match &flags.workers {
                 Some(text) => read::host_threads("--workers", text)?,
                 None => read::all_host_threads(),
@@ -77,6 +82,10 @@ impl ValidateRun {
     pub fn run(&self) -> Result<(), Stop> {
         let simulator = Simulator::new(self.machine.clone(), self.episodes, self.seed)
             .map_err(|error| Stop::flag("--machine", error))?;
+        let simulator = match self.programs {
+            true => simulator,
+            false => simulator.without_programs(),
+        };
         let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
         let watch = progress::on_stderr();
         let report = simulator.validation(self.workers).run(watch.as_ref());

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use num_complex::Complex64;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
-use sme_fft_demo::Team;
-use sme_fft_demo::fft::{self, Fft, FftError};
+use sme_fft_demo::fft::{self, Fft, FftError, FftSpec};
 use sme_fft_demo::lu::{Lu, LuError};
 use sme_fft_demo::radix::{Radix, RadixError};
+use sme_fft_demo::{Placement, Team};
 use sme_memory::Place;
 
-use super::Kernel;
+use super::{Kernel, Program};
 
 /// A transform and its input.
 pub struct FftKernel {
@@ -32,6 +32,25 @@ impl FftKernel {
         let input = input.into();
         drop(fft.initial(&input)?);
         Ok(Self { fft, input })
+    }
+
+    /// The forward transform of 2^`log2n` points drawn from the seed of `program`, whose threads run
+    /// it.
+    ///
+    /// # Errors
+    /// If there are too many points, or no room for them.
+    pub fn random(
+        program: &Program,
+        log2n: u32,
+        placement: Placement,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let spec = FftSpec {
+            route: program.mapped.route(),
+            ..FftSpec::new(log2n, program.threads())
+        };
+        let fft = Fft::new(spec, &mut program.pool()?, placement)?;
+        let input = random_points(fft.points(), program.seed);
+        Ok(Self::new(fft, input)?)
     }
 
     /// What it left in memory.

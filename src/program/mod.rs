@@ -8,11 +8,12 @@ mod team;
 
 use std::sync::Arc;
 
+use sme_barrier::lock::{Coherence, Cohort, CohortSpec, LockError};
 use sme_barrier::{
     Coherent, CoherentSpec, Extent, Layout, Mapping, Member, SpecError, Tree, TreeShape, TreeSpec,
 };
 use sme_fft_demo::{ArrayError, Pool, Team};
-use sme_memory::{Place, Route};
+use sme_memory::{Atomic, Place, Route};
 use sme_sim::cluster::{
     CacheTraffic, Cluster, EpisodeTimes, Failure, LinkLoad, Pinning, Setup, Traffic,
 };
@@ -83,8 +84,14 @@ pub trait Kernel: Send + Sync + 'static {
     /// What must be in memory before they start.
     fn initial(&self) -> Box<dyn Iterator<Item = (Place, u64)> + '_>;
 
+    /// The words of loads and stores by which its threads tell each other that something is done,
+    /// for who checks the loads: those of its locks ([`Cohort::synchronizing`]).
+    fn synchronizing(&self) -> Vec<Place> {
+        Vec::new()
+    }
+
     /// What each thread does.
-    fn run<T: Team>(&self, team: &mut T) -> impl Future<Output = ()> + Send;
+    fn run<T: Team<Memory: Atomic>>(&self, team: &mut T) -> impl Future<Output = ()> + Send;
 }
 
 /// Why a program has no outcome.
@@ -93,6 +100,9 @@ pub enum Error {
     /// The barrier cannot be built.
     #[error(transparent)]
     Spec(#[from] SpecError),
+    /// The lock cannot be built.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// The data does not fit.
     #[error(transparent)]
     Array(#[from] ArrayError),
@@ -194,6 +204,28 @@ impl Program {
         Ok(pool)
     }
 
+    /// A lock for all threads, its variables in memory from `pool`. It is passed on within a node up
+    /// to `passes` times in a row, and does for the data that it protects what `coherence` says.
+    ///
+    /// # Errors
+    /// If its variables do not fit, or the data lies on nodes that do not run the program.
+    pub fn lock(
+        &self,
+        pool: &mut Pool,
+        passes: u32,
+        coherence: Coherence,
+    ) -> Result<Cohort, Error> {
+        let mut spec = CohortSpec {
+            nodes: self.nodes,
+            cores: self.cores,
+            passes,
+            coherence,
+            layout: Layout::padded(self.machine.cluster().cache.line_bytes as u32),
+        };
+        spec.layout.base = pool.reserve(Cohort::new(spec.clone())?.bytes())?;
+        Ok(Cohort::new(spec)?)
+    }
+
     /// Runs `kernel`, and lets `result` read what it has left in memory.
     ///
     /// # Errors
@@ -243,6 +275,9 @@ impl Program {
         })?;
         if self.checked {
             cluster.check_loads()?;
+            for place in kernel.synchronizing() {
+                cluster.synchronizing(place);
+            }
         }
         for (place, value) in kernel.initial() {
             cluster.preset(place, value);

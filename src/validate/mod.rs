@@ -41,6 +41,8 @@ pub struct Validation<'a> {
     pub fitted: Vec<(String, Vec<String>)>,
     /// What the machine has of the published inputs: a figure's id, the value in its unit.
     pub inputs: Vec<(&'static str, f64)>,
+    /// Whether programs are run for the figures that need it.
+    pub programs: bool,
     /// Threads of the host; the report does not depend on it.
     pub workers: usize,
 }
@@ -60,14 +62,18 @@ impl Validation<'_> {
         watch: &dyn Watch,
     ) -> Report {
         let fitted = by_figure(&self.fitted);
+        let estimator = |id: &str| {
+            let estimator = estimators::of(id);
+            estimator.filter(|estimator| self.programs || !estimator.runs_programs())
+        };
         let needed = figures
             .iter()
-            .filter_map(|figure| estimators::of(&figure.id))
+            .filter_map(|figure| estimator(&figure.id))
             .flat_map(|estimator| (estimator.points)());
         let measured = Measurements::take(needed, self.simulate, self.workers, watch);
         let rows = figures.into_iter().map(|figure| {
             let input = self.inputs.iter().find(|(id, _)| *id == figure.id);
-            let found = match estimators::of(&figure.id) {
+            let found = match estimator(&figure.id) {
                 Some(estimator) => Some((estimator.find)(&measured)),
                 None => input.map(|(_, value)| Ok(Finding::of(*value))),
             };

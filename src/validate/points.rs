@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::experiment::{Algorithm, Placement};
+use crate::program::Mapped;
 use crate::progress::Watch;
 
 /// One simulation.
@@ -32,6 +33,17 @@ pub enum Point {
         variant: Variant,
         /// From the node's own memory rather than from a neighbour's.
         loopback: bool,
+    },
+    /// The time of a transform whose data is spread at random over an 8×8 mesh of nodes.
+    Fft {
+        /// How its data is mapped.
+        mapped: Mapped,
+        /// Binary logarithm of its points.
+        log2n: u32,
+        /// Nodes with threads.
+        nodes: u32,
+        /// Threads a node.
+        cores: u32,
     },
 }
 
@@ -125,6 +137,11 @@ impl Point {
                 threads * if spins { 20 } else { 1 }
             }
             Point::Load { .. } => 0,
+            // Whoever runs them, the loads are the same.
+            Point::Fft { mapped, log2n, .. } => {
+                let each = if mapped == Mapped::Cached { 100 } else { 400 };
+                each << log2n
+            }
         }
     }
 }
@@ -149,6 +166,15 @@ impl std::fmt::Display for Point {
             Point::Load { variant, loopback } => {
                 let from = if loopback { "loopback" } else { "neighbour" };
                 (variant, format!("load, {from}"))
+            }
+            Point::Fft {
+                mapped,
+                log2n,
+                nodes,
+                cores,
+            } => {
+                let what = format!("FFT of 2^{log2n}, {mapped}, {nodes} nodes of {cores} threads");
+                (Variant::Prototype, what)
             }
         };
         write!(f, "{what}")?;
@@ -266,7 +292,7 @@ mod tests {
                 Point::Barrier { nodes: 3, .. } => Err("deadlock".into()),
                 Point::Barrier { nodes: 4, .. } => Ok(f64::NAN),
                 Point::Barrier { nodes, .. } => Ok(f64::from(*nodes)),
-                Point::Load { .. } => Ok(1.0),
+                Point::Load { .. } | Point::Fft { .. } => Ok(1.0),
             }
         }
     }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use sme_fft_demo::Placement as Spread;
 use sme_sim::fabric::{Shape, Topology, TopologyError};
 use sme_sim::machine::{Machine, MachineError};
 use sme_sim::time::Time;
@@ -16,10 +17,14 @@ use crate::cli::args::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use crate::experiment::{
     Algorithm, EngineKind, Experiment, Observe, Outcome, Pin, Placement, remote_load_latency,
 };
+use crate::program::{CoherencePoint, FftKernel, Program};
 use crate::progress::Silent;
 
 /// Most notifications a node of the tree receives (Sec. V-B).
 const FAN_IN: u32 = 8;
+
+/// Bytes of a page, by which an operating system spreads memory.
+const PAGE: u64 = 4096;
 
 /// The paper's experiments on a machine.
 pub struct Simulator {
@@ -28,6 +33,7 @@ pub struct Simulator {
     mesh: Topology,
     episodes: u32,
     seed: u64,
+    programs: bool,
 }
 
 /// The load latency that the authors predict for an ASIC (Sec. IV-C), and apply in Fig. 5.
@@ -76,7 +82,14 @@ impl Simulator {
             mesh: Topology::new(Shape::Mesh, &[8, 8])?,
             episodes,
             seed,
+            programs: true,
         })
+    }
+
+    /// The same without the figures for which programs are run: these take a minute.
+    pub fn without_programs(mut self) -> Self {
+        self.programs = false;
+        self
     }
 
     /// The validation of the machine, on `workers` threads of the host.
@@ -97,6 +110,7 @@ impl Simulator {
                 .map(|constant| (constant.name(), constant.fitted_to.clone()))
                 .collect(),
             inputs: self.inputs(),
+            programs: self.programs,
             workers,
         }
     }
@@ -191,6 +205,33 @@ impl Simulate for Simulator {
                 let experiment = self.experiment(variant, algorithm, placement, nodes, cores);
                 let outcome = experiment.run(&Observe::default(), &Silent);
                 Ok(mean_us(&outcome.map_err(|error| error.to_string())?))
+            }
+            Point::Fft {
+                mapped,
+                log2n,
+                nodes,
+                cores,
+            } => {
+                let program = Program {
+                    machine: self.machine.clone(),
+                    topology: self.mesh.clone(),
+                    memory_nodes: self.mesh.positions(),
+                    nodes,
+                    cores,
+                    mapped,
+                    point: CoherencePoint::Barrier,
+                    page_bytes: PAGE,
+                    checked: false,
+                    seed: self.seed,
+                    workers: 1,
+                };
+                let kernel = FftKernel::random(&program, log2n, Spread::Random);
+                let kernel = Arc::new(kernel.map_err(|error| error.to_string())?);
+                let ran = program.run(&kernel, |kernel, read| kernel.error(&kernel.result(read)));
+                match ran.map_err(|error| error.to_string())? {
+                    (outcome, error) if error <= FftKernel::TOLERANCE => Ok(outcome.time().as_us()),
+                    (_, error) => Err(format!("a wrong result, off by {error:.1e}")),
+                }
             }
         }
     }

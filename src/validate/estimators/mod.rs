@@ -4,6 +4,8 @@
 //! Called by [`super::Validation`]; looks at [`Measurements`] and fits with [`crate::fit`]. Times
 //! are in microseconds unless a name says otherwise.
 
+mod programs;
+
 use super::points::{Measurements, Point, Variant};
 use crate::experiment::{Algorithm, Placement};
 use crate::fit::{self, Coefficient, FitError, Surface};
@@ -49,6 +51,16 @@ pub struct Condition {
     pub met: bool,
     /// What it demands, with the figures at hand.
     pub what: String,
+}
+
+impl Estimator {
+    /// Whether it runs programs, which takes a minute and not a few seconds.
+    pub fn runs_programs(&self) -> bool {
+        let points = (self.points)();
+        points
+            .iter()
+            .any(|point| matches!(point, Point::Fft { .. }))
+    }
 }
 
 impl Finding {
@@ -103,6 +115,8 @@ pub fn of(id: &str) -> Option<Estimator> {
         "sme.eq2.a0" => (grid, |m| coefficient(m, |s| s.a0)),
         "sme.eq2.b1" => (grid, |m| coefficient(m, |s| s.b1)),
         "sme.eq2.b0" => (grid, |m| coefficient(m, |s| s.b0)),
+        "sme.fft.threads_per_node_knee" => (programs::KNEE, programs::knee),
+        "sme.fft.scaling" => (programs::SCALING, programs::scaling),
         "sme.exascale.256k_nodes_768_cores" => (Vec::new, |_| by_eq2(262_144.0, 768.0, 282.0)),
         "sme.exascale.jaguar_16" => (Vec::new, |_| jaguar(16.0, 28.0)),
         "sme.exascale.jaguar_64" => (Vec::new, |_| jaguar(64.0, 35.0)),
