@@ -1,5 +1,5 @@
-//! How fast barriers are simulated: the wall time of one episode, whole cluster, one thread of the
-//! host. Compare with BENCHMARKS.md.
+//! How fast barriers and locks are simulated: the wall time of one episode, or of one hand-over,
+//! whole cluster, one thread of the host. Compare with BENCHMARKS.md.
 //!
 //! A measurement is a run of [`EPISODES`] episodes and the warm-up, with the cluster's building
 //! included; its time is divided by all of them. The group `events` measures the same runs by
@@ -11,10 +11,13 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sme::experiment::{Algorithm, Experiment, Observe, Outcome, Placement};
+use sme::lock::{Data, LockPlan};
 use sme::progress::Silent;
 use sme::validate::points::Variant;
 use sme::validate::simulator::Simulator;
+use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
+use sme_sim::time::Time;
 
 const EPISODES: u32 = 50;
 
@@ -89,5 +92,39 @@ fn event_rates(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, episodes, event_rates);
+/// The lock of 16 nodes of 4 threads; before each measurement, how long a hand-over takes there.
+fn hand_overs(criterion: &mut Criterion) {
+    let machine = Arc::new(Machine::builtin("sme-prototype").expect("it is built in"));
+    let mut group = criterion.benchmark_group("hand-over");
+    group
+        .sample_size(20)
+        .measurement_time(Duration::from_secs(8));
+    for &data in Data::ALL {
+        let plan = LockPlan {
+            machine: Arc::clone(&machine),
+            topology: Topology::for_nodes(16),
+            nodes: 16,
+            cores: 4,
+            acquisitions: 10,
+            passes: 3,
+            data,
+            seed: 1,
+            workers: 1,
+        };
+        let run = || plan.run().expect("it ends well");
+        let report = run();
+        let mean = |of: Option<Time>| of.map_or(f64::NAN, Time::as_us);
+        println!(
+            "{data}: simulated {:.2} us within a node, {:.2} us between nodes",
+            mean(report.within.mean()),
+            mean(report.across.mean()),
+        );
+        let count = report.within.count + report.across.count;
+        group.throughput(Throughput::Elements(count));
+        group.bench_function(data.name(), |bencher| bencher.iter(|| black_box(run())));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, episodes, event_rates, hand_overs);
 criterion_main!(benches);

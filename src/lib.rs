@@ -7,6 +7,7 @@
 //! * [`program`]: shared-memory programs on a simulated cluster.
 //! * [`plot`]: charts as SVG.
 //! * [`fit`]: lines, logarithms and surfaces by least squares.
+//! * [`litmus`]: litmus tests on a simulated cluster.
 //! * [`lock`]: the cluster-wide lock on a simulated machine.
 //! * [`native`]: the barriers on this machine's own threads, measured.
 //! * [`progress`]: who is told how far something is.
@@ -15,6 +16,7 @@
 pub mod cli;
 pub mod experiment;
 pub mod fit;
+pub mod litmus;
 pub mod lock;
 pub mod native;
 pub mod paper;

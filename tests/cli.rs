@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use sme::experiment::{Algorithm, FlagLayout, Pin, Placement};
+use sme::lock::Data;
+use sme::program::{CoherencePoint, Mapped};
 use sme_barrier::{Mapping, TreeShape};
 
 /// Runs `sme` with these arguments, separated by blanks, in `directory`.
@@ -186,7 +188,10 @@ fn a_complaint_is_pinned() {
 #[test]
 fn every_help_has_examples_and_they_parse() {
     let directory = tempfile::tempdir().unwrap();
-    for command in ["", "barrier", "sweep", "validate", "machines", "native"] {
+    for command in [
+        "", "barrier", "sweep", "validate", "machines", "native", "lock", "litmus", "fft", "lu",
+        "radix",
+    ] {
         let help = stdout(&format!("{command} --help"));
         let examples = help.split("Examples:").nth(1).unwrap();
         assert!(examples.contains("  sme "), "{command}");
@@ -223,10 +228,44 @@ fn help_lists_every_name() {
         let lists = [Algorithm::NAMES, FlagLayout::NAMES];
         let simulated = of_machines.iter().filter(|_| command != "native");
         for name in lists.iter().chain(simulated).copied().flatten() {
-            let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
-            assert!(words.clone().any(|word| word == *name), "{command}: {name}");
+            assert!(has_word(&help, name), "{command}: {name}");
         }
     }
+    for command in ["fft", "lu", "radix"] {
+        let help = stdout(&format!("{command} --help"));
+        let lists = [
+            Mapped::NAMES,
+            CoherencePoint::NAMES,
+            sme_fft_demo::Placement::NAMES,
+        ];
+        for name in lists.iter().copied().flatten() {
+            assert!(has_word(&help, name), "{command}: {name}");
+        }
+    }
+    let help = stdout("lock --help");
+    for name in Data::NAMES {
+        assert!(has_word(&help, name), "lock: {name}");
+    }
+}
+
+fn has_word(help: &str, name: &str) -> bool {
+    let mut words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    words.any(|word| word == name)
+}
+
+/// What depends on this computer stands apart and may be left out, as in the rows of barriers.
+#[test]
+fn the_lock_says_what_it_cost_this_computer() {
+    const SMALL: &str = "lock --nodes 2 --cores 2 --acquisitions 2 --format json";
+    let row = |more: &str| -> serde_json::Value {
+        serde_json::from_str(&stdout(&format!("{SMALL} {more}"))).unwrap()
+    };
+    let (with, mut without) = (row(""), row("--no-host"));
+    assert!(with["host"]["wall_s"].is_number(), "{with}");
+    assert!(without.get("host").is_none(), "{without}");
+    assert_eq!(without["acquisitions"], 8);
+    without["host"] = with["host"].clone();
+    assert_eq!(with, without);
 }
 
 #[test]

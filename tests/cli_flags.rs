@@ -8,7 +8,8 @@ use sme::cli::Job;
 use sme::cli::stop::Stop;
 
 const COMMANDS: &[&str] = &[
-    "barrier", "sweep", "validate", "machines", "native", "bar", "",
+    "barrier", "sweep", "validate", "machines", "native", "lock", "litmus", "fft", "lu", "radix",
+    "bar", "",
 ];
 
 const FLAGS: &[&str] = &[
@@ -43,6 +44,20 @@ const FLAGS: &[&str] = &[
     "--threads",
     "--repetitions",
     "--turn",
+    "--acquisitions",
+    "--passes",
+    "--data",
+    "--memory",
+    "--memory-nodes",
+    "--coherence-point",
+    "--page",
+    "--homes",
+    "--runs",
+    "--spread",
+    "--log2n",
+    "--n",
+    "--keys",
+    "litmus/SB.litmus",
     "list",
     "show",
     "--help",
@@ -87,6 +102,12 @@ const VALUES: &[&str] = &[
     "rows,snake",
     "500ns",
     "2us",
+    "uncached",
+    "cached",
+    "line",
+    "block",
+    "writeback-only",
+    "4KiB",
     "a.vcd",
     "a.fst",
     "18446744073709551615s",
@@ -140,7 +161,7 @@ proptest! {
 
     #[test]
     fn no_pairs_of_flags_and_values_panic(
-        command in prop::sample::select(&["barrier", "sweep"][..]),
+        command in prop::sample::select(&["barrier", "sweep", "lock"][..]),
         arguments in pairs(),
     ) {
         check(command, &arguments)?;
@@ -169,6 +190,11 @@ fn most_pairs_of_a_good_flag_and_value_pass() {
         "sweep --machine sme-prototype,sme-asic --nodes 1,2..8*2 --topology mesh:4x4,torus:4x4",
         "native --threads 2..8*2 --algorithm tree --fan-in 3",
         "validate --seed 3 --episodes 10",
+        "lock --nodes 8 --cores 4 --data line --passes 0 --format json --no-host",
+        "litmus litmus/SB.litmus litmus/MP.litmus --memory cached --spread one-node",
+        "fft --log2n 10 --nodes 1..4*2 --memory uncached --coherence-point none",
+        "lu --n 96 --nodes 4 --placement block",
+        "radix --keys 4096 --nodes 4 --set cache.writeback=mask",
     ] {
         let arguments = ["sme"].into_iter().chain(line.split_whitespace());
         let read = Job::read(arguments.map(OsString::from));

@@ -1,5 +1,6 @@
-//! The documents say what is true: names in ARCHITECTURE.md exist, README.md shows what the program
-//! prints, and docs/sensitivity.md is about the constants that the machine has.
+//! The documents say what is true: names in ARCHITECTURE.md, CONTRIBUTING.md and docs/programs.md
+//! exist, README.md shows what the program prints, and docs/sensitivity.md is about the constants that
+//! the machine has.
 //!
 //! With `UPDATE=1` in the environment, the program's present output is written into README.md.
 //! `.ci/refresh` does that, and everything else that shows output.
@@ -34,7 +35,13 @@ fn sources() -> Vec<String> {
         }
     }
     let mut found = Vec::new();
-    for room in ["src", "memory/src", "sme-sim/src", "barrier/src"] {
+    for room in [
+        "src",
+        "memory/src",
+        "sme-sim/src",
+        "barrier/src",
+        "fft-demo/src",
+    ] {
         collect(&root().join(room), &mut found);
     }
     found
@@ -91,7 +98,7 @@ fn holds(name: &str, sources: &[String]) -> Option<bool> {
 #[test]
 fn what_the_architecture_names_exists() {
     let sources = sources();
-    let claims: Vec<_> = ["ARCHITECTURE.md", "CONTRIBUTING.md"]
+    let claims: Vec<_> = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/programs.md"]
         .iter()
         .flat_map(|document| quoted(&read(document)))
         .filter_map(|name| holds(&name, &sources).map(|holds| (name, holds)))

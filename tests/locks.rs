@@ -1,6 +1,7 @@
 //! The locks on simulated clusters: one thread at a time, nobody stands still, no update is lost,
 //! whether the data under the lock is reached past the caches or through them; and where the lock
-//! does nothing for cached data, updates are lost.
+//! does nothing for cached data, updates are lost. The checker of loads finds nothing in the former,
+//! and says of the latter what was forgotten.
 
 // What fails here fails the test.
 #![allow(clippy::unwrap_used)]
@@ -10,11 +11,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use sme_barrier::lock::{Coherence, Cohort, CohortSpec, Copies, Lock};
 use sme_barrier::{Layout, Member};
-use sme_memory::{Memory, Place, Route};
+use sme_memory::{Cacheable, Memory, Place, Route};
 use sme_sim::cluster::{Cluster, Failure, Pinning, Setup, Visit};
 use sme_sim::fabric::Topology;
 use sme_sim::kernel::thread::Note;
 use sme_sim::machine::Machine;
+use sme_sim::staleness::{Cause, StaleReport};
 use sme_sim::time::Time;
 
 /// Threads that count up words under a lock.
@@ -29,6 +31,8 @@ struct Case {
     route: Route,
     copies: Copies,
     read_back: bool,
+    /// The program writes back what it has counted up, itself.
+    writes_back: bool,
     /// Stores to the same home before each count.
     burst: u32,
     /// Between two acquisitions each thread is away for up to so long, in ns.
@@ -74,6 +78,15 @@ impl Case {
     }
 
     fn run(&self) -> Result<Ran, Failure> {
+        self.simulate(false).0
+    }
+
+    /// What the checker of loads says.
+    fn stale_reads(&self) -> StaleReport {
+        self.simulate(true).1.unwrap()
+    }
+
+    fn simulate(&self, checked: bool) -> (Result<Ran, Failure>, Option<StaleReport>) {
         let words: Arc<[Place]> = self.words().into();
         let copies = match &self.copies {
             Copies::Lines(_) => Copies::Lines(words.to_vec()),
@@ -81,6 +94,7 @@ impl Case {
         };
         let lock = Arc::new(self.lock(copies));
         let (times, route, burst) = (self.times, self.route, self.burst);
+        let writes_back = self.writes_back;
         let (away, seed) = (self.away, self.seed);
         let setup = Setup {
             spec: Machine::builtin("sme-prototype").unwrap().cluster().clone(),
@@ -116,23 +130,33 @@ impl Case {
                         }
                         memory.store(word, value + 1).await;
                     }
+                    if writes_back {
+                        memory.write_back().await;
+                    }
                     memory.note(Note::Leave(number as u32)).await;
                     lock.release(&memory, me, &mut ticket).await;
                 }
             }
         })
         .unwrap();
-        cluster.run(self.workers, |_| {})?;
+        if checked {
+            cluster.check_loads().unwrap();
+            lock.synchronizing()
+                .for_each(|word| cluster.synchronizing(word));
+        }
+        let ended = cluster.run(self.workers, |_| {});
+        let stale = cluster.stale_reads();
         let mut holders: Vec<_> = cluster
             .visits()
             .map(|(node, visit)| (node, *visit))
             .collect();
         holders.sort_by_key(|(_, visit)| visit.arrive);
-        Ok(Ran {
+        let ran = Ran {
             holders,
             counts: words.iter().map(|&word| cluster.at_home(word)).collect(),
             quiet: cluster.is_quiet(),
-        })
+        };
+        (ended.map(|()| ran), stale)
     }
 
     /// Runs it and checks what must hold.
@@ -180,6 +204,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 route,
                 copies,
                 read_back: true,
+                writes_back: false,
                 burst: 0,
                 away,
                 seed,
@@ -194,6 +219,13 @@ proptest! {
     #[test]
     fn no_update_is_lost(case in cases()) {
         case.check()?;
+    }
+
+    #[test]
+    fn no_load_is_stale_and_none_races(case in cases()) {
+        let report = case.stale_reads();
+        prop_assert!(report.is_clean(), "{case:?}: {report}");
+        prop_assert!(report.racing_loads + report.racing_stores == 0, "{case:?}: {report}");
     }
 
     #[test]
@@ -214,6 +246,7 @@ fn sixteen(copies: Copies) -> Case {
         route: Route::Cached,
         copies,
         read_back: true,
+        writes_back: false,
         burst: 0,
         away: 0,
         seed: 1,
@@ -237,12 +270,37 @@ fn the_lock_is_passed_on_within_a_node_and_then_given_away() {
     assert!(early.iter().all(|&(_, length)| length == 3), "{runs:?}");
 }
 
+fn causes(report: &StaleReport) -> Vec<Cause> {
+    let mut causes: Vec<Cause> = report.findings.iter().map(|found| found.cause).collect();
+    causes.sort_unstable();
+    causes.dedup();
+    causes
+}
+
 /// The same lock, which leaves cached data alone: each node counts up its own copy, and so two
 /// threads have the same number.
 #[test]
 fn without_its_coherence_point_updates_are_lost() {
-    let kept = sixteen(Copies::Kept).run();
+    let forgotten = sixteen(Copies::Kept);
+    let kept = forgotten.run();
     assert!(matches!(kept, Err(Failure::Overtaken { .. })), "{kept:?}");
+    let report = forgotten.stale_reads();
+    assert_eq!(causes(&report), [Cause::NotWrittenBack], "{report}");
+}
+
+/// Here the program writes its caches back before it releases the lock, and nobody drops the copies
+/// that other nodes have from before.
+#[test]
+fn without_invalidation_the_next_holder_counts_up_an_old_copy() {
+    let forgotten = Case {
+        writes_back: true,
+        passes: 0,
+        ..sixteen(Copies::Kept)
+    };
+    let kept = forgotten.run();
+    assert!(matches!(kept, Err(Failure::Overtaken { .. })), "{kept:?}");
+    let report = forgotten.stale_reads();
+    assert_eq!(causes(&report), [Cause::NotInvalidated], "{report}");
 }
 
 /// The same lock, which does not wait until what was written has been performed at its home: the
@@ -262,4 +320,8 @@ fn without_read_backs_updates_are_lost() {
     burst(true).check().unwrap();
     let lost = burst(false).run();
     assert!(matches!(lost, Err(Failure::Overtaken { .. })), "{lost:?}");
+    let report = burst(true).stale_reads();
+    assert!(report.is_clean(), "{report}");
+    let report = burst(false).stale_reads();
+    assert_eq!(causes(&report), [Cause::InFlight], "{report}");
 }

@@ -154,6 +154,11 @@ impl Row {
         }
     }
 
+    /// All places of the row in `node`'s memory.
+    pub(crate) fn places(self, node: u32) -> impl Iterator<Item = Place> {
+        (0..self.count).map(move |index| self.place(node, index))
+    }
+
     /// Which of the row's flags or words lies at `place`, if any.
     pub(crate) fn index(&self, place: Place) -> Option<u32> {
         let index = place.offset.checked_sub(self.offset)? / u64::from(self.stride);

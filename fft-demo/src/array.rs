@@ -83,6 +83,27 @@ impl Pool {
         })
     }
 
+    /// `bytes` bytes at the same offset in every node's shared partition, for what is laid out
+    /// alike in all of them: barriers and locks. Returns that offset.
+    ///
+    /// # Errors
+    /// [`ArrayError::Full`] if a node has no room for them.
+    pub fn reserve(&mut self, bytes: u64) -> Result<u64, ArrayError> {
+        let offset = self.next.iter().copied().max().unwrap_or(0);
+        let needed = bytes
+            .checked_next_multiple_of(self.granule_bytes)
+            .and_then(|bytes| bytes.checked_add(offset))
+            .unwrap_or(u64::MAX);
+        if needed > self.available {
+            return Err(ArrayError::Full {
+                needed,
+                available: self.available,
+            });
+        }
+        self.next.fill(needed);
+        Ok(offset)
+    }
+
     /// An array of `words` words.
     ///
     /// # Errors
@@ -176,6 +197,12 @@ mod tests {
             for words in sizes {
                 let array = pool.array(words, placement)?;
                 let mut granules = vec![0u64; nodes as usize];
+                let reserved = pool.reserve(3 * 128)?;
+                for node in 0..nodes {
+                    for offset in (reserved..reserved + 3 * 128).step_by(8) {
+                        prop_assert!(seen.insert(Place { node, offset }));
+                    }
+                }
                 for index in 0..words {
                     let place = array.place(index);
                     prop_assert!(seen.insert(place));

@@ -60,6 +60,25 @@ Examples:
   sme lock --nodes 64 --cores 1 --topology mesh:8x8
   sme lock --nodes 8 --cores 4 --data line --passes 0 --format json";
 
+/// `sme litmus --help`
+pub const LITMUS: &str = "\
+Tests: a header `X86 NAME`, an initial state, a column for each thread with MOV between registers,
+numbers and locations and MFENCE, and a condition with exists, ~exists or forall. Each location is a
+word on a line of its own. docs/litmus.md says which outcomes are to be expected where, and why.
+
+Timings: the threads' lags walk over a grid from 0 to 10 us, every second run draws them and lets the
+threads halt between instructions; some runs have their caches warmed before, in some a crowd of other
+cores stores to the home of a location. With cached memory every node writes back when all threads
+have ended, and the final state is that of the homes.
+
+Exit status: 0 whatever was observed, 1 the simulation failed, 2 for a file that it cannot take.
+
+Examples:
+  sme litmus litmus/SB.litmus
+  sme litmus litmus/*.litmus --memory cached
+  sme litmus litmus/MP.litmus --memory engine --homes 1,0 --runs 10000 --seed 7
+  sme litmus litmus/*.litmus --memory cached --spread one-node --format csv -o litmus.csv";
+
 /// `sme native --help`
 pub const NATIVE: &str = "\
 Columns: the library's barrier (sme), std::sync::Barrier (std) and pthread_barrier_wait (pthread),
@@ -120,6 +139,72 @@ Examples:
         choices()
     )
 }
+
+/// `sme fft --help`
+pub fn fft() -> String {
+    format!(
+        "\
+The transform in six steps of SPLASH-2, of complex doubles, over matrices that all threads share:
+2^floor(log2n/2) rows and 2^ceil(log2n/2) columns. More threads than rows are allowed: those beyond
+have no row, and only wait at the barriers. Phases: columns, rows, result. Exit status 1 if the
+result differs from rustfft's by more than 1e-10 of its largest value; the row and --output are
+written all the same.
+
+{PROGRAMS}
+
+Examples:
+  sme fft
+  sme fft --nodes 1..64*2 --memory uncached --format csv -o speedup.csv
+  sme fft --log2n 10 --nodes 4 --coherence-point none --stale
+  sme fft --nodes 4 --input x.npy --output y.npy
+  sme fft --nodes 4 --input y.npy --inverse --output x.npy --link-load links.csv"
+    )
+}
+
+/// `sme lu --help`
+pub fn lu() -> String {
+    format!(
+        "\
+A dense matrix, drawn from the seed with a large diagonal, becomes its factors block by block,
+without pivoting. Threads without a block only wait at the barriers. Phases, of every step: diagonal,
+perimeter, interior. Exit status 1 if the product of the factors differs from the matrix by more than
+1e-12 of it.
+
+{PROGRAMS}
+
+Examples:
+  sme lu
+  sme lu --n 128 --nodes 1..16*2 --cores 2 --placement block
+  sme lu --n 96 --nodes 4 --coherence-point writeback-only --format json"
+    )
+}
+
+/// `sme radix --help`
+pub fn radix() -> String {
+    format!(
+        "\
+Keys, drawn from the seed, are sorted by one digit after the other, the lowest first. Threads without
+keys only count, rank and wait. Phases, of every pass: count, rank, permute. Exit status 1 if a key is
+not where a sort by one thread of this computer has it.
+
+{PROGRAMS}
+
+Examples:
+  sme radix
+  sme radix --keys 4096 --nodes 1..16*2 --cores 2 --memory uncached
+  sme radix --keys 4096 --nodes 4 --borders shared --set cache.writeback=mask"
+    )
+}
+
+/// What holds for the row of every program.
+const PROGRAMS: &str = "\
+Lists: 1,2,4; ranges 1..8, 1..64+3, 2..64*2. There is a row for each combination of --nodes and
+--cores. speedup is over the row with the fewest threads, the first of these if there are more, and
+efficiency is it divided by how many times as many threads there are. Times of phases are from the
+last departure from one barrier to the last arrival at the next, those of barriers from there to the
+last departure; what comes before the first barrier does not count. flush_us is the time that all
+threads together spent writing caches back, busiest_link_fraction the share of the whole run in which
+the busiest link was taken. Cells of what was not checked are empty.";
 
 fn choices() -> String {
     format!(

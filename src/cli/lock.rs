@@ -1,18 +1,18 @@
 //! `sme lock`: the hand-over of the cluster's lock, within a node and between nodes, as a row.
 //!
-//! Called by [`super::main`]; simulated by [`crate::lock`]. Nothing in the row depends on this
-//! computer, so there is nothing that `--no-host` could leave out.
+//! Called by [`super::main`]; simulated by [`crate::lock`].
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use clap::Args;
 use sme_sim::fabric::Topology;
 
 use super::args;
-use super::flags::FileFlags;
+use super::flags::OutputFlags;
 use super::output::Output;
 use super::read::{self, MAX_NODES, Values};
-use super::row::{self, Cell, rendered};
+use super::row::{self, Cell, Host, rendered};
 use super::stop::{Stop, one_line};
 use crate::lock::{Data, Error, HandOvers, LockPlan, LockReport};
 
@@ -84,14 +84,14 @@ pub struct LockFlags {
     )]
     workers: String,
     #[command(flatten)]
-    output: FileFlags,
+    output: OutputFlags,
 }
 
 /// A run whose flags fit together.
 #[derive(Debug)]
 pub struct LockRun {
     plan: LockPlan,
-    output: FileFlags,
+    output: OutputFlags,
 }
 
 impl LockRun {
@@ -141,15 +141,19 @@ impl LockRun {
 
     /// Simulates it, and writes its row.
     pub fn run(&self) -> Result<(), Stop> {
-        let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
+        let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
+        let began = Instant::now();
         let report = self.plan.run().map_err(|error| match error {
             Error::Lock(_) | Error::Design(_) => Stop::Input(one_line(&error.to_string())),
             Error::Failure(_) | Error::Overlap { .. } | Error::Lost { .. } => {
                 Stop::Failed(error.to_string())
             }
         })?;
-        let row = self.row(&report);
-        output.push(&rendered(HEADING, &[row], self.output.format()))?;
+        let mut row = self.row(&report);
+        if !self.output.no_host {
+            row.extend(Host::measured(began.elapsed(), report.events).cells());
+        }
+        output.push(&rendered(HEADING, &[row], self.output.file.format()))?;
         output.commit()
     }
 

@@ -1,10 +1,11 @@
 //! Whether a run fits into this computer's memory: what its state takes is estimated, and one that
 //! would not fit is refused before anything is built. Bytes.
 //!
-//! Called by [`super::barrier`] and [`super::sweep`].
+//! Called by [`super::barrier`], [`super::sweep`] and [`super::program`].
 
 use super::stop::Stop;
 use crate::experiment::Experiment;
+use crate::program::{Mapped, Program};
 
 /// What a position of the topology takes: its engine, and its node's caches, memory and events.
 /// Measured, as the memory of whole runs of 16,384 nodes; a test holds it against the simulator.
@@ -13,6 +14,11 @@ const PER_POSITION: u64 = 8 << 10;
 const PER_THREAD: u64 = 512;
 /// What a row of `--per-thread` takes, while it is collected and once more while it is sorted.
 const PER_RECORD: u64 = 128;
+/// What a word of a program's shared memory takes: in its line at home, and on each node that has
+/// ever cached the line. Measured, as the memory of whole runs.
+const PER_WORD: u64 = 32;
+/// What the checker of loads takes for a word.
+const PER_WORD_CHECKED: u64 = 32;
 /// What an episode takes besides: its times.
 const PER_EPISODE: u64 = 64;
 
@@ -32,20 +38,58 @@ pub fn needed(experiment: &Experiment, per_thread: bool, twice: bool) -> u64 {
     (times * state).saturating_add(records)
 }
 
+/// What the kernel of a program needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// 64-bit words of shared memory.
+    pub words: u64,
+    /// On how many nodes each of its lines is used, about, if these are cached.
+    pub nodes_of_line: u64,
+    /// Bytes of this computer for its input, its result and what that is compared with.
+    pub bytes: u64,
+}
+
+/// What `program` takes at most at any time, about.
+pub fn needed_by(program: &Program, needs: &Needs) -> u64 {
+    let positions = u64::from(program.topology.positions());
+    let threads = u64::from(program.memory_nodes) * u64::from(program.cores);
+    let state = positions * PER_POSITION + threads * PER_THREAD;
+    let copies = match program.mapped {
+        Mapped::Cached => needs.nodes_of_line.min(program.nodes.into()),
+        Mapped::Uncached => 0,
+    };
+    let mut per_word = PER_WORD * (1 + copies);
+    let mut clocks = 0;
+    if program.checked {
+        per_word += PER_WORD_CHECKED;
+        // A word for every two threads.
+        clocks = threads.saturating_mul(threads).saturating_mul(8);
+    }
+    let shared = needs.words.saturating_mul(per_word);
+    let sum = state.saturating_add(shared).saturating_add(clocks);
+    sum.saturating_add(needs.bytes)
+}
+
 /// Whether `needed` for `experiment` is `available`; where it is not known how much there is,
 /// everything fits.
 pub fn fits(experiment: &Experiment, needed: u64, available: Option<u64>) -> Result<(), Stop> {
-    let Some(available) = available.filter(|&available| available < needed) else {
-        return Ok(());
-    };
     let Experiment {
         nodes,
         cores,
         topology,
         ..
     } = experiment;
+    let flags = format!("--nodes {nodes} --cores {cores} --topology {topology}");
+    enough(&flags, needed, available)
+}
+
+/// Whether the `needed` of what `flags` describe is `available`.
+pub fn enough(flags: &str, needed: u64, available: Option<u64>) -> Result<(), Stop> {
+    let Some(available) = available.filter(|&available| available < needed) else {
+        return Ok(());
+    };
     Err(Stop::flag(
-        &format!("--nodes {nodes} --cores {cores} --topology {topology}"),
+        flags,
         format!(
             "takes about {} of memory; {} are available",
             mebibytes(needed),

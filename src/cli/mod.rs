@@ -15,16 +15,22 @@ use clap::{Parser, Subcommand};
 pub mod args;
 pub mod barrier;
 pub mod explain;
+pub mod fft;
 pub mod flags;
 pub mod links;
 pub mod list;
+pub mod litmus;
 pub mod lock;
+pub mod lu;
 pub mod machines;
 pub mod memory;
 pub mod names;
 pub mod native;
 pub mod output;
 pub mod partial;
+pub mod program;
+pub mod program_row;
+pub mod radix;
 pub mod read;
 pub mod recognize;
 pub mod row;
@@ -75,8 +81,16 @@ pub enum Job {
     Rtl(Box<rtl::Rtl>),
     /// `sme lock`
     Lock(Box<lock::LockRun>),
+    /// `sme fft`
+    Fft(Box<fft::FftRun>),
+    /// `sme lu`
+    Lu(Box<lu::LuRun>),
+    /// `sme radix`
+    Radix(Box<radix::RadixRun>),
     /// `sme native`
     Native(native::NativeRun),
+    /// `sme litmus`
+    Litmus(Box<litmus::LitmusRun>),
     /// No command: the paper's headline experiment.
     Paper,
 }
@@ -104,6 +118,16 @@ impl Job {
             Some(Command::Lock(flags)) => {
                 lock::LockRun::read(&flags).map(|run| Self::Lock(Box::new(run)))
             }
+            Some(Command::Litmus(flags)) => {
+                litmus::LitmusRun::read(&flags).map(|run| Self::Litmus(Box::new(run)))
+            }
+            Some(Command::Fft(flags)) => {
+                fft::FftRun::read(&flags).map(|run| Self::Fft(Box::new(run)))
+            }
+            Some(Command::Lu(flags)) => lu::LuRun::read(&flags).map(|run| Self::Lu(Box::new(run))),
+            Some(Command::Radix(flags)) => {
+                radix::RadixRun::read(&flags).map(|run| Self::Radix(Box::new(run)))
+            }
             Some(Command::Native(flags)) => native::NativeRun::read(&flags).map(Self::Native),
         }
     }
@@ -117,7 +141,11 @@ impl Job {
             Self::Machines(machines) => machines.run(),
             Self::Rtl(rtl) => rtl.run(),
             Self::Lock(run) => run.run(),
+            Self::Fft(run) => run.run(),
+            Self::Lu(run) => run.run(),
+            Self::Radix(run) => run.run(),
             Self::Native(run) => run.run(),
+            Self::Litmus(run) => run.run(),
             Self::Paper => paper(),
         }
     }
@@ -155,6 +183,18 @@ enum Command {
     /// How long the lock of the cluster takes from one thread to the next
     #[command(after_help = help::LOCK)]
     Lock(Box<lock::LockFlags>),
+    /// Run litmus tests: which outcomes do local, uncached and non-coherent memory show?
+    #[command(after_help = help::LITMUS)]
+    Litmus(Box<litmus::LitmusFlags>),
+    /// Run the fast Fourier transform over memory that is not coherent between nodes
+    #[command(after_help = help::fft())]
+    Fft(Box<fft::FftFlags>),
+    /// Run a blocked LU factorization over it
+    #[command(after_help = help::lu())]
+    Lu(Box<lu::LuFlags>),
+    /// Run a radix sort over it
+    #[command(after_help = help::radix())]
+    Radix(Box<radix::RadixFlags>),
     /// Measure the barriers on this computer's real threads
     #[command(after_help = help::NATIVE)]
     Native(native::NativeFlags),

@@ -65,7 +65,8 @@ pub struct Setting {
     /// Nodes of the machine; none is as many as the test has threads, and one for local memory.
     pub nodes: Option<u32>,
     /// The nodes that hold the locations: location i lies at home `homes[i % homes.len()]`. None
-    /// lets run r have location i at node (i + r) modulo the nodes.
+    /// lets round r, which has a run on each scale of lags, have location i at node i + r modulo
+    /// the nodes.
     pub homes: Option<Vec<u32>>,
     /// How many runs.
     pub runs: u32,
@@ -194,7 +195,7 @@ impl Setting {
         (0..test.locations.len())
             .map(|location| match &self.homes {
                 Some(homes) if !homes.is_empty() => homes[location % homes.len()],
-                _ => (location as u32 % nodes + run % nodes) % nodes,
+                _ => (location as u32 % nodes + timing::round_of(run) % nodes) % nodes,
             })
             .collect()
     }

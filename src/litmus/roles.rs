@@ -38,7 +38,7 @@ const BEGUN: u8 = 2;
 const ENDED: u8 = 3;
 
 /// How long the crowd stores before the threads of the test begin.
-const CROWD_FIRST: Time = Time::from_ns(600);
+const CROWD_FIRST: Time = Time::from_ns(300);
 
 /// A run, once for all its threads.
 pub(super) struct Plan {
@@ -246,12 +246,15 @@ async fn one_of_crowd(memory: &ThreadMemory, node: u32, core: u32, plan: &Plan) 
     memory
         .wait(plan.crowd_go(memory, node), Until::Is(BEGUN))
         .await;
+    // The crowds of all nodes begin at the same time, as far as the test's threads there do.
+    let handicap = plan.thread_at(node, 0).map(|thread| thread as usize);
+    let handicap = handicap.and_then(|thread| plan.handicaps.get(thread));
+    memory.delay(handicap.copied().unwrap_or_default()).await;
     let line = u64::from(core - plan.starter - 1);
     let place = plan.place(plan.homes[crowd.beside], Region::Crowd, line);
     let word = memory.word(place, Route::Global);
     for store in 0..crowd.stores {
         memory.store(word, store.into()).await;
-        memory.delay(crowd.period).await;
     }
 }
 

@@ -16,12 +16,11 @@ use super::MemoryKind;
 /// node takes a hundred, one over the engine one or two thousand.
 const SPANS_NS: [u64; 5] = [20, 150, 600, 2_500, 10_000];
 /// The same of a run with a crowd, behind whose stores others wait.
-const CROWDED_SPANS_NS: [u64; 2] = [2_500, 10_000];
-/// Cores of a node that belong to a crowd, how long they go on, and how much time there is from one
-/// of their stores to the next: a node takes some 200 ns to perform one, so the ways to it fill.
-const CROWD: u32 = 4;
-const CROWD_LASTS_NS: u64 = 16_000;
-const PACES_NS: [u64; 3] = [40, 80, 160];
+const CROWDED_SPANS_NS: [u64; 2] = [2_500, 7_500];
+/// The most cores of a node that belong to a crowd, and the most stores of each: together what a node
+/// takes about ten microseconds to perform.
+const MOST_CROWD: u32 = 8;
+const MOST_STORES: u32 = 10;
 
 /// The timing of one run.
 #[derive(Clone, Debug)]
@@ -47,8 +46,6 @@ pub(super) struct Crowd {
     pub(super) cores: u32,
     /// How many stores each core has.
     pub(super) stores: u32,
-    /// From one store of a core to its next.
-    pub(super) period: Time,
     /// A bit for each node, counted modulo 64: whether its cores take part.
     pub(super) nodes: u64,
 }
@@ -79,20 +76,14 @@ impl Timing {
         let threads = test.threads.len();
         let random = &mut Pcg32::new(seed, 0x117 ^ u64::from(run) << 16);
         let is_crowded = memory != MemoryKind::Local && random.next_u32().is_multiple_of(2);
-        let crowd = (is_crowded && !test.locations.is_empty()).then(|| {
-            let period_ns =
-                PACES_NS[random.next_u32() as usize % PACES_NS.len()] * u64::from(CROWD);
-            Crowd {
-                beside: random.next_u32() as usize % test.locations.len(),
-                cores: CROWD,
-                stores: (CROWD_LASTS_NS / period_ns) as u32,
-                period: Time::from_ns(period_ns),
-                // One node or any nodes.
-                nodes: match random.next_u32().is_multiple_of(2) {
-                    true => random.next_u64(),
-                    false => 1 << (random.next_u32() % threads.clamp(1, 64) as u32),
-                },
-            }
+        let crowd = (is_crowded && !test.locations.is_empty()).then(|| Crowd {
+            beside: random.next_u32() as usize % test.locations.len(),
+            cores: 2 + random.next_u32() % (MOST_CROWD - 1),
+            stores: 2 + random.next_u32() % (MOST_STORES - 1),
+            nodes: match random.next_u32().is_multiple_of(2) {
+                true => u64::MAX,
+                false => random.next_u64(),
+            },
         });
         let systematic = run.is_multiple_of(2);
         let step = run / 2;
@@ -106,7 +97,7 @@ impl Timing {
                     SPANS_NS[common]
                 }
         };
-        let point = u64::from(step) / SPANS_NS.len() as u64;
+        let point = u64::from(round_of(run));
         let lag = |thread: usize, random: &mut Pcg32| {
             let span = span(random);
             let part = if systematic {
@@ -142,7 +133,7 @@ impl Timing {
             })
             .collect();
         let settling = (0..threads)
-            .map(|_| share(CROWDED_SPANS_NS[1] * 1_000, random.next_u64()))
+            .map(|_| share(CROWDED_SPANS_NS[0] * 1_000, random.next_u64()))
             .collect();
         Self {
             lags,
@@ -152,6 +143,11 @@ impl Timing {
             crowd,
         }
     }
+}
+
+/// The round of run `run`: each has a systematic and a drawn run on every scale of lags.
+pub(super) fn round_of(run: u32) -> u32 {
+    run / (2 * SPANS_NS.len() as u32)
 }
 
 /// `part` of 2^64 parts of `span_ps`.

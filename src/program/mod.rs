@@ -154,6 +154,25 @@ impl Outcome {
 }
 
 impl Program {
+    /// On `nodes` nodes of `cores` threads each: a mesh as square as they allow, cached data in
+    /// pages of 4 KiB over all of them, and barriers that are coherence points. Loads are not
+    /// checked, the seed is 1, and one thread of the host simulates it.
+    pub fn new(machine: Arc<Machine>, nodes: u32, cores: u32) -> Self {
+        Self {
+            machine,
+            topology: Topology::for_nodes(nodes),
+            memory_nodes: nodes,
+            nodes,
+            cores,
+            mapped: Mapped::Cached,
+            point: CoherencePoint::Barrier,
+            page_bytes: 4096,
+            checked: false,
+            seed: 1,
+            workers: 1,
+        }
+    }
+
     /// Threads of the team.
     pub fn threads(&self) -> u32 {
         self.nodes * self.cores

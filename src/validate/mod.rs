@@ -25,10 +25,16 @@ pub use report::{Identity, Report};
 use verdict::Row;
 
 /// Choices in the algorithms that no paper publishes, and the figure by which each was made.
-pub const CALIBRATED_CHOICES: &[(&str, &str)] = &[(
-    "the tree's shape and the mapping of its masters to nodes",
-    "sme.fig8.tree.64x1",
-)];
+pub const CALIBRATED_CHOICES: &[(&str, &str)] = &[
+    (
+        "the tree's shape and the mapping of its masters to nodes",
+        "sme.fig8.tree.64x1",
+    ),
+    (
+        "how finely the data of the FFT is spread over the nodes: by the line",
+        "sme.fft.scaling",
+    ),
+];
 
 /// A validation: what is validated, and how.
 pub struct Validation<'a> {

@@ -23,8 +23,9 @@ use crate::progress::Silent;
 /// Most notifications a node of the tree receives (Sec. V-B).
 const FAN_IN: u32 = 8;
 
-/// Bytes of a page, by which an operating system spreads memory.
-const PAGE: u64 = 4096;
+/// Data is spread line by line: one of [`super::CALIBRATED_CHOICES`]. With pages of 4 KiB a thread has
+/// all its data at one node, and waits for the farthest of them.
+const PAGE: u64 = 64;
 
 /// The paper's experiments on a machine.
 pub struct Simulator {

@@ -42,6 +42,8 @@ pub struct Cohort {
     passed: Row,
     /// Which node had the lock last, and 1 more; at the home of the last match only.
     last: Row,
+    /// In each node: a word that others load, and nobody writes.
+    probe: Row,
     bytes: u64,
 }
 
@@ -70,6 +72,7 @@ impl Cohort {
             passes: spec.passes.into(),
             passed: plan.words(1)?,
             last: plan.words(1)?,
+            probe: plan.words(1)?,
             bytes: plan.bytes()?,
             coherence,
         })
@@ -78,6 +81,12 @@ impl Cohort {
     /// Bytes of each shared partition, from its beginning, that must be zero at first.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// The words of loads and stores that order what threads of different nodes do: a checker of
+    /// races must be told of them. Within a node that is done by atomic operations and flags.
+    pub fn synchronizing(&self) -> impl Iterator<Item = Place> + use<> {
+        self.between.synchronizing()
     }
 
     fn passed<M: Memory>(&self, memory: &M) -> Word {
@@ -105,7 +114,7 @@ impl Cohort {
     /// match, so it has been performed before the claim to that is gone.
     fn end<M: Cacheable>(&self, memory: &M) -> impl Future<Output = ()> + Send {
         async move {
-            let word_at = |home| self.between.somewhere(home);
+            let word_at = |home| self.probe.place(home, 0);
             self.coherence.end(memory, word_at).await;
             if self.coherence.depends_on_last() {
                 let me = u64::from(memory.node()) + 1;
@@ -153,6 +162,9 @@ impl<M: Atomic + Cacheable> Lock<M> for Cohort {
         }
         if self.last.index(place).is_some() {
             return Some("the last holder".to_owned());
+        }
+        if self.probe.index(place).is_some() {
+            return Some(format!("node {node}'s probe"));
         }
         let within = Lock::<M>::variable(&self.within, place);
         within.or_else(|| Lock::<M>::variable(&self.between, place))

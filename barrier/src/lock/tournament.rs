@@ -142,16 +142,18 @@ impl Tournament {
         self.bytes
     }
 
+    /// The words of loads and stores by which nodes learn of each other what has happened: claims,
+    /// turns and grants. Bells are flags, and attempts are a node's own.
+    pub fn synchronizing(&self) -> impl Iterator<Item = Place> + use<> {
+        let (rows, nodes) = ([self.claims, self.turn, self.grants], self.nodes);
+        rows.into_iter()
+            .flat_map(move |row| (0..nodes).flat_map(move |node| row.places(node)))
+    }
+
     /// The home of the last round's match.
     pub(super) fn final_home(&self) -> u32 {
         let last = self.matches(0).next_back();
         last.map_or(0, |last| last.home)
-    }
-
-    /// A word of this lock in `home`'s memory: loading it says that what this node wrote there
-    /// before has been performed.
-    pub(super) fn somewhere(&self, home: u32) -> Place {
-        self.attempts.place(home, 0)
     }
 
     /// The matches of `node`, the first round first. Rounds without an opponent are left out.

@@ -61,6 +61,9 @@ pub fn parse(text: &str) -> Result<Test, ParseError> {
 /// A register that the initial state names before the threads are known.
 type InitialRegister = ((usize, Register), (i32, Mark));
 
+/// The quoted text, and keys with their values.
+type Description = (Option<String>, Vec<(String, String)>);
+
 /// Reads one text from its beginning to its end.
 pub(super) struct Parser<'t> {
     pub(super) scanner: Scanner<'t>,
@@ -147,7 +150,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The quoted text, and the lines `Key=value`.
-    fn description(&mut self) -> Result<(Option<String>, Vec<(String, String)>), ParseError> {
+    fn description(&mut self) -> Result<Description, ParseError> {
         let mut doc = None;
         if self.scanner.take("\"")? {
             let begin = self.scanner.mark();

@@ -352,8 +352,7 @@ fn the_models_allow_what_is_known_of_them() {
     }
 }
 
-/// The ten examples of Owens, Sarkar and Sewell, Sec. 2 and 3, as far as they need no locked
-/// instruction: what x86-TSO was made to explain.
+/// Examples that x86-TSO was made to explain (n5 and n6 as Owens, Sarkar and Sewell call them).
 #[test]
 fn the_store_buffer_is_that_of_x86_tso() {
     let own_first = "X86 n6\n{ }\n P0 | P1 ;\n MOV [x],$1 | MOV [y],$2 ;\n \

@@ -330,6 +330,14 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
         Ok(())
     }
 
+    /// Tells the checker of loads, if there is one, that the word at `place` synchronizes threads as
+    /// a flag does: [`Checker::synchronizing`]. Flags and atomic operations need no declaration.
+    pub fn synchronizing(&mut self, place: Place) {
+        if let Some(checker) = &mut self.checker {
+            checker.synchronizing(place);
+        }
+    }
+
     /// What was found, if loads were checked.
     pub fn stale_reads(&mut self) -> Option<StaleReport> {
         self.checker.take().map(Checker::finish)

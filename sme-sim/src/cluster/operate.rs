@@ -187,7 +187,23 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             let physical = match self.target(core, address, bytes) {
                 Some(Target::Local(physical)) => physical,
                 Some(Target::Global(_)) => return self.load_uncached(core),
-                Some(Target::Cached(_)) => return self.load_cached(core, address, bytes),
+                Some(Target::Cached(_)) => {
+                    if self.stores.hold_back(core, address, bytes) {
+                        self.cores[usize::from(core)].waiting = Waiting::Drained;
+                        return;
+                    }
+                    let forwarded = self.stores.forwarded(core, address, bytes);
+                    let held = || self.cached(core, address, bytes).map(|(value, _)| value);
+                    match forwarded.or_else(held) {
+                        Some(value) if until.holds(value as u8) => {
+                            flags = self.passed(core, flags, until, value);
+                            looked += 1;
+                            continue;
+                        }
+                        Some(_) => return self.spin_on_copy(core, address),
+                        None => return self.load_cached(core, address, bytes),
+                    }
+                }
                 None => return,
             };
             let line = self.domain.line(physical);
@@ -268,9 +284,12 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     fn fetched(&mut self, core: u16, transaction: &Transaction) {
         let line = transaction.line;
         let operation = self.cores[usize::from(core)].operation;
-        if let Operation::WaitAll(..) = operation {
-            let arrived = (line, transaction.bytes, transaction.value);
-            self.wait_for_rest(core, Some(arrived));
+        if let Operation::WaitAll(flags, _) = operation {
+            // One for flags behind the engine asked for no line here: an earlier wait did.
+            if flags.first.0 & CACHEABLE == 0 {
+                let arrived = (line, transaction.bytes, transaction.value);
+                self.wait_for_rest(core, Some(arrived));
+            }
             return;
         }
         let Some((address, bytes, until)) = self.awaited(core) else {
@@ -416,7 +435,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 self.domain.expect(core, expected);
                 (word, Update::CompareExchange, new)
             }
-            Operation::WaitAll(..) => return self.queue_for_slot(core),
+            Operation::WaitAll(..) => return self.wait_for_rest(core, None),
             _ => match self.awaited(core) {
                 Some((address, bytes, _)) => return self.load(core, address, bytes),
                 None => return,

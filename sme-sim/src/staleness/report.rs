@@ -185,14 +185,14 @@ fn remedy(kind: Cause, findings: &[&StaleRead]) -> String {
     };
     match kind {
         Cause::NotWrittenBack => {
-            format!("{} must write back before the barrier", nodes(writers()))
+            format!("{} must write back before the hand-over", nodes(writers()))
         }
         Cause::NotInvalidated => format!(
-            "{} must invalidate after the barrier",
+            "{} must invalidate after the hand-over",
             nodes(findings.iter().map(|f| f.reader.node))
         ),
         Cause::InFlight => format!(
-            "{} must read back from {} before the barrier",
+            "{} must read back from {} before the hand-over",
             nodes(writers()),
             nodes(findings.iter().map(|f| f.home))
         ),

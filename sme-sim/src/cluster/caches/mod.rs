@@ -171,7 +171,12 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     }
 
     /// `bytes` at `address` in the caches of `core` itself, and how long they take.
-    fn cached(&mut self, core: u16, address: u64, bytes: Bytes) -> Option<(u64, Time)> {
+    pub(super) fn cached(
+        &mut self,
+        core: u16,
+        address: u64,
+        bytes: Bytes,
+    ) -> Option<(u64, Time)> {
         let (line, word) = line_and_word(address);
         let (l1, l2) = (self.constants.l1, self.constants.l2);
         let ahead = self.caches.as_mut()?.cores[usize::from(core)].as_mut()?;
@@ -224,8 +229,14 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         self.agenda.push(at, super::agenda::Event::Begin(core));
     }
 
-    /// `core` waits until its copy of the line at `address` changes.
+    /// `core` waits until its copy of the line at `address` changes. While its own stores have not
+    /// left, it may have seen one of them and have no copy, or a copy that they are going to change:
+    /// it looks again when they have.
     pub(super) fn spin_on_copy(&mut self, core: u16, address: u64) {
+        if !self.stores.is_empty(core) {
+            self.cores[usize::from(core)].waiting = super::core::Waiting::Drained;
+            return;
+        }
         let (line, _) = line_and_word(address);
         self.cores[usize::from(core)].waiting = super::core::Waiting::Cache;
         self.caches().spinners.push((core, line));

@@ -1,0 +1,142 @@
+//! Random machines, and how programs of different threads are run on them.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use proptest::prelude::*;
+use sme_memory::{Flag, Memory, Place, Route};
+use sme_sim::cluster::{Pinning, Setup};
+use sme_sim::kernel::thread::ThreadMemory;
+use sme_sim::machine::Machine;
+use sme_sim::time::Time;
+
+pub type Program = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Constants of the prototype that are replaced, the timing decided by them, and the seed.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub constants: Vec<(&'static str, String)>,
+    pub pinning: Pinning,
+    pub seed: u64,
+}
+
+impl Shape {
+    /// The machine of this shape with the first `nodes` positions of `topology` taken.
+    pub fn setup(&self, topology: &str, nodes: u32, threads: u32) -> Setup {
+        let constants: Vec<(&str, &str)> = self
+            .constants
+            .iter()
+            .map(|(key, value)| (*key, value.as_str()))
+            .collect();
+        let machine = Machine::builtin("sme-prototype").unwrap();
+        Setup {
+            spec: machine.with(&constants).unwrap().cluster().clone(),
+            topology: topology.parse().unwrap(),
+            nodes,
+            threads,
+            pinning: self.pinning,
+            seed: self.seed,
+            coherent_stores: true,
+            visits: false,
+        }
+    }
+
+    /// The same with one constant more.
+    pub fn and(mut self, key: &'static str, value: &str) -> Self {
+        self.constants.push((key, value.to_owned()));
+        self
+    }
+}
+
+/// Machines of all kinds. With `small`, caches of a few lines are among them.
+pub fn shapes(small: bool) -> impl Strategy<Value = Shape> {
+    let sizes = if small {
+        prop_oneof![
+            2 => Just(None),
+            1 => Just(Some(["64 B", "1", "64 B", "1"])),
+            1 => Just(Some(["128 B", "1", "256 B", "2"])),
+            1 => Just(Some(["128 B", "2", "256 B", "2"])),
+            1 => Just(Some(["128 B", "1", "128 B", "1"])),
+        ]
+        .boxed()
+    } else {
+        Just(None).boxed()
+    };
+    let amounts = (
+        1..=8u32,
+        1..=2u32,
+        prop_oneof![1..=3u32, Just(32)],
+        1..=8u32,
+    );
+    let credits = (
+        prop_oneof![1..=2u32, Just(16)],
+        prop_oneof![1..=2u32, Just(8)],
+        prop_oneof![1..=2u32, Just(8)],
+        prop_oneof![1..=2u32, Just(16)],
+    );
+    (sizes, amounts, credits, any::<[bool; 2]>(), any::<u64>()).prop_map(
+        |(sizes, amounts, credits, [fifo, scatter], seed)| {
+            let (fill, loads, tags, stores) = amounts;
+            let (posted, reads, answers, links) = credits;
+            let mut constants = vec![
+                ("cache.fill_requests", fill.to_string()),
+                ("uncached.outstanding_loads_per_socket", loads.to_string()),
+                ("engine.tags", tags.to_string()),
+                ("core.store_buffer", stores.to_string()),
+                ("host.posted_credits", posted.to_string()),
+                ("host.nonposted_credits", reads.to_string()),
+                ("host.response_credits", answers.to_string()),
+                ("link.channel_credits", links.to_string()),
+            ];
+            let order = if fifo { "fifo" } else { "random" };
+            constants.push(("uncached.arbitration", order.to_owned()));
+            if let Some(sizes) = sizes {
+                let keys = ["l1_size", "l1_ways", "l2_size", "l2_ways"];
+                for (key, value) in keys.into_iter().zip(sizes) {
+                    let key = match key {
+                        "l1_size" => "cache.l1_size",
+                        "l1_ways" => "cache.l1_ways",
+                        "l2_size" => "cache.l2_size",
+                        _ => "cache.l2_ways",
+                    };
+                    constants.push((key, value.to_owned()));
+                }
+            }
+            let pinning = if scatter {
+                Pinning::Scatter
+            } else {
+                Pinning::Compact
+            };
+            Shape {
+                constants,
+                pinning,
+                seed,
+            }
+        },
+    )
+}
+
+/// A byte offset in the shared partition of `node`.
+pub fn place(node: u32, offset: u64) -> Place {
+    Place { node, offset }
+}
+
+pub const fn ns(ns: u64) -> Time {
+    Time::from_ns(ns)
+}
+
+/// Flags of the programs' own, one a line, in coherent memory, far from all data.
+pub fn flag(memory: &ThreadMemory, node: u32, number: u32) -> Flag {
+    memory.flag(
+        place(node, 0x10000 + 64 * u64::from(number)),
+        Route::Nearest,
+    )
+}
+
+/// Waits until what was posted before to any of `nodes` has been performed there.
+pub async fn read_back(memory: &ThreadMemory, nodes: u32) {
+    for node in 0..nodes {
+        let word = memory.word(place(node, 0x20000), Route::Global);
+        memory.load(word).await;
+    }
+}

@@ -1,0 +1,248 @@
+//! `sme fft`: the fast Fourier transform over global memory.
+//!
+//! Called by [`super::main`]; what it shares with other programs is in [`super::program`]. Sizes
+//! count points.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use num_complex::Complex64;
+use sme_fft_demo::fft::{self, Direction, Fft, FftSpec, Phase};
+use sme_fft_demo::{Placement, Pool, npy};
+use sme_memory::Place;
+
+use super::flags::{FileFlags, Format, OutputFlags};
+use super::memory::{self, Needs};
+use super::output::Output;
+use super::program::{Plan, ProgramFlags, Task};
+use super::read::{self, Values};
+use super::row::Cell;
+use super::stop::Stop;
+use crate::program::{FftKernel, Program, random_points};
+
+/// Binary logarithm of how many points there are if nobody says.
+const LOG2N: u32 = 16;
+
+/// The flags of `sme fft`.
+#[derive(Args, Clone, Debug)]
+pub struct FftFlags {
+    /// Binary logarithm of the number of points [default: that of --input, else 16]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    log2n: Option<String>,
+    /// The points, complex128 in a NumPy file; without it, random ones
+    #[arg(long, value_name = "FILE.npy")]
+    input: Option<PathBuf>,
+    /// Transform back: conjugate roots, divided by the number of points
+    #[arg(long)]
+    inverse: bool,
+    #[command(flatten)]
+    program: ProgramFlags,
+    /// Write the result to a NumPy file, which appears whole or not at all
+    #[arg(long, value_name = "FILE.npy", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Format of the rows [default: by the ending of -o (.csv, .json, .jsonl), else table]
+    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
+    format: Option<Format>,
+    /// Write the rows to FILE, which appears whole or not at all
+    #[arg(short = 'o', value_name = "FILE", help_heading = "Output")]
+    rows: Option<PathBuf>,
+    /// Leave out what depends on this computer: wall time, event rate, memory
+    #[arg(long, help_heading = "Output")]
+    no_host: bool,
+}
+
+/// Runs whose flags fit together.
+#[derive(Debug)]
+pub struct FftRun {
+    plan: Plan,
+    task: FftTask,
+    output: Option<PathBuf>,
+}
+
+impl FftRun {
+    /// Reads the flags, and the input.
+    pub fn read(flags: &FftFlags) -> Result<Self, Stop> {
+        Self::read_within(flags, memory::available())
+    }
+
+    /// The same on a computer with so many bytes of memory `available`, if that is known.
+    fn read_within(flags: &FftFlags, available: Option<u64>) -> Result<Self, Stop> {
+        let file = FileFlags {
+            format: flags.format,
+            output: flags.rows.clone(),
+        };
+        let rows = OutputFlags {
+            file,
+            no_host: flags.no_host,
+        };
+        let plan = Plan::read(&flags.program, rows)?;
+        if let Some(output) = &flags.output {
+            plan.only_one("--output")?;
+            plan.distinct(Some(("--output", output)))?;
+        }
+        let log2n = match &flags.log2n {
+            None => None,
+            Some(text) => {
+                let most = FftSpec::LOG2N_MOST;
+                let log2n = read::counts("--log2n", text, 0, most, Values::One)?;
+                Some(read::one("--log2n", log2n)?)
+            }
+        };
+        let input = match &flags.input {
+            None => None,
+            Some(path) => {
+                plan.only_one("--input")?;
+                Some(points(path, plan.is_checked(), available)?)
+            }
+        };
+        let log2n = match (&input, log2n) {
+            (None, log2n) => log2n.unwrap_or(LOG2N),
+            (Some((_, found)), Some(log2n)) if *found != log2n => {
+                return Err(Stop::flag(
+                    &format!("--log2n {log2n}"),
+                    format!("the vector of --input has 2^{found} points"),
+                ));
+            }
+            (Some((_, found)), _) => *found,
+        };
+        let task = FftTask {
+            log2n,
+            direction: match flags.inverse {
+                true => Direction::Inverse,
+                false => Direction::Forward,
+            },
+            input: input.map(|(points, _)| points),
+        };
+        plan.fits(&task, available)?;
+        Ok(Self {
+            plan,
+            task,
+            output: flags.output.clone(),
+        })
+    }
+
+    /// Simulates, and writes what was asked for.
+    pub fn run(&self) -> Result<(), Stop> {
+        let mut output = match &self.output {
+            Some(path) => Some(Output::file("--output", path)?),
+            None => None,
+        };
+        self.plan.run(&self.task, |result| match output.take() {
+            Some(output) => write(output, &result),
+            None => Ok(()),
+        })
+    }
+}
+
+/// The transform itself.
+#[derive(Debug)]
+struct FftTask {
+    log2n: u32,
+    direction: Direction,
+    input: Option<Arc<[Complex64]>>,
+}
+
+impl FftTask {
+    fn flag(&self) -> String {
+        format!("--log2n {}", self.log2n)
+    }
+}
+
+impl Task for FftTask {
+    type Kernel = FftKernel;
+    type Result = Vec<Complex64>;
+
+    const NAME: &'static str = "fft";
+
+    fn phases() -> Vec<&'static str> {
+        let phases = Phase::ALL.iter().skip(1);
+        phases.map(|phase| phase.name()).collect()
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, Cell)> {
+        vec![
+            ("log2n", Cell::Count(self.log2n.into())),
+            ("direction", Cell::text(self.direction)),
+        ]
+    }
+
+    fn needs(&self, _: &Program) -> Needs {
+        let points = 1u64 << self.log2n;
+        // Three matrices; rows end with a line and are a line apart.
+        let rows = 1u64 << (self.log2n / 2);
+        let columns = 1u64 << self.log2n.div_ceil(2);
+        Needs {
+            words: 6 * points + 16 * (rows + 2 * columns),
+            // The four points of a line are of as many columns.
+            nodes_of_line: 5,
+            // Input, result and reference.
+            bytes: 3 * 16 * points,
+        }
+    }
+
+    fn kernel(
+        &self,
+        program: &Program,
+        pool: &mut Pool,
+        placement: Placement,
+    ) -> Result<FftKernel, Stop> {
+        let spec = FftSpec {
+            direction: self.direction,
+            route: program.mapped.route(),
+            ..FftSpec::new(self.log2n, program.threads())
+        };
+        let input = match &self.input {
+            Some(points) => Arc::clone(points),
+            None => random_points(1 << self.log2n, program.seed).into(),
+        };
+        let kernel = Fft::new(spec, pool, placement).and_then(|fft| FftKernel::new(fft, input));
+        kernel.map_err(|error| Stop::flag(&self.flag(), error))
+    }
+
+    fn result(kernel: &FftKernel, read: &dyn Fn(Place) -> u64) -> Vec<Complex64> {
+        kernel.result(read)
+    }
+
+    fn wrong(kernel: &FftKernel, result: &Vec<Complex64>) -> Option<String> {
+        let error = kernel.error(result);
+        // What is not a number is wrong, too.
+        (!(error <= FftKernel::TOLERANCE)).then(|| {
+            format!(
+                "it differs by {error:.1e} of the largest value, and may by {:.0e}",
+                FftKernel::TOLERANCE
+            )
+        })
+    }
+}
+
+/// The vector in the file of `--input`, and the logarithm of its length.
+fn points(
+    path: &Path,
+    checked: bool,
+    available: Option<u64>,
+) -> Result<(Arc<[Complex64]>, u32), Stop> {
+    let flag = format!("--input {}", path.display());
+    let bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
+    memory::enough(&flag, bytes, available)?;
+    let points = npy::read(path).map_err(|error| Stop::flag(&flag, error))?;
+    let log2n = fft::log2n(points.len() as u64).map_err(|error| Stop::flag(&flag, error))?;
+    // No sum of them overflows.
+    let sum: f64 = points.iter().map(|point| point.norm()).sum();
+    if checked && !(sum <= f64::MAX / 16.0) {
+        return Err(Stop::flag(
+            &flag,
+            "its transform is not finite, and cannot be checked (--no-check)",
+        ));
+    }
+    Ok((points.into(), log2n))
+}
+
+fn write(mut output: Output, result: &[Complex64]) -> Result<(), Stop> {
+    let mut bytes = Vec::new();
+    // Memory takes everything.
+    let _ = npy::write_to(&mut bytes, result);
+    output.push_all(&mut bytes.as_slice())?;
+    output.commit()
+}

@@ -1,0 +1,429 @@
+//! What the commands that run programs share: on which machine a program runs and by how many
+//! threads, what its data lies in, and the rows that come of it, one for each combination of nodes
+//! and cores.
+//!
+//! Called by [`super::fft`], [`super::lu`] and [`super::radix`]; simulated by [`crate::program`].
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Args;
+use sme_fft_demo::{Placement, Pool};
+use sme_memory::Place;
+use sme_sim::fabric::Topology;
+use sme_sim::machine::{Dimension, Limits, Machine};
+
+use super::args::{self, MAX_POINTS, MAX_THREADS};
+use super::flags::{Format, OutputFlags};
+use super::links::write_link_load;
+use super::memory::{self, Needs};
+use super::output::{self, Output};
+use super::program_row::{Done, row};
+use super::read::{self, MAX_NODES, Values};
+use super::row::{Cell, Host, rendered};
+use super::stop::{self, Stop};
+use crate::program::{Error, Kernel, Program};
+use crate::progress::{self, Watch};
+
+/// The nodes of the paper's cluster, over which it spreads the data of its programs.
+const MEMORY_NODES: u32 = 64;
+
+/// The flags that all programs have.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "What is simulated")]
+pub struct ProgramFlags {
+    /// Machine description: built in (see `sme machines list`) or a file
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "sme-prototype")]
+    machine: String,
+    /// Override a machine constant, with its unit; may be repeated
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
+    /// Network, e.g. mesh:8x8 or torus:4x4x4 [default: a mesh as square as the memory nodes allow]
+    #[arg(long, value_name = "SHAPE")]
+    topology: Option<String>,
+    /// Nodes whose cores run the program, a list such as 1,2,4 or 1..64*2: the first of the topology
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "64",
+        allow_negative_numbers = true
+    )]
+    nodes: String,
+    /// Threads on each of them, one a core; a list
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "4",
+        allow_negative_numbers = true
+    )]
+    cores: String,
+    /// Nodes whose memory holds the data, those of --nodes among them [default: 64, or as many as
+    /// --nodes; all of --topology if that has fewer]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    memory_nodes: Option<String>,
+    /// How the data is mapped: cached, or uncached, where every access goes through the engine
+    #[arg(long, value_name = "NAME", default_value = "cached")]
+    memory: String,
+    /// Which node has which page of the data: random, or block, a contiguous part each
+    #[arg(long, value_name = "NAME", default_value = "random")]
+    placement: String,
+    /// What a barrier does to memory: barrier (writes caches back and drops all copies), none, or
+    /// writeback-only (keeps the copies)
+    #[arg(long, value_name = "NAME", default_value = "barrier")]
+    coherence_point: String,
+    /// A page, the piece in which data is spread
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "4KiB",
+        allow_negative_numbers = true
+    )]
+    page: String,
+    /// Seed of everything random
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
+    seed: String,
+    /// Threads of this computer; results do not depend on it
+    #[arg(
+        long,
+        value_name = "THREADS",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
+    workers: String,
+    /// Compare the result with that of one thread of this computer (the default); exit status 1 if
+    /// it is wrong
+    #[arg(long, conflicts_with = "no_check")]
+    check: bool,
+    /// Leave the comparison out
+    #[arg(long)]
+    no_check: bool,
+    /// Check every load: whether it returned the newest value that had happened before it. What did
+    /// not is told below the table; with json and csv on stderr
+    #[arg(long)]
+    stale: bool,
+    /// Write the load of every link: CSV with
+    /// from,to,channel,bytes,packets,busy_fraction,stall_fraction
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    link_load: Option<PathBuf>,
+}
+
+/// A kernel whose own flags have been read.
+pub trait Task {
+    /// The kernel.
+    type Kernel: Kernel;
+    /// What it leaves in memory.
+    type Result;
+
+    /// What the row calls it.
+    const NAME: &'static str;
+
+    /// The names of its phases but the first, in their order.
+    fn phases() -> Vec<&'static str>;
+
+    /// Its size and its own parameters, as the row has them.
+    fn parameters(&self) -> Vec<(&'static str, Cell)>;
+
+    /// What `program` will need.
+    fn needs(&self, program: &Program) -> Needs;
+
+    /// The kernel of `program`, its data in memory from `pool`.
+    fn kernel(
+        &self,
+        program: &Program,
+        pool: &mut Pool,
+        placement: Placement,
+    ) -> Result<Self::Kernel, Stop>;
+
+    /// What it has left in memory.
+    fn result(kernel: &Self::Kernel, read: &dyn Fn(Place) -> u64) -> Self::Result;
+
+    /// What is wrong with it, if anything.
+    fn wrong(kernel: &Self::Kernel, result: &Self::Result) -> Option<String>;
+}
+
+/// The runs of a command, whose flags fit together.
+#[derive(Debug)]
+pub struct Plan {
+    programs: Vec<Program>,
+    placement: Placement,
+    check: bool,
+    link_load: Option<PathBuf>,
+    output: OutputFlags,
+}
+
+impl Plan {
+    /// Reads the flags.
+    pub fn read(flags: &ProgramFlags, output: OutputFlags) -> Result<Self, Stop> {
+        let plan = Self {
+            programs: programs(flags)?,
+            placement: read::name("--placement", &flags.placement)?,
+            check: !flags.no_check,
+            link_load: flags.link_load.clone(),
+            output,
+        };
+        if flags.link_load.is_some() {
+            plan.only_one("--link-load")?;
+        }
+        plan.distinct(None)?;
+        Ok(plan)
+    }
+
+    /// Whether results are compared.
+    pub fn is_checked(&self) -> bool {
+        self.check
+    }
+
+    /// Refuses `flag` unless there is one run.
+    pub fn only_one(&self, flag: &str) -> Result<(), Stop> {
+        match self.programs.len() {
+            1 => Ok(()),
+            runs => Err(Stop::flag(
+                flag,
+                format!("of one run; --nodes and --cores are {runs}"),
+            )),
+        }
+    }
+
+    /// Refuses two results in one file; `more` is the file of another flag.
+    pub fn distinct(&self, more: Option<(&str, &Path)>) -> Result<(), Stop> {
+        let mut files = vec![
+            ("-o", self.output.file.output.as_deref()),
+            ("--link-load", self.link_load.as_deref()),
+        ];
+        files.extend(more.map(|(flag, path)| (flag, Some(path))));
+        output::distinct(&files)
+    }
+
+    /// Refuses what does not fit into this computer's memory, of which `available` bytes are left
+    /// if that is known, or into that of the simulated nodes.
+    pub fn fits<T: Task>(&self, task: &T, available: Option<u64>) -> Result<(), Stop> {
+        for program in &self.programs {
+            let needed = memory::needed_by(program, &task.needs(program));
+            let what = T::parameters(task).into_iter().next();
+            let what = what.map(|(key, cell)| format!("--{key} {}", cell.to_text()));
+            let flags = format!("{} {}", what.unwrap_or_default(), of(program));
+            memory::enough(&flags, needed, available)?;
+            self.kernel(task, program).map(drop)?;
+        }
+        Ok(())
+    }
+
+    /// Simulates everything and writes what was asked for; `keep` gets every result.
+    pub fn run<T: Task>(
+        &self,
+        task: &T,
+        mut keep: impl FnMut(T::Result) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let mut rows = Output::file_or_stdout(self.output.file.output.as_deref())?;
+        let links = match &self.link_load {
+            Some(path) => Some(Output::file("--link-load", path)?),
+            None => None,
+        };
+        let watch = progress::on_stderr();
+        let mut all = Vec::with_capacity(self.programs.len());
+        for program in &self.programs {
+            let (done, result) = self.simulate(task, program, watch.as_ref())?;
+            keep(result)?;
+            all.push(done);
+        }
+        watch.end();
+        if let (Some(output), [only]) = (links, all.as_slice()) {
+            write_link_load(output, &only.outcome.links)?;
+        }
+        rows.push(&self.rendered(task, &all))?;
+        for done in &all {
+            let Some(report) = &done.outcome.stale else {
+                continue;
+            };
+            let text = format!("\n{}: {report}", of(done.program));
+            match self.output.file.format() {
+                Format::Table => rows.push(&text)?,
+                _ => stop::to_stderr(text.trim_start()),
+            }
+        }
+        rows.commit()?;
+        verdict(&all)
+    }
+
+    fn kernel<T: Task>(&self, task: &T, program: &Program) -> Result<T::Kernel, Stop> {
+        let pool = program.pool().map_err(|error| stopped(program, error));
+        task.kernel(program, &mut pool?, self.placement)
+    }
+
+    fn simulate<'p, T: Task>(
+        &self,
+        task: &T,
+        program: &'p Program,
+        watch: &dyn Watch,
+    ) -> Result<(Done<'p>, T::Result), Stop> {
+        let kernel = Arc::new(self.kernel(task, program)?);
+        watch.begin(
+            &format!("barriers, {}", of(program)),
+            kernel.phases().len() as u64,
+        );
+        let mut told = 0;
+        let barriers = |count: u32| {
+            watch.advance(count.saturating_sub(told).into());
+            told = count;
+        };
+        let began = Instant::now();
+        let simulated = program.run_watched(&kernel, barriers, T::result);
+        let (outcome, result) = simulated.map_err(|error| stopped(program, error))?;
+        let host = Host::measured(began.elapsed(), outcome.events);
+        let wrong = self.check.then(|| T::wrong(&kernel, &result));
+        let done = Done {
+            program,
+            outcome,
+            wrong,
+            host,
+        };
+        Ok((done, result))
+    }
+
+    fn rendered<T: Task>(&self, task: &T, all: &[Done<'_>]) -> String {
+        // The first of the fewest threads.
+        let base = all.iter().min_by_key(|done| done.program.threads());
+        let rows = all.iter().zip(base.into_iter().cycle());
+        let mut keys = Vec::new();
+        let mut cells = Vec::with_capacity(all.len());
+        for (done, base) in rows {
+            let (of_row, mut row): (_, Vec<Cell>) =
+                row(task, self.placement, done, base).into_iter().unzip();
+            keys = of_row;
+            if !self.output.no_host {
+                row.extend(done.host.cells());
+            }
+            cells.push(row);
+        }
+        rendered(&keys, &cells, self.output.file.format())
+    }
+}
+
+/// The combinations of nodes and cores, the cores varying fastest.
+fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
+    let machine = Arc::new(args::machine(&flags.machine, &flags.set)?);
+    let nodes = read::counts("--nodes", &flags.nodes, 1, MAX_NODES, Values::Many)?;
+    let cores = cores(&flags.cores, &machine)?;
+    let most_nodes = nodes.iter().copied().max().unwrap_or(1);
+    let (memory_nodes, topology) = places(flags, most_nodes)?;
+    if nodes.len().saturating_mul(cores.len()) > MAX_POINTS {
+        return Err(Stop::flag(
+            "--nodes, --cores",
+            format!("more than {MAX_POINTS} combinations"),
+        ));
+    }
+    let most_cores = cores.iter().copied().max().unwrap_or(1);
+    if u64::from(memory_nodes) * u64::from(most_cores) > MAX_THREADS {
+        return Err(Stop::flag(
+            &format!("--nodes {most_nodes} --cores {most_cores}"),
+            format!("more than {MAX_THREADS} threads"),
+        ));
+    }
+    let page = Limits::new(Dimension::Memory, 64, machine.cluster().node.shared_bytes);
+    let page = page.powers_of_two().parse(&flags.page);
+    let plain = Program {
+        topology,
+        memory_nodes,
+        nodes: most_nodes,
+        cores: most_cores,
+        mapped: read::name("--memory", &flags.memory)?,
+        point: read::name("--coherence-point", &flags.coherence_point)?,
+        page_bytes: page.map_err(|error| Stop::flag("--page", error))?,
+        checked: flags.stale,
+        seed: read::seed(&flags.seed)?,
+        workers: read::host_threads("--workers", &flags.workers)?,
+        machine,
+    };
+    let with_nodes = |nodes: u32| {
+        let plain = &plain;
+        cores.iter().map(move |&cores| Program {
+            nodes,
+            cores,
+            ..plain.clone()
+        })
+    };
+    Ok(nodes.iter().copied().flat_map(with_nodes).collect())
+}
+
+fn cores(text: &str, machine: &Machine) -> Result<Vec<u32>, Stop> {
+    let most = args::cores_per_node(machine);
+    let cores = read::counts("--cores", text, 1, u32::MAX, Values::Many)?;
+    match cores.iter().find(|&&cores| cores > most) {
+        None => Ok(cores),
+        Some(cores) => Err(Stop::flag(
+            &format!("--cores {cores}"),
+            format!("a node of {} has {most} cores", machine.name()),
+        )),
+    }
+}
+
+/// The nodes that hold the data, of which `nodes` run the program, and the network between them.
+fn places(flags: &ProgramFlags, nodes: u32) -> Result<(u32, Topology), Stop> {
+    let topology = match &flags.topology {
+        None => None,
+        Some(text) => Some(read::one(
+            "--topology",
+            read::topologies(text, Values::One)?,
+        )?),
+    };
+    let positions = topology.as_ref().map_or(MAX_NODES, Topology::positions);
+    if nodes > positions {
+        return Err(Stop::flag(
+            &format!("--nodes {nodes}"),
+            format!("--topology has {positions} positions"),
+        ));
+    }
+    let memory_nodes = match &flags.memory_nodes {
+        None => MEMORY_NODES.max(nodes).min(positions),
+        Some(text) => {
+            let flag = "--memory-nodes";
+            let most = MAX_NODES;
+            let count = read::one(flag, read::counts(flag, text, 1, most, Values::One)?)?;
+            let complaint = match count {
+                _ if count < nodes => format!("the {nodes} nodes of --nodes are among them"),
+                _ if count > positions => format!("--topology has {positions} positions"),
+                _ => String::new(),
+            };
+            if !complaint.is_empty() {
+                return Err(Stop::flag(&format!("{flag} {count}"), complaint));
+            }
+            count
+        }
+    };
+    let topology = topology.unwrap_or_else(|| Topology::for_nodes(memory_nodes));
+    Ok((memory_nodes, topology))
+}
+
+/// By which flags a run is told from the others.
+fn of(program: &Program) -> String {
+    format!("--nodes {} --cores {}", program.nodes, program.cores)
+}
+
+fn stopped(program: &Program, error: Error) -> Stop {
+    match error {
+        Error::Failure(failure) => Stop::Failed(failure.to_string()).at(&of(program)),
+        other => Stop::flag(&of(program), other),
+    }
+}
+
+/// Fails if a result was wrong.
+fn verdict(all: &[Done<'_>]) -> Result<(), Stop> {
+    let mut wrong = all
+        .iter()
+        .filter_map(|done| Some((done.program, done.wrong.as_ref()?.as_ref()?)));
+    let Some((program, what)) = wrong.next() else {
+        return Ok(());
+    };
+    let more = match wrong.count() {
+        0 => String::new(),
+        more => format!(" (and {more} more of {} runs are wrong)", all.len()),
+    };
+    let line = format!("{}: the result is wrong: {what}{more}", of(program));
+    Err(Stop::Failed(stop::one_line(&line)))
+}
