@@ -9,6 +9,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 /// The program that an example was built to: beside the directory of this test's program.
 fn program(example: &str) -> PathBuf {
@@ -100,9 +101,13 @@ fn memory_costs() {
     is_shown("docs/programs.md", "memory_costs", &printed);
 }
 
+/// Two tests may write into one document.
+static WRITING: Mutex<()> = Mutex::new(());
+
 /// Between two comments with its name, the document has `text` and nothing else.
 fn is_shown(document: &str, name: &str, text: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
+    let _alone = WRITING.lock().unwrap();
     let written = fs::read_to_string(&file).unwrap();
     let marks = [format!("<!-- {name} -->\n"), format!("<!-- /{name} -->\n")];
     let begin = written.find(&marks[0]).unwrap() + marks[0].len();

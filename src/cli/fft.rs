@@ -207,8 +207,9 @@ impl Task for FftTask {
 
     fn wrong(kernel: &FftKernel, result: &Vec<Complex64>) -> Option<String> {
         let error = kernel.error(result);
-        // What is not a number is wrong, too.
-        (!(error <= FftKernel::TOLERANCE)).then(|| {
+        // What is not a number is not right, either.
+        let right = error <= FftKernel::TOLERANCE;
+        (!right).then(|| {
             format!(
                 "it differs by {error:.1e} of the largest value, and may by {:.0e}",
                 FftKernel::TOLERANCE
@@ -230,7 +231,8 @@ fn points(
     let log2n = fft::log2n(points.len() as u64).map_err(|error| Stop::flag(&flag, error))?;
     // No sum of them overflows.
     let sum: f64 = points.iter().map(|point| point.norm()).sum();
-    if checked && !(sum <= f64::MAX / 16.0) {
+    let stays_finite = sum <= f64::MAX / 16.0;
+    if checked && !stays_finite {
         return Err(Stop::flag(
             &flag,
             "its transform is not finite, and cannot be checked (--no-check)",
@@ -245,4 +247,39 @@ fn write(mut output: Output, result: &[Complex64]) -> Result<(), Stop> {
     let _ = npy::write_to(&mut bytes, result);
     output.push_all(&mut bytes.as_slice())?;
     output.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        flags: FftFlags,
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_begun() {
+        let read = |line: &str, available| {
+            let line = Line::parse_from(line.split(' '));
+            FftRun::read_within(&line.flags, available).map(drop)
+        };
+        let cached = "sme --log2n 16 --nodes 4 --cores 1,2 --memory-nodes 4";
+        let Err(Stop::Input(line)) = read(cached, Some(60 << 20)) else {
+            panic!("five times 12 MiB and more in 60");
+        };
+        assert!(
+            line.starts_with("--log2n 16 --nodes 4 --cores 1: takes "),
+            "{line}"
+        );
+        assert_eq!(read(cached, Some(80 << 20)), Ok(()));
+        assert_eq!(read(cached, None), Ok(()));
+        // Without copies there is less, with the checker more.
+        let uncached = format!("{cached} --memory uncached");
+        assert_eq!(read(&uncached, Some(60 << 20)), Ok(()));
+        assert!(read(&format!("{cached} --stale"), Some(74 << 20)).is_err());
+        assert_eq!(read(cached, Some(74 << 20)), Ok(()));
+    }
 }

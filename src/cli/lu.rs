@@ -135,8 +135,9 @@ impl Task for LuTask {
 
     fn wrong(kernel: &LuKernel, result: &Vec<f64>) -> Option<String> {
         let error = kernel.error(result);
-        // What is not a number is wrong, too.
-        (!(error <= LuKernel::TOLERANCE)).then(|| {
+        // What is not a number is not right, either.
+        let right = error <= LuKernel::TOLERANCE;
+        (!right).then(|| {
             format!(
                 "the product of the factors differs by {error:.1e} of the matrix, and may by {:.0e}",
                 LuKernel::TOLERANCE

@@ -250,8 +250,10 @@ impl Host {
     }
 }
 
+type OfHost = (&'static str, fn(&Host) -> Cell);
+
 /// The object `host` of every row that has one.
-const HOST: [(&str, fn(&Host) -> Cell); 3] = [
+const HOST: [OfHost; 3] = [
     ("wall_s", |h| Cell::Fixed {
         units: u64::try_from(h.wall.as_micros()).unwrap_or(u64::MAX),
         decimals: 6,

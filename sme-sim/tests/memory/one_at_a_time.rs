@@ -279,7 +279,7 @@ fn check(shape: &Shape, whole_lines: bool, steps: Vec<Step>) -> Result<(), TestC
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 150, ..Config::default() })]
+    #![proptest_config(Config { cases: 200, ..Config::default() })]
 
     #[test]
     fn each_sees_what_its_node_has_or_memory(

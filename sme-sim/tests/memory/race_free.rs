@@ -342,7 +342,7 @@ fn something(case: &Case, which: usize) -> Forgets {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 120, ..Config::default() })]
+    #![proptest_config(Config { cases: 150, ..Config::default() })]
 
     #[test]
     fn race_free_programs_notice_nothing(case in cases(), workers in 2..=3usize) {

@@ -179,7 +179,7 @@ async fn everybody(memory: &ThreadMemory, who: u32, turn: u32) {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 150, ..Config::default() })]
+    #![proptest_config(Config { cases: 200, ..Config::default() })]
 
     #[test]
     fn home_has_what_the_order_of_write_backs_says(case in cases()) {

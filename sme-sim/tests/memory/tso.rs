@@ -235,7 +235,7 @@ impl Case {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 1500, ..Config::default() })]
+    #![proptest_config(Config { cases: 2500, ..Config::default() })]
 
     #[test]
     fn threads_of_a_node_see_what_tso_allows(case in cases()) {

@@ -171,12 +171,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     }
 
     /// `bytes` at `address` in the caches of `core` itself, and how long they take.
-    pub(super) fn cached(
-        &mut self,
-        core: u16,
-        address: u64,
-        bytes: Bytes,
-    ) -> Option<(u64, Time)> {
+    pub(super) fn cached(&mut self, core: u16, address: u64, bytes: Bytes) -> Option<(u64, Time)> {
         let (line, word) = line_and_word(address);
         let (l1, l2) = (self.constants.l1, self.constants.l2);
         let ahead = self.caches.as_mut()?.cores[usize::from(core)].as_mut()?;
