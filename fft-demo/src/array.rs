@@ -200,7 +200,8 @@ mod tests {
                 let reserved = pool.reserve(3 * 128)?;
                 for node in 0..nodes {
                     for offset in (reserved..reserved + 3 * 128).step_by(8) {
-                        prop_assert!(seen.insert(Place { node, offset }));
+                        let is_new = seen.insert(Place { node, offset });
+                        prop_assert!(is_new);
                     }
                 }
                 for index in 0..words {

@@ -70,6 +70,9 @@ pub trait Memory: Send + Sync {
 /// ([`Route::Cached`]). Within a node all threads see the same copies; what another node stores
 /// is seen when the copy here has been dropped and the other's has been written back.
 ///
+/// A word that a thread reaches by two routes is two words to its node until the copy is flushed: a
+/// store by the one is not seen by a load by the other.
+///
 /// To hand data over: the writer's node writes back; it then loads from each home that it may have
 /// written to, by [`Route::Global`], which ends when what was written before has been performed
 /// there (a load does not overtake a posted store on the same way); it notifies; the reader's node

@@ -21,12 +21,14 @@ fn stores(case: &Case) -> Option<u64> {
         Algorithm::Dissemination => Some(nodes * ceil_log2(nodes)),
         Algorithm::Butterfly => nodes.is_power_of_two().then(|| nodes * ceil_log2(nodes)),
         Algorithm::Pthread => Some(0),
-        Algorithm::FlagPhase => Some(match case.route {
+        Algorithm::FlagPhase => match case.route {
             // A flag from each thread, and the phase.
-            Route::Global => nodes * cores + 1,
+            Route::Global => Some(nodes * cores + 1),
             // The same from those who are not at home; the first node has the master.
-            Route::Nearest => (nodes - 1) * cores + u64::from(case.home != 0),
-        }),
+            Route::Nearest => Some((nodes - 1) * cores + u64::from(case.home != 0)),
+            // Flags are in coherent memory.
+            Route::Cached => None,
+        },
     }
 }
 

@@ -31,10 +31,8 @@ use crate::time::Time;
 pub(super) enum Asker {
     /// A core, past its caches.
     Core(u16),
-    /// The fill of a line.
-    Line(u16),
-    /// The same fill, this word of it.
-    Word(u16, u8),
+    /// The fill of a line; once it has a tag, for this word.
+    Fill(u16, u8),
 }
 
 /// The sockets' slots for loads from behind the engine, of a node that has ever had one.
@@ -234,7 +232,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     self.agenda.tell(|t| t.has_slot(self.now, core));
                     self.load_over_engine(core, tag);
                 }
-                Asker::Line(fill) | Asker::Word(fill, _) => self.ask_for_words(fill, Some(tag)),
+                Asker::Fill(fill, _) => self.ask_for_words(fill, Some(tag)),
             }
         }
     }
@@ -406,17 +404,17 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let sockets = slots.sockets.len() as u8;
         let (socket, done) = match asker {
             Asker::Core(core) => (self.cores[usize::from(core)].socket, true),
-            Asker::Line(fill) | Asker::Word(fill, _) if error => {
-                for (core, address) in self.fill_fails(fill) {
-                    self.faults(core, address, FaultReason::NoSuchNode);
-                }
-                return;
+            Asker::Fill(fill, word) => {
+                let data = if error {
+                    Err(FaultReason::NoSuchNode)
+                } else {
+                    Ok(data)
+                };
+                (
+                    self.socket_of_fill(fill),
+                    self.word_arrives(fill, word, data),
+                )
             }
-            Asker::Line(fill) => (self.socket_of_fill(fill), self.word_arrives(fill, 0, data)),
-            Asker::Word(fill, word) => (
-                self.socket_of_fill(fill),
-                self.word_arrives(fill, word, data),
-            ),
         };
         let hops = hops_between(usize::from(socket), 0);
         let back = self.constants.spec.coherence.hop.times(hops);
@@ -433,7 +431,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         );
         let core = match asker {
             Asker::Core(core) => core,
-            Asker::Line(fill) | Asker::Word(fill, _) => return self.line_is_there(fill, back),
+            Asker::Fill(fill, _) => return self.line_is_there(fill, back),
         };
         let Some((address, bytes, _)) = self.awaited(core) else {
             return;

@@ -42,7 +42,7 @@ use sme_memory::Place;
 
 use crate::engine::waves::Recorder;
 use crate::engine::{Design, DesignError, EngineModel, Inspect};
-use crate::kernel::thread::ThreadMemory;
+use crate::kernel::thread::{self, ThreadMemory};
 use crate::kernel::window::{self, Verdict};
 use crate::staleness::{Checker, StaleReport, TooManyThreads};
 use crate::time::Time;
@@ -224,6 +224,8 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
     /// wait for what can never happen, [`Failure::Overtaken`] if a thread left a barrier before
     /// the last had arrived.
     pub fn run(&mut self, workers: usize, mut watch: impl FnMut(Progress)) -> Result<(), Failure> {
+        // What a run that panicked on this thread of the host has left there.
+        drop(thread::take_back());
         let lookahead = self.constants.lookahead();
         // Long enough that most polling loads are answered meanwhile; looking costs host time.
         let threads: u64 = self.nodes.iter().map(|n| n.cores.len() as u64).sum();

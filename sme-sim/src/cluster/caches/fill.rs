@@ -14,6 +14,7 @@ use crate::cluster::constants::FILLS;
 use crate::cluster::host::Asker;
 use crate::cluster::tables;
 use crate::engine::{EngineModel, HtPacket};
+use crate::kernel::address::FaultReason;
 use crate::kernel::ahead::line_and_word;
 use crate::time::Time;
 
@@ -29,6 +30,8 @@ pub(in crate::cluster) struct Fill {
     asked: u8,
     under_way: u8,
     arrived: u8,
+    /// There is no such node.
+    failed: bool,
     /// Whose slot it has.
     pub(in crate::cluster) socket: u8,
     /// The thread that missed first, as the machine's traces name it.
@@ -70,12 +73,13 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             asked: 0,
             under_way: 0,
             arrived: 0,
+            failed: false,
             socket,
             origin,
             waiting: vec![(core, wants)],
         };
         let number = tables::insert(&mut caches.fills, fill);
-        self.queue_for_slot_of(socket, Asker::Line(number as u16));
+        self.queue_for_slot_of(socket, Asker::Fill(number as u16, 0));
     }
 
     /// The fill has a slot, and a tag: asks for words, as many at once as it may.
@@ -102,16 +106,22 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 trace: fill.origin | first,
             };
             let origin = fill.origin;
-            self.reads_under(tag, Asker::Word(number, word));
+            self.reads_under(tag, Asker::Fill(number, word));
             self.count_remote_load(origin);
             self.leaves_first_socket(packet);
         }
     }
 
-    /// The fill that a socket of `core`'s sent has brought a word; whether it was the last.
-    pub(in crate::cluster) fn word_arrives(&mut self, number: u16, word: u8, data: u64) -> bool {
+    /// A word of a fill has come, or the answer that there is none; whether it was the last.
+    pub(in crate::cluster) fn word_arrives(
+        &mut self,
+        number: u16,
+        word: u8,
+        data: Result<u64, FaultReason>,
+    ) -> bool {
         let fill = &mut self.caches().fills[usize::from(number)];
-        fill.words[usize::from(word)] = data;
+        fill.failed |= data.is_err();
+        fill.words[usize::from(word)] = data.unwrap_or_default();
         fill.arrived += 1;
         fill.under_way -= 1;
         if fill.arrived == WORDS {
@@ -129,6 +139,12 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     /// [`Event::Filled`]: whoever asked first has the line, the others get it from there.
     pub(in crate::cluster) fn filled(&mut self, number: u16) {
         let fill = self.caches().fills.remove(usize::from(number));
+        if fill.failed {
+            for (core, _) in fill.waiting {
+                self.faults(core, fill.line * 64, FaultReason::NoSuchNode);
+            }
+            return;
+        }
         self.progress += 1;
         let mut waiting = fill.waiting.into_iter();
         if let Some((core, wants)) = waiting.next() {
@@ -144,14 +160,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         }
     }
 
-    /// The node that does not exist has been asked for a line.
-    pub(in crate::cluster) fn fill_fails(&mut self, number: u16) -> Vec<(u16, u64)> {
-        let fill = self.caches().fills.remove(usize::from(number));
-        let waiting = fill.waiting.into_iter();
-        waiting.map(|(core, _)| (core, fill.line * 64)).collect()
-    }
-
-    /// How long an [`Event::Filled`] is away.
+    /// All words have come, and are `back` from the core that asked first.
     pub(in crate::cluster) fn line_is_there(&mut self, number: u16, back: Time) {
         self.agenda.push(self.now + back, Event::Filled(number));
     }

@@ -403,7 +403,7 @@ fn a_report_says_what_to_add() {
 2 stale reads of 3 loads; 0 stale but equal; 0 loads and 0 stores race
 
 in flight: the newer value was on its way to memory; node 1 must read back from node 1 before the \
-barrier
+hand-over
         2× node 1 byte 0x40
            saw   0x0000000000000007 node   0 core  0 at       11.000 µs, SOURCE
            newer 0x0000000000000008 node   1 core  1 at        4.000 µs, SOURCE
