@@ -186,7 +186,12 @@ proptest! {
         let amount = if limits.power_of_two { 1 << shift } else { amount >> shift };
         let text = limits.dimension.write(amount);
         let allowed = (limits.least..=limits.most).contains(&amount);
-        let rule = limits.dimension == Dimension::Memory && constant.section == "node";
+        // Amounts that must fit others besides.
+        let rule = match constant.section {
+            "node" => limits.dimension == Dimension::Memory,
+            "cache" => constant.key.ends_with("_size") || constant.key.ends_with("_ways"),
+            _ => false,
+        };
         let taken = machine.with(&[(constant.name(), text)]);
         match taken {
             Ok(changed) => {
