@@ -5,6 +5,8 @@
 //! [`crate::validate::simulator`], draws with [`crate::plot`], and has the published figures read
 //! off by the validation's estimators.
 
+pub mod fft;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use crate::cli::stop::{Stop, one_line};
 use crate::cli::table::aligned;
 use crate::experiment::{Algorithm, Experiment, Observe, Outcome, Placement};
 use crate::fit::Surface;
-use crate::plot::{Axis, Chart, Curve, Marks, Stroke, Symbol};
+use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke, Symbol};
 use crate::progress::{Silent, Watch};
 use crate::validate::estimators;
 use crate::validate::points::{Measurements, Point, Variant, over};
@@ -296,16 +298,19 @@ fn chart(runs: &[(&Experiment, &Outcome)]) -> Chart {
         x: Axis {
             label: "nodes".into(),
             ticks: [1, 8, 16, 24, 32, 40, 48, 56, 64].map(f64::from).to_vec(),
+            scaling: Scaling::Linear,
         },
         y: Axis {
             label: "barrier latency [µs]".into(),
             ticks: Vec::new(),
+            scaling: Scaling::Linear,
         },
         curves,
         marks: vec![
             stated("stated in the text", Symbol::Diamond, false),
             stated("stated as “less than”", Symbol::Bound, true),
         ],
+        caption: Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Line charts as SVG text: curves, published points as marks, a legend beside the plot.
 //!
-//! Called by the default job; works on plain numbers, in the units that the axes name. Drawing is
+//! Called by the default job and [`crate::paper::fft`]; works on plain numbers, in the units that the axes name. Drawing is
 //! `plotters`' SVG back end; text stays text, in the fonts of whoever looks at it.
 
 use std::error::Error;
@@ -10,7 +10,7 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::element::{DashedPathElement, EmptyElement, PathElement, Polygon};
 use plotters::prelude::{
-    ChartBuilder, Color, DrawingArea, IntoDrawingArea, RGBColor, SVGBackend, ShapeStyle, Text,
+    ChartBuilder, Circle, Color, DrawingArea, IntoDrawingArea, RGBColor, SVGBackend, ShapeStyle, Text,
     WHITE,
 };
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -20,6 +20,10 @@ use plotters::style::{FontDesc, FontFamily, FontStyle, TextStyle};
 const SIZE: (u32, u32) = (1000, 620);
 /// Width of the legend [pixels].
 const LEGEND: u32 = 236;
+/// Height of a line of the caption [pixels].
+const CAPTION_LINE: i32 = 18;
+/// Radius of a dot [pixels].
+const DOT: i32 = 4;
 /// Fonts with plain figures that most systems have, then whatever has no serifs.
 const FONT: &str = "Helvetica, Arial, sans-serif";
 /// Text and axes.
@@ -41,12 +45,14 @@ pub struct Chart {
     pub subtitle: String,
     /// Along the bottom.
     pub x: Axis,
-    /// Along the left, from 0 up.
+    /// Along the left.
     pub y: Axis,
     /// Curves, in the order of the legend; later ones are drawn over earlier ones.
     pub curves: Vec<Curve>,
     /// Marks, over all curves.
     pub marks: Vec<Marks>,
+    /// Lines below the plot: how it came about.
+    pub caption: Vec<String>,
 }
 
 /// An axis.
@@ -54,8 +60,20 @@ pub struct Chart {
 pub struct Axis {
     /// With the unit.
     pub label: String,
-    /// Where there are grid lines and numbers; about eight round ones where this is empty.
+    /// Where there are grid lines and numbers; about eight round ones where this is empty, on a
+    /// logarithmic axis 1, 2 and 5 of every decade.
     pub ticks: Vec<f64>,
+    /// How numbers become lengths.
+    pub scaling: Scaling,
+}
+
+/// How an axis turns numbers into lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scaling {
+    /// Equal differences have equal lengths; the axis begins at 0.
+    Linear,
+    /// Equal ratios have equal lengths; what is not above 0 has no place.
+    Logarithmic,
 }
 
 /// A curve.
@@ -78,6 +96,8 @@ pub struct Curve {
 pub enum Stroke {
     /// Simulated.
     Solid,
+    /// Simulated, at few places: with a dot at each.
+    Dotted,
     /// For comparison: thin and dashed.
     Dashed,
 }
@@ -121,15 +141,20 @@ impl Chart {
     }
 
     fn draw(&self, root: &Area) -> Drawn {
-        let x = self.x.scale(self.largest(|point| point.0));
-        let y = self.y.scale(self.largest(|point| point.1));
+        let x = self.x.scale(self.range(|point| point.0));
+        let y = self.y.scale(self.range(|point| point.1));
         let (x_count, y_count) = (x.ticks.len(), y.ticks.len());
         root.fill(&WHITE)?;
 
         root.draw(&Text::new(self.title.clone(), (20, 16), bold(20)))?;
         root.draw(&Text::new(self.subtitle.clone(), (20, 44), text(13)))?;
+        let lines = self.caption.len() as i32;
+        for (line, below) in self.caption.iter().zip((1..=lines).rev()) {
+            let at = (20, SIZE.1 as i32 - 2 - CAPTION_LINE * below);
+            root.draw(&Text::new(line.clone(), at, text(12)))?;
+        }
         let (left, right) = root
-            .margin(72, 12, 12, 8)
+            .margin(72, 12 + CAPTION_LINE * lines, 12, 8)
             .split_horizontally(SIZE.0 - LEGEND);
         let mut context = ChartBuilder::on(&left)
             .x_label_area_size(46)
@@ -150,9 +175,9 @@ impl Chart {
             .y_desc(self.y.label.clone())
             .draw()?;
         for curve in &self.curves {
-            let points = drawable(&curve.points).copied();
+            let points = self.drawable(&curve.points).copied();
             match curve.stroke {
-                Stroke::Solid => {
+                Stroke::Solid | Stroke::Dotted => {
                     let path = PathElement::new(points.collect::<Vec<_>>(), curve.style());
                     context.draw_series([path])?;
                 }
@@ -161,11 +186,15 @@ impl Chart {
                     context.draw_series([path])?;
                 }
             }
+            if curve.stroke == Stroke::Dotted {
+                let dot = |at: &(f64, f64)| Circle::new(*at, DOT, curve.dot());
+                context.draw_series(self.drawable(&curve.points).map(dot))?;
+            }
         }
         for marks in &self.marks {
             let symbol =
                 |at: &(f64, f64)| EmptyElement::at(*at) + marks.symbol.rim() + marks.symbol.core();
-            context.draw_series(drawable(&marks.points).map(symbol))?;
+            context.draw_series(self.drawable(&marks.points).map(symbol))?;
         }
         self.draw_legend(&right)
     }
@@ -180,10 +209,15 @@ impl Chart {
             legend.entry(&curve.group, &curve.label, |area, y| {
                 let ends = [(14, y), (44, y)];
                 match curve.stroke {
-                    Stroke::Solid => area.draw(&PathElement::new(ends, curve.style()))?,
+                    Stroke::Solid | Stroke::Dotted => {
+                        area.draw(&PathElement::new(ends, curve.style()))?;
+                    }
                     Stroke::Dashed => {
                         area.draw(&DashedPathElement::new(ends, 6, 4, curve.style()))?;
                     }
+                }
+                if curve.stroke == Stroke::Dotted {
+                    area.draw(&Circle::new((29, y), DOT, curve.dot()))?;
                 }
                 Ok(())
             })?;
@@ -197,11 +231,25 @@ impl Chart {
         Ok(())
     }
 
-    /// The largest of a coordinate over everything that is drawn.
-    fn largest(&self, of: fn(&(f64, f64)) -> f64) -> f64 {
-        let curves = self.curves.iter().flat_map(|curve| drawable(&curve.points));
-        let marks = self.marks.iter().flat_map(|marks| drawable(&marks.points));
-        curves.chain(marks).map(of).fold(0.0, f64::max)
+    /// The least and the largest of a coordinate over everything that is drawn.
+    fn range(&self, of: fn(&(f64, f64)) -> f64) -> (f64, f64) {
+        let curves = self.curves.iter().map(|curve| &curve.points);
+        let all = curves.chain(self.marks.iter().map(|marks| &marks.points));
+        let numbers = all.flat_map(|points| self.drawable(points)).map(of);
+        numbers.fold((f64::INFINITY, 0.0), |(least, largest), number| {
+            (least.min(number), f64::max(largest, number))
+        })
+    }
+
+    /// The points that have a place in the chart; the others are left out.
+    fn drawable<'p>(
+        &self,
+        points: &'p [(f64, f64)],
+    ) -> impl Iterator<Item = &'p (f64, f64)> + Clone {
+        let (of_x, of_y) = (self.x.scaling.places(), self.y.scaling.places());
+        points
+            .iter()
+            .filter(move |(x, y)| of_x.contains(x) && of_y.contains(y))
     }
 }
 
@@ -239,14 +287,53 @@ impl<'a, 'b> Legend<'a, 'b> {
 }
 
 impl Axis {
-    /// The scale of an axis on which `largest` still lies.
-    fn scale(&self, largest: f64) -> Scale {
+    /// The scale of an axis on which all from `least` to `largest` lies.
+    fn scale(&self, (least, largest): (f64, f64)) -> Scale {
+        match self.scaling {
+            Scaling::Linear => self.linear(largest),
+            Scaling::Logarithmic => self.logarithmic(least, largest),
+        }
+    }
+
+    fn logarithmic(&self, least: f64, largest: f64) -> Scale {
+        let places = self.scaling.places();
+        let (least, largest) = match least <= largest {
+            true => (least, largest),
+            false => (1.0, 10.0),
+        };
+        let given = self.ticks.iter().copied().filter(|tick| places.contains(tick));
+        let mut ticks: Vec<f64> = given.collect();
+        if ticks.is_empty() {
+            let decades = least.log10().floor() as i32..=largest.log10().ceil() as i32;
+            let ladder = decades.flat_map(|decade| [1, 2, 5].map(|digit| power(digit, decade)));
+            let ladder: Vec<f64> = ladder.collect();
+            let below = ladder.iter().filter(|tick| **tick <= least).count();
+            let above = ladder.iter().filter(|tick| **tick >= largest).count();
+            let from = below.saturating_sub(1);
+            let to = (ladder.len() + 1).saturating_sub(above.max(1));
+            ticks = ladder.into_iter().take(to).skip(from).collect();
+        }
+        let begin = ticks.iter().copied().fold(least, f64::min);
+        let end = ticks.iter().copied().fold(largest, f64::max);
+        // One place needs an axis, too.
+        let end = if end > begin { end } else { 2.0 * begin };
+        Scale {
+            begin,
+            end,
+            ticks,
+            scaling: Scaling::Logarithmic,
+        }
+    }
+
+    fn linear(&self, largest: f64) -> Scale {
         let last = self.ticks.iter().copied().fold(0.0, f64::max);
         if (1e-15..1e15).contains(&last) {
             // A little more, so that the last grid line is not the frame.
             let ticks = self.ticks.iter().copied();
             return Scale {
+                begin: 0.0,
                 end: largest.max(last) * 1.015,
+                scaling: Scaling::Linear,
                 ticks: ticks.filter(|tick| (0.0..=last).contains(tick)).collect(),
             };
         }
@@ -264,7 +351,9 @@ impl Axis {
             false => index * step,
         };
         Scale {
+            begin: 0.0,
             end: tick(count),
+            scaling: Scaling::Linear,
             ticks: (0..=count as u32)
                 .map(|index| tick(f64::from(index)))
                 .collect(),
@@ -272,10 +361,31 @@ impl Axis {
     }
 }
 
-/// A linear scale from 0 to an end, with numbers where it is told.
+/// `digit` times 10 to the `decade`, as near as a number can be.
+fn power(digit: u32, decade: i32) -> f64 {
+    let ten = 10f64.powi(decade.abs());
+    match decade < 0 {
+        true => f64::from(digit) / ten,
+        false => f64::from(digit) * ten,
+    }
+}
+
+impl Scaling {
+    /// The numbers that have a place on such an axis.
+    fn places(self) -> Range<f64> {
+        match self {
+            Scaling::Linear => 0.0..1e15,
+            Scaling::Logarithmic => 1e-15..1e15,
+        }
+    }
+}
+
+/// A scale from a begin to an end, with numbers where it is told.
 struct Scale {
+    begin: f64,
     end: f64,
     ticks: Vec<f64>,
+    scaling: Scaling,
 }
 
 impl Ranged for Scale {
@@ -284,7 +394,11 @@ impl Ranged for Scale {
 
     fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
         let (from, to) = (f64::from(limit.0), f64::from(limit.1));
-        (from + (to - from) * value / self.end).round() as i32
+        let along = match self.scaling {
+            Scaling::Linear => value / self.end,
+            Scaling::Logarithmic => (value / self.begin).ln() / (self.end / self.begin).ln(),
+        };
+        (from + (to - from) * along).round() as i32
     }
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
@@ -296,7 +410,7 @@ impl Ranged for Scale {
     }
 
     fn range(&self) -> Range<f64> {
-        0.0..self.end
+        self.begin..self.end
     }
 }
 
@@ -310,10 +424,15 @@ impl Curve {
     fn style(&self) -> ShapeStyle {
         let (red, green, blue) = self.colour;
         let width = match self.stroke {
-            Stroke::Solid => 2,
+            Stroke::Solid | Stroke::Dotted => 2,
             Stroke::Dashed => 1,
         };
         RGBColor(red, green, blue).stroke_width(width)
+    }
+
+    fn dot(&self) -> ShapeStyle {
+        let (red, green, blue) = self.colour;
+        RGBColor(red, green, blue).filled()
     }
 }
 
@@ -333,12 +452,6 @@ impl Symbol {
             Symbol::Bound => vec![(-r, -r * 3 / 4), (r, -r * 3 / 4), (0, r)],
         }
     }
-}
-
-/// The points that have a place in a chart; the others are left out.
-fn drawable(points: &[(f64, f64)]) -> impl Iterator<Item = &(f64, f64)> + Clone {
-    let within = |number: &f64| (0.0..1e15).contains(number);
-    points.iter().filter(move |(x, y)| within(x) && within(y))
 }
 
 /// Text of `size` pixels.
@@ -368,9 +481,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn chart(points: Vec<(f64, f64)>, ticks: Vec<f64>) -> Chart {
+        scaled(Scaling::Linear, points, ticks)
+    }
+
+    fn scaled(scaling: Scaling, points: Vec<(f64, f64)>, ticks: Vec<f64>) -> Chart {
         let axis = |label: &str, ticks| Axis {
             label: label.into(),
             ticks,
+            scaling,
         };
         Chart {
             title: "A <chart> & more".into(),
@@ -390,6 +508,7 @@ mod tests {
                 points,
                 symbol: Symbol::Diamond,
             }],
+            caption: Vec::new(),
         }
     }
 
@@ -439,8 +558,8 @@ mod tests {
     proptest! {
         #[test]
         fn ticks_are_round_and_reach_over_everything(largest in 1e-3..1e6f64) {
-            let axis = Axis { label: String::new(), ticks: Vec::new() };
-            let Scale { end, ticks } = axis.scale(largest);
+            let axis = Axis { label: String::new(), ticks: Vec::new(), scaling: Scaling::Linear };
+            let Scale { end, ticks, .. } = axis.scale((0.0, largest));
             prop_assert!(end >= largest && end <= 2.0 * largest + end / ticks.len() as f64);
             prop_assert!((4..=10).contains(&ticks.len()), "{ticks:?}");
             for tick in ticks {
@@ -449,8 +568,25 @@ mod tests {
         }
 
         #[test]
+        fn a_logarithmic_axis_reaches_around_everything(least in 1e-6..1e6f64, factor in 1.0..1e6f64) {
+            let axis = Axis { label: String::new(), ticks: Vec::new(), scaling: Scaling::Logarithmic };
+            let largest = least * factor;
+            let scale = axis.scale((least, largest));
+            prop_assert!(scale.begin <= least && scale.begin * 2.6 >= least, "{:?}", scale.ticks);
+            prop_assert!(scale.end >= largest && scale.end <= largest * 2.6, "{:?}", scale.ticks);
+            for tick in &scale.ticks {
+                prop_assert!(tick.to_string().len() <= 9, "{tick}");
+            }
+            // Equal ratios have equal lengths.
+            let place = |part: f64| scale.map(&(scale.begin * (scale.end / scale.begin).powf(part)), (0, 1000));
+            prop_assert_eq!([0.0, 0.25, 0.5, 1.0].map(place), [0, 250, 500, 1000]);
+        }
+
+        #[test]
         fn no_figures_panic(points in prop::collection::vec((any::<f64>(), any::<f64>()), 0..6), ticks in prop::collection::vec(any::<f64>(), 0..4)) {
-            let _ = chart(points, ticks).to_svg();
+            for scaling in [Scaling::Linear, Scaling::Logarithmic] {
+                let _ = scaled(scaling, points.clone(), ticks.clone()).to_svg();
+            }
         }
     }
 }

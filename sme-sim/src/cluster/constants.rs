@@ -112,7 +112,7 @@ impl Constants {
     /// What a call takes that writes all caches of a node back, the writes themselves apart.
     pub(super) fn write_back_call(&self) -> Time {
         let (os, cache) = (&self.spec.os, &self.spec.cache);
-        let lines = cache.l2_bytes / cache.line_bytes;
+        let lines = u64::from(cache.private.lines());
         let walk = self.spec.core.clock.span(lines * cache.walk_cycles);
         os.system_call + os.interrupt + walk
     }

@@ -185,7 +185,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
 
     /// `core` has posted the write-back of a line.
     pub(super) fn log_write_back(&mut self, core: u16, held: &Held) {
-        let (bytes, old) = match self.constants.spec.cache.write_back {
+        let (bytes, old) = match self.constants.spec.cache.writeback {
             WriteBack::Line => (u64::MAX, !held.dirty),
             WriteBack::Mask => (held.dirty, 0),
         };

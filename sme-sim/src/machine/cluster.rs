@@ -70,10 +70,8 @@ pub struct CacheSpec {
     pub l3: Time,
     /// `l1_size`, `l1_ways`, `l2_size`, `l2_ways`: a core's own levels.
     pub private: Geometry,
-    /// `l2_size`: bytes of the second level.
-    pub l2_bytes: u64,
     /// `writeback`: what of a line is written back to memory behind the engine.
-    pub write_back: WriteBack,
+    pub writeback: WriteBack,
     /// `fill_requests`: loads that the fill of one line has under way at once.
     pub fill_requests: u32,
     /// `walk`: core cycles until the next line, when a core's caches are written back altogether.

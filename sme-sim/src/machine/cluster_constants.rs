@@ -105,7 +105,7 @@ fn cache(read: &mut Reader<'_>) -> CacheSpec {
         "a core's second level, which holds what the first holds",
     );
     let l2_ways = cache.count("l2_ways", 1..=WAYS, "associativity of the second level");
-    let write_back = cache.word(
+    let writeback = cache.word(
         "writeback",
         [("line", WriteBack::Line), ("mask", WriteBack::Mask)],
         "what of a line goes back to memory behind the engine: all, or the bytes written",
@@ -136,8 +136,7 @@ fn cache(read: &mut Reader<'_>) -> CacheSpec {
         l2_cycles,
         l3,
         private: private.unwrap_or(Geometry::ONE_LINE),
-        l2_bytes,
-        write_back,
+        writeback,
         fill_requests,
         walk_cycles,
     }

@@ -33,7 +33,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         self.log_write_back(core, held);
         let trace = self.origin(core);
         for (word, &data) in (0..).zip(&held.words) {
-            let enables = match self.constants.spec.cache.write_back {
+            let enables = match self.constants.spec.cache.writeback {
                 WriteBack::Line => 0xff,
                 WriteBack::Mask => (held.dirty >> (8 * word)) as u8,
             };
