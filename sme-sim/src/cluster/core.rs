@@ -15,6 +15,8 @@ pub enum Waiting {
     StoreBuffer,
     /// For its store buffer to be empty.
     Drained,
+    /// For what its node has posted to leave it.
+    Posted,
     /// For a line of its own to update a word in.
     Update,
     /// Asleep, until another thread wakes it.

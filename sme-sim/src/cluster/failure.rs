@@ -197,7 +197,11 @@ pub(super) fn standstill<F: Future<Output = ()>, E: EngineModel>(
         let moving = node.cores.iter().any(|c| {
             matches!(
                 c.waiting,
-                Waiting::Nothing | Waiting::StoreBuffer | Waiting::Drained | Waiting::Update
+                Waiting::Nothing
+                    | Waiting::StoreBuffer
+                    | Waiting::Drained
+                    | Waiting::Posted
+                    | Waiting::Update
             )
         });
         let fetching = (node.caches.iter()).any(|caches| !caches.is_quiet());
@@ -239,6 +243,7 @@ pub(super) fn deadlock<F: Future<Output = ()>, E: EngineModel>(
                 Waiting::Nothing
                 | Waiting::StoreBuffer
                 | Waiting::Drained
+                | Waiting::Posted
                 | Waiting::Update
                 | Waiting::Fault => "does not get any further",
             };

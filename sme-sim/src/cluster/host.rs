@@ -99,6 +99,8 @@ pub(super) struct HostLink {
     ready_pending: bool,
     /// Until then the direction from the engine is busy.
     back_free_at: Time,
+    /// Posted packets that have been sent.
+    pub(super) posted: u64,
 }
 
 impl HostLink {
@@ -109,6 +111,7 @@ impl HostLink {
             free_at: Time::ZERO,
             ready_pending: false,
             back_free_at: Time::ZERO,
+            posted: 0,
         }
     }
 
@@ -355,6 +358,10 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 return;
             };
             self.host.credits[channel] -= 1;
+            if channel == HtChannel::Posted as usize {
+                self.host.posted += 1;
+                self.posted_have_left();
+            }
             self.host.free_at = self.now + self.constants.on_host_link(&packet);
             let cycle = self.constants.engine_samples(self.host.free_at);
             self.agenda

@@ -70,6 +70,9 @@ pub(super) struct Caches {
     spinners: Vec<(u16, u64)>,
     /// Accesses that have missed and are not done.
     under_way: u32,
+    /// Callers of write-backs, how many posted packets have to leave the node before each goes on,
+    /// and since when it has waited for that.
+    callers: Vec<(u16, u64, Time)>,
     traffic: CacheTraffic,
     /// Whether hits are written down.
     logs: bool,
@@ -83,6 +86,7 @@ impl Caches {
             moving: Vec::new(),
             spinners: Vec::new(),
             under_way: 0,
+            callers: Vec::new(),
             traffic: CacheTraffic::default(),
             logs,
         }
@@ -102,7 +106,7 @@ impl Caches {
 
     /// Whether no access is under way.
     pub(super) fn is_quiet(&self) -> bool {
-        self.under_way == 0 && self.fills.is_empty()
+        self.under_way == 0 && self.fills.is_empty() && self.callers.is_empty()
     }
 
     /// What went through them.
@@ -135,6 +139,7 @@ impl Caches {
             + waiting
             + self.moving.capacity() * size_of::<(u64, Time)>()
             + self.spinners.capacity() * size_of::<(u16, u64)>()
+            + self.callers.capacity() * size_of::<(u16, u64, Time)>()
     }
 
     fn held(&self, core: u16, line: u64) -> Option<Held> {

@@ -113,7 +113,26 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         if invalidate {
             self.log_all_dropped(caller);
         }
-        self.finish(caller, 0, self.constants.operation);
+        self.cores[usize::from(caller)].waiting = Waiting::Posted;
+        let call = (caller, self.bridge.posted, self.now);
+        self.caches().callers.push(call);
+        self.posted_have_left();
+    }
+
+    /// The host link has sent some posted packets: callers whose own are among them go on.
+    pub(in crate::cluster) fn posted_have_left(&mut self) {
+        let (sent, now) = (self.host.posted, self.now);
+        let Some(caches) = &mut self.caches else {
+            return;
+        };
+        let mut ready = Vec::new();
+        for (core, _, since) in (caches.callers).extract_if(.., |&mut (_, last, _)| last <= sent) {
+            caches.traffic.flush_time += now.since(since);
+            ready.push(core);
+        }
+        for core in ready {
+            self.finish(core, 0, self.constants.operation);
+        }
     }
 }
 
