@@ -77,9 +77,6 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
 
     /// The operation of `core` has ended with `answer`; a store is in its buffer.
     pub(super) fn log_finished(&mut self, core: u16, answer: u64) {
-        if self.log.is_none() {
-            return;
-        }
         let operation = self.cores[usize::from(core)].operation;
         // Atomic operations do not carry where they stand.
         let unknown = Location::caller();

@@ -25,7 +25,7 @@ use super::tables;
 use crate::engine::waves::{Recorded, Tap};
 use crate::engine::{EngineModel, HtPacket, Input, Output};
 use crate::kernel::address::FaultReason;
-use crate::kernel::thread::{self, Operation, Threads};
+use crate::kernel::thread::{self, Note, Operation, Threads};
 use crate::kernel::window::{self, Outbox};
 use crate::time::Time;
 
@@ -226,18 +226,20 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 self.cores[number].waiting = Waiting::Finished;
                 return;
             };
-            self.cores[number].operation = operation;
             if ahead > Time::ZERO {
+                self.cores[number].operation = operation;
                 self.agenda.push(self.now + ahead, Event::Begin(core));
                 return;
             }
-            if !self.takes_note(core) {
-                return self.asked(core);
+            match operation {
+                Operation::Note(note) => self.takes_note(core, note),
+                _ => return self.asked(core, operation),
             }
         }
     }
 
     /// What the thread of `core` asks for next, and how far it has run ahead until then.
+    #[inline]
     fn poll(&mut self, core: u16) -> (Option<Operation>, Time) {
         let number = usize::from(core);
         let answer = self.cores[number].answer;
@@ -261,30 +263,29 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
 
     /// [`Event::Begin`]: the node has caught up with `core`.
     fn begins(&mut self, core: u16) {
-        if self.takes_note(core) {
-            self.run(core);
-        } else {
-            self.asked(core);
+        match self.cores[usize::from(core)].operation {
+            Operation::Note(note) => {
+                self.takes_note(core, note);
+                self.run(core);
+            }
+            operation => self.asked(core, operation),
         }
     }
 
-    /// Writes down what the thread of `core` says; whether that is what it asked for.
-    fn takes_note(&mut self, core: u16) -> bool {
-        let state = &mut self.cores[usize::from(core)];
-        let Operation::Note(note) = state.operation else {
-            return false;
-        };
-        state.counted = note.counts();
+    /// Writes down what the thread of `core` says.
+    #[inline]
+    fn takes_note(&mut self, core: u16, note: Note) {
+        self.cores[usize::from(core)].counted = note.counts();
         self.record.note(self.now, core, note);
         self.agenda.tell(|t| t.noted(self.now, note));
-        true
     }
 
     /// Starts what the thread of `core` has asked for.
-    fn asked(&mut self, core: u16) {
+    #[inline]
+    fn asked(&mut self, core: u16, operation: Operation) {
         let state = &mut self.cores[usize::from(core)];
+        state.operation = operation;
         state.looks = 0;
-        let operation = state.operation;
         self.agenda.tell(|t| t.begun(core, operation));
         self.begin(core);
     }

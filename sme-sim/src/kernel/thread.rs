@@ -83,50 +83,45 @@ impl Note {
 struct Mailbox {
     question: Cell<Option<Operation>>,
     answer: Cell<u64>,
-    /// The caches of the core whose program is being polled.
-    ahead: RefCell<Option<Box<Ahead>>>,
 }
 
-impl Mailbox {
-    /// The answer to `operation`, if the program can have it in place.
-    #[inline]
-    fn in_place(&self, operation: &Operation) -> Option<u64> {
-        match *operation {
-            Operation::Load(word, site) if word.0 & CACHEABLE != 0 => {
-                self.ahead.borrow_mut().as_mut()?.load(word.0, site)
-            }
-            Operation::Store(word, value, site) if word.0 & CACHEABLE != 0 => {
-                let mut ahead = self.ahead.borrow_mut();
+/// The answer to `operation`, if the program can have it in place.
+#[inline]
+fn in_place(operation: &Operation) -> Option<u64> {
+    match *operation {
+        Operation::Load(word, site) if word.0 & CACHEABLE != 0 => {
+            AHEAD.with_borrow_mut(|ahead| ahead.as_mut()?.load(word.0, site))
+        }
+        Operation::Store(word, value, site) if word.0 & CACHEABLE != 0 => {
+            AHEAD.with_borrow_mut(|ahead| {
                 let stored = ahead.as_mut()?.store(word.0, value, site);
                 stored.then_some(0)
-            }
-            Operation::Delay(span) => {
-                let mut ahead = self.ahead.borrow_mut();
-                ahead.as_mut()?.delay(span).then_some(0)
-            }
-            _ => None,
+            })
         }
+        Operation::Delay(span) => {
+            AHEAD.with_borrow_mut(|ahead| ahead.as_mut()?.delay(span).then_some(0))
+        }
+        _ => None,
     }
 }
 
 /// Until [`take_back`], programs polled by this thread of the host use `ahead` in place.
 pub fn lend(ahead: Box<Ahead>) {
-    MAILBOX.with(|mailbox| mailbox.ahead.replace(Some(ahead)));
+    AHEAD.set(Some(ahead));
 }
 
 /// What was [lent](lend).
 pub fn take_back() -> Option<Box<Ahead>> {
-    MAILBOX.with(|mailbox| mailbox.ahead.take())
+    AHEAD.take()
 }
 
 thread_local! {
     static MAILBOX: Mailbox = const {
-        Mailbox {
-            question: Cell::new(None),
-            answer: Cell::new(0),
-            ahead: RefCell::new(None),
-        }
+        Mailbox { question: Cell::new(None), answer: Cell::new(0) }
     };
+    /// The caches of the core whose program is being polled. Not in the mailbox: that would give it
+    /// a destructor, which every question would pay for.
+    static AHEAD: RefCell<Option<Box<Ahead>>> = const { RefCell::new(None) };
 }
 
 /// One operation of a program: asks when first polled (or is performed there and then, in its core's
@@ -145,7 +140,7 @@ impl<Q: FnOnce() -> Operation + Unpin, T: Answer> Future for Asked<Q, T> {
         MAILBOX.with(|mailbox| match self.question.take() {
             Some(question) => {
                 let operation = question();
-                if let Some(answer) = mailbox.in_place(&operation) {
+                if let Some(answer) = in_place(&operation) {
                     return Poll::Ready(T::from_mailbox(answer));
                 }
                 mailbox.question.set(Some(operation));
