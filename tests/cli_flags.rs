@@ -55,6 +55,7 @@ const FLAGS: &[&str] = &[
     "--runs",
     "--spread",
     "--log2n",
+    "--paper",
     "--n",
     "--keys",
     "litmus/SB.litmus",
@@ -193,6 +194,7 @@ fn most_pairs_of_a_good_flag_and_value_pass() {
         "lock --nodes 8 --cores 4 --data line --passes 0 --format json --no-host",
         "litmus litmus/SB.litmus litmus/MP.litmus --memory cached --spread one-node",
         "fft --log2n 10 --nodes 1..4*2 --memory uncached --coherence-point none",
+        "fft --paper --log2n 10 --nodes 1..16*2 --cores 1,4 --page 4KiB --workers 2",
         "lu --n 96 --nodes 4 --placement block",
         "radix --keys 4096 --nodes 4 --set cache.writeback=mask",
     ] {

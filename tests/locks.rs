@@ -221,12 +221,11 @@ proptest! {
         case.check()?;
     }
 
-    // Some may seem to race: the checker knows the last value that was stored to a word that
-    // synchronizes, and a competing node may store the next before the last is seen.
     #[test]
-    fn no_load_is_stale(case in cases()) {
+    fn no_load_is_stale_and_none_races(case in cases()) {
         let report = case.stale_reads();
         prop_assert!(report.loads > 0 && report.is_clean(), "{case:?}: {report}");
+        prop_assert_eq!((report.racing_loads, report.racing_stores), (0, 0), "{:?}: {}", case, report);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub const DEFAULT_FAN_IN: u32 = 8;
 
 /// The one experiment that `flags` describe.
 pub fn experiment(flags: &ExperimentFlags) -> Result<Experiment, Stop> {
-    one("sme barrier", Axes::read(flags, Values::One)?.points()?)
+    one("sme barrier", Axes::read(flags, Values::Point)?.points()?)
 }
 
 /// Every experiment that `flags` describe, in order.
@@ -330,7 +330,7 @@ fn expand<T>(
 fn machines(name: &str, set: &[String], values: Values) -> Result<Vec<Machine>, Stop> {
     // A file may have any name: only a sweep splits at commas.
     let names = match values {
-        Values::One => vec![name],
+        Values::One | Values::Point => vec![name],
         Values::Many => words("--machine", name, values)?,
     };
     let mut overrides: Vec<Vec<(&str, &str)>> = vec![Vec::new()];

@@ -1,7 +1,7 @@
 //! `sme fft`: the fast Fourier transform over global memory.
 //!
-//! Called by [`super::main`]; what it shares with other programs is in [`super::program`]. Sizes
-//! count points.
+//! Called by [`super::main`], and the task by [`crate::paper::fft`]; what it shares with other
+//! programs is in [`super::program`]. Sizes count points.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,9 +28,16 @@ const LOG2N: u32 = 16;
 /// The flags of `sme fft`.
 #[derive(Args, Clone, Debug)]
 pub struct FftFlags {
-    /// Binary logarithm of the number of points [default: that of --input, else 16]
+    /// Binary logarithm of the number of points [default: that of --input, else 16; with --paper 14]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    log2n: Option<String>,
+    pub(super) log2n: Option<String>,
+    /// Simulate Fig. 12 and 13 of the paper, print their tables, and write them and their plots under
+    /// results/; with --log2n 16 the 256 threads of the paper all have work
+    #[arg(long, conflicts_with_all = [
+        "input", "inverse", "output", "format", "rows", "no_host", "topology", "memory_nodes",
+        "memory", "placement", "coherence_point", "no_check", "stale", "link_load",
+    ])]
+    paper: bool,
     /// The points, complex128 in a NumPy file; without it, random ones
     #[arg(long, value_name = "FILE.npy")]
     input: Option<PathBuf>,
@@ -38,7 +45,7 @@ pub struct FftFlags {
     #[arg(long)]
     inverse: bool,
     #[command(flatten)]
-    program: ProgramFlags,
+    pub(super) program: ProgramFlags,
     /// Write the result to a NumPy file, which appears whole or not at all
     #[arg(long, value_name = "FILE.npy", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -51,6 +58,22 @@ pub struct FftFlags {
     /// Leave out what depends on this computer: wall time, event rate, memory
     #[arg(long, help_heading = "Output")]
     no_host: bool,
+}
+
+impl FftFlags {
+    /// Whether the paper's figures are asked for rather than a run.
+    pub fn is_paper(&self) -> bool {
+        self.paper
+    }
+
+    /// Reads --log2n, where it is given.
+    pub fn log2n(&self) -> Result<Option<u32>, Stop> {
+        let Some(text) = &self.log2n else {
+            return Ok(None);
+        };
+        let log2n = read::counts("--log2n", text, 0, FftSpec::LOG2N_MOST, Values::One)?;
+        read::one("--log2n", log2n).map(Some)
+    }
 }
 
 /// Runs whose flags fit together.
@@ -82,14 +105,7 @@ impl FftRun {
             plan.only_one("--output")?;
             plan.distinct(Some(("--output", output)))?;
         }
-        let log2n = match &flags.log2n {
-            None => None,
-            Some(text) => {
-                let most = FftSpec::LOG2N_MOST;
-                let log2n = read::counts("--log2n", text, 0, most, Values::One)?;
-                Some(read::one("--log2n", log2n)?)
-            }
-        };
+        let log2n = flags.log2n()?;
         let input = match &flags.input {
             None => None,
             Some(path) => {
@@ -138,13 +154,33 @@ impl FftRun {
 
 /// The transform itself.
 #[derive(Debug)]
-struct FftTask {
+pub struct FftTask {
     log2n: u32,
     direction: Direction,
     input: Option<Arc<[Complex64]>>,
 }
 
 impl FftTask {
+    /// Forward, of 2^`log2n` random points.
+    pub fn random(log2n: u32) -> Self {
+        Self {
+            log2n,
+            direction: Direction::Forward,
+            input: None,
+        }
+    }
+
+    /// Rows of the matrix, or columns if these are fewer: more threads than these have no work in
+    /// some phase.
+    pub fn rows(&self) -> u32 {
+        1 << (self.log2n / 2)
+    }
+
+    /// Binary logarithm of the number of points.
+    pub fn log2n(&self) -> u32 {
+        self.log2n
+    }
+
     fn flag(&self) -> String {
         format!("--log2n {}", self.log2n)
     }
@@ -171,7 +207,7 @@ impl Task for FftTask {
     fn needs(&self, _: &Program) -> Needs {
         let points = 1u64 << self.log2n;
         // Three matrices; rows end with a line and are a line apart.
-        let rows = 1u64 << (self.log2n / 2);
+        let rows = u64::from(self.rows());
         let columns = 1u64 << self.log2n.div_ceil(2);
         Needs {
             words: 6 * points + 16 * (rows + 2 * columns),

@@ -66,10 +66,10 @@ Tests: a header `X86 NAME`, an initial state, a column for each thread with MOV 
 numbers and locations and MFENCE, and a condition with exists, ~exists or forall. Each location is a
 word on a line of its own. docs/litmus.md says which outcomes are to be expected where, and why.
 
-Timings: the threads' lags walk over a grid from 0 to 10 us, every second run draws them and lets the
-threads halt between instructions; some runs have their caches warmed before, in some a crowd of other
-cores stores to the home of a location. With cached memory every node writes back when all threads
-have ended, and the final state is that of the homes.
+Timings: the threads' lags walk over a grid from 0 to 10 us, every second run draws them and lets
+the threads halt between instructions; some runs have their caches warmed before, in some a crowd of
+other cores stores to the home of a location. With cached memory every node writes back when all
+threads have ended, and the final state is that of the homes.
 
 Exit status: 0 whatever was observed, 1 the simulation failed, 2 for a file that it cannot take.
 
@@ -98,7 +98,8 @@ pub fn barrier() -> String {
 
 Latencies are per episode, from the last departure of the episode before to the last departure of
 its own; percentiles are by nearest rank. Parameters that an algorithm does not look at are null.
-wall_s and events_per_s are of everything that was simulated: with --explain, of the experiment twice.
+wall_s and events_per_s are of everything that was simulated: with --explain, of the experiment
+twice.
 
 --waves records what passes the ports of engines, under the names of the RTL's ports, in the cycle
 in which the engine samples it or gives it. Times are those of --per-thread and --explain: from the
@@ -150,11 +151,22 @@ have no row, and only wait at the barriers. Phases: columns, rows, result. Exit 
 result differs from rustfft's by more than 1e-10 of its largest value; the row and --output are
 written all the same.
 
+--paper runs it as the paper did, uncached (Fig. 12) and cached (Fig. 13): by 1 to 64 nodes of an
+8x8 mesh with 1, 2, 4 and 8 threads each, the data on all 64, and prints a table for each figure,
+with the speed-up over one node of as many threads. fig12.csv has the rows of --memory uncached,
+fig13.csv those of --memory cached, fig12.svg and fig13.svg the curves. --nodes and --cores take
+others, --machine, --set, --page and --seed too; --workers are all of this computer's threads
+unless it says less. What has more threads than rows is left out. 2^14 points, with 128 rows, take
+two minutes on two cores; --log2n 16, with a row for each of the paper's 256 threads, a quarter of
+an hour.
+
 {PROGRAMS}
 
 Examples:
   sme fft
   sme fft --nodes 1..64*2 --memory uncached --format csv -o speedup.csv
+  sme fft --paper
+  sme fft --paper --log2n 10 --nodes 1..16*2 --cores 1,4
   sme fft --log2n 10 --nodes 4 --coherence-point none --stale
   sme fft --nodes 4 --input x.npy --output y.npy
   sme fft --nodes 4 --input y.npy --inverse --output x.npy --link-load links.csv"
@@ -166,9 +178,9 @@ pub fn lu() -> String {
     format!(
         "\
 A dense matrix, drawn from the seed with a large diagonal, becomes its factors block by block,
-without pivoting. Threads without a block only wait at the barriers. Phases, of every step: diagonal,
-perimeter, interior. Exit status 1 if the product of the factors differs from the matrix by more than
-1e-12 of it.
+without pivoting. Threads without a block only wait at the barriers. Phases, of every step:
+diagonal, perimeter, interior. Exit status 1 if the product of the factors differs from the matrix by
+more than 1e-12 of it.
 
 {PROGRAMS}
 
@@ -183,9 +195,9 @@ Examples:
 pub fn radix() -> String {
     format!(
         "\
-Keys, drawn from the seed, are sorted by one digit after the other, the lowest first. Threads without
-keys only count, rank and wait. Phases, of every pass: count, rank, permute. Exit status 1 if a key is
-not where a sort by one thread of this computer has it.
+Keys, drawn from the seed, are sorted by one digit after the other, the lowest first. Threads
+without keys only count, rank and wait. Phases, of every pass: count, rank, permute. Exit status 1 if
+a key is not where a sort by one thread of this computer has it.
 
 {PROGRAMS}
 
@@ -203,8 +215,8 @@ Lists: 1,2,4; ranges 1..8, 1..64+3, 2..64*2. There is a row for each combination
 efficiency is it divided by how many times as many threads there are. Times of phases are from the
 last departure from one barrier to the last arrival at the next, those of barriers from there to the
 last departure; what comes before the first barrier does not count. flush_us is the time that all
-threads together spent writing caches back, busiest_link_fraction the share of the whole run in which
-the busiest link was taken. Cells of what was not checked are empty.";
+threads together spent writing caches back, busiest_link_fraction the share of the whole run in
+which the busiest link was taken. Cells of what was not checked are empty.";
 
 fn choices() -> String {
     format!(

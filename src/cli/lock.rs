@@ -10,6 +10,7 @@ use sme_sim::fabric::Topology;
 
 use super::args;
 use super::flags::OutputFlags;
+use super::memory;
 use super::output::Output;
 use super::read::{self, MAX_NODES, Values};
 use super::row::{self, Cell, Host, rendered};
@@ -116,13 +117,19 @@ impl LockRun {
                 format!("{topology} has {positions} positions: fewer nodes or a larger topology"),
             ));
         }
-        let all = (u64::from(nodes) * u64::from(cores)).saturating_mul(acquisitions.into());
+        let threads = u64::from(nodes) * u64::from(cores);
+        let all = threads.saturating_mul(acquisitions.into());
         if all > MAX_ACQUISITIONS {
             return Err(Stop::flag(
                 "--acquisitions",
                 format!("{all} in all; at most {MAX_ACQUISITIONS}: fewer, or fewer threads"),
             ));
         }
+        memory::enough(
+            &format!("--nodes {nodes} --cores {cores} --topology {topology}"),
+            memory::of_machine(topology.positions().into(), threads),
+            memory::available(),
+        )?;
         Ok(Self {
             plan: LockPlan {
                 machine,

@@ -1,7 +1,7 @@
 //! Whether a run fits into this computer's memory: what its state takes is estimated, and one that
 //! would not fit is refused before anything is built. Bytes.
 //!
-//! Called by [`super::barrier`], [`super::sweep`] and [`super::program`].
+//! Called by [`super::barrier`], [`super::sweep`], [`super::program`] and [`super::lock`].
 
 use super::stop::Stop;
 use crate::experiment::Experiment;
@@ -29,13 +29,18 @@ pub fn needed(experiment: &Experiment, per_thread: bool, twice: bool) -> u64 {
     let episodes = u64::from(experiment.episodes) + 1;
     let threads = u64::from(nodes) * u64::from(cores);
     let positions = u64::from(experiment.topology.positions().max(nodes));
-    let state = positions * PER_POSITION + threads * PER_THREAD + episodes * PER_EPISODE;
+    let state = of_machine(positions, threads) + episodes * PER_EPISODE;
     let records = match per_thread {
         true => threads.saturating_mul(episodes).saturating_mul(PER_RECORD),
         false => 0,
     };
     let times = 1 + u64::from(twice);
     (times * state).saturating_add(records)
+}
+
+/// What a machine of so many positions, and of so many threads in all, takes by itself.
+pub fn of_machine(positions: u64, threads: u64) -> u64 {
+    positions * PER_POSITION + threads * PER_THREAD
 }
 
 /// What the kernel of a program needs.
@@ -53,7 +58,7 @@ pub struct Needs {
 pub fn needed_by(program: &Program, needs: &Needs) -> u64 {
     let positions = u64::from(program.topology.positions());
     let threads = u64::from(program.memory_nodes) * u64::from(program.cores);
-    let state = positions * PER_POSITION + threads * PER_THREAD;
+    let state = of_machine(positions, threads);
     let copies = match program.mapped {
         Mapped::Cached => needs.nodes_of_line.min(program.nodes.into()),
         Mapped::Uncached => 0,

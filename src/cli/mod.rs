@@ -16,6 +16,7 @@ pub mod args;
 pub mod barrier;
 pub mod explain;
 pub mod fft;
+pub mod fft_paper;
 pub mod flags;
 pub mod links;
 pub mod list;
@@ -83,6 +84,8 @@ pub enum Job {
     Lock(Box<lock::LockRun>),
     /// `sme fft`
     Fft(Box<fft::FftRun>),
+    /// `sme fft --paper`
+    FftPaper(Box<fft_paper::FftPaper>),
     /// `sme lu`
     Lu(Box<lu::LuRun>),
     /// `sme radix`
@@ -121,6 +124,9 @@ impl Job {
             Some(Command::Litmus(flags)) => {
                 litmus::LitmusRun::read(&flags).map(|run| Self::Litmus(Box::new(run)))
             }
+            Some(Command::Fft(flags)) if flags.is_paper() => {
+                fft_paper::FftPaper::read(&flags).map(|run| Self::FftPaper(Box::new(run)))
+            }
             Some(Command::Fft(flags)) => {
                 fft::FftRun::read(&flags).map(|run| Self::Fft(Box::new(run)))
             }
@@ -142,6 +148,7 @@ impl Job {
             Self::Rtl(rtl) => rtl.run(),
             Self::Lock(run) => run.run(),
             Self::Fft(run) => run.run(),
+            Self::FftPaper(run) => run.run(),
             Self::Lu(run) => run.run(),
             Self::Radix(run) => run.run(),
             Self::Native(run) => run.run(),

@@ -29,57 +29,49 @@ use crate::progress::{self, Watch};
 /// The nodes of the paper's cluster, over which it spreads the data of its programs.
 const MEMORY_NODES: u32 = 64;
 
+/// [`ProgramFlags::nodes`] if nobody says.
+const NODES: &str = "64";
+/// [`ProgramFlags::cores`] if nobody says.
+const CORES: &str = "4";
+
 /// The flags that all programs have.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What is simulated")]
 pub struct ProgramFlags {
     /// Machine description: built in (see `sme machines list`) or a file
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "sme-prototype")]
-    machine: String,
+    pub(super) machine: String,
     /// Override a machine constant, with its unit; may be repeated
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
-    set: Vec<String>,
+    pub(super) set: Vec<String>,
     /// Network, e.g. mesh:8x8 or torus:4x4x4 [default: a mesh as square as the memory nodes allow]
     #[arg(long, value_name = "SHAPE")]
-    topology: Option<String>,
+    pub(super) topology: Option<String>,
     /// Nodes whose cores run the program, a list such as 1,2,4 or 1..64*2: the first of the topology
-    #[arg(
-        long,
-        value_name = "LIST",
-        default_value = "64",
-        allow_negative_numbers = true
-    )]
-    nodes: String,
-    /// Threads on each of them, one a core; a list
-    #[arg(
-        long,
-        value_name = "LIST",
-        default_value = "4",
-        allow_negative_numbers = true
-    )]
-    cores: String,
+    /// [default: 64]
+    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
+    pub(super) nodes: Option<String>,
+    /// Threads on each of them, one a core; a list [default: 4]
+    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
+    pub(super) cores: Option<String>,
     /// Nodes whose memory holds the data, those of --nodes among them [default: 64, or as many as
     /// --nodes; all of --topology if that has fewer]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    memory_nodes: Option<String>,
+    pub(super) memory_nodes: Option<String>,
     /// How the data is mapped: cached, or uncached, where every access goes through the engine
     #[arg(long, value_name = "NAME", default_value = "cached")]
-    memory: String,
-    /// Which node has which page of the data: random, or block, a contiguous part each
+    pub(super) memory: String,
+    /// Which node has which piece of the data (--page): random, or block, a contiguous part each
     #[arg(long, value_name = "NAME", default_value = "random")]
-    placement: String,
+    pub(super) placement: String,
     /// What a barrier does to memory: barrier (writes caches back and drops all copies), none, or
     /// writeback-only (keeps the copies)
     #[arg(long, value_name = "NAME", default_value = "barrier")]
-    coherence_point: String,
-    /// A page, the piece in which data is spread
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "4KiB",
-        allow_negative_numbers = true
-    )]
-    page: String,
+    pub(super) coherence_point: String,
+    /// The piece in which data is spread [default: a line of the caches, so that a thread's data lies
+    /// on all nodes; with pages of 4KiB much of it lies on one, and the slowest thread decides]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub(super) page: Option<String>,
     /// Seed of everything random
     #[arg(
         long,
@@ -87,30 +79,25 @@ pub struct ProgramFlags {
         default_value = "1",
         allow_negative_numbers = true
     )]
-    seed: String,
-    /// Threads of this computer; results do not depend on it
-    #[arg(
-        long,
-        value_name = "THREADS",
-        default_value = "1",
-        allow_negative_numbers = true
-    )]
-    workers: String,
+    pub(super) seed: String,
+    /// Threads of this computer; results do not depend on it [default: 1]
+    #[arg(long, value_name = "THREADS", allow_negative_numbers = true)]
+    pub(super) workers: Option<String>,
     /// Compare the result with that of one thread of this computer (the default); exit status 1 if
     /// it is wrong
     #[arg(long, conflicts_with = "no_check")]
-    check: bool,
+    pub(super) check: bool,
     /// Leave the comparison out
     #[arg(long)]
-    no_check: bool,
+    pub(super) no_check: bool,
     /// Check every load: whether it returned the newest value that had happened before it. What did
     /// not is told below the table; with json and csv on stderr
     #[arg(long)]
-    stale: bool,
+    pub(super) stale: bool,
     /// Write the load of every link: CSV with
     /// from,to,channel,bytes,packets,busy_fraction,stall_fraction
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    link_load: Option<PathBuf>,
+    pub(super) link_load: Option<PathBuf>,
 }
 
 /// A kernel whose own flags have been read.
@@ -174,6 +161,22 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The runs, in their order.
+    pub fn programs(&self) -> &[Program] {
+        &self.programs
+    }
+
+    /// Which node has which piece of the data.
+    pub fn placement(&self) -> Placement {
+        self.placement
+    }
+
+    /// The same without the runs that are none of `wanted`.
+    pub fn only(mut self, wanted: impl Fn(&Program) -> bool) -> Self {
+        self.programs.retain(wanted);
+        self
+    }
+
     /// Whether results are compared.
     pub fn is_checked(&self) -> bool {
         self.check
@@ -214,11 +217,12 @@ impl Plan {
         Ok(())
     }
 
-    /// Simulates everything and writes what was asked for; `keep` gets every result.
+    /// Simulates everything and writes what was asked for; `keep` gets every result. What came
+    /// before a failure is printed: a file appears whole or not at all.
     pub fn run<T: Task>(
         &self,
         task: &T,
-        mut keep: impl FnMut(T::Result) -> Result<(), Stop>,
+        keep: impl FnMut(T::Result) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let mut rows = Output::file_or_stdout(self.output.file.output.as_deref())?;
         let links = match &self.link_load {
@@ -226,18 +230,50 @@ impl Plan {
             None => None,
         };
         let watch = progress::on_stderr();
-        let mut all = Vec::with_capacity(self.programs.len());
-        for program in &self.programs {
-            let (done, result) = self.simulate(task, program, watch.as_ref())?;
-            keep(result)?;
-            all.push(done);
-        }
+        let (all, ended) = self.until_failure(task, watch.as_ref(), keep);
         watch.end();
+        if ended.is_err() {
+            if !all.is_empty() {
+                let mut rows = Output::stdout();
+                self.report(task, &all, &mut rows)?;
+                rows.commit()?;
+            }
+            return ended;
+        }
         if let (Some(output), [only]) = (links, all.as_slice()) {
             write_link_load(output, &only.outcome.links)?;
         }
-        rows.push(&self.rendered(task, &all))?;
-        for done in &all {
+        self.report(task, &all, &mut rows)?;
+        rows.commit()?;
+        verdict(&all)
+    }
+
+    /// Simulates one program after the other, as long as they end well.
+    fn until_failure<T: Task>(
+        &self,
+        task: &T,
+        watch: &dyn Watch,
+        mut keep: impl FnMut(T::Result) -> Result<(), Stop>,
+    ) -> (Vec<Done<'_>>, Result<(), Stop>) {
+        let mut all = Vec::with_capacity(self.programs.len());
+        for program in &self.programs {
+            let simulated = self.simulate(task, program, watch);
+            let kept = simulated.and_then(|(done, result)| {
+                keep(result)?;
+                Ok(done)
+            });
+            match kept {
+                Ok(done) => all.push(done),
+                Err(stop) => return (all, Err(stop)),
+            }
+        }
+        (all, Ok(()))
+    }
+
+    /// The rows of `all`, and which of their loads were stale.
+    fn report<T: Task>(&self, task: &T, all: &[Done<'_>], rows: &mut Output) -> Result<(), Stop> {
+        rows.push(&self.rendered(task, all))?;
+        for done in all {
             let Some(report) = &done.outcome.stale else {
                 continue;
             };
@@ -247,8 +283,7 @@ impl Plan {
                 _ => stop::to_stderr(text.trim_start()),
             }
         }
-        rows.commit()?;
-        verdict(&all)
+        Ok(())
     }
 
     fn kernel<T: Task>(&self, task: &T, program: &Program) -> Result<T::Kernel, Stop> {
@@ -256,7 +291,11 @@ impl Plan {
         task.kernel(program, &mut pool?, self.placement)
     }
 
-    fn simulate<'p, T: Task>(
+    /// Simulates one of the runs.
+    ///
+    /// # Errors
+    /// If the simulation does not end well. A wrong result is none: see [`verdict`].
+    pub fn simulate<'p, T: Task>(
         &self,
         task: &T,
         program: &'p Program,
@@ -308,8 +347,9 @@ impl Plan {
 /// The combinations of nodes and cores, the cores varying fastest.
 fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
     let machine = Arc::new(args::machine(&flags.machine, &flags.set)?);
-    let nodes = read::counts("--nodes", &flags.nodes, 1, MAX_NODES, Values::Many)?;
-    let cores = cores(&flags.cores, &machine)?;
+    let nodes = flags.nodes.as_deref().unwrap_or(NODES);
+    let nodes = read::counts("--nodes", nodes, 1, MAX_NODES, Values::Many)?;
+    let cores = cores(flags.cores.as_deref().unwrap_or(CORES), &machine)?;
     let most_nodes = nodes.iter().copied().max().unwrap_or(1);
     let (memory_nodes, topology) = places(flags, most_nodes)?;
     if nodes.len().saturating_mul(cores.len()) > MAX_POINTS {
@@ -325,8 +365,14 @@ fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
             format!("more than {MAX_THREADS} threads"),
         ));
     }
-    let page = Limits::new(Dimension::Memory, 64, machine.cluster().node.shared_bytes);
-    let page = page.powers_of_two().parse(&flags.page);
+    let page_bytes = match &flags.page {
+        None => Ok(machine.cluster().cache.line_bytes),
+        Some(page) => {
+            let most = machine.cluster().node.shared_bytes;
+            let limits = Limits::new(Dimension::Memory, 64, most);
+            limits.powers_of_two().parse(page)
+        }
+    };
     let plain = Program {
         topology,
         memory_nodes,
@@ -334,10 +380,13 @@ fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
         cores: most_cores,
         mapped: read::name("--memory", &flags.memory)?,
         point: read::name("--coherence-point", &flags.coherence_point)?,
-        page_bytes: page.map_err(|error| Stop::flag("--page", error))?,
+        page_bytes: page_bytes.map_err(|error| Stop::flag("--page", error))?,
         checked: flags.stale,
         seed: read::seed(&flags.seed)?,
-        workers: read::host_threads("--workers", &flags.workers)?,
+        workers: match &flags.workers {
+            None => 1,
+            Some(workers) => read::host_threads("--workers", workers)?,
+        },
         machine,
     };
     let with_nodes = |nodes: u32| {
@@ -401,7 +450,7 @@ fn places(flags: &ProgramFlags, nodes: u32) -> Result<(u32, Topology), Stop> {
 }
 
 /// By which flags a run is told from the others.
-fn of(program: &Program) -> String {
+pub fn of(program: &Program) -> String {
     format!("--nodes {} --cores {}", program.nodes, program.cores)
 }
 
@@ -413,7 +462,7 @@ fn stopped(program: &Program, error: Error) -> Stop {
 }
 
 /// Fails if a result was wrong.
-fn verdict(all: &[Done<'_>]) -> Result<(), Stop> {
+pub fn verdict(all: &[Done<'_>]) -> Result<(), Stop> {
     let mut wrong = all
         .iter()
         .filter_map(|done| Some((done.program, done.wrong.as_ref()?.as_ref()?)));
@@ -426,4 +475,101 @@ fn verdict(all: &[Done<'_>]) -> Result<(), Stop> {
     };
     let line = format!("{}: the result is wrong: {what}{more}", of(program));
     Err(Stop::Failed(stop::one_line(&line)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress::Silent;
+    use clap::Parser;
+    use sme_fft_demo::Team;
+    use sme_memory::Atomic;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        flags: ProgramFlags,
+        #[command(flatten)]
+        output: OutputFlags,
+    }
+
+    /// Meets at barriers, at one of which two are waited for in vain.
+    struct Meeting;
+
+    impl Kernel for Meeting {
+        fn phases(&self) -> Vec<&'static str> {
+            vec!["start", "meeting"]
+        }
+
+        fn initial(&self) -> Box<dyn Iterator<Item = (Place, u64)> + '_> {
+            Box::new(std::iter::empty())
+        }
+
+        async fn run<T: Team<Memory: Atomic>>(&self, team: &mut T) {
+            team.barrier().await;
+            if team.size() != 2 || team.number() == 0 {
+                team.barrier().await;
+            }
+        }
+    }
+
+    impl Task for Meeting {
+        type Kernel = Self;
+        type Result = ();
+
+        const NAME: &'static str = "meeting";
+
+        fn phases() -> Vec<&'static str> {
+            vec!["meeting"]
+        }
+
+        fn parameters(&self) -> Vec<(&'static str, Cell)> {
+            Vec::new()
+        }
+
+        fn needs(&self, _: &Program) -> Needs {
+            Needs {
+                words: 0,
+                nodes_of_line: 1,
+                bytes: 0,
+            }
+        }
+
+        fn kernel(&self, _: &Program, _: &mut Pool, _: Placement) -> Result<Self, Stop> {
+            Ok(Self)
+        }
+
+        fn result(_: &Self, _: &dyn Fn(Place) -> u64) {}
+
+        fn wrong(_: &Self, _: &()) -> Option<String> {
+            None
+        }
+    }
+
+    #[test]
+    fn what_was_computed_before_a_failure_is_kept() {
+        let line = "sme --nodes 1,2,4 --cores 1 --memory-nodes 4 --no-host";
+        let line = Line::parse_from(line.split(' '));
+        let plan = Plan::read(&line.flags, line.output).unwrap();
+        let (all, ended) = plan.until_failure(&Meeting, &Silent, |()| Ok(()));
+        let nodes: Vec<_> = all.iter().map(|done| done.program.nodes).collect();
+        assert_eq!(nodes, [1]);
+        let Err(Stop::Failed(line)) = ended else {
+            panic!("{ended:?}")
+        };
+        assert!(line.starts_with("--nodes 2 --cores 1: "), "{line}");
+        assert!(plan.rendered(&Meeting, &all).contains("nodes"));
+
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rows.csv");
+        let line = format!(
+            "sme --nodes 2 --cores 1 --memory-nodes 4 -o {}",
+            path.display()
+        );
+        let line = Line::parse_from(line.split(' '));
+        let plan = Plan::read(&line.flags, line.output).unwrap();
+        let failed = plan.run(&Meeting, |()| Ok(())).unwrap_err();
+        assert_eq!(failed.status(), 1);
+        assert!(!path.exists());
+    }
 }

@@ -1,6 +1,7 @@
 //! The row of a run of a program.
 //!
-//! Called by [`super::program`]. Keys carry their units; see [`super::row`] for what a cell is.
+//! Called by [`super::program`] and [`crate::paper::fft`]. Keys carry their units; see [`super::row`]
+//! for what a cell is.
 
 use sme_fft_demo::Placement;
 use sme_sim::cluster::LinkLoad;
@@ -66,8 +67,8 @@ fn identity<T: Task>(task: &T, placement: Placement, program: &Program) -> Vec<K
     cells
 }
 
-/// How long it took, and how much shorter than `base` that is.
-fn times(done: &Done<'_>, base: &Done<'_>) -> [Keyed; 3] {
+/// How long it took, how much shorter than `base` that is, and that for each of its threads.
+pub fn times(done: &Done<'_>, base: &Done<'_>) -> [Keyed; 3] {
     let (time, base_time) = (done.outcome.time(), base.outcome.time());
     let work = |time: Time, threads: u32| u128::from(time.as_ps()) * u128::from(threads);
     let efficiency = ratio(

@@ -30,6 +30,8 @@ pub const MAX_TIME: Limits = Limits::new(Dimension::Time, 0, 1_000_000_000_000);
 pub enum Values {
     /// One value.
     One,
+    /// One value, of which `sme sweep` takes a list.
+    Point,
     /// A list.
     Many,
 }
@@ -137,10 +139,12 @@ pub fn one<T>(flag: &str, list: Vec<T>) -> Result<T, Stop> {
 }
 
 fn one_unless<T>(values: Values, flag: &str, list: Vec<T>) -> Result<Vec<T>, Stop> {
-    if values == Values::One && list.len() != 1 {
-        return Err(Stop::flag(flag, "one value here; sme sweep takes lists"));
+    match values {
+        _ if list.len() == 1 => Ok(list),
+        Values::Many => Ok(list),
+        Values::One => Err(Stop::flag(flag, "one value here, not a list")),
+        Values::Point => Err(Stop::flag(flag, "one value here; sme sweep takes lists")),
     }
-    Ok(list)
 }
 
 /// Reads a list of names.

@@ -154,8 +154,8 @@ impl Outcome {
 }
 
 impl Program {
-    /// On `nodes` nodes of `cores` threads each: a mesh as square as they allow, cached data in
-    /// pages of 4 KiB over all of them, and barriers that are coherence points. Loads are not
+    /// On `nodes` nodes of `cores` threads each: a mesh as square as they allow, cached data spread
+    /// line by line over all of them, and barriers that are coherence points. Loads are not
     /// checked, the seed is 1, and one thread of the host simulates it.
     pub fn new(machine: Arc<Machine>, nodes: u32, cores: u32) -> Self {
         Self {
@@ -166,7 +166,7 @@ impl Program {
             cores,
             mapped: Mapped::Cached,
             point: CoherencePoint::Barrier,
-            page_bytes: 4096,
+            page_bytes: 64,
             checked: false,
             seed: 1,
             workers: 1,

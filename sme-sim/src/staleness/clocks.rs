@@ -5,7 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::record::Spot;
+use super::record::{Spot, Way};
+use super::releases::Releases;
 
 /// How many different values of a flag are remembered; who sees an older one learns nothing by it.
 const VALUES_KEPT: usize = 8;
@@ -17,7 +18,11 @@ pub(super) struct Clocks {
     /// A row for each thread, in it a column for each thread.
     known: Vec<u32>,
     flags: FxHashMap<Spot, Vec<Published>>,
-    words: FxHashMap<Spot, Vec<u32>>,
+    words: FxHashMap<Spot, Releases>,
+    /// How often a synchronizing word's content has changed in memory.
+    contents: u64,
+    /// For each thread, what `contents` was after its last operation.
+    steps: Vec<u64>,
 }
 
 /// What a thread knew when it gave a flag this value.
@@ -41,6 +46,8 @@ impl Clocks {
             known,
             flags: FxHashMap::default(),
             words: FxHashMap::default(),
+            contents: 0,
+            steps: vec![0; threads],
         }
     }
 
@@ -83,6 +90,7 @@ impl Clocks {
         published.known.copy_from_slice(row);
         history.push(published);
         self.advance(thread);
+        self.stepped(thread);
     }
 
     /// `thread` has seen that `flag` had this value: an acquire.
@@ -98,12 +106,20 @@ impl Clocks {
                 join(row, &set.known);
             }
         }
+        self.stepped(thread);
     }
 
-    /// Declares that `word` synchronizes.
-    pub fn synchronize(&mut self, word: Spot) {
-        let threads = self.threads;
-        self.words.entry(word).or_insert_with(|| vec![0; threads]);
+    /// Declares that `word` synchronizes; it holds `value`. Whether all that was ever stored to it
+    /// has been performed, and whether that is nothing.
+    pub fn synchronize(&mut self, word: Spot, value: u64, (is_quiet, is_new): (bool, bool)) {
+        let (threads, contents) = (self.threads, self.contents);
+        let releases = self
+            .words
+            .entry(word)
+            .or_insert_with(|| Releases::new(threads, (contents, value), (is_quiet, is_new)));
+        if is_new {
+            releases.begin(value);
+        }
     }
 
     /// Whether `word` synchronizes.
@@ -111,20 +127,69 @@ impl Clocks {
         self.words.contains_key(&word)
     }
 
-    /// `thread` learns what was published with `word`.
-    pub fn acquire(&mut self, thread: u32, word: Spot) {
+    /// `thread` has read `value` from memory: an acquire, of what every release that it may have
+    /// seen has published.
+    pub fn loaded(&mut self, thread: u32, word: Spot, value: u64) {
         let start = thread as usize * self.threads;
-        if let Some(published) = self.words.get(&word) {
-            join(&mut self.known[start..start + self.threads], published);
+        let since = self.steps.get(thread as usize).copied().unwrap_or_default();
+        if let Some(known) = (self.words.get_mut(&word)).and_then(|word| word.seen(since, value)) {
+            join(&mut self.known[start..start + self.threads], known);
         }
     }
 
-    /// `thread` publishes what it knows with `word`, to which it has just written.
-    pub fn release(&mut self, thread: u32, word: Spot) {
+    /// `thread` has read what was last stored to `word`.
+    pub fn loaded_newest(&mut self, thread: u32, word: Spot) {
         let start = thread as usize * self.threads;
-        if let Some(published) = self.words.get_mut(&word) {
-            published.copy_from_slice(&self.known[start..start + self.threads]);
+        if let Some(releases) = self.words.get(&word) {
+            join(
+                &mut self.known[start..start + self.threads],
+                releases.newest(),
+            );
+        }
+    }
+
+    /// `thread` is about to change what memory holds of `word`, and knows it: an acquire.
+    pub fn updates(&mut self, thread: u32, word: Spot) {
+        let start = thread as usize * self.threads;
+        if let Some(known) = self.words.get(&word).and_then(Releases::current) {
+            join(&mut self.known[start..start + self.threads], known);
+        }
+    }
+
+    /// `thread` of `node` publishes what it knows with `word`, to which it has just stored `value`.
+    pub fn release(&mut self, (thread, node): (u32, u32), word: Spot, value: u64, way: Way) {
+        let start = thread as usize * self.threads;
+        if let Some(releases) = self.words.get_mut(&word) {
+            let known = &self.known[start..start + self.threads];
+            match way {
+                Way::Cached => releases.store_in_cache(known),
+                Way::Uncached => releases.post(node, value, known),
+                Way::Coherent => {
+                    self.contents += 1;
+                    releases.store(self.contents, value, known);
+                }
+            }
             self.advance(thread);
+        }
+    }
+
+    /// The store to `word` that `node` posted first has reached memory, or a write-back has.
+    pub fn performed(&mut self, node: u32, word: Spot, is_write_back: bool) {
+        if let Some(releases) = self.words.get_mut(&word) {
+            if is_write_back {
+                releases.written_back();
+            } else {
+                self.contents += 1;
+                releases.perform(self.contents, node);
+            }
+        }
+    }
+
+    /// `thread` has done something. What it does next will not see what memory holds no more by now.
+    #[inline]
+    pub fn stepped(&mut self, thread: u32) {
+        if let Some(step) = self.steps.get_mut(thread as usize) {
+            *step = self.contents;
         }
     }
 
@@ -133,6 +198,7 @@ impl Clocks {
     }
 }
 
+/// Makes `row` know all that `other` does, too.
 fn join(row: &mut [u32], other: &[u32]) {
     for (mine, theirs) in row.iter_mut().zip(other) {
         *mine = (*mine).max(*theirs);

@@ -213,8 +213,16 @@ impl History {
         );
     }
 
-    /// `words` of what `node` has posted have reached memory.
-    pub fn performed(&mut self, node: u32, spot: Spot, mut rest: u8, line: &mut Line) {
+    /// The words `rest` of what `node` has posted have reached memory. Special words are `told`, and
+    /// whether that was a write-back.
+    pub fn performed(
+        &mut self,
+        node: u32,
+        spot: Spot,
+        mut rest: u8,
+        line: &mut Line,
+        mut told: impl FnMut(Spot, bool),
+    ) {
         let mut before = NONE;
         let mut index = line.first_post;
         while let Some(&post) = self.posts.get(index as usize) {
@@ -229,6 +237,9 @@ impl History {
             rest &= !taken;
             for (word, bit) in words(taken) {
                 self.reached(&post, spot.sibling(word), bit, line);
+                if line.last[word].is_special() {
+                    told(spot.sibling(word), post.is_write_back);
+                }
             }
             let left = post.words & !taken;
             if left == 0 {
@@ -267,6 +278,18 @@ impl History {
             self.overwrote.insert(spot, post.node);
             // Copies fetched from now on lack it, those that are there need not.
         }
+    }
+
+    /// Whether some of what was posted to these words of the line is on its way.
+    pub fn is_posted(&self, words: u8, line: &Line) -> bool {
+        let mut index = line.first_post;
+        while let Some(post) = self.posts.get(index as usize) {
+            if post.words & words != 0 {
+                return true;
+            }
+            index = post.next;
+        }
+        false
     }
 
     fn post(&mut self, line: &mut Line, post: Post) {

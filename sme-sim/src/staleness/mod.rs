@@ -19,6 +19,7 @@
 mod clocks;
 mod history;
 mod record;
+mod releases;
 mod report;
 mod shadow;
 mod sites;
@@ -119,21 +120,34 @@ impl Checker {
     pub fn initial(&mut self, word: Place, value: u64) {
         let spot = Spot::new(word);
         match self.shadow.line(spot) {
-            Some(line) => line.values[spot.word()] = value,
+            Some(line) => {
+                line.values[spot.word()] = value;
+                if line.last[spot.word()].is_special() {
+                    self.synchronizing(word);
+                }
+            }
             None => self.report.ignored += 1,
         }
     }
 
     /// Declares that the word synchronizes, like one with atomic operations: a store to it is a
-    /// release, and a load that sees what was stored last an acquire. Its loads are not judged.
+    /// release, and a load an acquire of the store whose value it returned. Where several have
+    /// stored that value in turn, and the load may have seen any of them, it acquires what all of
+    /// them have published, and it acquires nothing where memory had more than eight contents
+    /// meanwhile. The word should not go through caches: then only a load from a copy that has what
+    /// was stored last is an acquire. Its loads are not judged.
     pub fn synchronizing(&mut self, word: Place) {
         let spot = Spot::new(word);
         let spot = spot.sibling(spot.word());
         match self.shadow.line(spot) {
             Some(line) => {
-                line.last[spot.word()] = line.last[spot.word()].special();
+                let (word, bit) = (spot.word(), 1 << spot.word());
+                let last = line.last[word];
+                line.last[word] = last.special();
                 self.contested.remove(&spot);
-                self.clocks.synchronize(spot);
+                let is_quiet = line.missing() & bit == 0 && !self.history.is_posted(bit, line);
+                let so_far = (is_quiet, !last.is_written());
+                self.clocks.synchronize(spot, line.values[word], so_far);
             }
             None => self.report.ignored += 1,
         }
@@ -170,10 +184,12 @@ impl Checker {
                 && line.suspects & bit == 0
                 && !last.is_special()
             {
+                self.clocks.stepped(record.thread);
                 return;
             }
             let line = *line;
             self.doubtful_load(record, &line, happened);
+            self.clocks.stepped(record.thread);
         } else {
             self.report.ignored += 1;
         }
@@ -189,8 +205,11 @@ impl Checker {
         if last.is_special() && self.clocks.synchronizes(spot) {
             let is_there =
                 line.missing() & 1 << word == 0 || self.history.node_of(last.thread()) == node;
-            if line.values[word] == record.value && is_there {
-                self.clocks.acquire(record.thread, spot);
+            let lacks_none = line.suspects & History::node_bit(node) == 0;
+            if record.way != Way::Cached {
+                self.clocks.loaded(record.thread, spot, record.value);
+            } else if line.values[word] == record.value && is_there && lacks_none {
+                self.clocks.loaded_newest(record.thread, spot);
             }
             return;
         }
@@ -221,7 +240,12 @@ impl Checker {
         } = record;
         if record.kind == Kind::Performed {
             match self.shadow.line(spot) {
-                Some(line) => self.history.performed(thread, spot, record.words, line),
+                Some(line) => {
+                    let clocks = &mut self.clocks;
+                    let told = |word, is_write_back| clocks.performed(thread, word, is_write_back);
+                    let words = record.words;
+                    self.history.performed(thread, spot, words, line, told);
+                }
                 None => self.report.ignored += 1,
             }
             return;
@@ -297,6 +321,7 @@ impl Checker {
         if let Some(earlier) = earlier {
             self.doubtful_store(record, spot, &earlier, happened);
         }
+        self.clocks.stepped(thread);
     }
 
     /// A store to a word that synchronizes, or has last writes that nothing orders: keeps those that
@@ -306,7 +331,8 @@ impl Checker {
     fn doubtful_store(&mut self, record: &Record, spot: Spot, line: &Line, happened: bool) {
         let word = spot.word();
         if line.last[word].is_special() && self.clocks.synchronizes(spot) {
-            return self.clocks.release(record.thread, spot);
+            let by = (record.thread, self.history.node_of(record.thread));
+            return self.clocks.release(by, spot, record.value, record.way);
         }
         let last = line.last[word];
         let mut others = self.contested.remove(&spot).unwrap_or_default();
@@ -339,7 +365,7 @@ impl Checker {
             offset: record.spot.offset(),
         });
         let spot = record.spot.sibling(record.spot.word());
-        self.clocks.acquire(record.thread, spot);
+        self.clocks.updates(record.thread, spot);
         self.store(record);
     }
 

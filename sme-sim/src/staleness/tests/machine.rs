@@ -1,8 +1,9 @@
 //! A small machine whose caches are not coherent, which obeys any order of operations, and an
 //! oracle that knows, by the identity of each write, what every load returned and where every write
-//! is. Happens-before is reachability over the edges of the history, searched anew for each question.
+//! is. Happens-before is kept as sets of events: what happened before each. Of words that synchronize
+//! it knows all that memory ever held, and when.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::Location;
 
 use sme_memory::Place;
@@ -48,6 +49,15 @@ struct Write {
     value: u64,
 }
 
+/// A word that synchronizes.
+struct Signal {
+    word: Place,
+    /// All that memory ever held, and since when.
+    held: Vec<(Cell, usize)>,
+    /// By which node, and what: posted and not performed.
+    posts: Vec<(u32, Cell)>,
+}
+
 /// What the oracle found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Expected {
@@ -80,12 +90,15 @@ pub struct Machine {
     caches: Vec<BTreeMap<usize, Copy>>,
     posts: Vec<Post>,
     overwrote: BTreeMap<usize, u32>,
-    /// For each event, those right before it.
-    before: Vec<Vec<usize>>,
+    /// For each event, whether each earlier one happened before it.
+    past: Vec<Vec<bool>>,
     latest: Vec<Option<usize>>,
     sets: Vec<(u32, u8, usize)>,
-    atomic: Option<usize>,
-    counter: u64,
+    /// One at home at each line's, and the last has atomic operations.
+    signals: Vec<Signal>,
+    /// Records so far, and for each thread how many there were after its last operation.
+    now: usize,
+    stepped: Vec<usize>,
     writes: BTreeMap<(usize, usize), Vec<Write>>,
     whole_lines: bool,
     deaf: Option<Kind>,
@@ -119,19 +132,28 @@ impl Machine {
     }
 
     fn with(stride: u32, whole_lines: bool, deaf: Option<Kind>) -> Self {
-        let checker = Checker::new(NODES * stride, PER_NODE)
+        let mut signals: Vec<Place> = (0..LINES).map(|line| place(line, 0).plus(192)).collect();
+        signals.push(place(0, 0).plus(128));
+        let mut checker = Checker::new(NODES * stride, PER_NODE)
             .expect("few threads")
             .with_findings(usize::MAX);
+        (signals[..LINES].iter()).for_each(|&word| checker.synchronizing(word));
+        let signal = |word| Signal {
+            word,
+            held: vec![((0, None), 0)],
+            posts: Vec::new(),
+        };
         Self {
             memory: [[(0, None); WORDS]; LINES],
             caches: (0..NODES).map(|_| BTreeMap::new()).collect(),
             posts: Vec::new(),
             overwrote: BTreeMap::new(),
-            before: Vec::new(),
+            past: Vec::new(),
             latest: vec![None; THREADS as usize],
             sets: Vec::new(),
-            atomic: None,
-            counter: 0,
+            signals: signals.into_iter().map(signal).collect(),
+            now: 0,
+            stepped: vec![0; THREADS as usize],
             writes: BTreeMap::new(),
             whole_lines,
             deaf,
@@ -146,7 +168,18 @@ impl Machine {
     }
 
     fn tell(&mut self, thread: u32, what: What) {
-        let at = Time::from_ps(self.before.len() as u64);
+        let at = Time::from_ps(self.past.len() as u64);
+        self.now += 1;
+        if matches!(
+            what,
+            What::Load { .. }
+                | What::Store { .. }
+                | What::Update { .. }
+                | What::Set { .. }
+                | What::Saw { .. }
+        ) {
+            self.stepped[thread as usize] = self.now;
+        }
         let thread = thread / PER_NODE * self.stride * PER_NODE + thread % PER_NODE;
         let record = Record::new(at, thread, what);
         if self.deaf != Some(record.kind) {
@@ -156,24 +189,28 @@ impl Machine {
 
     /// A new event of the thread, also after what `other` was.
     fn event(&mut self, thread: u32, other: Option<usize>) -> usize {
-        let event = self.before.len();
+        self.event_after(thread, &[other])
+    }
+
+    /// A new event of the thread, also after what is not after the first of `others`, or the second
+    /// and so on only, but after each: it followed one of them. None is the beginning.
+    fn event_after(&mut self, thread: u32, others: &[Option<usize>]) -> usize {
+        let event = self.past.len();
         let latest = self.latest[thread as usize].replace(event);
-        self.before.push(latest.into_iter().chain(other).collect());
+        let is_before = |earlier: usize, later: Option<usize>| {
+            later.is_some_and(|later| earlier == later || self.happened_before(earlier, later))
+        };
+        let past = (0..event).map(|earlier| {
+            let all = others.iter().all(|&other| is_before(earlier, other));
+            is_before(earlier, latest) || !others.is_empty() && all
+        });
+        let past = past.collect();
+        self.past.push(past);
         event
     }
 
     fn happened_before(&self, earlier: usize, later: usize) -> bool {
-        let mut seen = BTreeSet::new();
-        let mut open = self.before[later].clone();
-        while let Some(event) = open.pop() {
-            if event == earlier {
-                return true;
-            }
-            if seen.insert(event) {
-                open.extend(&self.before[event]);
-            }
-        }
-        false
+        self.past[later].get(earlier) == Some(&true)
     }
 
     /// Writes of the word that no other write follows.
@@ -491,31 +528,91 @@ impl Machine {
         self.tell(thread, What::Saw { flag, value });
     }
 
+    /// Stores to a word that synchronizes.
+    #[track_caller]
+    pub fn signal(&mut self, thread: u32, line: usize, value: u64, way: Way) {
+        let site = Location::caller();
+        let event = self.event(thread, None);
+        let cell = (value, Some(event));
+        let now = self.now;
+        let signal = &mut self.signals[line];
+        match way {
+            Way::Coherent => signal.held.push((cell, now)),
+            _ => signal.posts.push((thread / PER_NODE, cell)),
+        }
+        let word = signal.word;
+        self.tell(
+            thread,
+            What::Store {
+                word,
+                value,
+                site,
+                way,
+            },
+        );
+    }
+
+    /// What the node posted first to the word that synchronizes reaches memory.
+    pub fn arrive(&mut self, node: u32, line: usize) {
+        let now = self.now;
+        let signal = &mut self.signals[line];
+        let Some(index) = signal.posts.iter().position(|post| post.0 == node) else {
+            return;
+        };
+        signal.held.push((signal.posts.remove(index).1, now));
+        let line = signal.word;
+        self.tell(
+            0,
+            What::Performed {
+                line,
+                bytes: bytes(0),
+                by_node: node * self.stride,
+            },
+        );
+    }
+
+    /// A load of a word that synchronizes, or the one with atomic operations, returns what memory
+    /// held so many contents `ago`, or when the thread's last operation ended.
+    #[track_caller]
+    pub fn poll(&mut self, thread: u32, signal: usize, ago: usize, way: Way) {
+        let site = Location::caller();
+        let Signal { word, held, .. } = &self.signals[signal];
+        let began = self.stepped[thread as usize];
+        let later = held.iter().filter(|(_, since)| *since >= began).count();
+        // It may have seen any of them, and the one before.
+        let possible = &held[held.len().saturating_sub(later + 1)..];
+        let (read, _) = possible[possible.len() - 1 - ago.min(possible.len() - 1)];
+        let same = possible.iter().filter(|((value, _), _)| *value == read.0);
+        let is_kept = possible.len() <= 8;
+        let writers: Vec<_> = same.filter(|_| is_kept).map(|((_, by), _)| *by).collect();
+        let (word, value) = (*word, read.0);
+        assert!(!is_kept || writers.contains(&read.1));
+        self.event_after(thread, &writers);
+        self.tell(
+            thread,
+            What::Load {
+                word,
+                value,
+                site,
+                way,
+            },
+        );
+    }
+
     /// An atomic operation on a word that has no other use, or a load of it.
     #[track_caller]
     pub fn atomic(&mut self, thread: u32, is_load: bool) {
-        let site = Location::caller();
-        let word = place(0, 0).plus(128);
-        let event = self.event(thread, self.atomic);
         if is_load {
-            let (value, way) = (self.counter, Way::Coherent);
-            self.tell(
-                thread,
-                What::Load {
-                    word,
-                    value,
-                    site,
-                    way,
-                },
-            );
-            if self.atomic.is_none() {
-                self.before[event].truncate(1);
-            }
-        } else {
-            self.counter += 1;
-            self.atomic = Some(event);
-            let after = self.counter;
-            self.tell(thread, What::Update { word, after, site });
+            return self.poll(thread, LINES, 0, Way::Coherent);
         }
+        let site = Location::caller();
+        let current = (self.signals[LINES].held.last()).map_or((0, None), |(cell, _)| *cell);
+        let event = self.event(thread, current.1);
+        let after = current.0 + 1;
+        let now = self.now;
+        let signal = &mut self.signals[LINES];
+        signal.held.push(((after, Some(event)), now));
+        let word = signal.word;
+        self.tell(thread, What::Update { word, after, site });
     }
 }

@@ -26,12 +26,19 @@ enum Action {
     Set(u8),
     Saw { flag: u32, value: u8 },
     Atomic { is_load: bool },
+    Signal(Way, u64),
+    Arrive,
+    Poll { ago: usize },
 }
 
 type Step = (u32, usize, usize, Action);
 
 fn way() -> impl Strategy<Value = Way> {
     prop_oneof![4 => Just(Way::Cached), 1 => Just(Way::Uncached), 1 => Just(Way::Coherent)]
+}
+
+fn past_caches() -> impl Strategy<Value = Way> {
+    prop_oneof![Just(Way::Uncached), Just(Way::Coherent)]
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -46,6 +53,22 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (1..3u8).prop_map(Action::Set),
         12 => (0..THREADS, 1..3u8).prop_map(|(flag, value)| Action::Saw { flag, value }),
         1 => any::<bool>().prop_map(|is_load| Action::Atomic { is_load }),
+        3 => (past_caches(), 0..3u64).prop_map(|(way, value)| Action::Signal(way, value)),
+        3 => Just(Action::Arrive),
+        5 => (0..4usize).prop_map(|ago| Action::Poll { ago }),
+    ];
+    (0..THREADS, 0..LINES, 0..WORDS, action)
+}
+
+/// Mostly what words that synchronize are for, so that one value is often published several times
+/// while it is looked for, and data by which it can be told who has acquired what.
+fn signalling() -> impl Strategy<Value = Step> {
+    let action = prop_oneof![
+        4 => Just(Action::Load(Way::Uncached)),
+        4 => Just(Action::Store(Way::Uncached, 1)),
+        6 => (past_caches(), 0..2u64).prop_map(|(way, value)| Action::Signal(way, value)),
+        6 => Just(Action::Arrive),
+        8 => (0..10usize).prop_map(|ago| Action::Poll { ago }),
     ];
     (0..THREADS, 0..LINES, 0..WORDS, action)
 }
@@ -81,6 +104,14 @@ fn obey(mut machine: Machine, steps: &[Step]) -> (Expected, Expected) {
             Action::Set(value) => machine.set(thread, value),
             Action::Saw { flag, value } => machine.saw(thread, flag, value),
             Action::Atomic { is_load } => machine.atomic(thread, is_load),
+            Action::Signal(way, value) => {
+                machine.signal(thread, line, value, possible(way, thread, line));
+            }
+            Action::Arrive => machine.arrive(node, line),
+            Action::Poll { ago } => {
+                let way = possible(Way::Coherent, thread, line);
+                machine.poll(thread, line, ago, way);
+            }
         }
     }
     let (report, expected) = machine.report();
@@ -93,6 +124,12 @@ proptest! {
     #[test]
     fn it_finds_what_the_oracle_finds(steps in vec(step(), 1..160), whole_lines: bool) {
         let (found, expected) = run(&steps, whole_lines, None);
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn it_finds_what_the_oracle_finds_by_signals(steps in vec(signalling(), 1..160)) {
+        let (found, expected) = run(&steps, false, None);
         prop_assert_eq!(found, expected);
     }
 
