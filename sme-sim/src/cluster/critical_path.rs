@@ -14,6 +14,7 @@ use super::mark::{Access, BEFORE, Carries, Cause, Key, Mark, MarkId, Part, Stage
 use super::node::Node;
 use super::trace::Trace;
 use crate::engine::EngineModel;
+use crate::kernel::address::Target;
 use crate::kernel::thread::Operation;
 use crate::time::Time;
 
@@ -135,10 +136,7 @@ fn words<F: Future<Output = ()>, E: EngineModel>(
     name: &dyn Fn(Place) -> String,
 ) -> String {
     let at_address = |address: u64| match node.constants.map.target(address) {
-        Ok(
-            crate::kernel::address::Target::Global(place)
-            | crate::kernel::address::Target::Cached(place),
-        ) => name(place),
+        Ok(Target::Global(place) | Target::Cached(place)) => name(place),
         _ => name(Place {
             node: node.me,
             offset: address.saturating_sub(node.constants.map.private_bytes),

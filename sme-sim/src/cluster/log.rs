@@ -16,7 +16,7 @@ use crate::cache::Held;
 use crate::engine::EngineModel;
 use crate::kernel::address::{AddressMap, Target};
 use crate::kernel::ahead::Access;
-use crate::kernel::thread::Operation;
+use crate::kernel::thread::{Operation, Site};
 use crate::machine::WriteBack;
 use crate::staleness::{Checker, Record, Way, What};
 use crate::time::Time;
@@ -82,46 +82,32 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let unknown = Location::caller();
         self.tell_checker(core, |map, node| {
             let accessed = |address| accessed(map, node, address);
+            let updated = |address, after| {
+                let (word, _) = accessed(address)?;
+                let site = unknown;
+                Some(What::Update { word, after, site })
+            };
+            let saw = |address| {
+                let (flag, _) = accessed(address)?;
+                let value = answer as u8;
+                Some(What::Saw { flag, value })
+            };
             match operation {
-                Operation::Load(word, site) => accessed(word.0).map(|(word, way)| What::Load {
-                    word,
-                    value: answer,
-                    site,
-                    way,
-                }),
+                Operation::Load(word, site) => {
+                    load_or_store(map, node, word.0, answer, site, false)
+                }
                 Operation::Store(word, value, site) => {
-                    accessed(word.0).map(|(word, way)| What::Store {
-                        word,
-                        value,
-                        site,
-                        way,
-                    })
+                    load_or_store(map, node, word.0, value, site, true)
                 }
                 Operation::Set(flag, value) => {
-                    accessed(flag.0).map(|(flag, _)| What::Set { flag, value })
+                    let (flag, _) = accessed(flag.0)?;
+                    Some(What::Set { flag, value })
                 }
-                Operation::Read(flag) | Operation::Wait(flag, _) => {
-                    let value = answer as u8;
-                    accessed(flag.0).map(|(flag, _)| What::Saw { flag, value })
-                }
-                Operation::FetchAdd(word, amount) => {
-                    accessed(word.0).map(|(word, _)| What::Update {
-                        word,
-                        after: answer.wrapping_add(amount),
-                        site: unknown,
-                    })
-                }
-                Operation::Swap(word, after) => accessed(word.0).map(|(word, _)| What::Update {
-                    word,
-                    after,
-                    site: unknown,
-                }),
+                Operation::Read(flag) | Operation::Wait(flag, _) => saw(flag.0),
+                Operation::FetchAdd(word, amount) => updated(word.0, answer.wrapping_add(amount)),
+                Operation::Swap(word, after) => updated(word.0, after),
                 Operation::CompareExchange(word, expected, new) => {
-                    accessed(word.0).map(|(word, _)| What::Update {
-                        word,
-                        after: if answer == expected { new } else { answer },
-                        site: unknown,
-                    })
+                    updated(word.0, if answer == expected { new } else { answer })
                 }
                 _ => None,
             }
@@ -145,22 +131,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 stores,
             } = access;
             self.tell_checker(core, |map, node| {
-                let (word, way) = accessed(map, node, address)?;
-                Some(if stores {
-                    What::Store {
-                        word,
-                        value,
-                        site,
-                        way,
-                    }
-                } else {
-                    What::Load {
-                        word,
-                        value,
-                        site,
-                        way,
-                    }
-                })
+                load_or_store(map, node, address, value, site, stores)
             });
         }
     }
@@ -213,6 +184,33 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             })
         });
     }
+}
+
+/// A load or a store of the word at `address` by `node`, if it is of shared memory.
+fn load_or_store(
+    map: &AddressMap,
+    node: u32,
+    address: u64,
+    value: u64,
+    site: Site,
+    stores: bool,
+) -> Option<What> {
+    let (word, way) = accessed(map, node, address)?;
+    Some(if stores {
+        What::Store {
+            word,
+            value,
+            site,
+            way,
+        }
+    } else {
+        What::Load {
+            word,
+            value,
+            site,
+            way,
+        }
+    })
 }
 
 /// What `address` names of the memory that nodes share, and how; nothing for a node's private memory.

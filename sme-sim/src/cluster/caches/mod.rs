@@ -14,11 +14,14 @@ mod miss;
 mod write_back;
 
 use std::future::Future;
+use std::sync::Arc;
 
 use slab::Slab;
 
+use super::agenda::Event;
 use super::constants::Constants;
 use super::content::Bytes;
+use super::core::Waiting;
 use super::node::Node;
 use crate::cache::{Held, State, View};
 use crate::engine::EngineModel;
@@ -74,12 +77,10 @@ pub(super) struct Caches {
     /// and since when it has waited for that.
     callers: Vec<(u16, u64, Time)>,
     traffic: CacheTraffic,
-    /// Whether hits are written down.
-    logs: bool,
 }
 
 impl Caches {
-    pub(super) fn new(cores: usize, logs: bool) -> Self {
+    pub(super) fn new(cores: usize) -> Self {
         Self {
             cores: (0..cores).map(|_| None).collect(),
             fills: Slab::new(),
@@ -88,7 +89,6 @@ impl Caches {
             under_way: 0,
             callers: Vec::new(),
             traffic: CacheTraffic::default(),
-            logs,
         }
     }
 
@@ -154,9 +154,8 @@ impl Caches {
             .find_map(|core| Some((core, self.held(core, line)?)))
     }
 
-    /// The caches of `core`, empty if it has not used them before.
-    fn of(&mut self, core: u16, constants: &Constants) -> &mut Ahead {
-        let logs = self.logs;
+    /// The caches of `core`, empty if it has not used them before; `logs` has hits written down.
+    fn of(&mut self, core: u16, constants: &Constants, logs: bool) -> &mut Ahead {
         self.cores[usize::from(core)].get_or_insert_with(|| Box::new(constants.ahead(logs)))
     }
 
@@ -170,9 +169,9 @@ impl Caches {
 
 impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     pub(super) fn caches(&mut self) -> &mut Caches {
-        let (cores, logs) = (self.cores.len(), self.log.is_some());
+        let cores = self.cores.len();
         self.caches
-            .get_or_insert_with(|| Box::new(Caches::new(cores, logs)))
+            .get_or_insert_with(|| Box::new(Caches::new(cores)))
     }
 
     /// `bytes` at `address` in the caches of `core` itself, and how long they take.
@@ -211,8 +210,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
 
     /// `core` gets a copy of `line`; what it displaces is written back.
     fn install(&mut self, core: u16, line: u64, state: State, words: [u64; 8], dirty: u64) {
-        let constants = std::sync::Arc::clone(&self.constants);
-        let cache = &mut self.caches().of(core, &constants).cache;
+        let (constants, logs) = (Arc::clone(&self.constants), self.log.is_some());
+        let cache = &mut self.caches().of(core, &constants, logs).cache;
         if let Some(displaced) = cache.insert(line, state, words, dirty) {
             self.displaced(core, &displaced);
         }
@@ -226,7 +225,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         };
         caches.spinners.swap_remove(place);
         let at = self.now + self.constants.latencies.probe();
-        self.agenda.push(at, super::agenda::Event::Begin(core));
+        self.agenda.push(at, Event::Begin(core));
     }
 
     /// `core` waits until its copy of the line at `address` changes. While its own stores have not
@@ -234,11 +233,11 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     /// it looks again when they have.
     pub(super) fn spin_on_copy(&mut self, core: u16, address: u64) {
         if !self.stores.is_empty(core) {
-            self.cores[usize::from(core)].waiting = super::core::Waiting::Drained;
+            self.cores[usize::from(core)].waiting = Waiting::Drained;
             return;
         }
         let (line, _) = line_and_word(address);
-        self.cores[usize::from(core)].waiting = super::core::Waiting::Cache;
+        self.cores[usize::from(core)].waiting = Waiting::Cache;
         self.caches().spinners.push((core, line));
     }
 }

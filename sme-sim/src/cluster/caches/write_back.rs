@@ -106,7 +106,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                     self.caches().drop_copy(core, line);
                     self.lost(core, line);
                 } else {
-                    self.caches().is_clean(core, line);
+                    self.caches().clean_copy(core, line);
                 }
             }
         }
@@ -148,7 +148,7 @@ impl Caches {
         }
     }
 
-    fn is_clean(&mut self, core: u16, line: u64) {
+    fn clean_copy(&mut self, core: u16, line: u64) {
         if let Some(ahead) = &mut self.cores[usize::from(core)] {
             ahead.cache.clean(line);
         }
