@@ -157,8 +157,8 @@ with the speed-up over one node of as many threads. fig12.csv has the rows of --
 fig13.csv those of --memory cached, fig12.svg and fig13.svg the curves. --nodes and --cores take
 others, --machine, --set, --page and --seed too; --workers are all of this computer's threads
 unless it says less. What has more threads than rows is left out. 2^14 points, with 128 rows, take
-two minutes on two cores; --log2n 16, with a row for each of the paper's 256 threads, a quarter of
-an hour.
+three minutes on two cores; --log2n 16, with a row for each of the paper's 256 threads, takes
+several times as long.
 
 {PROGRAMS}
 
