@@ -21,9 +21,9 @@ use super::domain::{Kind, Transaction, hops_between};
 use super::node::Node;
 use super::stores::Store;
 use super::tables;
-use crate::engine::{EngineModel, HtChannel, HtPacket, Input};
+use crate::engine::{EngineModel, HtChannel, HtPacket};
 use crate::kernel::address::FaultReason;
-use crate::machine::{Arbitration, ClusterSpec, HostSpec};
+use crate::machine::{Arbitration, ClusterSpec};
 use crate::time::Time;
 
 /// Who loads from behind the engine.
@@ -86,59 +86,6 @@ impl Slots {
         self.free_tags &= self.free_tags - 1;
         Some(tag)
     }
-}
-
-/// Host side of the HyperTransport link.
-#[derive(Debug)]
-pub(super) struct HostLink {
-    /// Packets for the engine, by channel.
-    queues: [VecDeque<HtPacket>; 3],
-    credits: [u32; 3],
-    /// Until then the direction to the engine is busy.
-    free_at: Time,
-    ready_pending: bool,
-    /// Until then the direction from the engine is busy.
-    back_free_at: Time,
-    /// Posted packets that have been sent.
-    pub(super) posted: u64,
-}
-
-impl HostLink {
-    pub(super) fn new(spec: &HostSpec) -> Self {
-        Self {
-            queues: Default::default(),
-            credits: all_credits(spec),
-            free_at: Time::ZERO,
-            ready_pending: false,
-            back_free_at: Time::ZERO,
-            posted: 0,
-        }
-    }
-
-    /// Whether no packet waits and every credit is back.
-    pub(super) fn is_quiet(&self, spec: &HostSpec) -> bool {
-        self.queues.iter().all(VecDeque::is_empty) && self.credits == all_credits(spec)
-    }
-
-    /// Whether the oldest packet of a channel can go.
-    fn may_send(&self, channel: usize) -> bool {
-        let behind = channel == HtChannel::NonPosted as usize
-            && !self.queues[HtChannel::Posted as usize].is_empty();
-        self.credits[channel] > 0 && !self.queues[channel].is_empty() && !behind
-    }
-
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.queues.iter().map(tables::queue_bytes).sum()
-    }
-}
-
-/// By channel.
-fn all_credits(spec: &HostSpec) -> [u32; 3] {
-    [
-        spec.posted_credits,
-        spec.nonposted_credits,
-        spec.response_credits,
-    ]
 }
 
 /// The I/O bridge: the engine's reads and writes of this node's memory.
@@ -291,19 +238,13 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     /// From a core to the first socket's link interface.
     fn towards_host_link(&mut self, core: u16, packet: HtPacket) {
         let way = self.way_to_first_socket(core) + self.constants.host_way;
-        self.sets_out(way, packet);
+        self.way.sets_out(self.now, way, packet, &mut self.agenda);
     }
 
     /// The same from the first socket itself.
     pub(super) fn leaves_first_socket(&mut self, packet: HtPacket) {
-        self.sets_out(self.constants.host_way, packet);
-    }
-
-    fn sets_out(&mut self, way: Time, packet: HtPacket) {
-        self.agenda
-            .tell(|t| t.leaves_for_host_link(self.now + way, &packet));
-        let number = tables::insert(&mut self.packets, packet);
-        self.agenda.push(self.now + way, Event::HostSend(number));
+        let way = self.constants.host_way;
+        self.way.sets_out(self.now, way, packet, &mut self.agenda);
     }
 
     pub(super) fn way_to_first_socket(&self, core: u16) -> Time {
@@ -315,78 +256,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             .times(hops_between(socket, 0))
     }
 
-    /// [`Event::HostSend`]
-    pub(super) fn send_over_host_link(&mut self, number: u32) {
-        let packet = self.packets.remove(number as usize);
-        tables::push_back(&mut self.host.queues[packet.channel() as usize], packet);
-        self.transmit();
-    }
-
-    /// [`Event::HostReady`]
-    pub(super) fn host_link_ready(&mut self) {
-        self.host.ready_pending = false;
-        self.transmit();
-    }
-
-    /// [`Event::HostCredit`]
-    pub(super) fn host_credit(&mut self, channel: u8) {
-        self.host.credits[usize::from(channel)] += 1;
-        self.transmit();
-    }
-
-    /// Sends what has a credit: responses first, then posted writes, then reads, so that nothing
-    /// that frees others waits behind what needs them. A read overtakes no posted write, not even
-    /// one that waits for a credit.
-    fn transmit(&mut self) {
-        loop {
-            let order = [HtChannel::Response, HtChannel::Posted, HtChannel::NonPosted];
-            let ready = order
-                .into_iter()
-                .map(|c| c as usize)
-                .find(|&c| self.host.may_send(c));
-            let Some(channel) = ready else {
-                return;
-            };
-            if self.host.free_at > self.now {
-                if !self.host.ready_pending {
-                    self.host.ready_pending = true;
-                    self.agenda.push(self.host.free_at, Event::HostReady);
-                }
-                return;
-            }
-            let Some(packet) = self.host.queues[channel].pop_front() else {
-                return;
-            };
-            self.host.credits[channel] -= 1;
-            if channel == HtChannel::Posted as usize {
-                self.host.posted += 1;
-                self.posted_have_left();
-            }
-            self.host.free_at = self.now + self.constants.on_host_link(&packet);
-            let cycle = self.constants.engine_samples(self.host.free_at);
-            self.agenda
-                .tell(|t| t.over_host_link(self.now, self.host.free_at, cycle, &packet));
-            self.present(cycle, Input::Host(packet));
-        }
-    }
-
-    /// A packet that the engine gave at edge `cycle` crosses the link to the host.
-    pub(super) fn host_link_brings(&mut self, cycle: u64, packet: HtPacket) {
-        let from = self
-            .constants
-            .engine_gave(cycle)
-            .max(self.host.back_free_at);
-        self.host.back_free_at = from + self.constants.on_host_link(&packet);
-        let at = self.host.back_free_at + self.constants.host_way;
-        self.agenda
-            .tell(|t| t.leaves_engine(cycle, from, at, &packet));
-        let number = tables::insert(&mut self.packets, packet);
-        self.agenda.push(at, Event::HostReceive(number));
-    }
-
     /// [`Event::HostReceive`]
     pub(super) fn host_receives(&mut self, number: u32) {
-        let packet = self.packets.remove(number as usize);
+        let packet = self.way.received(number);
         match packet {
             HtPacket::Response {
                 data, tag, error, ..
@@ -453,12 +325,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         self.loaded(core, address, value, back);
     }
 
-    /// Tells the engine that the host has taken a packet of `channel`.
+    /// The host has taken a packet of `channel`.
     fn return_credit(&mut self, channel: HtChannel) {
-        let cycle = self
-            .constants
-            .engine_samples(self.now + self.constants.host_way);
-        self.present(cycle, Input::HostCredit(channel));
+        self.way.return_credit(self.now, channel, &mut self.agenda);
     }
 
     fn bridge_starts(&mut self) {
@@ -542,10 +411,6 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             error: false,
             trace,
         };
-        self.agenda
-            .tell(|t| t.leaves_for_host_link(self.now + self.constants.host_way, &packet));
-        let number = tables::insert(&mut self.packets, packet);
-        self.agenda
-            .push(self.now + self.constants.host_way, Event::HostSend(number));
+        self.leaves_first_socket(packet);
     }
 }

@@ -18,14 +18,16 @@ mod host;
 mod log;
 mod mark;
 mod node;
+pub mod noise;
 mod operate;
-mod pins;
+pub(crate) mod pins;
 mod record;
 mod stores;
 mod system;
 mod tables;
 mod trace;
 mod watched;
+mod way;
 
 use std::future::Future;
 use std::sync::Arc;

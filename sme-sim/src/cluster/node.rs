@@ -2,28 +2,25 @@
 //!
 //! A node runs its own events and its engine's clock edges in order of time (an event before an
 //! edge at the same time, so that what has arrived is sampled), and exchanges packets and credits
-//! with its neighbours. How each operation of a thread is performed stands in `operate`; the way
-//! of a packet from a core to the engine and back in `host`.
+//! with its neighbours. How each operation of a thread is performed stands in `operate`; what lies
+//! between cores and engine in `host`, and the way from there to the other nodes in `way`.
 
 use std::future::Future;
 use std::sync::Arc;
-
-use slab::Slab;
 
 use super::agenda::{Agenda, Event};
 use super::caches::Caches;
 use super::constants::Constants;
 use super::core::{Core, Waiting};
 use super::domain::{BRIDGE, Domain};
-use super::host::{Bridge, HostLink, Slots};
+use super::host::{Bridge, Slots};
 use super::log::Log;
-use super::pins::Pins;
 use super::record::Record;
 use super::stores::StoreBuffers;
 use super::system::System;
-use super::tables;
-use crate::engine::waves::{Recorded, Tap};
-use crate::engine::{EngineModel, HtPacket, Input, Output};
+use super::way::Way;
+use crate::engine::waves::Tap;
+use crate::engine::{EngineModel, Input, Output};
 use crate::kernel::address::FaultReason;
 use crate::kernel::thread::{self, Note, Operation, Threads};
 use crate::kernel::window::{self, Outbox};
@@ -52,10 +49,9 @@ pub struct Node<F, E> {
     pub(super) domain: Domain,
     pub(super) caches: Option<Box<Caches>>,
     pub(super) slots: Option<Box<Slots>>,
-    pub(super) host: HostLink,
+    pub(super) way: Way<E>,
     pub(super) bridge: Bridge,
     pub(super) system: System,
-    pub(super) packets: Slab<HtPacket>,
     pub(super) record: Record,
     /// What is told to the checker of stale reads, where there is one.
     pub(super) log: Option<Box<Log>>,
@@ -64,12 +60,6 @@ pub struct Node<F, E> {
     /// stuck even if loads are polling.
     pub(super) progress: u64,
     pub(super) events: u64,
-    engine: Recorded<E>,
-    pins: Pins,
-    /// The engine's next edge.
-    tick: (Time, u64),
-    /// Packets on their way to the engine.
-    arrivals: Slab<Input>,
 }
 
 impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
@@ -102,10 +92,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             ),
             caches: None,
             slots: None,
-            host: HostLink::new(&spec.host),
+            way: Way::new(me, Arc::clone(&constants), engine),
             bridge: Bridge::default(),
             system: System::default(),
-            packets: Slab::new(),
             record: Record::new(programs.len(), visits),
             log: None,
             fault: None,
@@ -113,22 +102,18 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             events: 0,
             threads: Threads::new(programs),
             agenda,
-            engine: Recorded::new(engine),
-            pins: Pins::new(),
-            tick: (Time::NEVER, 0),
-            arrivals: Slab::new(),
             constants,
         }
     }
 
     /// The engine.
     pub fn engine(&self) -> &E {
-        self.engine.engine()
+        self.way.engine()
     }
 
     /// Lets the engine's ports be recorded from now on.
     pub(super) fn record_waves(&mut self, tap: Tap) {
-        self.engine.record(tap);
+        self.way.record_waves(tap);
     }
 
     /// What its observer has written down.
@@ -143,10 +128,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             && self.domain.is_quiet()
             && self.caches.iter().all(|caches| caches.is_quiet())
             && (self.slots.iter()).all(|slots| slots.is_quiet(&self.constants.spec))
-            && self.host.is_quiet(&self.constants.spec.host)
+            && self.way.is_quiet()
             && self.bridge.is_quiet()
-            && self.packets.is_empty()
-            && self.arrivals.is_empty()
     }
 
     /// Bytes of simulator state, the engine's apart.
@@ -159,12 +142,10 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             + self.domain.heap_bytes()
             + self.caches.as_ref().map_or(0, |caches| caches.bytes())
             + self.slots.as_ref().map_or(0, |slots| slots.bytes())
-            + self.host.heap_bytes()
+            + self.way.heap_bytes()
             + self.bridge.heap_bytes()
             + self.system.heap_bytes()
             + self.record.heap_bytes()
-            + self.packets.capacity() * size_of::<HtPacket>()
-            + self.arrivals.capacity() * size_of::<Input>()
     }
 
     fn perform(&mut self, event: Event) {
@@ -186,11 +167,20 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 }
             }
             Event::SlotFree(socket) => self.slot_freed(socket),
-            Event::HostSend(packet) => self.send_over_host_link(packet),
-            Event::HostReady => self.host_link_ready(),
-            Event::HostCredit(channel) => self.host_credit(channel),
+            Event::HostSend(packet) => {
+                let posted = self.way.send(self.now, packet, &mut self.agenda);
+                self.has_sent(posted);
+            }
+            Event::HostReady => {
+                let posted = self.way.ready(self.now, &mut self.agenda);
+                self.has_sent(posted);
+            }
+            Event::HostCredit(channel) => {
+                let posted = self.way.credit(self.now, channel, &mut self.agenda);
+                self.has_sent(posted);
+            }
             Event::EnginePacket(arrival) => {
-                let input = self.arrivals.remove(arrival as usize);
+                let input = self.way.arrived(arrival);
                 self.engine_samples(input);
             }
             Event::EngineHostCredit(channel) => self.engine_samples(Input::HostCredit(channel)),
@@ -290,108 +280,16 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         self.begin(core);
     }
 
-    /// Lets `input` be sampled by the engine at `cycle`.
-    pub(super) fn present(&mut self, cycle: u64, input: Input) {
-        let at = self.constants.engine_clock.edge(cycle);
-        let event = self.arrival(input);
-        self.agenda.push(at, event);
-    }
-
-    /// The event of `input` reaching the engine.
-    fn arrival(&mut self, input: Input) -> Event {
-        match input {
-            Input::HostCredit(channel) => Event::EngineHostCredit(channel),
-            Input::LinkCredit { port, channel } => Event::EngineLinkCredit(port, channel),
-            Input::Host(_) | Input::Link { .. } => {
-                Event::EnginePacket(tables::insert(&mut self.arrivals, input))
-            }
-        }
-    }
-
-    /// The engine samples `input` at the edge that is now, or the first at which its pin is free.
+    /// The engine samples `input` now, or as soon as its pin is free.
     fn engine_samples(&mut self, input: Input) {
-        let due = self.constants.engine_clock.first_edge_from(self.now);
-        let cycle = self.pins.take(due, &input);
-        self.agenda.tell(|t| t.sampled(cycle, &input));
-        self.engine.input(cycle, input);
-        self.set_tick();
+        self.way.samples(self.now, input, &mut self.agenda);
     }
 
-    /// One edge of the engine's clock.
-    fn tick(&mut self, outbox: &mut Outbox<Input>, outputs: &mut Vec<Output>) {
-        let cycle = self.tick.1;
-        self.engine.step(cycle, outputs);
-        for output in outputs.drain(..) {
-            self.engine_gives(cycle, output, outbox);
+    /// The host link has been at work; whether a posted packet has left over it.
+    fn has_sent(&mut self, posted: bool) {
+        if posted {
+            self.posted_have_left();
         }
-        self.set_tick();
-    }
-
-    /// Finds the engine's next edge at which anything can happen.
-    fn set_tick(&mut self) {
-        self.tick = match self.engine.next_cycle() {
-            Some(next) => (self.constants.engine_clock.edge(next), next),
-            None => (Time::NEVER, 0),
-        };
-    }
-
-    fn engine_gives(&mut self, cycle: u64, output: Output, outbox: &mut Outbox<Input>) {
-        match output {
-            Output::Host(packet) => self.host_link_brings(cycle, packet),
-            Output::HostCredit(channel) => {
-                let at = self.constants.host_credit_at(cycle);
-                self.agenda.push(at, Event::HostCredit(channel as u8));
-            }
-            Output::Link {
-                port,
-                channel,
-                packet,
-            } => {
-                if self.constants.counts(packet.trace) {
-                    self.record.sent(port, channel, packet.bytes());
-                }
-                let input = |port| Input::Link {
-                    port,
-                    channel,
-                    packet,
-                };
-                // Between engine and switch a packet crosses clock domains: behind its source's
-                // engine and before its target's.
-                let crossing = self.constants.spec.engine.network_core_cycles;
-                let to = self.constants.topology.neighbour(self.me, port);
-                let first = u64::from(packet.source == self.me);
-                let last = u64::from(to.is_some_and(|(to, _)| to == packet.target));
-                let crossing = (first + last) * crossing;
-                let sampled = cycle + crossing + self.constants.link_cycles;
-                let edges = (cycle, cycle + crossing, sampled);
-                self.agenda
-                    .tell(|t| t.over_link(edges, to.map(|(to, _)| to), &packet));
-                let cycle = cycle + crossing;
-                self.send_to_neighbour(cycle, port, input, outbox);
-            }
-            Output::LinkCredit { port, channel } => {
-                let input = |port| Input::LinkCredit { port, channel };
-                self.send_to_neighbour(cycle, port, input, outbox);
-            }
-        }
-    }
-
-    /// Transceivers and wire of the link at `port`; `input` is told the port at the other end.
-    fn send_to_neighbour(
-        &mut self,
-        cycle: u64,
-        port: u8,
-        input: impl Fn(u8) -> Input,
-        outbox: &mut Outbox<Input>,
-    ) {
-        let Some((to, their_port)) = self.constants.topology.neighbour(self.me, port) else {
-            debug_assert!(false, "the switch routed over a link that is not there");
-            return;
-        };
-        let cycle = cycle + self.constants.link_cycles;
-        let at = self.constants.engine_clock.edge(cycle);
-        let sequence = self.agenda.next_sequence();
-        outbox.send(self.me, sequence, to, at, input(their_port));
     }
 }
 
@@ -405,13 +303,13 @@ where
     type Workspace = Vec<Output>;
 
     fn next(&self) -> Time {
-        self.agenda.next().min(self.tick.0)
+        self.agenda.next().min(self.way.next())
     }
 
     fn advance(&mut self, end: Time, outbox: &mut Outbox<Input>, outputs: &mut Vec<Output>) {
         loop {
             let event_at = self.agenda.next();
-            if event_at <= self.tick.0 {
+            if event_at <= self.way.next() {
                 if event_at >= end {
                     return;
                 }
@@ -422,18 +320,24 @@ where
                 self.events += 1;
                 self.perform(event);
             } else {
-                if self.tick.0 >= end {
+                if self.way.next() >= end {
                     return;
                 }
-                self.now = self.tick.0;
+                self.now = self.way.next();
                 self.events += 1;
-                self.tick(outbox, outputs);
+                self.way.tick(
+                    &mut self.agenda,
+                    &mut self.record,
+                    outbox,
+                    outputs,
+                    Way::reaches_host,
+                );
             }
         }
     }
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
-        let event = self.arrival(input);
+        let event = self.way.arrival(input);
         self.agenda.push_from(at, from, sequence, event);
     }
 }

@@ -121,7 +121,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
 
     /// The host link has sent some posted packets: callers whose own are among them go on.
     pub(in crate::cluster) fn posted_have_left(&mut self) {
-        let (sent, now) = (self.host.posted, self.now);
+        let (sent, now) = (self.way.posted(), self.now);
         let Some(caches) = &mut self.caches else {
             return;
         };

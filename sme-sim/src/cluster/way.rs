@@ -1,0 +1,347 @@
+//! A node's way to the others: its end of the HyperTransport link, and its engine.
+//!
+//! What a node of any form has besides its cores and memory. Packets enter the link's queues, cross
+//! it when they have a credit, and are sampled by the engine at an edge of its clock; what the engine
+//! gives goes over its links to other nodes, or back to this one's host. Called by the node, whose
+//! agenda holds the [`Event`]s that are put in here.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use slab::Slab;
+
+use super::agenda::{Agenda, Event};
+use super::constants::Constants;
+use super::pins::Pins;
+use super::record::Record;
+use super::tables;
+use crate::engine::waves::{Recorded, Tap};
+use crate::engine::{EngineModel, HtChannel, HtPacket, Input, Output};
+use crate::kernel::window::Outbox;
+use crate::machine::HostSpec;
+use crate::time::Time;
+
+/// Host side of the HyperTransport link.
+#[derive(Debug)]
+struct HostLink {
+    /// Packets for the engine, by channel.
+    queues: [VecDeque<HtPacket>; 3],
+    credits: [u32; 3],
+    /// Until then the direction to the engine is busy.
+    free_at: Time,
+    ready_pending: bool,
+    /// Until then the direction from the engine is busy.
+    back_free_at: Time,
+    /// Posted packets that have been sent.
+    posted: u64,
+}
+
+impl HostLink {
+    fn new(spec: &HostSpec) -> Self {
+        Self {
+            queues: Default::default(),
+            credits: all_credits(spec),
+            free_at: Time::ZERO,
+            ready_pending: false,
+            back_free_at: Time::ZERO,
+            posted: 0,
+        }
+    }
+
+    /// Whether no packet waits and every credit is back.
+    fn is_quiet(&self, spec: &HostSpec) -> bool {
+        self.queues.iter().all(VecDeque::is_empty) && self.credits == all_credits(spec)
+    }
+
+    /// Whether the oldest packet of a channel can go.
+    fn may_send(&self, channel: usize) -> bool {
+        let behind = channel == HtChannel::NonPosted as usize
+            && !self.queues[HtChannel::Posted as usize].is_empty();
+        self.credits[channel] > 0 && !self.queues[channel].is_empty() && !behind
+    }
+}
+
+/// By channel.
+fn all_credits(spec: &HostSpec) -> [u32; 3] {
+    [
+        spec.posted_credits,
+        spec.nonposted_credits,
+        spec.response_credits,
+    ]
+}
+
+/// The host link and the engine of a node, or the switch of a position without one.
+pub(super) struct Way<E> {
+    me: u32,
+    constants: Arc<Constants>,
+    link: HostLink,
+    engine: Recorded<E>,
+    pins: Pins,
+    /// The engine's next edge at which anything can happen: when, and which.
+    tick: (Time, u64),
+    /// Packets on their way to the engine.
+    arrivals: Slab<Input>,
+    /// Packets on their way to the host link, or from it to the host.
+    packets: Slab<HtPacket>,
+}
+
+impl<E: EngineModel> Way<E> {
+    /// Of node `me`, with nothing under way.
+    pub(super) fn new(me: u32, constants: Arc<Constants>, engine: E) -> Self {
+        Self {
+            me,
+            link: HostLink::new(&constants.spec.host),
+            engine: Recorded::new(engine),
+            pins: Pins::new(),
+            tick: (Time::NEVER, 0),
+            arrivals: Slab::new(),
+            packets: Slab::new(),
+            constants,
+        }
+    }
+
+    /// The engine.
+    pub(super) fn engine(&self) -> &E {
+        self.engine.engine()
+    }
+
+    /// Lets the engine's ports be recorded from now on.
+    pub(super) fn record_waves(&mut self, tap: Tap) {
+        self.engine.record(tap);
+    }
+
+    /// Whether nothing is under way outside the engine.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.link.is_quiet(&self.constants.spec.host)
+            && self.packets.is_empty()
+            && self.arrivals.is_empty()
+    }
+
+    /// How many posted packets have crossed the host link.
+    pub(super) fn posted(&self) -> u64 {
+        self.link.posted
+    }
+
+    /// Bytes on the heap, the engine's apart.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.link
+            .queues
+            .iter()
+            .map(tables::queue_bytes)
+            .sum::<usize>()
+            + self.packets.capacity() * size_of::<HtPacket>()
+            + self.arrivals.capacity() * size_of::<Input>()
+    }
+
+    /// `packet` sets out for the host link and reaches its queue `way` from `now`.
+    pub(super) fn sets_out(&mut self, now: Time, way: Time, packet: HtPacket, agenda: &mut Agenda) {
+        agenda.tell(|t| t.leaves_for_host_link(now + way, &packet));
+        let number = tables::insert(&mut self.packets, packet);
+        agenda.push(now + way, Event::HostSend(number));
+    }
+
+    /// [`Event::HostSend`]; whether a posted packet leaves.
+    pub(super) fn send(&mut self, now: Time, number: u32, agenda: &mut Agenda) -> bool {
+        let packet = self.packets.remove(number as usize);
+        tables::push_back(&mut self.link.queues[packet.channel() as usize], packet);
+        self.transmit(now, agenda)
+    }
+
+    /// [`Event::HostReady`]; whether a posted packet leaves.
+    pub(super) fn ready(&mut self, now: Time, agenda: &mut Agenda) -> bool {
+        self.link.ready_pending = false;
+        self.transmit(now, agenda)
+    }
+
+    /// [`Event::HostCredit`]; whether a posted packet leaves.
+    pub(super) fn credit(&mut self, now: Time, channel: u8, agenda: &mut Agenda) -> bool {
+        self.link.credits[usize::from(channel)] += 1;
+        self.transmit(now, agenda)
+    }
+
+    /// Sends what has a credit: responses first, then posted writes, then reads, so that nothing
+    /// that frees others waits behind what needs them. A read overtakes no posted write, not even
+    /// one that waits for a credit. Whether a posted packet leaves.
+    fn transmit(&mut self, now: Time, agenda: &mut Agenda) -> bool {
+        let mut posted = false;
+        loop {
+            let order = [HtChannel::Response, HtChannel::Posted, HtChannel::NonPosted];
+            let ready = order
+                .into_iter()
+                .map(|c| c as usize)
+                .find(|&c| self.link.may_send(c));
+            let Some(channel) = ready else {
+                return posted;
+            };
+            if self.link.free_at > now {
+                if !self.link.ready_pending {
+                    self.link.ready_pending = true;
+                    agenda.push(self.link.free_at, Event::HostReady);
+                }
+                return posted;
+            }
+            let Some(packet) = self.link.queues[channel].pop_front() else {
+                return posted;
+            };
+            self.link.credits[channel] -= 1;
+            if channel == HtChannel::Posted as usize {
+                self.link.posted += 1;
+                posted = true;
+            }
+            self.link.free_at = now + self.constants.on_host_link(&packet);
+            let cycle = self.constants.engine_samples(self.link.free_at);
+            agenda.tell(|t| t.over_host_link(now, self.link.free_at, cycle, &packet));
+            self.present(cycle, Input::Host(packet), agenda);
+        }
+    }
+
+    /// [`Event::HostReceive`]: the packet that has reached the host.
+    pub(super) fn received(&mut self, number: u32) -> HtPacket {
+        self.packets.remove(number as usize)
+    }
+
+    /// `packet` reaches the host at `at`.
+    pub(super) fn reaches_host(&mut self, at: Time, packet: HtPacket, agenda: &mut Agenda) {
+        let number = tables::insert(&mut self.packets, packet);
+        agenda.push(at, Event::HostReceive(number));
+    }
+
+    /// Tells the engine that the host has taken a packet of `channel`.
+    pub(super) fn return_credit(&mut self, now: Time, channel: HtChannel, agenda: &mut Agenda) {
+        let cycle = self.constants.engine_samples(now + self.constants.host_way);
+        self.present(cycle, Input::HostCredit(channel), agenda);
+    }
+
+    /// Lets `input` be sampled by the engine at `cycle`.
+    pub(super) fn present(&mut self, cycle: u64, input: Input, agenda: &mut Agenda) {
+        let at = self.constants.engine_clock.edge(cycle);
+        let event = self.arrival(input);
+        agenda.push(at, event);
+    }
+
+    /// The event of `input` reaching the engine.
+    pub(super) fn arrival(&mut self, input: Input) -> Event {
+        match input {
+            Input::HostCredit(channel) => Event::EngineHostCredit(channel),
+            Input::LinkCredit { port, channel } => Event::EngineLinkCredit(port, channel),
+            Input::Host(_) | Input::Link { .. } => {
+                Event::EnginePacket(tables::insert(&mut self.arrivals, input))
+            }
+        }
+    }
+
+    /// [`Event::EnginePacket`]: the packet that has reached the engine.
+    pub(super) fn arrived(&mut self, arrival: u32) -> Input {
+        self.arrivals.remove(arrival as usize)
+    }
+
+    /// The engine samples `input` at the edge that is `now`, or the first at which its pin is free.
+    pub(super) fn samples(&mut self, now: Time, input: Input, agenda: &mut Agenda) {
+        let due = self.constants.engine_clock.first_edge_from(now);
+        let cycle = self.pins.take(due, &input);
+        agenda.tell(|t| t.sampled(cycle, &input));
+        self.engine.input(cycle, input);
+        self.set_tick();
+    }
+
+    /// When the engine's next edge is at which anything can happen.
+    #[inline]
+    pub(super) fn next(&self) -> Time {
+        self.tick.0
+    }
+
+    /// That edge. What the engine gives its host is told to `reaches` with the time at which it is
+    /// there.
+    pub(super) fn tick(
+        &mut self,
+        agenda: &mut Agenda,
+        record: &mut Record,
+        outbox: &mut Outbox<Input>,
+        outputs: &mut Vec<Output>,
+        mut reaches: impl FnMut(&mut Self, Time, HtPacket, &mut Agenda),
+    ) {
+        let cycle = self.tick.1;
+        self.engine.step(cycle, outputs);
+        for output in outputs.drain(..) {
+            match output {
+                Output::Host(packet) => {
+                    let at = self.brings(cycle, &packet, agenda);
+                    reaches(self, at, packet, agenda);
+                }
+                Output::HostCredit(channel) => {
+                    let at = self.constants.host_credit_at(cycle);
+                    agenda.push(at, Event::HostCredit(channel as u8));
+                }
+                Output::Link {
+                    port,
+                    channel,
+                    packet,
+                } => {
+                    if self.constants.counts(packet.trace) {
+                        record.sent(port, channel, packet.bytes());
+                    }
+                    let input = |port| Input::Link {
+                        port,
+                        channel,
+                        packet,
+                    };
+                    // Between engine and switch a packet crosses clock domains: behind its source's
+                    // engine and before its target's.
+                    let crossing = self.constants.spec.engine.network_core_cycles;
+                    let to = self.constants.topology.neighbour(self.me, port);
+                    let first = u64::from(packet.source == self.me);
+                    let last = u64::from(to.is_some_and(|(to, _)| to == packet.target));
+                    let crossing = (first + last) * crossing;
+                    let sampled = cycle + crossing + self.constants.link_cycles;
+                    let edges = (cycle, cycle + crossing, sampled);
+                    agenda.tell(|t| t.over_link(edges, to.map(|(to, _)| to), &packet));
+                    self.send_to_neighbour(cycle + crossing, port, input, agenda, outbox);
+                }
+                Output::LinkCredit { port, channel } => {
+                    let input = |port| Input::LinkCredit { port, channel };
+                    self.send_to_neighbour(cycle, port, input, agenda, outbox);
+                }
+            }
+        }
+        self.set_tick();
+    }
+
+    /// Finds the engine's next edge at which anything can happen.
+    fn set_tick(&mut self) {
+        self.tick = match self.engine.next_cycle() {
+            Some(next) => (self.constants.engine_clock.edge(next), next),
+            None => (Time::NEVER, 0),
+        };
+    }
+
+    /// A packet that the engine gave at edge `cycle` crosses the link to the host; when it is there.
+    fn brings(&mut self, cycle: u64, packet: &HtPacket, agenda: &mut Agenda) -> Time {
+        let from = self
+            .constants
+            .engine_gave(cycle)
+            .max(self.link.back_free_at);
+        self.link.back_free_at = from + self.constants.on_host_link(packet);
+        let at = self.link.back_free_at + self.constants.host_way;
+        agenda.tell(|t| t.leaves_engine(cycle, from, at, packet));
+        at
+    }
+
+    /// Transceivers and wire of the link at `port`; `input` is told the port at the other end.
+    fn send_to_neighbour(
+        &mut self,
+        cycle: u64,
+        port: u8,
+        input: impl Fn(u8) -> Input,
+        agenda: &mut Agenda,
+        outbox: &mut Outbox<Input>,
+    ) {
+        let Some((to, their_port)) = self.constants.topology.neighbour(self.me, port) else {
+            debug_assert!(false, "the switch routed over a link that is not there");
+            return;
+        };
+        let cycle = cycle + self.constants.link_cycles;
+        let at = self.constants.engine_clock.edge(cycle);
+        let sequence = agenda.next_sequence();
+        outbox.send(self.me, sequence, to, at, input(their_port));
+    }
+}
