@@ -10,7 +10,7 @@
 
 use std::future::Future;
 
-use sme_memory::{Flag, Memory, Place, Until};
+use sme_memory::{Flag, Followers, Leader, Memory, Place, Step, Until};
 
 use crate::episode::Episode;
 use crate::layout::Row;
@@ -109,5 +109,72 @@ impl<M: Memory> Barrier<M> for Dissemination {
             let round = self.flags.index(place)? % self.rounds;
             Some(format!("node {}'s flag of round {round}", place.node))
         })
+    }
+}
+
+/// Where a local master is in its episode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DisseminationState {
+    at: At,
+    /// Counts the next episode.
+    local: Episode,
+    /// Which one it is in.
+    episode: Episode,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum At {
+    #[default]
+    Begin,
+    /// Notifies in this round.
+    Notifying(u32),
+    /// Waits in this round.
+    Waiting(u32),
+    Over,
+}
+
+/// The same barrier, master by master, as steps.
+impl Leader for Dissemination {
+    type State = DisseminationState;
+
+    fn next(&self, node: u32, state: &mut DisseminationState, _answer: u8) -> Step {
+        let episode = state.episode;
+        let flag = |node, round| {
+            let index = episode.parity() * self.rounds + round;
+            self.flags.place(node, index)
+        };
+        match state.at {
+            At::Begin => {
+                state.episode = state.local.next();
+                state.at = At::Notifying(0);
+                let until = Until::IsNot(state.episode.phase());
+                Step::WaitAll(self.local.slaves(), until)
+            }
+            At::Notifying(round) if round < self.rounds => {
+                let partner = self.partner(self.ranks.rank(node), round);
+                state.at = At::Waiting(round);
+                Step::Set(flag(partner, round), episode.sense())
+            }
+            At::Waiting(round) => {
+                state.at = At::Notifying(round + 1);
+                Step::Wait(flag(node, round).offset, Until::Is(episode.sense()))
+            }
+            At::Notifying(_) if self.local.has_slaves() => {
+                state.at = At::Over;
+                Step::Set(self.local.phase_at(node), flip(episode.phase()))
+            }
+            At::Notifying(_) | At::Over => {
+                state.at = At::Begin;
+                Step::Leave
+            }
+        }
+    }
+
+    fn followers(&self) -> Followers {
+        self.local.followers()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
     }
 }

@@ -5,7 +5,7 @@
 //! from all who spin on another) and is not published, so it is a parameter. The algorithms take
 //! their rows from a [`Plan`], one after the other; nothing else computes an offset.
 
-use sme_memory::{Flag, Flags, Memory, Place, Route, Word};
+use sme_memory::{Flag, FlagRow, Flags, Memory, Place, Route, Word};
 
 use crate::SpecError;
 
@@ -157,6 +157,15 @@ impl Row {
     /// All places of the row in `node`'s memory.
     pub(crate) fn places(self, node: u32) -> impl Iterator<Item = Place> {
         (0..self.count).map(move |index| self.place(node, index))
+    }
+
+    /// The first `count` flags of the row, by offset.
+    pub(crate) fn offsets(&self, count: u32) -> FlagRow {
+        FlagRow {
+            first: self.offset,
+            stride: self.stride,
+            count,
+        }
     }
 
     /// Which of the row's flags or words lies at `place`, if any.

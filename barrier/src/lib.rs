@@ -50,7 +50,7 @@ use sme_memory::{Memory, Place};
 pub use algorithm::Algorithm;
 pub use butterfly::{Butterfly, ButterflySpec};
 pub use coherent::{CoherencePoint, Coherent, CoherentLocal, CoherentSpec};
-pub use dissemination::{Dissemination, DisseminationSpec};
+pub use dissemination::{Dissemination, DisseminationSpec, DisseminationState};
 pub use episode::Episode;
 pub use error::SpecError;
 pub use flag_phase::{FlagPhase, FlagPhaseSpec};
@@ -60,7 +60,7 @@ pub use mapping::{Extent, Mapping, Ranks};
 pub use names::UnknownName;
 pub use pthread::{Pthread, PthreadSpec};
 pub use shape::TreeShape;
-pub use tree::{Tree, TreeSpec};
+pub use tree::{Tree, TreeSpec, TreeState};
 
 /// A thread's place among those that take part in a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -9,7 +9,7 @@
 use std::future::Future;
 
 use either::Either;
-use sme_memory::{Flag, Memory, Place, Route, Until};
+use sme_memory::{Flag, FlagRow, Followers, Memory, Place, Route, Until};
 
 use crate::SpecError;
 use crate::layout::{Plan, Row};
@@ -55,6 +55,24 @@ impl Domain {
         }
         let slave = self.flags.index(place)?;
         Some(format!("node {node} core {}'s flag", slave + 1))
+    }
+
+    /// Where the slaves' variables lie.
+    pub(crate) fn followers(&self) -> Followers {
+        Followers {
+            phase: self.phase.place(0, 0).offset,
+            flags: self.slaves(),
+        }
+    }
+
+    /// The slaves' flags.
+    pub(crate) fn slaves(&self) -> FlagRow {
+        self.flags.offsets(self.cores - 1)
+    }
+
+    /// The phase of any node, as a place.
+    pub(crate) fn phase_at(&self, node: u32) -> Place {
+        self.phase.place(node, 0)
     }
 
     /// The phase of the thread's own node.

@@ -9,7 +9,7 @@
 
 use std::future::Future;
 
-use sme_memory::{Flag, Memory, Place, Route, Until};
+use sme_memory::{Flag, Followers, Leader, Memory, Place, Route, Step, Until};
 
 use crate::layout::Row;
 use crate::local::{Domain, flip};
@@ -136,5 +136,88 @@ impl<M: Memory> Barrier<M> for Tree {
             let child = self.shape.child(rank, index, self.fan_in);
             Some(format!("node {}'s flag", self.ranks.node(child)))
         })
+    }
+}
+
+/// Where a local master is in its episode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TreeState {
+    at: At,
+    my_phase: u8,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum At {
+    #[default]
+    Begin,
+    ReadPhase,
+    Gathered,
+    ChildrenGathered,
+    Notified,
+    /// So many children have been released.
+    Releasing(u32),
+    Over,
+}
+
+/// The same barrier, master by master, as steps.
+impl Leader for Tree {
+    type State = TreeState;
+
+    fn next(&self, node: u32, state: &mut TreeState, answer: u8) -> Step {
+        let rank = self.ranks.rank(node);
+        let children = self.children(rank);
+        loop {
+            match state.at {
+                At::Begin => {
+                    state.at = At::ReadPhase;
+                    return Step::Read(self.local.phase_at(node).offset);
+                }
+                At::ReadPhase => {
+                    state.my_phase = answer;
+                    state.at = At::Gathered;
+                    return Step::WaitAll(self.local.slaves(), Until::IsNot(answer));
+                }
+                At::Gathered => {
+                    state.at = At::ChildrenGathered;
+                    let flags = self.children.offsets(children);
+                    return Step::WaitAll(flags, Until::IsNot(state.my_phase));
+                }
+                At::ChildrenGathered if rank == 0 => state.at = At::Releasing(0),
+                At::ChildrenGathered => {
+                    let (parent, index) = self.shape.parent(rank, self.fan_in);
+                    let flag = self.children.place(self.ranks.node(parent), index);
+                    state.at = At::Notified;
+                    return Step::Set(flag, flip(state.my_phase));
+                }
+                At::Notified => {
+                    state.at = At::Releasing(0);
+                    let phase = self.local.phase_at(node).offset;
+                    return Step::Wait(phase, Until::IsNot(state.my_phase));
+                }
+                At::Releasing(turn) if turn < children => {
+                    let index = self.shape.released_in_turn(turn, children);
+                    let child = self.shape.child(rank, index, self.fan_in);
+                    state.at = At::Releasing(turn + 1);
+                    let phase = self.local.phase_at(self.ranks.node(child));
+                    return Step::Set(phase, flip(state.my_phase));
+                }
+                At::Releasing(_) if rank == 0 => {
+                    state.at = At::Over;
+                    return Step::Set(self.local.phase_at(node), flip(state.my_phase));
+                }
+                At::Releasing(_) | At::Over => {
+                    state.at = At::Begin;
+                    return Step::Leave;
+                }
+            }
+        }
+    }
+
+    fn followers(&self) -> Followers {
+        self.local.followers()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
     }
 }

@@ -20,6 +20,8 @@
 mod address;
 mod contract;
 pub mod native;
+mod steps;
 
 pub use address::{Flag, Flags, Place, Route, Word};
 pub use contract::{Atomic, Cacheable, Futex, Memory, Until};
+pub use steps::{FlagRow, Followers, Leader, Step};
