@@ -9,7 +9,7 @@ use super::credit_checker::{CreditChecker, Wire};
 use super::ht::HtPacket;
 use super::model::{EngineModel, Input, Output};
 use super::packet::{Kind, Packet};
-use crate::fabric::{CHANNELS, LINK_PORTS};
+use crate::fabric::CHANNELS;
 use crate::machine::ClusterSpec;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -114,6 +114,8 @@ enum Reader {
 pub struct Checked<E> {
     engine: E,
     map: Map,
+    link_credits: [u32; CHANNELS],
+    /// Of the host, and of those links that have been used.
     wires: FxHashMap<Wire, CreditChecker>,
     flows: FxHashMap<FlowKey, Flow>,
     /// Responses to the host, in any order.
@@ -142,15 +144,9 @@ impl<E: EngineModel> Checked<E> {
             spec.host.nonposted_credits,
             spec.host.response_credits,
         ];
-        let link = [spec.link.channel_credits; CHANNELS];
         let mut wires = FxHashMap::default();
         for wire in [Wire::FromHost, Wire::ToHost] {
             wires.insert(wire, CreditChecker::new(wire, &host));
-        }
-        for port in 0..LINK_PORTS as u8 {
-            for wire in [Wire::FromLink(port), Wire::ToLink(port)] {
-                wires.insert(wire, CreditChecker::new(wire, &link));
-            }
         }
         let map = Map {
             node,
@@ -162,6 +158,7 @@ impl<E: EngineModel> Checked<E> {
         Self {
             engine,
             map,
+            link_credits: [spec.link.channel_credits; CHANNELS],
             wires,
             flows: FxHashMap::default(),
             answers: Vec::new(),
@@ -217,23 +214,18 @@ impl<E: EngineModel> Checked<E> {
     }
 
     fn packet_on(&mut self, wire: Wire, channel: u8) {
-        if let Some(result) = self
-            .wires
-            .get_mut(&wire)
-            .map(|checker| checker.packet(channel))
-        {
-            self.note(result);
-        }
+        let result = self.wire(wire).packet(channel);
+        self.note(result);
     }
 
     fn credit_on(&mut self, wire: Wire, channel: u8) {
-        if let Some(result) = self
-            .wires
-            .get_mut(&wire)
-            .map(|checker| checker.credit(channel))
-        {
-            self.note(result);
-        }
+        let result = self.wire(wire).credit(channel);
+        self.note(result);
+    }
+
+    fn wire(&mut self, wire: Wire) -> &mut CreditChecker {
+        let of_link = || CreditChecker::new(wire, &self.link_credits);
+        self.wires.entry(wire).or_insert_with(of_link)
     }
 
     /// A host's access: what must come out for it.

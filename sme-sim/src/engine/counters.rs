@@ -3,12 +3,22 @@
 use crate::fabric::{CHANNELS, LINK_PORTS};
 
 /// Counters of one engine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
     /// Of each link port's transmitter and virtual channel.
-    pub links: [[ChannelCounters; CHANNELS]; LINK_PORTS],
+    pub links: Vec<[ChannelCounters; CHANNELS]>,
     /// Accesses to addresses where nothing is.
     pub faults: Faults,
+}
+
+/// Of an engine that has done nothing yet.
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            links: vec![Default::default(); LINK_PORTS],
+            faults: Faults::default(),
+        }
+    }
 }
 
 /// One virtual channel of an outgoing link.
@@ -53,8 +63,8 @@ impl LinkCounters {
     }
 
     /// All of them, by port and channel.
-    pub fn all(&self) -> [[ChannelCounters; CHANNELS]; LINK_PORTS] {
-        let mut all = [[ChannelCounters::default(); CHANNELS]; LINK_PORTS];
+    pub fn all(&self) -> Vec<[ChannelCounters; CHANNELS]> {
+        let mut all = vec![[ChannelCounters::default(); CHANNELS]; LINK_PORTS];
         for &(key, counters) in &self.used {
             let (port, channel) = (usize::from(key) / CHANNELS, usize::from(key) % CHANNELS);
             all[port][channel] = counters;

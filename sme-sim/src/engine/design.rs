@@ -9,6 +9,7 @@ use super::link_port::LinkPortSpec;
 use super::packet::{MAX_NODES, MAX_OFFSET};
 use super::requester::RequesterSpec;
 use super::tags::MAX_TAGS;
+use super::wide_switch::PORT_FIFOS;
 use super::wires::{DEPTH, HOST_FIFOS, HT_RECEIVE, PACKET_FIFOS, switch_input};
 use crate::fabric::{CHANNELS, LINK_PORTS, Router, Topology};
 use crate::machine::ClusterSpec;
@@ -19,6 +20,7 @@ pub const MAX_CREDITS: u32 = 2048;
 /// The specs of every block, the same for all engines of a cluster, which share it.
 #[derive(Clone, Debug)]
 pub struct Design {
+    pub(super) topology: Topology,
     pub(super) router: Router,
     pub(super) ht_port: HtPortSpec,
     pub(super) requester: RequesterSpec,
@@ -26,6 +28,8 @@ pub struct Design {
     pub(super) link_port: LinkPortSpec,
     pub(super) packet_depths: Arc<[u16; PACKET_FIFOS]>,
     pub(super) host_depths: Arc<[u16; HOST_FIFOS]>,
+    /// Of a port of a switch outside the engines.
+    pub(super) port_depths: Arc<[u16; PORT_FIFOS]>,
 }
 
 impl Design {
@@ -44,7 +48,7 @@ impl Design {
         within(
             "nodes",
             hosts.into(),
-            topology.positions().min(MAX_NODES).into(),
+            topology.hosts().min(MAX_NODES).into(),
         )?;
         within("engine.tags", spec.engine.tags.into(), MAX_TAGS.into())?;
         within("link.bandwidth", spec.link.bytes_per_second, u64::MAX)?;
@@ -63,9 +67,12 @@ impl Design {
         let link_credits = credits("link.channel_credits", spec.link.channel_credits)?;
         let mut packet_depths = [DEPTH; PACKET_FIFOS];
         packet_depths[..switch_input(LINK_PORTS as u8, 0)].fill(link_credits);
+        let mut port_depths = [DEPTH; PORT_FIFOS];
+        port_depths[..CHANNELS].fill(link_credits);
         let mut host_depths = [DEPTH; HOST_FIFOS];
         host_depths[HT_RECEIVE..HT_RECEIVE + 3].copy_from_slice(&ht_credits);
         Ok(Self {
+            topology: topology.clone(),
             router: Router::new(topology),
             ht_port: HtPortSpec {
                 credits: ht_credits,
@@ -86,7 +93,14 @@ impl Design {
             ),
             packet_depths: Arc::new(packet_depths),
             host_depths: Arc::new(host_depths),
+            port_depths: Arc::new(port_depths),
         })
+    }
+
+    /// Whether at `position` there is a switch outside any engine: a
+    /// [`WideSwitch`](super::WideSwitch).
+    pub fn is_switch(&self, position: u32) -> bool {
+        self.topology.is_switch(position)
     }
 }
 

@@ -14,8 +14,10 @@
 //! A global address (2^40 and above) thus takes a read of 12 and a write of 20 bytes; the engine's
 //! own accesses to its node's memory take 8 and 16.
 
+use serde::{Deserialize, Serialize};
+
 /// HyperTransport's virtual channels, each with its own credits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum HtChannel {
     /// Posted writes.
@@ -34,7 +36,7 @@ impl HtChannel {
 /// One packet, in either direction. Addresses are in bytes and name the first of eight aligned
 /// bytes. `trace` is whatever an observer wants to recognize the access by; it is not on the wire,
 /// and a response carries that of its read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum HtPacket {
     /// Sized read of up to eight bytes.
     Read {

@@ -199,7 +199,10 @@ mod tests {
         port.credit(HtChannel::NonPosted, &spec);
         assert_eq!(run(&mut port, &mut fifos), [1]);
         port.credit(HtChannel::NonPosted, &spec);
-        assert_eq!(run(&mut port, &mut fifos), [], "read 5 came after write 3");
+        assert!(
+            run(&mut port, &mut fifos).is_empty(),
+            "read 5 came after write 3"
+        );
         port.credit(HtChannel::Posted, &spec);
         assert_eq!(run(&mut port, &mut fifos), [3, 5]);
     }

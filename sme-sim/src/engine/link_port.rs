@@ -14,7 +14,7 @@
 
 use super::arbiter::round_robin;
 use super::counters::ChannelCounters;
-use super::fifo::Held;
+use super::fifo::{Fifos, Held};
 use super::packet::Packet;
 use super::wires::{PacketFifos, switch_output};
 use crate::fabric::CHANNELS;
@@ -125,11 +125,24 @@ impl LinkPort {
         fifos: &mut PacketFifos,
         counters: &mut [ChannelCounters; CHANNELS],
     ) -> (Option<(u8, Packet)>, bool) {
+        let first = switch_output(port, 0);
+        self.step_from(first, cycle, waiting, spec, fifos, counters)
+    }
+
+    /// The same of a port whose transmit FIFOs are `first` and those after it, in any bank.
+    pub(super) fn step_from<const N: usize>(
+        &mut self,
+        first: usize,
+        cycle: u64,
+        waiting: u8,
+        spec: &LinkPortSpec,
+        fifos: &mut Fifos<Packet, N>,
+        counters: &mut [ChannelCounters; CHANNELS],
+    ) -> (Option<(u8, Packet)>, bool) {
         let mut began = false;
         if let Some(channel) = self.begins(waiting) {
-            let fifo = switch_output(port, channel);
             let index = usize::from(channel);
-            let packet = fifos.hold(fifo);
+            let packet = fifos.hold(first + index);
             let bytes = fifos.held(&packet).bytes();
             let cycles = spec.cycles(bytes);
             let counters = &mut counters[index];

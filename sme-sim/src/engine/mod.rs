@@ -8,6 +8,9 @@
 //!            └────────> responder ────────────────────────┘
 //! ```
 //!
+//! The switches of indirect networks, which stand outside the engines, are made of the same parts:
+//! [`WideSwitch`].
+//!
 //! A node steps its [`Engine`] through [`EngineModel`]; the blocks use [`crate::fabric`] for
 //! routes. Time is the engine's clock, in cycles. Physical delays (HyperTransport core and link,
 //! clock domain crossing, transceivers, wire) are not in here: the node adds them to the times of
@@ -57,6 +60,7 @@ pub mod responder;
 pub mod switch;
 pub mod tags;
 pub mod waves;
+mod wide_switch;
 pub mod wires;
 
 pub use checker::{Checked, Violation};
@@ -66,6 +70,7 @@ pub use ht::{HtChannel, HtPacket};
 pub use joined::Engine;
 pub use model::{EngineModel, Input, Inspect, Output};
 pub use packet::{Kind, Packet};
+pub use wide_switch::WideSwitch;
 
 /// Cycles from a request or response of the host until it begins to leave over a link.
 pub const HOST_TO_LINK_CYCLES: u64 = 5;
@@ -78,6 +83,6 @@ pub const LINK_TO_HOST_CYCLES: u64 = 4;
 pub const LOOPBACK_CYCLES: u64 = 5;
 
 #[cfg(test)]
-mod testbench;
+pub(crate) mod testbench;
 #[cfg(test)]
 mod tests;

@@ -3,13 +3,15 @@
 //! The cycle model implements [`EngineModel`]; so can its RTL, or a decorator that checks, traces
 //! or injects faults.
 
+use serde::{Deserialize, Serialize};
+
 use super::counters::Counters;
 use super::ht::{HtChannel, HtPacket};
 use super::joined::Engine;
 use super::packet::Packet;
 
 /// What an engine samples at an edge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Input {
     /// A packet of the host, which must hold a credit of the packet's channel.
     Host(HtPacket),
@@ -17,7 +19,7 @@ pub enum Input {
     HostCredit(HtChannel),
     /// A packet from a link, whose sender must hold a credit of the channel.
     Link {
-        /// Link port, `0..6`.
+        /// Link port: `0..6`; of a switch outside the engines, below its radix.
         port: u8,
         /// Virtual channel, `0..4`.
         channel: u8,
@@ -26,7 +28,7 @@ pub enum Input {
     },
     /// The receiver at the other end of a link has a place again.
     LinkCredit {
-        /// Link port, `0..6`.
+        /// Link port: `0..6`; of a switch outside the engines, below its radix.
         port: u8,
         /// Virtual channel, `0..4`.
         channel: u8,
@@ -42,7 +44,7 @@ pub enum Output {
     HostCredit(HtChannel),
     /// A packet whose last bytes leave over a link in this cycle.
     Link {
-        /// Link port, `0..6`.
+        /// Link port: `0..6`; of a switch outside the engines, below its radix.
         port: u8,
         /// Virtual channel, `0..4`.
         channel: u8,
@@ -51,7 +53,7 @@ pub enum Output {
     },
     /// The receive buffer of a link port has a place again.
     LinkCredit {
-        /// Link port, `0..6`.
+        /// Link port: `0..6`; of a switch outside the engines, below its radix.
         port: u8,
         /// Virtual channel, `0..4`.
         channel: u8,

@@ -24,6 +24,7 @@
 
 use crate::fabric::Class;
 use crc::{CRC_16_IBM_3740, Crc};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of the longest packet, a posted write.
 pub const MAX_BYTES: usize = 24;
@@ -38,7 +39,7 @@ const CRC: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_3740);
 const CRC_BYTES: std::ops::Range<usize> = 6..8;
 
 /// What a packet is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
     /// Asks for up to eight bytes.
@@ -88,7 +89,7 @@ impl Kind {
 }
 
 /// A packet of the network. Fields that its kind does not carry are zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Packet {
     /// Data (writes and responses), little-endian: bit 0 belongs to the byte at the offset.
     pub data: u64,

@@ -1,172 +1,286 @@
-//! Direct topologies: meshes and tori of two and three dimensions.
+//! The shapes of networks: which position is joined to which.
 //!
-//! A *position* is a place for a switch, numbered row by row with x fastest. Each position has six
-//! link ports, `0..6` = x+, x-, y+, y-, z+, z-; a port at the border of a mesh leads nowhere.
-//! Nodes fill the positions from 0; a position beyond the last node keeps its switch and has no
-//! host.
+//! A *position* is a place for a switch. In a direct network ([`Shape::Mesh`], [`Shape::Torus`])
+//! the switch is part of an engine with six link ports, and every position can have a host. In an
+//! indirect one ([`Shape::FatTree`], [`Shape::Dragonfly`]) the hosts come first, each with an
+//! engine whose link port 0 leads to a switch, and then the switches, which have as many ports as
+//! the network's radix. Nodes fill the positions from 0; beyond the last node a mesh or torus keeps
+//! its switches, and the others have nothing at a host's position. Nobody's neighbours are stored:
+//! they follow from its number.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Link ports of a switch: x+, x-, y+, y-, z+, z-.
+use super::dragonfly::Dragonfly;
+use super::fat_tree::FatTree;
+use super::grid::Grid;
+
+/// Link ports of an engine's switch: x+, x-, y+, y-, z+, z- in a mesh or torus.
 pub const LINK_PORTS: usize = 6;
 
-/// Most positions a topology can have: packets name a node in 20 bits.
-pub const MAX_POSITIONS: u32 = 1 << 20;
+/// Most hosts a topology can have: packets name a node in 20 bits.
+pub const MAX_HOSTS: u32 = 1 << 20;
 
-/// Whether the ends of a dimension are joined.
+/// Most links of a switch.
+const MAX_RADIX: u64 = u8::MAX as u64;
+
+/// Most levels of a fat tree; with two branches or more it cannot have more.
+const MAX_LEVELS: u32 = 20;
+
+/// The kind of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// They are not.
+    /// A grid, W×H or W×H×D positions.
     Mesh,
-    /// They are, where the dimension is at least three wide.
+    /// Likewise, its ends joined where the dimension is at least three wide.
     Torus,
+    /// R×L: switches with R links each, half of them up, in L levels.
+    FatTree,
+    /// P×A×H or P×A×H×G: P hosts a router, A routers a group, H global links a router, G groups.
+    Dragonfly,
 }
 
-/// A mesh or torus of two or three dimensions.
+impl Shape {
+    /// All of them.
+    pub const ALL: [Shape; 4] = [Shape::Mesh, Shape::Torus, Shape::FatTree, Shape::Dragonfly];
+
+    /// How it is called in a topology's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Shape::Mesh => "mesh",
+            Shape::Torus => "torus",
+            Shape::FatTree => "fattree",
+            Shape::Dragonfly => "dragonfly",
+        }
+    }
+}
+
+/// A network's shape and size.
 ///
 /// ```
 /// use sme_sim::fabric::Topology;
 /// let fabric: Topology = "torus:4x4x4".parse()?;
 /// assert_eq!(fabric.positions(), 64);
 /// assert_eq!(fabric.neighbour(0, 1), Some((3, 0))); // x- wraps around
+/// let fabric: Topology = "fattree:4x2".parse()?;
+/// assert_eq!((fabric.hosts(), fabric.positions()), (8, 14));
+/// assert_eq!(fabric.neighbour(1, 0), Some((8, 1))); // the first leaf
 /// # Ok::<(), sme_sim::fabric::TopologyError>(())
 /// ```
 ///
 /// In a torus a dimension one wide has no links, and one two wide has a single link between its
 /// two positions, as in a mesh: a second one would join the same pair.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Topology {
-    shape: Shape,
-    /// Positions along x, y, z; z is 1 in two dimensions.
-    sizes: [u32; 3],
-    dimensions: u8,
+pub struct Topology(Form);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    Grid(Grid),
+    FatTree(FatTree),
+    Dragonfly(Dragonfly),
 }
 
 impl Topology {
-    /// A topology of two or three dimensions, `sizes` positions wide in each.
+    /// A topology of the `shape` that `numbers`, as in its name, describe.
     ///
     /// # Errors
-    /// Another number of dimensions, a size of zero, more than [`MAX_POSITIONS`].
-    pub fn new(shape: Shape, sizes: &[u32]) -> Result<Self, TopologyError> {
-        let text = || describe(shape, sizes);
-        if !(2..=3).contains(&sizes.len()) {
-            return Err(TopologyError::Dimensions { text: text() });
+    /// The wrong number of numbers, a zero, more than [`MAX_HOSTS`] hosts; switches of more than 255
+    /// links or, in a fat tree, of an odd number of them; more groups than a dragonfly can join.
+    pub fn new(shape: Shape, numbers: &[u32]) -> Result<Self, TopologyError> {
+        let text = || describe(shape, numbers);
+        let count = match shape {
+            Shape::Mesh | Shape::Torus => 2..=3,
+            Shape::FatTree => 2..=2,
+            Shape::Dragonfly => 3..=4,
+        };
+        if !count.contains(&numbers.len()) {
+            return Err(TopologyError::numbers(shape, text()));
         }
-        let mut three = [1; 3];
-        let mut positions = 1u64;
-        for (own, &size) in three.iter_mut().zip(sizes) {
-            if size == 0 {
-                return Err(TopologyError::Zero { text: text() });
+        if numbers.contains(&0) {
+            return Err(TopologyError::Zero { text: text() });
+        }
+        let (form, hosts) = match (shape, numbers) {
+            (Shape::FatTree, &[radix, levels]) => {
+                if u64::from(radix) > MAX_RADIX || radix % 2 != 0 {
+                    return Err(TopologyError::Radix { text: text() });
+                }
+                let hosts = FatTree::hosts_of(radix, levels);
+                if levels > MAX_LEVELS || hosts > MAX_HOSTS.into() {
+                    return Err(TopologyError::TooLarge { text: text() });
+                }
+                (Form::FatTree(FatTree::new(radix, levels)), hosts)
             }
-            *own = size;
-            positions = positions.saturating_mul(u64::from(size));
-        }
-        if positions > u64::from(MAX_POSITIONS) {
+            (Shape::Dragonfly, &[hosts, routers, global, ref groups @ ..]) => {
+                let radix = u64::from(hosts) + u64::from(routers) + u64::from(global) - 1;
+                if radix > MAX_RADIX {
+                    return Err(TopologyError::Links {
+                        text: text(),
+                        radix,
+                    });
+                }
+                let most = routers * global + 1;
+                let groups = groups.first().copied();
+                if groups.is_some_and(|groups| groups > most) {
+                    return Err(TopologyError::Groups { text: text(), most });
+                }
+                let of_a_group = u64::from(hosts) * u64::from(routers);
+                let all = of_a_group * u64::from(groups.unwrap_or(most));
+                let form = Dragonfly::new([hosts, routers, global], groups);
+                (Form::Dragonfly(form), all)
+            }
+            (_, sizes) => {
+                let sizes_of = sizes.iter().map(|&size| u64::from(size));
+                let hosts = sizes_of.fold(1u64, u64::saturating_mul);
+                let form = Grid::new(shape == Shape::Torus, sizes);
+                (Form::Grid(form), hosts)
+            }
+        };
+        if hosts > u64::from(MAX_HOSTS) {
             return Err(TopologyError::TooLarge { text: text() });
         }
-        Ok(Self {
-            shape,
-            sizes: three,
-            dimensions: sizes.len() as u8,
-        })
+        Ok(Self(form))
     }
 
     /// Where `nodes` nodes stand unless told otherwise: a mesh ⌈√nodes⌉ wide, filled row by row,
     /// just high enough. For no node, or more than a mesh can hold, the nearest that exists.
     pub fn for_nodes(nodes: u32) -> Self {
-        let nodes = nodes.clamp(1, MAX_POSITIONS);
+        let nodes = nodes.clamp(1, MAX_HOSTS);
         let root = nodes.isqrt();
         let width = if root * root < nodes { root + 1 } else { root };
-        Self {
-            shape: Shape::Mesh,
-            sizes: [width, nodes.div_ceil(width), 1],
-            dimensions: 2,
+        Self(Form::Grid(Grid::new(
+            false,
+            &[width, nodes.div_ceil(width)],
+        )))
+    }
+
+    /// Its kind.
+    pub fn shape(&self) -> Shape {
+        match &self.0 {
+            Form::Grid(grid) if grid.is_torus() => Shape::Torus,
+            Form::Grid(_) => Shape::Mesh,
+            Form::FatTree(_) => Shape::FatTree,
+            Form::Dragonfly(_) => Shape::Dragonfly,
         }
     }
 
-    /// Mesh or torus.
-    pub fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    /// Positions along x, y and, in three dimensions, z.
+    /// The numbers of its name: of a mesh or torus the positions along x, y and, in three
+    /// dimensions, z.
     pub fn dimensions(&self) -> &[u32] {
-        &self.sizes[..usize::from(self.dimensions)]
+        match &self.0 {
+            Form::Grid(grid) => grid.dimensions(),
+            Form::FatTree(tree) => tree.numbers(),
+            Form::Dragonfly(dragonfly) => dragonfly.numbers(),
+        }
     }
 
-    /// Positions along x, y, z; z is 1 in two dimensions.
+    /// How the hosts' positions are laid out: so many along x, y, z. Those of an indirect network
+    /// are one row, in which neighbours by number are neighbours in the network.
     pub fn sizes(&self) -> [u32; 3] {
-        self.sizes
+        match &self.0 {
+            Form::Grid(grid) => grid.sizes(),
+            Form::FatTree(_) | Form::Dragonfly(_) => [self.hosts(), 1, 1],
+        }
     }
 
-    /// How many positions there are.
+    /// How many positions can have a host: the first ones.
+    pub fn hosts(&self) -> u32 {
+        match &self.0 {
+            Form::Grid(grid) => grid.positions(),
+            Form::FatTree(tree) => tree.hosts(),
+            Form::Dragonfly(dragonfly) => dragonfly.hosts(),
+        }
+    }
+
+    /// How many positions there are, those of external switches included.
     pub fn positions(&self) -> u32 {
-        self.sizes.iter().product()
+        match &self.0 {
+            Form::Grid(grid) => grid.positions(),
+            Form::FatTree(tree) => tree.positions(),
+            Form::Dragonfly(dragonfly) => dragonfly.positions(),
+        }
     }
 
-    /// Whether the ends of `dimension` (0 is x) are joined by a link of their own.
+    /// Whether hosts stand at the network's edge and all switches are outside the engines.
+    pub fn is_indirect(&self) -> bool {
+        !matches!(self.0, Form::Grid(_))
+    }
+
+    /// Whether at `position` there is a switch outside any engine.
+    pub fn is_switch(&self, position: u32) -> bool {
+        position >= self.hosts()
+    }
+
+    /// Link ports of all switches outside the engines.
+    pub fn switch_ports(&self) -> u64 {
+        let switches = self.positions() - self.hosts();
+        u64::from(switches) * u64::from(self.ports(self.hosts()))
+    }
+
+    /// Link ports at `position`; some may lead nowhere.
+    pub fn ports(&self, position: u32) -> u8 {
+        match &self.0 {
+            Form::Grid(_) => LINK_PORTS as u8,
+            Form::FatTree(tree) if self.is_switch(position) => tree.radix(),
+            Form::Dragonfly(dragonfly) if self.is_switch(position) => dragonfly.radix(),
+            Form::FatTree(_) | Form::Dragonfly(_) => 1,
+        }
+    }
+
+    /// Whether the ends of `dimension` (0 is x) of a torus are joined by a link of their own.
     pub fn wraps(&self, dimension: usize) -> bool {
-        self.shape == Shape::Torus && self.sizes.get(dimension).is_some_and(|&size| size > 2)
+        matches!(&self.0, Form::Grid(grid) if grid.wraps(dimension))
     }
 
-    /// Coordinates x, y, z of a position.
+    /// Coordinates x, y, z of a position that can have a host, among [`Self::sizes`].
     pub fn coordinates(&self, position: u32) -> [u32; 3] {
-        let [width, height, _] = self.sizes;
-        [
-            position % width,
-            position / width % height,
-            position / width / height,
-        ]
+        match &self.0 {
+            Form::Grid(grid) => grid.coordinates(position),
+            Form::FatTree(_) | Form::Dragonfly(_) => [position, 0, 0],
+        }
     }
 
     /// The position at coordinates x, y, z; `None` outside.
     pub fn position(&self, coordinates: [u32; 3]) -> Option<u32> {
-        let inside = coordinates
-            .iter()
-            .zip(&self.sizes)
-            .all(|(at, size)| at < size);
-        let [x, y, z] = coordinates;
-        inside.then(|| x + self.sizes[0] * (y + self.sizes[1] * z))
+        match &self.0 {
+            Form::Grid(grid) => grid.position(coordinates),
+            Form::FatTree(_) | Form::Dragonfly(_) => {
+                let [x, y, z] = coordinates;
+                (x < self.hosts() && y == 0 && z == 0).then_some(x)
+            }
+        }
     }
 
     /// The position at the other end of a link port, and that position's port of the same link.
     pub fn neighbour(&self, position: u32, port: u8) -> Option<(u32, u8)> {
-        if position >= self.positions() || usize::from(port) >= LINK_PORTS {
+        if position >= self.positions() {
             return None;
         }
-        let dimension = usize::from(port / 2);
-        let size = self.sizes[dimension];
-        let mut coordinates = self.coordinates(position);
-        let at = &mut coordinates[dimension];
-        *at = match (port.is_multiple_of(2), self.wraps(dimension)) {
-            (true, _) if *at + 1 < size => *at + 1,
-            (true, true) => 0,
-            (false, _) if *at > 0 => *at - 1,
-            (false, true) => size - 1,
-            _ => return None,
-        };
-        self.position(coordinates).map(|there| (there, port ^ 1))
+        match &self.0 {
+            Form::Grid(grid) => grid.neighbour(position, port),
+            Form::FatTree(tree) => tree.neighbour(position, port),
+            Form::Dragonfly(dragonfly) => dragonfly.neighbour(position, port),
+        }
+    }
+
+    pub(super) fn form(&self) -> &Form {
+        &self.0
     }
 }
 
-fn describe(shape: Shape, sizes: &[u32]) -> String {
-    let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
-    format!("{shape}:{}", sizes.join("x"))
+fn describe(shape: Shape, numbers: &[u32]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    format!("{shape}:{}", numbers.join("x"))
 }
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Shape::Mesh => "mesh",
-            Shape::Torus => "torus",
-        })
+        f.write_str(self.name())
     }
 }
 
 impl fmt::Display for Topology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&describe(self.shape, self.dimensions()))
+        f.write_str(&describe(self.shape(), self.dimensions()))
     }
 }
 
@@ -177,28 +291,23 @@ impl FromStr for Topology {
         let malformed = || TopologyError::Malformed {
             text: shorten(text),
         };
-        let (shape, sizes) = text.split_once(':').ok_or_else(malformed)?;
-        let shape = match shape {
-            "mesh" => Shape::Mesh,
-            "torus" => Shape::Torus,
-            _ => return Err(malformed()),
-        };
-        let mut numbers = Vec::new();
-        for size in sizes.split('x') {
-            if size.is_empty() || !size.bytes().all(|byte| byte.is_ascii_digit()) {
+        let (name, numbers) = text.split_once(':').ok_or_else(malformed)?;
+        let shape = Shape::ALL.into_iter().find(|shape| shape.name() == name);
+        let shape = shape.ok_or_else(malformed)?;
+        let mut read = Vec::new();
+        for number in numbers.split('x') {
+            if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
                 return Err(malformed());
             }
             // Digits only, so the one way to fail is to be too large.
-            numbers.push(size.parse().map_err(|_| TopologyError::TooLarge {
+            read.push(number.parse().map_err(|_| TopologyError::TooLarge {
                 text: shorten(text),
             })?);
-            if numbers.len() > 3 {
-                return Err(TopologyError::Dimensions {
-                    text: shorten(text),
-                });
+            if read.len() > 4 {
+                return Err(TopologyError::numbers(shape, shorten(text)));
             }
         }
-        Self::new(shape, &numbers)
+        Self::new(shape, &read)
     }
 }
 
@@ -212,16 +321,18 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// Why a text or a list of sizes is no topology.
+/// Why a text or a list of numbers is no topology.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopologyError {
-    /// Not of the form `shape:WxH` or `shape:WxHxD`.
-    #[error("`{text}` is no topology; write for example mesh:8x8, mesh:8x8x2 or torus:4x4x4")]
+    /// Not of the form `shape:numbers`.
+    #[error(
+        "`{text}` is no topology; write for example mesh:8x8, mesh:8x8x2, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4"
+    )]
     Malformed {
         /// What was given.
         text: String,
     },
-    /// Fewer than two dimensions or more than three.
+    /// A mesh or torus of fewer than two dimensions or more than three.
     #[error(
         "topology `{text}` must have two or three dimensions, for example mesh:8x8 or torus:4x4x4"
     )]
@@ -229,128 +340,75 @@ pub enum TopologyError {
         /// What was given.
         text: String,
     },
-    /// A dimension without positions.
+    /// A fat tree not of the form R×L.
     #[error(
-        "topology `{text}` has a dimension of size 0; each must be at least 1, for example mesh:8x8"
+        "topology `{text}` needs two numbers, links a switch and levels of switches, for example fattree:16x3"
     )]
+    FatTree {
+        /// What was given.
+        text: String,
+    },
+    /// A dragonfly not of the form P×A×H or P×A×H×G.
+    #[error(
+        "topology `{text}` needs hosts a router, routers a group, global links a router and perhaps the number of groups, for example dragonfly:4x8x4"
+    )]
+    Dragonfly {
+        /// What was given.
+        text: String,
+    },
+    /// A number is zero.
+    #[error("topology `{text}` has a size of 0; each must be at least 1, for example mesh:8x8")]
     Zero {
         /// What was given.
         text: String,
     },
-    /// More than [`MAX_POSITIONS`].
+    /// More than [`MAX_HOSTS`].
     #[error(
-        "topology `{text}` has more than 1048576 positions (2^20), the most that packets can address; torus:64x64x64 is fine"
+        "topology `{text}` has more than 1048576 positions for hosts (2^20), the most that packets can address; torus:64x64x64 and fattree:160x3 are fine"
     )]
     TooLarge {
         /// What was given.
         text: String,
     },
+    /// A fat tree of switches that do not exist.
+    #[error(
+        "topology `{text}` needs switches with an even number of links up to 254, half down and half up, for example fattree:16x3"
+    )]
+    Radix {
+        /// What was given.
+        text: String,
+    },
+    /// A dragonfly of routers that do not exist.
+    #[error(
+        "topology `{text}` needs routers with {radix} links; at most 255, for example dragonfly:16x32x16"
+    )]
+    Links {
+        /// What was given.
+        text: String,
+        /// Links it would have.
+        radix: u64,
+    },
+    /// More groups than a dragonfly can join.
+    #[error(
+        "topology `{text}` can join at most {most} groups: routers a group x global links a router + 1"
+    )]
+    Groups {
+        /// What was given.
+        text: String,
+        /// As many as there can be.
+        most: u32,
+    },
+}
+
+impl TopologyError {
+    fn numbers(shape: Shape, text: String) -> Self {
+        match shape {
+            Shape::Mesh | Shape::Torus => Self::Dimensions { text },
+            Shape::FatTree => Self::FatTree { text },
+            Shape::Dragonfly => Self::Dragonfly { text },
+        }
+    }
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    pub(crate) fn any_topology(side: u32) -> impl Strategy<Value = Topology> {
-        (any::<bool>(), prop::collection::vec(1..=side, 2..=3)).prop_map(|(torus, sizes)| {
-            Topology::new(if torus { Shape::Torus } else { Shape::Mesh }, &sizes).unwrap()
-        })
-    }
-
-    #[test]
-    fn the_default_is_the_smallest_mesh_filled_row_by_row() {
-        for (nodes, sizes) in [
-            (1, [1, 1]),
-            (2, [2, 1]),
-            (5, [3, 2]),
-            (64, [8, 8]),
-            (65, [9, 8]),
-            (1 << 20, [1024, 1024]),
-        ] {
-            assert_eq!(Topology::for_nodes(nodes).dimensions(), &sizes);
-        }
-        assert_eq!(Topology::for_nodes(0).positions(), 1);
-        assert_eq!(Topology::for_nodes(u32::MAX).positions(), MAX_POSITIONS);
-    }
-
-    #[test]
-    fn a_bad_text_says_what_a_good_one_looks_like() {
-        for text in [
-            "",
-            "mesh",
-            "mesh:",
-            "ring:8x8",
-            "mesh:8x",
-            "mesh:-8x8",
-            "mesh:+8x8",
-            "mesh:8",
-            "mesh:8x8x8x8",
-            "torus:0x4",
-            "mesh:2000x2000",
-            "mesh:99999999999999999999x2",
-            "mesh:65536x65536",
-            "Mesh:8x8",
-            "mesh:8 x8",
-            "mesh:\n8x8",
-        ] {
-            let message = text.parse::<Topology>().unwrap_err().to_string();
-            assert!(
-                message.contains("mesh:8x8") || message.contains("torus:64x64x64"),
-                "{message}"
-            );
-            assert!(!message.contains('\n'), "{message}");
-        }
-    }
-
-    #[test]
-    fn narrow_dimensions_of_a_torus_have_no_second_link() {
-        let narrow: Topology = "torus:2x1".parse().unwrap();
-        let ends: Vec<_> = (0..6).map(|port| narrow.neighbour(0, port)).collect();
-        assert_eq!(ends, [Some((1, 1)), None, None, None, None, None]);
-        assert_eq!(narrow.neighbour(1, 1), Some((0, 0)));
-        assert_eq!(narrow.neighbour(1, 0), None);
-    }
-
-    proptest! {
-        #[test]
-        fn text_and_topology_are_the_same(topology in any_topology(100)) {
-            prop_assert_eq!(topology.to_string().parse::<Topology>().unwrap(), topology);
-        }
-
-        #[test]
-        fn no_text_panics(text in ".*", sizes in "(mesh|torus):[0-9x]{0,30}") {
-            for text in [text, sizes] {
-                if let Ok(topology) = text.parse::<Topology>() {
-                    prop_assert!(topology.positions() >= 1 && topology.positions() <= MAX_POSITIONS);
-                }
-            }
-        }
-
-        #[test]
-        fn coordinates_name_one_position(topology in any_topology(12), seed in any::<u32>()) {
-            let position = seed % topology.positions();
-            prop_assert_eq!(topology.position(topology.coordinates(position)), Some(position));
-        }
-
-        #[test]
-        fn a_link_has_two_ends_one_step_apart(topology in any_topology(6), seed in any::<u32>()) {
-            let position = seed % topology.positions();
-            for port in 0..8 {
-                let Some((there, back)) = topology.neighbour(position, port) else { continue };
-                prop_assert_ne!(there, position);
-                prop_assert_eq!(topology.neighbour(there, back), Some((position, port)));
-                let (a, b) = (topology.coordinates(position), topology.coordinates(there));
-                prop_assert_eq!((0..3).filter(|&d| a[d] != b[d]).count(), 1);
-            }
-        }
-
-        #[test]
-        fn the_default_holds_the_nodes_without_an_empty_row(nodes in 1..=MAX_POSITIONS) {
-            let topology = Topology::for_nodes(nodes);
-            let [width, height, _] = topology.sizes();
-            prop_assert!(width * height >= nodes && width * (height - 1) < nodes);
-            prop_assert!(width * width >= nodes && (width - 1) * (width - 1) < nodes);
-        }
-    }
-}
+pub(crate) mod tests;

@@ -1,0 +1,95 @@
+//! Meshes and tori of two and three dimensions: a direct network, where every switch is part of an
+//! engine.
+//!
+//! [`super::Topology`] hands its questions on to here. Positions are numbered row by row with x
+//! fastest, and each has six link ports, `0..6` = x+, x-, y+, y-, z+, z-; a port at the border of a
+//! mesh leads nowhere.
+
+use super::topology::LINK_PORTS;
+
+/// A mesh or torus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Grid {
+    torus: bool,
+    dimensions: u8,
+    /// Positions along x, y, z; z is 1 in two dimensions.
+    sizes: [u32; 3],
+}
+
+impl Grid {
+    /// `sizes` positions wide, in at most three dimensions; the others are one wide.
+    pub fn new(torus: bool, sizes: &[u32]) -> Self {
+        let mut three = [1; 3];
+        three
+            .iter_mut()
+            .zip(sizes)
+            .for_each(|(own, &size)| *own = size);
+        Self {
+            torus,
+            dimensions: sizes.len().min(3) as u8,
+            sizes: three,
+        }
+    }
+
+    pub fn is_torus(&self) -> bool {
+        self.torus
+    }
+
+    /// As many as it has dimensions.
+    pub fn dimensions(&self) -> &[u32] {
+        &self.sizes[..usize::from(self.dimensions)]
+    }
+
+    /// Of x, y, z.
+    pub fn sizes(&self) -> [u32; 3] {
+        self.sizes
+    }
+
+    pub fn positions(&self) -> u32 {
+        self.sizes.iter().product()
+    }
+
+    /// Whether the ends of `dimension` are joined by a link of their own.
+    pub fn wraps(&self, dimension: usize) -> bool {
+        self.torus && self.sizes.get(dimension).is_some_and(|&size| size > 2)
+    }
+
+    /// Coordinates x, y, z of a position.
+    pub fn coordinates(&self, position: u32) -> [u32; 3] {
+        let [width, height, _] = self.sizes;
+        [
+            position % width,
+            position / width % height,
+            position / width / height,
+        ]
+    }
+
+    /// The position at coordinates x, y, z; `None` outside.
+    pub fn position(&self, coordinates: [u32; 3]) -> Option<u32> {
+        let inside = coordinates
+            .iter()
+            .zip(&self.sizes)
+            .all(|(at, size)| at < size);
+        let [x, y, z] = coordinates;
+        inside.then(|| x + self.sizes[0] * (y + self.sizes[1] * z))
+    }
+
+    /// The other end of a link port of a position that exists.
+    pub fn neighbour(&self, position: u32, port: u8) -> Option<(u32, u8)> {
+        if usize::from(port) >= LINK_PORTS {
+            return None;
+        }
+        let dimension = usize::from(port / 2);
+        let size = self.sizes[dimension];
+        let mut coordinates = self.coordinates(position);
+        let at = &mut coordinates[dimension];
+        *at = match (port.is_multiple_of(2), self.wraps(dimension)) {
+            (true, _) if *at + 1 < size => *at + 1,
+            (true, true) => 0,
+            (false, _) if *at > 0 => *at - 1,
+            (false, true) => size - 1,
+            _ => return None,
+        };
+        self.position(coordinates).map(|there| (there, port ^ 1))
+    }
+}
