@@ -16,6 +16,8 @@ const SYSTEM_DELAY: u64 = 1_000_000_000_000;
 const CYCLES: u64 = 1_000_000;
 /// The most packets, stores or misses that anything buffers.
 const DEPTH: u32 = 1_024;
+/// The most processors of a node: their distances are tables of pairs.
+const SOCKETS: u32 = 64;
 /// The most ways of a set.
 const WAYS: u32 = 64;
 const KIB: u64 = 1 << 10;
@@ -40,6 +42,7 @@ pub(super) fn cluster(read: &mut Reader<'_>) -> ClusterSpec {
         engine: engine(read),
         link: link(read),
         os: os(read),
+        fabric: fabric(read),
     };
     rules(&spec, read);
     spec
@@ -48,8 +51,8 @@ pub(super) fn cluster(read: &mut Reader<'_>) -> ClusterSpec {
 fn node(read: &mut Reader<'_>) -> NodeSpec {
     let mut node = read.section("node");
     NodeSpec {
-        sockets: node.count("sockets", 1..=64, "processors of a node, one coherent domain"),
-        cores_per_socket: node.count("cores_per_socket", 1..=64, "cores of a processor"),
+        sockets: node.count("sockets", 1..=SOCKETS, "processors of a node, one coherent domain"),
+        cores_per_socket: node.count("cores_per_socket", 1..=NodeSpec::MOST_CORES, "cores of a processor"),
         private_bytes: node.memory("private_memory", 4 * KIB..=TIB, "RAM of a node that only the node addresses"),
         shared_bytes: node.memory_power(
             "shared_memory",
@@ -314,9 +317,39 @@ fn os(read: &mut Reader<'_>) -> OsSpec {
     }
 }
 
+fn fabric(read: &mut Reader<'_>) -> FabricSpec {
+    let mut fabric = read.section("fabric");
+    FabricSpec {
+        topology: fabric.optional_word(
+            "topology",
+            Grid::Mesh2d,
+            [
+                ("mesh2d", Grid::Mesh2d),
+                ("mesh3d", Grid::Mesh3d),
+                ("torus2d", Grid::Torus2d),
+                ("torus3d", Grid::Torus3d),
+            ],
+            "where the nodes stand unless a topology is given: just large enough; mesh2d if left out",
+        ),
+    }
+}
+
 fn rules(spec: &ClusterSpec, read: &mut Reader<'_>) {
     let (private, shared) = (spec.node.private_bytes, spec.node.shared_bytes);
     let installed = private + shared;
+    let cores = spec.node.cores();
+    read.rule(
+        &["node.cores_per_socket", "node.sockets"],
+        cores <= NodeSpec::MOST_CORES,
+        || {
+            format!(
+                "{} sockets of {} cores are {cores} cores a node; at most {} are simulated",
+                spec.node.sockets,
+                spec.node.cores_per_socket,
+                NodeSpec::MOST_CORES
+            )
+        },
+    );
     read.rule(
         &[
             "node.global_base",

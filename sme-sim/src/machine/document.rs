@@ -355,7 +355,7 @@ impl Parser<'_> {
 
 impl Entry {
     /// An entry of which nothing is known yet.
-    fn nothing(place: Place) -> Self {
+    pub(super) fn nothing(place: Place) -> Self {
         Entry {
             section: String::new(),
             key: String::new(),

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::cluster::ClusterSpec;
 use super::cluster_constants;
-use super::document::{Document, Given, Place, Problem, Section, Source, line_of};
+use super::document::{Document, Entry, Given, Place, Problem, Section, Source, line_of};
 use super::reader::{Constant, Reader};
 use super::words::{listed, nearest, quoted};
 
@@ -23,6 +23,8 @@ pub struct Machine {
     document: Document,
     family: Family,
     constants: Vec<Constant>,
+    /// Constants that the file has left out, as it may.
+    left_out: Vec<Constant>,
     overrides: Vec<(String, String)>,
     text_hash: Fnv,
     hash: String,
@@ -97,6 +99,10 @@ const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "sme-asic",
         text: include_str!("../../../machines/sme-asic.toml"),
+    },
+    Builtin {
+        name: "exascale",
+        text: include_str!("../../../machines/exascale.toml"),
     },
 ];
 
@@ -183,12 +189,16 @@ impl Machine {
                 text: text.to_owned(),
                 message,
             };
+            if let Some(left_out) = self.left_out.iter().find(|c| c.name() == key) {
+                document.make_room(left_out);
+            }
             let Some(entry) = document
                 .entries
                 .iter_mut()
                 .find(|entry| entry.name() == key)
             else {
-                return Err(wrong(unknown_constant(key, &self.constants)));
+                let known = [&*self.constants, &self.left_out].concat();
+                return Err(wrong(unknown_constant(key, &known)));
             };
             if overrides
                 .iter()
@@ -211,9 +221,8 @@ impl Machine {
             let now = overrides.iter().any(|(key, _)| key.as_ref().trim() == name);
             now || self.overrides.iter().any(|(key, _)| *key == name)
         };
-        let names = self
-            .constants
-            .iter()
+        let names = (self.constants.iter())
+            .chain(&self.left_out)
             .filter(|constant| changed(constant))
             .map(Constant::name)
             .collect();
@@ -231,7 +240,7 @@ impl Machine {
             return Err(unknown_family(&document));
         };
         let family = (family.read)(&mut reader);
-        let constants = reader.finish()?;
+        let (constants, left_out) = reader.finish()?;
         let value = |name: String| {
             let constant = constants.iter().find(|constant| constant.name() == name)?;
             Some((name, constant.value.clone()))
@@ -247,6 +256,7 @@ impl Machine {
             document,
             family,
             constants,
+            left_out,
             overrides,
             text_hash,
             hash: hash.to_hex(),
@@ -285,7 +295,7 @@ impl Machine {
         &self.hash
     }
 
-    /// Every constant, in the family's order.
+    /// Every constant, in the family's order; without those that the file may leave out, and does.
     pub fn constants(&self) -> &[Constant] {
         &self.constants
     }
@@ -500,6 +510,21 @@ impl Document {
             sections: Vec::<Section>::new(),
             entries: Vec::new(),
             problems: Vec::new(),
+        }
+    }
+
+    /// An entry for a constant that the file has left out, to be filled in.
+    fn make_room(&mut self, constant: &Constant) {
+        if self
+            .entries
+            .iter()
+            .all(|entry| entry.name() != constant.name())
+        {
+            self.entries.push(Entry {
+                section: constant.section.to_owned(),
+                key: constant.key.to_owned(),
+                ..Entry::nothing(Place::File)
+            });
         }
     }
 }

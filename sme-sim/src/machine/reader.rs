@@ -56,6 +56,8 @@ impl Constant {
 pub(super) struct Reader<'d> {
     document: &'d Document,
     constants: Vec<Constant>,
+    /// Those that may be left out, and are.
+    left_out: Vec<Constant>,
     problems: Vec<Problem>,
     missing: Vec<Problem>,
 }
@@ -72,6 +74,7 @@ impl<'d> Reader<'d> {
         Reader {
             document,
             constants: Vec::new(),
+            left_out: Vec::new(),
             problems,
             missing: Vec::new(),
         }
@@ -108,12 +111,12 @@ impl<'d> Reader<'d> {
         });
     }
 
-    /// The constants that were read.
+    /// The constants that were read, and those that were rightly left out.
     ///
     /// # Errors
     /// The first problem in the file; what is missing comes after what is wrong, since a
     /// misspelt key is also a missing one.
-    pub(super) fn finish(mut self) -> Result<Vec<Constant>, Problem> {
+    pub(super) fn finish(mut self) -> Result<(Vec<Constant>, Vec<Constant>), Problem> {
         self.report_unknown();
         let line = |problem: &Problem| match problem.place {
             Place::Line(line) => line,
@@ -122,23 +125,19 @@ impl<'d> Reader<'d> {
         let first = self.problems.into_iter().min_by_key(line);
         match first.or_else(|| self.missing.into_iter().next()) {
             Some(problem) => Err(problem),
-            None => Ok(self.constants),
+            None => Ok((self.constants, self.left_out)),
         }
     }
 
     /// What has been declared, whatever the document holds.
     pub(super) fn declared(self) -> Vec<Constant> {
-        self.constants
+        [self.constants, self.left_out].concat()
     }
 
     fn report_unknown(&mut self) {
-        let sections = |declared: &[Constant]| -> Vec<&'static str> {
-            let mut names: Vec<&'static str> =
-                declared.iter().map(|constant| constant.section).collect();
-            names.dedup();
-            names
-        };
-        let known = sections(&self.constants);
+        let declared = || self.constants.iter().chain(&self.left_out);
+        let mut known: Vec<&'static str> = declared().map(|constant| constant.section).collect();
+        known.dedup();
         for section in &self.document.sections {
             if !known.contains(&section.name.as_str()) {
                 let hint = did_you_mean(&section.name, known.iter().copied());
@@ -150,11 +149,9 @@ impl<'d> Reader<'d> {
             }
         }
         for entry in &self.document.entries {
-            let declared = |constant: &&Constant| constant.section == entry.section;
             let keys = || {
-                self.constants
-                    .iter()
-                    .filter(declared)
+                declared()
+                    .filter(|constant| constant.section == entry.section)
                     .map(|constant| constant.key)
             };
             if known.contains(&entry.section.as_str()) && !keys().any(|key| key == entry.key) {
@@ -296,6 +293,23 @@ impl SectionReader<'_, '_> {
         chosen.unwrap_or(&words[0]).1
     }
 
+    /// The same, where the file may leave it out; then it is `default`.
+    pub(super) fn optional_word<T: Copy, const N: usize>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        words: [(&'static str, T); N],
+        meaning: &'static str,
+    ) -> T {
+        if self.entry(key).is_some() {
+            return self.word(key, words, meaning);
+        }
+        let domain = Domain::Words(words.iter().map(|(word, _)| *word).collect());
+        let constant = self.constant(key, domain, meaning, String::new(), None);
+        self.reader.left_out.push(constant);
+        default
+    }
+
     fn amount(
         &mut self,
         key: &'static str,
@@ -368,13 +382,24 @@ impl SectionReader<'_, '_> {
         value: String,
         amount: Option<u64>,
     ) {
+        let constant = self.constant(key, domain, meaning, value, amount);
+        self.reader.constants.push(constant);
+    }
+
+    fn constant(
+        &self,
+        key: &'static str,
+        domain: Domain,
+        meaning: &'static str,
+        value: String,
+        amount: Option<u64>,
+    ) -> Constant {
         let (source, reason, fitted_to) = match self.entry(key) {
             Some(entry) => (entry.source, entry.reason.clone(), entry.fitted_to.clone()),
             None => (Source::Assumed, String::new(), Vec::new()),
         };
-        let section = self.section;
-        let constant = Constant {
-            section,
+        Constant {
+            section: self.section,
             key,
             meaning,
             domain,
@@ -383,8 +408,7 @@ impl SectionReader<'_, '_> {
             source,
             reason,
             fitted_to,
-        };
-        self.reader.constants.push(constant);
+        }
     }
 }
 
