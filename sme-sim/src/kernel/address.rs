@@ -8,6 +8,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use sme_memory::{Place, Route};
 
 /// Bit of a global address that says that caches may keep what it names.
@@ -38,7 +39,7 @@ pub enum Target {
 }
 
 /// Why an access cannot be performed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FaultReason {
     /// Between the end of the node's RAM and the first global address.
     Unmapped,
