@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::domain::Latencies;
+use super::noise::Noise;
 use crate::engine::HtPacket;
 use crate::fabric::Topology;
 use crate::kernel::address::AddressMap;
 use crate::kernel::ahead::{Ahead, Costs};
-use crate::machine::ClusterSpec;
+use crate::machine::{ClusterSpec, NodeSpec};
 use crate::time::{Clock, Time};
 
 /// Which socket a node's threads stand on.
@@ -28,7 +29,7 @@ pub struct Setup {
     pub topology: Topology,
     /// Nodes with a host.
     pub nodes: u32,
-    /// Threads a node.
+    /// Threads a node, at most [`NodeSpec::MOST_CORES`].
     pub threads: u32,
     /// Where the threads stand.
     pub pinning: Pinning,
@@ -39,6 +40,8 @@ pub struct Setup {
     pub coherent_stores: bool,
     /// Whether to write down every thread's every visit to a barrier.
     pub visits: bool,
+    /// What the operating system does to the cores besides; nothing where it is `None`.
+    pub noise: Option<Noise>,
 }
 
 /// The same, ready for use.
@@ -49,6 +52,8 @@ pub(super) struct Constants {
     pub(super) map: AddressMap,
     pub(super) seed: u64,
     pub(super) coherent_stores: bool,
+    noise: Option<Noise>,
+    threads: u32,
     pinning: Pinning,
     pub(super) engine_clock: Clock,
     /// How long the parts of a transaction take in a coherent domain.
@@ -74,6 +79,9 @@ const COUNTED: u32 = 1 << 31;
 pub(super) const FILLS: u32 = 1 << 30;
 const CORE_BITS: u32 = 10;
 
+// One number is left over, so that no trace is `domain::NONE`.
+const _: () = assert!(NodeSpec::MOST_CORES < 1 << CORE_BITS);
+
 impl Constants {
     pub(super) fn new(setup: Setup) -> Self {
         let spec = setup.spec;
@@ -87,6 +95,8 @@ impl Constants {
             },
             seed: setup.seed,
             coherent_stores: setup.coherent_stores,
+            noise: setup.noise,
+            threads: setup.threads,
             pinning: setup.pinning,
             engine_clock,
             latencies: Arc::new(Latencies::new(&spec)),
@@ -115,6 +125,25 @@ impl Constants {
         let lines = u64::from(cache.private.lines());
         let walk = self.spec.core.clock.span(lines * cache.walk_cycles);
         os.system_call + os.interrupt + walk
+    }
+
+    /// Whether no noise disturbs the cores.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.noise.is_none()
+    }
+
+    /// When `core` of `node` executes again that needs to run for `span` from `now` on: `span` later,
+    /// or later than that by its noise.
+    #[inline]
+    pub(super) fn executes(&self, node: u32, core: u16, now: Time, span: Time) -> Time {
+        match &self.noise {
+            None => now + span,
+            Some(noise) => {
+                let thread = u64::from(node) * u64::from(self.threads) + u64::from(core);
+                noise.end_of(thread, now, span)
+            }
+        }
     }
 
     pub(super) fn socket_of(&self, thread: u32) -> u8 {

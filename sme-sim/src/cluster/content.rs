@@ -6,7 +6,7 @@
 use super::cores::CoreSet;
 
 /// Some bytes of one aligned word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Bytes {
     /// Which word of the line.
     pub word: u8,
@@ -265,7 +265,7 @@ impl Images {
     pub fn drop_stale(&mut self, dropped: &mut CoreSet) {
         if let Some(whole) = &mut self.whole {
             for (cores, _) in whole.stale.drain(..) {
-                cores.iter().for_each(|core| dropped.insert(core));
+                dropped.join(&cores);
             }
         }
     }
@@ -283,7 +283,12 @@ impl Images {
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.whole.as_ref().map_or(0, |whole| {
-            size_of::<Whole>() + whole.stale.capacity() * size_of::<(CoreSet, Words)>()
+            let sets: usize = whole
+                .stale
+                .iter()
+                .map(|(cores, _)| cores.heap_bytes())
+                .sum();
+            size_of::<Whole>() + whole.stale.capacity() * size_of::<(CoreSet, Words)>() + sets
         })
     }
 }
@@ -362,7 +367,9 @@ mod tests {
                     }
                     Act::LeaveBehind(core) => {
                         images.refresh(core);
-                        images.leave_behind(CoreSet::only(core));
+                        let mut cores = CoreSet::NONE;
+                        cores.insert(core);
+                        images.leave_behind(cores);
                         stale[usize::from(core)] = Some(copies);
                     }
                     Act::Refresh(core) => {

@@ -26,7 +26,7 @@ use slab::Slab;
 
 use super::agenda::{Agenda, Event};
 use super::content::Bytes;
-use super::cores::CoreSet;
+use super::cores::{CoreSet, MOST_CORES, Role};
 use super::tables;
 use crate::time::Time;
 pub use latencies::{Latencies, hops_between};
@@ -175,7 +175,7 @@ impl Domain {
     #[inline]
     pub fn cached(&self, core: u16, line: u32, bytes: Bytes) -> Option<u64> {
         let line = &self.lines[line as usize];
-        if line.holders.has(core) {
+        if line.roles.has(Role::Holds, core) {
             return Some(line.images.copies(bytes));
         }
         line.images.stale(core, bytes)
@@ -225,8 +225,7 @@ impl Domain {
         if !line.is_owned_alone(core) {
             return false;
         }
-        line.images.write_copies(bytes, value);
-        line.dirty = true;
+        line.write(core, bytes, value);
         line.images.writer = origin;
         true
     }
@@ -246,13 +245,13 @@ impl Domain {
         let expected = self.expected_by(core, update.0);
         let line = &mut self.lines[line as usize];
         line.images.writer = origin;
-        Some(line.update(bytes, update.0, update.1, expected))
+        Some(line.update(core, bytes, update.0, update.1, expected))
     }
 
     /// Lets `core` spin on `bytes` of its copy: it reads them anew once that is invalidated.
     #[inline]
     pub fn spin(&mut self, core: u16, line: u32, bytes: Bytes) {
-        self.lines[line as usize].spinners.insert(core);
+        self.lines[line as usize].roles.insert(Role::Spins, core);
         self.agents[usize::from(core)].awaited = bytes;
     }
 
@@ -264,7 +263,7 @@ impl Domain {
     /// Whether `core` has a read of the line under way.
     #[inline]
     pub fn is_fetching(&self, core: u16, line: u32) -> bool {
-        self.lines[line as usize].fetching.has(core)
+        self.lines[line as usize].roles.has(Role::Fetches, core)
     }
 
     /// Sends a core's transaction to the line's home.
@@ -281,7 +280,7 @@ impl Domain {
         let socket = self.agents[usize::from(core)].socket;
         let way = self.latency.between(socket, home);
         if kind == Kind::Read {
-            self.lines[line as usize].fetching.insert(core);
+            self.lines[line as usize].roles.insert(Role::Fetches, core);
         }
         self.send(
             now + self.latency.miss + way,
@@ -345,25 +344,23 @@ impl Domain {
             self.start(now, number, agenda);
             return;
         }
+        // As long as any waits, one release is on the agenda.
+        if line.waiting == NONE {
+            agenda.push(line.free_at, Event::Release(line_number));
+        }
         self.transactions[number as usize].next = line.waiting;
         line.waiting = number;
         line.waiting_count += 1;
-        if !line.release_pending {
-            line.release_pending = true;
-            agenda.push(line.free_at, Event::Release(line_number));
-        }
     }
 
     /// [`Event::Release`]: one of the transactions that wait for the line starts.
     pub fn release(&mut self, now: Time, line_number: u32, agenda: &mut Agenda) {
-        self.lines[line_number as usize].release_pending = false;
         let Some(number) = self.draw_waiting(line_number) else {
             return;
         };
         self.start(now, number, agenda);
-        let line = &mut self.lines[line_number as usize];
+        let line = &self.lines[line_number as usize];
         if line.waiting != NONE {
-            line.release_pending = true;
             agenda.push(line.free_at, Event::Release(line_number));
         }
     }
@@ -398,8 +395,8 @@ impl Domain {
         let transaction = self.transactions.remove(number as usize);
         if transaction.kind == Kind::Read {
             self.lines[transaction.line as usize]
-                .fetching
-                .remove(transaction.agent);
+                .roles
+                .remove(Role::Fetches, transaction.agent);
         }
         transaction
     }
@@ -427,15 +424,13 @@ impl Domain {
             }
             Kind::Own => {
                 dropped = line.take(agent);
-                line.images
-                    .write_copies(transaction.bytes, transaction.value);
-                line.dirty = true;
+                line.write(agent, transaction.bytes, transaction.value);
                 line.images.writer = transaction.origin;
             }
             Kind::Update(update) => {
                 dropped = line.take(agent);
-                transaction.value =
-                    line.update(transaction.bytes, update, transaction.value, expected);
+                let (bytes, value) = (transaction.bytes, transaction.value);
+                transaction.value = line.update(agent, bytes, update, value, expected);
                 line.images.writer = transaction.origin;
             }
             Kind::Write { coherent: true } => {
@@ -468,19 +463,32 @@ impl Domain {
         line.free_at = now + self.latency.occupancy.max(least);
         agenda.tell(|t| t.started(now, now + took, number, &self.transactions[number as usize]));
         agenda.push(now + took, Event::Complete(number));
-        let spinning = dropped.and(self.lines[line_number as usize].spinners);
+        let roles = &self.lines[line_number as usize].roles;
+        let spinning = roles.among(Role::Spins, dropped);
         if !spinning.is_empty() {
-            self.refetch(now, line_number, spinning, agenda);
+            // Room for more than there are takes time to clear.
+            if spinning.is_low() {
+                self.refetch(now, line_number, &spinning, &mut [0; 64], agenda);
+            } else {
+                let mut order = [0; MOST_CORES as usize];
+                self.refetch(now, line_number, &spinning, &mut order, agenda);
+            }
         }
     }
 
     /// Every spinning core whose copy was probed away asks for the line again. Which of them the
-    /// interconnect lets through first is nobody's choice: it is drawn.
-    fn refetch(&mut self, now: Time, line_number: u32, spinning: CoreSet, agenda: &mut Agenda) {
-        let mut order = [0u16; super::cores::MOST_CORES as usize];
+    /// interconnect lets through first is nobody's choice: it is drawn. `order` has room for all.
+    fn refetch(
+        &mut self,
+        now: Time,
+        line_number: u32,
+        spinning: &CoreSet,
+        order: &mut [u16],
+        agenda: &mut Agenda,
+    ) {
         let mut count = 0;
-        for core in spinning.iter() {
-            order[count] = core;
+        for (place, core) in order.iter_mut().zip(spinning.iter()) {
+            *place = core;
             count += 1;
         }
         for last in (1..count).rev() {
@@ -495,7 +503,7 @@ impl Domain {
             } = self.agents[usize::from(core)];
             let noticed = now + self.latency.between(home, socket) + self.latency.probe;
             let line = &mut self.lines[line_number as usize];
-            line.spinners.remove(core);
+            line.roles.remove(Role::Spins, core);
             agenda.tell(|t| t.probed(noticed, core, line_number, bytes));
             self.request(
                 noticed,
@@ -520,8 +528,8 @@ impl Domain {
 
     /// Bytes on the heap, without the latencies that all nodes share.
     pub fn heap_bytes(&self) -> usize {
-        let images: usize = self.lines.iter().map(|l| l.images.heap_bytes()).sum();
-        images
+        let lines: usize = self.lines.iter().map(Line::heap_bytes).sum();
+        lines
             + self.lines.capacity() * size_of::<Line>()
             + self.index.allocation_size()
             + self.transactions.capacity() * size_of::<Transaction>()

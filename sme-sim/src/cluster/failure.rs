@@ -3,8 +3,10 @@
 use std::fmt;
 use std::future::Future;
 
+use serde::{Deserialize, Serialize};
 use sme_memory::Until;
 
+use super::among::all_stuck;
 use super::constants::origin_of;
 use super::content::Bytes;
 use super::core::Waiting;
@@ -12,10 +14,11 @@ use super::domain;
 use super::node::Node;
 use crate::engine::EngineModel;
 use crate::kernel::address::{CACHEABLE, FaultReason, Target};
+use crate::kernel::peers::{self, PeerError, Peers};
 use crate::time::Time;
 
 /// How many waiting threads a report names one by one.
-const NAMED: usize = 16;
+pub(super) const NAMED: usize = 16;
 
 /// A run that did not end well.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +38,10 @@ pub enum Failure {
     Deadlock {
         /// When nothing could happen any more.
         at: Time,
-        /// Every waiting thread.
+        /// The waiting threads, or the first of them.
         stuck: Vec<Stuck>,
+        /// How many wait besides.
+        more: u64,
     },
     /// A thread left a barrier before the last had arrived.
     Overtaken {
@@ -47,6 +52,14 @@ pub enum Failure {
         /// When the last arrived.
         last_arrival: Time,
     },
+    /// The processes that simulate the cluster together cannot go on.
+    Peers(PeerError),
+}
+
+impl From<PeerError> for Failure {
+    fn from(error: PeerError) -> Self {
+        Self::Peers(error)
+    }
 }
 
 /// A thread that waits for ever.
@@ -100,18 +113,20 @@ impl fmt::Display for Failure {
                 "the barrier does not hold: in episode {episode} a thread left at \
                  {first_departure}, before the last arrived at {last_arrival}"
             ),
-            Failure::Deadlock { at, stuck } => {
+            Failure::Peers(error) => error.fmt(f),
+            Failure::Deadlock { at, stuck, more } => {
+                let waiting = stuck.len() + *more as usize;
                 write!(
                     f,
                     "deadlock: at {at} nothing can happen any more, and {} wait{}",
-                    Counted(stuck.len(), "thread"),
-                    if stuck.len() == 1 { "s" } else { "" }
+                    Counted(waiting, "thread"),
+                    if waiting == 1 { "s" } else { "" }
                 )?;
                 for thread in stuck.iter().take(NAMED) {
                     write!(f, "\n  {thread}")?;
                 }
-                if stuck.len() > NAMED {
-                    write!(f, "\n  and {} more", stuck.len() - NAMED)?;
+                if waiting > NAMED {
+                    write!(f, "\n  and {} more", waiting - NAMED)?;
                 }
                 Ok(())
             }
@@ -187,51 +202,116 @@ impl Standstill {
     }
 }
 
-/// Whether a run stands still now. It is stuck if that [lasts](Standstill::lasts_since).
-pub(super) fn standstill<F: Future<Output = ()>, E: EngineModel>(
-    nodes: &[Node<F, E>],
-) -> Option<Standstill> {
-    let (mut posted, mut performed, mut progress) = (0, 0, 0);
-    let mut looks = Vec::new();
-    for node in nodes {
-        let moving = node.cores.iter().any(|c| {
-            matches!(
-                c.waiting,
-                Waiting::Nothing
-                    | Waiting::StoreBuffer
-                    | Waiting::Drained
-                    | Waiting::Posted
-                    | Waiting::Update
-            )
-        });
-        let fetching = (node.caches.iter()).any(|caches| !caches.is_quiet());
-        if moving || fetching || node.domain.serves_a_core() {
-            return None;
+/// What nodes are doing now: of some, or of all.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Survey {
+    /// Whether anything is under way, apart from loads that poll.
+    moving: bool,
+    /// Whether an access has faulted.
+    pub(super) faulty: bool,
+    posted: u64,
+    performed: u64,
+    progress: u64,
+    looks: Vec<u32>,
+    /// Simulated so far.
+    pub(super) events: u64,
+    /// How many episodes have begun on every node whose threads take part.
+    pub(super) episodes: Option<u32>,
+}
+
+impl Survey {
+    /// Of `nodes`.
+    pub(super) fn of<F: Future<Output = ()>, E: EngineModel>(nodes: &[Node<F, E>]) -> Self {
+        let mut survey = Survey::default();
+        for node in nodes {
+            let moving = node.cores.iter().any(|c| {
+                matches!(
+                    c.waiting,
+                    Waiting::Nothing
+                        | Waiting::StoreBuffer
+                        | Waiting::Drained
+                        | Waiting::Posted
+                        | Waiting::Update
+                )
+            });
+            let fetching = (node.caches.iter()).any(|caches| !caches.is_quiet());
+            survey.moving |= moving || fetching || node.domain.serves_a_core();
+            if !survey.moving {
+                let polling = node.cores.iter().filter(|c| c.waiting == Waiting::Uncached);
+                survey.looks.extend(polling.map(|core| core.looks));
+            }
+            survey.posted += node.bridge.posted;
+            survey.performed += node.bridge.performed;
+            survey.progress += node.progress;
+            survey.faulty |= node.fault.is_some();
+            survey.events += node.events;
+            // A node whose threads take no part, or have not come yet, has none.
+            let episodes = node.record().episodes.len() as u32;
+            survey.episodes = least(survey.episodes, Some(episodes).filter(|&n| n > 0));
         }
-        let polling = node.cores.iter().filter(|c| c.waiting == Waiting::Uncached);
-        looks.extend(polling.map(|core| core.looks));
-        posted += node.bridge.posted;
-        performed += node.bridge.performed;
-        progress += node.progress;
+        survey
     }
-    (posted == performed).then_some(Standstill { progress, looks })
+
+    /// Of all processes; of this one it is `self`.
+    pub(super) fn of_all(self, peers: &mut dyn Peers) -> Result<Self, PeerError> {
+        let all = peers::all(peers, self)?;
+        Ok(all.into_iter().fold(Survey::default(), Survey::and))
+    }
+
+    fn and(mut self, other: Survey) -> Survey {
+        self.looks.extend(other.looks);
+        Survey {
+            moving: self.moving || other.moving,
+            faulty: self.faulty || other.faulty,
+            posted: self.posted + other.posted,
+            performed: self.performed + other.performed,
+            progress: self.progress + other.progress,
+            looks: self.looks,
+            events: self.events + other.events,
+            episodes: least(self.episodes, other.episodes),
+        }
+    }
+
+    /// Whether the run stands still. It is stuck if that [lasts](Standstill::lasts_since).
+    pub(super) fn standstill(self) -> Option<Standstill> {
+        let (progress, looks) = (self.progress, self.looks);
+        let still = !self.moving && self.posted == self.performed;
+        still.then_some(Standstill { progress, looks })
+    }
 }
 
-pub(super) fn first_fault<F, E>(nodes: &[Node<F, E>]) -> Option<Failure> {
-    nodes.iter().find_map(|node| {
-        node.fault.map(|fault| Failure::Fault {
-            node: node.me,
-            core: fault.core,
-            address: fault.address,
-            reason: fault.reason,
-        })
-    })
+fn least(one: Option<u32>, other: Option<u32>) -> Option<u32> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
 }
 
+/// The first fault, if there is any.
+pub(super) fn first_fault<F, E>(
+    nodes: &[Node<F, E>],
+    peers: &mut dyn Peers,
+) -> Result<Option<Failure>, PeerError> {
+    let own = nodes.iter().find_map(|node| {
+        let fault = node.fault?;
+        Some((node.me, fault.core, fault.address, fault.reason))
+    });
+    let first = peers::all(peers, own)?.into_iter().flatten().next();
+    Ok(first.map(|(node, core, address, reason)| Failure::Fault {
+        node,
+        core,
+        address,
+        reason,
+    }))
+}
+
+/// The report of a deadlock, if any thread still waits.
 pub(super) fn deadlock<F: Future<Output = ()>, E: EngineModel>(
     nodes: &[Node<F, E>],
     at: Time,
-) -> Failure {
+    peers: &mut dyn Peers,
+) -> Result<Option<Failure>, PeerError> {
+    let mut questions = Vec::new();
     let mut stuck = Vec::new();
     for node in nodes {
         for (number, core) in node.cores.iter().enumerate() {
@@ -248,49 +328,128 @@ pub(super) fn deadlock<F: Future<Output = ()>, E: EngineModel>(
                 | Waiting::Fault => "does not get any further",
             };
             let number = number as u16;
+            let awaited = node.awaited(number).map(|awaited_by| {
+                let (awaited, question) = awaited(nodes, node, number, awaited_by);
+                questions.extend(question.map(|question| (stuck.len() as u64, question)));
+                awaited
+            });
             stuck.push(Stuck {
                 node: node.me,
                 core: number,
                 doing,
-                awaited: node.awaited(number).map(|(address, bytes, until)| {
-                    awaited(nodes, node, number, (address, bytes, until))
-                }),
+                awaited,
             });
         }
     }
-    Failure::Deadlock { at, stuck }
+    answer(nodes, questions, &mut stuck, peers)?;
+    let (stuck, more) = all_stuck(peers, stuck, 0)?;
+    Ok((!stuck.is_empty()).then_some(Failure::Deadlock { at, stuck, more }))
 }
 
+/// What a process asks of a home node that another process has.
+#[derive(Serialize, Deserialize)]
+struct Question {
+    home: u32,
+    physical: u64,
+    bytes: Bytes,
+}
+
+/// What a word's home says of it.
+#[derive(Default, Serialize, Deserialize)]
+struct AtHome {
+    newest: u64,
+    in_memory: u64,
+    writer: Option<u32>,
+}
+
+/// Asks the other processes `questions`, each of one of the `stuck`, and answers theirs.
+fn answer<F, E>(
+    nodes: &[Node<F, E>],
+    mut questions: Vec<(u64, Question)>,
+    stuck: &mut [Stuck],
+    peers: &mut dyn Peers,
+) -> Result<(), PeerError> {
+    if peers.count() == 1 {
+        return Ok(());
+    }
+    // No more are named.
+    questions.truncate(NAMED);
+    let me = peers.me() as u64;
+    let mut answers = Vec::new();
+    for (process, questions) in (0u64..).zip(peers::all(peers, questions)?) {
+        for (number, question) in questions {
+            if let Some(home) = at(nodes, question.home) {
+                let said = at_home(home, question.physical, question.bytes);
+                answers.push((process, number, said));
+            }
+        }
+    }
+    for (process, number, said) in peers::all(peers, answers)?.into_iter().flatten() {
+        let asker = stuck.get_mut(number as usize).filter(|_| process == me);
+        if let Some(awaited) = asker.and_then(|stuck| stuck.awaited.as_mut()) {
+            awaited.at_home = said.newest;
+            awaited.in_memory = said.in_memory;
+            awaited.writer = said.writer.map(origin_of);
+        }
+    }
+    Ok(())
+}
+
+/// The node at `position`, if it is among these.
+fn at<F, E>(nodes: &[Node<F, E>], position: u32) -> Option<&Node<F, E>> {
+    let first = nodes.first()?.me;
+    nodes.get(position.checked_sub(first)? as usize)
+}
+
+fn at_home<F, E>(home: &Node<F, E>, physical: u64, bytes: Bytes) -> AtHome {
+    let Some(line) = home.domain.known_line(physical) else {
+        return AtHome::default();
+    };
+    AtHome {
+        newest: home.domain.newest(line, bytes),
+        in_memory: home.domain.in_memory(line, bytes),
+        writer: Some(home.domain.writer(line)).filter(|&w| w != domain::NONE),
+    }
+}
+
+/// What `core` awaits, and what is to be asked of another process to know the rest.
 fn awaited<F, E>(
     nodes: &[Node<F, E>],
     node: &Node<F, E>,
     core: u16,
     (address, bytes, until): (u64, Bytes, Option<Until>),
-) -> Awaited {
+) -> (Awaited, Option<Question>) {
     let (home, physical) = match node.constants.map.target(address) {
-        Ok(Target::Local(physical)) => (node, physical),
-        Ok(Target::Global(place) | Target::Cached(place)) => (
-            &nodes[place.node as usize],
-            node.constants.map.physical(place.offset),
-        ),
-        Err(_) => (node, address),
+        Ok(Target::Local(physical)) => (node.me, physical),
+        Ok(Target::Global(place) | Target::Cached(place)) => {
+            (place.node, node.constants.map.physical(place.offset))
+        }
+        Err(_) => (node.me, address),
     };
-    let line = home.domain.known_line(physical);
-    let own = line.filter(|_| home.me == node.me);
-    let writer = line
-        .map(|l| home.domain.writer(l))
-        .filter(|&w| w != domain::NONE);
-    Awaited {
+    let (said, question) = match at(nodes, home) {
+        Some(home) => (at_home(home, physical, bytes), None),
+        None => {
+            let question = Question {
+                home,
+                physical,
+                bytes,
+            };
+            (AtHome::default(), Some(question))
+        }
+    };
+    let own = node.domain.known_line(physical).filter(|_| home == node.me);
+    let awaited = Awaited {
         address,
         until,
-        at_home: line.map_or(0, |l| home.domain.newest(l, bytes)),
-        in_memory: line.map_or(0, |l| home.domain.in_memory(l, bytes)),
+        at_home: said.newest,
+        in_memory: said.in_memory,
         cached: if address & CACHEABLE == 0 {
             own.and_then(|l| node.domain.cached(core, l, bytes))
         } else {
             let caches = node.caches.as_ref();
             caches.and_then(|caches| Some(bytes.pick(caches.copy(core, address)?)))
         },
-        writer: writer.map(origin_of),
-    }
+        writer: said.writer.map(origin_of),
+    };
+    (awaited, question)
 }

@@ -6,7 +6,9 @@
 //! them, and says what came out, or why it got stuck (`failure`).
 
 mod agenda;
+mod among;
 mod caches;
+pub mod compact;
 mod constants;
 mod content;
 mod core;
@@ -14,6 +16,7 @@ mod cores;
 mod critical_path;
 mod domain;
 mod failure;
+mod gauge;
 mod host;
 mod log;
 mod mark;
@@ -36,21 +39,28 @@ pub use caches::CacheTraffic;
 pub use constants::{Pinning, Setup};
 pub use critical_path::PathStep;
 pub use failure::{Failure, Stuck};
+pub use gauge::Gauge;
 pub use mark::Part;
 pub use record::{EpisodeTimes, Traffic, Visit};
 pub use watched::{Plugged, Watched};
 
+use serde::{Deserialize, Serialize};
 use sme_memory::Place;
 
 use crate::engine::waves::Recorder;
-use crate::engine::{Design, DesignError, EngineModel, Inspect};
+use crate::engine::{ChannelCounters, Design, DesignError, EngineModel, Inspect};
+use crate::fabric::CHANNELS;
+use crate::kernel::peers::{self, Alone, Peers};
 use crate::kernel::thread::{self, ThreadMemory};
-use crate::kernel::window::{self, Verdict};
+use crate::kernel::window::{self, Exchanged, Verdict};
 use crate::staleness::{Checker, StaleReport, TooManyThreads};
 use crate::time::Time;
+use among::{Among, Figures};
 use constants::Constants;
+use failure::Survey;
 use log::Log;
 use node::Node;
+use record::Record;
 use trace::Trace;
 
 /// Simulated time after which the checker of loads is told what has happened meanwhile: short, since
@@ -72,12 +82,13 @@ pub struct Progress {
 pub struct Cluster<F, E = Watched> {
     nodes: Vec<Node<F, E>>,
     constants: Arc<Constants>,
+    among: Among,
     end: Time,
     checker: Option<Checker>,
 }
 
 /// One virtual channel of one directed link.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkLoad {
     /// Position the link leaves.
     pub from: u32,
@@ -116,40 +127,33 @@ impl<F: Future<Output = ()> + Send> Cluster<F, Watched> {
     pub fn with_plugged(
         setup: Setup,
         program: impl FnMut(ThreadMemory, u32, u32) -> F,
+        engine: impl FnMut(u32) -> Plugged,
+    ) -> Self {
+        Self::among(&Alone, setup, program, engine)
+    }
+
+    /// The same, shared with `peers`: this process simulates a contiguous part of the positions. What
+    /// is said of single nodes, links and threads is said of these only; figures in sum are those of
+    /// all processes, once [`Self::run_among`] has ended.
+    pub fn among(
+        peers: &dyn Peers,
+        setup: Setup,
+        program: impl FnMut(ThreadMemory, u32, u32) -> F,
         mut engine: impl FnMut(u32) -> Plugged,
     ) -> Self {
         let (spec, hosts) = (setup.spec.clone(), setup.nodes);
-        Self::with_engines(setup, program, |position| {
+        Self::build(peers, setup, program, |position| {
             Watched::new(engine(position), &spec, position, hosts)
         })
     }
 
     /// The load of every link, by from, to and channel.
     pub fn link_loads(&self) -> Vec<LinkLoad> {
-        let cycles = self.constants.engine_clock.first_edge_from(self.end).max(1) as f64;
-        let mut loads = Vec::new();
-        for node in &self.nodes {
-            for (port, channels) in node.engine().engine().counters().links.iter().enumerate() {
-                let neighbour = self.constants.topology.neighbour(node.me, port as u8);
-                let Some((to, _)) = neighbour else {
-                    continue;
-                };
-                loads.extend(channels.iter().enumerate().map(|(channel, c)| {
-                    let (bytes, packets) = node.record().over_link(port as u8, channel as u8);
-                    LinkLoad {
-                        from: node.me,
-                        to,
-                        channel: channel as u32,
-                        bytes,
-                        packets,
-                        busy_fraction: c.busy_cycles as f64 / cycles,
-                        stall_fraction: c.stall_cycles as f64 / cycles,
-                    }
-                }));
-            }
-        }
-        loads.sort_by_key(|load| (load.from, load.to, load.channel));
-        loads
+        let nodes = self.nodes.iter().map(|node| {
+            let links = node.engine().engine().counters().links;
+            (node.me, links, node.record())
+        });
+        link_loads(&self.constants, self.end, nodes)
     }
 
     /// Whether nothing is under way any more: every posted store has been performed, every buffer,
@@ -185,14 +189,23 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
     /// A cluster whose engine at each position is `engine(position)`.
     pub fn with_engines(
         setup: Setup,
+        program: impl FnMut(ThreadMemory, u32, u32) -> F,
+        engine: impl FnMut(u32) -> E,
+    ) -> Self {
+        Self::build(&Alone, setup, program, engine)
+    }
+
+    fn build(
+        peers: &dyn Peers,
+        setup: Setup,
         mut program: impl FnMut(ThreadMemory, u32, u32) -> F,
         mut engine: impl FnMut(u32) -> E,
     ) -> Self {
         let (nodes, threads, visits) = (setup.nodes, setup.threads, setup.visits);
-        let positions = setup.topology.positions();
+        let among = Among::new(peers, setup.topology.positions());
         let constants = Arc::new(Constants::new(setup));
         let map = Arc::new(constants.map);
-        let nodes = (0..positions)
+        let nodes = (among.mine.clone())
             .map(|position| {
                 let threads = if position < nodes { threads } else { 0 };
                 let programs = (0..threads)
@@ -213,6 +226,7 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
         Self {
             nodes,
             constants,
+            among,
             end: Time::ZERO,
             checker: None,
         }
@@ -225,12 +239,27 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
     /// [`Failure::Fault`] if an access could not be performed, [`Failure::Deadlock`] if threads
     /// wait for what can never happen, [`Failure::Overtaken`] if a thread left a barrier before
     /// the last had arrived.
-    pub fn run(&mut self, workers: usize, mut watch: impl FnMut(Progress)) -> Result<(), Failure> {
+    pub fn run(&mut self, workers: usize, watch: impl FnMut(Progress)) -> Result<(), Failure> {
+        self.run_among(&mut Alone, workers, watch)
+    }
+
+    /// The same together with the `peers` with whom the cluster was built: every process fails as
+    /// all do. Loads cannot be checked, nor can the run be traced.
+    ///
+    /// # Errors
+    /// Those of [`Self::run`], and [`Failure::Peers`].
+    pub fn run_among(
+        &mut self,
+        peers: &mut dyn Peers,
+        workers: usize,
+        mut watch: impl FnMut(Progress),
+    ) -> Result<(), Failure> {
         // What a run that panicked on this thread of the host has left there.
         drop(thread::take_back());
         let lookahead = self.constants.lookahead();
         // Long enough that most polling loads are answered meanwhile; looking costs host time.
-        let threads: u64 = self.nodes.iter().map(|n| n.cores.len() as u64).sum();
+        let own: u64 = self.nodes.iter().map(|n| n.cores.len() as u64).sum();
+        let threads: u64 = peers::all(peers, own)?.into_iter().sum();
         let patience = Time::from_ns(1_000_000 + 1_000 * threads);
         let pause = match self.checker {
             Some(_) => patience.min(CHECKED_AT_ONCE),
@@ -239,75 +268,73 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
         let mut before: Option<failure::Standstill> = None;
         let mut look_at = Time::ZERO;
         let checker = &mut self.checker;
-        self.end = window::run(&mut self.nodes, lookahead, workers, |now, nodes| {
-            watch(progress(now, nodes));
+        let mut look = |now, nodes: &[Node<F, E>], peers: &mut dyn Peers| {
             if let Some(checker) = checker {
                 log::drain(nodes, checker);
                 if now < look_at {
-                    return (Verdict::Continue, now + pause);
+                    watch(progress(now, &Survey::of(nodes)));
+                    return Ok((Verdict::Continue, now + pause));
                 }
             }
             look_at = now + patience;
-            let state = failure::standstill(nodes);
+            let survey = Survey::of(nodes).of_all(peers)?;
+            watch(progress(now, &survey));
+            let faulty = survey.faulty;
+            let state = survey.standstill();
             let same = state.as_ref().zip(before.as_ref());
             let stuck = same.is_some_and(|(state, before)| state.lasts_since(before));
-            if stuck || nodes.iter().any(|n| n.fault.is_some()) {
-                return (Verdict::Stop, now);
+            if stuck || faulty {
+                return Ok((Verdict::Stop, now));
             }
             // The first of equal states is kept: looks are counted from there.
             if !same.is_some_and(|(state, before)| state.is_as(before)) {
                 before = state;
             }
-            (Verdict::Continue, now + pause)
-        });
+            Ok((Verdict::Continue, now + pause))
+        };
+        let (nodes, all) = (&mut self.nodes, self.among.positions);
+        let ran = window::run_among(peers, all, nodes, lookahead, workers, &mut look);
+        (self.end, self.among.exchanged) = ran?;
         if let Some(checker) = &mut self.checker {
             log::drain(&self.nodes, checker);
         }
-        watch(progress(self.end, &self.nodes));
-        self.check()
+        let own = Figures {
+            episodes: all_episodes(self.nodes.iter().map(Node::record)),
+            traffic: all_traffic(self.nodes.iter().map(Node::record)),
+            events: self.nodes.iter().map(|n| n.events).sum(),
+        };
+        self.among.tell(peers, own)?;
+        watch(progress(self.end, &Survey::of(&self.nodes).of_all(peers)?));
+        self.check(peers)
     }
 
-    fn check(&self) -> Result<(), Failure> {
-        if let Some(fault) = failure::first_fault(&self.nodes) {
+    fn check(&self, peers: &mut dyn Peers) -> Result<(), Failure> {
+        if let Some(fault) = failure::first_fault(&self.nodes, peers)? {
             return Err(fault);
         }
-        if self.nodes.iter().any(|n| n.threads.unfinished() > 0) {
-            return Err(failure::deadlock(&self.nodes, self.end));
+        if let Some(deadlock) = failure::deadlock(&self.nodes, self.end, peers)? {
+            return Err(deadlock);
         }
-        for (episode, times) in self.episodes().into_iter().enumerate() {
-            if times.first_departure < times.last_arrival {
-                return Err(Failure::Overtaken {
-                    episode: episode as u32,
-                    first_departure: times.first_departure,
-                    last_arrival: times.last_arrival,
-                });
-            }
-        }
+        check_order(&self.episodes())?;
         self.nodes.iter().for_each(|node| node.engine().ended());
         Ok(())
     }
 
     /// Arrivals and departures over all nodes, by episode, the warm-up first.
     pub fn episodes(&self) -> Vec<EpisodeTimes> {
-        let count = self.nodes.iter().map(|n| n.record().episodes.len()).max();
-        let mut all = vec![EpisodeTimes::NONE; count.unwrap_or(0)];
-        for node in &self.nodes {
-            for (sum, times) in all.iter_mut().zip(&node.record().episodes) {
-                *sum = sum.and(*times);
-            }
-        }
-        all
+        let own = all_episodes(self.nodes.iter().map(Node::record));
+        among::both(own, &self.among.elsewhere.episodes)
     }
 
     /// Traffic over all nodes in the counted episodes.
     pub fn traffic(&self) -> Traffic {
-        let mut all = Traffic::default();
-        for traffic in self.nodes.iter().map(|n| n.record().traffic) {
-            all.remote_loads += traffic.remote_loads;
-            all.remote_stores += traffic.remote_stores;
-            all.link_bytes += traffic.link_bytes;
-        }
-        all
+        let own = all_traffic(self.nodes.iter().map(Node::record));
+        own.and(self.among.elsewhere.traffic)
+    }
+
+    /// What was exchanged with other processes in the last run.
+    pub fn exchanged(&self) -> Exchanged {
+        self.among.exchanged
     }
 
     /// What went through the caches of memory behind the engine, over all nodes and all episodes.
@@ -355,7 +382,8 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
         if let Some(checker) = &mut self.checker {
             checker.initial(place, value);
         }
-        if let Some(node) = self.nodes.get_mut(place.node as usize) {
+        let position = place.node.wrapping_sub(self.among.mine.start);
+        if let Some(node) = self.nodes.get_mut(position as usize) {
             node.domain.preset(physical, value);
         }
     }
@@ -364,7 +392,8 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
     /// not been performed, and what another node's caches have not written back, are not in it.
     pub fn at_home(&self, place: Place) -> u64 {
         let physical = self.constants.map.physical(place.offset);
-        let node = self.nodes.get(place.node as usize);
+        let position = place.node.wrapping_sub(self.among.mine.start);
+        let node = self.nodes.get(position as usize);
         node.map_or(0, |node| node.domain.word(physical))
     }
 
@@ -412,7 +441,8 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
 
     /// Simulated events: what happened at nodes, and clock edges at which an engine did something.
     pub fn events(&self) -> u64 {
-        self.nodes.iter().map(|n| n.events).sum()
+        let own: u64 = self.nodes.iter().map(|n| n.events).sum();
+        own + self.among.elsewhere.events
     }
 
     /// When the last event happened, to within a window.
@@ -421,16 +451,81 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
     }
 }
 
-fn progress<F: Future<Output = ()>, E: EngineModel>(now: Time, nodes: &[Node<F, E>]) -> Progress {
-    // Not of nodes whose threads take no part; where one has not come yet, no episode has ended.
-    let episodes = nodes
-        .iter()
-        .map(|n| n.record().episodes.len())
-        .filter(|&episodes| episodes > 0)
-        .min();
+/// The load of every link of nodes, each with its engine's counters by port, and its record.
+fn link_loads<'a>(
+    constants: &Constants,
+    end: Time,
+    nodes: impl Iterator<Item = (u32, Vec<[ChannelCounters; CHANNELS]>, &'a Record)>,
+) -> Vec<LinkLoad> {
+    let cycles = constants.engine_clock.first_edge_from(end).max(1) as f64;
+    let mut loads = Vec::new();
+    for (from, links, record) in nodes {
+        for (port, channels) in links.iter().enumerate() {
+            let Some((to, _)) = constants.topology.neighbour(from, port as u8) else {
+                continue;
+            };
+            loads.extend(channels.iter().enumerate().map(|(channel, c)| {
+                let (bytes, packets) = record.over_link(port as u8, channel as u8);
+                LinkLoad {
+                    from,
+                    to,
+                    channel: channel as u32,
+                    bytes,
+                    packets,
+                    busy_fraction: c.busy_cycles as f64 / cycles,
+                    stall_fraction: c.stall_cycles as f64 / cycles,
+                }
+            }));
+        }
+    }
+    loads.sort_by_key(|load| (load.from, load.to, load.channel));
+    loads
+}
+
+/// Arrivals and departures of all nodes, by episode.
+fn all_episodes<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<EpisodeTimes> {
+    let mut all: Vec<EpisodeTimes> = Vec::new();
+    for record in records {
+        if record.episodes.len() > all.len() {
+            all.resize(record.episodes.len(), EpisodeTimes::NONE);
+        }
+        for (sum, times) in all.iter_mut().zip(&record.episodes) {
+            *sum = sum.and(*times);
+        }
+    }
+    all
+}
+
+/// Traffic of all nodes in the counted episodes.
+fn all_traffic<'a>(records: impl Iterator<Item = &'a Record>) -> Traffic {
+    let mut all = Traffic::default();
+    for traffic in records.map(|record| record.traffic) {
+        all.remote_loads += traffic.remote_loads;
+        all.remote_stores += traffic.remote_stores;
+        all.link_bytes += traffic.link_bytes;
+    }
+    all
+}
+
+/// Whether in each episode nobody left before everybody had arrived.
+fn check_order(episodes: &[EpisodeTimes]) -> Result<(), Failure> {
+    for (episode, times) in (0..).zip(episodes) {
+        if times.first_departure < times.last_arrival {
+            return Err(Failure::Overtaken {
+                episode,
+                first_departure: times.first_departure,
+                last_arrival: times.last_arrival,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn progress(now: Time, survey: &Survey) -> Progress {
     Progress {
         now,
-        episodes: episodes.unwrap_or(0).saturating_sub(1) as u32,
-        events: nodes.iter().map(|n| n.events).sum(),
+        // In the one under way nobody may have left yet.
+        episodes: survey.episodes.unwrap_or(0).saturating_sub(1),
+        events: survey.events,
     }
 }

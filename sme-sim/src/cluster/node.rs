@@ -77,7 +77,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let spec = &constants.spec;
         let mut agenda = Agenda::new(me);
         for core in 0..programs.len() {
-            agenda.push(Time::ZERO, Event::Resume(core as u16));
+            let at = constants.executes(me, core as u16, Time::ZERO, Time::ZERO);
+            agenda.push(at, Event::Resume(core as u16));
         }
         Self {
             me,
@@ -218,7 +219,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             };
             if ahead > Time::ZERO {
                 self.cores[number].operation = operation;
-                self.agenda.push(self.now + ahead, Event::Begin(core));
+                let at = self.constants.executes(self.me, core, self.now, ahead);
+                self.agenda.push(at, Event::Begin(core));
                 return;
             }
             match operation {

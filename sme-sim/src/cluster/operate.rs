@@ -40,7 +40,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         }
     }
 
-    /// The operation of `core` is done `after` from now, and its thread is told `answer`.
+    /// The operation of `core` is done when that has run for `after` from now on, and its thread is
+    /// told `answer`.
     pub(super) fn finish(&mut self, core: u16, answer: u64, after: Time) {
         let state = &mut self.cores[usize::from(core)];
         state.answer = answer;
@@ -48,8 +49,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         if self.log.is_some() {
             self.log_finished(core, answer);
         }
-        self.agenda.tell(|t| t.finished(self.now, core, after));
-        self.agenda.push(self.now + after, Event::Resume(core));
+        let at = self.constants.executes(self.me, core, self.now, after);
+        self.agenda.tell(|t| t.finished(self.now, core, after, at));
+        self.agenda.push(at, Event::Resume(core));
     }
 
     /// The access of `core` cannot be performed; its thread stops here.

@@ -8,12 +8,14 @@ use crate::engine::Input;
 use crate::fabric::LINK_PORTS;
 
 /// Packets from the host, credits from the host by channel, packets from each link. Credits from a
-/// link leave one an edge and all take as long, and so need no place here.
+/// link leave one an edge and all take as long, and so need no place here; nor do the packets that
+/// come to a switch outside the engines, which may have more ports than these: those of one link
+/// all cross clock domains or all do not.
 const PINS: usize = 1 + 3 + LINK_PORTS;
 
 /// From which edge on each pin is free.
 #[derive(Debug)]
-pub(super) struct Pins([u64; PINS]);
+pub(crate) struct Pins([u64; PINS]);
 
 impl Pins {
     /// All free.
@@ -29,7 +31,9 @@ impl Pins {
             Input::Link { port, .. } => 4 + usize::from(port),
             Input::LinkCredit { .. } => return due,
         };
-        let free = &mut self.0[pin];
+        let Some(free) = self.0.get_mut(pin) else {
+            return due;
+        };
         let edge = due.max(*free);
         *free = edge + 1;
         edge

@@ -1,11 +1,13 @@
 //! What a node's observer writes down: arrivals and departures, traffic.
 
+use serde::{Deserialize, Serialize};
+
 use super::tables;
 use crate::kernel::thread::Note;
 use crate::time::Time;
 
 /// Arrivals and departures of one node's threads in one episode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodeTimes {
     /// The last arrival.
     pub last_arrival: Time,
@@ -47,7 +49,7 @@ pub struct Visit {
 }
 
 /// Traffic of one node over the counted episodes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Loads through the engine.
     pub remote_loads: u64,
@@ -55,6 +57,17 @@ pub struct Traffic {
     pub remote_stores: u64,
     /// Bytes sent over this node's network links.
     pub link_bytes: u64,
+}
+
+impl Traffic {
+    /// Of both.
+    pub fn and(self, other: Traffic) -> Traffic {
+        Traffic {
+            remote_loads: self.remote_loads + other.remote_loads,
+            remote_stores: self.remote_stores + other.remote_stores,
+            link_bytes: self.link_bytes + other.link_bytes,
+        }
+    }
 }
 
 /// The record of one node.
@@ -120,6 +133,12 @@ impl Record {
                 }
             }
         }
+    }
+
+    /// Adds what was seen of an episode.
+    pub fn merge(&mut self, episode: u32, times: EpisodeTimes) {
+        let own = self.episode(episode);
+        *own = own.and(times);
     }
 
     /// Counts a packet of `bytes` bytes that leaves over a link.

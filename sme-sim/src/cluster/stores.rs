@@ -25,9 +25,10 @@ pub struct Store {
 /// The store buffers of all cores of a node.
 #[derive(Debug)]
 pub struct StoreBuffers {
+    /// Each with the next newer of its core; the newest with the oldest.
     stores: Slab<(Store, u32)>,
-    /// Oldest, newest and number of each core's stores.
-    queues: Box<[(u32, u32, u32)]>,
+    /// The newest of each core's stores, and how many there are.
+    queues: Box<[(u32, u32)]>,
     /// Until when the cores that ever posted a store post no further one: one core in many does.
     gaps: Vec<(u16, Time)>,
     capacity: u32,
@@ -38,7 +39,7 @@ impl StoreBuffers {
     pub fn new(cores: usize, capacity: u32) -> Self {
         Self {
             stores: Slab::new(),
-            queues: vec![(NONE, NONE, 0); cores].into(),
+            queues: vec![(NONE, 0); cores].into(),
             gaps: Vec::new(),
             capacity,
         }
@@ -47,59 +48,66 @@ impl StoreBuffers {
     /// Whether `core` can buffer no further store.
     #[inline]
     pub fn is_full(&self, core: u16) -> bool {
-        self.queues[usize::from(core)].2 >= self.capacity
+        self.queues[usize::from(core)].1 >= self.capacity
     }
 
     /// Whether every store of `core` has left.
     #[inline]
     pub fn is_empty(&self, core: u16) -> bool {
-        self.queues[usize::from(core)].2 == 0
+        self.queues[usize::from(core)].1 == 0
     }
 
     /// Adds the newest store of `core`.
     #[inline]
     pub fn push(&mut self, core: u16, store: Store) {
         let number = tables::insert(&mut self.stores, (store, NONE));
-        let (oldest, newest, count) = &mut self.queues[usize::from(core)];
-        if *oldest == NONE {
-            *oldest = number;
-        } else {
-            self.stores[*newest as usize].1 = number;
-        }
-        *newest = number;
+        let (newest, count) = &mut self.queues[usize::from(core)];
+        let before = std::mem::replace(newest, number);
+        let before = if *count == 0 { number } else { before };
         *count += 1;
+        self.stores[number as usize].1 = self.stores[before as usize].1;
+        self.stores[before as usize].1 = number;
     }
 
     /// The oldest store of `core`.
     #[inline]
     pub fn oldest(&self, core: u16) -> Option<Store> {
-        let number = self.queues[usize::from(core)].0;
-        self.stores.get(number as usize).map(|&(store, _)| store)
+        self.of(core).next()
     }
 
     /// Lets the oldest store of `core` go.
     #[inline]
     pub fn pop(&mut self, core: u16) {
-        let (oldest, newest, count) = &mut self.queues[usize::from(core)];
-        if let Some((_, next)) = self.stores.try_remove(*oldest as usize) {
-            *oldest = next;
-            *count -= 1;
-            if next == NONE {
-                *newest = NONE;
-            }
+        let (newest, count) = &mut self.queues[usize::from(core)];
+        if *count == 0 {
+            return;
         }
+        let oldest = self.stores[*newest as usize].1;
+        let (_, next) = self.stores.remove(oldest as usize);
+        *count -= 1;
+        if *count > 0 {
+            self.stores[*newest as usize].1 = next;
+        }
+    }
+
+    /// The stores of `core`, the oldest first.
+    #[inline]
+    fn of(&self, core: u16) -> impl Iterator<Item = Store> + '_ {
+        let (mut number, count) = self.queues[usize::from(core)];
+        (0..count).map(move |_| {
+            number = self.stores[number as usize].1;
+            self.stores[number as usize].0
+        })
     }
 
     /// The value that a load of exactly these bytes must see: the newest buffered one.
     #[inline]
     pub fn forwarded(&self, core: u16, address: u64, bytes: Bytes) -> Option<u64> {
-        let mut number = self.queues[usize::from(core)].0;
         let mut found = None;
-        while let Some((store, next)) = self.stores.get(number as usize) {
+        for store in self.of(core) {
             if store.address == address && store.bytes == bytes {
                 found = Some(store.value);
             }
-            number = *next;
         }
         found
     }
@@ -108,13 +116,11 @@ impl StoreBuffers {
     /// not all of them: then a load of them must wait until it has left.
     #[inline]
     pub fn hold_back(&self, core: u16, address: u64, bytes: Bytes) -> bool {
-        let mut number = self.queues[usize::from(core)].0;
         let mut partly = false;
-        while let Some((store, next)) = self.stores.get(number as usize) {
+        for store in self.of(core) {
             if store.address / 8 == address / 8 && store.bytes.enables & bytes.enables != 0 {
                 partly = store.address != address || store.bytes != bytes;
             }
-            number = *next;
         }
         partly
     }

@@ -170,8 +170,9 @@ impl Trace {
         self.core(core).operation = operation;
     }
 
-    /// The operation of `core` will be done `after` from now.
-    pub(super) fn finished(&mut self, now: Time, core: u16, after: Time) {
+    /// The operation of `core` is done `after` from now; its thread goes on at `resumes`, later where
+    /// the core is taken away from it meanwhile.
+    pub(super) fn finished(&mut self, now: Time, core: u16, after: Time, resumes: Time) {
         let operation = self.core(core).operation;
         let what = What::Operation(core, operation);
         let costs = match operation {
@@ -192,6 +193,9 @@ impl Trace {
             what,
             value: None,
         });
+        // When exactly does not matter to anybody else: as if it were at the end.
+        let taken_away = What::Resumes(core);
+        let done = self.stage(done, resumes, Part::OperatingSystem, taken_away);
         self.core(core).done = done;
     }
 

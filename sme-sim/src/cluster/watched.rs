@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 #[cfg(debug_assertions)]
 use crate::engine::Checked;
-use crate::engine::{Counters, Design, Engine, EngineModel, Input, Inspect, Output};
+use crate::engine::{Counters, Design, Engine, EngineModel, Input, Inspect, Output, WideSwitch};
 use crate::machine::ClusterSpec;
 
 /// What is plugged in at a position.
@@ -24,8 +24,12 @@ pub enum Plugged {
 }
 
 impl Plugged {
-    /// The cycle model of the engine at `position`; only a switch beyond the last of the `hosts`.
+    /// The cycle model of the engine at `position`; only a switch beyond the last of the `hosts`,
+    /// and one of another kind where it stands outside the engines.
     pub fn cycle(design: &Arc<Design>, position: u32, hosts: u32) -> Self {
+        if design.is_switch(position) {
+            return Self::Other(Box::new(WideSwitch::new(design, position)));
+        }
         Self::Cycle(if position < hosts {
             Engine::with_design(design, position)
         } else {
@@ -102,7 +106,7 @@ pub struct Watched {
 
 impl Watched {
     /// The engine at `position` of a cluster of `hosts` nodes.
-    pub(super) fn new(engine: Plugged, spec: &ClusterSpec, position: u32, hosts: u32) -> Self {
+    pub(crate) fn new(engine: Plugged, spec: &ClusterSpec, position: u32, hosts: u32) -> Self {
         #[cfg(debug_assertions)]
         return Self {
             engine: Checked::new(engine, spec, position, hosts),

@@ -143,6 +143,11 @@ impl<E: EngineModel> Way<E> {
     /// [`Event::HostSend`]; whether a posted packet leaves.
     pub(super) fn send(&mut self, now: Time, number: u32, agenda: &mut Agenda) -> bool {
         let packet = self.packets.remove(number as usize);
+        self.enters_link(now, packet, agenda)
+    }
+
+    /// `packet` enters the host link's queue; whether a posted packet leaves.
+    pub(super) fn enters_link(&mut self, now: Time, packet: HtPacket, agenda: &mut Agenda) -> bool {
         tables::push_back(&mut self.link.queues[packet.channel() as usize], packet);
         self.transmit(now, agenda)
     }

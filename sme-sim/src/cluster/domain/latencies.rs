@@ -60,18 +60,25 @@ impl Latencies {
         self.probe
     }
 
+    /// How long a line's home is taken by a transaction at least.
+    pub fn occupancy(&self) -> Time {
+        self.occupancy
+    }
+
     /// Until a core knows that it misses.
     pub fn miss(&self) -> Time {
         self.miss
     }
 
+    /// One way between two sockets.
     #[inline]
-    pub(super) fn between(&self, a: u8, b: u8) -> Time {
+    pub fn between(&self, a: u8, b: u8) -> Time {
         self.between[usize::from(a) * self.sockets + usize::from(b)]
     }
 
+    /// From a transaction's start at the home to its end at the requester.
     #[inline]
-    pub(super) fn settles(&self, home: u8, requester: u8, probes: bool) -> Time {
+    pub fn settles(&self, home: u8, requester: u8, probes: bool) -> Time {
         let pair = usize::from(home) * self.sockets + usize::from(requester);
         if probes {
             self.probed[pair]

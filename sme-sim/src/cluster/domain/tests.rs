@@ -5,9 +5,11 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use rustc_hash::FxHashMap;
 
+use super::line::Owner;
 use super::*;
 use crate::machine::Machine;
 
+/// Cores that do something.
 const CORES: u16 = 6;
 const LINES: u32 = 3;
 
@@ -194,6 +196,8 @@ enum Fault {
 /// The domain, the naive one beside it, and who waits for what.
 struct Bench {
     domain: Domain,
+    /// From one core that does something to the next.
+    apart: u16,
     agenda: Agenda,
     lines: Vec<Naive>,
     /// Transactions under way: what they do, when they were sent, and when they took effect and
@@ -224,15 +228,22 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Ch
 
 impl Bench {
     fn new(seed: u64, fault: Fault) -> Self {
+        Self::wide(seed, fault, 1)
+    }
+
+    /// The same where every `apart`th core does something.
+    fn wide(seed: u64, fault: Fault, apart: u16) -> Self {
         let machine = Machine::builtin("sme-prototype").unwrap();
         let spec = machine.cluster();
-        let sockets = [0, 1, 2, 3, 0, 1];
+        let cores = usize::from((CORES - 1) * apart + 1);
+        let sockets: Vec<u8> = [0, 1, 2, 3].into_iter().cycle().take(cores).collect();
         let mut domain = Domain::new(Arc::new(Latencies::new(spec)), &sockets, seed, 0);
         for line in 0..LINES {
             assert_eq!(domain.line(64 * u64::from(line)), line);
         }
         Self {
             domain,
+            apart,
             agenda: Agenda::new(0),
             lines: vec![Naive::new(); LINES as usize],
             sent: FxHashMap::default(),
@@ -243,6 +254,19 @@ impl Bench {
             all_coherent: true,
             stale_seen: false,
             fault,
+        }
+    }
+
+    /// What the domain calls a core that does something.
+    fn agent(&self, core: u16) -> u16 {
+        core * self.apart
+    }
+
+    /// Which of the cores that do something an agent is, unless it is the bridge.
+    fn core_of(&self, agent: u16) -> u16 {
+        match agent {
+            BRIDGE => BRIDGE,
+            core => core / self.apart,
         }
     }
 
@@ -295,17 +319,20 @@ impl Bench {
     fn starting(&mut self, now: Time, line: u32, arrives: Option<u32>) -> Checked {
         let mut before = self.queue(line);
         before.extend(arrives);
-        let holders = self.domain.lines[line as usize].holders;
+        let holders = self.domain.lines[line as usize].roles.with(Role::Holds);
         if self.fault == Fault::ForgetsASpinner {
-            let spinners = &mut self.domain.lines[line as usize].spinners;
-            if let Some(first) = spinners.iter().next() {
-                spinners.remove(first);
+            let roles = &mut self.domain.lines[line as usize].roles;
+            let first = roles.with(Role::Spins).iter().next();
+            if let Some(first) = first {
+                roles.remove(Role::Spins, first);
             }
         }
         if self.fault == Fault::LosesDirtyBytes && arrives.is_some() {
             let number = before[before.len() - 1] as usize;
             let kind = self.domain.transactions[number].kind;
-            self.domain.lines[line as usize].dirty &= kind != Kind::Write { coherent: true };
+            if kind == (Kind::Write { coherent: true }) {
+                self.domain.lines[line as usize].owner = Owner::NOBODY;
+            }
         }
         match arrives {
             Some(number) => self.domain.arrive(now, number, &mut self.agenda),
@@ -325,7 +352,9 @@ impl Bench {
         {
             return Err(format!("the home was taken at {last}, and again at {now}"));
         }
-        let refetches = |bench: &Bench| bench.spinning[usize::from(agent)] == Some(line);
+        let core = self.core_of(agent);
+        let refetches =
+            |bench: &Bench| core != BRIDGE && bench.spinning[usize::from(core)] == Some(line);
         if !self.sent.contains_key(&number) && kind == Kind::Read && refetches(self) {
             // The domain itself asked for it, because a copy was invalidated under a spinner.
             let any = Access {
@@ -335,13 +364,13 @@ impl Bench {
                 value: 0,
                 expected: 0,
             };
-            self.lines[line as usize].apply(agent, kind, any);
+            self.lines[line as usize].apply(core, kind, any);
             return Ok(());
         }
         let Some((access, _, brings)) = self.sent.get_mut(&number) else {
             return Err(format!("nobody sent {kind:?}"));
         };
-        *brings = Some((now, self.lines[line as usize].apply(agent, kind, *access)));
+        *brings = Some((now, self.lines[line as usize].apply(core, kind, *access)));
         let invalidates = matches!(
             kind,
             Kind::Own | Kind::Update(_) | Kind::Write { coherent: true }
@@ -350,7 +379,7 @@ impl Bench {
         match self.fault {
             Fault::KeepsACopy if invalidates => {
                 if let Some(first) = holders.iter().next() {
-                    state.holders.insert(first);
+                    state.roles.insert(Role::Holds, first);
                 }
             }
             Fault::NeverStale if kind == (Kind::Write { coherent: false }) => {
@@ -364,12 +393,13 @@ impl Bench {
     fn completed(&mut self, now: Time, number: u32) -> Checked {
         let transaction = self.domain.complete(number);
         if transaction.kind == Kind::Read {
-            let core = usize::from(transaction.agent);
+            let core = usize::from(self.core_of(transaction.agent));
             if self.spinning[core] == Some(transaction.line) {
                 self.spinning[core] = None;
             }
         } else if transaction.agent != BRIDGE {
-            self.owning[usize::from(transaction.agent)] = false;
+            let core = self.core_of(transaction.agent);
+            self.owning[usize::from(core)] = false;
         }
         let Some((access, sent, brings)) = self.sent.remove(&number) else {
             return Ok(());
@@ -389,6 +419,12 @@ impl Bench {
 
     fn act(&mut self, now: Time, act: Act, access: Access) -> Checked {
         let (line, bytes) = (access.line, access.bytes());
+        let agent = match act {
+            Act::Read { core, .. } | Act::Write { core } | Act::Update { core, .. } => {
+                self.agent(core)
+            }
+            Act::Store { .. } | Act::Fetch => BRIDGE,
+        };
         let naive = &mut self.lines[line as usize];
         let (core, kind) = match act {
             Act::Read { core, spins } => {
@@ -397,14 +433,14 @@ impl Bench {
                 }
                 let own = naive.copies[usize::from(core)];
                 let expected = own.map(|(_, line)| access.read(&line));
-                let found = self.domain.cached(core, line, bytes);
+                let found = self.domain.cached(agent, line, bytes);
                 same("hit", found, expected)?;
-                if self.domain.is_fetching(core, line) {
+                if self.domain.is_fetching(agent, line) {
                     return Ok(());
                 }
                 if found.is_some() {
                     if spins {
-                        self.domain.spin(core, line, bytes);
+                        self.domain.spin(agent, line, bytes);
                         self.spinning[usize::from(core)] = Some(line);
                     }
                     return Ok(());
@@ -418,7 +454,7 @@ impl Bench {
                 let owned = owned_alone(naive, core);
                 let at_once = self
                     .domain
-                    .write_if_owned(core, line, bytes, access.value, 0);
+                    .write_if_owned(agent, line, bytes, access.value, 0);
                 same("owned", at_once, owned.is_some())?;
                 if let Some((state, line)) = owned {
                     *state = State::Modified;
@@ -430,11 +466,11 @@ impl Bench {
             Act::Update { core, update } => {
                 let owned = owned_alone(naive, core);
                 if update == Update::CompareExchange {
-                    self.domain.expect(core, access.expected);
+                    self.domain.expect(agent, access.expected);
                 }
                 let before =
                     self.domain
-                        .update_if_owned(core, line, bytes, (update, access.value), 0);
+                        .update_if_owned(agent, line, bytes, (update, access.value), 0);
                 same("owned", before.is_some(), owned.is_some())?;
                 if let Some((state, line)) = owned {
                     *state = State::Modified;
@@ -456,7 +492,7 @@ impl Bench {
             self.owning[usize::from(core)] |= kind != Kind::Read;
             // It has the number of the place that is free next.
             let number = domain.transactions.vacant_key() as u32;
-            domain.request(now, core, line, what, 0, agenda);
+            domain.request(now, agent, line, what, 0, agenda);
             number
         };
         self.sent.insert(number, (access, now, None));
@@ -473,10 +509,11 @@ impl Bench {
                     Some((state, bytes)) => (state, Some(bytes)),
                     None => (State::Invalid, None),
                 };
-                same("state", self.domain.state(core, number), state)?;
+                let agent = self.agent(core);
+                same("state", self.domain.state(agent, number), state)?;
                 let words = |word: u8| {
                     self.domain
-                        .cached(core, number, Bytes::word(8 * u64::from(word)))
+                        .cached(agent, number, Bytes::word(8 * u64::from(word)))
                 };
                 same("copy", line_of(words), bytes)?;
                 self.stale_seen |= bytes.is_some_and(|bytes| bytes != naive.newest());
@@ -496,8 +533,9 @@ impl Bench {
             let Some(line) = line else {
                 continue;
             };
-            let has = self.domain.cached(core, line, Bytes::byte(0)).is_some();
-            if !has && !self.domain.is_fetching(core, line) {
+            let agent = self.agent(core);
+            let has = self.domain.cached(agent, line, Bytes::byte(0)).is_some();
+            if !has && !self.domain.is_fetching(agent, line) {
                 return Err(format!("core {core} spins on nothing"));
             }
         }
@@ -568,6 +606,17 @@ proptest! {
         prop_assert_eq!(outcome, Ok(()));
     }
 
+    /// Cores on both sides of 64, and up to nearly the last that a node can have.
+    #[test]
+    fn a_wide_one_behaves_like_a_naive_one(
+        acts in acts(false),
+        seed in any::<u64>(),
+        apart in prop_oneof![Just(16), Just(204)],
+    ) {
+        let outcome = Bench::wide(seed, Fault::None, apart).run(&acts);
+        prop_assert_eq!(outcome, Ok(()));
+    }
+
     #[test]
     fn copies_go_stale_like_those_of_a_naive_one(acts in acts(false), seed in any::<u64>()) {
         let outcome = Bench::new(seed, Fault::None).run(&acts);
@@ -588,7 +637,8 @@ fn faults_are_found() {
             ..Config::with_cases(300)
         });
         let found = runner.run(&(acts(false), any::<u64>()), |(acts, seed)| {
-            let outcome = Bench::new(seed, fault).run(&acts);
+            let apart = if seed % 2 == 0 { 1 } else { 50 };
+            let outcome = Bench::wide(seed, fault, apart).run(&acts);
             prop_assert_eq!(outcome, Ok(()));
             Ok(())
         });

@@ -1,0 +1,383 @@
+//! A node of compact form: its way to the others as in any node, and cores and memory that are
+//! simulated from rest to rest.
+//!
+//! What happens inside a node needs nothing from outside but packets. So it is run ahead, until it
+//! comes to rest, as if no packet came; what leaves it is handed to the host link and the engine
+//! when its time has come. A packet that comes later than the node's rest lets it run on from there.
+//! One that comes earlier makes the run void: it is repeated from the rest before, with that packet.
+//! What has left by then was caused earlier than that packet and is the same again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use sme_memory::Leader;
+
+use super::plan::Plan;
+use super::rest::Rest;
+use super::run::{Arrival, Counts, Leaves, run};
+use super::stuck::stuck;
+use super::work::Work;
+use crate::cluster::agenda::{Agenda, Event};
+use crate::cluster::failure::Stuck;
+use crate::cluster::record::Record;
+use crate::cluster::way::Way;
+use crate::engine::{EngineModel, HtChannel, HtPacket, Input, Output};
+use crate::kernel::window::{self, Outbox};
+use crate::time::Time;
+
+/// A node of compact form, or a position that has only a switch.
+pub struct CompactNode<L: Leader, E> {
+    pub(super) me: u32,
+    plan: Arc<Plan<L>>,
+    way: Way<E>,
+    agenda: Agenda,
+    pub(super) record: Record,
+    pub(super) events: u64,
+    pub(super) performed: u64,
+    pub(super) posted: u64,
+    inside: Option<Box<Inside<L::State>>>,
+}
+
+/// Cores and memory.
+struct Inside<S> {
+    /// At rest, before the last run.
+    before: Rest<S>,
+    /// What came in the last run.
+    arrivals: Vec<Arrival>,
+    /// At rest, after it; and what it counted, unless that is part of the record already.
+    after: Option<(Rest<S>, Counts)>,
+    /// What leaves of what the last run brought, in order of time.
+    leaves: VecDeque<(u64, Leaves)>,
+    /// How much of that has left.
+    left: usize,
+    /// What still leaves of earlier runs.
+    settled: VecDeque<(u64, Leaves)>,
+    /// From here on the last run does not tell what happens: a packet has come, or there has been no
+    /// run. Picoseconds.
+    void_from: u64,
+    /// `before` is not the very first.
+    begun: bool,
+}
+
+/// What a worker keeps for all its nodes.
+#[derive(Default)]
+pub struct Workspace {
+    outputs: Vec<Output>,
+    work: Option<Work>,
+}
+
+impl<L: Leader, E: EngineModel> CompactNode<L, E> {
+    /// Node `me`, its threads about to start if it has any.
+    pub(super) fn new(me: u32, plan: &Arc<Plan<L>>, engine: E, has_host: bool) -> Self {
+        let inside = has_host.then(|| {
+            Box::new(Inside {
+                before: Rest::new(&plan.form, me),
+                arrivals: Vec::new(),
+                after: None,
+                leaves: VecDeque::new(),
+                left: 0,
+                settled: VecDeque::new(),
+                void_from: 0,
+                begun: false,
+            })
+        });
+        Self {
+            me,
+            way: Way::new(me, Arc::clone(&plan.constants), engine),
+            plan: Arc::clone(plan),
+            agenda: Agenda::new(me),
+            record: Record::new(0, false),
+            events: 0,
+            performed: 0,
+            posted: 0,
+            inside,
+        }
+    }
+
+    /// The engine.
+    pub(super) fn engine(&self) -> &E {
+        self.way.engine()
+    }
+
+    /// Whether nothing is under way outside the engine.
+    pub(super) fn is_quiet(&self) -> bool {
+        let inside = self.inside.as_ref();
+        self.agenda.next() == Time::NEVER
+            && self.way.is_quiet()
+            && inside.is_none_or(|i| i.next_leaves() == u64::MAX && i.void_from == u64::MAX)
+    }
+
+    /// The node's cores and memory, at rest.
+    pub(super) fn rest(&self) -> Option<&Rest<L::State>> {
+        self.inside.as_ref().map(|inside| inside.newest())
+    }
+
+    /// The first `most` of its threads that wait for ever, and how many there are.
+    pub(super) fn stuck(&self, most: usize) -> (Vec<Stuck>, u32) {
+        let rest = self.inside.as_ref().map(|inside| inside.newest());
+        match rest.filter(|rest| rest.unfinished > 0) {
+            Some(rest) => (stuck(&self.plan, self.me, rest, most), rest.unfinished),
+            None => (Vec::new(), 0),
+        }
+    }
+
+    /// Bytes of simulator state, the engine's apart.
+    pub(super) fn bytes(&self) -> usize {
+        let inside = self.inside.as_ref().map_or(0, |inside| {
+            size_of::<Inside<L::State>>()
+                + inside.before.heap_bytes()
+                + inside.after.iter().map(|a| a.0.heap_bytes()).sum::<usize>()
+                + inside.arrivals.capacity() * size_of::<Arrival>()
+                + (inside.leaves.capacity() + inside.settled.capacity())
+                    * size_of::<(u64, Leaves)>()
+        });
+        size_of::<Self>() - size_of::<E>()
+            + inside
+            + self.way.heap_bytes()
+            + self.agenda.heap_bytes()
+            + self.record.heap_bytes()
+    }
+
+    /// Whatever has been run is part of the record from now on: nothing can come any more that would
+    /// make it void.
+    pub(super) fn settle(&mut self) {
+        let Some(inside) = &mut self.inside else {
+            return;
+        };
+        let Some((after, counts)) = inside.after.take() else {
+            return;
+        };
+        inside.before = after;
+        inside.begun = true;
+        inside.arrivals = Vec::new();
+        inside.left = 0;
+        let leaves = std::mem::take(&mut inside.leaves);
+        if inside.settled.is_empty() {
+            inside.settled = leaves;
+        } else {
+            inside.settled.extend(leaves);
+            let in_order = inside.settled.make_contiguous();
+            in_order.sort_by_key(|&(at, _)| at);
+        }
+        self.events += counts.events;
+        self.performed += counts.performed;
+        self.posted += counts.posted;
+        self.record.traffic.remote_stores += counts.remote_stores;
+        for (episode, times) in (counts.first_episode..).zip(counts.episodes) {
+            self.record.merge(episode, times);
+        }
+    }
+
+    /// Runs cores and memory until they rest, from the last rest that is still true.
+    fn run_inside(&mut self, work: &mut Option<Work>) {
+        let plan = &self.plan;
+        let Some(inside) = &mut self.inside else {
+            return;
+        };
+        let work = work.get_or_insert_with(|| Work::new(&plan.form));
+        // From the very first rest they all begin.
+        let begins = !inside.begun;
+        let ran = run(
+            plan,
+            self.me,
+            &inside.before,
+            begins,
+            &inside.arrivals,
+            work,
+        );
+        plan.gauge.has_simulated(ran.counts.events);
+        plan.gauge.has_come_to(time_of(inside.void_from));
+        inside.leaves = ran.leaves.into_iter().skip(inside.left).collect();
+        inside.after = Some((ran.rest, ran.counts));
+        inside.void_from = u64::MAX;
+    }
+
+    /// The first that leaves cores and memory enters the link or reaches the engine.
+    fn lets_leave(&mut self, now: Time) {
+        let Some(inside) = &mut self.inside else {
+            return;
+        };
+        let Some(leaves) = inside.pop_leaves() else {
+            return;
+        };
+        match leaves {
+            Leaves::Packet(packet) => {
+                self.way.enters_link(now, packet, &mut self.agenda);
+            }
+            Leaves::Credit(_) => {
+                let input = Input::HostCredit(HtChannel::Posted);
+                self.way.samples(now, input, &mut self.agenda);
+            }
+        }
+    }
+
+    fn perform(&mut self, now: Time, event: Event) {
+        match event {
+            Event::HostReady => {
+                self.way.ready(now, &mut self.agenda);
+            }
+            Event::HostCredit(channel) => {
+                self.way.credit(now, channel, &mut self.agenda);
+            }
+            Event::EnginePacket(arrival) => {
+                let input = self.way.arrived(arrival);
+                self.way.samples(now, input, &mut self.agenda);
+            }
+            Event::EngineHostCredit(channel) => {
+                let input = Input::HostCredit(channel);
+                self.way.samples(now, input, &mut self.agenda);
+            }
+            Event::EngineLinkCredit(port, channel) => {
+                let input = Input::LinkCredit { port, channel };
+                self.way.samples(now, input, &mut self.agenda);
+            }
+            _ => debug_assert!(false, "{event:?} is not of the way"),
+        }
+    }
+}
+
+impl<S: Copy + Default> Inside<S> {
+    fn newest(&self) -> &Rest<S> {
+        match &self.after {
+            Some((rest, _)) => rest,
+            None => &self.before,
+        }
+    }
+
+    /// The next time at which something leaves.
+    fn next_leaves(&self) -> u64 {
+        let first = |queue: &VecDeque<(u64, Leaves)>| queue.front().map(|&(at, _)| at);
+        let (settled, leaves) = (first(&self.settled), first(&self.leaves));
+        settled.unwrap_or(u64::MAX).min(leaves.unwrap_or(u64::MAX))
+    }
+
+    /// What leaves then.
+    fn pop_leaves(&mut self) -> Option<Leaves> {
+        let at = self.next_leaves();
+        if self.settled.front().is_some_and(|&(first, _)| first == at) {
+            return self.settled.pop_front().map(|(_, leaves)| leaves);
+        }
+        let (_, leaves) = self.leaves.pop_front()?;
+        self.left += 1;
+        Some(leaves)
+    }
+}
+
+/// What a packet that the engine gives at `given` does inside when it is there at `at`.
+fn arrival<L: Leader>(plan: &Plan<L>, given: Time, at: Time, packet: &HtPacket) -> Option<Arrival> {
+    let HtPacket::Write {
+        address,
+        data,
+        trace,
+        ..
+    } = *packet
+    else {
+        return None;
+    };
+    let offset = address.checked_sub(plan.constants.map.physical(0))?;
+    let line = plan.form.line(offset);
+    (usize::from(line) < plan.form.lines).then_some(Arrival {
+        given: given.as_ps(),
+        at: at.as_ps(),
+        line,
+        value: u8::from(data != 0),
+        origin: trace,
+    })
+}
+
+impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
+    type Message = Input;
+    type Workspace = Workspace;
+
+    fn next(&self) -> Time {
+        let inside = self.inside.as_ref();
+        let inside = inside.map_or(u64::MAX, |i| i.void_from.min(i.next_leaves()));
+        self.agenda.next().min(self.way.next()).min(time_of(inside))
+    }
+
+    fn advance(&mut self, end: Time, outbox: &mut Outbox<Input>, workspace: &mut Workspace) {
+        loop {
+            let (void_from, leaves_at) = match &self.inside {
+                Some(inside) => (time_of(inside.void_from), time_of(inside.next_leaves())),
+                None => (Time::NEVER, Time::NEVER),
+            };
+            let (event_at, tick_at) = (self.agenda.next(), self.way.next());
+            let now = leaves_at.min(event_at).min(tick_at);
+            if void_from <= now && void_from < end {
+                self.run_inside(&mut workspace.work);
+                continue;
+            }
+            if now >= end {
+                break;
+            }
+            if leaves_at == now {
+                self.events += 1;
+                self.lets_leave(now);
+            } else if event_at == now {
+                let Some((_, event)) = self.agenda.pop() else {
+                    break;
+                };
+                self.events += 1;
+                self.perform(now, event);
+            } else {
+                self.events += 1;
+                self.tick(now, outbox, &mut workspace.outputs);
+            }
+        }
+        // Nothing can come before the end of the window any more.
+        let rests = |inside: &Inside<L::State>| {
+            inside.void_from == u64::MAX && time_of(inside.newest().at) < end
+        };
+        if self.inside.as_deref().is_some_and(rests) {
+            self.settle();
+        }
+    }
+
+    fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
+        let event = self.way.arrival(input);
+        self.agenda.push_from(at, from, sequence, event);
+    }
+}
+
+impl<L: Leader, E: EngineModel> CompactNode<L, E> {
+    /// An edge of the engine's clock.
+    fn tick(&mut self, now: Time, outbox: &mut Outbox<Input>, outputs: &mut Vec<Output>) {
+        let mut came = Vec::new();
+        self.way.tick(
+            &mut self.agenda,
+            &mut self.record,
+            outbox,
+            outputs,
+            |_, at, packet, _| came.push((at, packet)),
+        );
+        for (at, packet) in came {
+            let Some(arrival) = arrival(&self.plan, now, at, &packet) else {
+                debug_assert!(false, "a packet that no leader sends");
+                continue;
+            };
+            self.comes(arrival);
+        }
+    }
+
+    /// A packet will come inside.
+    fn comes(&mut self, arrival: Arrival) {
+        let Some(inside) = &self.inside else {
+            return;
+        };
+        let ran = inside.void_from == u64::MAX;
+        if ran && arrival.at > inside.newest().at {
+            self.settle();
+        }
+        if let Some(inside) = &mut self.inside {
+            inside.arrivals.push(arrival);
+            inside.void_from = inside.void_from.min(arrival.at);
+        }
+    }
+}
+
+fn time_of(ps: u64) -> Time {
+    match ps {
+        u64::MAX => Time::NEVER,
+        ps => Time::from_ps(ps),
+    }
+}

@@ -1,0 +1,374 @@
+//! What the threads of one node do, from a state of rest to the next: the followers of a barrier, and
+//! the bridge. The leader's part stands in [`super::first`].
+//!
+//! Operations are performed as in [`crate::cluster::operate`], with the same events in the same
+//! order. Nothing that a node sends comes back to its cores but by another packet, so a run needs
+//! only to know when packets come, and says what leaves and when.
+
+use std::collections::VecDeque;
+
+use sme_memory::Leader;
+
+use super::plan::Plan;
+use super::rest::{First, Rest};
+use super::work::{Act, Event, Work, Written, lane};
+use crate::cluster::record::EpisodeTimes;
+use crate::engine::HtPacket;
+use crate::kernel::thread::Note;
+use crate::time::Time;
+
+/// A packet that reaches the host. Times in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When the engine gave it.
+    pub given: u64,
+    /// When it is there.
+    pub at: u64,
+    /// The line that it writes.
+    pub line: u16,
+    /// What it writes there.
+    pub value: u8,
+    /// The thread that sent it, as the machine's traces name it.
+    pub origin: u32,
+}
+
+/// What leaves a node's cores and memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// A packet that enters the host link's queue.
+    Packet(HtPacket),
+    /// A credit of the engine's for posted packets, which it samples at this edge.
+    Credit(u64),
+}
+
+/// What a run has counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Events.
+    pub events: u64,
+    /// Arrivals and departures by episode, from the first that was touched.
+    pub episodes: Vec<EpisodeTimes>,
+    /// The number of the first of these.
+    pub first_episode: u32,
+    /// Posted writes that were performed here.
+    pub performed: u64,
+    /// Posted writes that were sent.
+    pub posted: u64,
+    /// Those of them that count.
+    pub remote_stores: u64,
+}
+
+/// Where a follower's program is.
+pub(super) mod step {
+    /// About to begin an episode.
+    pub const START: u8 = 0;
+    /// It comes late.
+    pub const LATE: u8 = 1;
+    /// Reads the phase.
+    pub const READ: u8 = 2;
+    /// Sets its flag.
+    pub const SET: u8 = 3;
+    /// Waits for the phase.
+    pub const WAIT: u8 = 4;
+    /// Has ended.
+    pub const ENDED: u8 = 5;
+}
+
+/// A run of one node.
+pub struct Run<'a, L: Leader> {
+    pub(super) plan: &'a Plan<L>,
+    pub(super) node: u32,
+    pub(super) work: &'a mut Work,
+    pub(super) first: First<L::State>,
+    /// The leader's store buffer, the oldest first.
+    pub(super) stores: VecDeque<super::first::Store>,
+    /// The oldest of them waits for its line.
+    pub(super) store_under_way: bool,
+    /// What leaves, with the time at which it enters the link or reaches the engine.
+    pub(super) leaves: Vec<(u64, Leaves)>,
+    pub(super) counts: Counts,
+}
+
+/// What a run came to.
+pub struct Ran<S> {
+    /// The node afterwards.
+    pub rest: Rest<S>,
+    /// What leaves it, and when, in order of time.
+    pub leaves: Vec<(u64, Leaves)>,
+    /// What was counted.
+    pub counts: Counts,
+}
+
+/// Lets `node` run from `rest` until nothing happens any more, while `arrivals` come, in order of
+/// time. `begins` starts its threads.
+pub fn run<L: Leader>(
+    plan: &Plan<L>,
+    node: u32,
+    rest: &Rest<L::State>,
+    begins: bool,
+    arrivals: &[Arrival],
+    work: &mut Work,
+) -> Ran<L::State> {
+    let first = rest.unpack(&plan.form, work);
+    let first_episode = work.cores.iter().skip(1).map(|core| core.episode);
+    let first_episode = first_episode.fold(first.episode, u32::min);
+    let mut run = Run {
+        plan,
+        node,
+        work,
+        first,
+        stores: VecDeque::new(),
+        store_under_way: false,
+        leaves: Vec::new(),
+        counts: Counts {
+            first_episode,
+            ..Counts::default()
+        },
+    };
+    if begins {
+        for core in 0..plan.form.threads as u16 {
+            run.goes_on(core, lane::HIT, 0);
+        }
+    }
+    run.until_rest(arrivals);
+    let Run {
+        work,
+        first,
+        mut leaves,
+        mut counts,
+        ..
+    } = run;
+    counts.events = work.events;
+    // Stable: what is due at one time stays in the order in which it was caused.
+    leaves.sort_by_key(|&(at, _)| at);
+    Ran {
+        rest: Rest::pack(&plan.form, work, first),
+        leaves,
+        counts,
+    }
+}
+
+impl<L: Leader> Run<'_, L> {
+    fn until_rest(&mut self, arrivals: &[Arrival]) {
+        let mut come = 0;
+        loop {
+            let next = self.work.next_ps();
+            // The engine gives at an edge of its clock, after what happens at that time.
+            if let Some(arrival) = arrivals.get(come)
+                && arrival.given < next
+            {
+                let event = Event::Receive(come as u16);
+                self.work.push_at(arrival.at, event);
+                come += 1;
+                continue;
+            }
+            let Some(event) = self.work.pop() else {
+                return;
+            };
+            self.perform(event, arrivals);
+        }
+    }
+
+    #[inline]
+    fn perform(&mut self, event: Event, arrivals: &[Arrival]) {
+        let form = &self.plan.form;
+        match event {
+            Event::Resume(0) => self.leader_goes_on(),
+            Event::Resume(core) => self.follower_goes_on(core),
+            Event::Home(line, on) => self.work.arrive(form, line, on),
+            Event::Release(line) => self.work.release(form, line),
+            Event::Complete(line, on) => match on.act() {
+                Act::Read => {
+                    self.work.fetched_flag(line);
+                    self.leader_has(line, on.value());
+                }
+                // A follower's own flag: nothing waits for the store.
+                Act::Own(_) if on.is_followers() => {}
+                Act::Own(_) => self.leader_has_stored(),
+                Act::Write(_) => self.performed(),
+            },
+            Event::PhaseHome(on) => self.work.phase_arrives(form, on),
+            Event::PhaseRelease => self.work.release_phase(form),
+            Event::PhaseComplete(on) => match on.act() {
+                Act::Read => {
+                    self.work.fetched_phase(on.core());
+                    match on.core() {
+                        0 => self.leader_has(form.phase, on.value()),
+                        core => self.follower_has_phase(core, on.value()),
+                    }
+                }
+                Act::Own(_) => self.leader_has_stored(),
+                Act::Write(_) => self.performed(),
+            },
+            Event::Drain => self.drain(),
+            Event::Bridge => self.bridge_next(),
+            Event::Receive(number) => {
+                if let Some(arrival) = arrivals.get(usize::from(number)) {
+                    let (line, value, origin) = (arrival.line, arrival.value, arrival.origin);
+                    self.work.bridge.push_back(Written {
+                        line,
+                        value,
+                        origin,
+                    });
+                    self.bridge_starts();
+                }
+            }
+        }
+    }
+
+    fn follower_goes_on(&mut self, number: u16) {
+        let core = &mut self.work.cores[usize::from(number)];
+        match core.step {
+            step::START => self.begin(number),
+            step::LATE => self.arrive(number),
+            step::READ => {
+                core.phase = core.answer;
+                core.step = step::SET;
+                let value = core.phase ^ 1;
+                self.after_operation(number);
+                self.work.set_own_flag(&self.plan.form, number, value);
+            }
+            step::SET => {
+                core.step = step::WAIT;
+                self.look_at_phase(number);
+            }
+            step::WAIT => {
+                let episode = core.episode;
+                core.episode += 1;
+                self.note(Note::Leave(episode));
+                if episode < self.plan.last_episode {
+                    self.begin(number);
+                } else {
+                    let core = &mut self.work.cores[usize::from(number)];
+                    // It stays in its last episode: it has no next one.
+                    (core.step, core.episode) = (step::ENDED, episode);
+                    self.work.unfinished -= 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Begins an episode, perhaps late.
+    fn begin(&mut self, number: u16) {
+        let core = &mut self.work.cores[usize::from(number)];
+        match &self.plan.skew {
+            None => self.arrive(number),
+            Some(skew) => {
+                core.step = step::LATE;
+                let late = skew(self.node, u32::from(number), core.episode);
+                self.goes_on(number, lane::NONE, late.as_ps());
+            }
+        }
+    }
+
+    fn arrive(&mut self, number: u16) {
+        let core = &mut self.work.cores[usize::from(number)];
+        core.step = step::READ;
+        let episode = core.episode;
+        self.note(Note::Arrive(episode));
+        self.look_at_phase(number);
+    }
+
+    /// A follower loads the phase, to know it or because it waits for another.
+    fn look_at_phase(&mut self, number: u16) {
+        if self.work.fetches_phase(number) {
+            return;
+        }
+        let Some(value) = self.work.phase_in_cache(number) else {
+            return self.work.fetch_phase(&self.plan.form, number);
+        };
+        let core = &mut self.work.cores[usize::from(number)];
+        if core.step == step::WAIT && value == core.phase {
+            return self.work.spin_on_phase(number);
+        }
+        core.answer = value;
+        self.goes_on(number, lane::HIT, self.plan.form.hit);
+    }
+
+    /// A follower's fetch of the phase has brought `value`.
+    fn follower_has_phase(&mut self, number: u16, value: u8) {
+        let held = self.work.phase_in_cache(number);
+        let seen = held.unwrap_or(value);
+        let core = &mut self.work.cores[usize::from(number)];
+        match core.step {
+            step::WAIT if seen == core.phase => {
+                if held.is_some() {
+                    self.work.spin_on_phase(number);
+                } else {
+                    self.work.fetch_phase(&self.plan.form, number);
+                }
+            }
+            step::READ | step::WAIT => {
+                core.answer = seen;
+                self.after_operation(number);
+            }
+            _ => {}
+        }
+    }
+
+    /// Thread `number` goes on after what its program does around an operation.
+    #[inline]
+    pub(super) fn after_operation(&mut self, number: u16) {
+        self.goes_on(number, lane::OPERATION, self.plan.form.operation);
+    }
+
+    /// Thread `number` goes on when it has run for `after` from now on; all that have this `lane` run
+    /// as long.
+    #[inline]
+    pub(super) fn goes_on(&mut self, number: u16, lane: usize, after: u64) {
+        let event = Event::Resume(number);
+        if lane != lane::NONE && self.plan.constants.is_quiet() {
+            return self.work.push(lane, after, event);
+        }
+        let (now, after) = (Time::from_ps(self.work.now), Time::from_ps(after));
+        let constants = &self.plan.constants;
+        let at = constants.executes(self.node, number, now, after);
+        self.work.push_at(at.as_ps(), event);
+    }
+
+    /// Writes down an arrival or a departure.
+    #[inline]
+    pub(super) fn note(&mut self, note: Note) {
+        let (Note::Arrive(episode) | Note::Leave(episode)) = note;
+        let index = (episode - self.counts.first_episode) as usize;
+        if index >= self.counts.episodes.len() {
+            self.counts.episodes.resize(index + 1, EpisodeTimes::NONE);
+        }
+        let now = Time::from_ps(self.work.now);
+        let times = &mut self.counts.episodes[index];
+        match note {
+            Note::Arrive(_) => times.last_arrival = times.last_arrival.max(now),
+            Note::Leave(_) => {
+                times.first_departure = times.first_departure.min(now);
+                times.last_departure = times.last_departure.max(now);
+            }
+        }
+    }
+
+    fn bridge_starts(&mut self) {
+        if !self.work.bridge_busy && !self.work.bridge.is_empty() {
+            self.work.bridge_busy = true;
+            let at = self.work.now + self.plan.form.bridge;
+            self.work.push_at(at, Event::Bridge);
+        }
+    }
+
+    /// The oldest packet enters the coherent domain, at whose first socket the bridge stands.
+    fn bridge_next(&mut self) {
+        if let Some(written) = self.work.bridge.pop_front() {
+            self.work.bridge_writes(&self.plan.form, written);
+        }
+    }
+
+    /// A write of the bridge's has been performed.
+    fn performed(&mut self) {
+        self.counts.performed += 1;
+        self.work.bridge_busy = false;
+        let constants = &self.plan.constants;
+        let cycle = constants.engine_samples(Time::from_ps(self.work.now) + constants.host_way);
+        let at = constants.engine_clock.edge(cycle);
+        self.leaves.push((at.as_ps(), Leaves::Credit(cycle)));
+        self.bridge_starts();
+    }
+}

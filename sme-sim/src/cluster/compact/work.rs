@@ -1,0 +1,756 @@
+//! A node's cores and memory while things happen to them: one for all nodes that a worker of the host
+//! simulates, one after the other.
+//!
+//! Lines and their transactions as in [`crate::cluster::domain`], which says what each step is; here
+//! only for lines with one flag that holds 0 or 1, and coherent updates. A line other than the
+//! phase's has at most two holders, the follower whose flag it is and the leader, so that it is a
+//! byte; the phase's line has a bit for each thread.
+
+use std::collections::VecDeque;
+
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+
+use super::lanes::Lanes;
+use super::plan::Form;
+use super::rest::Phase;
+use crate::cluster::domain::NONE;
+
+/// Bits of a line with at most two holders.
+pub mod line {
+    /// What memory holds.
+    pub const MEMORY: u8 = 1;
+    /// What the copies hold.
+    pub const COPIES: u8 = 1 << 1;
+    /// Memory is older.
+    pub const DIRTY: u8 = 1 << 2;
+    /// The follower whose flag it is has a copy.
+    pub const FOLLOWER: u8 = 1 << 3;
+    /// The leader has a copy.
+    pub const LEADER: u8 = 1 << 4;
+    /// Both.
+    pub const HOLDERS: u8 = FOLLOWER | LEADER;
+    /// The follower owns it.
+    pub const OF_FOLLOWER: u8 = 1 << 5;
+    /// The leader owns it.
+    pub const OF_LEADER: u8 = 1 << 6;
+    /// Either.
+    pub const OWNED: u8 = OF_FOLLOWER | OF_LEADER;
+    /// The leader spins on its copy.
+    pub const SPINS: u8 = 1 << 7;
+}
+
+/// No core.
+pub const NOBODY: u16 = u16::MAX;
+/// Number of the bridge in a transaction on the phase.
+const BRIDGE: u16 = 0x7ff;
+
+/// What a transaction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// A core fetches a copy.
+    Read,
+    /// A core takes the line and writes this.
+    Own(u8),
+    /// The bridge writes this and probes.
+    Write(u8),
+}
+
+/// A transaction on the phase, in 16 bits: what it does above, the value, whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnPhase(u16);
+
+impl OnPhase {
+    const VALUE: u16 = 1 << 11;
+    const OWN: u16 = 1 << 12;
+    const WRITE: u16 = 1 << 13;
+
+    /// `core` fetches a copy.
+    pub fn read(core: u16) -> Self {
+        Self(core)
+    }
+
+    /// `core` takes the line.
+    pub fn own(core: u16, value: u8) -> Self {
+        Self(Self::OWN | Self::value_bit(value) | core)
+    }
+
+    /// The bridge writes.
+    pub fn write(value: u8) -> Self {
+        Self(Self::WRITE | Self::value_bit(value) | BRIDGE)
+    }
+
+    fn value_bit(value: u8) -> u16 {
+        if value == 0 { 0 } else { Self::VALUE }
+    }
+
+    /// The value written, or read.
+    pub fn value(self) -> u8 {
+        u8::from(self.0 & Self::VALUE != 0)
+    }
+
+    /// Whose it is.
+    pub fn core(self) -> u16 {
+        self.0 & 0x7ff
+    }
+
+    /// What it does.
+    pub fn act(self) -> Act {
+        if self.0 & Self::OWN != 0 {
+            Act::Own(self.value())
+        } else if self.0 & Self::WRITE != 0 {
+            Act::Write(self.value())
+        } else {
+            Act::Read
+        }
+    }
+
+    fn with_value(self, value: u8) -> Self {
+        Self(self.0 | Self::value_bit(value))
+    }
+}
+
+/// A transaction on another line, in 8 bits, none of them 0: whose and what, and the value lowest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnFlag(u8);
+
+impl OnFlag {
+    const BY_FOLLOWER: u8 = 1 << 1;
+    const BY_LEADER: u8 = 1 << 2;
+    const READS: u8 = 1 << 3;
+    const WRITES: u8 = 1 << 4;
+
+    /// The follower takes its line.
+    pub fn own(value: u8) -> Self {
+        Self(Self::BY_FOLLOWER | value & 1)
+    }
+
+    /// The leader takes it.
+    pub fn own_of_leader(value: u8) -> Self {
+        Self(Self::BY_LEADER | value & 1)
+    }
+
+    /// The leader fetches a copy.
+    pub fn read() -> Self {
+        Self(Self::READS)
+    }
+
+    /// The bridge writes.
+    pub fn write(value: u8) -> Self {
+        Self(Self::WRITES | value & 1)
+    }
+
+    /// The value written, or read.
+    pub fn value(self) -> u8 {
+        self.0 & 1
+    }
+
+    /// What it does.
+    pub fn act(self) -> Act {
+        if self.0 & Self::READS != 0 {
+            Act::Read
+        } else if self.0 & Self::WRITES != 0 {
+            Act::Write(self.value())
+        } else {
+            Act::Own(self.value())
+        }
+    }
+
+    /// Whether it is the follower's, the only one that is neither the leader's nor the bridge's.
+    pub fn is_followers(self) -> bool {
+        self.0 & Self::BY_FOLLOWER != 0
+    }
+}
+
+/// A write of the bridge's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// To which line.
+    pub line: u16,
+    /// What.
+    pub value: u8,
+    /// The thread, as the machine's traces name it.
+    pub origin: u32,
+}
+
+/// Something that happens to a node's cores or memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A thread goes on.
+    Resume(u16),
+    /// A transaction reaches the home of a line.
+    Home(u16, OnFlag),
+    /// The home of a line takes the next transaction.
+    Release(u16),
+    /// A transaction ends.
+    Complete(u16, OnFlag),
+    /// The same for the line of the phase.
+    PhaseHome(OnPhase),
+    /// The same for the line of the phase.
+    PhaseRelease,
+    /// The same for the line of the phase.
+    PhaseComplete(OnPhase),
+    /// The leader's oldest store may leave.
+    Drain,
+    /// The bridge takes its next packet.
+    Bridge,
+    /// A packet reaches the host: the run's so-many-th.
+    Receive(u16),
+}
+
+impl Event {
+    const KIND: u32 = 24;
+
+    #[inline]
+    fn code(self) -> u32 {
+        let (kind, what) = match self {
+            Event::Resume(core) => (0, u32::from(core)),
+            Event::Home(line, on) => (1, u32::from(line) << 8 | u32::from(on.0)),
+            Event::Release(line) => (2, u32::from(line)),
+            Event::Complete(line, on) => (3, u32::from(line) << 8 | u32::from(on.0)),
+            Event::PhaseHome(on) => (4, u32::from(on.0)),
+            Event::PhaseRelease => (5, 0),
+            Event::PhaseComplete(on) => (6, u32::from(on.0)),
+            Event::Drain => (7, 0),
+            Event::Bridge => (8, 0),
+            Event::Receive(number) => (9, u32::from(number)),
+        };
+        kind << Self::KIND | what
+    }
+
+    #[inline]
+    fn of(code: u32) -> Self {
+        let line = (code >> 8) as u16;
+        let low = code as u16;
+        match code >> Self::KIND {
+            0 => Event::Resume(low),
+            1 => Event::Home(line, OnFlag(code as u8)),
+            2 => Event::Release(low),
+            3 => Event::Complete(line, OnFlag(code as u8)),
+            4 => Event::PhaseHome(OnPhase(low)),
+            5 => Event::PhaseRelease,
+            6 => Event::PhaseComplete(OnPhase(low)),
+            7 => Event::Drain,
+            8 => Event::Bridge,
+            _ => Event::Receive(low),
+        }
+    }
+}
+
+/// A follower, or the part of the leader that all threads have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Core {
+    /// Its episode.
+    pub episode: u32,
+    /// Where its program is: see [`super::threads`].
+    pub step: u8,
+    /// The phase it found.
+    pub phase: u8,
+    /// What it is told when it goes on.
+    pub answer: u8,
+}
+
+/// Lanes of the node's events.
+pub mod lane {
+    /// Threads that go on after a hit.
+    pub const HIT: usize = 0;
+    /// Threads that go on after what a program does around an operation.
+    pub const OPERATION: usize = 1;
+    /// The next transaction on the phase.
+    pub const PHASE: usize = 2;
+    /// The next transaction on another line.
+    pub const FLAG: usize = 3;
+    /// So many are not a class's.
+    pub const OTHERS: usize = 4;
+    /// None: for what is due after a time of its own.
+    pub const NONE: usize = usize::MAX;
+    /// So many are each class's: misses, misses after a probe, ends of transactions.
+    pub const OF_CLASS: usize = 3;
+}
+
+const RELEASE_PENDING: u8 = 1;
+const LEADER_FETCHES: u8 = 1 << 1;
+
+/// The node that is being simulated.
+#[derive(Debug)]
+pub struct Work {
+    /// The time of the last event, in picoseconds.
+    pub now: u64,
+    /// Lines by number: see [`line`].
+    pub bits: Vec<u8>,
+    /// Until when each line's home is taken, in picoseconds.
+    pub free_at: Vec<u64>,
+    /// The line of the phase.
+    pub phase: Phase,
+    /// Who holds it.
+    pub holders: Vec<u64>,
+    /// Who spins on it.
+    pub spinners: Vec<u64>,
+    /// Threads.
+    pub cores: Vec<Core>,
+    /// Everything that is drawn.
+    pub random: Pcg32,
+    /// Who wrote last to which line, of those to which others than followers write.
+    pub writers: Vec<(u16, u32)>,
+    /// Threads that have not ended.
+    pub unfinished: u32,
+    /// Events so far.
+    pub events: u64,
+    /// What the bridge has not taken.
+    pub bridge: VecDeque<Written>,
+    /// The bridge is at work.
+    pub bridge_busy: bool,
+    pending: Lanes,
+    /// Whose write the bridge performs, and whose the leader.
+    origins: [u32; 2],
+    /// Of each line, what waits for its home, a byte each, the newest lowest.
+    waiting: Vec<u32>,
+    marks: Vec<u8>,
+    phase_waiting: Vec<OnPhase>,
+    phase_release_pending: bool,
+    fetching: Vec<u64>,
+    /// Scratch for drawing an order.
+    order: Vec<u16>,
+}
+
+impl Work {
+    /// For nodes of this form.
+    pub fn new(form: &Form) -> Self {
+        let words = form.threads.div_ceil(64) as usize;
+        Self {
+            now: 0,
+            bits: vec![0; form.lines],
+            free_at: vec![0; form.lines],
+            phase: Phase::NEW,
+            holders: vec![0; words],
+            spinners: vec![0; words],
+            cores: vec![Core::default(); form.threads as usize],
+            random: Pcg32::new(0, 0),
+            writers: Vec::new(),
+            unfinished: 0,
+            events: 0,
+            bridge: VecDeque::new(),
+            bridge_busy: false,
+            pending: Lanes::new(lane::OTHERS + lane::OF_CLASS * form.ways.len()),
+            origins: [NONE; 2],
+            waiting: vec![0; form.lines],
+            marks: vec![0; form.lines],
+            phase_waiting: Vec::new(),
+            phase_release_pending: false,
+            fetching: vec![0; words],
+            order: Vec::new(),
+        }
+    }
+
+    /// Ready to take in a node at rest since `at`.
+    pub fn prepare(&mut self, at: u64) {
+        debug_assert!(self.is_at_rest());
+        self.now = at;
+        self.events = 0;
+        self.free_at.fill(0);
+        self.pending.begin(at);
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_at_rest(&self) -> bool {
+        self.pending.next_ps() == u64::MAX
+            && self.bridge.is_empty()
+            && !self.bridge_busy
+            && !self.phase_release_pending
+            && self.phase_waiting.is_empty()
+            && self.fetching.iter().all(|&word| word == 0)
+            && self.waiting.iter().all(|&waiting| waiting == 0)
+            && self.marks.iter().all(|&marks| marks == 0)
+    }
+
+    /// When the next event is due; [`u64::MAX`] if there is none.
+    #[inline]
+    pub fn next_ps(&self) -> u64 {
+        self.pending.next_ps()
+    }
+
+    /// Takes the next event, whose time becomes now.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Event> {
+        let (at, code) = self.pending.pop()?;
+        self.now = at;
+        self.events += 1;
+        Some(Event::of(code))
+    }
+
+    /// Lets `event` happen `after` from now; all that have this `lane` come as late.
+    #[inline]
+    pub fn push(&mut self, lane: usize, after: u64, event: Event) {
+        self.pending.push(lane, self.now + after, event.code());
+    }
+
+    /// Lets `event` happen at `at`.
+    #[inline]
+    pub fn push_at(&mut self, at: u64, event: Event) {
+        self.pending.push_rest(at, event.code());
+    }
+
+    /// What `core` reads in its copy of the phase, if it has one.
+    #[inline]
+    pub fn phase_in_cache(&self, core: u16) -> Option<u8> {
+        has(&self.holders, core).then_some(self.phase.copies)
+    }
+
+    /// Whether `core` has asked for the phase.
+    #[inline]
+    pub fn fetches_phase(&self, core: u16) -> bool {
+        has(&self.fetching, core)
+    }
+
+    /// What the leader reads in its copy of another line, if it has one.
+    #[inline]
+    pub fn flag_in_cache(&self, number: u16) -> Option<u8> {
+        let bits = self.bits[usize::from(number)];
+        (bits & line::LEADER != 0).then_some(u8::from(bits & line::COPIES != 0))
+    }
+
+    /// Whether the leader has asked for another line than the phase's.
+    #[inline]
+    pub fn fetches_flag(&self, number: u16) -> bool {
+        self.marks[usize::from(number)] & LEADER_FETCHES != 0
+    }
+
+    /// `core` spins on its copy of the phase.
+    #[inline]
+    pub fn spin_on_phase(&mut self, core: u16) {
+        insert(&mut self.spinners, core);
+    }
+
+    /// The leader spins on its copy of another line.
+    #[inline]
+    pub fn spin_on_flag(&mut self, number: u16) {
+        self.bits[usize::from(number)] |= line::SPINS;
+    }
+
+    /// `core` asks for the phase.
+    #[inline]
+    pub fn fetch_phase(&mut self, form: &Form, core: u16) {
+        insert(&mut self.fetching, core);
+        self.miss(form, core, Event::PhaseHome(OnPhase::read(core)));
+    }
+
+    /// The leader asks for another line.
+    #[inline]
+    pub fn fetch_flag(&mut self, form: &Form, number: u16) {
+        self.marks[usize::from(number)] |= LEADER_FETCHES;
+        self.miss(form, 0, Event::Home(number, OnFlag::read()));
+    }
+
+    /// What `core` has missed reaches its line's home.
+    #[inline]
+    fn miss(&mut self, form: &Form, core: u16, event: Event) {
+        let (class, ways) = form.ways(core);
+        self.push(lane::OTHERS + lane::OF_CLASS * class, ways.home, event);
+    }
+
+    /// A follower writes `value` to its flag: at once if it has the only copy; whether it had. If
+    /// not, it asks for the line.
+    #[inline]
+    pub fn set_own_flag(&mut self, form: &Form, core: u16, value: u8) -> bool {
+        let number = form.flag_of(core);
+        let bits = &mut self.bits[usize::from(number)];
+        if *bits & (line::OWNED | line::HOLDERS) == line::OF_FOLLOWER | line::FOLLOWER {
+            *bits = with_copies(*bits, value) | line::DIRTY;
+            return true;
+        }
+        self.miss(form, core, Event::Home(number, OnFlag::own(value)));
+        false
+    }
+
+    /// The leader writes to a flag of its own node, likewise.
+    pub fn set_by_leader(&mut self, form: &Form, number: u16, value: u8, origin: u32) -> bool {
+        self.origins[1] = origin;
+        if number == form.phase {
+            let alone = self.phase.owner == 0 && is_only(&self.holders, 0);
+            if alone {
+                (self.phase.copies, self.phase.dirty) = (value, true);
+                self.written_by(number, origin);
+            } else {
+                self.miss(form, 0, Event::PhaseHome(OnPhase::own(0, value)));
+            }
+            return alone;
+        }
+        let bits = &mut self.bits[usize::from(number)];
+        let alone = *bits & (line::OWNED | line::HOLDERS) == line::OF_LEADER | line::LEADER;
+        if alone {
+            *bits = with_copies(*bits, value) | line::DIRTY;
+            self.written_by(number, origin);
+        } else {
+            self.miss(form, 0, Event::Home(number, OnFlag::own_of_leader(value)));
+        }
+        alone
+    }
+
+    /// The bridge, which stands at the first socket as all lines' homes do, writes to a line.
+    pub fn bridge_writes(&mut self, form: &Form, written: Written) {
+        let (number, value) = (written.line, written.value);
+        self.origins[0] = written.origin;
+        let event = if number == form.phase {
+            Event::PhaseHome(OnPhase::write(value))
+        } else {
+            Event::Home(number, OnFlag::write(value))
+        };
+        self.push_at(self.now, event);
+    }
+
+    /// [`Event::Home`]: the transaction starts, or waits until its line is free.
+    pub fn arrive(&mut self, form: &Form, number: u16, on: OnFlag) {
+        let index = usize::from(number);
+        if self.free_at[index] <= self.now && self.waiting[index] == 0 {
+            return self.start(form, number, on);
+        }
+        self.waiting[index] = self.waiting[index] << 8 | u32::from(on.0);
+        if self.marks[index] & RELEASE_PENDING == 0 {
+            self.release_later(number);
+        }
+    }
+
+    fn release_later(&mut self, number: u16) {
+        let index = usize::from(number);
+        self.marks[index] |= RELEASE_PENDING;
+        let at = self.free_at[index];
+        self.pending
+            .push(lane::FLAG, at, Event::Release(number).code());
+    }
+
+    /// [`Event::Release`]: one of the transactions that wait for the line starts.
+    pub fn release(&mut self, form: &Form, number: u16) {
+        let index = usize::from(number);
+        self.marks[index] &= !RELEASE_PENDING;
+        let waiting = self.waiting[index];
+        if waiting == 0 {
+            return;
+        }
+        let count = (u32::BITS - waiting.leading_zeros()).div_ceil(8);
+        let place = match count {
+            1 => 0,
+            count => self.random.next_u32() % count,
+        };
+        let below = waiting & ((1 << (8 * place)) - 1);
+        let above = waiting.checked_shr(8 * place + 8).unwrap_or(0);
+        self.waiting[index] = above << (8 * place) | below;
+        self.start(form, number, OnFlag((waiting >> (8 * place)) as u8));
+        if self.waiting[index] != 0 {
+            self.release_later(number);
+        }
+    }
+
+    /// The transaction takes effect on the line and sets out for its requester.
+    fn start(&mut self, form: &Form, number: u16, mut on: OnFlag) {
+        let index = usize::from(number);
+        let mut bits = self.bits[index];
+        let mut dropped = 0;
+        match on.act() {
+            Act::Read => {
+                if bits & line::HOLDERS == 0 {
+                    bits = with_copies(bits, bits & line::MEMORY) & !(line::OWNED | line::DIRTY);
+                    bits |= line::OF_LEADER;
+                } else if bits & line::DIRTY == 0 {
+                    bits &= !line::OWNED;
+                }
+                bits |= line::LEADER;
+                on.0 |= u8::from(bits & line::COPIES != 0);
+            }
+            Act::Own(value) => {
+                let (holder, owner) = if on.is_followers() {
+                    (line::FOLLOWER, line::OF_FOLLOWER)
+                } else {
+                    (line::LEADER, line::OF_LEADER)
+                };
+                dropped = bits & line::HOLDERS & !holder;
+                bits = bits & !(line::HOLDERS | line::OWNED) | holder | owner;
+                bits = with_copies(bits, value) | line::DIRTY;
+            }
+            Act::Write(value) => {
+                dropped = bits & line::HOLDERS;
+                bits &= !(line::HOLDERS | line::OWNED | line::DIRTY | line::MEMORY);
+                bits |= value;
+            }
+        }
+        let requester = match on.act() {
+            Act::Own(_) if on.is_followers() => form.follower_of(number).unwrap_or(0),
+            Act::Own(_) | Act::Read => 0,
+            Act::Write(_) => form.threads as u16,
+        };
+        match on.act() {
+            Act::Write(_) => self.written_by(number, self.origins[0]),
+            Act::Own(_) if !on.is_followers() => self.written_by(number, self.origins[1]),
+            Act::Own(_) | Act::Read => {}
+        }
+        let complete = Event::Complete(number, on);
+        self.free_at[index] = self.sets_out(form, requester, on.act() == Act::Read, complete);
+        if dropped & line::LEADER != 0 && bits & line::SPINS != 0 {
+            bits &= !line::SPINS;
+            self.marks[index] |= LEADER_FETCHES;
+            self.ask_again(form, 0, Event::Home(number, OnFlag::read()));
+        }
+        self.bits[index] = bits;
+    }
+
+    /// A transaction of `requester` that has started will end: until when its line is taken.
+    #[inline]
+    fn sets_out(&mut self, form: &Form, requester: u16, reads: bool, complete: Event) -> u64 {
+        let (class, ways) = form.ways(requester);
+        let lane = lane::OTHERS + lane::OF_CLASS * class + 2;
+        self.push(lane, ways.settled, complete);
+        let least = if reads { 0 } else { ways.settled };
+        self.now + form.occupancy.max(least)
+    }
+
+    /// `core`, whose copy has been probed away, asks for the line again.
+    #[inline]
+    fn ask_again(&mut self, form: &Form, core: u16, event: Event) {
+        let (class, ways) = form.ways(core);
+        self.push(lane::OTHERS + lane::OF_CLASS * class + 1, ways.again, event);
+    }
+
+    /// [`Event::Complete`] of a read of the leader's.
+    pub fn fetched_flag(&mut self, number: u16) {
+        self.marks[usize::from(number)] &= !LEADER_FETCHES;
+    }
+
+    /// [`Event::PhaseHome`]
+    pub fn phase_arrives(&mut self, form: &Form, on: OnPhase) {
+        let free_at = self.free_at[usize::from(form.phase)];
+        if free_at <= self.now && self.phase_waiting.is_empty() {
+            return self.start_on_phase(form, on);
+        }
+        self.phase_waiting.push(on);
+        if !self.phase_release_pending {
+            self.release_phase_later(form);
+        }
+    }
+
+    fn release_phase_later(&mut self, form: &Form) {
+        self.phase_release_pending = true;
+        let at = self.free_at[usize::from(form.phase)];
+        self.pending
+            .push(lane::PHASE, at, Event::PhaseRelease.code());
+    }
+
+    /// [`Event::PhaseRelease`]
+    pub fn release_phase(&mut self, form: &Form) {
+        self.phase_release_pending = false;
+        let count = self.phase_waiting.len();
+        // Counted from the newest.
+        let place = match count {
+            0 => return,
+            1 => 0,
+            count => self.random.next_u32() as usize % count,
+        };
+        let on = self.phase_waiting.remove(count - 1 - place);
+        self.start_on_phase(form, on);
+        if !self.phase_waiting.is_empty() {
+            self.release_phase_later(form);
+        }
+    }
+
+    fn start_on_phase(&mut self, form: &Form, mut on: OnPhase) {
+        let core = on.core();
+        let phase = &mut self.phase;
+        let mut probes_away = false;
+        match on.act() {
+            Act::Read => {
+                if self.holders.iter().all(|&word| word == 0) {
+                    (phase.copies, phase.owner, phase.dirty) = (phase.memory, core, false);
+                } else if !phase.dirty {
+                    phase.owner = NOBODY;
+                }
+                insert(&mut self.holders, core);
+                on = on.with_value(phase.copies);
+            }
+            Act::Own(value) => {
+                (phase.copies, phase.owner, phase.dirty) = (value, core, true);
+                probes_away = true;
+            }
+            Act::Write(value) => {
+                (phase.memory, phase.owner, phase.dirty) = (value, NOBODY, false);
+                probes_away = true;
+            }
+        }
+        let (reads, bridge) = (on.act() == Act::Read, core == BRIDGE);
+        let requester = if bridge { form.threads as u16 } else { core };
+        let free_at = self.sets_out(form, requester, reads, Event::PhaseComplete(on));
+        self.free_at[usize::from(form.phase)] = free_at;
+        if probes_away {
+            self.written_by(form.phase, self.origins[usize::from(!bridge)]);
+            self.probe_phase_away(form, core);
+        }
+    }
+
+    /// All copies of the phase but that of `but` are gone; who spun asks again, in an order that is
+    /// drawn.
+    fn probe_phase_away(&mut self, form: &Form, but: u16) {
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        for (word, (holders, spinners)) in
+            (0..).zip(self.holders.iter_mut().zip(&mut self.spinners))
+        {
+            let mut dropped = std::mem::take(holders);
+            if usize::from(but / 64) == word {
+                dropped &= !(1 << (but % 64));
+            }
+            let mut spinning = dropped & *spinners;
+            *spinners &= !spinning;
+            while spinning != 0 {
+                order.push(word as u16 * 64 + spinning.trailing_zeros() as u16);
+                spinning &= spinning - 1;
+            }
+        }
+        if but != BRIDGE {
+            insert(&mut self.holders, but);
+        }
+        for last in (1..order.len()).rev() {
+            let other = self.random.next_u32() as usize % (last + 1);
+            order.swap(last, other);
+        }
+        for &core in &order {
+            insert(&mut self.fetching, core);
+            self.ask_again(form, core, Event::PhaseHome(OnPhase::read(core)));
+        }
+        self.order = order;
+    }
+
+    fn written_by(&mut self, number: u16, origin: u32) {
+        match self.writers.iter_mut().find(|(line, _)| *line == number) {
+            Some((_, writer)) => *writer = origin,
+            None => self.writers.push((number, origin)),
+        }
+    }
+
+    /// [`Event::PhaseComplete`] of a read.
+    #[inline]
+    pub fn fetched_phase(&mut self, core: u16) {
+        self.fetching[usize::from(core / 64)] &= !(1 << (core % 64));
+    }
+}
+
+#[inline]
+fn with_copies(bits: u8, value: u8) -> u8 {
+    if value == 0 {
+        bits & !line::COPIES
+    } else {
+        bits | line::COPIES
+    }
+}
+
+#[inline]
+fn has(set: &[u64], core: u16) -> bool {
+    set[usize::from(core / 64)] >> (core % 64) & 1 != 0
+}
+
+#[inline]
+fn insert(set: &mut [u64], core: u16) {
+    set[usize::from(core / 64)] |= 1 << (core % 64);
+}
+
+/// Whether `core` is the only one.
+fn is_only(set: &[u64], core: u16) -> bool {
+    let of = |word: usize| u64::from(usize::from(core / 64) == word) << (core % 64);
+    set.iter().enumerate().all(|(word, &bits)| bits == of(word))
+}
