@@ -3,45 +3,67 @@
 //!
 //! Nearly all of them are due a constant after what causes them, and there are few such constants: so
 //! each has a *lane*, a queue that is in order by itself, and the next event is the earliest head of a
-//! lane. What has no lane, or does not fit at its end, goes into a heap. Times are picoseconds since
-//! the [origin](Lanes::begin).
+//! lane. What has no lane, or does not fit at its end, goes into a heap, which is one lane more. Times
+//! are picoseconds.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Bits of a key for the order of events at one time.
-const ORDER_BITS: u32 = 20;
+/// Bits of a key for its lane.
+const LANE_BITS: u32 = 5;
+/// Bits for the order of events at one time.
+const ORDER_BITS: u32 = 15;
+const BELOW_TIME: u32 = LANE_BITS + ORDER_BITS;
 /// So many events are put in before the order is counted anew.
 const MOST_ORDER: u64 = 1 << ORDER_BITS;
-/// An event this far ahead of the last one does not fit: 17 s.
-const MOST_TIME: u64 = 1 << (u64::BITS - ORDER_BITS);
+/// An event this far ahead of the last one has no key: 17 s.
+const MOST_TIME: u64 = 1 << (u64::BITS - BELOW_TIME);
+/// The key of no event.
+const NONE: u64 = u64::MAX;
+/// Heads are compared in groups of so many.
+const GROUP: usize = 4;
+const GROUPS: usize = (1 << LANE_BITS) / GROUP;
+/// The most lanes: one is the heap's, and the last is left over, so that no key is [`NONE`].
+pub const MOST_LANES: usize = (1 << LANE_BITS) - 2;
+/// The heap's lane.
+const HEAP: usize = MOST_LANES;
 
 /// A queue of events of type `u32`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Lanes {
+    /// Keys and events. A key is the time since the origin, the order, and the lane.
     lanes: Vec<VecDeque<(u64, u32)>>,
-    /// The key of each lane's first event, and last of all the heap's; none is [`u64::MAX`].
-    heads: Vec<u64>,
-    /// The smallest of them, and whose it is.
-    first: (u64, usize),
-    rest: BinaryHeap<Reverse<(u64, u32)>>,
+    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    /// The key of each lane's first event.
+    heads: [[u64; GROUP]; GROUPS],
+    /// The least of each group.
+    least: [u64; GROUPS],
+    /// The least of all.
+    first: u64,
     order: u64,
     origin_ps: u64,
     /// When the last event taken was due.
     now_ps: u64,
+    /// What has no key: when, which was put in first, and what.
+    far: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    far_order: u64,
 }
 
 impl Lanes {
-    /// With `lanes` lanes, empty.
+    /// With `lanes` lanes, at most [`MOST_LANES`], empty.
     pub fn new(lanes: usize) -> Self {
+        debug_assert!(lanes <= MOST_LANES);
         Self {
             lanes: (0..lanes).map(|_| VecDeque::new()).collect(),
-            heads: vec![u64::MAX; lanes + 1],
-            first: (u64::MAX, 0),
-            rest: BinaryHeap::new(),
+            heap: BinaryHeap::new(),
+            heads: [[NONE; GROUP]; GROUPS],
+            least: [NONE; GROUPS],
+            first: NONE,
             order: 0,
             origin_ps: 0,
             now_ps: 0,
+            far: BinaryHeap::new(),
+            far_order: 0,
         }
     }
 
@@ -55,117 +77,151 @@ impl Lanes {
     /// When the next event is due; [`u64::MAX`] if there is none.
     #[inline]
     pub fn next_ps(&self) -> u64 {
-        match self.first.0 {
-            u64::MAX => u64::MAX,
-            key => self.origin_ps + (key >> ORDER_BITS),
+        let near = match self.first {
+            NONE => u64::MAX,
+            key => self.origin_ps + (key >> BELOW_TIME),
+        };
+        match self.far.peek() {
+            None => near,
+            Some(&Reverse((at, ..))) => near.min(at),
         }
     }
 
     /// Puts in what is due at `at_ps`, preferably at the end of `lane`.
     #[inline]
     pub fn push(&mut self, lane: usize, at_ps: u64, event: u32) {
-        let key = self.key(at_ps);
+        let Some(key) = self.key(at_ps) else {
+            return self.push_far(at_ps, event);
+        };
+        let key = key | lane as u64;
         let queue = &mut self.lanes[lane];
         match queue.back() {
-            None => {
-                self.heads[lane] = key;
-                self.first = self.first.min((key, lane));
-            }
-            Some(&(last, _)) if last > key => return self.push_key_to_rest(key, event),
+            None => self.set_head(lane, key),
+            Some(&(last, _)) if last > key => return self.push_on_heap(key, event),
             Some(_) => {}
         }
-        queue.push_back((key, event));
+        self.lanes[lane].push_back((key, event));
     }
 
     /// Puts in what is due at `at_ps` and has no lane.
     #[inline]
     pub fn push_rest(&mut self, at_ps: u64, event: u32) {
-        let key = self.key(at_ps);
-        self.push_key_to_rest(key, event);
+        match self.key(at_ps) {
+            Some(key) => self.push_on_heap(key, event),
+            None => self.push_far(at_ps, event),
+        }
     }
 
-    fn push_key_to_rest(&mut self, key: u64, event: u32) {
-        self.rest.push(Reverse((key, event)));
-        if let Some(head) = self.heads.last_mut() {
-            *head = key.min(*head);
+    fn push_on_heap(&mut self, key: u64, event: u32) {
+        let key = key >> LANE_BITS << LANE_BITS | HEAP as u64;
+        self.heap.push(Reverse((key, event)));
+        if key < self.heads[HEAP / GROUP][HEAP % GROUP] {
+            self.set_head(HEAP, key);
         }
-        self.first = self.first.min((key, self.lanes.len()));
+    }
+
+    #[cold]
+    fn push_far(&mut self, at_ps: u64, event: u32) {
+        self.far.push(Reverse((at_ps, self.far_order, event)));
+        self.far_order += 1;
     }
 
     /// Takes the next event and when it is due.
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, u32)> {
-        let (key, lane) = self.first;
-        if key == u64::MAX {
+        if !self.far.is_empty()
+            && let Some(far) = self.pop_far()
+        {
+            return Some(far);
+        }
+        let key = self.first;
+        if key == NONE {
             return None;
         }
+        let lane = (key & ((1 << LANE_BITS) - 1)) as usize;
         let event = if let Some(queue) = self.lanes.get_mut(lane) {
             let (_, event) = queue.pop_front()?;
-            self.heads[lane] = queue.front().map_or(u64::MAX, |&(key, _)| key);
+            let next = queue.front().map_or(NONE, |&(key, _)| key);
+            self.set_head(lane, next);
             event
         } else {
-            let Reverse((_, event)) = self.rest.pop()?;
-            self.heads[lane] = self.rest.peek().map_or(u64::MAX, |&Reverse((key, _))| key);
+            let Reverse((_, event)) = self.heap.pop()?;
+            let next = self.heap.peek().map_or(NONE, |&Reverse((key, _))| key);
+            self.set_head(HEAP, next);
             event
         };
-        self.find_first();
-        self.now_ps = self.origin_ps + (key >> ORDER_BITS);
+        self.now_ps = self.origin_ps + (key >> BELOW_TIME);
         Some((self.now_ps, event))
     }
 
-    /// Looks at all heads. Keys are distinct but for those of empty lanes.
+    /// The first event of a lane has this key.
     #[inline]
-    fn find_first(&mut self) {
-        let mut first = (u64::MAX, 0);
-        for (lane, &key) in self.heads.iter().enumerate() {
-            if key < first.0 {
-                first = (key, lane);
-            }
-        }
-        self.first = first;
+    fn set_head(&mut self, lane: usize, key: u64) {
+        let group = &mut self.heads[lane / GROUP];
+        group[lane % GROUP] = key;
+        let [a, b, c, d] = *group;
+        self.least[lane / GROUP] = a.min(b).min(c.min(d));
+        let [a, b, c, d, e, f, g, h] = self.least;
+        self.first = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
     }
 
+    /// The key of what is put in for `at_ps`, its lane left out; none if that is too far away.
     #[inline]
-    fn key(&mut self, at_ps: u64) -> u64 {
+    fn key(&mut self, at_ps: u64) -> Option<u64> {
         if self.order == MOST_ORDER || at_ps - self.origin_ps >= MOST_TIME {
             self.begin_again();
         }
-        debug_assert!(at_ps - self.origin_ps < MOST_TIME);
-        let key = (at_ps - self.origin_ps) << ORDER_BITS | self.order;
+        let after = at_ps - self.origin_ps;
+        if after >= MOST_TIME {
+            return None;
+        }
+        let key = (after << ORDER_BITS | self.order) << LANE_BITS;
         self.order += 1;
-        key
+        Some(key)
+    }
+
+    /// The first of what was too far away, if nothing is due before: it was put in before whatever is
+    /// due at the same time.
+    #[cold]
+    fn pop_far(&mut self) -> Option<(u64, u32)> {
+        let &Reverse((at, _, event)) = self.far.peek()?;
+        if self.next_ps() < at {
+            return None;
+        }
+        self.far.pop();
+        self.now_ps = at;
+        Some((at, event))
     }
 
     /// Counts order anew, and time from the last event taken: nothing is put in for an earlier one.
     #[cold]
     fn begin_again(&mut self) {
-        let origin = self.now_ps;
-        let passed = (origin - self.origin_ps) << ORDER_BITS;
-        let mut pending: Vec<(u64, usize, u32)> = Vec::new();
-        for (lane, queue) in self.lanes.iter_mut().enumerate() {
-            pending.extend(queue.drain(..).map(|(key, event)| (key, lane, event)));
+        let passed = self.now_ps - self.origin_ps;
+        let mut pending: Vec<(u64, u32)> = Vec::new();
+        for queue in &mut self.lanes {
+            pending.extend(queue.drain(..));
         }
-        let heap = self.lanes.len();
-        let rest = self.rest.drain();
-        pending.extend(rest.map(|Reverse((key, event))| (key, heap, event)));
+        pending.extend(self.heap.drain().map(|Reverse(pending)| pending));
         pending.sort_unstable();
-        self.heads.fill(u64::MAX);
-        self.first = (u64::MAX, 0);
-        (self.origin_ps, self.order) = (origin, 0);
-        for (key, lane, event) in pending {
-            let at = (key - passed) >> ORDER_BITS;
-            let key = at << ORDER_BITS | self.order;
+        self.heads = [[NONE; GROUP]; GROUPS];
+        self.least = [NONE; GROUPS];
+        self.first = NONE;
+        (self.origin_ps, self.order) = (self.now_ps, 0);
+        for (key, event) in pending {
+            let lane = (key & ((1 << LANE_BITS) - 1)) as usize;
+            let after = (key >> BELOW_TIME) - passed;
+            let key = (after << ORDER_BITS | self.order) << LANE_BITS;
             self.order += 1;
-            if let Some(queue) = self.lanes.get_mut(lane) {
-                if queue.is_empty() {
-                    self.heads[lane] = key;
-                }
-                queue.push_back((key, event));
-            } else {
-                self.push_key_to_rest(key, event);
+            if lane == HEAP {
+                self.push_on_heap(key, event);
+                continue;
             }
+            let key = key | lane as u64;
+            if self.lanes[lane].is_empty() {
+                self.set_head(lane, key);
+            }
+            self.lanes[lane].push_back((key, event));
         }
-        self.find_first();
     }
 }
 
@@ -217,6 +273,14 @@ mod tests {
         lanes.push(0, MOST_TIME - 1, 1);
         assert_eq!(lanes.pop(), Some((MOST_TIME - 1, 1)));
         lanes.push(0, MOST_TIME + 5, 2);
+        lanes.push(0, 3 * MOST_TIME, 3);
+        lanes.push(0, 3 * MOST_TIME - 1, 4);
         assert_eq!(lanes.pop(), Some((MOST_TIME + 5, 2)));
+        assert_eq!(lanes.next_ps(), 3 * MOST_TIME - 1);
+        assert_eq!(lanes.pop(), Some((3 * MOST_TIME - 1, 4)));
+        lanes.push(0, 3 * MOST_TIME, 5);
+        assert_eq!(lanes.pop(), Some((3 * MOST_TIME, 3)));
+        assert_eq!(lanes.pop(), Some((3 * MOST_TIME, 5)));
+        assert_eq!(lanes.pop(), None);
     }
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use sme_memory::{Followers, Leader};
 
+use super::lanes::MOST_LANES;
+use super::work::lane;
 use crate::cluster::constants::Constants;
 use crate::cluster::domain::Latencies;
 use crate::cluster::gauge::Gauge;
@@ -23,6 +25,9 @@ pub enum NotCompact {
     /// A line of the caches is not 64 bytes long.
     #[error("in compact form a cache line has 64 bytes")]
     LineSize,
+    /// Sockets at more different distances from the first than there are queues for.
+    #[error("in compact form a node's sockets are at most 7 links from the first")]
+    TooManyDistances,
     /// More flags in a node than are numbered.
     #[error("in compact form a node has at most 65,535 flags")]
     TooManyFlags,
@@ -134,6 +139,9 @@ impl<L: Leader> Plan<L> {
             .map(|thread| class_of(constants.socket_of(thread)))
             .collect();
         classes.push(class_of(0));
+        if lane::OTHERS + lane::OF_CLASS * ways.len() > MOST_LANES {
+            return Err(NotCompact::TooManyDistances);
+        }
         let leaders_way = latencies.between(constants.socket_of(0), 0);
         let form = Form {
             seed: constants.seed,
