@@ -9,6 +9,7 @@
 //! * [`cache`]: the private caches of a core, with the bytes they hold.
 //! * [`staleness`]: which loads of a run returned stale data, and which flush was missing.
 //! * [`cluster`]: a node of cores, caches, host link and engine, and a cluster of them.
+//! * [`traffic`]: the fabric under synthetic traffic, latency over offered load.
 
 pub mod cache;
 pub mod cluster;
@@ -18,3 +19,4 @@ pub mod kernel;
 pub mod machine;
 pub mod staleness;
 pub mod time;
+pub mod traffic;

@@ -85,24 +85,32 @@ impl CoreSet {
         }
     }
 
-    /// The cores, lowest first.
+    /// Writes the cores into `room`, lowest first, as far as it goes; how many.
     #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = u16> + '_ {
-        let words = std::iter::once(&self.low).chain(self.high());
-        (0..)
-            .step_by(usize::from(WORD))
-            .zip(words)
-            .flat_map(|(first, &word): (u16, &u64)| {
-                let mut rest = word;
-                std::iter::from_fn(move || {
-                    if rest == 0 {
-                        return None;
-                    }
-                    let core = first + rest.trailing_zeros() as u16;
-                    rest &= rest - 1;
-                    Some(core)
-                })
-            })
+    pub fn list(&self, room: &mut [u16]) -> usize {
+        let mut count = 0;
+        let mut first = 0;
+        for &word in std::iter::once(&self.low).chain(self.high()) {
+            let mut rest = word;
+            while rest != 0
+                && let Some(place) = room.get_mut(count)
+            {
+                *place = first + rest.trailing_zeros() as u16;
+                rest &= rest - 1;
+                count += 1;
+            }
+            first += WORD;
+        }
+        count
+    }
+
+    /// The cores, lowest first.
+    #[cfg(test)]
+    pub fn iter(&self) -> impl Iterator<Item = u16> {
+        let mut cores = vec![0; MOST_CORES as usize];
+        let count = self.list(&mut cores);
+        cores.truncate(count);
+        cores.into_iter()
     }
 
     /// Bytes on the heap.

@@ -486,11 +486,7 @@ impl Domain {
         order: &mut [u16],
         agenda: &mut Agenda,
     ) {
-        let mut count = 0;
-        for (place, core) in order.iter_mut().zip(spinning.iter()) {
-            *place = core;
-            count += 1;
-        }
+        let count = spinning.list(order);
         for last in (1..count).rev() {
             let other = self.random.next_u32() as usize % (last + 1);
             order.swap(last, other);

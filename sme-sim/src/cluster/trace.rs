@@ -348,8 +348,8 @@ impl Trace {
         enter(&mut self.inside, key, inside);
     }
 
-    /// The engine samples `input` at edge `cycle`.
-    pub(super) fn sampled(&mut self, cycle: u64, input: &Input) {
+    /// The engine samples `input`, which was due at edge `due`, at edge `cycle`.
+    pub(super) fn sampled(&mut self, due: u64, cycle: u64, input: &Input) {
         let Input::Link { port, packet, .. } = input else {
             return;
         };
@@ -358,12 +358,19 @@ impl Trace {
         };
         let key = Key::of(packet);
         let mark = self.push(Mark {
-            at: self.constants.engine_clock.edge(cycle),
-            cause: Cause::Sent { from, key, cycle },
+            at: self.constants.engine_clock.edge(due),
+            cause: Cause::Sent {
+                from,
+                key,
+                cycle: due,
+            },
             part: Part::Link,
             what: What::Packet(key, Stage::Link(self.me)),
             value: None,
         });
+        let sampled = self.constants.engine_clock.edge(cycle);
+        let waits = What::Packet(key, Stage::BlocksBusy);
+        let mark = self.stage(mark, sampled, Part::Queueing, waits);
         let inside = Inside {
             mark,
             cycle,

@@ -244,7 +244,7 @@ impl<E: EngineModel> Way<E> {
     pub(super) fn samples(&mut self, now: Time, input: Input, agenda: &mut Agenda) {
         let due = self.constants.engine_clock.first_edge_from(now);
         let cycle = self.pins.take(due, &input);
-        agenda.tell(|t| t.sampled(cycle, &input));
+        agenda.tell(|t| t.sampled(due, cycle, &input));
         self.engine.input(cycle, input);
         self.set_tick();
     }

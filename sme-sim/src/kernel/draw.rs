@@ -66,13 +66,13 @@ impl Draws {
     /// Uniform among the `count` numbers from 0 on; 0 where there are none.
     #[inline]
     pub const fn below(&mut self, count: u64) -> u64 {
-        (self.bits() as u128 * count as u128 >> 64) as u64
+        ((self.bits() as u128 * count as u128) >> 64) as u64
     }
 
     /// Exponential with this mean, rounded down; at most 64 times the mean.
     pub const fn exponential(&mut self, mean: u64) -> u64 {
         let (means, fraction) = self.means();
-        let part = (fraction as u128 * mean as u128 >> 64) as u64;
+        let part = ((fraction as u128 * mean as u128) >> 64) as u64;
         mean.saturating_mul(means).saturating_add(part)
     }
 
@@ -86,7 +86,7 @@ impl Draws {
             let x = self.fixed();
             let off = x.abs_diff(ONE) as u128;
             if self.fixed() as u128 * 2 * ONE as u128 >= off * off {
-                let scaled = x as u128 * deviation as u128 >> 32;
+                let scaled = (x as u128 * deviation as u128) >> 32;
                 return if scaled > u64::MAX as u128 {
                     u64::MAX
                 } else {

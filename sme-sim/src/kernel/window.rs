@@ -151,11 +151,12 @@ pub fn run_among<N: Node>(
         me: peers.me(),
     };
     let mut exchanged = Exchanged::default();
+    let mut next: Vec<Time> = nodes.iter().map(Node::next).collect();
     let mut now = Time::ZERO;
     let mut pause = Time::ZERO;
     loop {
         let reached = workers::advance(
-            nodes,
+            (&mut *nodes, &mut next),
             place,
             lookahead,
             (workers, pause),

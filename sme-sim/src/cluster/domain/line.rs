@@ -51,7 +51,7 @@ pub(super) struct Line {
     pub(super) owner: Owner,
 }
 
-// A node has a line for every few flags.
+// A node has as many lines as threads, or more.
 const _: () = assert!(size_of::<Line>() == 72);
 // Transactions that wait for a line can be counted.
 const _: () = assert!(2 * MOST_CORES + 64 <= u16::MAX as u32);

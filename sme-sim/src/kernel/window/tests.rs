@@ -136,6 +136,8 @@ fn among<P: Peers>(
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn any_number_of_workers_sees_the_same(
         count in 1u32..200,

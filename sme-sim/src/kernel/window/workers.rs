@@ -1,6 +1,6 @@
 //! The workers of one process, and how they get from window to window.
 //!
-//! Called by [`super::run_among`]. Each worker has a contiguous share of the process's nodes. In a
+//! Called by [`super::run_among`]. Each worker has a share of the process's nodes. In a
 //! window it runs them, and leaves messages for others' nodes where these find them after the
 //! workers have met: for a worker of this process in its pigeonhole, for another process in a
 //! letter. Each says when the earliest of what it knows happens, which includes what it has sent;
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use super::super::peers::{PeerError, Peers, Shares, garbled};
 use super::letters;
 use super::rendezvous::Rendezvous;
-use super::shard::Shard;
+use super::shard::{Deal, Shard, dealt};
 use super::{Envelope, Exchanged, Node};
 use crate::time::Time;
 
@@ -41,9 +41,10 @@ pub(super) struct Reached {
     pub(super) next: Time,
 }
 
-/// Runs `nodes`, those of `place`, until `pause` or the end, with up to `workers` threads.
+/// Runs `nodes`, those of `place`, until `pause` or the end, with up to `workers` threads. When each
+/// does something next is kept in `next`.
 pub(super) fn advance<N: Node>(
-    nodes: &mut [N],
+    (nodes, next): (&mut [N], &mut [Time]),
     place: Place,
     lookahead: Time,
     (workers, pause): (usize, Time),
@@ -53,10 +54,11 @@ pub(super) fn advance<N: Node>(
     let mine = place.shares.of(place.me);
     debug_assert_eq!(nodes.len(), mine.len(), "the nodes of this process");
     let workers = workers.clamp(1, nodes.len().max(1));
+    let deal = Deal::new(nodes.len(), workers);
     let team = Team {
         place,
         mine: mine.clone(),
-        shares: Shares::new(mine.len() as u32, workers),
+        deal,
         lookahead,
         pause,
         rendezvous: Rendezvous::new(workers),
@@ -67,13 +69,7 @@ pub(super) fn advance<N: Node>(
         start: AtomicU64::new(0),
         unwritten: Mutex::new(None),
     };
-    let mut rest = nodes;
-    let mut shards = (0..workers).map(|worker| {
-        let numbers = team.shares.of(worker);
-        let (own, others) = std::mem::take(&mut rest).split_at_mut(numbers.len());
-        rest = others;
-        Shard::new(own, mine.start + numbers.start)
-    });
+    let mut shards = dealt(deal, nodes, next, mine.start).into_iter();
     let Some(first) = shards.next() else {
         return Ok(Reached {
             last: Time::NEVER,
@@ -105,8 +101,8 @@ struct Team<M> {
     place: Place,
     /// The nodes of this process.
     mine: Range<u32>,
-    /// How they are shared among the workers, counted from the first.
-    shares: Shares,
+    /// How they are dealt out to the workers.
+    deal: Deal,
     lookahead: Time,
     pause: Time,
     rendezvous: Rendezvous,
@@ -236,7 +232,7 @@ impl<M: super::Message> Team<M> {
     fn send(&self, envelope: Envelope<M>, outgoing: &mut Outgoing<M>) {
         outgoing.earliest = outgoing.earliest.min(envelope.at);
         if self.mine.contains(&envelope.to) {
-            let worker = self.shares.owner(envelope.to - self.mine.start);
+            let worker = self.deal.worker(envelope.to - self.mine.start);
             outgoing.to_workers[worker].push(envelope);
             return;
         }
@@ -294,7 +290,7 @@ impl<M: super::Message> Team<M> {
                 if !self.mine.contains(&envelope.to) {
                     return Err(garbled(process, "a message to a node of others"));
                 }
-                let worker = self.shares.owner(envelope.to - self.mine.start);
+                let worker = self.deal.worker(envelope.to - self.mine.start);
                 table.pigeonholes[worker][0].lock().push(envelope);
                 Ok(())
             })?;
