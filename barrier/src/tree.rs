@@ -75,6 +75,11 @@ impl Tree {
         self.bytes
     }
 
+    /// The phase of the thread's own node.
+    pub(crate) fn phase<M: Memory>(&self, memory: &M) -> Flag {
+        self.local.phase(memory)
+    }
+
     fn children(&self, rank: u32) -> u32 {
         self.shape.children(rank, self.fan_in, self.ranks.nodes())
     }

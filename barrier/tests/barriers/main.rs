@@ -8,5 +8,6 @@ mod episodes;
 #[path = "../faulty/mod.rs"]
 mod faulty;
 mod memory;
+mod node_tree;
 mod size;
 mod traffic;

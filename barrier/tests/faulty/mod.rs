@@ -19,7 +19,7 @@ pub fn flag<M: Memory>(memory: &M, node: u32, offset: u32) -> Flag {
 }
 
 /// Flags in one's own node.
-fn flags<M: Memory>(memory: &M, offset: u32, count: u32) -> Flags {
+pub fn flags<M: Memory>(memory: &M, offset: u32, count: u32) -> Flags {
     Flags {
         first: flag(memory, memory.node(), offset),
         stride: LINE,
