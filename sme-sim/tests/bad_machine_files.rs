@@ -169,8 +169,20 @@ fn every_message_about_an_impossible_machine() {
         (
             "node",
             "cores_per_socket",
+            "1024",
+            r#""1024" is not allowed: it must be from 1 to 1023"#,
+        ),
+        (
+            "node",
+            "sockets",
             "65",
             r#""65" is not allowed: it must be from 1 to 64"#,
+        ),
+        (
+            "node",
+            "cores_per_socket",
+            "256",
+            "4 sockets of 256 cores are 1024 cores a node; at most 1023 are simulated",
         ),
         (
             "node",
@@ -418,11 +430,11 @@ fn an_unknown_machine_is_told_the_nearest() {
     for (name, message) in [
         (
             "sme-protoype",
-            r#"unknown machine "sme-protoype"; did you mean "sme-prototype"? There are sme-prototype and sme-asic, and files whose name ends in .toml"#,
+            r#"unknown machine "sme-protoype"; did you mean "sme-prototype"? There are sme-prototype, sme-asic and exascale, and files whose name ends in .toml"#,
         ),
         (
             "cray",
-            r#"unknown machine "cray"; there are sme-prototype and sme-asic, and files whose name ends in .toml"#,
+            r#"unknown machine "cray"; there are sme-prototype, sme-asic and exascale, and files whose name ends in .toml"#,
         ),
     ] {
         assert_eq!(Machine::load(name).unwrap_err().to_string(), message);
@@ -501,6 +513,12 @@ fn every_message_about_a_bad_override() {
             "",
             "",
             r#"--set =: unknown constant ""; it is written section.key, such as engine.clock"#,
+        ),
+        (
+            "node.cores_per_socket",
+            "256",
+            "--set node.cores_per_socket=256: node.cores_per_socket: 4 sockets of 256 cores are \
+             1024 cores a node; at most 1023 are simulated",
         ),
         (
             "engine.tags",

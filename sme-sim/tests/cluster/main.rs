@@ -10,3 +10,4 @@ mod order;
 mod programs;
 mod stale;
 mod stale_reads;
+mod wide;

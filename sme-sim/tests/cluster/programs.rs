@@ -27,6 +27,7 @@ pub fn setup(topology: &str, nodes: u32, threads: u32) -> Setup {
         seed: 1,
         coherent_stores: true,
         visits: false,
+        noise: None,
     }
 }
 

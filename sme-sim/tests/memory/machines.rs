@@ -38,6 +38,7 @@ impl Shape {
             seed: self.seed,
             coherent_stores: true,
             visits: false,
+            noise: None,
         }
     }
 

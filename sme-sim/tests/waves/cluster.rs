@@ -55,6 +55,7 @@ fn run(
         seed: 1,
         coherent_stores: true,
         visits: false,
+        noise: None,
     };
     let topology = setup.topology.clone();
     let design = sme_sim::engine::Design::new(&spec, &topology, NODES).unwrap();

@@ -36,6 +36,20 @@ pub struct CompactNode<L: Leader, E> {
     pub(super) performed: u64,
     pub(super) posted: u64,
     inside: Option<Box<Inside<L::State>>>,
+    /// When anything happens to `inside`: kept here, for most nodes are asked far more often than
+    /// anything does, and what is boxed is far away.
+    times: Times,
+}
+
+/// Times of a node's cores and memory, in picoseconds; [`u64::MAX`] is never.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    /// [`Inside::void_from`]
+    void_from: u64,
+    /// When something leaves next.
+    leaves: u64,
+    /// When the last run came to rest, if it is not settled.
+    rests: u64,
 }
 
 /// Cores and memory.
@@ -90,6 +104,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
             events: 0,
             performed: 0,
             posted: 0,
+            times: Times::of(inside.as_deref()),
             inside,
         }
     }
@@ -147,6 +162,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         let Some((after, counts)) = inside.after.take() else {
             return;
         };
+        self.times.rests = u64::MAX;
         inside.before = after;
         inside.begun = true;
         inside.arrivals = Vec::new();
@@ -190,6 +206,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         inside.leaves = ran.leaves.into_iter().skip(inside.left).collect();
         inside.after = Some((ran.rest, ran.counts));
         inside.void_from = u64::MAX;
+        self.times = Times::of(Some(inside));
     }
 
     /// The first that leaves cores and memory enters the link or reaches the engine.
@@ -200,6 +217,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         let Some(leaves) = inside.pop_leaves() else {
             return;
         };
+        self.times.leaves = inside.next_leaves();
         match leaves {
             Leaves::Packet(packet) => {
                 self.way.enters_link(now, packet, &mut self.agenda);
@@ -236,7 +254,19 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
     }
 }
 
-impl<S: Copy + Default> Inside<S> {
+impl Times {
+    fn of<S>(inside: Option<&Inside<S>>) -> Self {
+        Self {
+            void_from: inside.map_or(u64::MAX, |inside| inside.void_from),
+            leaves: inside.map_or(u64::MAX, Inside::next_leaves),
+            rests: inside
+                .and_then(|inside| inside.after.as_ref())
+                .map_or(u64::MAX, |(rest, _)| rest.at),
+        }
+    }
+}
+
+impl<S> Inside<S> {
     fn newest(&self) -> &Rest<S> {
         match &self.after {
             Some((rest, _)) => rest,
@@ -290,17 +320,14 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
     type Workspace = Workspace;
 
     fn next(&self) -> Time {
-        let inside = self.inside.as_ref();
-        let inside = inside.map_or(u64::MAX, |i| i.void_from.min(i.next_leaves()));
+        let inside = self.times.void_from.min(self.times.leaves);
         self.agenda.next().min(self.way.next()).min(time_of(inside))
     }
 
     fn advance(&mut self, end: Time, outbox: &mut Outbox<Input>, workspace: &mut Workspace) {
         loop {
-            let (void_from, leaves_at) = match &self.inside {
-                Some(inside) => (time_of(inside.void_from), time_of(inside.next_leaves())),
-                None => (Time::NEVER, Time::NEVER),
-            };
+            let void_from = time_of(self.times.void_from);
+            let leaves_at = time_of(self.times.leaves);
             let (event_at, tick_at) = (self.agenda.next(), self.way.next());
             let now = leaves_at.min(event_at).min(tick_at);
             if void_from <= now && void_from < end {
@@ -325,10 +352,7 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
             }
         }
         // Nothing can come before the end of the window any more.
-        let rests = |inside: &Inside<L::State>| {
-            inside.void_from == u64::MAX && time_of(inside.newest().at) < end
-        };
-        if self.inside.as_deref().is_some_and(rests) {
+        if self.times.void_from == u64::MAX && time_of(self.times.rests) < end {
             self.settle();
         }
     }
@@ -371,6 +395,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         if let Some(inside) = &mut self.inside {
             inside.arrivals.push(arrival);
             inside.void_from = inside.void_from.min(arrival.at);
+            self.times = Times::of(Some(inside));
         }
     }
 }

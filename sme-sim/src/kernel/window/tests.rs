@@ -201,7 +201,7 @@ impl Peers for Broken {
             let letter = &mut letters[process];
             let stamp = letter.get(..8).map(<[u8]>::to_vec);
             if let (Wrong::Backdated, Some(stamp)) = (self.wrong, stamp) {
-                letter.splice(..0, [stamp, held[8..].to_vec()].concat().into_iter());
+                letter.splice(..0, [stamp, held[8..].to_vec()].concat());
                 letter.drain(held.len()..held.len() + 8);
             } else {
                 *letter = held;

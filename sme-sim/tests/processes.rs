@@ -1,0 +1,217 @@
+//! A cluster shared by several processes (threads of this one, which exchange bytes): the same
+//! times, figures and reports as in one.
+
+// What fails here fails the test.
+#![allow(clippy::unwrap_used)]
+
+#[path = "cluster/programs.rs"]
+#[allow(dead_code)]
+mod programs;
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use sme_memory::{Memory, Route, Until};
+use sme_sim::cluster::{Cluster, EpisodeTimes, Failure, LinkLoad, Plugged, Setup, Traffic};
+use sme_sim::engine::Design;
+use sme_sim::kernel::peers::{Connected, Peers, collected, connected};
+use sme_sim::kernel::thread::{Note, ThreadMemory};
+use sme_sim::time::Time;
+
+use programs::{Program, nothing, place, setup, word};
+
+/// What all threads run.
+type Threads = fn(ThreadMemory, u32, u32) -> Program;
+
+/// What comes out of a run.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    failure: Option<String>,
+    episodes: Vec<EpisodeTimes>,
+    traffic: Traffic,
+    events: u64,
+    end: Time,
+    links: Vec<LinkLoad>,
+}
+
+fn in_one(setup: Setup, threads: Threads) -> Outcome {
+    let mut cluster = Cluster::new(setup, threads).unwrap();
+    let ended = cluster.run(1, |_| {});
+    Outcome {
+        failure: ended.err().map(|failure| failure.to_string()),
+        episodes: cluster.episodes(),
+        traffic: cluster.traffic(),
+        events: cluster.events(),
+        end: cluster.end(),
+        links: cluster.link_loads(),
+    }
+}
+
+/// Of every process.
+fn in_many(setup: &Setup, threads: Threads, processes: usize, workers: usize) -> Vec<Outcome> {
+    let process = |mut peers: Connected| {
+        let hosts = setup.nodes;
+        let design = Arc::new(Design::new(&setup.spec, &setup.topology, hosts).unwrap());
+        let engine = |position| Plugged::cycle(&design, position, hosts);
+        let mut cluster = Cluster::among(&peers, setup.clone(), threads, engine);
+        let ended = cluster.run_among(&mut peers, workers, |_| {});
+        Outcome {
+            failure: ended.err().map(|failure| failure.to_string()),
+            episodes: cluster.episodes(),
+            traffic: cluster.traffic(),
+            events: cluster.events(),
+            end: cluster.end(),
+            links: collected(&mut peers, cluster.link_loads()).unwrap(),
+        }
+    };
+    std::thread::scope(|scope| {
+        let process = &process;
+        let threads: Vec<_> = connected(processes)
+            .into_iter()
+            .map(|peers| scope.spawn(move || process(peers)))
+            .collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    })
+}
+
+/// That it is the same in any number of processes; returns why it failed.
+fn same(setup: Setup, threads: Threads, processes: std::ops::Range<usize>) -> Option<String> {
+    let alone = in_one(setup.clone(), threads);
+    for processes in processes {
+        let workers = 1 + processes % 2;
+        for (me, mut outcome) in in_many(&setup, threads, processes, workers)
+            .into_iter()
+            .enumerate()
+        {
+            if me > 0 {
+                assert!(outcome.links.is_empty());
+                outcome.links.clone_from(&alone.links);
+            }
+            assert_eq!(outcome, alone, "process {me} of {processes}");
+        }
+    }
+    alone.failure
+}
+
+/// Everybody stores to the next node's flag and waits for its own, three times; thread 0 also loads
+/// from afar.
+fn ring(memory: ThreadMemory, node: u32, core: u32) -> Program {
+    Box::pin(async move {
+        let nodes = 6;
+        let offset = 64 * (1 + u64::from(core));
+        let own = memory.flag(place(node, offset), Route::Nearest);
+        let next = memory.flag(place((node + 1) % nodes, offset), Route::Nearest);
+        memory.note(Note::Arrive(1)).await;
+        for round in 1u8..4 {
+            memory.set(next, round).await;
+            if core == 0 {
+                let far = memory.word(place((node + 3) % nodes, 8), Route::Global);
+                memory.load(far).await;
+            }
+            memory.wait(own, Until::Is(round)).await;
+        }
+        memory
+            .delay(Time::from_ns(5_000 + 100 * u64::from(node)))
+            .await;
+        memory.note(Note::Leave(1)).await;
+    })
+}
+
+/// Nodes 1 and later wait for flags of node 0, through the engine, that never change again; node 0
+/// for one in its cache.
+fn stuck(memory: ThreadMemory, node: u32, core: u32) -> Program {
+    Box::pin(async move {
+        let flag = memory.flag(place(0, 64 * u64::from(1 + node)), Route::Nearest);
+        match (node, core) {
+            (0, _) => {
+                for waiter in 1..6 {
+                    let flag = memory.flag(place(0, 64 * (1 + waiter)), Route::Nearest);
+                    memory.set(flag, 7).await;
+                }
+                memory.wait(flag, Until::Is(9)).await;
+            }
+            _ => drop(memory.wait(flag, Until::Is(8)).await),
+        }
+    })
+}
+
+/// One thread looks where no node is, while the others work.
+fn fault(memory: ThreadMemory, node: u32, core: u32) -> Program {
+    if (node, core) != (4, 1) {
+        return ring(memory, node, core);
+    }
+    Box::pin(async move {
+        memory.delay(Time::from_ns(3_000)).await;
+        let nowhere = word(&memory, 99, 8);
+        memory.load(nowhere).await;
+    })
+}
+
+/// A thread leaves before another comes.
+fn overtaken(memory: ThreadMemory, node: u32, core: u32) -> Program {
+    if core > 0 {
+        return nothing();
+    }
+    Box::pin(async move {
+        memory
+            .delay(Time::from_ns(1_000 * (1 + u64::from(node))))
+            .await;
+        memory.note(Note::Arrive(0)).await;
+        memory.note(Note::Leave(0)).await;
+    })
+}
+
+#[test]
+fn any_number_of_processes_gives_the_same() {
+    // With more processes than positions too.
+    assert_eq!(same(setup("mesh:3x2", 6, 2), ring, 1..9), None);
+    // Some positions have a switch only.
+    assert_eq!(same(setup("torus:2x2x2", 6, 2), ring, 2..5), None);
+}
+
+#[test]
+fn who_waits_on_what_is_reported_alike() {
+    let report = same(setup("mesh:3x2", 6, 4), stuck, 2..5).unwrap();
+    assert!(report.starts_with("deadlock: at "), "{report}");
+    assert!(report.contains("24 threads wait"), "{report}");
+    assert!(report.contains("and 8 more"), "{report}");
+    let remote = "node 1 core 0 polls through the engine";
+    let line = report.lines().find(|line| line.contains(remote)).unwrap();
+    assert!(line.contains("memory at home holds 7") || line.contains("holds 7, memory"));
+    assert!(line.contains("last written by node 0"), "{line}");
+}
+
+#[test]
+fn faults_and_broken_barriers_are_reported_alike() {
+    let report = same(setup("mesh:3x2", 6, 2), fault, 2..5).unwrap();
+    assert!(report.starts_with("fault: node 4 core 1 at "), "{report}");
+    let report = same(setup("mesh:3x2", 6, 2), overtaken, 2..5).unwrap();
+    assert!(report.starts_with("the barrier does not hold: in episode 0"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn any_shape(width in 2u32..5, height in 2u32..4, threads in 1u32..5, processes in 2usize..5) {
+        prop_assume!(width * height >= 6);
+        let setup = setup(&format!("mesh:{width}x{height}"), 6, threads);
+        prop_assert_eq!(same(setup, ring, processes..processes + 1), None);
+    }
+}
+
+/// A process that misses another says which.
+#[test]
+fn a_process_that_is_gone_is_named() {
+    let mut two = connected(2);
+    drop(two.pop());
+    let mut peers = two.pop().unwrap();
+    let setup = setup("mesh:3x2", 6, 2);
+    let design = Arc::new(Design::new(&setup.spec, &setup.topology, 6).unwrap());
+    let engine = |position| Plugged::cycle(&design, position, 6);
+    let mut cluster = Cluster::among(&peers, setup, ring as Threads, engine);
+    let failure = cluster.run_among(&mut peers, 1, |_| {}).unwrap_err();
+    assert!(matches!(failure, Failure::Peers(_)));
+    assert_eq!(failure.to_string(), "process 1 has ended before the others");
+    assert_eq!(peers.count(), 2);
+}
