@@ -142,6 +142,7 @@ impl Step {
             seed: 1,
             coherent_stores: true,
             visits: true,
+            noise: None,
         };
         let mut cluster = Cluster::new(setup, |memory, node, _| async move {
             if node == 0 {

@@ -2,7 +2,9 @@
 //!
 //! Called by the commands; what the parts of a run do stands in `run`.
 
+mod compact;
 mod engines;
+pub mod noise;
 mod run;
 
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
+pub use noise::Disturbance;
 pub use run::{Error, remote_load_latency};
 pub use sme_barrier::{Algorithm, Spacing as FlagLayout};
 pub use sme_sim::cluster::{LinkLoad, Part, PathStep};
@@ -64,6 +67,23 @@ sme_barrier::names!(EngineKind, "engine", {
     Verilated => "verilated",
 });
 
+/// How the simulator keeps the cores and the memory of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As is best for the number of threads.
+    Auto,
+    /// Every thread a program of its own: for everything.
+    Readable,
+    /// Two bytes a thread: tree and dissemination, in runs that nobody looks into.
+    Compact,
+}
+
+sme_barrier::names!(Form, "form", {
+    Auto => "auto",
+    Readable => "readable",
+    Compact => "compact",
+});
+
 /// Everything that identifies a run, apart from the host it happens on.
 #[derive(Clone, Debug)]
 pub struct Experiment {
@@ -95,10 +115,18 @@ pub struct Experiment {
     pub tree_shape: sme_barrier::TreeShape,
     /// `--mapping`: which node the tree's ranks stand on.
     pub mapping: sme_barrier::Mapping,
-    /// `--skew`: each arrival is delayed by a seeded uniform time up to this.
+    /// `--local-fan-in`: the tree barrier has a tree of this fan-in in each node, too; where there is
+    /// none, a node's threads notify its local master and spin on its phase.
+    pub local_fan_in: Option<u32>,
+    /// `--skew`: each arrival is delayed by a seeded time, uniform up to this unless
+    /// [`Disturbance::skew_distribution`] says otherwise.
     pub skew: Time,
+    /// `--work` between barriers, and the operating system's noise.
+    pub disturbance: Disturbance,
     /// `--workers`: threads of the host; the outcome does not depend on it.
     pub workers: usize,
+    /// `--form`: how the simulator keeps nodes; the outcome does not depend on it.
+    pub form: Form,
 }
 
 /// What to record besides the figures that every run has.
@@ -141,7 +169,7 @@ pub struct Outcome {
 }
 
 /// One thread in one episode.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ThreadEpisode {
     /// Counted episode, from 0.
     pub episode: u32,

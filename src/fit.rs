@@ -3,8 +3,12 @@
 //! Called by `validate` and by the extrapolation; works on plain numbers, in whatever units the
 //! caller has. Linear algebra is `nalgebra`'s, Student's t distribution `statrs`'.
 
-use nalgebra::{DMatrix, DVector};
+mod surface;
+
+use nalgebra::{DMatrix, DVector, SMatrix};
 use statrs::distribution::{ContinuousCDF, StudentsT};
+
+pub use surface::{Prediction, Surface, SurfaceFit, surface};
 
 /// Why nothing could be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,7 +29,35 @@ pub enum FitError {
     NotANumber,
 }
 
-/// A coefficient with its two-sided 95 % confidence interval.
+/// How sure a two-sided interval is: between 0 and 100 percent, neither included.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Confidence {
+    percent: f64,
+}
+
+impl Confidence {
+    /// What is usual.
+    pub const USUAL: Self = Self { percent: 95.0 };
+
+    /// So many percent; none where no interval, or only an infinite one, is so sure.
+    pub fn new(percent: f64) -> Option<Self> {
+        (percent > 0.0 && percent < 100.0).then_some(Self { percent })
+    }
+
+    /// Percent.
+    pub fn percent(self) -> f64 {
+        self.percent
+    }
+
+    /// The quantile of Student's t distribution that ends such an interval on the right; none
+    /// without a degree of freedom.
+    fn student(self, freedom: usize) -> Option<f64> {
+        let distribution = StudentsT::new(0.0, 1.0, freedom as f64).ok()?;
+        Some(distribution.inverse_cdf(0.5 + self.percent / 200.0))
+    }
+}
+
+/// A coefficient with its two-sided confidence interval: of 95 % where nothing else was asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coefficient {
     /// The estimate.
@@ -80,6 +112,33 @@ pub fn logarithm(points: &[(f64, f64)]) -> Result<Line, FitError> {
     }
     let over_logarithm: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (x.ln(), y)).collect();
     line(&over_logarithm)
+}
+
+/// y = over_first·x₁ + over_second·x₂ + rest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plane {
+    /// y per x₁.
+    pub over_first: Coefficient,
+    /// y per x₂.
+    pub over_second: Coefficient,
+    /// y where both are 0.
+    pub rest: Coefficient,
+    /// Coefficient of determination.
+    pub r_squared: f64,
+}
+
+/// The plane through (x₁, x₂, y) points, at least three.
+pub fn plane(points: &[(f64, f64, f64)]) -> Result<Plane, FitError> {
+    let rows: Vec<[f64; 3]> = points.iter().map(|&(x1, x2, _)| [x1, x2, 1.0]).collect();
+    let y: Vec<f64> = points.iter().map(|&(_, _, y)| y).collect();
+    let fit = least_squares(&rows, &y)?;
+    let [over_first, over_second, rest] = fit.coefficients;
+    Ok(Plane {
+        over_first,
+        over_second,
+        rest,
+        r_squared: fit.r_squared,
+    })
 }
 
 /// Two straight lines over one range of x, independent of each other: the curve may step where
@@ -185,66 +244,6 @@ pub fn bend(points: &[(f64, f64)]) -> Result<Bend, FitError> {
     best.ok_or(FitError::Degenerate)
 }
 
-/// The barrier's latency over the size of a cluster, t = (a1·c + a0)·ln n + (b1·c + b0) for n
-/// nodes of c cores (Fröning et al., Sec. VI-B, Eq. 2). In the paper t is in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Surface {
-    /// What a core of every node adds to a factor e in the number of nodes.
-    pub a1: Coefficient,
-    /// What a factor e in the number of nodes costs without any core.
-    pub a0: Coefficient,
-    /// What a core costs within a node.
-    pub b1: Coefficient,
-    /// The rest.
-    pub b0: Coefficient,
-    /// Coefficient of determination.
-    pub r_squared: f64,
-}
-
-impl Surface {
-    /// Eq. 2 as published, in microseconds; published without intervals, so these are zero wide.
-    pub const PUBLISHED: Surface = {
-        const fn exactly(value: f64) -> Coefficient {
-            Coefficient { value, margin: 0.0 }
-        }
-        Surface {
-            a1: exactly(0.0216),
-            a0: exactly(2.4928),
-            b1: exactly(0.0561),
-            b0: exactly(0.377),
-            r_squared: 1.0,
-        }
-    };
-
-    /// The surface at `nodes` nodes of `cores` cores. `nodes` may be a fraction: the paper divides
-    /// a machine's cores by the cores of a node.
-    pub fn at(&self, nodes: f64, cores: f64) -> f64 {
-        (self.a1.value * cores + self.a0.value) * nodes.ln()
-            + (self.b1.value * cores + self.b0.value)
-    }
-}
-
-/// Fits Eq. 2 to (nodes, cores a node, latency): linear least squares in four coefficients.
-pub fn surface(samples: &[(f64, f64, f64)]) -> Result<Surface, FitError> {
-    if samples.iter().any(|&(nodes, _, _)| nodes <= 0.0) {
-        return Err(FitError::NotANumber);
-    }
-    let rows: Vec<[f64; 4]> = samples
-        .iter()
-        .map(|&(nodes, cores, _)| [cores * nodes.ln(), nodes.ln(), cores, 1.0])
-        .collect();
-    let latencies: Vec<f64> = samples.iter().map(|&(_, _, latency)| latency).collect();
-    let fit = least_squares(&rows, &latencies)?;
-    let [a1, a0, b1, b0] = fit.coefficients;
-    Ok(Surface {
-        a1,
-        a0,
-        b1,
-        b0,
-        r_squared: fit.r_squared,
-    })
-}
-
 /// A time as cycles of the HyperTransport clock and a part that no clock changes:
 /// time = cycles_fixed / f_HT + time_absolute (Fröning et al., Sec. IV-C, Eq. 1).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -283,11 +282,25 @@ struct Fit<const N: usize> {
     coefficients: [Coefficient; N],
     residual: f64,
     r_squared: f64,
+    /// The covariance of the coefficients per variance of a point: the inverse of the normal
+    /// equations' matrix.
+    covariance: SMatrix<f64, N, N>,
+    /// Points beyond those that determine the coefficients.
+    freedom: usize,
 }
 
 /// The coefficients that minimize the squared distance of `rows`·coefficients from `y`, through
 /// the pseudo-inverse, with the confidence that independent errors of equal variance leave.
 fn least_squares<const N: usize>(rows: &[[f64; N]], y: &[f64]) -> Result<Fit<N>, FitError> {
+    least_squares_with(rows, y, Confidence::USUAL)
+}
+
+/// The same with intervals of another confidence.
+fn least_squares_with<const N: usize>(
+    rows: &[[f64; N]],
+    y: &[f64],
+    confidence: Confidence,
+) -> Result<Fit<N>, FitError> {
     if rows.len() < N {
         return Err(FitError::TooFew {
             needed: N,
@@ -316,29 +329,27 @@ fn least_squares<const N: usize>(rows: &[[f64; N]], y: &[f64]) -> Result<Fit<N>,
     let residual = (&design * &estimates - &y).norm_squared();
     let total = y.add_scalar(-y.mean()).norm_squared();
     let freedom = rows.len() - N;
-    let t = student(freedom);
+    let t = confidence.student(freedom);
+    let product = &inverse * inverse.transpose();
+    let covariance = SMatrix::from_fn(|row, column| product[(row, column)]);
     let coefficients = std::array::from_fn(|index| Coefficient {
         value: estimates[index],
         margin: match t {
-            Some(t) => t * (residual / freedom as f64 * inverse.row(index).norm_squared()).sqrt(),
+            Some(t) => t * (residual / freedom as f64 * covariance[(index, index)]).sqrt(),
             None => f64::INFINITY,
         },
     });
     Ok(Fit {
         coefficients,
         residual,
+        covariance,
+        freedom,
         r_squared: if total > 0.0 {
             1.0 - residual / total
         } else {
             0.0
         },
     })
-}
-
-/// The 97.5 % quantile of Student's t distribution; none without a degree of freedom.
-fn student(freedom: usize) -> Option<f64> {
-    let distribution = StudentsT::new(0.0, 1.0, freedom as f64).ok()?;
-    Some(distribution.inverse_cdf(0.975))
 }
 
 fn sorted(points: &[(f64, f64)]) -> Result<Vec<(f64, f64)>, FitError> {
@@ -398,8 +409,17 @@ mod tests {
             prop_assert!(near(found.r_squared, xy * xy / (xx * yy), 1e-9));
             // The textbook's standard error of a slope.
             let error = ((yy - xy * xy / xx).max(0.0) / (count - 2.0) / xx).sqrt();
-            let t = student(points.len() - 2).unwrap();
+            let t = Confidence::USUAL.student(points.len() - 2).unwrap();
             prop_assert!(near(found.slope.margin, t * error, 1e-6));
+        }
+
+        #[test]
+        fn a_plane_is_recovered(a in -9.0..9.0f64, b in -9.0..9.0f64, c in -9.0..9.0f64) {
+            let points: Vec<_> = (1..20).map(|x| (f64::from(x), f64::from(x * x)))
+                .map(|(x1, x2)| (x1, x2, a * x1 + b * x2 + c)).collect();
+            let found = plane(&points).unwrap();
+            prop_assert!(near(found.over_first.value, a, 1e-8) && near(found.over_second.value, b, 1e-8));
+            prop_assert!(near(found.rest.value, c, 1e-8));
         }
 
         #[test]
@@ -457,15 +477,6 @@ mod tests {
         }
 
         #[test]
-        fn a_surface_is_recovered(a1 in -0.1..0.1f64, a0 in -5.0..5.0f64, b1 in -0.5..0.5f64, b0 in -5.0..5.0f64) {
-            let exact = |value| Coefficient { value, margin: 0.0 };
-            let known = Surface { a1: exact(a1), a0: exact(a0), b1: exact(b1), b0: exact(b0), r_squared: 1.0 };
-            let found = surface(&grid(|nodes, cores| known.at(nodes, cores))).unwrap();
-            prop_assert!(near(found.a1.value, a1, 1e-8) && near(found.a0.value, a0, 1e-8));
-            prop_assert!(near(found.b1.value, b1, 1e-8) && near(found.b0.value, b0, 1e-8));
-        }
-
-        #[test]
         fn eq_1_is_recovered(cycles in 0.0..1000.0f64, absolute in 0.0..2000.0f64, clocks in (100.0..900.0f64, 1000.0..3000.0f64), at in 100.0..4000.0f64) {
             let truth = ClockSplit { cycles, absolute_ns: absolute };
             let found = ClockSplit::from_two((clocks.0, truth.at_mhz(clocks.0)), (clocks.1, truth.at_mhz(clocks.1))).unwrap();
@@ -475,54 +486,23 @@ mod tests {
         #[test]
         fn nothing_panics(points in prop::collection::vec((prop::num::f64::ANY, prop::num::f64::ANY), 0..12)) {
             let _ = (line(&points), logarithm(&points), two_lines(&points), bend(&points));
-            let samples: Vec<_> = points.iter().map(|&(x, y)| (x, y, x)).collect();
-            let _ = surface(&samples);
         }
-    }
-
-    /// The grid on which the paper's surface is compared.
-    fn grid(mut latency: impl FnMut(f64, f64) -> f64) -> Vec<(f64, f64, f64)> {
-        let nodes = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
-        let cores = [1.0, 2.0, 4.0, 8.0, 16.0];
-        nodes
-            .iter()
-            .flat_map(|&n| cores.iter().map(move |&c| (n, c)))
-            .map(|(n, c)| (n, c, latency(n, c)))
-            .collect()
-    }
-
-    #[test]
-    fn the_published_surface_gives_the_published_figures() {
-        assert!((Surface::PUBLISHED.at(262_144.0, 768.0) - 281.5).abs() < 0.1);
-        assert!((Surface::PUBLISHED.at(64.0, 1.0) - 10.9).abs() < 0.05);
-    }
-
-    #[test]
-    fn an_interval_holds_the_truth_in_95_of_100_cases() {
-        let mut state = 1u64;
-        let mut uniform = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        };
-        let mut held = 0;
-        for _ in 0..2_000 {
-            // The sum of twelve uniform numbers is close enough to a normal one.
-            let mut noise = || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
-            let found = surface(&grid(|n, c| Surface::PUBLISHED.at(n, c) + noise())).unwrap();
-            held += u32::from(found.a0.low() <= 2.4928 && 2.4928 <= found.a0.high());
-        }
-        // 1900 are expected; the standard deviation is 10.
-        assert!((1_860..=1_940).contains(&held), "{held} of 2000");
     }
 
     #[test]
     fn students_t_is_the_tables() {
         for (freedom, quantile) in [(1, 12.706), (4, 2.776), (26, 2.056)] {
-            assert!((student(freedom).unwrap() - quantile).abs() < 1e-3);
+            assert!((Confidence::USUAL.student(freedom).unwrap() - quantile).abs() < 1e-3);
         }
-        assert_eq!(student(0), None);
+        assert_eq!(Confidence::USUAL.student(0), None);
+        let wide = Confidence::new(99.0).unwrap();
+        assert!((wide.student(10).unwrap() - 3.169).abs() < 1e-3);
+        assert!(
+            [0.0, 100.0, -1.0, f64::NAN]
+                .map(Confidence::new)
+                .iter()
+                .all(Option::is_none)
+        );
     }
 
     #[test]

@@ -3,22 +3,30 @@
 //!
 //! * [`experiment`]: puts a machine (`sme-sim`) and a barrier (`sme-barrier`) together.
 //! * [`validate`]: the published figures beside the simulated ones.
+//! * [`distributed`]: several processes that do one job together.
+//! * [`extrapolate`]: from a sweep to larger clusters, by Eq. 2.
 //! * [`paper`]: the default job, Fig. 8 of the paper; and its FFT, Fig. 12 and 13.
 //! * [`program`]: shared-memory programs on a simulated cluster.
 //! * [`plot`]: charts as SVG.
 //! * [`fit`]: lines, logarithms and surfaces by least squares.
+//! * [`host`]: the memory of this process.
 //! * [`litmus`]: litmus tests on a simulated cluster.
 //! * [`lock`]: the cluster-wide lock on a simulated machine.
 //! * [`native`]: the barriers on this machine's own threads, measured.
+//! * [`network`]: latency over offered load of a machine's fabric.
 //! * [`progress`]: who is told how far something is.
 //! * [`cli`]: flags, rows, files, and the commands themselves.
 
 pub mod cli;
+pub mod distributed;
 pub mod experiment;
+pub mod extrapolate;
 pub mod fit;
+pub mod host;
 pub mod litmus;
 pub mod lock;
 pub mod native;
+pub mod network;
 pub mod paper;
 pub mod plot;
 pub mod program;

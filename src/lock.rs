@@ -250,6 +250,7 @@ impl LockPlan {
             seed: self.seed,
             coherent_stores: true,
             visits: true,
+            noise: None,
         }
     }
 }

@@ -22,6 +22,8 @@ const SIZE: (u32, u32) = (1000, 620);
 const LEGEND: u32 = 236;
 /// Height of a line of the caption [pixels].
 const CAPTION_LINE: i32 = 18;
+/// How much of its colour a band has.
+const SHADE: f64 = 0.14;
 /// Radius of a dot [pixels].
 const DOT: i32 = 4;
 /// Fonts with plain figures that most systems have, then whatever has no serifs.
@@ -124,6 +126,47 @@ pub enum Symbol {
     Bound,
 }
 
+/// What lies between two curves: an interval, shaded in the background.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Band {
+    /// (x, lower y, upper y), in the order of x.
+    pub points: Vec<(f64, f64, f64)>,
+    /// As a curve's; it is made much lighter.
+    pub colour: (u8, u8, u8),
+}
+
+/// A chart of a sheet, and its bands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// Everything else.
+    pub chart: Chart,
+    /// Behind the curves.
+    pub bands: Vec<Band>,
+}
+
+/// `panels` side by side, up to `columns` in a row, as the text of one SVG file.
+///
+/// # Errors
+/// A chart that cannot be drawn.
+pub fn sheet(panels: &[Panel], columns: usize) -> Result<String, PlotError> {
+    let columns = columns.clamp(1, panels.len().max(1));
+    let rows = panels.len().div_ceil(columns).max(1);
+    let size = (SIZE.0 * columns as u32, SIZE.1 * rows as u32);
+    let mut svg = String::new();
+    let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+    let areas = root.split_evenly((rows, columns));
+    let drawn = panels
+        .iter()
+        .zip(&areas)
+        .try_for_each(|(panel, area)| panel.chart.draw(area, &panel.bands));
+    drop(areas);
+    drop(root);
+    match drawn {
+        Ok(()) => Ok(svg),
+        Err(error) => Err(PlotError(error.to_string())),
+    }
+}
+
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), Box<dyn Error>>;
 
@@ -132,7 +175,7 @@ impl Chart {
     pub fn to_svg(&self) -> Result<String, PlotError> {
         let mut svg = String::new();
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        let drawn = self.draw(&root);
+        let drawn = self.draw(&root, &[]);
         drop(root);
         match drawn {
             Ok(()) => Ok(svg),
@@ -140,9 +183,9 @@ impl Chart {
         }
     }
 
-    fn draw(&self, root: &Area) -> Drawn {
-        let x = self.x.scale(self.range(|point| point.0));
-        let y = self.y.scale(self.range(|point| point.1));
+    fn draw(&self, root: &Area, bands: &[Band]) -> Drawn {
+        let x = self.x.scale(self.range(bands, |point| point.0));
+        let y = self.y.scale(self.range(bands, |point| point.1));
         let (x_count, y_count) = (x.ticks.len(), y.ticks.len());
         root.fill(&WHITE)?;
 
@@ -174,6 +217,12 @@ impl Chart {
             .x_desc(self.x.label.clone())
             .y_desc(self.y.label.clone())
             .draw()?;
+        for band in bands {
+            let (red, green, blue) = band.colour;
+            let outline = self.outline(band);
+            let shade = RGBColor(red, green, blue).mix(SHADE).filled();
+            context.draw_series([Polygon::new(outline, shade)])?;
+        }
         for curve in &self.curves {
             let points = self.drawable(&curve.points).copied();
             match curve.stroke {
@@ -232,13 +281,24 @@ impl Chart {
     }
 
     /// The least and the largest of a coordinate over everything that is drawn.
-    fn range(&self, of: fn(&(f64, f64)) -> f64) -> (f64, f64) {
+    fn range(&self, bands: &[Band], of: fn(&(f64, f64)) -> f64) -> (f64, f64) {
         let curves = self.curves.iter().map(|curve| &curve.points);
         let all = curves.chain(self.marks.iter().map(|marks| &marks.points));
+        let outlines: Vec<_> = bands.iter().map(|band| self.outline(band)).collect();
+        let all = all.chain(&outlines);
         let numbers = all.flat_map(|points| self.drawable(points)).map(of);
         numbers.fold((f64::INFINITY, 0.0), |(least, largest), number| {
             (least.min(number), f64::max(largest, number))
         })
+    }
+
+    /// A band's upper edge and, backwards, its lower one, which a linear axis cuts off at 0.
+    fn outline(&self, band: &Band) -> Vec<(f64, f64)> {
+        let least = self.y.scaling.places().start;
+        let upper = band.points.iter().map(|&(x, _, high)| (x, high));
+        let lower = band.points.iter().map(|&(x, low, _)| (x, low.max(least)));
+        let edges: Vec<_> = upper.chain(lower.rev()).collect();
+        self.drawable(&edges).copied().collect()
     }
 
     /// The points that have a place in the chart; the others are left out.

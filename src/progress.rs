@@ -4,11 +4,16 @@
 //! Called by the experiments, the sweep, the validation and the default job; steps are whatever
 //! the caller counts (episodes, points, rows).
 
+use std::fmt;
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use parking_lot::Mutex;
+use sme_sim::cluster::Gauge;
+
+use crate::host;
 
 /// Who is told of progress. Every method may be called from any thread.
 pub trait Watch: Sync {
@@ -18,6 +23,8 @@ pub trait Watch: Sync {
     fn advance(&self, steps: u64);
     /// Nothing is under way any more.
     fn end(&self);
+    /// What is under way is a simulation, and `gauge` says how far it is.
+    fn gauge(&self, _gauge: Arc<Gauge>) {}
 }
 
 /// Nobody watches.
@@ -85,6 +92,52 @@ impl Watch for Bar {
             shown.bar.finish_and_clear();
         }
     }
+
+    /// From now on the bar says how far the simulation is, even while no step is done.
+    fn gauge(&self, gauge: Arc<Gauge>) {
+        let current = self.current.lock();
+        let Some(shown) = current.as_ref() else {
+            return;
+        };
+        let began = shown.began;
+        let line = move |_: &ProgressState, to: &mut dyn fmt::Write| {
+            let text = simulated(&gauge, began.elapsed(), host::rss_bytes());
+            // A line that cannot be written is seen by nobody.
+            to.write_str(&text).unwrap_or_default();
+        };
+        let template = "{msg} [{bar:20}] {pos}/{len}, {simulated}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            let style = style.with_key("simulated", line);
+            shown.bar.set_style(style.progress_chars("=> "));
+            shown.bar.enable_steady_tick(TICK);
+        }
+        let bar = shown.bar.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(PATIENCE);
+            if !bar.is_finished() {
+                bar.set_draw_target(ProgressDrawTarget::stderr());
+            }
+        });
+    }
+}
+
+/// How often the line is written anew.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Events, simulated time, rate and memory, in words.
+fn simulated(gauge: &Gauge, elapsed: Duration, rss_bytes: Option<u64>) -> String {
+    let events = gauge.events() as f64;
+    let rate = events / elapsed.as_secs_f64().max(1e-3);
+    let memory = match rss_bytes {
+        Some(bytes) => format!(", {:.2} GiB", bytes as f64 / f64::from(1 << 30)),
+        None => String::new(),
+    };
+    format!(
+        "{:.1} M events, {:.1} M/s, at {:.1} us{memory}",
+        events / 1e6,
+        rate / 1e6,
+        gauge.now().as_us()
+    )
 }
 
 impl Drop for Bar {
@@ -96,6 +149,14 @@ impl Drop for Bar {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_line_says_events_rate_time_and_memory() {
+        let gauge = Gauge::default();
+        gauge.is_at(sme_sim::time::Time::from_ns(12_340), 5_000_000);
+        let text = simulated(&gauge, Duration::from_secs(2), Some(3 << 29));
+        assert_eq!(text, "5.0 M events, 2.5 M/s, at 12.3 us, 1.50 GiB");
+    }
 
     #[test]
     fn a_bar_counts_from_any_thread_and_starts_anew() {

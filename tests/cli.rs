@@ -3,40 +3,17 @@
 // What fails here fails the test.
 #![allow(clippy::unwrap_used)]
 
+mod command;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
+use command::{sme, sme_in, stdout, text};
 use sme::experiment::{Algorithm, FlagLayout, Pin, Placement};
 use sme::lock::Data;
 use sme::program::{CoherencePoint, Mapped};
 use sme_barrier::{Mapping, TreeShape};
-
-/// Runs `sme` with these arguments, separated by blanks, in `directory`.
-fn sme_in(directory: &Path, arguments: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sme"))
-        .args(arguments.split_whitespace())
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
-}
-
-fn sme(arguments: &str) -> Output {
-    sme_in(Path::new("."), arguments)
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
-/// The output of a command that must succeed and say nothing on stderr.
-fn stdout(arguments: &str) -> String {
-    let output = sme(arguments);
-    assert_eq!(text(&output.stderr), "", "{arguments}");
-    assert_eq!(output.status.code(), Some(0), "{arguments}");
-    text(&output.stdout).to_owned()
-}
 
 const SMALL: &str = "--nodes 4 --cores 2 --episodes 3 --no-host";
 
@@ -63,7 +40,14 @@ fn a_json_row_has_every_key_in_order() {
         "fan_in",
         "tree_shape",
         "mapping",
+        "local_fan_in",
         "skew_ns",
+        "skew_distribution",
+        "work_ns",
+        "noise_period_ns",
+        "noise_duration_ns",
+        "noise_distribution",
+        "noise_duration_distribution",
         "latency_mean_us",
         "latency_min_us",
         "latency_p50_us",
@@ -84,7 +68,7 @@ fn a_json_row_has_every_key_in_order() {
         .collect();
     assert!(places.is_sorted());
     let value: serde_json::Value = serde_json::from_str(&row).unwrap();
-    assert_eq!(value.as_object().unwrap().len(), 29);
+    assert_eq!(value.as_object().unwrap().len(), 35);
     assert_eq!(value["threads"], 8);
     assert_eq!(value["set"], "");
     assert!(value["host"]["wall_s"].as_f64().unwrap() > 0.0);
@@ -105,6 +89,21 @@ fn the_same_run_gives_the_same_bytes() {
         assert_eq!(run(1), once);
         assert_eq!(run(2), once);
         assert!(!once.contains("wall_s"));
+    }
+}
+
+#[test]
+fn the_form_of_the_simulator_changes_nothing() {
+    for algorithm in ["tree", "dissemination"] {
+        for late in ["", "--skew 5us --noise-period 50us --noise-duration 2us"] {
+            let run = |form| {
+                stdout(&format!(
+                    "barrier --machine exascale --nodes 6 --cores 40 --episodes 2 {late} \
+                     --algorithm {algorithm} --form {form} --no-host --format json"
+                ))
+            };
+            assert_eq!(run("compact"), run("readable"), "{algorithm} {late}");
+        }
     }
 }
 
@@ -130,6 +129,12 @@ fn bad_input_is_one_line_and_status_2() {
         ("barrier --nodes 0", "--nodes 0"),
         ("barrier --nodes 99999999999999999999", "--nodes"),
         ("barrier --cores 17", "--cores 17"),
+        ("barrier --form compact --layout packed", "--layout padded"),
+        (
+            "barrier --form compact --algorithm flat",
+            "--form compact: only the tree",
+        ),
+        ("barrier --form compact --explain", "--form compact"),
         ("barrier --algorithm tre", "did you mean 'tree'"),
         ("barrier --algorthm tree", "--algorithm"),
         (
@@ -189,7 +194,17 @@ fn a_complaint_is_pinned() {
 fn every_help_has_examples_and_they_parse() {
     let directory = tempfile::tempdir().unwrap();
     for command in [
-        "", "barrier", "sweep", "validate", "machines", "native", "lock", "litmus", "fft", "lu",
+        "",
+        "barrier",
+        "sweep",
+        "extrapolate",
+        "validate",
+        "machines",
+        "native",
+        "lock",
+        "litmus",
+        "fft",
+        "lu",
         "radix",
     ] {
         let help = stdout(&format!("{command} --help"));

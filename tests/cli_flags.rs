@@ -8,8 +8,19 @@ use sme::cli::Job;
 use sme::cli::stop::Stop;
 
 const COMMANDS: &[&str] = &[
-    "barrier", "sweep", "validate", "machines", "native", "lock", "litmus", "fft", "lu", "radix",
-    "bar", "",
+    "barrier",
+    "sweep",
+    "extrapolate",
+    "validate",
+    "machines",
+    "native",
+    "lock",
+    "litmus",
+    "fft",
+    "lu",
+    "radix",
+    "bar",
+    "",
 ];
 
 const FLAGS: &[&str] = &[
@@ -25,9 +36,26 @@ const FLAGS: &[&str] = &[
     "--pin",
     "--layout",
     "--fan-in",
+    "--local-fan-in",
+    "--against-simulation",
+    "--topologies",
+    "--fit-nodes",
+    "--fit-cores",
+    "--confidence",
+    "--column",
+    "--where",
+    "--large-episodes",
+    "--plot",
+    "--lines",
     "--tree-shape",
     "--mapping",
     "--skew",
+    "--skew-distribution",
+    "--work",
+    "--noise-period",
+    "--noise-duration",
+    "--noise-distribution",
+    "--noise-duration-distribution",
     "--workers",
     "--format",
     "--output",
@@ -162,7 +190,7 @@ proptest! {
 
     #[test]
     fn no_pairs_of_flags_and_values_panic(
-        command in prop::sample::select(&["barrier", "sweep", "lock"][..]),
+        command in prop::sample::select(&["barrier", "sweep", "extrapolate", "lock"][..]),
         arguments in pairs(),
     ) {
         check(command, &arguments)?;
@@ -186,9 +214,14 @@ fn most_pairs_of_a_good_flag_and_value_pass() {
     for line in [
         "barrier --nodes 8 --cores 4 --topology torus:2x2x2 --algorithm butterfly",
         "barrier --algorithm tree --tree-shape groups --fan-in 4 --mapping snake --skew 1.5us",
+        "barrier --noise-period 1ms --noise-duration 0.5ms --work 1s --skew 1us --skew-distribution normal",
         "barrier --set engine.clock=200MHz --pin compact --layout packed --workers 2",
         "sweep --set engine.clock=100MHz,200MHz --set uncached.turnaround=50ns,100ns",
         "sweep --machine sme-prototype,sme-asic --nodes 1,2..8*2 --topology mesh:4x4,torus:4x4",
+        "barrier --algorithm tree --local-fan-in 4 --cores 16",
+        "extrapolate --paper --fit-nodes 2,4 --fit-cores 1..4 --confidence 99.5 --workers 2",
+        "extrapolate sweep.csv --where algorithm=tree --column latency_p99_us --lines fit.csv",
+        "extrapolate --against-simulation --topologies torus,mesh --nodes 64..512*2 --cores 16",
         "native --threads 2..8*2 --algorithm tree --fan-in 3",
         "validate --seed 3 --episodes 10",
         "lock --nodes 8 --cores 4 --data line --passes 0 --format json --no-host",

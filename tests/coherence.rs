@@ -66,6 +66,7 @@ fn rounds(barrier: Coherent<Tree>, route: Route) -> StaleReport {
         seed: 1,
         coherent_stores: true,
         visits: false,
+        noise: None,
     };
     let base = barrier.bytes();
     let barrier = Arc::new(barrier);

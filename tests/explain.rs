@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use sme::experiment::{
-    Algorithm, EngineKind, Experiment, FlagLayout, Observe, Outcome, Part, PathStep, Pin, Placement,
+    Algorithm, Disturbance, EngineKind, Experiment, FlagLayout, Form, Observe, Outcome, Part,
+    PathStep, Pin, Placement,
 };
 use sme::progress::Silent;
 use sme_barrier::{
@@ -44,8 +45,11 @@ fn experiment(algorithm: Algorithm, nodes: u32, cores: u32) -> Experiment {
         fan_in: 8,
         tree_shape: TreeShape::Heap,
         mapping: Mapping::SubMesh,
+        local_fan_in: None,
         skew: Time::ZERO,
+        disturbance: Disturbance::default(),
         workers: 1,
+        form: Form::Auto,
     }
 }
 
@@ -205,6 +209,7 @@ where
         seed: 0,
         coherent_stores: true,
         visits: false,
+        noise: None,
     };
     let mut cluster = Cluster::new(setup, |memory, node, core| {
         let barrier = Arc::clone(&barrier);

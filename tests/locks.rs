@@ -105,6 +105,7 @@ impl Case {
             seed,
             coherent_stores: true,
             visits: true,
+            noise: None,
         };
         let mut cluster = Cluster::new(setup, |memory, node, core| {
             let (lock, words) = (Arc::clone(&lock), Arc::clone(&words));

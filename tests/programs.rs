@@ -4,39 +4,14 @@
 // What fails here fails the test.
 #![allow(clippy::unwrap_used)]
 
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+mod command;
 
+use std::fs;
+
+use command::{sme, sme_in, stdout, text};
 use num_complex::Complex64;
 use serde_json::Value;
 use sme_fft_demo::npy;
-
-/// Runs `sme` with these arguments, separated by blanks, in `directory`.
-fn sme_in(directory: &Path, arguments: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sme"))
-        .args(arguments.split_whitespace())
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
-}
-
-fn sme(arguments: &str) -> Output {
-    sme_in(Path::new("."), arguments)
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
-/// The output of a command that must succeed and say nothing on stderr.
-fn stdout(arguments: &str) -> String {
-    let output = sme(arguments);
-    assert_eq!(text(&output.stderr), "", "{arguments}");
-    assert_eq!(output.status.code(), Some(0), "{arguments}");
-    text(&output.stdout).to_owned()
-}
 
 /// The rows of a command that must succeed.
 fn rows(arguments: &str) -> Vec<Value> {

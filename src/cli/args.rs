@@ -3,8 +3,8 @@
 //!
 //! Called by `sme barrier` (one value a flag) and `sme sweep` (lists). The points of a sweep
 //! come in the order of the row's columns: machine, set, algorithm, placement, topology, nodes,
-//! cores, episodes, seed, pin, layout, fan-in, tree shape, mapping, skew; the last varies
-//! fastest. Points that differ only in what their algorithm does not look at are one point.
+//! cores, episodes, seed, pin, layout, fan-in, tree shape, mapping, local fan-in, skew, its distribution, work, noise;
+//! the last varies fastest. Points that differ only in what their algorithm does not look at are one point.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,13 +16,16 @@ use sme_sim::time::Time;
 
 use super::flags::ExperimentFlags;
 use super::names::applies;
+use super::noise;
 use super::read::{
     MAX_EPISODES, MAX_NODES, Values, counts, host_threads, names, numbers, one, optional, times,
     topologies, words,
 };
 use super::row;
 use super::stop::{Stop, one_line};
-use crate::experiment::{Algorithm, EngineKind, Experiment, FlagLayout, Pin, Placement};
+use crate::experiment::{
+    Algorithm, EngineKind, Experiment, FlagLayout, Form, Observe, Pin, Placement,
+};
 
 /// The most threads of one experiment.
 pub const MAX_THREADS: u64 = 1 << 28;
@@ -70,8 +73,11 @@ struct Axes {
     fan_ins: Vec<u32>,
     tree_shapes: Vec<TreeShape>,
     mappings: Vec<Mapping>,
+    local_fan_ins: Vec<Option<u32>>,
     skews: Vec<Time>,
+    disturbances: Vec<noise::Draft>,
     workers: usize,
+    form: Form,
 }
 
 impl Axes {
@@ -85,6 +91,11 @@ impl Axes {
             ),
             ("--fan-in", flags.fan_in.is_some(), applies::tree),
             ("--tree-shape", flags.tree_shape.is_some(), applies::tree),
+            (
+                "--local-fan-in",
+                flags.local_fan_in.is_some(),
+                applies::tree,
+            ),
             ("--mapping", flags.mapping.is_some(), applies::mapping),
         ] {
             if given && !algorithms.iter().any(|&algorithm| applies(algorithm)) {
@@ -94,6 +105,8 @@ impl Axes {
                 ));
             }
         }
+        let skews = times("--skew", &flags.skew, values)?;
+        let skewed = skews.iter().any(|&skew| skew > Time::ZERO);
         let count = |flag, text: &str, most: u32| counts(flag, text, 1, most, values);
         Ok(Self {
             machines: machines(&flags.machine, &flags.set, values)?
@@ -130,8 +143,13 @@ impl Axes {
                 None => vec![DEFAULT_MAPPING],
                 Some(text) => names("--mapping", text, values)?,
             },
-            skews: times("--skew", &flags.skew, values)?,
+            local_fan_ins: optional(flags.local_fan_in.as_deref(), |text| {
+                counts("--local-fan-in", text, 2, MAX_NODES, values)
+            })?,
+            disturbances: noise::drafts(&flags.noise, skewed, values, MAX_POINTS)?,
+            skews,
             workers: host_threads("--workers", &flags.workers)?,
+            form: one("--form", names("--form", &flags.form, Values::One)?)?,
         })
     }
 
@@ -161,7 +179,9 @@ impl Axes {
             fan_in: DEFAULT_FAN_IN,
             tree_shape,
             mapping,
+            local_fan_in: None,
             skew: Time::ZERO,
+            disturbance: noise::Draft::default(),
         };
         let drafts = expand(vec![first], &self.machines, |d, v| d.machine = v.clone())?;
         let drafts = expand(drafts, &self.algorithms, |d, v| d.algorithm = *v)?;
@@ -177,11 +197,13 @@ impl Axes {
         let drafts = expand(drafts, &self.fan_ins, |d, v| d.fan_in = *v)?;
         let drafts = expand(drafts, &self.tree_shapes, |d, v| d.tree_shape = *v)?;
         let drafts = expand(drafts, &self.mappings, |d, v| d.mapping = *v)?;
+        let drafts = expand(drafts, &self.local_fan_ins, |d, v| d.local_fan_in = *v)?;
         let drafts = expand(drafts, &self.skews, |d, v| d.skew = *v)?;
+        let drafts = expand(drafts, &self.disturbances, |d, v| d.disturbance = *v)?;
         let mut points = Vec::with_capacity(drafts.len());
         let mut known = HashSet::new();
         for draft in drafts {
-            let point = draft.build(self.workers)?;
+            let point = draft.build(self.workers, self.form)?;
             if known.insert(row::identity(&point)) {
                 points.push(point);
             }
@@ -207,12 +229,14 @@ struct Draft {
     fan_in: u32,
     tree_shape: TreeShape,
     mapping: Mapping,
+    local_fan_in: Option<u32>,
     skew: Time,
+    disturbance: noise::Draft,
 }
 
 impl Draft {
     /// The point, if its values fit together.
-    fn build(self, workers: usize) -> Result<Experiment, Stop> {
+    fn build(self, workers: usize, form: Form) -> Result<Experiment, Stop> {
         let nodes = self.checked_nodes()?;
         let cores = self.checked_cores()?;
         let threads = u64::from(nodes) * u64::from(cores);
@@ -222,7 +246,8 @@ impl Draft {
                 format!("{threads} threads; at most {MAX_THREADS}"),
             ));
         }
-        Ok(Experiment {
+        let usual = self.machine.cluster().fabric.topology(nodes);
+        let experiment = Experiment {
             machine: self.machine,
             engine: self.engine,
             algorithm: self.algorithm,
@@ -230,7 +255,7 @@ impl Draft {
                 Some(placement) if applies::placement(self.algorithm) => placement,
                 _ => Placement::Local,
             },
-            topology: self.topology.unwrap_or_else(|| Topology::for_nodes(nodes)),
+            topology: self.topology.unwrap_or(usual),
             nodes,
             cores,
             episodes: self.episodes,
@@ -240,15 +265,26 @@ impl Draft {
             fan_in: self.fan_in,
             tree_shape: self.tree_shape,
             mapping: self.mapping,
+            local_fan_in: self.local_fan_in.filter(|_| applies::tree(self.algorithm)),
             skew: self.skew,
+            disturbance: self
+                .disturbance
+                .build(self.seed, self.skew, self.episodes)?,
             workers,
-        })
+            form,
+        };
+        if form == Form::Compact
+            && let Some(why) = experiment.why_not_compact(&Observe::default())
+        {
+            return Err(Stop::flag("--form compact", why.to_owned()));
+        }
+        Ok(experiment)
     }
 
     fn checked_nodes(&self) -> Result<u32, Stop> {
         let placement = self.placement.unwrap_or(Placement::Local);
         let needed = nodes_needed(self.algorithm, placement);
-        let positions = self.topology.as_ref().map(Topology::positions);
+        let positions = self.topology.as_ref().map(Topology::hosts);
         let nodes = self.nodes.or(needed).or(positions).unwrap_or(DEFAULT_NODES);
         if let Some(needed) = needed.filter(|&needed| needed != nodes) {
             let algorithm = self.algorithm.name();
@@ -263,11 +299,11 @@ impl Draft {
             ));
         }
         match &self.topology {
-            Some(topology) if topology.positions() < nodes => Err(Stop::flag(
+            Some(topology) if topology.hosts() < nodes => Err(Stop::flag(
                 &format!("--topology {topology}"),
                 format!(
                     "its {} positions do not hold {nodes} nodes",
-                    topology.positions()
+                    topology.hosts()
                 ),
             )),
             _ => Ok(nodes),

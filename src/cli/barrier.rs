@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use sme_sim::cluster::Failure;
+use sme_sim::kernel::peers::Alone;
 
 use super::args;
 use super::explain;
@@ -17,7 +19,8 @@ use super::row::{self, Cell, Host, Row};
 use super::stop::{self, Stop};
 use super::table;
 use super::waves::{Waveform, WavesFlags, WavesRun};
-use crate::experiment::{Error, Experiment, Observe, Outcome, ThreadEpisode};
+use crate::distributed::{Crew, agreed, gone};
+use crate::experiment::{Error, Experiment, Form, Observe, Outcome, ThreadEpisode};
 use crate::progress::{self, Silent, Watch};
 
 /// The flags of `sme barrier`.
@@ -44,6 +47,14 @@ pub struct BarrierFlags {
 
 /// The most rows of `--per-thread`.
 const MAX_RECORDS: u64 = 1 << 27;
+
+/// The files of a run, which appear at its end.
+struct Opened {
+    result: Output,
+    per_thread: Option<Output>,
+    link_load: Option<Output>,
+    waves: Option<Waveform>,
+}
 
 /// One experiment whose flags fit together.
 #[derive(Debug)]
@@ -76,6 +87,11 @@ impl BarrierRun {
             }
         }
         let waves = flags.waves.read(&experiment)?;
+        let looked_into = flags.per_thread.is_some() || flags.explain || waves.is_some();
+        if experiment.form == Form::Compact && looked_into {
+            let why = "--per-thread, --explain and --waves need --form readable";
+            return Err(Stop::flag("--form compact", why.to_owned()));
+        }
         let needed = memory::needed(&experiment, flags.per_thread.is_some(), flags.explain);
         memory::fits(&experiment, needed, available)?;
         let run = Self {
@@ -92,19 +108,60 @@ impl BarrierRun {
 
     /// Simulates it, and writes what was asked for.
     pub fn run(&self) -> Result<(), Stop> {
-        let mut result = Output::file_or_stdout(self.output.file.output.as_deref())?;
+        self.run_among(&mut Alone)
+    }
+
+    /// The same together with the processes of `crew`, among whom the nodes are divided.
+    pub fn run_among(&self, crew: &mut dyn Crew) -> Result<(), Stop> {
+        if crew.count() > 1 {
+            for (flag, given) in [
+                ("--explain", self.explain),
+                ("--waves", self.waves.is_some()),
+            ] {
+                if given {
+                    return Err(Stop::flag(flag, "not with several processes"));
+                }
+            }
+        }
+        if crew.me() > 0 {
+            let opened = agreed(crew, Ok(()));
+            let observe = Observe {
+                per_thread: self.per_thread.is_some(),
+                link_load: self.link_load.is_some(),
+                ..Observe::default()
+            };
+            return opened.and_then(|()| {
+                measured_among(crew, &self.experiment, &observe, &Silent).map(drop)
+            });
+        }
+        let opened = agreed(crew, self.open())?;
+        self.write(crew, opened)
+    }
+
+    /// What everything is written to.
+    fn open(&self) -> Result<Opened, Stop> {
         let open = |flag, path: &Option<PathBuf>| match path {
             Some(path) => Output::file(flag, path).map(Some),
             None => Ok(None),
         };
-        let per_thread = open("--per-thread", &self.per_thread)?;
-        let link_load = open("--link-load", &self.link_load)?;
+        Ok(Opened {
+            result: Output::file_or_stdout(self.output.file.output.as_deref())?,
+            per_thread: open("--per-thread", &self.per_thread)?,
+            link_load: open("--link-load", &self.link_load)?,
+            waves: match &self.waves {
+                Some(waves) => Some(waves.open(&self.experiment)?),
+                None => None,
+            },
+        })
+    }
 
-        let waves = match &self.waves {
-            Some(waves) => Some(waves.open(&self.experiment)?),
-            None => None,
-        };
-
+    fn write(&self, crew: &mut dyn Crew, opened: Opened) -> Result<(), Stop> {
+        let Opened {
+            mut result,
+            per_thread,
+            link_load,
+            waves,
+        } = opened;
         let observe = Observe {
             per_thread: per_thread.is_some(),
             link_load: link_load.is_some(),
@@ -113,7 +170,7 @@ impl BarrierRun {
         };
         let watch = progress::on_stderr();
         watch.begin("episodes", self.experiment.episodes.into());
-        let measured = measured(&self.experiment, &observe, watch.as_ref());
+        let measured = measured_among(crew, &self.experiment, &observe, watch.as_ref());
         watch.end();
         let recorded = match (&measured, waves) {
             // Of a run that failed too: its end is what one would like to see.
@@ -168,23 +225,39 @@ pub fn simulate(experiment: &Experiment, with_host: bool) -> Result<Row, Stop> {
     Ok(Row::new(experiment, &outcome, with_host.then_some(host)))
 }
 
-fn measured(
+/// What comes out of `experiment`, and what it took.
+pub(super) fn measured(
+    experiment: &Experiment,
+    observe: &Observe<'_>,
+    watch: &dyn Watch,
+) -> Result<(Outcome, Host), Stop> {
+    measured_among(&mut Alone, experiment, observe, watch)
+}
+
+fn measured_among(
+    crew: &mut dyn Crew,
     experiment: &Experiment,
     observe: &Observe<'_>,
     watch: &dyn Watch,
 ) -> Result<(Outcome, Host), Stop> {
     let began = Instant::now();
-    let outcome = match experiment.run(observe, watch) {
+    let outcome = match experiment.run_among(crew.peers(), observe, watch) {
         Ok(outcome) => outcome,
         Err(Error::Spec(error)) => return Err(Stop::Input(stop::one_line(&error.to_string()))),
-        Err(error @ (Error::Design(_) | Error::Rtl(_) | Error::Verilated(_))) => {
+        Err(
+            error @ (Error::Design(_) | Error::Rtl(_) | Error::Verilated(_) | Error::NotCompact(_)),
+        ) => {
             return Err(Stop::Input(stop::one_line(&error.to_string())));
         }
+        Err(Error::Failure(Failure::Peers(error))) => return Err(gone(crew, &error)),
         Err(Error::Failure(failure)) => return Err(Stop::Failed(failure.to_string())),
     };
     // For the critical path everything is simulated once more, event by event the same.
     let runs = 1 + u64::from(observe.critical_path);
-    let host = Host::measured(began.elapsed(), runs * outcome.events);
+    let host = Host {
+        bytes_per_thread: Some(outcome.bytes_per_thread),
+        ..Host::measured(began.elapsed(), runs * outcome.events)
+    };
     Ok((outcome, host))
 }
 

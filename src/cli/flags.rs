@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::noise::NoiseFlags;
+
 /// What is simulated.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What is simulated")]
@@ -24,7 +26,10 @@ pub struct ExperimentFlags {
     /// node's threads spin in their caches).
     #[arg(long, value_name = "NAME")]
     pub placement: Option<String>,
-    /// Network, e.g. mesh:8x8 or torus:4x4x4 [default: a mesh as square as the nodes allow]
+    /// Network: mesh:WxH[xD], torus:WxH[xD], fattree:LINKSxLEVELS (links a switch, half of them up;
+    /// levels of switches) or dragonfly:PxAxH[xG] (hosts a router, routers a group, global links a
+    /// router, groups), e.g. mesh:8x8, torus:4x4x4, fattree:16x3, dragonfly:4x8x4 [default: a mesh as
+    /// square as the nodes allow, or what the machine's file says]
     #[arg(long, value_name = "SHAPE")]
     pub topology: Option<String>,
     /// Nodes: the first N positions of the topology [default: what --algorithm and --placement
@@ -66,7 +71,11 @@ pub struct ExperimentFlags {
     /// Which nodes the masters' ranks stand on: see the end of this text
     #[arg(long, value_name = "NAME")]
     pub mapping: Option<String>,
-    /// Delay each arrival by a random time up to this, e.g. 500ns or 2us
+    /// Gather and release each node's threads by a tree of this fan-in, too (tree only) [default: the
+    /// threads notify their local master and spin on its phase]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub local_fan_in: Option<String>,
+    /// Delay each arrival by a random time up to this, e.g. 500ns or 2us; see --skew-distribution
     #[arg(
         long,
         value_name = "TIME",
@@ -86,6 +95,13 @@ pub struct ExperimentFlags {
         allow_negative_numbers = true
     )]
     pub workers: String,
+    /// How the simulator keeps nodes: readable (each thread a program of its own), compact (two bytes
+    /// a thread; tree and dissemination) or auto; results do not depend on it
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub form: String,
+    /// What disturbs the threads.
+    #[command(flatten)]
+    pub noise: NoiseFlags,
 }
 
 /// How the results of a simulation are written, and where.

@@ -37,6 +37,34 @@ Examples:
   sme rtl lockstep --block fifo --fault \"one place more\" --vcd fifo.vcd
   sme rtl report --block link_port --format csv -o link_port.csv";
 
+/// `sme extrapolate --help`
+pub const EXTRAPOLATE: &str = "\
+Eq. 2 is t = (a1*cores + a0) * ln(nodes) + (b1*cores + b0). Its coefficients are fitted by least
+squares, their intervals are Student's t, those of latencies are of one more measurement. They hold
+as far as the formula does: --against-simulation shows how far that is.
+
+--nodes and --cores are lists of the sizes to predict [default: the paper's: 262144 nodes of 768
+cores, and Jaguar's 220000 cores on nodes of 16, 64 and 256; with one of the two lists, all of the
+sweep's for the other]. With --against-simulation they are simulated [default: 64..16384*2 nodes of
+1, 4 and 16 cores], each number of nodes on the least network of its kind that holds it: mesh (two
+dimensions), torus (three), fattree (switches with 16 links), dragonfly (balanced). Without FILE and
+--topology the sweep runs on the first of 64 nodes, as the paper's (of mesh:8x8, on the prototype);
+--episodes are those of the sweep.
+
+FILE needs the columns nodes, cores_per_node and a latency. Rows of other barriers or machines in it
+have to be left out with --where.
+
+Columns: source is formula, paper or simulation, and latency_us is by it; low and high end the
+interval; fitted_latency_us is what one's own fit says beside the paper's formula or a simulation.
+
+Examples:
+  sme extrapolate
+  sme extrapolate --paper --format json
+  sme extrapolate --nodes 1024..262144*4 --cores 16,64,768 --confidence 99
+  sme sweep --nodes 2..64*2 --cores 1..16*2 --algorithm tree,dissemination -o sweep.csv
+  sme extrapolate sweep.csv --where algorithm=dissemination --column latency_p99_us --lines fit.csv
+  sme extrapolate --against-simulation --nodes 64..1024*2 --topologies torus --plot torus.svg";
+
 /// `sme validate --help`
 pub const VALIDATE: &str = "\
 Verdicts: reproduced (within tolerance), calibrated (a constant or a choice was fitted to it),
@@ -47,6 +75,34 @@ Examples:
   sme validate
   sme validate --format csv -o validate.csv
   sme validate --set uncached.arbitration=fifo";
+
+/// `sme network --help`
+pub const NETWORK: &str = "\
+Every node has a traffic source and a sink in the place of cores and memory: engines, switches and
+links are those of every other command. Sources are open-loop: a packet in each engine cycle with the
+same chance, and a queue without end. Packets are posted writes of 64 bits; latency is from a packet's
+generation until the target's engine has given it to the host. The host link is left out.
+
+Loads are fractions of the capacity: of what each node injects when uniform traffic keeps the busiest
+link busy all the time (capacity_mb_per_s). bound_load is the load at which the pattern keeps its
+busiest link busy all the time: no switch can do better. offered_load and accepted_load are what was
+generated and what has arrived in the measurement window, per node that sends.
+
+A load saturates the network if its mean latency is more than 3 times that of an idle network
+(zero_load_latency_ns), or less than 95 % of what was offered arrived, or a measured packet was under
+way when --drain was over; latencies are then those of the packets that did arrive. saturation_load
+is where the mean latency is 3 times that of an idle network, between the loads around it.
+
+Patterns: uniform, any other node with equal chance; transpose, from (x,y) to (y,x); tornado,
+ceil(k/2)-1 further in every dimension k wide; bit-complement, to the inverted node number;
+neighbour, one further in every dimension. The nodes of a fat tree or dragonfly are one row. Nodes
+that would send to themselves send nothing.
+
+Examples:
+  sme network
+  sme network --topology torus:4x4x4 --traffic uniform,tornado --load 0.1..0.9+0.1
+  sme network --traffic uniform,transpose --load 0.02..0.9+0.02 --plot latency.svg -o latency.csv
+  sme network --load 0.4..0.9+0.01 --set link.channel_credits=8 --workers 2 --format json";
 
 /// `sme lock --help`
 pub const LOCK: &str = "\
@@ -101,6 +157,10 @@ its own; percentiles are by nearest rank. Parameters that an algorithm does not 
 wall_s and events_per_s are of everything that was simulated: with --explain, of the experiment
 twice.
 
+Noise takes a core away from its thread; what the thread computes then, --work and its part of each
+access, takes longer by as much, and what it waits for does not. Each core has detours of its own,
+known by the seed. Without --work there is little to disturb.
+
 --waves records what passes the ports of engines, under the names of the RTL's ports, in the cycle
 in which the engine samples it or gives it. Times are those of --per-thread and --explain: from the
 beginning of the run, the warm-up included. gtkwave opens the file.
@@ -110,6 +170,7 @@ Examples:
   sme barrier --algorithm flag-phase --placement engine --cores 16 --format json
   sme barrier --nodes 48 --topology mesh:8x8 --set engine.clock=800MHz --explain
   sme barrier --nodes 16 --episodes 10 --per-thread threads.csv --link-load links.csv
+  sme barrier --nodes 64 --cores 1 --work 1ms --noise-period 100ms --noise-duration 2.5ms
   sme barrier --nodes 4 --cores 2 --episodes 3 --waves tree.vcd --waves-nodes 0..3 --waves-to 20us",
         choices()
     )
@@ -124,8 +185,9 @@ mixture, 1,2..8*2. Names, topologies, times and constants: commas. Every flag un
 simulated' takes a list, except --workers.
 
 Order: as the row's columns, machine, set, algorithm, placement, topology, nodes, cores, episodes,
-seed, pin, layout, fan-in, tree shape, mapping, skew; the last varies fastest. Points that differ
-only in what their algorithm does not look at are simulated once. The rows do not depend on --jobs.
+seed, pin, layout, fan-in, tree shape, mapping, local fan-in, skew, its distribution, work, noise; the
+last varies fastest. Points that differ only in what their algorithm does not look at are simulated
+once. The rows do not depend on --jobs.
 
 With -o FILE (csv or json) whole rows are appended to FILE.partial, which is renamed to FILE at the
 end; --resume continues it after an interruption.
@@ -136,7 +198,8 @@ Examples:
   sme sweep --nodes 1..64 --cores 1,4,16 --algorithm flat,tree --topology mesh:8x8 -o fig8.csv
   sme sweep --algorithm flag-phase --placement local,engine --cores 1..16 --format csv
   sme sweep --set engine.clock=100MHz,156MHz,800MHz --set uncached.turnaround=50ns,100ns
-  sme sweep --nodes 2..64*2 --seed 1..10 -o seeds.json --no-host --resume",
+  sme sweep --nodes 2..64*2 --seed 1..10 -o seeds.json --no-host --resume
+  sme sweep --nodes 1..64*4 --work 1ms --noise-period 10ms --noise-duration 0,250us -o noise.csv",
         choices()
     )
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
-use sme_sim::fabric::Topology;
 
 use super::args;
 use super::flags::OutputFlags;
@@ -29,7 +28,8 @@ pub struct LockFlags {
     /// Override a machine constant, with its unit; may be repeated
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     set: Vec<String>,
-    /// Network, e.g. mesh:8x8 or torus:4x4x4 [default: a mesh as square as the nodes allow]
+    /// Network, e.g. mesh:8x8, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4 [default: a mesh as
+    /// square as the nodes allow, or what the machine's file says]
     #[arg(long, value_name = "SHAPE")]
     topology: Option<String>,
     /// Nodes: the first N positions of the topology
@@ -107,11 +107,11 @@ impl LockRun {
         let cores = count("--cores", &flags.cores, 1, most_cores)?;
         let acquisitions = count("--acquisitions", &flags.acquisitions, 1, u32::MAX)?;
         let topology = match &flags.topology {
-            None => Topology::for_nodes(nodes),
+            None => machine.cluster().fabric.topology(nodes),
             Some(text) => read::one("--topology", read::topologies(text, Values::One)?)?,
         };
-        if nodes > topology.positions() {
-            let positions = topology.positions();
+        if nodes > topology.hosts() {
+            let positions = topology.hosts();
             return Err(Stop::flag(
                 &format!("--nodes {nodes}"),
                 format!("{topology} has {positions} positions: fewer nodes or a larger topology"),
@@ -127,7 +127,8 @@ impl LockRun {
         }
         memory::enough(
             &format!("--nodes {nodes} --cores {cores} --topology {topology}"),
-            memory::of_machine(topology.positions().into(), threads),
+            memory::of_machine(topology.positions().into(), threads)
+                + memory::of_switches(&topology),
             memory::available(),
         )?;
         Ok(Self {

@@ -3,15 +3,21 @@
 //!
 //! Called by [`super::barrier`], [`super::sweep`], [`super::program`] and [`super::lock`].
 
+use sme_sim::fabric::Topology;
+
 use super::stop::Stop;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Observe};
 use crate::program::{Mapped, Program};
 
 /// What a position of the topology takes: its engine, and its node's caches, memory and events.
 /// Measured, as the memory of whole runs of 16,384 nodes; a test holds it against the simulator.
 const PER_POSITION: u64 = 8 << 10;
+/// What a link port of a switch outside the engines takes, with the packets in its buffers.
+const PER_PORT: u64 = 640;
 /// What a thread adds: its program, its core, its flags in the caches.
 const PER_THREAD: u64 = 512;
+/// What a thread adds in compact form, in which a node has it twice while it runs ahead.
+const PER_COMPACT_THREAD: u64 = 6;
 /// What a row of `--per-thread` takes, while it is collected and once more while it is sorted.
 const PER_RECORD: u64 = 128;
 /// What a word of a program's shared memory takes: in its line at home, and on each node that has
@@ -29,7 +35,16 @@ pub fn needed(experiment: &Experiment, per_thread: bool, twice: bool) -> u64 {
     let episodes = u64::from(experiment.episodes) + 1;
     let threads = u64::from(nodes) * u64::from(cores);
     let positions = u64::from(experiment.topology.positions().max(nodes));
-    let state = of_machine(positions, threads) + episodes * PER_EPISODE;
+    let observe = Observe {
+        per_thread,
+        critical_path: twice,
+        ..Observe::default()
+    };
+    let state = match experiment.is_compact(&observe) {
+        Ok(true) => positions * PER_POSITION + threads * PER_COMPACT_THREAD,
+        _ => of_machine(positions, threads),
+    } + episodes * PER_EPISODE
+        + of_switches(&experiment.topology);
     let records = match per_thread {
         true => threads.saturating_mul(episodes).saturating_mul(PER_RECORD),
         false => 0,
@@ -41,6 +56,11 @@ pub fn needed(experiment: &Experiment, per_thread: bool, twice: bool) -> u64 {
 /// What a machine of so many positions, and of so many threads in all, takes by itself.
 pub fn of_machine(positions: u64, threads: u64) -> u64 {
     positions * PER_POSITION + threads * PER_THREAD
+}
+
+/// What the ports of switches outside the engines add to that.
+pub fn of_switches(topology: &Topology) -> u64 {
+    topology.switch_ports() * PER_PORT
 }
 
 /// What the kernel of a program needs.
@@ -58,7 +78,7 @@ pub struct Needs {
 pub fn needed_by(program: &Program, needs: &Needs) -> u64 {
     let positions = u64::from(program.topology.positions());
     let threads = u64::from(program.memory_nodes) * u64::from(program.cores);
-    let state = of_machine(positions, threads);
+    let state = of_machine(positions, threads) + of_switches(&program.topology);
     let copies = match program.mapped {
         Mapped::Cached => needs.nodes_of_line.min(program.nodes.into()),
         Mapped::Uncached => 0,
@@ -130,8 +150,13 @@ fn mebibytes(bytes: u64) -> String {
 
 /// What the system says that programs can still have without swapping; `None` where it does not
 /// say (it is `MemAvailable` of `/proc/meminfo`, on Linux).
+///
+/// Where processes on several computers share a run it is that of all these.
 pub fn available() -> Option<u64> {
-    available_of(&std::fs::read_to_string("/proc/meminfo").ok()?)
+    let here = available_of(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
+    #[cfg(feature = "mpi")]
+    let here = here.saturating_mul(crate::distributed::mpi::computers());
+    Some(here)
 }
 
 fn available_of(meminfo: &str) -> Option<u64> {

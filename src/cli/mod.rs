@@ -15,6 +15,7 @@ use clap::{Parser, Subcommand};
 pub mod args;
 pub mod barrier;
 pub mod explain;
+pub mod extrapolate;
 pub mod fft;
 pub mod fft_paper;
 pub mod flags;
@@ -27,6 +28,8 @@ pub mod machines;
 pub mod memory;
 pub mod names;
 pub mod native;
+pub mod network;
+pub mod noise;
 pub mod output;
 pub mod partial;
 pub mod program;
@@ -47,12 +50,30 @@ mod help;
 use output::Output;
 use stop::{Stop, one_line, to_stderr};
 
+use crate::distributed::Crew;
 use crate::progress;
 
 /// Does what `arguments` (the program's name first) ask for.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let stop = match Job::read(arguments).and_then(|job| job.run()) {
-        Ok(()) => return ExitCode::SUCCESS,
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    #[cfg(feature = "mpi")]
+    if let Some(status) = crate::distributed::mpi::launched(|crew| {
+        let done = crate::distributed::run(arguments.clone(), crew);
+        match crew.me() {
+            0 => ended(done),
+            // The status of the run is that of the first process: they have agreed.
+            _ => 0,
+        }
+    }) {
+        return ExitCode::from(status);
+    }
+    ExitCode::from(ended(Job::read(arguments).and_then(|job| job.run())))
+}
+
+/// Tells the user why a job stopped, if it did; returns the exit status.
+fn ended(done: Result<(), Stop>) -> u8 {
+    let stop = match done {
+        Ok(()) => return 0,
         Err(stop) => stop,
     };
     match &stop {
@@ -60,11 +81,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Stop::Help(text) => {
             let mut stdout = Output::stdout();
             let shown = stdout.push(text).and_then(|()| stdout.commit());
-            return ExitCode::from(shown.map_or_else(|stop| stop.status(), |()| 0));
+            return shown.map_or_else(|stop| stop.status(), |()| 0);
         }
         Stop::Input(_) | Stop::Failed(_) => to_stderr(&format!("sme: {stop}\n")),
     }
-    ExitCode::from(stop.status())
+    stop.status()
 }
 
 /// What a command line asks for, ready to run.
@@ -74,6 +95,8 @@ pub enum Job {
     Barrier(Box<barrier::BarrierRun>),
     /// `sme sweep`
     Sweep(Box<sweep::Sweep>),
+    /// `sme extrapolate`
+    Extrapolate(Box<extrapolate::ExtrapolateRun>),
     /// `sme validate`
     Validate(validate::ValidateRun),
     /// `sme machines`
@@ -92,6 +115,8 @@ pub enum Job {
     Radix(Box<radix::RadixRun>),
     /// `sme native`
     Native(native::NativeRun),
+    /// `sme network`
+    Network(Box<network::NetworkRun>),
     /// `sme litmus`
     Litmus(Box<litmus::LitmusRun>),
     /// No command: the paper's headline experiment.
@@ -109,6 +134,8 @@ impl Job {
                 Ok(Self::Barrier(Box::new(run)))
             }
             Some(Command::Sweep(flags)) => Ok(Self::Sweep(Box::new(sweep::Sweep::read(&flags)?))),
+            Some(Command::Extrapolate(flags)) => extrapolate::ExtrapolateRun::read(&flags)
+                .map(|run| Self::Extrapolate(Box::new(run))),
             Some(Command::Validate(flags)) => {
                 validate::ValidateRun::read(&flags).map(Self::Validate)
             }
@@ -135,6 +162,24 @@ impl Job {
                 radix::RadixRun::read(&flags).map(|run| Self::Radix(Box::new(run)))
             }
             Some(Command::Native(flags)) => native::NativeRun::read(&flags).map(Self::Native),
+            Some(Command::Network(flags)) => {
+                network::NetworkRun::read(&flags).map(|run| Self::Network(Box::new(run)))
+            }
+        }
+    }
+
+    /// Runs it together with the processes of `crew`.
+    ///
+    /// # Errors
+    /// [`Stop`]; [`Stop::Input`] if only one process can do it.
+    pub fn run_among(self, crew: &mut dyn Crew) -> Result<(), Stop> {
+        match self {
+            Self::Barrier(run) => run.run_among(crew),
+            Self::Sweep(sweep) => sweep.run_among(crew),
+            _ if crew.count() > 1 => Err(Stop::Input(
+                "only sme barrier and sme sweep can be shared by several processes".into(),
+            )),
+            other => other.run(),
         }
     }
 
@@ -143,6 +188,7 @@ impl Job {
         match self {
             Self::Barrier(run) => run.run(),
             Self::Sweep(sweep) => sweep.run(),
+            Self::Extrapolate(run) => run.run(),
             Self::Validate(run) => run.run(),
             Self::Machines(machines) => machines.run(),
             Self::Rtl(rtl) => rtl.run(),
@@ -152,6 +198,7 @@ impl Job {
             Self::Lu(run) => run.run(),
             Self::Radix(run) => run.run(),
             Self::Native(run) => run.run(),
+            Self::Network(run) => run.run(),
             Self::Litmus(run) => run.run(),
             Self::Paper => paper(),
         }
@@ -178,6 +225,9 @@ enum Command {
     /// Simulate a row for every combination of lists of nodes, cores, seeds, constants, …
     #[command(after_help = help::sweep())]
     Sweep(Box<sweep::SweepFlags>),
+    /// Fit the paper's Eq. 2 to a sweep, and predict the latency of larger clusters
+    #[command(after_help = help::EXTRAPOLATE)]
+    Extrapolate(Box<extrapolate::ExtrapolateFlags>),
     /// Compare every published figure with the simulated one
     #[command(after_help = help::VALIDATE)]
     Validate(Box<validate::ValidateFlags>),
@@ -205,6 +255,9 @@ enum Command {
     /// Measure the barriers on this computer's real threads
     #[command(after_help = help::NATIVE)]
     Native(native::NativeFlags),
+    /// How the latency of the network grows with the load, under synthetic traffic
+    #[command(after_help = help::NETWORK)]
+    Network(Box<network::NetworkFlags>),
 }
 
 #[derive(clap::Args, Debug)]

@@ -44,7 +44,8 @@ pub struct ProgramFlags {
     /// Override a machine constant, with its unit; may be repeated
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub(super) set: Vec<String>,
-    /// Network, e.g. mesh:8x8 or torus:4x4x4 [default: a mesh as square as the memory nodes allow]
+    /// Network, e.g. mesh:8x8, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4 [default: a mesh as
+    /// square as the memory nodes allow, or what the machine's file says]
     #[arg(long, value_name = "SHAPE")]
     pub(super) topology: Option<String>,
     /// Nodes whose cores run the program, a list such as 1,2,4 or 1..64*2: the first of the topology
@@ -351,7 +352,7 @@ fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
     let nodes = read::counts("--nodes", nodes, 1, MAX_NODES, Values::Many)?;
     let cores = cores(flags.cores.as_deref().unwrap_or(CORES), &machine)?;
     let most_nodes = nodes.iter().copied().max().unwrap_or(1);
-    let (memory_nodes, topology) = places(flags, most_nodes)?;
+    let (memory_nodes, topology) = places(flags, &machine, most_nodes)?;
     if nodes.len().saturating_mul(cores.len()) > MAX_POINTS {
         return Err(Stop::flag(
             "--nodes, --cores",
@@ -413,7 +414,7 @@ fn cores(text: &str, machine: &Machine) -> Result<Vec<u32>, Stop> {
 }
 
 /// The nodes that hold the data, of which `nodes` run the program, and the network between them.
-fn places(flags: &ProgramFlags, nodes: u32) -> Result<(u32, Topology), Stop> {
+fn places(flags: &ProgramFlags, machine: &Machine, nodes: u32) -> Result<(u32, Topology), Stop> {
     let topology = match &flags.topology {
         None => None,
         Some(text) => Some(read::one(
@@ -421,7 +422,7 @@ fn places(flags: &ProgramFlags, nodes: u32) -> Result<(u32, Topology), Stop> {
             read::topologies(text, Values::One)?,
         )?),
     };
-    let positions = topology.as_ref().map_or(MAX_NODES, Topology::positions);
+    let positions = topology.as_ref().map_or(MAX_NODES, Topology::hosts);
     if nodes > positions {
         return Err(Stop::flag(
             &format!("--nodes {nodes}"),
@@ -445,7 +446,8 @@ fn places(flags: &ProgramFlags, nodes: u32) -> Result<(u32, Topology), Stop> {
             count
         }
     };
-    let topology = topology.unwrap_or_else(|| Topology::for_nodes(memory_nodes));
+    let usual = machine.cluster().fabric.topology(memory_nodes);
+    let topology = topology.unwrap_or(usual);
     Ok((memory_nodes, topology))
 }
 

@@ -156,6 +156,7 @@ mod tests {
             wall: std::time::Duration::from_millis(1),
             events: 9,
             peak_rss_bytes: None,
+            bytes_per_thread: None,
         };
         let row = row::Row::new(&experiment, &testing::outcome(&[5]), Some(host));
         for (format, line) in [(Format::Json, row.to_json()), (Format::Csv, row.to_csv())] {

@@ -7,16 +7,19 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
 use super::flags::Format;
 use super::names::applies;
 use super::table;
+use crate::experiment::noise::{Noise, gaps_of, lengths_of};
 use crate::experiment::{Experiment, Outcome};
+use crate::host;
 
 /// A result row: its cells, in the order of [`keys`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// One cell for each of [`COLUMNS`], and behind them those of [`HOST`], which are missing under
     /// `--no-host`.
@@ -68,6 +71,12 @@ pub fn identity(experiment: &Experiment) -> Vec<Cell> {
         Source::Result(_) => None,
     });
     cells.collect()
+}
+
+/// The keys of [`identity`].
+pub fn identity_keys() -> impl Iterator<Item = &'static str> {
+    let of_run = |column: &&Column| matches!(column.source, Source::Identity(_));
+    COLUMNS.iter().filter(of_run).map(|column| column.key)
 }
 
 /// The flat keys of a row, as a table and CSV have them (`host_wall_s` and so on).
@@ -141,7 +150,7 @@ pub fn csv_record(cells: impl Iterator<Item = String>) -> String {
 }
 
 /// One value of a row.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Cell {
     /// Does not apply, or is not known.
     Absent,
@@ -158,6 +167,8 @@ pub enum Cell {
         /// Digits behind the point, at least 1.
         decimals: u32,
     },
+    /// A number as JSON writes it, of any sign and size: from a file, or calculated.
+    Number(String),
 }
 
 impl Cell {
@@ -193,11 +204,19 @@ impl Cell {
         }
     }
 
+    /// A calculated number, to six digits behind the point; absent where it is none, or infinite.
+    pub fn real(value: f64) -> Self {
+        match value.is_finite() {
+            true => Self::Number(format!("{value:.6}")),
+            false => Self::Absent,
+        }
+    }
+
     /// As CSV and tables have it; empty where absent.
     pub fn to_text(&self) -> String {
         match self {
             Self::Absent => String::new(),
-            Self::Text(text) => text.clone(),
+            Self::Text(text) | Self::Number(text) => text.clone(),
             Self::Truth(truth) => truth.to_string(),
             Self::Count(count) => count.to_string(),
             Self::Fixed { units, decimals } => {
@@ -219,7 +238,7 @@ impl Cell {
 
     /// Whether a table puts it flush right.
     pub fn is_number(&self) -> bool {
-        matches!(self, Self::Count(_) | Self::Fixed { .. })
+        matches!(self, Self::Count(_) | Self::Fixed { .. } | Self::Number(_))
     }
 }
 
@@ -232,6 +251,8 @@ pub struct Host {
     pub events: u64,
     /// The process's largest resident set so far, in bytes, where the host tells.
     pub peak_rss_bytes: Option<u64>,
+    /// Bytes of simulator state for each simulated thread, where that is counted.
+    pub bytes_per_thread: Option<u64>,
 }
 
 impl Host {
@@ -240,7 +261,8 @@ impl Host {
         Self {
             wall,
             events,
-            peak_rss_bytes: peak_rss_bytes(),
+            peak_rss_bytes: host::peak_rss_bytes(),
+            bytes_per_thread: None,
         }
     }
 
@@ -253,7 +275,7 @@ impl Host {
 type OfHost = (&'static str, fn(&Host) -> Cell);
 
 /// The object `host` of every row that has one.
-const HOST: [OfHost; 3] = [
+const HOST: [OfHost; 4] = [
     ("wall_s", |h| Cell::Fixed {
         units: u64::try_from(h.wall.as_micros()).unwrap_or(u64::MAX),
         decimals: 6,
@@ -265,17 +287,10 @@ const HOST: [OfHost; 3] = [
     ("peak_rss_bytes", |h| {
         h.peak_rss_bytes.map_or(Cell::Absent, Cell::Count)
     }),
+    ("bytes_per_thread", |h| {
+        h.bytes_per_thread.map_or(Cell::Absent, Cell::Count)
+    }),
 ];
-
-/// `VmHWM` of this process, in bytes; `None` on a host without `/proc`.
-fn peak_rss_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1024)
-}
 
 /// The latencies of a run's counted episodes in a few figures.
 ///
@@ -373,7 +388,28 @@ const COLUMNS: &[Column] = &[
         let uses = applies::mapping(e.algorithm);
         when(uses, || Cell::text(e.mapping))
     }),
+    identifies("local_fan_in", |e| {
+        e.local_fan_in
+            .map_or(Cell::Absent, |fan_in| Cell::Count(fan_in.into()))
+    }),
     identifies("skew_ns", |e| Cell::nanos(e.skew)),
+    identifies("skew_distribution", |e| {
+        let skewed = e.skew > Time::ZERO;
+        when(skewed, || Cell::text(e.disturbance.skew_distribution))
+    }),
+    identifies("work_ns", |e| Cell::nanos(e.disturbance.work)),
+    identifies("noise_period_ns", |e| {
+        of_noise(e, |noise| Cell::nanos(noise.period()))
+    }),
+    identifies("noise_duration_ns", |e| {
+        of_noise(e, |noise| Cell::nanos(noise.duration()))
+    }),
+    identifies("noise_distribution", |e| {
+        of_noise(e, |noise| Cell::text(gaps_of(noise)))
+    }),
+    identifies("noise_duration_distribution", |e| {
+        of_noise(e, |noise| Cell::text(lengths_of(noise)))
+    }),
     results("latency_mean_us", |_, s| Cell::micros(s.mean)),
     results("latency_min_us", |_, s| Cell::micros(s.min)),
     results("latency_p50_us", |_, s| Cell::micros(s.p50)),
@@ -384,6 +420,11 @@ const COLUMNS: &[Column] = &[
     results("link_bytes", |o, _| Cell::Count(o.link_bytes)),
     results("events", |o, _| Cell::Count(o.events)),
 ];
+
+fn of_noise(experiment: &Experiment, cell: impl FnOnce(&Noise) -> Cell) -> Cell {
+    let noise = experiment.disturbance.noise.as_ref();
+    noise.map_or(Cell::Absent, cell)
+}
 
 fn when(applies: bool, cell: impl FnOnce() -> Cell) -> Cell {
     if applies { cell() } else { Cell::Absent }
@@ -402,6 +443,7 @@ mod tests {
             wall: Duration::from_micros(1_500),
             events: 3_000,
             peak_rss_bytes: None,
+            bytes_per_thread: None,
         };
         for host in [None, Some(host)] {
             let row = Row::new(
@@ -466,7 +508,7 @@ mod tests {
     fn the_peak_is_at_least_what_this_test_holds() {
         if std::path::Path::new("/proc/self/status").exists() {
             let held = vec![1u8; 8 << 20];
-            assert!(peak_rss_bytes().unwrap() >= held.len() as u64);
+            assert!(host::peak_rss_bytes().unwrap() >= held.len() as u64);
         }
     }
 

@@ -113,7 +113,7 @@ impl MachineEngine {
             machine: args::machine(&flags.machine, &flags.set)?,
             topology: read::one("--topology", topologies)?,
         };
-        let (spec, hosts) = (engine.machine.cluster(), engine.topology.positions());
+        let (spec, hosts) = (engine.machine.cluster(), engine.topology.hosts());
         let refused =
             |error: &dyn std::fmt::Display| Stop::Input(stop::one_line(&error.to_string()));
         Design::new(spec, &engine.topology, hosts).map_err(|error| refused(&error))?;
@@ -124,9 +124,9 @@ impl MachineEngine {
     /// RTL, model and traffic of `bench`: of this machine if it is the engine's, else of the sizes
     /// that `seed` chooses.
     fn pair(&self, bench: &Bench, seed: u64) -> Pair {
-        let (spec, hosts) = (self.machine.cluster(), self.topology.positions());
+        let (spec, hosts) = (self.machine.cluster(), self.topology.hosts());
         // In the middle, where all links of a mesh are.
-        let node = self.topology.positions() / 2 + self.topology.sizes()[0] / 2;
+        let node = hosts / 2 + self.topology.sizes()[0] / 2;
         let node = node.min(hosts - 1);
         let engine = (bench.name == ENGINE).then(|| engine_of(spec, &self.topology, hosts, node));
         // `read` has built one of the same sizes already.

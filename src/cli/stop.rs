@@ -5,8 +5,10 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 /// Why a command stopped.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Stop {
     /// What the user asked for cannot be done; one line that names the flag or the file. Nothing
     /// was simulated. Exit status 2.

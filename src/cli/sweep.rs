@@ -7,10 +7,12 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use clap::Args;
+use sme_sim::kernel::peers::Alone;
+
+mod shared;
 
 use super::args;
 use super::flags::{ExperimentFlags, Format, OutputFlags};
@@ -22,8 +24,10 @@ use super::recognize;
 use super::row::{self, Row};
 use super::stop::Stop;
 use super::table;
+use crate::distributed::Crew;
 use crate::experiment::Experiment;
 use crate::progress::{self, Silent, Watch};
+use shared::{Leading, Numbered, Share};
 
 /// The flags of `sme sweep`.
 #[derive(Args, Clone, Debug)]
@@ -76,20 +80,46 @@ impl Sweep {
 
     /// Runs it, and writes the rows.
     pub fn run(&self) -> Result<(), Stop> {
+        self.run_among(&mut Alone)
+    }
+
+    /// The same together with the processes of `crew`, among whom the points are divided.
+    pub fn run_among(&self, crew: &mut dyn Crew) -> Result<(), Stop> {
         let with_host = !self.output.no_host;
         let simulate = |point: &Experiment| super::barrier::simulate(point, with_host);
         // Rows that appear one by one on the terminal are progress enough, and a bar between them
         // is in their way.
+        if crew.me() > 0 {
+            return self.follow(crew, &simulate);
+        }
         let rows_are_seen = self.output.file.output.is_none()
             && self.output.file.format() != Format::Table
             && std::io::stdout().is_terminal();
         match rows_are_seen {
-            true => self.run_with(&simulate, &Silent),
-            false => self.run_with(&simulate, progress::on_stderr().as_ref()),
+            true => self.lead(crew, &simulate, &Silent),
+            false => self.lead(crew, &simulate, progress::on_stderr().as_ref()),
         }
     }
 
-    fn run_with(&self, simulate: &Simulate<'_>, watch: &dyn Watch) -> Result<(), Stop> {
+    /// What the first process does: it writes the rows, its own and those of the others.
+    fn lead(
+        &self,
+        crew: &mut dyn Crew,
+        simulate: &Simulate<'_>,
+        watch: &dyn Watch,
+    ) -> Result<(), Stop> {
+        let mut leading = Leading::new(crew);
+        let done = self.write(&mut leading, simulate, watch);
+        leading.dismiss()?;
+        done
+    }
+
+    fn write(
+        &self,
+        crew: &mut Leading<'_>,
+        simulate: &Simulate<'_>,
+        watch: &dyn Watch,
+    ) -> Result<(), Stop> {
         let format = self.output.file.format();
         let target = match &self.output.file.output {
             Some(path) if path != Path::new("-") => {
@@ -99,15 +129,20 @@ impl Sweep {
         };
         match target {
             Some(Target::File(target)) if format != Format::Table => {
-                self.to_partial(&target, simulate, watch)
+                self.to_partial(crew, &target, simulate, watch)
             }
             _ if self.resume => Err(Stop::flag("--resume", "-o must name a file")),
-            _ => self.to_output(simulate, watch),
+            _ => self.to_output(crew, simulate, watch),
         }
     }
 
     /// Rows to stdout or a device as they come; a table at the end.
-    fn to_output(&self, simulate: &Simulate<'_>, watch: &dyn Watch) -> Result<(), Stop> {
+    fn to_output(
+        &self,
+        crew: &mut Leading<'_>,
+        simulate: &Simulate<'_>,
+        watch: &dyn Watch,
+    ) -> Result<(), Stop> {
         let format = self.output.file.format();
         let with_host = !self.output.no_host;
         let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
@@ -115,13 +150,19 @@ impl Sweep {
             output.push(&format!("{header}\n"))?;
         }
         let mut rows = Vec::new();
-        self.simulate_from(0, simulate, watch, &mut |row| match line(&row, format) {
-            Some(line) => output.push_now(&format!("{line}\n")),
-            None => {
-                rows.push(row.cells().to_vec());
-                Ok(())
-            }
-        })?;
+        self.simulate_from(
+            crew,
+            0,
+            simulate,
+            watch,
+            &mut |row| match line(&row, format) {
+                Some(line) => output.push_now(&format!("{line}\n")),
+                None => {
+                    rows.push(row.cells().to_vec());
+                    Ok(())
+                }
+            },
+        )?;
         if format == Format::Table {
             output.push(&table::rows(&row::keys(with_host), &rows))?;
         }
@@ -131,6 +172,7 @@ impl Sweep {
     /// Rows to `FILE.partial`, which is renamed at the end.
     fn to_partial(
         &self,
+        crew: &mut Leading<'_>,
         target: &Path,
         simulate: &Simulate<'_>,
         watch: &dyn Watch,
@@ -152,7 +194,7 @@ impl Sweep {
             None if self.resume && self.is_complete(target, header) => return Ok(()),
             None => (Partial::create(target, header)?, 0),
         };
-        self.simulate_from(done, simulate, watch, &mut |row| {
+        self.simulate_from(crew, done, simulate, watch, &mut |row| {
             partial.append(&line(&row, format).unwrap_or_default())
         })?;
         partial.finish()
@@ -177,51 +219,76 @@ impl Sweep {
         Ok(())
     }
 
-    /// Simulates the points from number `first` on, up to `jobs` at a time, and hands their rows
-    /// to `emit` in order. Where points fail, the rows before the first of them are emitted.
+    /// Simulates the points from number `first` on, up to `jobs` at a time in every process, and hands
+    /// their rows to `emit` in order. Where points fail, the rows before the first of them are emitted.
     fn simulate_from(
         &self,
+        crew: &mut Leading<'_>,
         first: usize,
         simulate: &Simulate<'_>,
         watch: &dyn Watch,
         emit: &mut dyn FnMut(Row) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        let next = AtomicUsize::new(first);
         let points = self.points.as_slice();
-        let remaining = points.len().saturating_sub(first);
-        watch.begin("points", remaining as u64);
+        watch.begin("points", points.len().saturating_sub(first) as u64);
+        crew.begin(first)?;
+        let share = Share::new(crew.crew, first);
+        let emitted = self.simulate_share(&share, simulate, |own| {
+            let emitted = emit_in_order(first, points, crew.results(own), watch, emit);
+            share.stop(points.len());
+            emitted
+        });
+        crew.end()?;
+        watch.end();
+        emitted
+    }
+
+    /// Simulates this process's `share`, up to `jobs` at a time, while `take` takes the rows.
+    fn simulate_share<T>(
+        &self,
+        share: &Share,
+        simulate: &Simulate<'_>,
+        take: impl FnOnce(mpsc::Receiver<Numbered>) -> T,
+    ) -> T {
+        let points = self.points.as_slice();
         let (results, arriving) = mpsc::channel();
-        let emitted = std::thread::scope(|scope| {
-            for _ in 0..self.jobs.min(remaining) {
-                let (results, next) = (results.clone(), &next);
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.min(points.len()) {
+                let results = results.clone();
                 scope.spawn(move || {
-                    while let index = next.fetch_add(1, Ordering::Relaxed)
-                        && let Some(point) = points.get(index)
+                    while let Some((index, point)) = share.next(points)
                         && results.send((index, simulate(point))).is_ok()
                     {}
                 });
             }
             drop(results);
-            let emitted = emit_in_order(first, points, arriving, watch, emit);
-            // Whoever still works takes no further point.
-            next.store(points.len(), Ordering::Relaxed);
-            emitted
-        });
-        watch.end();
-        emitted
+            take(arriving)
+        })
+    }
+
+    /// What a process other than the first does: it simulates its share, and sends the rows there.
+    fn follow(&self, crew: &mut dyn Crew, simulate: &Simulate<'_>) -> Result<(), Stop> {
+        let Some(first) = shared::awaited_beginning(crew)? else {
+            return Ok(());
+        };
+        let share = Share::new(crew, first);
+        self.simulate_share(&share, simulate, |own| {
+            shared::send_results(crew, own, || share.stop(self.points.len()))
+        })
     }
 }
 
 fn emit_in_order(
     first: usize,
     points: &[Experiment],
-    arriving: mpsc::Receiver<(usize, Result<Row, Stop>)>,
+    arriving: impl Iterator<Item = Result<Numbered, Stop>>,
     watch: &dyn Watch,
     emit: &mut dyn FnMut(Row) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let mut waiting = BTreeMap::new();
     let mut due = first;
-    for (index, result) in arriving {
+    for numbered in arriving {
+        let (index, result) = numbered?;
         watch.advance(1);
         waiting.insert(index, result);
         while let Some(result) = waiting.remove(&due) {
@@ -291,6 +358,7 @@ mod tests {
     use parking_lot::Mutex;
     use proptest::prelude::*;
     use std::fs;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     const FLAGS: &str = "--nodes 1,4 --cores 1..2 --algorithm flat,tree --fan-in 2,8 \
                          --set engine.clock=100MHz,156MHz --no-host";
@@ -368,7 +436,7 @@ mod tests {
             simulated.fetch_add(1, Ordering::Relaxed);
             simulate(point)
         };
-        sweep.run_with(&counting, &Silent).unwrap();
+        sweep.lead(&mut Alone, &counting, &Silent).unwrap();
         (fs::read(target).unwrap(), simulated.into_inner())
     }
 
@@ -406,13 +474,13 @@ mod tests {
         let path = target.to_str().unwrap();
         for more in [["--skew", "2ns"], ["--episodes", "7"], ["--pin", "compact"]] {
             let other = sweep(FEW, &[&["-o", path, "--resume"][..], &more].concat());
-            let Err(Stop::Input(line)) = other.run_with(&simulate, &Silent) else {
+            let Err(Stop::Input(line)) = other.lead(&mut Alone, &simulate, &Silent) else {
                 panic!("{more:?} is another sweep");
             };
             assert!(line.contains("of another sweep: row 1 has"), "{line}");
             assert_eq!(fs::read(&partial).unwrap(), whole);
         }
-        let fresh = sweep(FEW, &["-o", path]).run_with(&simulate, &Silent);
+        let fresh = sweep(FEW, &["-o", path]).lead(&mut Alone, &simulate, &Silent);
         assert!(matches!(fresh, Err(Stop::Input(_))));
         assert_eq!(fs::read(&partial).unwrap(), whole);
     }
@@ -424,7 +492,8 @@ mod tests {
         let path = target.to_str().unwrap();
         let failing = sweep(FLAGS, &["-o", path, "--jobs", "4"]);
         let third = Mutex::new(row::identity(&failing.points[3]));
-        let stopped = failing.run_with(
+        let stopped = failing.lead(
+            &mut Alone,
             &|point| match row::identity(point) == *third.lock() {
                 true => Err(Stop::Failed("deadlock".into())),
                 false => simulate(point),
@@ -463,7 +532,7 @@ mod tests {
                     Ok(_) => simulate(point),
                     Err(_) => Err(Stop::Failed("killed".into())),
                 };
-                if interrupted.run_with(&dying, &Silent).is_ok() {
+                if interrupted.lead(&mut Alone, &dying, &Silent).is_ok() {
                     break;
                 }
                 let bytes = fs::read(&partial).unwrap();

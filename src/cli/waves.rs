@@ -53,7 +53,7 @@ impl WavesFlags {
             format.map_err(|error| Stop::flag(&format!("--waves {}", file.display()), error))?;
         let flag = "--waves-nodes";
         let text = self.waves_nodes.as_deref().unwrap_or("0");
-        let last = experiment.topology.positions().saturating_sub(1);
+        let last = experiment.topology.hosts().saturating_sub(1);
         let mut nodes = read::counts(flag, text, 0, last, Values::Many)?;
         nodes.sort_unstable();
         nodes.dedup();

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use rand_core::Rng;
-use rand_pcg::Pcg32;
 use sme_barrier::{
     Barrier, Butterfly, ButterflySpec, Dissemination, DisseminationSpec, Extent, FlagPhase,
-    FlagPhaseSpec, Flat, FlatSpec, Layout, Member, Pthread, PthreadSpec, Ranks, SpecError, Tree,
-    TreeSpec,
+    FlagPhaseSpec, Flat, FlatSpec, Layout, Member, NodeTree, NodeTreeSpec, Pthread, PthreadSpec,
+    Ranks, SpecError, Tree, TreeSpec,
 };
 use sme_hdl::blocks::engine::Unsupported;
 use sme_hdl::verilated::VerilatedError;
 use sme_memory::{Memory, Place, Route};
-use sme_sim::cluster::{Cluster, EpisodeTimes, Failure, Pinning, Setup};
+use sme_sim::cluster::{Cluster, EpisodeTimes, Failure, Gauge, Pinning, Setup};
 use sme_sim::engine::DesignError;
 use sme_sim::fabric::Topology;
+use sme_sim::kernel::peers::{self, Alone, Peers};
 use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
+use super::noise::Skews;
 use super::{
     Algorithm, Experiment, FlagLayout, Observe, Outcome, PathStep, Pin, Placement, ThreadEpisode,
 };
@@ -42,6 +42,9 @@ pub enum Error {
     /// The simulation did not end well.
     #[error(transparent)]
     Failure(#[from] Failure),
+    /// The barrier has no compact form, or not with these parameters.
+    #[error("--form compact: {0}")]
+    NotCompact(String),
 }
 
 impl Experiment {
@@ -51,6 +54,20 @@ impl Experiment {
     /// [`Error::Spec`] if the barrier cannot be built, [`Error::Failure`] if a thread's access
     /// faults, the run ends in a deadlock, or the barrier does not hold.
     pub fn run(&self, observe: &Observe<'_>, watch: &dyn Watch) -> Result<Outcome, Error> {
+        self.run_among(&mut Alone, observe, watch)
+    }
+
+    /// The same, together with `peers`, who do the same with the same experiment. What is recorded of
+    /// single threads and links is at process 0 only; critical path and ports cannot be recorded.
+    ///
+    /// # Errors
+    /// Those of [`Self::run`], and [`Failure::Peers`] within [`Error::Failure`].
+    pub fn run_among(
+        &self,
+        peers: &mut dyn Peers,
+        observe: &Observe<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Outcome, Error> {
         let layout = self.layout();
         let cores = self.cores;
         match self.algorithm {
@@ -65,7 +82,7 @@ impl Experiment {
                     route,
                     layout,
                 };
-                self.simulate(FlagPhase::new(spec)?, observe, watch)
+                self.simulate_among(peers, FlagPhase::new(spec)?, observe, watch)
             }
             Algorithm::Flat => {
                 let ranks = self.ranks()?;
@@ -74,7 +91,7 @@ impl Experiment {
                     cores,
                     layout,
                 };
-                self.simulate(Flat::new(spec)?, observe, watch)
+                self.simulate_among(peers, Flat::new(spec)?, observe, watch)
             }
             Algorithm::Tree => {
                 let spec = TreeSpec {
@@ -84,7 +101,15 @@ impl Experiment {
                     shape: self.tree_shape,
                     layout,
                 };
-                self.simulate(Tree::new(spec)?, observe, watch)
+                if let Some(local_fan_in) = self.local_fan_in {
+                    let among = spec;
+                    let spec = NodeTreeSpec {
+                        among,
+                        local_fan_in,
+                    };
+                    return self.simulate_among(peers, NodeTree::new(spec)?, observe, watch);
+                }
+                self.simulate_in_its_form(peers, Tree::new(spec)?, observe, watch)
             }
             Algorithm::Dissemination => {
                 let ranks = self.ranks()?;
@@ -93,7 +118,7 @@ impl Experiment {
                     cores,
                     layout,
                 };
-                self.simulate(Dissemination::new(spec)?, observe, watch)
+                self.simulate_in_its_form(peers, Dissemination::new(spec)?, observe, watch)
             }
             Algorithm::Butterfly => {
                 let ranks = self.ranks()?;
@@ -102,7 +127,7 @@ impl Experiment {
                     cores,
                     layout,
                 };
-                self.simulate(Butterfly::new(spec)?, observe, watch)
+                self.simulate_among(peers, Butterfly::new(spec)?, observe, watch)
             }
             Algorithm::Pthread => {
                 let spec = PthreadSpec {
@@ -110,7 +135,7 @@ impl Experiment {
                     threads: cores,
                     layout,
                 };
-                self.simulate(Pthread::new(spec)?, observe, watch)
+                self.simulate_among(peers, Pthread::new(spec)?, observe, watch)
             }
         }
     }
@@ -142,7 +167,7 @@ impl Experiment {
         self.mapping.ranks(extent, self.nodes)
     }
 
-    fn setup(&self, visits: bool) -> Setup {
+    pub(super) fn setup(&self, visits: bool) -> Setup {
         Setup {
             spec: self.machine.cluster().clone(),
             topology: self.topology.clone(),
@@ -155,6 +180,16 @@ impl Experiment {
             seed: self.seed,
             coherent_stores: true,
             visits,
+            noise: self.disturbance.noise,
+        }
+    }
+
+    pub(super) fn skews(&self) -> Skews {
+        Skews {
+            work: self.disturbance.work,
+            skew: self.skew,
+            distribution: self.disturbance.skew_distribution,
+            seed: self.seed,
         }
     }
 
@@ -173,25 +208,37 @@ impl Experiment {
     where
         B: Barrier<ThreadMemory> + 'static,
     {
+        self.simulate_among(&mut Alone, barrier, observe, watch)
+    }
+
+    pub(super) fn simulate_among<B>(
+        &self,
+        peers: &mut dyn Peers,
+        barrier: B,
+        observe: &Observe<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Outcome, Error>
+    where
+        B: Barrier<ThreadMemory> + 'static,
+    {
         let plan = Arc::new(Plan {
             barrier,
             count: self.episodes,
-            most_skew: self.skew,
-            seed: self.seed,
+            skews: self.skews(),
         });
         let engine = self.engines()?;
-        let cluster = |visits| {
+        let cluster = |peers: &dyn Peers, visits| {
             let program = |memory: ThreadMemory, node, core| {
                 debug_assert_eq!(me(&memory), Member { node, core });
                 episodes(memory, Arc::clone(&plan))
             };
-            Cluster::with_plugged(self.setup(visits), program, &engine)
+            Cluster::among(peers, self.setup(visits), program, &engine)
         };
         let critical_path = |times: &[EpisodeTimes]| -> Result<Vec<PathStep>, Error> {
             let last = self.episodes as usize;
             // From an episode earlier, so that whatever is under way at the beginning is known.
             let from = last.checked_sub(2).map(|e| times[e].last_departure);
-            let mut again = cluster(false);
+            let mut again = cluster(&Alone, false);
             again.trace_from(from.unwrap_or(Time::ZERO));
             again.run(self.workers, |_| {})?;
             Ok(again.critical_path(self.episodes, &|place| {
@@ -199,12 +246,15 @@ impl Experiment {
                 name.unwrap_or_else(|| format!("byte {} of node {}", place.offset, place.node))
             }))
         };
-        let mut cluster = cluster(observe.per_thread);
+        let mut cluster = cluster(peers, observe.per_thread);
         if let Some(waves) = observe.waves {
             cluster.record_waves(waves);
         }
+        let gauge = Arc::new(Gauge::default());
+        watch.gauge(Arc::clone(&gauge));
         let mut told = 0;
-        cluster.run(self.workers, |progress| {
+        cluster.run_among(peers, self.workers, |progress| {
+            gauge.is_at(progress.now, progress.events);
             if let Some(waves) = observe.waves {
                 waves.write_until(progress.now);
             }
@@ -220,7 +270,7 @@ impl Experiment {
             .map(|pair| pair[1].last_departure.since(pair[0].last_departure))
             .collect();
         let traffic = cluster.traffic();
-        let mut per_thread: Vec<ThreadEpisode> = cluster
+        let per_thread: Vec<ThreadEpisode> = cluster
             .visits()
             .filter(|(_, visit)| visit.episode > 0)
             .map(|(node, visit)| ThreadEpisode {
@@ -231,6 +281,7 @@ impl Experiment {
                 leave: visit.leave,
             })
             .collect();
+        let mut per_thread = peers::collected(peers, per_thread).map_err(Failure::from)?;
         per_thread.sort_unstable_by_key(|row| (row.episode, row.node, row.core));
         Ok(Outcome {
             latencies,
@@ -241,7 +292,7 @@ impl Experiment {
             end: cluster.end(),
             per_thread,
             link_load: if observe.link_load {
-                cluster.link_loads()
+                peers::collected(peers, cluster.link_loads()).map_err(Failure::from)?
             } else {
                 Vec::new()
             },
@@ -259,19 +310,7 @@ impl Experiment {
 struct Plan<B> {
     barrier: B,
     count: u32,
-    /// How much later than the others a thread may come.
-    most_skew: Time,
-    seed: u64,
-}
-
-impl<B> Plan<B> {
-    /// Drawn uniformly, anew for every thread and episode.
-    fn skew(&self, me: Member, episode: u32) -> Time {
-        let thread = u64::from(me.node) << 32 | u64::from(me.core);
-        let mut random = Pcg32::new(self.seed ^ u64::from(episode) << 32, thread);
-        let draw = u128::from(random.next_u64());
-        Time::from_ps(((draw * (u128::from(self.most_skew.as_ps()) + 1)) >> 64) as u64)
-    }
+    skews: Skews,
 }
 
 /// Whose view of memory it is.
@@ -296,8 +335,8 @@ fn episodes<B: Barrier<ThreadMemory>>(
         let mut episode = 0;
         // Not a range: that would keep its end too, and whether it is exhausted.
         while episode <= plan.count {
-            if plan.most_skew > Time::ZERO {
-                memory.delay(plan.skew(me(&memory), episode)).await;
+            if !plan.skews.none() {
+                memory.delay(plan.skews.of(me(&memory), episode)).await;
             }
             memory.note(Note::Arrive(episode)).await;
             plan.barrier.wait(&memory, me(&memory), &mut local).await;
@@ -323,6 +362,7 @@ pub fn remote_load_latency(machine: &Machine, loopback: bool) -> Result<Time, Er
         seed: 0,
         coherent_stores: true,
         visits: false,
+        noise: None,
     };
     let home = u32::from(!loopback);
     let turnaround = machine.cluster().uncached.turnaround;

@@ -14,7 +14,6 @@ use sme_fft_demo::litmus::{FinalState, Histogram, MOST_LOCATIONS, MOST_THREADS, 
 use sme_memory::Route;
 use sme_sim::cluster::{Cluster, Failure, Pinning, Setup};
 use sme_sim::engine::DesignError;
-use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
@@ -274,13 +273,14 @@ impl Setting {
         });
         let setup = Setup {
             spec: self.machine.cluster().clone(),
-            topology: Topology::for_nodes(nodes),
+            topology: self.machine.cluster().fabric.topology(nodes),
             nodes,
             threads: starter + 1 + crowd,
             pinning: Pinning::Scatter,
             seed: self.seed.wrapping_add(run.into()),
             coherent_stores: true,
             visits: false,
+            noise: None,
         };
         let mut cluster = Cluster::new(setup, |memory, node, core| {
             roles::perform(memory, node, core, Arc::clone(&plan))

@@ -277,6 +277,7 @@ impl Program {
             seed: self.seed,
             coherent_stores: true,
             visits: false,
+            noise: None,
         };
         let barrier = Arc::new(self.barrier()?);
         let arithmetic = spec.core.clock.span(spec.core.arithmetic_cycles);

@@ -15,7 +15,8 @@ use super::points::{Point, Simulate, Variant};
 use super::report::Identity;
 use crate::cli::args::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use crate::experiment::{
-    Algorithm, EngineKind, Experiment, Observe, Outcome, Pin, Placement, remote_load_latency,
+    Algorithm, Disturbance, EngineKind, Experiment, Form, Observe, Outcome, Pin, Placement,
+    remote_load_latency,
 };
 use crate::program::{CoherencePoint, FftKernel, Program};
 use crate::progress::Silent;
@@ -145,8 +146,11 @@ impl Simulator {
             fan_in: FAN_IN,
             tree_shape: DEFAULT_TREE_SHAPE,
             mapping: DEFAULT_MAPPING,
+            local_fan_in: None,
             skew: Time::ZERO,
+            disturbance: Disturbance::default(),
             workers: 1,
+            form: Form::Auto,
         }
     }
 

@@ -164,6 +164,7 @@ impl Case {
             seed: self.seed,
             coherent_stores: self.coherent_stores,
             visits: true,
+            noise: None,
         }
     }
 

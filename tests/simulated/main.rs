@@ -10,3 +10,4 @@ mod determinism;
 #[path = "../../barrier/tests/faulty/mod.rs"]
 mod faulty;
 mod promise;
+mod wide;

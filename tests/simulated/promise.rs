@@ -33,7 +33,7 @@ fn stores(case: &Case) -> Option<u64> {
 }
 
 /// Worked out from every thread's visits alone.
-fn check_visits(case: &Case, ran: &Ran) -> Result<(), TestCaseError> {
+pub fn check_visits(case: &Case, ran: &Ran) -> Result<(), TestCaseError> {
     for episode in 0..=case.episodes {
         let visits = ran.visits.iter().filter(|(_, v)| v.episode == episode);
         let last_arrival = visits.clone().map(|(_, v)| v.arrive).max();

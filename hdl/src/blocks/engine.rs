@@ -27,7 +27,7 @@
 
 use rust_hdl::prelude::*;
 use sme_sim::engine::Kind;
-use sme_sim::fabric::{LINK_PORTS, Topology};
+use sme_sim::fabric::{LINK_PORTS, Shape, Topology};
 use sme_sim::machine::ClusterSpec;
 
 use crate::beat::{HtBeat, PacketBeat};
@@ -151,6 +151,12 @@ pub enum Unsupported {
         /// Its value.
         value: u32,
     },
+    /// The engine's own switch routes in a mesh or torus only.
+    #[error("there is no RTL for {shape} networks; use a mesh or torus, or --engine cycle")]
+    Network {
+        /// The network's kind.
+        shape: Shape,
+    },
     /// A link is so slow that the RTL's counter of its cycles overflows.
     #[error(
         "at link.bandwidth a packet takes {cycles} cycles; the RTL counts to {}",
@@ -172,6 +178,10 @@ impl Engine {
     /// # Errors
     /// See [`Unsupported`].
     pub fn new(spec: &ClusterSpec, topology: &Topology, hosts: u32) -> Result<Self, Unsupported> {
+        if topology.is_indirect() {
+            let shape = topology.shape();
+            return Err(Unsupported::Network { shape });
+        }
         let within = |key, value| {
             if value <= MAX_CREDITS {
                 Ok(value as u16)

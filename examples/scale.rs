@@ -1,0 +1,137 @@
+//! What simulating one barrier costs this computer, from 10^3 to 10^8 threads: time, events a second,
+//! memory. Nodes of the exascale machine, with 741 threads each. Writes results/scale.csv and
+//! results/scale.svg; BENCHMARKS.md has what came out.
+//!
+//! `cargo run --release --example scale`
+//!
+//! Numbers of nodes on the command line are simulated instead, the smaller ones first; `WORKERS` in the
+//! environment is how many threads of the host simulate.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Instant;
+use std::{env, fs};
+
+use sme::experiment::{Algorithm, Experiment, Form, Observe, Placement};
+use sme::host::peak_rss_bytes;
+use sme::plot::{Axis, Chart, Curve, Panel, Scaling, Stroke, sheet};
+use sme::progress::{Silent, on_stderr};
+use sme::validate::points::Variant;
+use sme::validate::simulator::Simulator;
+use sme_sim::machine::Machine;
+
+const MACHINE: &str = "exascale";
+const CORES: u32 = 741;
+/// 10^3 to 1.66·10^8 threads.
+const NODES: [u32; 7] = [1, 14, 135, 1_350, 13_500, 135_000, 224_000];
+
+/// What a run cost.
+struct Cost {
+    form: Form,
+    threads: f64,
+    events: u64,
+    wall_s: f64,
+    peak_rss_bytes: f64,
+    bytes_per_thread: u64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let asked: Vec<u32> = env::args()
+        .skip(1)
+        .map(|argument| argument.parse())
+        .collect::<Result<_, _>>()?;
+    let nodes = match asked.is_empty() {
+        true => NODES.to_vec(),
+        false => asked,
+    };
+    let workers = match env::var("WORKERS") {
+        Ok(text) => text.parse()?,
+        Err(_) => 1,
+    };
+    let watch = on_stderr();
+    watch.begin("runs", nodes.len() as u64);
+    let machine = Arc::new(Machine::builtin(MACHINE)?);
+    let mut costs = Vec::new();
+    for nodes in nodes {
+        costs.push(cost(&machine, nodes, workers)?);
+        watch.advance(1);
+    }
+    watch.end();
+
+    let heading = "form,threads,events,wall_s,events_per_s,peak_rss_bytes,bytes_per_thread\n";
+    let rows = costs.iter().map(|c| {
+        let rate = c.events as f64 / c.wall_s;
+        let (form, threads, events, wall_s) = (c.form, c.threads, c.events, c.wall_s);
+        let (rss, bytes) = (c.peak_rss_bytes, c.bytes_per_thread);
+        format!("{form},{threads},{events},{wall_s:.4},{rate:.0},{rss},{bytes}\n")
+    });
+    let csv: String = [heading.to_owned()].into_iter().chain(rows).collect();
+    print!("{csv}");
+    fs::create_dir_all("results")?;
+    fs::write("results/scale.csv", csv)?;
+    let panels = [
+        panel(&costs, "Time", "seconds, a warm-up and one barrier", |c| {
+            c.wall_s
+        }),
+        panel(&costs, "Memory", "bytes of the process, at most", |c| {
+            c.peak_rss_bytes
+        }),
+    ];
+    fs::write("results/scale.svg", sheet(&panels, 2)?)?;
+    println!("results/scale.csv and results/scale.svg are written");
+    Ok(())
+}
+
+fn cost(machine: &Arc<Machine>, nodes: u32, workers: usize) -> Result<Cost, Box<dyn Error>> {
+    let simulator = Simulator::new(Arc::clone(machine), 1, 1)?;
+    let tree = (Variant::Prototype, Algorithm::Tree, Placement::Local);
+    let experiment = Experiment {
+        topology: machine.cluster().fabric.topology(nodes),
+        form: Form::Compact,
+        workers,
+        ..simulator.experiment(tree.0, tree.1, tree.2, nodes, CORES)
+    };
+    let began = Instant::now();
+    let outcome = experiment.run(&Observe::default(), &Silent)?;
+    Ok(Cost {
+        form: experiment.form,
+        threads: experiment.threads() as f64,
+        events: outcome.events,
+        wall_s: began.elapsed().as_secs_f64(),
+        peak_rss_bytes: peak_rss_bytes().map_or(f64::NAN, |bytes| bytes as f64),
+        bytes_per_thread: outcome.bytes_per_thread,
+    })
+}
+
+fn panel(costs: &[Cost], title: &str, label: &str, of: impl Fn(&Cost) -> f64) -> Panel {
+    let decades = |from: i32, to: i32| (from..=to).map(|power| 10f64.powi(power)).collect();
+    let values = costs.iter().map(&of);
+    let least = values.clone().fold(f64::MAX, f64::min).log10().floor() as i32;
+    let most = values.fold(f64::MIN, f64::max).log10().ceil() as i32;
+    Panel {
+        chart: Chart {
+            title: format!("{title} over scale"),
+            subtitle: format!("{MACHINE}: tree barrier, {CORES} threads a node, torus"),
+            x: Axis {
+                label: "simulated threads".into(),
+                ticks: decades(2, 9),
+                scaling: Scaling::Logarithmic,
+            },
+            y: Axis {
+                label: label.into(),
+                ticks: decades(least, most),
+                scaling: Scaling::Logarithmic,
+            },
+            curves: vec![Curve {
+                group: String::new(),
+                label: "compact form".into(),
+                points: costs.iter().map(|c| (c.threads, of(c))).collect(),
+                colour: (33, 113, 181),
+                stroke: Stroke::Dotted,
+            }],
+            marks: Vec::new(),
+            caption: Vec::new(),
+        },
+        bands: Vec::new(),
+    }
+}

@@ -1,0 +1,134 @@
+//! Runs in which the simulator keeps nodes in compact form: which these are, and how they go.
+
+use sme_barrier::{Barrier, Member};
+use sme_memory::Leader;
+use sme_sim::cluster::Failure;
+use sme_sim::cluster::compact::{CompactCluster, Skew};
+use sme_sim::kernel::peers::{self, Peers};
+use sme_sim::kernel::thread::ThreadMemory;
+
+use super::run::Error;
+use super::{Algorithm, EngineKind, Experiment, FlagLayout, Form, Observe, Outcome};
+use crate::progress::Watch;
+
+/// From so many threads on a run is in compact form unless told otherwise.
+const COMPACT_FROM: u64 = 1 << 16;
+
+impl Experiment {
+    /// Whether the run is in compact form.
+    ///
+    /// # Errors
+    /// [`Error::NotCompact`] if it must be and cannot.
+    pub fn is_compact(&self, observe: &Observe<'_>) -> Result<bool, Error> {
+        match (self.form, self.why_not_compact(observe)) {
+            (Form::Readable, _) => Ok(false),
+            (Form::Compact, Some(why)) => Err(Error::NotCompact(why.to_owned())),
+            (Form::Auto, Some(_)) => Ok(false),
+            (Form::Compact, None) => Ok(true),
+            (Form::Auto, None) => Ok(self.threads() >= COMPACT_FROM),
+        }
+    }
+
+    /// How many threads there are.
+    pub fn threads(&self) -> u64 {
+        u64::from(self.nodes) * u64::from(self.cores)
+    }
+
+    /// What keeps the run from being in compact form, if anything.
+    pub fn why_not_compact(&self, observe: &Observe<'_>) -> Option<&'static str> {
+        if !matches!(self.algorithm, Algorithm::Tree | Algorithm::Dissemination) {
+            return Some("only the tree and the dissemination barrier have a compact form");
+        }
+        if self.local_fan_in.is_some() {
+            return Some("only without --local-fan-in");
+        }
+        if self.engine != EngineKind::Cycle {
+            return Some("only with --engine cycle");
+        }
+        if self.flag_layout() != FlagLayout::Padded {
+            return Some("only with --layout padded");
+        }
+        if observe.per_thread || observe.critical_path || observe.waves.is_some() {
+            return Some("what single threads and ports do is not recorded");
+        }
+        None
+    }
+
+    /// Simulates `barrier`, which has both forms, in the one that suits the run.
+    pub(super) fn simulate_in_its_form<B>(
+        &self,
+        peers: &mut dyn Peers,
+        barrier: B,
+        observe: &Observe<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Outcome, Error>
+    where
+        B: Leader + Barrier<ThreadMemory> + Clone + 'static,
+    {
+        if !self.is_compact(observe)? {
+            return self.simulate_among(peers, barrier, observe, watch);
+        }
+        match self.simulate_compact(peers, barrier.clone(), observe, watch) {
+            Err(Error::NotCompact(_)) if self.form == Form::Auto => {
+                self.simulate_among(peers, barrier, observe, watch)
+            }
+            ended => ended,
+        }
+    }
+
+    /// Simulates the barrier of `leader`; `watch` is told of every counted episode.
+    ///
+    /// # Errors
+    /// [`Error::Failure`] if the run ends in a deadlock or the barrier does not hold,
+    /// [`Error::NotCompact`] if its flags lie otherwise than the compact form needs.
+    fn simulate_compact<L: Leader>(
+        &self,
+        peers: &mut dyn Peers,
+        leader: L,
+        observe: &Observe<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Outcome, Error> {
+        let engine = self.engines()?;
+        let skews = self.skews();
+        let skew = (!skews.none()).then(|| -> Box<Skew> {
+            Box::new(move |node, core, episode| skews.of(Member { node, core }, episode))
+        });
+        let mut cluster = CompactCluster::among(
+            &*peers,
+            self.setup(false),
+            leader,
+            self.episodes,
+            skew,
+            engine,
+        )
+        .map_err(|why| Error::NotCompact(why.to_string()))?;
+        watch.gauge(cluster.gauge());
+        let mut told = 0;
+        cluster.run_among(peers, self.workers, |progress| {
+            let counted = progress.episodes.min(self.episodes);
+            watch.advance(u64::from(counted.saturating_sub(told)));
+            told = told.max(counted);
+        })?;
+        watch.advance(u64::from(self.episodes - told.min(self.episodes)));
+        let times = cluster.episodes();
+        let latencies = times
+            .windows(2)
+            .map(|pair| pair[1].last_departure.since(pair[0].last_departure));
+        let traffic = cluster.traffic();
+        Ok(Outcome {
+            latencies: latencies.collect(),
+            remote_loads: traffic.remote_loads,
+            remote_stores: traffic.remote_stores,
+            link_bytes: traffic.link_bytes,
+            events: cluster.events(),
+            end: cluster.end(),
+            per_thread: Vec::new(),
+            link_load: match observe.link_load {
+                true => peers::collected(peers, cluster.link_loads()).map_err(Failure::from)?,
+                false => Vec::new(),
+            },
+            critical_path: Vec::new(),
+            bytes_per_thread: cluster.bytes_per_thread(),
+        })
+    }
+}
