@@ -61,6 +61,7 @@ fn a_json_row_has_every_key_in_order() {
         "wall_s",
         "events_per_s",
         "peak_rss_bytes",
+        "bytes_per_thread",
     ];
     let places: Vec<_> = keys
         .iter()
@@ -68,7 +69,7 @@ fn a_json_row_has_every_key_in_order() {
         .collect();
     assert!(places.is_sorted());
     let value: serde_json::Value = serde_json::from_str(&row).unwrap();
-    assert_eq!(value.as_object().unwrap().len(), 35);
+    assert_eq!(value.as_object().unwrap().len(), 36);
     assert_eq!(value["threads"], 8);
     assert_eq!(value["set"], "");
     assert!(value["host"]["wall_s"].as_f64().unwrap() > 0.0);

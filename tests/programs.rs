@@ -72,6 +72,7 @@ fn a_row_has_every_key_in_order() {
         "wall_s",
         "events_per_s",
         "peak_rss_bytes",
+        "bytes_per_thread",
     ];
     let found = keys.map(|key| {
         row.find(&format!("\"{key}\":"))

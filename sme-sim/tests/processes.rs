@@ -102,13 +102,17 @@ fn ring(memory: ThreadMemory, node: u32, core: u32) -> Program {
         let own = memory.flag(place(node, offset), Route::Nearest);
         let next = memory.flag(place((node + 1) % nodes, offset), Route::Nearest);
         memory.note(Note::Arrive(1)).await;
+        let mut seen = 0;
         for round in 1u8..4 {
             memory.set(next, round).await;
             if core == 0 {
                 let far = memory.word(place((node + 3) % nodes, 8), Route::Global);
                 memory.load(far).await;
             }
-            memory.wait(own, Until::Is(round)).await;
+            // The node before may be rounds ahead.
+            while seen < round {
+                seen = memory.wait(own, Until::IsNot(seen)).await;
+            }
         }
         memory
             .delay(Time::from_ns(5_000 + 100 * u64::from(node)))

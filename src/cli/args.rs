@@ -474,7 +474,7 @@ mod tests {
             ),
             (
                 "--topology mseh:2x2",
-                "--topology: 'mseh' is not known; did you mean 'mesh'? (one of mesh, torus)",
+                "--topology: 'mseh' is not known; did you mean 'mesh'? (one of mesh, torus, fattree, dragonfly)",
             ),
             (
                 "--algorithm tre",

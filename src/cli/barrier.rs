@@ -294,7 +294,7 @@ mod tests {
             let line = Line::parse_from(line.split(' '));
             BarrierRun::read_within(&line.flags, available).map(drop)
         };
-        let large = "sme --nodes 65536 --cores 4 --episodes 9";
+        let large = "sme --nodes 65536 --cores 4 --episodes 9 --form readable";
         let Err(Stop::Input(line)) = read(large, Some(600 << 20)) else {
             panic!("640 MiB and more in 600");
         };

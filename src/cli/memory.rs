@@ -16,6 +16,8 @@ const PER_POSITION: u64 = 8 << 10;
 const PER_PORT: u64 = 640;
 /// What a thread adds: its program, its core, its flags in the caches.
 const PER_THREAD: u64 = 512;
+/// The same in nodes of more than 64 threads: sets of them take more.
+const PER_THREAD_OF_LARGE: u64 = 1280;
 /// What a thread adds in compact form, in which a node has it twice while it runs ahead.
 const PER_COMPACT_THREAD: u64 = 6;
 /// What a row of `--per-thread` takes, while it is collected and once more while it is sorted.
@@ -42,6 +44,7 @@ pub fn needed(experiment: &Experiment, per_thread: bool, twice: bool) -> u64 {
     };
     let state = match experiment.is_compact(&observe) {
         Ok(true) => positions * PER_POSITION + threads * PER_COMPACT_THREAD,
+        _ if cores > 64 => positions * PER_POSITION + threads * PER_THREAD_OF_LARGE,
         _ => of_machine(positions, threads),
     } + episodes * PER_EPISODE
         + of_switches(&experiment.topology);
@@ -176,7 +179,8 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_in_a_line() {
-        let large = testing::experiment(&["--nodes", "1048576", "--cores", "16"]);
+        let large =
+            testing::experiment(&["--nodes", "1048576", "--cores", "16", "--form", "readable"]);
         let needed = needed(&large, false, false);
         let refused = fits(&large, needed, Some(8 << 30)).unwrap_err();
         assert_eq!(
@@ -209,6 +213,8 @@ mod tests {
             "--nodes 64 --cores 1",
             "--nodes 64 --cores 16",
             "--nodes 25 --cores 4 --algorithm dissemination",
+            "--nodes 64 --cores 16 --form compact",
+            "--machine exascale --nodes 8 --cores 741",
             "--nodes 100 --cores 8 --algorithm flat",
         ] {
             let flags: Vec<_> = flags.split_whitespace().collect();

@@ -273,7 +273,7 @@ mod tests {
             assert_eq!(refused(flags), line, "{flags}");
         }
         assert!(refused("--work 2s").starts_with("--work: "));
-        assert!(refused("--work -1us").starts_with("--work: "));
+        assert!(refused("--work=-1us").starts_with("--work: "));
         assert!(refused("--noise-period 1 --noise-duration 1us").starts_with("--noise-period: "));
         let many = vec!["1ns"; 400].join(",");
         assert!(
