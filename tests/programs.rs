@@ -80,7 +80,7 @@ fn a_row_has_every_key_in_order() {
     });
     assert!(found.is_sorted());
     let row: Value = serde_json::from_str(&row).unwrap();
-    assert_eq!(row.as_object().unwrap().len(), keys.len() - 3);
+    assert_eq!(row.as_object().unwrap().len(), keys.len() - 4);
     assert_eq!(row["correct"], true);
     assert_eq!(row["stale_reads"], Value::Null);
     assert_eq!(row["threads"], 4);
