@@ -11,7 +11,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn every_time_packet_and_event_is_the_same(case in cases(512)) {
+    fn every_time_packet_and_event_is_the_same(case in cases(4096)) {
         let readable = case.readable(1);
         let compact = case.compact(1);
         prop_assert_eq!(&compact, &readable);
@@ -19,7 +19,7 @@ proptest! {
     }
 
     #[test]
-    fn workers_change_nothing(case in cases(256), workers in 2..5usize) {
+    fn workers_change_nothing(case in cases(1024), workers in 2..5usize) {
         prop_assert_eq!(case.compact(workers), case.compact(1));
     }
 }
