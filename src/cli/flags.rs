@@ -26,8 +26,8 @@ pub struct ExperimentFlags {
     /// node's threads spin in their caches).
     #[arg(long, value_name = "NAME")]
     pub placement: Option<String>,
-    /// Network: mesh:WxH[xD], torus:WxH[xD], fattree:LINKSxLEVELS (links a switch, half of them up;
-    /// levels of switches) or dragonfly:PxAxH[xG] (hosts a router, routers a group, global links a
+    /// Network: mesh:WxH(xD), torus:WxH(xD), fattree:LINKSxLEVELS (links a switch, half of them up;
+    /// levels of switches) or dragonfly:PxAxH(xG) (hosts a router, routers a group, global links a
     /// router, groups), e.g. mesh:8x8, torus:4x4x4, fattree:16x3, dragonfly:4x8x4 [default: a mesh as
     /// square as the nodes allow, or what the machine's file says]
     #[arg(long, value_name = "SHAPE")]

@@ -51,7 +51,7 @@ pub struct InputError {
 /// Which rows are taken, and which of their figures.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// The column with the latency [µs]; `latency_us` or `latency_mean_us` where none is named.
+    /// The column with the latency in µs; `latency_us` or `latency_mean_us` where none is named.
     pub latency: Option<String>,
     /// Only rows whose column has this text.
     pub only: Vec<(String, String)>,

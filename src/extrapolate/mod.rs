@@ -29,7 +29,7 @@ pub struct Sample {
     pub nodes: u32,
     /// Cores a node, at least 1.
     pub cores: u32,
-    /// Latency [µs].
+    /// Latency in µs.
     pub latency_us: f64,
 }
 

@@ -4,8 +4,8 @@
 //! nodes have one thread that leads and others that follow ([`Leader`]): the same transactions on the
 //! same lines in the same order, the same packets over the same engine, switches and links. What is
 //! different is what the simulator keeps. A node's cores and memory are two bytes a thread while
-//! nothing happens to them ([`rest`]), and are simulated from one rest to the next ([`run`]) in
-//! working memory that a worker has once ([`work`]); between nodes everything is as it was ([`node`]).
+//! nothing happens to them (`rest`), and are simulated from one rest to the next (`run`) in
+//! working memory that a worker has once (`work`); between nodes everything is as it was (`node`).
 //! That both forms give the same times is a test (`tests/compact`).
 
 mod first;
