@@ -20,6 +20,10 @@ use sme::validate::points::Variant;
 use sme::validate::simulator::Simulator;
 use sme_sim::machine::Machine;
 
+/// As in the program `sme`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const MACHINE: &str = "exascale";
 const CORES: u32 = 741;
 /// 10^3 to 1.66·10^8 threads.
@@ -73,8 +77,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         panel(&costs, "Time", "seconds, a warm-up and one barrier", |c| {
             c.wall_s
         }),
-        panel(&costs, "Memory", "bytes of the process, at most", |c| {
-            c.peak_rss_bytes
+        panel(&costs, "Memory", "MB of the process, at most", |c| {
+            c.peak_rss_bytes / 1e6
         }),
     ];
     fs::write("results/scale.svg", sheet(&panels, 2)?)?;

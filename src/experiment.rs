@@ -70,11 +70,11 @@ sme_barrier::names!(EngineKind, "engine", {
 /// How the simulator keeps the cores and the memory of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As is best for the number of threads.
+    /// Compact where that is possible.
     Auto,
     /// Every thread a program of its own: for everything.
     Readable,
-    /// Two bytes a thread: tree and dissemination, in runs that nobody looks into.
+    /// Two bytes a thread at rest: tree and dissemination, in runs that nobody looks into.
     Compact,
 }
 

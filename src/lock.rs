@@ -7,6 +7,7 @@
 //! coherent is part of it. Called by [`crate::cli::lock`].
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use sme_barrier::lock::{Coherence, Cohort, CohortSpec, Copies, Lock, LockError};
 use sme_barrier::{Layout, Member};
@@ -150,6 +151,14 @@ impl LockPlan {
     /// [`Error::Failure`] if the run ends in a fault or a deadlock, [`Error::Overlap`] and
     /// [`Error::Lost`] if the lock or its coherence point is wrong.
     pub fn run(&self) -> Result<LockReport, Error> {
+        self.run_watched(|_| {})
+    }
+
+    /// The same; `watch` is told now and then how often the lock has been acquired.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_watched(&self, mut watch: impl FnMut(u64)) -> Result<LockReport, Error> {
         let line_bytes = self.machine.cluster().cache.line_bytes as u32;
         let lock = |copies| {
             Cohort::new(CohortSpec {
@@ -175,8 +184,11 @@ impl LockPlan {
         };
         let lock = Arc::new(lock(copies)?);
         let times = self.acquisitions;
+        // Counted beside the simulation, on which it has no influence.
+        let acquired = Arc::new(AtomicU64::new(0));
         let mut cluster = Cluster::new(self.setup(), |memory, node, core| {
             let lock = Arc::clone(&lock);
+            let acquired = Arc::clone(&acquired);
             async move {
                 let me = Member { node, core };
                 let mut ticket = 0;
@@ -185,6 +197,7 @@ impl LockPlan {
                 for _ in 0..times {
                     lock.acquire(&memory, me, &mut ticket).await;
                     memory.note(ENTERED).await;
+                    acquired.fetch_add(1, Ordering::Relaxed);
                     let word = memory.word(word, route);
                     let count = memory.load(word).await;
                     memory.store(word, count + 1).await;
@@ -193,7 +206,7 @@ impl LockPlan {
                 }
             }
         })?;
-        cluster.run(self.workers, |_| {})?;
+        cluster.run(self.workers, |_| watch(acquired.load(Ordering::Relaxed)))?;
 
         let mut notes: Vec<(Time, bool, Member)> = cluster
             .visits()
@@ -286,6 +299,17 @@ mod tests {
             assert!(across.min > Time::from_ns(2_000), "{data}: {across:?}");
             assert!(within.min < Time::from_ns(1_000), "{data}: {within:?}");
         }
+    }
+
+    #[test]
+    fn who_watches_sees_every_acquisition() {
+        let (mut last, mut looks) = (0, 0);
+        let report = plan(2, 2, Data::Uncached).run_watched(|acquired| {
+            assert!(acquired >= last);
+            (last, looks) = (acquired, looks + 1);
+        });
+        assert_eq!(report.expect("a report").acquisitions, last);
+        assert!(looks > 0);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The documents say what is true: names in ARCHITECTURE.md, CONTRIBUTING.md and docs/programs.md
-//! exist, README.md shows what the program prints, and docs/sensitivity.md is about the constants that
-//! the machine has.
+//! exist, README.md and docs/programs.md show what the program prints, and docs/sensitivity.md is about
+//! the constants that the machine has.
 //!
-//! With `UPDATE=1` in the environment, the program's present output is written into README.md.
+//! With `UPDATE=1` in the environment, the program's present output is written into these two.
 //! `.ci/refresh` does that, and everything else that shows output.
 
 // What fails here fails the test.
@@ -148,7 +148,7 @@ fn a_wrong_name_is_noticed() {
 /// Commands that take too long for a test: `.ci/run` sees to them, and `UPDATE`.
 const LONG: [&str; 2] = ["cargo run --release", "sme validate"];
 
-/// What a command line of README.md prints, in a directory of its own.
+/// What a command line of a document prints, in a directory of its own.
 fn output_of(line: &str) -> String {
     let arguments = line.strip_prefix("sme").unwrap_or_else(|| {
         assert_eq!(line, LONG[0]);
@@ -162,11 +162,11 @@ fn output_of(line: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// README.md with the present output of every command in its `console` blocks. Of a long output the
+/// `document` with the present output of every command in its `console` blocks. Of a long output the
 /// block may show parts: a line `…` stands for lines left out, and what follows it is sought.
-fn with_present_output(readme: &str, long_too: bool) -> String {
+fn with_present_output(document: &str, long_too: bool) -> String {
     let mut text = String::new();
-    let mut lines = readme.lines().peekable();
+    let mut lines = document.lines().peekable();
     let mut in_console = false;
     while let Some(line) = lines.next() {
         text.push_str(line);
@@ -225,20 +225,30 @@ fn excerpt(output: &str, shown: &[&str]) -> String {
     text
 }
 
-#[test]
-fn the_readme_shows_what_the_program_prints() {
-    let readme = read("README.md");
+/// Holds what `document` shows against what the program prints, or writes that there.
+fn shows_what_is_printed(document: &str, least_commands: usize) {
+    let shown = read(document);
     let update = std::env::var_os("UPDATE").is_some();
-    let present = with_present_output(&readme, update);
-    assert!(readme.matches("\n$ sme ").count() >= 4);
+    let present = with_present_output(&shown, update);
+    assert!(shown.matches("\n$ sme ").count() >= least_commands);
     if update {
-        fs::write(root().join("README.md"), present).unwrap();
+        fs::write(root().join(document), present).unwrap();
         return;
     }
-    for (number, (shown, printed)) in readme.lines().zip(present.lines()).enumerate() {
-        assert_eq!(shown, printed, "README.md:{} (.ci/refresh)", number + 1);
+    for (number, (shown, printed)) in (1..).zip(shown.lines().zip(present.lines())) {
+        assert_eq!(shown, printed, "{document}:{number} (.ci/refresh)");
     }
-    assert_eq!(readme.lines().count(), present.lines().count());
+    assert_eq!(shown.lines().count(), present.lines().count());
+}
+
+#[test]
+fn the_readme_shows_what_the_program_prints() {
+    shows_what_is_printed("README.md", 4);
+}
+
+#[test]
+fn the_chapter_on_programs_shows_what_the_program_prints() {
+    shows_what_is_printed("docs/programs.md", 1);
 }
 
 #[test]

@@ -238,6 +238,16 @@ fn vectors_go_through_files_and_back() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 5);
 }
 
+/// Where the rows go elsewhere.
+#[cfg(unix)]
+#[test]
+fn a_vector_may_go_to_stdout() {
+    let output = sme("fft --log2n 2 --nodes 1 --memory-nodes 1 --output /dev/stdout -o /dev/null");
+    assert_eq!(text(&output.stderr), "");
+    let found = npy::read_from(&*output.stdout, output.stdout.len() as u64).unwrap();
+    assert_eq!(found.len(), 4);
+}
+
 #[test]
 fn the_factorization_is_checked() {
     let run = "lu --n 40 --block 8 --memory-nodes 4 --cores 2";
@@ -402,6 +412,10 @@ fn bad_input_is_one_line_and_status_2() {
         ("fft --nodes 1,2 --output y.npy", "--output"),
         ("fft --nodes 1,2 --link-load l.csv", "--link-load"),
         ("fft --output a --link-load a", "--output a"),
+        ("fft --output /dev/stdout", "-o FILE"),
+        ("fft --output /dev/stdout -o /dev/stdout", "-o FILE"),
+        ("fft --input /dev/null", "--input /dev/null"),
+        ("fft --nodes 4096 --cores 2 --stale", "--stale"),
         ("fft --output a -o a", "--output a"),
         ("fft --link-load a -o ./a", "--link-load a"),
         ("fft --output no/such/y.npy", "no/such/y.npy"),

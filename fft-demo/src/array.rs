@@ -17,7 +17,9 @@ pub enum Placement {
     /// Every node has a contiguous part, in the order of the nodes.
     Block,
     /// Granules are dealt to all nodes in turn and then shuffled: each node has as many as any
-    /// other, give or take one.
+    /// other, give or take one. Where in its node one lies is drawn with it: in the order of the
+    /// array, neighbours would lie at nearly the same offset everywhere, and want the same sets of
+    /// a cache.
     Random,
 }
 
@@ -111,21 +113,14 @@ impl Pool {
     pub fn array(&mut self, words: u64, placement: Placement) -> Result<Array, ArrayError> {
         let granules = (words * WORD_BYTES).div_ceil(self.granule_bytes);
         let nodes = self.next.len() as u64;
-        let mut homes: Vec<u32> = match placement {
-            Placement::Block => (0..granules)
-                .map(|granule| (granule * nodes / granules) as u32)
-                .collect(),
-            Placement::Random => (0..granules).map(|g| (g % nodes) as u32).collect(),
-        };
-        if placement == Placement::Random {
-            for last in (1..homes.len()).rev() {
-                let other = self.random.next_u64() % (last as u64 + 1);
-                homes.swap(last, other as usize);
-            }
-        }
-        let mut places = Vec::with_capacity(homes.len());
+        let homes = (0..granules).map(|granule| match placement {
+            Placement::Block => granule * nodes / granules,
+            Placement::Random => granule % nodes,
+        });
+        let mut places = Vec::with_capacity(granules as usize);
         for node in homes {
-            let offset = self.next[node as usize];
+            let next = &mut self.next[node as usize];
+            let offset = *next;
             let needed = offset + self.granule_bytes;
             if needed > self.available {
                 return Err(ArrayError::Full {
@@ -133,8 +128,15 @@ impl Pool {
                     available: self.available,
                 });
             }
-            self.next[node as usize] = needed;
+            *next = needed;
+            let node = node as u32;
             places.push(Place { node, offset });
+        }
+        if placement == Placement::Random {
+            for last in (1..places.len()).rev() {
+                let other = self.random.next_u64() % (last as u64 + 1);
+                places.swap(last, other as usize);
+            }
         }
         Ok(Array {
             granule_shift: self.granule_bytes.trailing_zeros(),
@@ -219,6 +221,19 @@ mod tests {
                 let least = granules.iter().min().copied().unwrap_or(0);
                 prop_assert!(most - least <= 1, "{granules:?}");
             }
+        }
+    }
+
+    #[test]
+    fn lines_of_a_row_spread_over_the_sets_of_a_cache() {
+        let (nodes, lines, sets) = (64, 1 << 15, 512);
+        let mut pool = Pool::new(nodes, (0, 1 << 20), 64, 7).expect("a pool");
+        let array = pool.array(lines * 8, Placement::Random).expect("room");
+        for row in [0, lines / 2, lines - 256] {
+            let set = |line| array.place((row + line) * 8).offset / 64 % sets;
+            let taken: HashSet<u64> = (0..256).map(set).collect();
+            // Of 512 sets, 256 balls hit 200 on average.
+            assert!(taken.len() > 170, "{} sets from line {row}", taken.len());
         }
     }
 

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use sme_sim::engine::link_port::LinkPortSpec;
+use sme_sim::engine::link_port::{ARRIVAL_CYCLES, LinkPortSpec};
 use sme_sim::engine::requester::RequesterSpec;
 use sme_sim::engine::{Counters, EngineModel, HtChannel, Input, Inspect, Kind, Output};
 use sme_sim::fabric::{CHANNELS, LINK_PORTS, Topology};
@@ -69,6 +69,9 @@ pub struct RtlEngine<D> {
     next_edge: u64,
     /// Inputs that are not sampled yet, as they were presented.
     pending: Vec<(u64, Input)>,
+    /// What the last edge brought from links: it is in the registers of the link ports, where
+    /// nothing can hold it up, and comes out of them at the next.
+    arriving: Vec<Input>,
     counters: Counters,
 }
 
@@ -92,6 +95,7 @@ impl<D: Device> RtlEngine<D> {
             changed: false,
             next_edge: 0,
             pending: Vec::new(),
+            arriving: Vec::new(),
             counters: Counters::default(),
         }
     }
@@ -115,9 +119,11 @@ impl<D: Device> RtlEngine<D> {
         self.device.cycle(self.inputs.values(), &mut self.outputs);
         self.give(out);
         self.observe(edge);
-        // Sampled at the edge that ends the cycle: nothing of it was inside before.
-        self.changed |= !came.is_empty();
-        for input in came {
+        // Taken in at the edge that ends the cycle: nothing of it was inside before.
+        let (links, host) = came.into_iter().partition(of_a_link);
+        let arrived = std::mem::replace(&mut self.arriving, links);
+        for input in arrived.into_iter().chain(host) {
+            self.changed = true;
             match input {
                 Input::Host(packet) => {
                     let requester = &self.surroundings.requester;
@@ -216,6 +222,16 @@ impl<D: Device> RtlEngine<D> {
     }
 }
 
+/// Whether it comes over a link, and so through a register of its link port.
+fn of_a_link(input: &Input) -> bool {
+    matches!(input, Input::Link { .. } | Input::LinkCredit { .. })
+}
+
+/// The edge at which what is on its pin at edge `due` reaches a buffer, or counts.
+fn taken_in(due: u64, input: &Input) -> u64 {
+    due + if of_a_link(input) { ARRIVAL_CYCLES } else { 0 }
+}
+
 impl<D: Device + Send> EngineModel for RtlEngine<D> {
     fn next_cycle(&self) -> Option<u64> {
         let [host_waits, network_waits] = self.waiting.map(|packets| packets > 0);
@@ -229,7 +245,10 @@ impl<D: Device + Send> EngineModel for RtlEngine<D> {
             Input::LinkCredit { .. } => network_waits,
         };
         let comes = self.pending.iter().filter(|(_, input)| matters(input));
-        ends.chain(comes.map(|&(due, _)| due.max(self.next_edge)))
+        let comes = comes.map(|&(due, input)| taken_in(due, &input).max(self.next_edge));
+        let arrives = self.arriving.iter().filter(|&input| matters(input));
+        ends.chain(comes)
+            .chain(arrives.map(|_| self.next_edge))
             .min()
     }
 
@@ -240,10 +259,11 @@ impl<D: Device + Send> EngineModel for RtlEngine<D> {
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
         self.changed = false;
         while self.next_edge < cycle {
-            if self.is_idle() {
-                // Only credits can come before `cycle`.
-                let credits = self.pending.iter().map(|&(due, _)| due);
-                let next = credits.min().unwrap_or(cycle);
+            if self.is_idle() && self.arriving.is_empty() {
+                // Only what does nothing before `cycle` can come until then: credits, and a packet
+                // of a link into its register.
+                let comes = self.pending.iter().map(|&(due, _)| due);
+                let next = comes.min().unwrap_or(cycle);
                 self.next_edge = next.clamp(self.next_edge, cycle);
                 if self.next_edge == cycle {
                     break;
@@ -264,7 +284,8 @@ impl<D: Device + Send> Inspect for RtlEngine<D> {
 
     fn is_quiet(&self) -> bool {
         let comes = |input: &Input| matches!(input, Input::Host(_) | Input::Link { .. });
-        self.is_idle() && !self.pending.iter().any(|(_, input)| comes(input))
+        let pending = self.pending.iter().map(|(_, input)| input);
+        self.is_idle() && !pending.chain(&self.arriving).any(comes)
     }
 
     fn state_bytes(&self) -> usize {

@@ -8,7 +8,7 @@ use sme_memory::{Memory, Word};
 use sme_sim::kernel::address::AddressMap;
 use sme_sim::kernel::queue::EventQueue;
 use sme_sim::kernel::thread::{ThreadMemory, Threads};
-use sme_sim::kernel::window::{self, Node, Outbox, Verdict};
+use sme_sim::kernel::window::{self, NoTask, Node, Outbox, Verdict};
 use sme_sim::time::Time;
 
 /// A pseudo-random number below 2^32 (Knuth's multiplicative hash).
@@ -86,15 +86,16 @@ const HOP: Time = Time::from_ps(100);
 impl Node for Relay {
     type Message = u64;
     type Workspace = ();
+    type Task = NoTask;
 
     fn next(&self) -> Time {
         self.queue.next()
     }
 
-    fn advance(&mut self, end: Time, outbox: &mut Outbox<u64>, (): &mut ()) {
+    fn advance(&mut self, end: Time, outbox: &mut Outbox<u64>, (): &mut ()) -> Option<NoTask> {
         while self.queue.next() < end {
             let Some((now, hops)) = self.queue.pop() else {
-                return;
+                break;
             };
             if hops > 0 {
                 self.sent += 1;
@@ -102,6 +103,7 @@ impl Node for Relay {
                 outbox.send(self.me, self.sent, to, now + HOP, hops - 1);
             }
         }
+        None
     }
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, hops: u64) {

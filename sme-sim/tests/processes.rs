@@ -39,7 +39,7 @@ fn in_one(setup: Setup, threads: Threads) -> Outcome {
     let ended = cluster.run(1, |_| {});
     Outcome {
         failure: ended.err().map(|failure| failure.to_string()),
-        episodes: cluster.episodes(),
+        episodes: cluster.episodes().to_vec(),
         traffic: cluster.traffic(),
         events: cluster.events(),
         end: cluster.end(),
@@ -57,7 +57,7 @@ fn in_many(setup: &Setup, threads: Threads, processes: usize, workers: usize) ->
         let ended = cluster.run_among(&mut peers, workers, |_| {});
         Outcome {
             failure: ended.err().map(|failure| failure.to_string()),
-            episodes: cluster.episodes(),
+            episodes: cluster.episodes().to_vec(),
             traffic: cluster.traffic(),
             events: cluster.events(),
             end: cluster.end(),

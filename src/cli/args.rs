@@ -14,7 +14,7 @@ use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
-use super::flags::ExperimentFlags;
+use super::flags::{ExperimentFlags, MachineFlags};
 use super::names::applies;
 use super::noise;
 use super::read::{
@@ -53,8 +53,8 @@ pub fn points(flags: &ExperimentFlags) -> Result<Vec<Experiment>, Stop> {
 }
 
 /// The machine called `name`, with the overrides `set`, each `section.key=value`.
-pub fn machine(name: &str, set: &[String]) -> Result<Machine, Stop> {
-    one("--machine", machines(name, set, Values::One)?)
+pub fn machine(flags: &MachineFlags) -> Result<Machine, Stop> {
+    one("--machine", machines(flags, Values::One)?)
 }
 
 /// What each flag may be; no value is checked against another yet.
@@ -109,7 +109,7 @@ impl Axes {
         let skewed = skews.iter().any(|&skew| skew > Time::ZERO);
         let count = |flag, text: &str, most: u32| counts(flag, text, 1, most, values);
         Ok(Self {
-            machines: machines(&flags.machine, &flags.set, values)?
+            machines: machines(&flags.machine, values)?
                 .into_iter()
                 .map(Arc::new)
                 .collect(),
@@ -126,7 +126,7 @@ impl Axes {
                 count("--cores", text, u32::MAX)
             })?,
             episodes: count("--episodes", &flags.episodes, MAX_EPISODES)?,
-            seeds: numbers("--seed", &flags.seed, 0, u64::MAX, values)?,
+            seeds: numbers("--seed", &flags.seed.seed, 0, u64::MAX, values)?,
             pins: names("--pin", &flags.pin, values)?,
             layouts: optional(flags.layout.as_deref(), |text| {
                 names("--layout", text, values)
@@ -363,14 +363,15 @@ fn expand<T>(
 }
 
 /// Every machine with every combination of overrides.
-fn machines(name: &str, set: &[String], values: Values) -> Result<Vec<Machine>, Stop> {
+fn machines(flags: &MachineFlags, values: Values) -> Result<Vec<Machine>, Stop> {
+    let name = flags.name.as_str();
     // A file may have any name: only a sweep splits at commas.
     let names = match values {
         Values::One | Values::Point => vec![name],
         Values::Many => words("--machine", name, values)?,
     };
     let mut overrides: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
-    for text in set {
+    for text in &flags.set {
         let flag = format!("--set {text}");
         let Some((key, list)) = text.split_once('=') else {
             return Err(Stop::flag(&flag, "write SECTION.KEY=VALUE"));

@@ -284,7 +284,7 @@ fn source(flags: &ExtrapolateFlags, confidence: Confidence) -> Result<Source, St
         };
         return Ok(Source::Files(flags.files.clone(), selection));
     }
-    let machine = args::machine(&flags.experiment.machine, &flags.experiment.set)?;
+    let machine = args::machine(&flags.experiment.machine)?;
     let counts = |flag, text: &str, most| read::counts(flag, text, 1, most, Values::Many);
     let nodes = counts("--fit-nodes", &flags.fit_nodes, MAX_NODES)?;
     let most_cores = args::cores_per_node(&machine);

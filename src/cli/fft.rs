@@ -13,10 +13,10 @@ use sme_fft_demo::fft::{self, Direction, Fft, FftSpec, Phase};
 use sme_fft_demo::{Placement, Pool, npy};
 use sme_memory::Place;
 
-use super::flags::{FileFlags, Format, OutputFlags};
+use super::flags::{FileFlags, Format, OutputFlags, ProgramFlags};
 use super::memory::{self, Needs};
 use super::output::Output;
-use super::program::{Plan, ProgramFlags, Task};
+use super::program::{Plan, Task};
 use super::read::{self, Values};
 use super::row::Cell;
 use super::stop::Stop;
@@ -35,7 +35,8 @@ pub struct FftFlags {
     /// results/; with --log2n 16 the 256 threads of the paper all have work
     #[arg(long, conflicts_with_all = [
         "input", "inverse", "output", "format", "rows", "no_host", "topology", "memory_nodes",
-        "memory", "placement", "coherence_point", "no_check", "stale", "link_load",
+        "memory", "placement", "coherence_point", "no_check", "stale", "stale_list",
+        "link_load",
     ])]
     paper: bool,
     /// The points, complex128 in a NumPy file; without it, random ones
@@ -104,6 +105,7 @@ impl FftRun {
         if let Some(output) = &flags.output {
             plan.only_one("--output")?;
             plan.distinct(Some(("--output", output)))?;
+            plan.apart_from_rows("--output", output)?;
         }
         let log2n = flags.log2n()?;
         let input = match &flags.input {
@@ -261,7 +263,18 @@ fn points(
     available: Option<u64>,
 ) -> Result<(Arc<[Complex64]>, u32), Stop> {
     let flag = format!("--input {}", path.display());
-    let bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let bytes = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => metadata.len(),
+        // A pipe has no length, and to open it may take for ever.
+        Ok(metadata) if !metadata.is_dir() => {
+            return Err(Stop::flag(
+                &flag,
+                "is no file but a pipe or a device; its length must be known beforehand",
+            ));
+        }
+        // The reader says what is wrong.
+        _ => 0,
+    };
     memory::enough(&flag, bytes, available)?;
     let points = npy::read(path).map_err(|error| Stop::flag(&flag, error))?;
     let log2n = fft::log2n(points.len() as u64).map_err(|error| Stop::flag(&flag, error))?;

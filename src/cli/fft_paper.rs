@@ -5,10 +5,10 @@
 use std::path::Path;
 
 use super::fft::{FftFlags, FftTask};
-use super::flags::{FileFlags, OutputFlags};
+use super::flags::{FileFlags, OutputFlags, ProgramFlags};
 use super::memory;
 use super::output::Output;
-use super::program::{Plan, ProgramFlags, Task};
+use super::program::{Plan, Task};
 use super::read;
 use super::stop::Stop;
 use crate::paper::fft::{self, Figure};

@@ -6,16 +6,41 @@ use clap::{Args, ValueEnum};
 
 use super::noise::NoiseFlags;
 
+/// The machine that is simulated.
+#[derive(Args, Clone, Debug)]
+pub struct MachineFlags {
+    /// Machine description: built in (see `sme machines list`) or a file
+    #[arg(
+        long = "machine",
+        value_name = "NAME|FILE.toml",
+        default_value = "sme-prototype"
+    )]
+    pub name: String,
+    /// Override a machine constant, with its unit; may be repeated
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// What everything random is drawn from.
+#[derive(Args, Clone, Debug)]
+pub struct SeedFlag {
+    /// Seed of everything random
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
+    pub seed: String,
+}
+
 /// What is simulated.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What is simulated")]
 pub struct ExperimentFlags {
-    /// Machine description: built in (see `sme machines list`) or a file
-    #[arg(long, value_name = "NAME|FILE.toml", default_value = "sme-prototype")]
-    pub machine: String,
-    /// Override a machine constant, with its unit; may be repeated
-    #[arg(long, value_name = "SECTION.KEY=VALUE")]
-    pub set: Vec<String>,
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineFlags,
     /// Barrier: flag-phase, flat, tree, dissemination, butterfly or pthread
     #[arg(long, value_name = "NAME", default_value = "tree")]
     pub algorithm: String,
@@ -47,14 +72,9 @@ pub struct ExperimentFlags {
         allow_negative_numbers = true
     )]
     pub episodes: String,
-    /// Seed of everything random
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "1",
-        allow_negative_numbers = true
-    )]
-    pub seed: String,
+    /// What is drawn.
+    #[command(flatten)]
+    pub seed: SeedFlag,
     /// Threads over the sockets first (scatter), or one socket after the other (compact)
     #[arg(long, value_name = "NAME", default_value = "scatter")]
     pub pin: String,
@@ -102,6 +122,68 @@ pub struct ExperimentFlags {
     /// What disturbs the threads.
     #[command(flatten)]
     pub noise: NoiseFlags,
+}
+
+/// The flags that all programs have.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "What is simulated")]
+pub struct ProgramFlags {
+    /// The machine.
+    #[command(flatten)]
+    pub(super) machine: MachineFlags,
+    /// Network, e.g. mesh:8x8, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4 [default: a mesh as
+    /// square as the memory nodes allow, or what the machine's file says]
+    #[arg(long, value_name = "SHAPE")]
+    pub(super) topology: Option<String>,
+    /// Nodes whose cores run the program, a list such as 1,2,4 or 1..64*2: the first of the topology
+    /// [default: 64]
+    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
+    pub(super) nodes: Option<String>,
+    /// Threads on each of them, one a core; a list [default: 4]
+    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
+    pub(super) cores: Option<String>,
+    /// Nodes whose memory holds the data, those of --nodes among them [default: 64, or as many as
+    /// --nodes; all of --topology if that has fewer]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(super) memory_nodes: Option<String>,
+    /// How the data is mapped: cached, or uncached, where every access goes through the engine
+    #[arg(long, value_name = "NAME", default_value = "cached")]
+    pub(super) memory: String,
+    /// Which node has which piece of the data (--page): random, or block, a contiguous part each
+    #[arg(long, value_name = "NAME", default_value = "random")]
+    pub(super) placement: String,
+    /// What a barrier does to memory: barrier (writes caches back and drops all copies), none, or
+    /// writeback-only (keeps the copies)
+    #[arg(long, value_name = "NAME", default_value = "barrier")]
+    pub(super) coherence_point: String,
+    /// The piece in which data is spread [default: a line of the caches, so that a thread's data lies
+    /// on all nodes; with pages of 4KiB much of it lies on one, and the slowest thread decides]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub(super) page: Option<String>,
+    /// What is drawn.
+    #[command(flatten)]
+    pub(super) seed: SeedFlag,
+    /// Threads of this computer; results do not depend on it [default: 1]
+    #[arg(long, value_name = "THREADS", allow_negative_numbers = true)]
+    pub(super) workers: Option<String>,
+    /// Compare the result with that of one thread of this computer (the default); exit status 1 if
+    /// it is wrong
+    #[arg(long, conflicts_with = "no_check")]
+    pub(super) check: bool,
+    /// Leave the comparison out
+    #[arg(long)]
+    pub(super) no_check: bool,
+    /// Check every load: whether it returned the newest value that had happened before it. What did
+    /// not is told below the table; with json and csv on stderr
+    #[arg(long)]
+    pub(super) stale: bool,
+    /// Write a row for every stale load: CSV, or JSON lines if FILE ends in .json or .jsonl
+    #[arg(long, value_name = "FILE", requires = "stale", help_heading = "Output")]
+    pub(super) stale_list: Option<PathBuf>,
+    /// Write the load of every link: CSV with
+    /// from,to,channel,bytes,packets,busy_fraction,stall_fraction
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) link_load: Option<PathBuf>,
 }
 
 /// How the results of a simulation are written, and where.

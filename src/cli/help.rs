@@ -231,6 +231,7 @@ Examples:
   sme fft --paper
   sme fft --paper --log2n 10 --nodes 1..16*2 --cores 1,4
   sme fft --log2n 10 --nodes 4 --coherence-point none --stale
+  sme fft --log2n 10 --nodes 4 --coherence-point none --stale --stale-list stale.csv
   sme fft --nodes 4 --input x.npy --output y.npy
   sme fft --nodes 4 --input y.npy --inverse --output x.npy --link-load links.csv"
     )

@@ -12,7 +12,7 @@ use clap::Args;
 use sme_fft_demo::litmus::{MOST_BYTES, Report, Test, parse};
 
 use super::args;
-use super::flags::{FileFlags, Format};
+use super::flags::{FileFlags, Format, MachineFlags};
 use super::output::Output;
 use super::read::{self, MAX_NODES, Values};
 use super::row::{self, Cell, rendered};
@@ -81,21 +81,9 @@ pub struct LitmusFlags {
         help_heading = "What is simulated"
     )]
     seed: String,
-    /// Machine description: built in (see `sme machines list`) or a file
-    #[arg(
-        long,
-        value_name = "NAME|FILE.toml",
-        default_value = "sme-prototype",
-        help_heading = "What is simulated"
-    )]
-    machine: String,
-    /// Override a machine constant, with its unit; may be repeated
-    #[arg(
-        long,
-        value_name = "SECTION.KEY=VALUE",
-        help_heading = "What is simulated"
-    )]
-    set: Vec<String>,
+    /// The machine.
+    #[command(flatten, next_help_heading = "What is simulated")]
+    machine: MachineFlags,
     #[command(flatten)]
     output: FileFlags,
 }
@@ -123,7 +111,7 @@ impl LitmusRun {
         let nodes = flags.nodes.as_deref();
         let homes = flags.homes.as_deref();
         let setting = Setting {
-            machine: Arc::new(args::machine(&flags.machine, &flags.set)?),
+            machine: Arc::new(args::machine(&flags.machine)?),
             memory,
             spread,
             nodes: nodes

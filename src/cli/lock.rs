@@ -8,13 +8,14 @@ use std::time::Instant;
 use clap::Args;
 
 use super::args;
-use super::flags::OutputFlags;
+use super::flags::{MachineFlags, OutputFlags, SeedFlag};
 use super::memory;
 use super::output::Output;
 use super::read::{self, MAX_NODES, Values};
 use super::row::{self, Cell, Host, rendered};
 use super::stop::{Stop, one_line};
 use crate::lock::{Data, Error, HandOvers, LockPlan, LockReport};
+use crate::progress;
 
 /// The most acquisitions of a run: the simulator remembers each of them.
 const MAX_ACQUISITIONS: u64 = 1 << 20;
@@ -22,12 +23,9 @@ const MAX_ACQUISITIONS: u64 = 1 << 20;
 /// The flags of `sme lock`.
 #[derive(Args, Clone, Debug)]
 pub struct LockFlags {
-    /// Machine description: built in (see `sme machines list`) or a file
-    #[arg(long, value_name = "NAME|FILE.toml", default_value = "sme-prototype")]
-    machine: String,
-    /// Override a machine constant, with its unit; may be repeated
-    #[arg(long, value_name = "SECTION.KEY=VALUE")]
-    set: Vec<String>,
+    /// The machine.
+    #[command(flatten)]
+    machine: MachineFlags,
     /// Network, e.g. mesh:8x8, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4 [default: a mesh as
     /// square as the nodes allow, or what the machine's file says]
     #[arg(long, value_name = "SHAPE")]
@@ -68,14 +66,9 @@ pub struct LockFlags {
     /// which the lock writes back and drops its line (line) or everything (all)
     #[arg(long, value_name = "NAME", default_value = "uncached")]
     data: String,
-    /// Seed of everything random
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "1",
-        allow_negative_numbers = true
-    )]
-    seed: String,
+    /// What is drawn.
+    #[command(flatten)]
+    seed: SeedFlag,
     /// Threads of this computer; results do not depend on it
     #[arg(
         long,
@@ -98,7 +91,7 @@ pub struct LockRun {
 impl LockRun {
     /// Reads the flags.
     pub fn read(flags: &LockFlags) -> Result<Self, Stop> {
-        let machine = Arc::new(args::machine(&flags.machine, &flags.set)?);
+        let machine = Arc::new(args::machine(&flags.machine)?);
         let count = |flag, text: &str, least, most| {
             read::one(flag, read::counts(flag, text, least, most, Values::One)?)
         };
@@ -140,7 +133,7 @@ impl LockRun {
                 acquisitions,
                 passes: count("--passes", &flags.passes, 0, u32::MAX)?,
                 data: read::name::<Data>("--data", &flags.data)?,
-                seed: read::seed(&flags.seed)?,
+                seed: read::seed(&flags.seed.seed)?,
                 workers: read::host_threads("--workers", &flags.workers)?,
             },
             output: flags.output.clone(),
@@ -150,8 +143,18 @@ impl LockRun {
     /// Simulates it, and writes its row.
     pub fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
+        let watch = progress::on_stderr();
+        let threads = u64::from(self.plan.nodes) * u64::from(self.plan.cores);
+        watch.begin("acquisitions", threads * u64::from(self.plan.acquisitions));
+        let mut told = 0;
+        let acquired = |count: u64| {
+            watch.advance(count.saturating_sub(told));
+            told = count;
+        };
         let began = Instant::now();
-        let report = self.plan.run().map_err(|error| match error {
+        let ran = self.plan.run_watched(acquired);
+        watch.end();
+        let report = ran.map_err(|error| match error {
             Error::Lock(_) | Error::Design(_) => Stop::Input(one_line(&error.to_string())),
             Error::Failure(_) | Error::Overlap { .. } | Error::Lost { .. } => {
                 Stop::Failed(error.to_string())

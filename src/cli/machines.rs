@@ -7,7 +7,7 @@ use clap::Subcommand;
 use sme_sim::machine::Machine;
 
 use super::args;
-use super::flags::{FileFlags, Format};
+use super::flags::{FileFlags, Format, MachineFlags};
 use super::output::Output;
 use super::row::{Cell, rendered};
 use super::stop::Stop;
@@ -61,7 +61,7 @@ impl Machines {
                 set,
                 output,
             } => {
-                let machine = args::machine(&machine, &set)?;
+                let machine = args::machine(&MachineFlags { name: machine, set })?;
                 Ok(Self::Show(Box::new(machine), output))
             }
         }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub mod args;
 pub mod barrier;
@@ -39,6 +39,7 @@ pub mod read;
 pub mod recognize;
 pub mod row;
 pub mod rtl;
+pub mod stale_list;
 pub mod stop;
 pub mod sweep;
 pub mod table;
@@ -203,6 +204,11 @@ impl Job {
             Self::Paper => paper(),
         }
     }
+}
+
+/// All commands with their flags, as command lines are read.
+pub fn command() -> clap::Command {
+    CommandLine::command()
 }
 
 /// Simulate machines whose memory is shared but not coherent, and the barriers that run on them

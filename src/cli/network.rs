@@ -10,7 +10,7 @@ use sme_sim::time::Time;
 use sme_sim::traffic::{PACKET_BYTES, Pattern, Phases, TrafficError};
 
 use super::args;
-use super::flags::OutputFlags;
+use super::flags::{MachineFlags, OutputFlags, SeedFlag};
 use super::list;
 use super::memory;
 use super::names;
@@ -33,12 +33,9 @@ const PER_PACKET: f64 = 32.0;
 /// The flags of `sme network`.
 #[derive(Args, Clone, Debug)]
 pub struct NetworkFlags {
-    /// Machine description: built in (see `sme machines list`) or a file
-    #[arg(long, value_name = "NAME|FILE.toml", default_value = "sme-prototype")]
-    machine: String,
-    /// Override a machine constant, with its unit; may be repeated
-    #[arg(long, value_name = "SECTION.KEY=VALUE")]
-    set: Vec<String>,
+    /// The machine.
+    #[command(flatten)]
+    machine: MachineFlags,
     /// Network, e.g. mesh:8x8, torus:4x4x4, fattree:4x3 or dragonfly:2x4x2, with all its nodes
     #[arg(long, value_name = "SHAPE", default_value = "mesh:8x8")]
     topology: String,
@@ -78,14 +75,9 @@ pub struct NetworkFlags {
         allow_negative_numbers = true
     )]
     drain: String,
-    /// Seed of everything random
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "1",
-        allow_negative_numbers = true
-    )]
-    seed: String,
+    /// What is drawn.
+    #[command(flatten)]
+    seed: SeedFlag,
     /// Threads of this computer; results do not depend on it
     #[arg(
         long,
@@ -114,7 +106,7 @@ pub struct NetworkRun {
 impl NetworkRun {
     /// Reads the flags.
     pub fn read(flags: &NetworkFlags) -> Result<Self, Stop> {
-        let machine = Arc::new(args::machine(&flags.machine, &flags.set)?);
+        let machine = Arc::new(args::machine(&flags.machine)?);
         let topology = read::one(
             "--topology",
             read::topologies(&flags.topology, Values::One)?,
@@ -137,7 +129,7 @@ impl NetworkRun {
             patterns: patterns(&flags.traffic)?,
             loads: loads(&flags.load)?,
             phases,
-            seed: read::seed(&flags.seed)?,
+            seed: read::seed(&flags.seed.seed)?,
             workers: read::host_threads("--workers", &flags.workers)?,
             topology,
         };

@@ -171,7 +171,8 @@ impl Output {
         }
     }
 
-    fn stopped(&self, error: &io::Error) -> Stop {
+    /// Why nothing more can be written, where that ended with `error`.
+    pub fn stopped(&self, error: &io::Error) -> Stop {
         match &self.to {
             To::Stdout(_) | To::Device(_) if error.kind() == io::ErrorKind::BrokenPipe => {
                 Stop::Unread
@@ -214,11 +215,19 @@ mod opened {
             io::stderr().as_fd().try_clone_to_owned(),
         ];
         let mut files = streams.into_iter().flatten().map(File::from);
-        files.find(|file| {
-            let same =
-                |open: Metadata| (open.dev(), open.ino()) == (metadata.dev(), metadata.ino());
-            file.metadata().is_ok_and(same)
-        })
+        files.find(|file| (file.metadata()).is_ok_and(|open| same(&open, metadata)))
+    }
+
+    /// Whether stdout leads to the file of `metadata`, unless that forgets what it takes.
+    pub fn is_stdout(metadata: &Metadata) -> bool {
+        let is_same = |other: Metadata| same(metadata, &other);
+        let forgets = std::fs::metadata("/dev/null").is_ok_and(is_same);
+        let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+        !forgets && stdout.is_ok_and(|stdout| stdout.metadata().is_ok_and(is_same))
+    }
+
+    fn same(one: &Metadata, other: &Metadata) -> bool {
+        (one.dev(), one.ino()) == (other.dev(), other.ino())
     }
 
     /// Whether `path` is the name that the system gives to a descriptor.
@@ -243,6 +252,11 @@ mod opened {
         false
     }
 
+    /// Not known.
+    pub fn is_stdout(_: &Metadata) -> bool {
+        false
+    }
+
     /// Opens what is no file.
     pub fn device(path: &Path) -> io::Result<File> {
         OpenOptions::new().write(true).open(path)
@@ -261,6 +275,14 @@ fn begun<'w>(
             Ok(writer.insert(BufWriter::new(file)))
         }
     }
+}
+
+/// Whether what is written to `path` comes out where stdout leads to, and is read there.
+pub fn is_stdout(path: &Path) -> bool {
+    let Ok(metadata) = fs::metadata(path) else {
+        return false;
+    };
+    opened::is_stdout(&metadata)
 }
 
 /// Refuses two results in one file, of which it would keep only one; with each file the flag that
@@ -319,12 +341,36 @@ fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(directory)
+    builder.tempfile_in(directory).map_err(without_name)
+}
+
+/// What the system says, without the temporary name behind it, which nobody has asked for.
+fn without_name(error: io::Error) -> io::Error {
+    let said = error.to_string();
+    match said.split_once(" at path ") {
+        Some((said, _)) => io::Error::new(error.kind(), said),
+        None => error,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_complaint_names_no_file_but_ones_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("missing/a.csv");
+        let Err(stop) = Output::file("-o", &path) else {
+            panic!("there is no such directory");
+        };
+        let complaint = stop.to_string();
+        assert!(
+            complaint.contains("missing/a.csv: cannot be written: "),
+            "{complaint}"
+        );
+        assert!(!complaint.contains(".sme-"), "{complaint}");
+    }
 
     #[test]
     fn a_file_appears_when_it_is_whole() {

@@ -8,20 +8,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::Args;
 use sme_fft_demo::{Placement, Pool};
 use sme_memory::Place;
 use sme_sim::fabric::Topology;
 use sme_sim::machine::{Dimension, Limits, Machine};
+use sme_sim::staleness::Checker;
 
 use super::args::{self, MAX_POINTS, MAX_THREADS};
-use super::flags::{Format, OutputFlags};
+use super::flags::{Format, OutputFlags, ProgramFlags};
 use super::links::write_link_load;
 use super::memory::{self, Needs};
 use super::output::{self, Output};
 use super::program_row::{Done, row};
 use super::read::{self, MAX_NODES, Values};
 use super::row::{Cell, Host, rendered};
+use super::stale_list::{self, StaleList};
 use super::stop::{self, Stop};
 use crate::program::{Error, Kernel, Program};
 use crate::progress::{self, Watch};
@@ -33,73 +34,6 @@ const MEMORY_NODES: u32 = 64;
 const NODES: &str = "64";
 /// [`ProgramFlags::cores`] if nobody says.
 const CORES: &str = "4";
-
-/// The flags that all programs have.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "What is simulated")]
-pub struct ProgramFlags {
-    /// Machine description: built in (see `sme machines list`) or a file
-    #[arg(long, value_name = "NAME|FILE.toml", default_value = "sme-prototype")]
-    pub(super) machine: String,
-    /// Override a machine constant, with its unit; may be repeated
-    #[arg(long, value_name = "SECTION.KEY=VALUE")]
-    pub(super) set: Vec<String>,
-    /// Network, e.g. mesh:8x8, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4 [default: a mesh as
-    /// square as the memory nodes allow, or what the machine's file says]
-    #[arg(long, value_name = "SHAPE")]
-    pub(super) topology: Option<String>,
-    /// Nodes whose cores run the program, a list such as 1,2,4 or 1..64*2: the first of the topology
-    /// [default: 64]
-    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
-    pub(super) nodes: Option<String>,
-    /// Threads on each of them, one a core; a list [default: 4]
-    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
-    pub(super) cores: Option<String>,
-    /// Nodes whose memory holds the data, those of --nodes among them [default: 64, or as many as
-    /// --nodes; all of --topology if that has fewer]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(super) memory_nodes: Option<String>,
-    /// How the data is mapped: cached, or uncached, where every access goes through the engine
-    #[arg(long, value_name = "NAME", default_value = "cached")]
-    pub(super) memory: String,
-    /// Which node has which piece of the data (--page): random, or block, a contiguous part each
-    #[arg(long, value_name = "NAME", default_value = "random")]
-    pub(super) placement: String,
-    /// What a barrier does to memory: barrier (writes caches back and drops all copies), none, or
-    /// writeback-only (keeps the copies)
-    #[arg(long, value_name = "NAME", default_value = "barrier")]
-    pub(super) coherence_point: String,
-    /// The piece in which data is spread [default: a line of the caches, so that a thread's data lies
-    /// on all nodes; with pages of 4KiB much of it lies on one, and the slowest thread decides]
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
-    pub(super) page: Option<String>,
-    /// Seed of everything random
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "1",
-        allow_negative_numbers = true
-    )]
-    pub(super) seed: String,
-    /// Threads of this computer; results do not depend on it [default: 1]
-    #[arg(long, value_name = "THREADS", allow_negative_numbers = true)]
-    pub(super) workers: Option<String>,
-    /// Compare the result with that of one thread of this computer (the default); exit status 1 if
-    /// it is wrong
-    #[arg(long, conflicts_with = "no_check")]
-    pub(super) check: bool,
-    /// Leave the comparison out
-    #[arg(long)]
-    pub(super) no_check: bool,
-    /// Check every load: whether it returned the newest value that had happened before it. What did
-    /// not is told below the table; with json and csv on stderr
-    #[arg(long)]
-    pub(super) stale: bool,
-    /// Write the load of every link: CSV with
-    /// from,to,channel,bytes,packets,busy_fraction,stall_fraction
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(super) link_load: Option<PathBuf>,
-}
 
 /// A kernel whose own flags have been read.
 pub trait Task {
@@ -142,6 +76,7 @@ pub struct Plan {
     placement: Placement,
     check: bool,
     link_load: Option<PathBuf>,
+    stale_list: Option<PathBuf>,
     output: OutputFlags,
 }
 
@@ -153,10 +88,14 @@ impl Plan {
             placement: read::name("--placement", &flags.placement)?,
             check: !flags.no_check,
             link_load: flags.link_load.clone(),
+            stale_list: flags.stale_list.clone(),
             output,
         };
         if flags.link_load.is_some() {
             plan.only_one("--link-load")?;
+        }
+        if flags.stale_list.is_some() {
+            plan.only_one(stale_list::FLAG)?;
         }
         plan.distinct(None)?;
         Ok(plan)
@@ -194,11 +133,27 @@ impl Plan {
         }
     }
 
+    /// Refuses `path` of `flag`, whose result is no text, where the rows go too.
+    pub fn apart_from_rows(&self, flag: &str, path: &Path) -> Result<(), Stop> {
+        let rows = self.output.file.output.as_deref();
+        let rows_on_stdout =
+            rows.is_none_or(|rows| rows == Path::new("-") || output::is_stdout(rows));
+        if !rows_on_stdout || !output::is_stdout(path) {
+            return Ok(());
+        }
+        let flag = format!("{flag} {}", path.display());
+        Err(Stop::flag(
+            &flag,
+            "the rows go there, too: -o FILE sends them elsewhere",
+        ))
+    }
+
     /// Refuses two results in one file; `more` is the file of another flag.
     pub fn distinct(&self, more: Option<(&str, &Path)>) -> Result<(), Stop> {
         let mut files = vec![
             ("-o", self.output.file.output.as_deref()),
             ("--link-load", self.link_load.as_deref()),
+            (stale_list::FLAG, self.stale_list.as_deref()),
         ];
         files.extend(more.map(|(flag, path)| (flag, Some(path))));
         output::distinct(&files)
@@ -230,8 +185,12 @@ impl Plan {
             Some(path) => Some(Output::file("--link-load", path)?),
             None => None,
         };
+        let list = match &self.stale_list {
+            Some(path) => Some(StaleList::open(path)?),
+            None => None,
+        };
         let watch = progress::on_stderr();
-        let (all, ended) = self.until_failure(task, watch.as_ref(), keep);
+        let (all, ended) = self.until_failure(task, watch.as_ref(), list.as_ref(), keep);
         watch.end();
         if ended.is_err() {
             if !all.is_empty() {
@@ -244,6 +203,9 @@ impl Plan {
         if let (Some(output), [only]) = (links, all.as_slice()) {
             write_link_load(output, &only.outcome.links)?;
         }
+        if let Some(list) = list {
+            list.commit()?;
+        }
         self.report(task, &all, &mut rows)?;
         rows.commit()?;
         verdict(&all)
@@ -254,11 +216,12 @@ impl Plan {
         &self,
         task: &T,
         watch: &dyn Watch,
+        list: Option<&StaleList>,
         mut keep: impl FnMut(T::Result) -> Result<(), Stop>,
     ) -> (Vec<Done<'_>>, Result<(), Stop>) {
         let mut all = Vec::with_capacity(self.programs.len());
         for program in &self.programs {
-            let simulated = self.simulate(task, program, watch);
+            let simulated = self.simulate(task, program, watch, list);
             let kept = simulated.and_then(|(done, result)| {
                 keep(result)?;
                 Ok(done)
@@ -278,7 +241,10 @@ impl Plan {
             let Some(report) = &done.outcome.stale else {
                 continue;
             };
-            let text = format!("\n{}: {report}", of(done.program));
+            let mut text = format!("\n{}: {report}", of(done.program));
+            if report.further_groups > 0 && self.stale_list.is_none() {
+                text += &format!("{} FILE writes every stale read\n", stale_list::FLAG);
+            }
             match self.output.file.format() {
                 Format::Table => rows.push(&text)?,
                 _ => stop::to_stderr(text.trim_start()),
@@ -292,7 +258,7 @@ impl Plan {
         task.kernel(program, &mut pool?, self.placement)
     }
 
-    /// Simulates one of the runs.
+    /// Simulates one of the runs; its stale loads get into `list`.
     ///
     /// # Errors
     /// If the simulation does not end well. A wrong result is none: see [`verdict`].
@@ -301,6 +267,7 @@ impl Plan {
         task: &T,
         program: &'p Program,
         watch: &dyn Watch,
+        list: Option<&StaleList>,
     ) -> Result<(Done<'p>, T::Result), Stop> {
         let kernel = Arc::new(self.kernel(task, program)?);
         watch.begin(
@@ -313,7 +280,8 @@ impl Plan {
             told = count;
         };
         let began = Instant::now();
-        let simulated = program.run_watched(&kernel, barriers, T::result);
+        let simulated =
+            program.run_watched(&kernel, barriers, list.map(StaleList::writer), T::result);
         let (outcome, result) = simulated.map_err(|error| stopped(program, error))?;
         let host = Host::measured(began.elapsed(), outcome.events);
         let wrong = self.check.then(|| T::wrong(&kernel, &result));
@@ -347,7 +315,7 @@ impl Plan {
 
 /// The combinations of nodes and cores, the cores varying fastest.
 fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
-    let machine = Arc::new(args::machine(&flags.machine, &flags.set)?);
+    let machine = Arc::new(args::machine(&flags.machine)?);
     let nodes = flags.nodes.as_deref().unwrap_or(NODES);
     let nodes = read::counts("--nodes", nodes, 1, MAX_NODES, Values::Many)?;
     let cores = cores(flags.cores.as_deref().unwrap_or(CORES), &machine)?;
@@ -366,6 +334,11 @@ fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
             format!("more than {MAX_THREADS} threads"),
         ));
     }
+    if flags.stale {
+        // The checker has a place for every thread of the memory nodes, too.
+        let told_apart = Checker::tells_apart(memory_nodes, most_cores);
+        told_apart.map_err(|error| Stop::flag("--stale", error))?;
+    }
     let page_bytes = match &flags.page {
         None => Ok(machine.cluster().cache.line_bytes),
         Some(page) => {
@@ -383,7 +356,7 @@ fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
         point: read::name("--coherence-point", &flags.coherence_point)?,
         page_bytes: page_bytes.map_err(|error| Stop::flag("--page", error))?,
         checked: flags.stale,
-        seed: read::seed(&flags.seed)?,
+        seed: read::seed(&flags.seed.seed)?,
         workers: match &flags.workers {
             None => 1,
             Some(workers) => read::host_threads("--workers", workers)?,
@@ -553,7 +526,7 @@ mod tests {
         let line = "sme --nodes 1,2,4 --cores 1 --memory-nodes 4 --no-host";
         let line = Line::parse_from(line.split(' '));
         let plan = Plan::read(&line.flags, line.output).unwrap();
-        let (all, ended) = plan.until_failure(&Meeting, &Silent, |()| Ok(()));
+        let (all, ended) = plan.until_failure(&Meeting, &Silent, None, |()| Ok(()));
         let nodes: Vec<_> = all.iter().map(|done| done.program.nodes).collect();
         assert_eq!(nodes, [1]);
         let Err(Stop::Failed(line)) = ended else {

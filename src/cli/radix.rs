@@ -7,9 +7,9 @@ use sme_fft_demo::radix::{Borders, Phase, Radix, RadixSpec};
 use sme_fft_demo::{Placement, Pool};
 use sme_memory::Place;
 
-use super::flags::OutputFlags;
+use super::flags::{OutputFlags, ProgramFlags};
 use super::memory::{self, Needs};
-use super::program::{Plan, ProgramFlags, Task};
+use super::program::{Plan, Task};
 use super::read::{self, Values};
 use super::row::Cell;
 use super::stop::Stop;

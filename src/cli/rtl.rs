@@ -16,6 +16,7 @@ use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
 
 use super::args;
+use super::flags::MachineFlags;
 use super::names;
 use super::read::{self, Values};
 use super::stop::{self, Stop};
@@ -88,12 +89,9 @@ fn blocks(text: &str) -> Result<Vec<&'static Bench>, Stop> {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Of the engine")]
 pub struct EngineFlags {
-    /// Built-in machine or file whose engine it is
-    #[arg(long, value_name = "NAME|FILE", default_value = "sme-prototype")]
-    machine: String,
-    /// Change a constant of the machine, e.g. link.channel_credits=8
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    /// The machine.
+    #[command(flatten)]
+    machine: MachineFlags,
     /// The network it stands in; every position has a node
     #[arg(long, value_name = "SHAPE", default_value = "mesh:8x8")]
     topology: String,
@@ -110,7 +108,7 @@ impl MachineEngine {
     fn read(flags: &EngineFlags) -> Result<Self, Stop> {
         let topologies = read::topologies(&flags.topology, Values::One)?;
         let engine = Self {
-            machine: args::machine(&flags.machine, &flags.set)?,
+            machine: args::machine(&flags.machine)?,
             topology: read::one("--topology", topologies)?,
         };
         let (spec, hosts) = (engine.machine.cluster(), engine.topology.hosts());

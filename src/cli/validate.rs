@@ -9,7 +9,7 @@ use clap::Args;
 use sme_sim::machine::Machine;
 
 use super::args;
-use super::flags::{Format, OutputFlags};
+use super::flags::{Format, MachineFlags, OutputFlags, SeedFlag};
 use super::output::Output;
 use super::read;
 use super::stop::{Stop, to_stderr};
@@ -19,12 +19,9 @@ use crate::validate::simulator::Simulator;
 /// The flags of `sme validate`.
 #[derive(Args, Clone, Debug)]
 pub struct ValidateFlags {
-    /// Machine description: built in (see `sme machines list`) or a file
-    #[arg(long, value_name = "NAME|FILE.toml", default_value = "sme-prototype")]
-    machine: String,
-    /// Override a machine constant, with its unit; may be repeated
-    #[arg(long, value_name = "SECTION.KEY=VALUE")]
-    set: Vec<String>,
+    /// The machine.
+    #[command(flatten)]
+    machine: MachineFlags,
     /// Counted episodes of every barrier
     #[arg(
         long,
@@ -33,14 +30,9 @@ pub struct ValidateFlags {
         allow_negative_numbers = true
     )]
     episodes: String,
-    /// Seed of everything random
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "1",
-        allow_negative_numbers = true
-    )]
-    seed: String,
+    /// What is drawn.
+    #[command(flatten)]
+    seed: SeedFlag,
     /// Leave out the figures for which programs are run (the FFT): they take most of the time
     #[arg(long)]
     no_programs: bool,
@@ -66,9 +58,9 @@ impl ValidateRun {
     /// Reads the flags.
     pub fn read(flags: &ValidateFlags) -> Result<Self, Stop> {
         Ok(Self {
-            machine: Arc::new(args::machine(&flags.machine, &flags.set)?),
+            machine: Arc::new(args::machine(&flags.machine)?),
             episodes: read::episodes(&flags.episodes)?,
-            seed: read::seed(&flags.seed)?,
+            seed: read::seed(&flags.seed.seed)?,
             programs: !flags.no_programs,
             workers: match &flags.workers {
                 Some(text) => read::host_threads("--workers", text)?,

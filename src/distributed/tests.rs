@@ -104,13 +104,7 @@ fn same(line: &str) {
         let place = directory.path().to_str().unwrap();
         let ended: Vec<_> = ended
             .into_iter()
-            .map(|end| {
-                end.map_err(|stop| {
-                    let text = format!("{stop:?}").replace(place, "DIR");
-                    // Behind this stands the name of a file that each process makes up.
-                    text.split(" at path").next().map(str::to_owned)
-                })
-            })
+            .map(|end| end.map_err(|stop| format!("{stop:?}").replace(place, "DIR")))
             .collect();
         (files(directory.path()), ended)
     };

@@ -7,12 +7,9 @@ use sme_sim::cluster::compact::{CompactCluster, Skew};
 use sme_sim::kernel::peers::{self, Peers};
 use sme_sim::kernel::thread::ThreadMemory;
 
-use super::run::Error;
+use super::run::{Counted, Error};
 use super::{Algorithm, EngineKind, Experiment, FlagLayout, Form, Observe, Outcome};
 use crate::progress::Watch;
-
-/// From so many threads on a run is in compact form unless told otherwise.
-const COMPACT_FROM: u64 = 1 << 16;
 
 impl Experiment {
     /// Whether the run is in compact form.
@@ -21,11 +18,9 @@ impl Experiment {
     /// [`Error::NotCompact`] if it must be and cannot.
     pub fn is_compact(&self, observe: &Observe<'_>) -> Result<bool, Error> {
         match (self.form, self.why_not_compact(observe)) {
-            (Form::Readable, _) => Ok(false),
             (Form::Compact, Some(why)) => Err(Error::NotCompact(why.to_owned())),
-            (Form::Auto, Some(_)) => Ok(false),
-            (Form::Compact, None) => Ok(true),
-            (Form::Auto, None) => Ok(self.threads() >= COMPACT_FROM),
+            (Form::Readable, _) | (Form::Auto, Some(_)) => Ok(false),
+            (Form::Compact | Form::Auto, None) => Ok(true),
         }
     }
 
@@ -103,32 +98,18 @@ impl Experiment {
         )
         .map_err(|why| Error::NotCompact(why.to_string()))?;
         watch.gauge(cluster.gauge());
-        let mut told = 0;
-        cluster.run_among(peers, self.workers, |progress| {
-            let counted = progress.episodes.min(self.episodes);
-            watch.advance(u64::from(counted.saturating_sub(told)));
-            told = told.max(counted);
-        })?;
-        watch.advance(u64::from(self.episodes - told.min(self.episodes)));
-        let times = cluster.episodes();
-        let latencies = times
-            .windows(2)
-            .map(|pair| pair[1].last_departure.since(pair[0].last_departure));
-        let traffic = cluster.traffic();
+        let mut counted = Counted::new(self.episodes, watch);
+        cluster.run_among(peers, self.workers, |progress| counted.is_at(&progress))?;
+        counted.all();
         Ok(Outcome {
-            latencies: latencies.collect(),
-            remote_loads: traffic.remote_loads,
-            remote_stores: traffic.remote_stores,
-            link_bytes: traffic.link_bytes,
             events: cluster.events(),
             end: cluster.end(),
-            per_thread: Vec::new(),
             link_load: match observe.link_load {
                 true => peers::collected(peers, cluster.link_loads()).map_err(Failure::from)?,
                 false => Vec::new(),
             },
-            critical_path: Vec::new(),
             bytes_per_thread: cluster.bytes_per_thread(),
+            ..Outcome::of(cluster.episodes(), cluster.traffic())
         })
     }
 }

@@ -10,7 +10,7 @@ use sme_barrier::{
 use sme_hdl::blocks::engine::Unsupported;
 use sme_hdl::verilated::VerilatedError;
 use sme_memory::{Memory, Place, Route};
-use sme_sim::cluster::{Cluster, EpisodeTimes, Failure, Gauge, Pinning, Setup};
+use sme_sim::cluster::{Cluster, EpisodeTimes, Failure, Gauge, Pinning, Progress, Setup, Traffic};
 use sme_sim::engine::DesignError;
 use sme_sim::fabric::Topology;
 use sme_sim::kernel::peers::{self, Alone, Peers};
@@ -252,24 +252,17 @@ impl Experiment {
         }
         let gauge = Arc::new(Gauge::default());
         watch.gauge(Arc::clone(&gauge));
-        let mut told = 0;
+        let mut counted = Counted::new(self.episodes, watch);
         cluster.run_among(peers, self.workers, |progress| {
             gauge.is_at(progress.now, progress.events);
             if let Some(waves) = observe.waves {
                 waves.write_until(progress.now);
             }
-            let counted = progress.episodes.min(self.episodes);
-            watch.advance(u64::from(counted.saturating_sub(told)));
-            told = told.max(counted);
+            counted.is_at(&progress);
         })?;
-        watch.advance(u64::from(self.episodes - told.min(self.episodes)));
+        counted.all();
 
         let times = cluster.episodes();
-        let latencies = times
-            .windows(2)
-            .map(|pair| pair[1].last_departure.since(pair[0].last_departure))
-            .collect();
-        let traffic = cluster.traffic();
         let per_thread: Vec<ThreadEpisode> = cluster
             .visits()
             .filter(|(_, visit)| visit.episode > 0)
@@ -284,10 +277,6 @@ impl Experiment {
         let mut per_thread = peers::collected(peers, per_thread).map_err(Failure::from)?;
         per_thread.sort_unstable_by_key(|row| (row.episode, row.node, row.core));
         Ok(Outcome {
-            latencies,
-            remote_loads: traffic.remote_loads,
-            remote_stores: traffic.remote_stores,
-            link_bytes: traffic.link_bytes,
             events: cluster.events(),
             end: cluster.end(),
             per_thread,
@@ -297,12 +286,69 @@ impl Experiment {
                 Vec::new()
             },
             critical_path: if observe.critical_path {
-                critical_path(&times)?
+                critical_path(times)?
             } else {
                 Vec::new()
             },
             bytes_per_thread: cluster.bytes_per_thread(),
+            ..Outcome::of(times, cluster.traffic())
         })
+    }
+}
+
+impl Outcome {
+    /// Of a run in which threads arrived and left at `times`, the warm-up's first; what else there
+    /// is to say of it is for the caller.
+    pub(super) fn of(times: &[EpisodeTimes], traffic: Traffic) -> Self {
+        let latencies = times
+            .windows(2)
+            .map(|pair| pair[1].last_departure.since(pair[0].last_departure));
+        Self {
+            latencies: latencies.collect(),
+            remote_loads: traffic.remote_loads,
+            remote_stores: traffic.remote_stores,
+            link_bytes: traffic.link_bytes,
+            events: 0,
+            end: Time::ZERO,
+            per_thread: Vec::new(),
+            link_load: Vec::new(),
+            critical_path: Vec::new(),
+            bytes_per_thread: 0,
+        }
+    }
+}
+
+/// Tells of each counted episode once.
+pub(super) struct Counted<'a> {
+    watch: &'a dyn Watch,
+    episodes: u32,
+    told: u32,
+}
+
+impl<'a> Counted<'a> {
+    /// Of `episodes` that count.
+    pub(super) fn new(episodes: u32, watch: &'a dyn Watch) -> Self {
+        Self {
+            watch,
+            episodes,
+            told: 0,
+        }
+    }
+
+    /// The run is that far.
+    pub(super) fn is_at(&mut self, progress: &Progress) {
+        self.are_over(progress.episodes.min(self.episodes));
+    }
+
+    /// The run has ended.
+    pub(super) fn all(&mut self) {
+        self.are_over(self.episodes);
+    }
+
+    fn are_over(&mut self, episodes: u32) {
+        self.watch
+            .advance(u64::from(episodes.saturating_sub(self.told)));
+        self.told = self.told.max(episodes);
     }
 }
 
@@ -394,6 +440,7 @@ pub fn remote_load_latency(machine: &Machine, loopback: bool) -> Result<Time, Er
 
 #[cfg(test)]
 mod tests {
+    use super::super::Form;
     use super::*;
     use crate::progress::Silent;
     use crate::validate::points::Variant;
@@ -407,10 +454,21 @@ mod tests {
         let experiment = |algorithm| {
             simulator.experiment(Variant::Prototype, algorithm, Placement::Local, 64, 16)
         };
-        for (algorithm, most) in [(Algorithm::Tree, 500), (Algorithm::Butterfly, 580)] {
-            let outcome = experiment(algorithm).run(&Observe::default(), &Silent)?;
+        for (algorithm, form, most) in [
+            (Algorithm::Tree, Form::Auto, 200),
+            (Algorithm::Tree, Form::Readable, 500),
+            (Algorithm::Butterfly, Form::Auto, 580),
+        ] {
+            let experiment = Experiment {
+                form,
+                ..experiment(algorithm)
+            };
+            let outcome = experiment.run(&Observe::default(), &Silent)?;
             let bytes = outcome.bytes_per_thread;
-            assert!(bytes <= most, "{algorithm:?}: {bytes} bytes a thread");
+            assert!(
+                bytes <= most,
+                "{algorithm:?}, {form:?}: {bytes} bytes a thread"
+            );
         }
         Ok(())
     }

@@ -139,7 +139,7 @@ fn simulate<'f>(
         Mapped::Cached => 0,
     };
     let ended = over(&runs, workers, uncached_first, |(figure, program)| {
-        let simulated = figure.plan.simulate(task, program, &Steps(watch));
+        let simulated = figure.plan.simulate(task, program, &Steps(watch), None);
         simulated.map(|(done, _)| done)
     });
     watch.end();
@@ -354,8 +354,7 @@ mod tests {
     use super::*;
     use crate::cli::fft::FftFlags;
     use crate::cli::fft_paper::FftPaper;
-    use crate::cli::flags::OutputFlags;
-    use crate::cli::program::ProgramFlags;
+    use crate::cli::flags::{OutputFlags, ProgramFlags};
     use crate::progress::Silent;
     use clap::Parser;
     use parking_lot::Mutex;

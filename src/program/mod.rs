@@ -21,7 +21,7 @@ use sme_sim::engine::DesignError;
 use sme_sim::fabric::Topology;
 use sme_sim::kernel::thread::ThreadMemory;
 use sme_sim::machine::Machine;
-use sme_sim::staleness::{StaleReport, TooManyThreads};
+use sme_sim::staleness::{StaleLoad, StaleReport, TooManyThreads};
 use sme_sim::time::Time;
 
 pub use kernels::{FftKernel, LuKernel, RadixKernel, random_points};
@@ -116,6 +116,9 @@ pub enum Error {
     #[error(transparent)]
     TooManyThreads(#[from] TooManyThreads),
 }
+
+/// Who is told of each stale load of a run, in their order: [`Cluster::list_stale`].
+pub type EachStale = Box<dyn FnMut(&StaleLoad) + Send>;
 
 /// One phase of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,10 +257,11 @@ impl Program {
         kernel: &Arc<K>,
         result: impl FnOnce(&K, &dyn Fn(Place) -> u64) -> R,
     ) -> Result<(Outcome, R), Error> {
-        self.run_watched(kernel, |_| {}, result)
+        self.run_watched(kernel, |_| {}, None, result)
     }
 
-    /// The same; `watch` is told now and then how many barriers all threads have left.
+    /// The same; `watch` is told now and then how many barriers all threads have left, and `list` of
+    /// each stale load if they are checked.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -265,6 +269,7 @@ impl Program {
         &self,
         kernel: &Arc<K>,
         mut watch: impl FnMut(u32),
+        list: Option<EachStale>,
         result: impl FnOnce(&K, &dyn Fn(Place) -> u64) -> R,
     ) -> Result<(Outcome, R), Error> {
         let spec = self.machine.cluster();
@@ -295,6 +300,9 @@ impl Program {
         })?;
         if self.checked {
             cluster.check_loads()?;
+            if let Some(list) = list {
+                cluster.list_stale(list);
+            }
             for place in kernel.synchronizing() {
                 cluster.synchronizing(place);
             }
@@ -304,7 +312,7 @@ impl Program {
         }
         cluster.run(self.workers, |progress| watch(progress.episodes))?;
         let outcome = Outcome {
-            phases: phases(&kernel.phases(), &cluster.episodes()),
+            phases: phases(&kernel.phases(), cluster.episodes()),
             traffic: cluster.traffic(),
             caches: cluster.cache_traffic(),
             links: cluster.link_loads(),

@@ -141,7 +141,7 @@ impl Case {
         .unwrap();
         cluster.run(self.workers, |_| {})?;
         Ok(Ran {
-            episodes: cluster.episodes(),
+            episodes: cluster.episodes().to_vec(),
             visits: cluster
                 .visits()
                 .map(|(node, &visit)| (node, visit))

@@ -16,7 +16,6 @@ use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::completer::Completer;
-use crate::blocks::fifo::Fifo;
 use crate::blocks::primitive::Displace;
 use crate::blocks::tags::TagTable;
 use crate::device::{Clocked, Wire};
@@ -44,7 +43,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
         Some("one tag less") => rtl.reads = TagTable::new(31),
-        Some("the FIFO has a place less") => rtl.requests = Fifo::new(1),
+        Some("the FIFO has a place less") => rtl.requests.two = Constant::new(false),
         Some("the partition begins 8 bytes later") => {
             rtl.address = Displace::new(shared_base + 8);
         }

@@ -9,7 +9,7 @@ use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::PacketBeat;
 use crate::blocks::fifo::Fifo;
-use crate::device::{Clocked, Wire};
+use crate::device::{Clocked, Pins, Wire};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -28,7 +28,12 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("one place less") => depth - 1,
         _ => depth,
     };
-    let rtl = Clocked::new(Rtl::new(rtl_depth.into()));
+    against_model(Rtl::new(rtl_depth.into()), depth)
+}
+
+/// A block with a FIFO's ports, and the cycle model's FIFO of `depth` places.
+pub(super) fn against_model<B: Pins + 'static>(rtl: B, depth: u16) -> Pair {
+    let rtl = Clocked::new(rtl);
     let model = Model {
         fifo: Fifos::new(&[depth]),
     };

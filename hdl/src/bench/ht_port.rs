@@ -29,6 +29,7 @@ pub(super) const BENCH: Bench = Bench {
         "a transmit FIFO has a place less",
         "responses go first after reset",
         "a read passes a write on its way to the host",
+        "a write that goes is not foreseen",
         "a read passes a write that is queued",
         "a read counts a write that came later",
         "error responses are lost",
@@ -60,7 +61,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let counted = if seed % 2 == 1 { COUNTED } else { 0 };
     let count = |more: u16| Register::new(u64::from(counted.wrapping_add(more)).into());
     let mut rtl = HtPort::new(credits);
-    (rtl.received, rtl.queued, rtl.sent) = (count(0), count(0), count(0));
+    (rtl.received, rtl.queued) = (count(0), count(0));
+    (rtl.sent, rtl.sent_next) = (count(0), count(1));
     let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
         Some("the host has a place more") => {
@@ -71,7 +73,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         }
         Some("a transmit FIFO has a place less") => rtl.transmit[2] = Fifo::new(1),
         Some("responses go first after reset") => rtl.arbiter = RoundRobin::new(1),
-        Some("a read passes a write on its way to the host") => rtl.sent = count(1),
+        Some("a read passes a write on its way to the host") => {
+            (rtl.sent, rtl.sent_next) = (count(1), count(2));
+        }
+        Some("a write that goes is not foreseen") => rtl.sent_next = count(0),
         Some("a read passes a write that is queued") => rtl.queued = count(u16::MAX),
         Some("a read counts a write that came later") => rtl.received = count(1),
         Some("error responses are lost") => {

@@ -2,9 +2,11 @@
 //!
 //! [`Packet::encode`]: sme_sim::engine::Packet::encode
 
+use std::collections::VecDeque;
+
 use rand_core::Rng;
 use rand_pcg::Pcg32;
-use sme_sim::engine::link_port::{LinkPort as CycleModel, LinkPortSpec};
+use sme_sim::engine::link_port::{ARRIVAL_CYCLES, LinkPort as CycleModel, LinkPortSpec};
 use sme_sim::engine::wires::{DEPTH, PACKET_FIFOS, PacketFifos, switch_output};
 use sme_sim::engine::{ChannelCounters, Kind};
 use sme_sim::fabric::CHANNELS;
@@ -17,6 +19,7 @@ use crate::beat::PacketBeat;
 use crate::blocks::crc::PacketCrc;
 use crate::blocks::fifo::Fifo;
 use crate::blocks::link_port::LinkPort;
+use crate::blocks::primitive::Stages;
 use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
@@ -42,6 +45,12 @@ pub(super) const BENCH: Bench = Bench {
         "credits of two channels are swapped",
         "wrong packets are received",
         "the channel's lower bit is stuck",
+        "what arrives goes through no register",
+        "what arrives goes through two registers",
+        "a packet's register is forgotten",
+        "the CRC's register is forgotten",
+        "the credits' register is forgotten",
+        "credits go through two registers",
     ],
     build,
 };
@@ -87,6 +96,14 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
             };
         }
         Some("the channel's lower bit is stuck") => inputs = |values| values[4].set(0, 1, 0),
+        Some("what arrives goes through no register") => arrive(&mut rtl, 0),
+        Some("what arrives goes through two registers") => arrive(&mut rtl, 2),
+        Some("a packet's register is forgotten") => {
+            rtl.arrived_data = Stages::new(0, PacketBeat::default());
+        }
+        Some("the CRC's register is forgotten") => rtl.difference = Stages::new(0, 0.into()),
+        Some("the credits' register is forgotten") => rtl.returned = Stages::new(0, 0.into()),
+        Some("credits go through two registers") => rtl.returned = Stages::new(2, 0.into()),
         _ => (),
     }
     let rtl = Clocked::new(rtl);
@@ -96,6 +113,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         fifos: PacketFifos::new(&[DEPTH; PACKET_FIFOS]),
         counters: Default::default(),
         cycle: 0,
+        arriving: VecDeque::from([Arrived::default(); ARRIVAL_CYCLES as usize]),
     };
     let model = Ported::like(&rtl, model);
     Pair {
@@ -103,6 +121,14 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         model: Box::new(model),
         traffic: Box::new(Load::default()),
     }
+}
+
+/// Lets packets go through `count` registers when they arrive.
+fn arrive(rtl: &mut LinkPort, count: usize) {
+    rtl.arrived = Stages::new(count, false);
+    rtl.arrived_on = Stages::new(count, 0.into());
+    rtl.arrived_data = Stages::new(count, PacketBeat::default());
+    rtl.difference = Stages::new(count, 0.into());
 }
 
 /// The CRC of the bytes on the link.
@@ -118,6 +144,34 @@ struct Model {
     fifos: PacketFifos,
     counters: [ChannelCounters; CHANNELS],
     cycle: u64,
+    /// What the link has brought in the cycles before: the cycle model leaves it to those around a
+    /// link port to let it count later.
+    arriving: VecDeque<Arrived>,
+}
+
+/// What the link brings in a cycle.
+#[derive(Clone, Copy, Default)]
+struct Arrived {
+    /// The channel of a packet that is sound, one-hot.
+    sound: u64,
+    wrong: bool,
+    packet: PacketBeat,
+    /// The channels with a credit.
+    credits: Value,
+}
+
+impl Arrived {
+    fn new(inputs: &[Value]) -> Self {
+        let packet = PacketBeat::of(inputs[5]);
+        let is_sound = u64::from(crc(packet)) == inputs[6].low();
+        let comes = inputs[3].bit(0);
+        Self {
+            sound: u64::from(comes && is_sound) << inputs[4].low(),
+            wrong: comes && !is_sound,
+            packet,
+            credits: inputs[2],
+        }
+    }
 }
 
 impl Model {
@@ -152,10 +206,8 @@ impl ModelBlock for Model {
 
         let (channel, sent) = delivered.unwrap_or((0, PacketBeat::default().packet(0)));
         let sent = PacketBeat::from(sent);
-        let arrived = PacketBeat::of(inputs[5]);
-        let in_valid = inputs[3].bit(0);
-        let sound = u64::from(crc(arrived)) == inputs[6].low();
-        let received = u64::from(in_valid && sound) << inputs[4].low();
+        self.arriving.push_back(Arrived::new(inputs));
+        let arrived = self.arriving.pop_front().unwrap_or_default();
         outputs.clear();
         outputs.extend([
             u64::from(ready).into(),
@@ -163,9 +215,9 @@ impl ModelBlock for Model {
             u64::from(channel).into(),
             sent.value(),
             u64::from(crc(sent)).into(),
-            received.into(),
-            arrived.value(),
-            (in_valid && !sound).into(),
+            arrived.sound.into(),
+            arrived.packet.value(),
+            arrived.wrong.into(),
             u64::from(begun).into(),
             u64::from(waiting).into(),
             begun_write.into(),
@@ -179,7 +231,7 @@ impl ModelBlock for Model {
                 }
                 self.fifos.push(fifo(channel), packet, 0);
             }
-            if inputs[2].bit(channel) {
+            if arrived.credits.bit(channel) {
                 self.port.credit(channel as u8, &self.spec);
             }
         }

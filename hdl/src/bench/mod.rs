@@ -11,6 +11,7 @@ mod ported;
 mod requester;
 mod responder;
 mod router;
+mod skid_buffer;
 mod source;
 mod switch;
 mod tags;
@@ -34,6 +35,7 @@ pub struct Bench {
 /// All of them, the leaves first.
 pub const BENCHES: &[Bench] = &[
     fifo::BENCH,
+    skid_buffer::BENCH,
     crossbar::BENCH,
     link_port::BENCH,
     tags::BENCH,

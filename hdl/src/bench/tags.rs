@@ -23,6 +23,8 @@ pub(super) const BENCH: Bench = Bench {
         "one tag less",
         "tag 0 in use after reset",
         "the tag above is freed",
+        "tag 1 is forgotten",
+        "four tags are forgotten",
         "tags that do not exist are found in use",
         "numbers without their second bit",
     ],
@@ -39,15 +41,18 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("one tag less") => count - 1,
         _ => count,
     });
+    let all = u64::from(u32::MAX >> (32 - count));
     match fault {
         Some("tag 0 in use after reset") => {
-            rtl.unused = Register::new((u64::from(u32::MAX >> (32 - count)) & !1).into());
+            rtl.unused = Register::new((all & !1).into());
         }
-        Some("the tag above is freed") => rtl.one = Constant::new(2.into()),
+        Some("the tag above is freed") => rtl.looked_up._zero = 2,
+        Some("tag 1 is forgotten") => rtl.rest = Register::new((all & !3).into()),
+        Some("four tags are forgotten") => rtl.groups = Register::new(0xfd.into()),
         Some("tags that do not exist are found in use") => {
             rtl.all = Constant::new(u64::from(u32::MAX).into())
         }
-        Some("numbers without their second bit") => rtl.first._mask = 29,
+        Some("numbers without their second bit") => rtl.second._mask = 29,
         _ => (),
     }
     let rtl = Clocked::new(rtl);

@@ -3,7 +3,7 @@
 //! ```text
 //!          ┌─ node's bits ─── − number of the first ──> target
 //! address ─┼─ bits below ────────────────────────────> offset
-//!          └─ first ≤ address ≤ last ────────────────> found
+//!          └─ first ≤ address < end ─────────────────> found
 //! ```
 //!
 //! The requester has one for writes and one for reads. It is combinational. Global addresses
@@ -11,7 +11,7 @@
 //! they stand, and only the node's number is reckoned from the first address. Addresses and
 //! offsets come in two halves, the lower of 32 bits.
 
-use crate::blocks::primitive::Part;
+use crate::blocks::primitive::{Below, Part};
 use rust_hdl::prelude::*;
 
 /// The decoder of a machine's global addresses.
@@ -30,12 +30,8 @@ pub struct AddressDecoder {
     /// It is a node's address.
     pub found: Signal<Out, Bit>,
     partition: Part<20>,
-    below: Signal<Local, Bit>,
-    beyond: Signal<Local, Bit>,
-    first_low: Constant<Bits<32>>,
-    first_high: Constant<Bits<32>>,
-    last_low: Constant<Bits<32>>,
-    last_high: Constant<Bits<32>>,
+    below_first: Below,
+    below_end: Below,
     /// The partition of node 0, counted from address 0; its lower bits.
     first_partition: Constant<Bits<20>>,
     within_low: Constant<Bits<32>>,
@@ -53,9 +49,9 @@ impl AddressDecoder {
         assert!(shared_bits <= 40 && (1..=1 << 20).contains(&hosts));
         let within = (1 << shared_bits) - 1;
         assert_eq!(global_base & within, 0, "the base is no partition's border");
-        let last = global_base.saturating_add((u64::from(hosts) << shared_bits) - 1);
+        let first = u128::from(global_base);
+        let end = first + (u128::from(hosts) << shared_bits);
         let low = |bits: u64| Constant::new((bits & u64::from(u32::MAX)).into());
-        let high = |bits: u64| Constant::new((bits >> 32).into());
         Self {
             address_low: Signal::default(),
             address_high: Signal::default(),
@@ -64,12 +60,8 @@ impl AddressDecoder {
             offset_high: Signal::default(),
             found: Signal::default(),
             partition: Part::new(shared_bits),
-            below: Signal::default(),
-            beyond: Signal::default(),
-            first_low: low(global_base),
-            first_high: high(global_base),
-            last_low: low(last),
-            last_high: high(last),
+            below_first: Below::new(first),
+            below_end: Below::new(end),
             first_partition: Constant::new((global_base >> shared_bits & 0xf_ffff).into()),
             within_low: low(within),
             within_high: Constant::new((within >> 32).into()),
@@ -85,13 +77,11 @@ impl Logic for AddressDecoder {
         self.target.next = self.partition.part.val() - self.first_partition.val();
         self.offset_low.next = self.address_low.val() & self.within_low.val();
         self.offset_high.next = bit_cast::<8, 32>(self.address_high.val()) & self.within_high.val();
-        self.below.next = (self.address_high.val() < self.first_high.val())
-            | ((self.address_high.val() == self.first_high.val())
-                & (self.address_low.val() < self.first_low.val()));
-        self.beyond.next = (self.address_high.val() > self.last_high.val())
-            | ((self.address_high.val() == self.last_high.val())
-                & (self.address_low.val() > self.last_low.val()));
-        self.found.next = !(self.below.val() | self.beyond.val());
+        self.below_first.low.next = self.address_low.val();
+        self.below_first.high.next = self.address_high.val();
+        self.below_end.low.next = self.address_low.val();
+        self.below_end.high.next = self.address_high.val();
+        self.found.next = self.below_end.below.val() & !self.below_first.below.val();
     }
 }
 

@@ -28,13 +28,12 @@
 //! ```
 
 use crate::beat::{HtBeat, PacketBeat};
-use crate::blocks::fifo::Fifo;
 use crate::blocks::primitive::{Displace, LutRam};
+use crate::blocks::skid_buffer::SkidBuffer;
 use crate::blocks::tags::TagTable;
 use rust_hdl::prelude::*;
 use sme_sim::engine::Kind;
 use sme_sim::engine::tags::MAX_TAGS;
-use sme_sim::engine::wires::DEPTH;
 
 /// The completer of a node.
 #[derive(Clone, Debug, LogicBlock)]
@@ -73,7 +72,7 @@ pub struct Completer {
     pub origin_tag: Signal<Out, Bits<5>>,
     /// The node that the first request came from; for observers.
     pub request_source: Signal<Out, Bits<20>>,
-    pub(crate) requests: Fifo<PacketBeat, 1, 2>,
+    pub(crate) requests: SkidBuffer<PacketBeat>,
     /// Contexts: the origins' nodes.
     pub(crate) reads: TagTable<20>,
     /// Beside them, the origins' tags.
@@ -112,7 +111,7 @@ impl Completer {
             origin_source: Signal::default(),
             origin_tag: Signal::default(),
             request_source: Signal::default(),
-            requests: Fifo::new(DEPTH.into()),
+            requests: SkidBuffer::default(),
             reads: TagTable::new(MAX_TAGS),
             origin_tags: LutRam::default(),
             address: Displace::new(shared_base),

@@ -7,7 +7,7 @@
 //!  │ credit <───── a place was freed, one bit each
 //!  └─ writes are counted: received
 //!               ┌─ transmit 0, posted <─────────────────────── write        (completer)
-//! host_out <────┤─ transmit 1, non-posted + transmit before <─ read         (completer)
+//! host_out <────┤─ transmit 1, non-posted + writes before <─── read         (completer)
 //!  │    arbiter └─ transmit 2, responses <──────────────────── answer       (requester)
 //!  └─ writes are counted: sent     writes are counted: queued
 //! host_credit ───> places left in the host, three counters
@@ -20,8 +20,9 @@
 //!
 //! A read carries the number of posted writes before it, modulo 2^16: `received` towards the
 //! requester, `queued` towards the host. It may go when `sent` has reached its number, that is,
-//! when the difference has its highest bit clear. Of a write and a read that are queued in the
-//! same cycle, the read is the first.
+//! when the difference has its highest bit clear. Whether it has is a register: the differences of
+//! all counts and reads that the next cycle can have are there before it is known which it will be.
+//! Of a write and a read that are queued in the same cycle, the read is the first.
 //!
 //! ```text
 //! cycle          0   1   2   3   4   5
@@ -37,7 +38,7 @@
 use crate::beat::HtBeat;
 use crate::blocks::arbiter::RoundRobin;
 use crate::blocks::fifo::Fifo;
-use crate::blocks::primitive::Register;
+use crate::blocks::primitive::{Kept, Register};
 use rust_hdl::prelude::*;
 
 /// Most places of a receive buffer, and most credits of the host.
@@ -104,7 +105,11 @@ pub struct HtPort {
     pub(crate) receive: [Fifo<HtBeat, 5, 6>; 3],
     receive_before: Fifo<Bits<16>, 5, 6>,
     pub(crate) transmit: [Fifo<HtBeat, 1, 2>; 3],
-    transmit_before: Fifo<Bits<16>, 1, 2>,
+    /// Of the first read for the host: the writes before it. It moves as the second of `transmit`
+    /// does.
+    writes_before: Kept<Bits<16>>,
+    /// Of the second.
+    writes_behind: Kept<Bits<16>>,
     pub(crate) arbiter: RoundRobin<3, 2>,
     /// Places left in the host.
     pub(crate) places: [Register<Bits<6>>; 3],
@@ -114,9 +119,19 @@ pub struct HtPort {
     pub(crate) queued: Register<Bits<16>>,
     /// Writes that went to the host, likewise.
     pub(crate) sent: Register<Bits<16>>,
+    /// One more.
+    pub(crate) sent_next: Register<Bits<16>>,
+    /// So many writes have gone as came before the first read.
+    may_read: Register<Bit>,
     kind: Signal<Local, Bits<2>>,
-    /// `sent` less the writes before the first read.
-    ahead: Signal<Local, Bits<16>>,
+    /// The first read for the host goes, or there is none.
+    read_moves: Signal<Local, Bit>,
+    /// Of the read that then comes first: the writes before it.
+    writes_next: Signal<Local, Bits<16>>,
+    /// `sent`, and one more, less the writes before the first read.
+    ahead: [Signal<Local, Bits<16>>; 2],
+    /// Less those before the next.
+    ahead_next: [Signal<Local, Bits<16>>; 2],
     may_go: [Signal<Local, Bit>; 3],
     none: Constant<Bits<3>>,
 }
@@ -162,14 +177,20 @@ impl HtPort {
             receive: credits.map(|places| Fifo::new(places.into())),
             receive_before: Fifo::new(reads.into()),
             transmit: std::array::from_fn(|_| Fifo::new(2)),
-            transmit_before: Fifo::new(2),
+            writes_before: Kept::default(),
+            writes_behind: Kept::default(),
             arbiter: RoundRobin::new(2),
             places: credits.map(|places| Register::new(u64::from(places).into())),
             received: Register::default(),
             queued: Register::default(),
             sent: Register::default(),
+            sent_next: Register::new(1.into()),
+            may_read: Register::default(),
             kind: Signal::default(),
-            ahead: Signal::default(),
+            read_moves: Signal::default(),
+            writes_next: Signal::default(),
+            ahead: Default::default(),
+            ahead_next: Default::default(),
             may_go: Default::default(),
             none: Constant::new(0.into()),
         }
@@ -188,17 +209,21 @@ impl Logic for HtPort {
             self.places[i].reset.next = self.reset.val();
         }
         self.receive_before.clock.next = self.clock.val();
-        self.transmit_before.clock.next = self.clock.val();
+        self.writes_before.clock.next = self.clock.val();
+        self.writes_behind.clock.next = self.clock.val();
         self.arbiter.clock.next = self.clock.val();
         self.received.clock.next = self.clock.val();
         self.queued.clock.next = self.clock.val();
         self.sent.clock.next = self.clock.val();
+        self.sent_next.clock.next = self.clock.val();
+        self.may_read.clock.next = self.clock.val();
         self.receive_before.reset.next = self.reset.val();
-        self.transmit_before.reset.next = self.reset.val();
         self.arbiter.reset.next = self.reset.val();
         self.received.reset.next = self.reset.val();
         self.queued.reset.next = self.reset.val();
         self.sent.reset.next = self.reset.val();
+        self.sent_next.reset.next = self.reset.val();
+        self.may_read.reset.next = self.reset.val();
 
         // From the host: reads are kind 0, writes 1, responses 2 and 3.
         self.kind.next = self.host_data.val().get_value_kind();
@@ -247,19 +272,15 @@ impl Logic for HtPort {
         self.transmit[1].write_data.next = self.read_data.val();
         self.transmit[2].write.next = self.answer_valid.val();
         self.transmit[2].write_data.next = self.answer_data.val();
-        self.transmit_before.write.next = self.read_valid.val();
-        self.transmit_before.write_data.next = self.queued.q.val();
         self.queued.d.next = self.queued.q.val();
         if self.write_valid.val() & self.transmit[0].ready.val() {
             self.queued.d.next = self.queued.q.val() + 1;
         }
 
         // To the host.
-        self.ahead.next = self.sent.q.val() - self.transmit_before.data.val();
         self.may_go[0].next = self.transmit[0].valid.val() & self.places[0].q.val().any();
-        self.may_go[1].next = self.transmit[1].valid.val()
-            & self.places[1].q.val().any()
-            & !self.ahead.val().get_bit(15);
+        self.may_go[1].next =
+            self.transmit[1].valid.val() & self.places[1].q.val().any() & self.may_read.q.val();
         self.may_go[2].next = self.transmit[2].valid.val() & self.places[2].q.val().any();
         self.arbiter.want.next = self
             .none
@@ -284,10 +305,38 @@ impl Logic for HtPort {
                 self.places[i].d.next = self.places[i].q.val() - 1;
             }
         }
-        self.transmit_before.read.next = self.arbiter.grant.val().get_bit(1);
         self.sent.d.next = self.sent.q.val();
+        self.sent_next.d.next = self.sent_next.q.val();
         if self.arbiter.grant.val().get_bit(0) {
-            self.sent.d.next = self.sent.q.val() + 1;
+            self.sent.d.next = self.sent_next.q.val();
+            self.sent_next.d.next = self.sent_next.q.val() + 1;
+        }
+
+        // Whether a read may go in the next cycle: there are two reads that can be the first
+        // then, and a write more that has gone or not.
+        self.read_moves.next = self.arbiter.grant.val().get_bit(1) | !self.transmit[1].valid.val();
+        self.writes_behind.enable.next = self.transmit[1].ready.val();
+        self.writes_behind.d.next = self.queued.q.val();
+        self.writes_next.next = self.writes_behind.q.val();
+        if self.transmit[1].ready.val() {
+            self.writes_next.next = self.queued.q.val();
+        }
+        self.writes_before.enable.next = self.read_moves.val();
+        self.writes_before.d.next = self.writes_next.val();
+        self.ahead[0].next = self.sent.q.val() - self.writes_before.q.val();
+        self.ahead[1].next = self.sent_next.q.val() - self.writes_before.q.val();
+        self.ahead_next[0].next = self.sent.q.val() - self.writes_next.val();
+        self.ahead_next[1].next = self.sent_next.q.val() - self.writes_next.val();
+        if self.read_moves.val() {
+            if self.arbiter.grant.val().get_bit(0) {
+                self.may_read.d.next = !self.ahead_next[1].val().get_bit(15);
+            } else {
+                self.may_read.d.next = !self.ahead_next[0].val().get_bit(15);
+            }
+        } else if self.arbiter.grant.val().get_bit(0) {
+            self.may_read.d.next = !self.ahead[1].val().get_bit(15);
+        } else {
+            self.may_read.d.next = !self.ahead[0].val().get_bit(15);
         }
     }
 }

@@ -6,18 +6,22 @@
 //!           ├> FIFO 1 ─┼─> round robin ──┤ packet, channel,   ├─────────┬──> link_out
 //!           ├> FIFO 2 ─┤    ^     │      │ cycles left        │         └─ CRC ──> link_out_crc
 //!           └> FIFO 3 ─┘    │     v      └────────────────────┘
-//!                         credits <── link_credit
+//!                         credits <── register <── link_credit
 //!
-//! link_in ──┬───────────────────────────> receive_data
-//!           └─ CRC ─── = ? ─┬───────────> receive_valid (to the switch's input of the channel)
-//! link_in_crc ──────────────┘ └── no ───> crc_error
+//! link_in ──┬─────────────────┬──────────┬───────────────> receive_data
+//!           └─ CRC ─┐         │          │
+//!                   ├── ⊕ ────┤ register ├── = 0 ? ─┬────> receive_valid (to the switch's input of
+//! link_in_crc ──────┘         └──────────┘          │                     the channel)
+//!                                                   └ no > crc_error
 //! ```
 //!
 //! A channel may begin a packet while the link is free and the receiver has a place for it; the
 //! channels that may take turns. The packet is given to the link whole, in the last cycle that its
-//! bytes take; the next may begin in the cycle after. What arrives is checked and handed on in the
-//! same cycle. A packet whose CRC is wrong is lost, and the place it would have had with it: there
-//! is no way to send it again.
+//! bytes take; the next may begin in the cycle after. What arrives is registered: a packet with the
+//! difference between its CRC and the one that came with it, which is the longest path there is,
+//! and is handed on, or found wrong, in the next cycle. A credit counts one cycle later as well, so
+//! that packets and credits take equally long. A packet whose CRC is wrong is lost, and the place
+//! it would have had with it: there is no way to send it again.
 //!
 //! ```text
 //! cycle            0   1   2   3   4   5   6
@@ -27,6 +31,10 @@
 //! begun            0   1   0   2   0   0   0
 //! link_out_valid   ▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁
 //! link_out_data             a           b
+//! link_in_valid    ▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁    on channel 2
+//! link_in_data          c
+//! receive_valid    0   0   4   0   0   0   0
+//! receive_data              c
 //! ```
 
 use crate::beat::PacketBeat;
@@ -34,11 +42,14 @@ use crate::blocks::arbiter::RoundRobin;
 use crate::blocks::crc::PacketCrc;
 use crate::blocks::credits::Credits;
 use crate::blocks::fifo::Fifo;
-use crate::blocks::primitive::Register;
+use crate::blocks::primitive::{Register, Stages};
 use rust_hdl::prelude::*;
 
 /// Most cycles that a packet can take a link.
 pub const MAX_CYCLES: u64 = 1 << 16;
+
+/// Registers that what arrives goes through.
+const ARRIVAL: usize = 1;
 
 /// One of a switch's six link ports.
 #[derive(Clone, Debug, LogicBlock)]
@@ -71,11 +82,12 @@ pub struct LinkPort {
     pub link_in_data: Signal<In, PacketBeat>,
     /// Its CRC.
     pub link_in_crc: Signal<In, Bits<16>>,
-    /// The channel on which a sound packet has come, one-hot. The switch has a place for it.
+    /// The channel on which a sound packet has come in the cycle before, one-hot. The switch has a
+    /// place for it.
     pub receive_valid: Signal<Out, Bits<4>>,
     /// That packet.
     pub receive_data: Signal<Out, PacketBeat>,
-    /// A packet has come whose CRC is wrong.
+    /// A packet has come in the cycle before whose CRC is wrong.
     pub crc_error: Signal<Out, Bit>,
     /// The channel that begins a packet, one-hot; for observers.
     pub begun: Signal<Out, Bits<4>>,
@@ -101,6 +113,13 @@ pub struct LinkPort {
     begins: Signal<Local, Bit>,
     /// It needs one cycle only.
     at_once: Signal<Local, Bit>,
+    /// A packet has arrived; on which channel, one-hot; the packet; how its CRC differs.
+    pub(crate) arrived: Stages<Bit>,
+    pub(crate) arrived_on: Stages<Bits<4>>,
+    pub(crate) arrived_data: Stages<PacketBeat>,
+    pub(crate) difference: Stages<Bits<16>>,
+    /// The channels for which a credit has arrived.
+    pub(crate) returned: Stages<Bits<4>>,
     sound: Signal<Local, Bit>,
     beyond_16: Constant<Bits<16>>,
     beyond_24: Constant<Bits<16>>,
@@ -151,6 +170,11 @@ impl LinkPort {
             beyond: Signal::default(),
             begins: Signal::default(),
             at_once: Signal::default(),
+            arrived: Stages::new(ARRIVAL, false),
+            arrived_on: Stages::new(ARRIVAL, 0.into()),
+            arrived_data: Stages::new(ARRIVAL, PacketBeat::default()),
+            difference: Stages::new(ARRIVAL, 0.into()),
+            returned: Stages::new(ARRIVAL, 0.into()),
             sound: Signal::default(),
             beyond_16: Constant::new((cycles_16 - 1).into()),
             beyond_24: Constant::new((cycles_24 - 1).into()),
@@ -172,7 +196,18 @@ impl Logic for LinkPort {
         self.channel.reset.next = self.reset.val();
         self.left.clock.next = self.clock.val();
         self.left.reset.next = self.reset.val();
+        self.arrived.clock.next = self.clock.val();
+        self.arrived.reset.next = self.reset.val();
+        self.arrived_on.clock.next = self.clock.val();
+        self.arrived_on.reset.next = self.reset.val();
+        self.arrived_data.clock.next = self.clock.val();
+        self.arrived_data.reset.next = self.reset.val();
+        self.difference.clock.next = self.clock.val();
+        self.difference.reset.next = self.reset.val();
+        self.returned.clock.next = self.clock.val();
+        self.returned.reset.next = self.reset.val();
 
+        self.returned.d.next = self.link_credit.val();
         for i in 0..4 {
             self.fifos[i].clock.next = self.clock.val();
             self.fifos[i].reset.next = self.reset.val();
@@ -180,7 +215,7 @@ impl Logic for LinkPort {
             self.fifos[i].write_data.next = self.transmit_data.val();
             self.credits[i].clock.next = self.clock.val();
             self.credits[i].reset.next = self.reset.val();
-            self.credits[i].returned.next = self.link_credit.val().get_bit(i);
+            self.credits[i].returned.next = self.returned.q.val().get_bit(i);
         }
         self.transmit_ready.next = bit_cast::<4, 1>(self.fifos[0].ready.val().into())
             | (bit_cast::<4, 1>(self.fifos[1].ready.val().into()) << 1)
@@ -249,12 +284,20 @@ impl Logic for LinkPort {
         self.link_out_crc.next = self.out_crc.crc.val();
 
         self.in_crc.packet.next = self.link_in_data.val();
-        self.sound.next = self.in_crc.crc.val() == self.link_in_crc.val();
-        self.crc_error.next = self.link_in_valid.val() & !self.sound.val();
-        self.receive_valid.next = 0.into();
-        if self.link_in_valid.val() & self.sound.val() {
-            self.receive_valid.next = self.one.val() << self.link_in_channel.val();
+        self.difference.d.next = self.in_crc.crc.val() ^ self.link_in_crc.val();
+        self.arrived.d.next = self.link_in_valid.val();
+        self.arrived_on.d.next = 0.into();
+        if self.link_in_valid.val() {
+            self.arrived_on.d.next = self.one.val() << self.link_in_channel.val();
         }
-        self.receive_data.next = self.link_in_data.val();
+        self.arrived_data.d.next = self.link_in_data.val();
+
+        self.sound.next = self.difference.q.val() == 0;
+        self.crc_error.next = self.arrived.q.val() & !self.sound.val();
+        self.receive_valid.next = 0.into();
+        if self.sound.val() {
+            self.receive_valid.next = self.arrived_on.q.val();
+        }
+        self.receive_data.next = self.arrived_data.q.val();
     }
 }

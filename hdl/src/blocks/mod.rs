@@ -20,6 +20,7 @@ pub mod requester;
 pub mod responder;
 pub mod resting;
 pub mod router;
+pub mod skid_buffer;
 pub mod switch;
 pub mod switch_input;
 pub mod switch_output;
@@ -29,8 +30,13 @@ use crate::device::Wire;
 use crate::pins;
 use fifo::Fifo;
 use rust_hdl::prelude::*;
+use skid_buffer::SkidBuffer;
 
 pins!([T: Wire, const A: usize, const C: usize] Fifo<T, A, C> {
+    in: write, write_data, read;
+    out: ready, valid, data
+});
+pins!([T: Wire] SkidBuffer<T> {
     in: write, write_data, read;
     out: ready, valid, data
 });

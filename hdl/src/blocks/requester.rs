@@ -12,13 +12,14 @@
 //! ```
 //!
 //! An address is decoded on its way into the FIFO: there it is a network packet already, under the
-//! host's tag, or one of kind 3 that holds the address, if it is no node's. A read takes the
-//! lowest free source tag and waits while there is none, or while `written`, the number of writes
-//! that have left, has not reached the number of writes before it (modulo 2^16: while the
-//! difference has its highest bit set). If a write and a read can go, they take turns. A response
-//! frees its tag and goes to the host under the host's. A failed read is answered with an error
-//! when no response wants the port; a failed write is dropped in one cycle and counts as one that
-//! has left.
+//! host's tag, or one of kind 3, if it is no node's; the address itself waits with it, as a read's
+//! data or beside a write. A read takes the lowest free source tag and waits while there is none, or
+//! while `written`, the number of writes that have left, has not reached the number of writes before
+//! it (modulo 2^16: while the difference has its highest bit set). Whether it has is a register:
+//! the differences of all counts and reads that the next cycle can have are there before it is known
+//! which it will be. If a write and a read can go, they take turns. A response frees its tag and
+//! goes to the host under the host's. A failed read is answered with an error when no response wants
+//! the port; a failed write is dropped in one cycle and counts as one that has left.
 //!
 //! ```text
 //! cycle            0   1   2   3   4   5
@@ -35,8 +36,8 @@
 
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::address_decoder::AddressDecoder;
-use crate::blocks::fifo::Fifo;
-use crate::blocks::primitive::Register;
+use crate::blocks::primitive::{Kept, Register};
+use crate::blocks::skid_buffer::SkidBuffer;
 use crate::blocks::tags::TagTable;
 use rust_hdl::prelude::*;
 use sme_sim::engine::{HtPacket, Kind, Packet};
@@ -96,21 +97,36 @@ pub struct Requester {
     /// Of writes and of reads.
     pub(crate) decoders: [AddressDecoder; 2],
     /// Likewise.
-    pub(crate) requests: [Fifo<PacketBeat, 1, 2>; 2],
-    writes_before: Fifo<Bits<16>, 1, 2>,
-    responses: Fifo<PacketBeat, 1, 2>,
+    pub(crate) requests: [SkidBuffer<PacketBeat>; 2],
+    /// The writes as they came, in step with the first of `requests`: the addresses count.
+    stores: SkidBuffer<HtBeat>,
+    /// Of the first read: the writes before it. It moves as the second of `requests` does.
+    writes_before: Kept<Bits<16>>,
+    /// Of the second.
+    writes_behind: Kept<Bits<16>>,
+    responses: SkidBuffer<PacketBeat>,
     /// The host's tags.
     pub(crate) tags: TagTable<5>,
     /// Writes that have left, modulo 2^16.
     pub(crate) written: Register<Bits<16>>,
+    /// One more.
+    pub(crate) written_next: Register<Bits<16>>,
+    /// So many writes have left as came before the first read.
+    may_read: Register<Bit>,
     /// Whether the last request was a read.
     pub(crate) last_was_read: Register<Bit>,
     /// The write that comes, decoded.
     store: Signal<Local, PacketBeat>,
     /// The read that comes, likewise.
     load: Signal<Local, PacketBeat>,
-    /// `written` less the writes before the first read.
-    ahead: Signal<Local, Bits<16>>,
+    /// The first read goes, or there is none.
+    read_moves: Signal<Local, Bit>,
+    /// Of the read that then comes first: the writes before it.
+    writes_next: Signal<Local, Bits<16>>,
+    /// `written`, and one more, less the writes before the first read.
+    ahead: [Signal<Local, Bits<16>>; 2],
+    /// Less those before the next.
+    ahead_next: [Signal<Local, Bits<16>>; 2],
     write_can_go: Signal<Local, Bit>,
     write_fails: Signal<Local, Bit>,
     read_can_go: Signal<Local, Bit>,
@@ -120,10 +136,11 @@ pub struct Requester {
     write_leaves: Signal<Local, Bit>,
     /// A failed read is answered.
     refused: Signal<Local, Bit>,
+    read_leaves: Signal<Local, Bit>,
     write: Constant<PacketBeat>,
     read: Constant<PacketBeat>,
-    /// Stands for a request to an address of no node.
-    pub(crate) nowhere: Constant<PacketBeat>,
+    /// Of a request to an address of no node.
+    pub(crate) no_kind: Constant<Bits<2>>,
     response: Constant<HtBeat>,
     /// What answers a failed read.
     pub(crate) refusal: Constant<HtBeat>,
@@ -183,15 +200,22 @@ impl Requester {
             failed_data: Signal::default(),
             unknown_tag: Signal::default(),
             decoders: std::array::from_fn(|_| AddressDecoder::new(global_base, shared_bits, hosts)),
-            requests: std::array::from_fn(|_| Fifo::new(2)),
-            writes_before: Fifo::new(2),
-            responses: Fifo::new(2),
+            requests: std::array::from_fn(|_| SkidBuffer::default()),
+            writes_before: Kept::default(),
+            writes_behind: Kept::default(),
+            stores: SkidBuffer::default(),
+            responses: SkidBuffer::default(),
             tags: TagTable::new(tags),
             written: Register::default(),
+            written_next: Register::new(1.into()),
+            may_read: Register::default(),
             last_was_read: Register::new(true),
             store: Signal::default(),
             load: Signal::default(),
-            ahead: Signal::default(),
+            read_moves: Signal::default(),
+            writes_next: Signal::default(),
+            ahead: Default::default(),
+            ahead_next: Default::default(),
             write_can_go: Signal::default(),
             write_fails: Signal::default(),
             read_can_go: Signal::default(),
@@ -199,9 +223,10 @@ impl Requester {
             read_goes: Signal::default(),
             write_leaves: Signal::default(),
             refused: Signal::default(),
+            read_leaves: Signal::default(),
             write: kind(Kind::PostedWrite),
             read: kind(Kind::ReadRequest),
-            nowhere: kind(Kind::ErrorResponse),
+            no_kind: Constant::new((Kind::ErrorResponse as u64).into()),
             response: answer(0, false),
             refusal: answer(u64::MAX, true),
         }
@@ -216,42 +241,41 @@ impl Logic for Requester {
             self.requests[i].reset.next = self.reset.val();
         }
         self.writes_before.clock.next = self.clock.val();
+        self.writes_behind.clock.next = self.clock.val();
+        self.stores.clock.next = self.clock.val();
+        self.stores.reset.next = self.reset.val();
         self.responses.clock.next = self.clock.val();
         self.tags.clock.next = self.clock.val();
         self.written.clock.next = self.clock.val();
+        self.written_next.clock.next = self.clock.val();
+        self.may_read.clock.next = self.clock.val();
         self.last_was_read.clock.next = self.clock.val();
-        self.writes_before.reset.next = self.reset.val();
         self.responses.reset.next = self.reset.val();
         self.tags.reset.next = self.reset.val();
         self.written.reset.next = self.reset.val();
+        self.written_next.reset.next = self.reset.val();
+        self.may_read.reset.next = self.reset.val();
         self.last_was_read.reset.next = self.reset.val();
 
         // Writes, decoded.
         self.decoders[0].address_low.next = self.posted_data.val().get_value_address_low();
         self.decoders[0].address_high.next = self.posted_data.val().get_value_address_high();
-        if self.decoders[0].found.val() {
-            self.store.next = self.write.val();
-            self.store
-                .next
-                .set_value_data_low(self.posted_data.val().get_value_data_low());
-            self.store
-                .next
-                .set_value_data_high(self.posted_data.val().get_value_data_high());
-            self.store
-                .next
-                .set_value_coherent(self.posted_data.val().get_value_coherent());
-            self.store
-                .next
-                .set_value_enables(self.posted_data.val().get_value_enables());
-        } else {
-            self.store.next = self.nowhere.val();
-            self.store
-                .next
-                .set_value_data_low(self.posted_data.val().get_value_address_low());
-            self.store
-                .next
-                .set_value_data_high(self.posted_data.val().get_value_address_high());
+        self.store.next = self.write.val();
+        if !self.decoders[0].found.val() {
+            self.store.next.set_value_kind(self.no_kind.val());
         }
+        self.store
+            .next
+            .set_value_data_low(self.posted_data.val().get_value_data_low());
+        self.store
+            .next
+            .set_value_data_high(self.posted_data.val().get_value_data_high());
+        self.store
+            .next
+            .set_value_coherent(self.posted_data.val().get_value_coherent());
+        self.store
+            .next
+            .set_value_enables(self.posted_data.val().get_value_enables());
         self.store.next.set_value_source(self.node.val());
         self.store
             .next
@@ -265,24 +289,26 @@ impl Logic for Requester {
         self.posted_ready.next = self.requests[0].ready.val();
         self.requests[0].write.next = self.posted_valid.val();
         self.requests[0].write_data.next = self.store.val();
+        self.stores.write.next = self.posted_valid.val();
+        self.stores.write_data.next = self.posted_data.val();
 
         // Reads, decoded.
         self.decoders[1].address_low.next = self.nonposted_data.val().get_value_address_low();
         self.decoders[1].address_high.next = self.nonposted_data.val().get_value_address_high();
-        if self.decoders[1].found.val() {
-            self.load.next = self.read.val();
-            self.load
-                .next
-                .set_value_enables(self.nonposted_data.val().get_value_enables());
-        } else {
-            self.load.next = self.nowhere.val();
-            self.load
-                .next
-                .set_value_data_low(self.nonposted_data.val().get_value_address_low());
-            self.load
-                .next
-                .set_value_data_high(self.nonposted_data.val().get_value_address_high());
+        self.load.next = self.read.val();
+        if !self.decoders[1].found.val() {
+            self.load.next.set_value_kind(self.no_kind.val());
         }
+        self.load
+            .next
+            .set_value_enables(self.nonposted_data.val().get_value_enables());
+        // A read has no data: there its address waits.
+        self.load
+            .next
+            .set_value_data_low(self.nonposted_data.val().get_value_address_low());
+        self.load
+            .next
+            .set_value_data_high(self.nonposted_data.val().get_value_address_high());
         self.load
             .next
             .set_value_tag(self.nonposted_data.val().get_value_tag());
@@ -299,27 +325,26 @@ impl Logic for Requester {
         self.nonposted_ready.next = self.requests[1].ready.val();
         self.requests[1].write.next = self.nonposted_valid.val();
         self.requests[1].write_data.next = self.load.val();
-        self.writes_before.write.next = self.nonposted_valid.val();
-        self.writes_before.write_data.next = self.nonposted_before.val();
 
         // Requests.
-        self.ahead.next = self.written.q.val() - self.writes_before.data.val();
         self.write_can_go.next =
             self.requests[0].valid.val() & (self.requests[0].data.val().get_value_kind() != 3);
         self.write_fails.next =
             self.requests[0].valid.val() & (self.requests[0].data.val().get_value_kind() == 3);
         self.read_can_go.next = self.requests[1].valid.val()
-            & !self.ahead.val().get_bit(15)
+            & self.may_read.q.val()
             & self.tags.available.val()
             & (self.requests[1].data.val().get_value_kind() != 3);
         self.read_fails.next = self.requests[1].valid.val()
-            & !self.ahead.val().get_bit(15)
+            & self.may_read.q.val()
             & (self.requests[1].data.val().get_value_kind() == 3);
         self.read_goes.next =
             self.read_can_go.val() & !(self.write_can_go.val() & self.last_was_read.q.val());
         self.request_valid.next = self.write_can_go.val() | self.read_can_go.val();
         if self.read_goes.val() {
             self.request_data.next = self.requests[1].data.val();
+            self.request_data.next.set_value_data_low(0.into());
+            self.request_data.next.set_value_data_high(0.into());
             self.request_data.next.set_value_tag(self.tags.lowest.val());
         } else {
             self.request_data.next = self.requests[0].data.val();
@@ -329,16 +354,19 @@ impl Logic for Requester {
         self.write_leaves.next = self.write_fails.val()
             | (self.write_can_go.val() & !self.read_goes.val() & self.request_ready.val());
         self.requests[0].read.next = self.write_leaves.val();
+        self.stores.read.next = self.write_leaves.val();
         self.written.d.next = self.written.q.val();
+        self.written_next.d.next = self.written_next.q.val();
         if self.write_leaves.val() {
-            self.written.d.next = self.written.q.val() + 1;
+            self.written.d.next = self.written_next.q.val();
+            self.written_next.d.next = self.written_next.q.val() + 1;
         }
         self.last_was_read.d.next = self.last_was_read.q.val();
         if self.request_valid.val() & self.request_ready.val() {
             self.last_was_read.d.next = self.read_goes.val();
         }
         self.dropped_valid.next = self.write_fails.val();
-        self.dropped_data.next = self.requests[0].data.val().get_value_data();
+        self.dropped_data.next = self.stores.data.val().get_value_address();
 
         // Answers.
         self.response_ready.next = self.responses.ready.val();
@@ -372,9 +400,35 @@ impl Logic for Requester {
             self.read_fails.val() & !self.responses.valid.val() & self.answer_ready.val();
         self.failed_valid.next = self.refused.val();
         self.failed_data.next = self.requests[1].data.val().get_value_data();
-        self.requests[1].read.next =
+        self.read_leaves.next =
             (self.read_goes.val() & self.request_ready.val()) | self.refused.val();
-        self.writes_before.read.next =
-            (self.read_goes.val() & self.request_ready.val()) | self.refused.val();
+        self.requests[1].read.next = self.read_leaves.val();
+
+        // Whether a read may go in the next cycle: there are two reads that can be the first
+        // then, and a write more that has left or not.
+        self.read_moves.next = self.read_leaves.val() | !self.requests[1].valid.val();
+        self.writes_behind.enable.next = self.requests[1].ready.val();
+        self.writes_behind.d.next = self.nonposted_before.val();
+        self.writes_next.next = self.writes_behind.q.val();
+        if self.requests[1].ready.val() {
+            self.writes_next.next = self.nonposted_before.val();
+        }
+        self.writes_before.enable.next = self.read_moves.val();
+        self.writes_before.d.next = self.writes_next.val();
+        self.ahead[0].next = self.written.q.val() - self.writes_before.q.val();
+        self.ahead[1].next = self.written_next.q.val() - self.writes_before.q.val();
+        self.ahead_next[0].next = self.written.q.val() - self.writes_next.val();
+        self.ahead_next[1].next = self.written_next.q.val() - self.writes_next.val();
+        if self.read_moves.val() {
+            if self.write_leaves.val() {
+                self.may_read.d.next = !self.ahead_next[1].val().get_bit(15);
+            } else {
+                self.may_read.d.next = !self.ahead_next[0].val().get_bit(15);
+            }
+        } else if self.write_leaves.val() {
+            self.may_read.d.next = !self.ahead[1].val().get_bit(15);
+        } else {
+            self.may_read.d.next = !self.ahead[0].val().get_bit(15);
+        }
     }
 }

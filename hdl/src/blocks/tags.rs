@@ -5,11 +5,16 @@
 //! new_context ┤ write address            read address  ├────> found
 //!             └──────┬──────────────────────────┬──────┘
 //! lowest <───────────┤                          ├─────────── lookup
-//!           lowest bit that is set       bit of that number
-//!             ┌──────┴──────────────────────────┴──────┐
-//! available <─┤ unused: a register, bit by bit         ├────> used
-//!             └─── clear ───────────────────── set ────┘
-//! allocate ──────────┘                          └─────────── free
+//! available <── lowest and any: registers       │
+//!                ↑ next: what is freed,    bit of that number
+//!                │ or the lowest of the rest    │
+//!             ┌──┴────────────────────┐  ┌──────┴────────┐
+//!             │ rest: a register, bit │  │ unused: like- ├───> used
+//!             │ by bit: free, but not │  │ wise, with    │
+//!             │ the lowest            │  │ the lowest    │
+//!             └─ clear ───────── set ─┘  └─ clear ─ set ─┘
+//! allocate ──────┴───────────────│───────────┘      │
+//!                                └──────────────────┴─────── free
 //! ```
 //!
 //! The requester has one for reads of other nodes, the completer one for reads of its own node's
@@ -18,6 +23,11 @@
 //! the cycle: a tag that is freed in a cycle can be allocated in the next, and found from the
 //! cycle after its allocation on. Both can happen in one cycle. `allocate` without a free tag does
 //! nothing, and so does `free` of a tag that no read holds.
+//!
+//! Whoever wants a tag decides with `available` and sends `lowest` on in the same cycle, a long
+//! way. Hence both are registers, and while the lowest tag waits in them, the table looks for the
+//! one after it among the `rest`: what `allocate` decides at the end of the cycle is only which of
+//! two numbers that are there already comes next.
 //!
 //! ```text
 //! cycle       0   1   2   3   4
@@ -30,7 +40,7 @@
 //! free        ▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁
 //! ```
 
-use crate::blocks::primitive::{LowestBit, LutRam, Register};
+use crate::blocks::primitive::{Lower, LowestInGroups, LutRam, OneHot, Register};
 use rust_hdl::prelude::*;
 use sme_sim::engine::tags::MAX_TAGS;
 
@@ -60,22 +70,51 @@ pub struct TagTable<const W: usize> {
     contexts: LutRam<Bits<W>, 5>,
     /// Bit by bit: the tag is free.
     pub(crate) unused: Register<Bits<32>>,
+    /// Likewise, without the lowest.
+    pub(crate) rest: Register<Bits<32>>,
+    /// Of each four of the rest: one is free.
+    pub(crate) groups: Register<Bits<8>>,
+    /// The lowest free tag; 0 if there is none.
+    number: Register<Bits<5>>,
+    /// There is one.
+    any: Register<Bit>,
     /// Bit by bit: a read holds the tag.
     held: Signal<Local, Bits<32>>,
-    pub(crate) first: LowestBit,
+    /// Of the rest.
+    pub(crate) second: LowestInGroups,
+    /// Of `number`.
+    first: OneHot,
+    /// Of `lookup`.
+    pub(crate) looked_up: OneHot,
+    /// `lookup` and `number`.
+    compared: Lower,
+    /// The lowest free tag is taken.
+    taken: Signal<Local, Bit>,
+    /// A tag is freed that exists and is not the lowest free one.
+    freed: Signal<Local, Bit>,
+    /// It is lower than `number`.
+    lower: Signal<Local, Bit>,
+    /// It is lower than all of the rest.
+    lower_than_rest: Signal<Local, Bit>,
     /// Which bit is cleared.
     cleared: Signal<Local, Bits<32>>,
-    /// Which bit is set.
-    freed: Signal<Local, Bits<32>>,
+    /// Which bit is set, if it is not.
+    back: Signal<Local, Bits<32>>,
+    /// Its group, if it is set.
+    back_group: Signal<Local, Bits<8>>,
     /// Bit by bit: the tag exists.
     pub(crate) all: Constant<Bits<32>>,
-    pub(crate) one: Constant<Bits<32>>,
 }
 
 impl<const W: usize> TagTable<W> {
     /// With `count` tags, `1..=32` (others are cut to that), all of them free.
     pub fn new(count: u32) -> Self {
         let all: Bits<32> = u64::from(u32::MAX >> (MAX_TAGS - count.clamp(1, MAX_TAGS))).into();
+        let rest = all & !Bits::<32>::from(1);
+        let groups = (0..8).filter(|group| (rest >> (4 * group) & 15).any());
+        let groups = groups
+            .fold(0, |groups, group| groups | 1u64 << group)
+            .into();
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
@@ -89,12 +128,23 @@ impl<const W: usize> TagTable<W> {
             found: Signal::default(),
             contexts: LutRam::default(),
             unused: Register::new(all),
+            rest: Register::new(rest),
+            groups: Register::new(groups),
+            number: Register::default(),
+            any: Register::new(true),
             held: Signal::default(),
-            first: LowestBit::default(),
-            cleared: Signal::default(),
+            second: LowestInGroups::default(),
+            first: OneHot::default(),
+            looked_up: OneHot::default(),
+            compared: Lower::default(),
+            taken: Signal::default(),
             freed: Signal::default(),
+            lower: Signal::default(),
+            lower_than_rest: Signal::default(),
+            cleared: Signal::default(),
+            back: Signal::default(),
+            back_group: Signal::default(),
             all: Constant::new(all),
-            one: Constant::new(1.into()),
         }
     }
 }
@@ -104,29 +154,81 @@ impl<const W: usize> Logic for TagTable<W> {
     fn update(&mut self) {
         self.contexts.clock.next = self.clock.val();
         self.unused.clock.next = self.clock.val();
+        self.rest.clock.next = self.clock.val();
+        self.groups.clock.next = self.clock.val();
+        self.number.clock.next = self.clock.val();
+        self.any.clock.next = self.clock.val();
         self.unused.reset.next = self.reset.val();
+        self.rest.reset.next = self.reset.val();
+        self.groups.reset.next = self.reset.val();
+        self.number.reset.next = self.reset.val();
+        self.any.reset.next = self.reset.val();
 
-        self.first.bits.next = self.unused.q.val();
-        self.available.next = self.unused.q.val() != 0;
-        self.lowest.next = self.first.number.val();
+        self.available.next = self.any.q.val();
+        self.lowest.next = self.number.q.val();
+        self.taken.next = self.allocate.val() & self.any.q.val();
+        self.contexts.write_enable.next = self.taken.val();
+        self.contexts.write_address.next = self.number.q.val();
+        self.contexts.write_data.next = self.new_context.val();
 
         self.held.next = self.all.val() ^ self.unused.q.val();
         self.used.next = self.held.val().get_bit(self.lookup.val().index());
         self.contexts.read_address.next = self.lookup.val();
         self.found.next = self.contexts.read_data.val();
 
+        self.first.number.next = self.number.q.val();
+        self.looked_up.number.next = self.lookup.val();
+        self.second.bits.next = self.rest.q.val();
+        self.second.groups.next = self.groups.q.val();
+        self.second.limit.next = self.lookup.val();
+        self.compared.left.next = self.lookup.val();
+        self.compared.right.next = self.number.q.val();
+
+        // `used` would come late. If the tag is free it is the lowest, or it is one of the rest:
+        // then `back` sets a bit that is set, and `missing` nothing.
+        self.freed.next = self.free.val()
+            & self.all.val().get_bit(self.lookup.val().index())
+            & !(self.any.q.val() & (self.lookup.val() == self.number.q.val()));
         self.cleared.next = 0.into();
-        if self.allocate.val() {
-            self.cleared.next = self.first.first.val();
+        if self.taken.val() {
+            self.cleared.next = self.first.one.val();
         }
-        self.contexts.write_enable.next = self.allocate.val() & (self.unused.q.val() != 0);
-        self.contexts.write_address.next = self.first.number.val();
-        self.contexts.write_data.next = self.new_context.val();
-        self.freed.next = 0.into();
-        if self.free.val() {
-            self.freed.next = (self.one.val() << self.lookup.val()) & self.all.val();
+        self.back.next = 0.into();
+        self.back_group.next = 0.into();
+        if self.freed.val() {
+            self.back.next = self.looked_up.one.val();
+            self.back_group.next = self.second.missing.val();
         }
-        // A tag that is free already is no longer so if it is allocated in this cycle.
-        self.unused.d.next = (self.unused.q.val() | self.freed.val()) ^ self.cleared.val();
+        self.unused.d.next = (self.unused.q.val() | self.back.val()) ^ self.cleared.val();
+
+        self.lower.next = self.freed.val() & (!self.any.q.val() | self.compared.lower.val());
+        self.lower_than_rest.next = self.freed.val() & self.second.none_up_to.val();
+        if self.taken.val() {
+            self.any.d.next = (self.groups.q.val() != 0) | self.freed.val();
+            if self.lower_than_rest.val() {
+                self.number.d.next = self.lookup.val();
+                self.rest.d.next = self.rest.q.val();
+                self.groups.d.next = self.groups.q.val();
+            } else {
+                self.number.d.next = self.second.number.val();
+                self.rest.d.next = (self.rest.q.val() | self.back.val()) ^ self.second.first.val();
+                self.groups.d.next =
+                    (self.groups.q.val() ^ self.second.emptied.val()) | self.back_group.val();
+            }
+        } else {
+            self.any.d.next = self.any.q.val() | self.freed.val();
+            self.number.d.next = self.number.q.val();
+            self.rest.d.next = self.rest.q.val() | self.back.val();
+            self.groups.d.next = self.groups.q.val() | self.back_group.val();
+            if self.lower.val() {
+                self.number.d.next = self.lookup.val();
+                self.rest.d.next = self.rest.q.val();
+                self.groups.d.next = self.groups.q.val();
+                if self.any.q.val() {
+                    self.rest.d.next = self.rest.q.val() | self.first.one.val();
+                    self.groups.d.next = self.groups.q.val() | self.first.group.val();
+                }
+            }
+        }
     }
 }

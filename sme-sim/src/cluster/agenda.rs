@@ -125,6 +125,12 @@ impl Agenda {
         self.queue.pop()
     }
 
+    /// Asks for what lies elsewhere.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.queue.prefetch();
+    }
+
     /// Bytes on the heap, a trace apart.
     pub fn heap_bytes(&self) -> usize {
         self.queue.bytes()

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use sme_memory::Until;
 
 use super::failure::{Awaited, NAMED, Stuck};
-use super::record::{EpisodeTimes, Traffic};
+use super::record::{EpisodeTimes, Record, Traffic};
 use crate::kernel::peers::{self, PeerError, Peers, Shares};
 use crate::kernel::window::Exchanged;
+use crate::time::Time;
 
 /// The nodes of this process among all.
 #[derive(Clone, Debug)]
@@ -21,8 +22,8 @@ pub(super) struct Among {
     pub(super) positions: u32,
     /// Those of this process.
     pub(super) mine: Range<u32>,
-    /// What the others did.
-    pub(super) elsewhere: Figures,
+    /// What the nodes of all processes did, as of the end of a run.
+    pub(super) all: Figures,
     /// What was exchanged with them.
     pub(super) exchanged: Exchanged,
 }
@@ -33,23 +34,15 @@ impl Among {
         Self {
             positions,
             mine: Shares::new(positions, peers.count()).of(peers.me()),
-            elsewhere: Figures::default(),
+            all: Figures::default(),
             exchanged: Exchanged::default(),
         }
     }
 
-    /// Tells the others `own` figures, and remembers theirs.
+    /// A run has ended: tells the others what own nodes did, and remembers what all did.
     pub(super) fn tell(&mut self, peers: &mut dyn Peers, own: Figures) -> Result<(), PeerError> {
-        if peers.count() == 1 {
-            return Ok(());
-        }
-        let me = peers.me();
-        self.elsewhere = Figures::default();
-        for (process, figures) in peers::all(peers, own)?.into_iter().enumerate() {
-            if process != me {
-                self.elsewhere.add(figures);
-            }
-        }
+        let all = peers::all(peers, own)?.into_iter();
+        self.all = all.fold(Figures::default(), |sum, figures| sum.and(&figures));
         Ok(())
     }
 }
@@ -60,25 +53,37 @@ pub(super) struct Figures {
     pub(super) episodes: Vec<EpisodeTimes>,
     pub(super) traffic: Traffic,
     pub(super) events: u64,
+    /// When the last of them happened.
+    pub(super) end: Time,
 }
 
 impl Figures {
-    fn add(&mut self, other: Figures) {
-        self.episodes = both(std::mem::take(&mut self.episodes), &other.episodes);
-        self.traffic = self.traffic.and(other.traffic);
-        self.events += other.events;
+    /// Of nodes, each with its record and the number of its events.
+    pub(super) fn of<'a>(nodes: impl Iterator<Item = (&'a Record, u64)>) -> Self {
+        let mut all = Self::default();
+        for (record, events) in nodes {
+            all.add(&record.episodes, record.traffic, (events, record.last));
+        }
+        all
     }
-}
 
-/// Arrivals and departures of both, by episode.
-pub(super) fn both(mut some: Vec<EpisodeTimes>, others: &[EpisodeTimes]) -> Vec<EpisodeTimes> {
-    if others.len() > some.len() {
-        some.resize(others.len(), EpisodeTimes::NONE);
+    /// Of both.
+    pub(super) fn and(mut self, other: &Figures) -> Self {
+        self.add(&other.episodes, other.traffic, (other.events, other.end));
+        self
     }
-    for (sum, times) in some.iter_mut().zip(others) {
-        *sum = sum.and(*times);
+
+    fn add(&mut self, episodes: &[EpisodeTimes], traffic: Traffic, (events, end): (u64, Time)) {
+        if episodes.len() > self.episodes.len() {
+            self.episodes.resize(episodes.len(), EpisodeTimes::NONE);
+        }
+        for (sum, times) in self.episodes.iter_mut().zip(episodes) {
+            *sum = sum.and(*times);
+        }
+        self.traffic = self.traffic.and(traffic);
+        self.events += events;
+        self.end = self.end.max(end);
     }
-    some
 }
 
 /// The first threads that wait, and how many wait besides, over all processes; of this one they

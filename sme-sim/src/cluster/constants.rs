@@ -110,13 +110,13 @@ impl Constants {
         }
     }
 
-    /// The empty private caches of a core; `logs` has hits written down.
-    pub(super) fn ahead(&self, logs: bool) -> Ahead {
+    /// The empty private caches of a core.
+    pub(super) fn ahead(&self) -> Ahead {
         let costs = Costs {
             first: self.l1 + self.operation,
             second: self.l2 + self.operation,
         };
-        Ahead::new(self.spec.cache.private, costs, RUN_AHEAD, logs)
+        Ahead::new(self.spec.cache.private, costs, RUN_AHEAD)
     }
 
     /// What a call takes that writes all caches of a node back, the writes themselves apart.

@@ -216,7 +216,7 @@ pub(super) struct Survey {
     /// Simulated so far.
     pub(super) events: u64,
     /// How many episodes have begun on every node whose threads take part.
-    pub(super) episodes: Option<u32>,
+    pub(super) begun: Option<u32>,
 }
 
 impl Survey {
@@ -245,9 +245,7 @@ impl Survey {
             survey.progress += node.progress;
             survey.faulty |= node.fault.is_some();
             survey.events += node.events;
-            // A node whose threads take no part, or have not come yet, has none.
-            let episodes = node.record().episodes.len() as u32;
-            survey.episodes = least(survey.episodes, Some(episodes).filter(|&n| n > 0));
+            survey.begun = least(survey.begun, node.record().begun());
         }
         survey
     }
@@ -268,7 +266,7 @@ impl Survey {
             progress: self.progress + other.progress,
             looks: self.looks,
             events: self.events + other.events,
-            episodes: least(self.episodes, other.episodes),
+            begun: least(self.begun, other.begun),
         }
     }
 

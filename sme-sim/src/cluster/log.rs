@@ -4,7 +4,7 @@
 
 use std::future::Future;
 use std::panic::Location;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sme_memory::Place;
 
@@ -16,7 +16,7 @@ use crate::cache::Held;
 use crate::engine::EngineModel;
 use crate::kernel::address::{AddressMap, Target};
 use crate::kernel::ahead::Access;
-use crate::kernel::thread::{Operation, Site};
+use crate::kernel::thread::Operation;
 use crate::machine::WriteBack;
 use crate::staleness::{Checker, Record, Way, What};
 use crate::time::Time;
@@ -24,45 +24,122 @@ use crate::time::Time;
 /// What has happened at a node, in order.
 #[derive(Debug)]
 pub(super) struct Log {
-    /// Locked only by who takes them.
-    records: Mutex<Vec<Record>>,
+    /// Locked only by who takes it.
+    told: Mutex<Told>,
     /// Threads of a node.
     threads: u32,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    entries: Vec<Entry>,
+    /// The accesses of all runs, one run after the other.
+    accesses: Vec<Access>,
+    /// How many they were when they were last lent.
+    before: usize,
+}
+
+/// One thing that has happened.
+#[derive(Debug)]
+enum Entry {
+    One(Record),
+    /// A thread has performed so many accesses in place, at one time.
+    Run {
+        at: Time,
+        thread: u32,
+        count: usize,
+    },
+}
+
+impl Entry {
+    fn at(&self) -> Time {
+        match self {
+            Entry::One(record) => record.at(),
+            Entry::Run { at, .. } => *at,
+        }
+    }
 }
 
 impl Log {
     pub(super) fn new(threads: u32) -> Self {
         Self {
-            records: Mutex::default(),
+            told: Mutex::default(),
             threads,
         }
     }
 
-    #[inline]
     fn tell(&mut self, at: Time, node: u32, core: u16, what: What) {
-        let record = Record::new(at, node * self.threads + u32::from(core), what);
-        let records = self.records.get_mut();
-        records.unwrap_or_else(PoisonError::into_inner).push(record);
+        let thread = self.thread(node, core);
+        let record = Record::new(at, thread, what);
+        self.told().entries.push(Entry::One(record));
     }
 
-    /// What has been told, which begins anew.
-    fn take(&self) -> Vec<Record> {
-        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut records)
+    /// Where a program writes down what it does in place; to be [put back](Self::put_back).
+    pub(super) fn lend(&mut self) -> Vec<Access> {
+        let told = self.told();
+        told.before = told.accesses.len();
+        std::mem::take(&mut told.accesses)
+    }
+
+    /// `core` has performed at `at` what has been added to the lent `accesses`.
+    pub(super) fn put_back(&mut self, at: Time, node: u32, core: u16, accesses: Vec<Access>) {
+        let thread = self.thread(node, core);
+        let told = self.told();
+        let count = accesses.len() - told.before;
+        if count > 0 {
+            told.entries.push(Entry::Run { at, thread, count });
+        }
+        told.accesses = accesses;
+    }
+
+    fn thread(&self, node: u32, core: u16) -> u32 {
+        node * self.threads + u32::from(core)
+    }
+
+    fn told(&mut self) -> &mut Told {
+        let told = self.told.get_mut();
+        told.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Tells `checker` what has happened at all nodes, in the order of time. Whatever one node does
-/// reaches another in a later window, so that what is still missing comes after all of this.
+/// Tells `checker` what has happened at all nodes, in the order of time, and forgets it. Whatever
+/// one node does reaches another in a later window, so that what is still missing comes after all
+/// of this.
 pub(super) fn drain<F, E>(nodes: &[Node<F, E>], checker: &mut Checker) {
-    let mut records: Vec<Record> = Vec::new();
-    for log in nodes.iter().filter_map(|node| node.log.as_ref()) {
-        records.append(&mut log.take());
+    let Some(first) = nodes.first() else {
+        return;
+    };
+    let map = &first.constants.map;
+    let logs = nodes.iter().filter_map(|node| node.log.as_ref());
+    let mut all: Vec<MutexGuard<Told>> = logs
+        .map(|log| log.told.lock().unwrap_or_else(PoisonError::into_inner))
+        .filter(|told| !told.entries.is_empty())
+        .collect();
+    let mut order: Vec<(Time, usize, usize)> = Vec::new();
+    for (node, told) in all.iter().enumerate() {
+        let entries = told.entries.iter().enumerate();
+        order.extend(entries.map(|(number, entry)| (entry.at(), node, number)));
     }
     // Each node's are in order, and of equal times the first node's come first.
-    records.sort_by_key(Record::at);
-    for record in &records {
-        checker.record(record);
+    order.sort_by_key(|&(at, ..)| at);
+    let mut starts = vec![0; all.len()];
+    for (at, node, number) in order {
+        let Told {
+            entries, accesses, ..
+        } = &*all[node];
+        match entries[number] {
+            Entry::One(ref record) => checker.record(record),
+            Entry::Run { thread, count, .. } => {
+                let run = starts[node]..starts[node] + count;
+                starts[node] = run.end;
+                let run = accesses.get(run).unwrap_or_default();
+                checker.accesses(at, thread, run, map);
+            }
+        }
+    }
+    for told in &mut all {
+        told.entries.clear();
+        told.accesses.clear();
     }
 }
 
@@ -87,18 +164,18 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 let site = unknown;
                 Some(What::Update { word, after, site })
             };
+            let load_or_store = |address, value, site, stores| {
+                let (word, way) = accessed(address)?;
+                Some(What::access(word, value, site, way, stores))
+            };
             let saw = |address| {
                 let (flag, _) = accessed(address)?;
                 let value = answer as u8;
                 Some(What::Saw { flag, value })
             };
             match operation {
-                Operation::Load(word, site) => {
-                    load_or_store(map, node, word.0, answer, site, false)
-                }
-                Operation::Store(word, value, site) => {
-                    load_or_store(map, node, word.0, value, site, true)
-                }
+                Operation::Load(word, site) => load_or_store(word.0, answer, site, false),
+                Operation::Store(word, value, site) => load_or_store(word.0, value, site, true),
                 Operation::Set(flag, value) => {
                     let (flag, _) = accessed(flag.0)?;
                     Some(What::Set { flag, value })
@@ -119,21 +196,6 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         self.tell_checker(core, |map, node| {
             accessed(map, node, address).map(|(flag, _)| What::Saw { flag, value })
         });
-    }
-
-    /// What the program of `core` has done in place.
-    pub(super) fn log_in_place(&mut self, core: u16, accesses: &mut Vec<Access>) {
-        for access in accesses.drain(..) {
-            let Access {
-                address,
-                value,
-                site,
-                stores,
-            } = access;
-            self.tell_checker(core, |map, node| {
-                load_or_store(map, node, address, value, site, stores)
-            });
-        }
     }
 
     /// This node's memory has been read for the load of `trace`: if that fetches a line, the copy is
@@ -184,33 +246,6 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             })
         });
     }
-}
-
-/// A load or a store of the word at `address` by `node`, if it is of shared memory.
-fn load_or_store(
-    map: &AddressMap,
-    node: u32,
-    address: u64,
-    value: u64,
-    site: Site,
-    stores: bool,
-) -> Option<What> {
-    let (word, way) = accessed(map, node, address)?;
-    Some(if stores {
-        What::Store {
-            word,
-            value,
-            site,
-            way,
-        }
-    } else {
-        What::Load {
-            word,
-            value,
-            site,
-            way,
-        }
-    })
 }
 
 /// What `address` names of the memory that nodes share, and how; nothing for a node's private memory.

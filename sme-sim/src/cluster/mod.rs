@@ -53,7 +53,7 @@ use crate::fabric::CHANNELS;
 use crate::kernel::peers::{self, Alone, Peers};
 use crate::kernel::thread::{self, ThreadMemory};
 use crate::kernel::window::{self, Exchanged, Verdict};
-use crate::staleness::{Checker, StaleReport, TooManyThreads};
+use crate::staleness::{Checker, StaleLoad, StaleReport, TooManyThreads};
 use crate::time::Time;
 use among::{Among, Figures};
 use constants::Constants;
@@ -83,7 +83,6 @@ pub struct Cluster<F, E = Watched> {
     nodes: Vec<Node<F, E>>,
     constants: Arc<Constants>,
     among: Among,
-    end: Time,
     checker: Option<Checker>,
 }
 
@@ -153,7 +152,7 @@ impl<F: Future<Output = ()> + Send> Cluster<F, Watched> {
             let links = node.engine().engine().counters().links;
             (node.me, links, node.record())
         });
-        link_loads(&self.constants, self.end, nodes)
+        link_loads(&self.constants, self.end(), nodes)
     }
 
     /// Whether nothing is under way any more: every posted store has been performed, every buffer,
@@ -227,7 +226,6 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
             nodes,
             constants,
             among,
-            end: Time::ZERO,
             checker: None,
         }
     }
@@ -272,13 +270,13 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
             if let Some(checker) = checker {
                 log::drain(nodes, checker);
                 if now < look_at {
-                    watch(progress(now, &Survey::of(nodes)));
+                    watch(Progress::of(now, &Survey::of(nodes)));
                     return Ok((Verdict::Continue, now + pause));
                 }
             }
             look_at = now + patience;
             let survey = Survey::of(nodes).of_all(peers)?;
-            watch(progress(now, &survey));
+            watch(Progress::of(now, &survey));
             let faulty = survey.faulty;
             let state = survey.standstill();
             let same = state.as_ref().zip(before.as_ref());
@@ -294,17 +292,16 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
         };
         let (nodes, all) = (&mut self.nodes, self.among.positions);
         let ran = window::run_among(peers, all, nodes, lookahead, workers, &mut look);
-        (self.end, self.among.exchanged) = ran?;
+        self.among.exchanged = ran?.1;
         if let Some(checker) = &mut self.checker {
             log::drain(&self.nodes, checker);
         }
-        let own = Figures {
-            episodes: all_episodes(self.nodes.iter().map(Node::record)),
-            traffic: all_traffic(self.nodes.iter().map(Node::record)),
-            events: self.nodes.iter().map(|n| n.events).sum(),
-        };
+        let own = Figures::of(self.nodes.iter().map(|n| (n.record(), n.events)));
         self.among.tell(peers, own)?;
-        watch(progress(self.end, &Survey::of(&self.nodes).of_all(peers)?));
+        watch(Progress::of(
+            self.end(),
+            &Survey::of(&self.nodes).of_all(peers)?,
+        ));
         self.check(peers)
     }
 
@@ -312,24 +309,22 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
         if let Some(fault) = failure::first_fault(&self.nodes, peers)? {
             return Err(fault);
         }
-        if let Some(deadlock) = failure::deadlock(&self.nodes, self.end, peers)? {
+        if let Some(deadlock) = failure::deadlock(&self.nodes, self.end(), peers)? {
             return Err(deadlock);
         }
-        check_order(&self.episodes())?;
+        check_order(self.episodes())?;
         self.nodes.iter().for_each(|node| node.engine().ended());
         Ok(())
     }
 
     /// Arrivals and departures over all nodes, by episode, the warm-up first.
-    pub fn episodes(&self) -> Vec<EpisodeTimes> {
-        let own = all_episodes(self.nodes.iter().map(Node::record));
-        among::both(own, &self.among.elsewhere.episodes)
+    pub fn episodes(&self) -> &[EpisodeTimes] {
+        &self.among.all.episodes
     }
 
     /// Traffic over all nodes in the counted episodes.
     pub fn traffic(&self) -> Traffic {
-        let own = all_traffic(self.nodes.iter().map(Node::record));
-        own.and(self.among.elsewhere.traffic)
+        self.among.all.traffic
     }
 
     /// What was exchanged with other processes in the last run.
@@ -366,6 +361,15 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
     pub fn synchronizing(&mut self, place: Place) {
         if let Some(checker) = &mut self.checker {
             checker.synchronizing(place);
+        }
+    }
+
+    /// Lets `each` be told of every load that is stale, or stale but equal, if loads are checked:
+    /// [`Checker::list`]. They come in the order of time, of equal times those of the first node
+    /// first, of one node as it performed them; `workers` make no difference.
+    pub fn list_stale(&mut self, each: impl FnMut(&StaleLoad) + Send + 'static) {
+        if let Some(checker) = &mut self.checker {
+            checker.list(each);
         }
     }
 
@@ -441,13 +445,12 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
 
     /// Simulated events: what happened at nodes, and clock edges at which an engine did something.
     pub fn events(&self) -> u64 {
-        let own: u64 = self.nodes.iter().map(|n| n.events).sum();
-        own + self.among.elsewhere.events
+        self.among.all.events
     }
 
-    /// When the last event happened, to within a window.
+    /// When the last event happened.
     pub fn end(&self) -> Time {
-        self.end
+        self.among.all.end
     }
 }
 
@@ -482,31 +485,6 @@ fn link_loads<'a>(
     loads
 }
 
-/// Arrivals and departures of all nodes, by episode.
-fn all_episodes<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<EpisodeTimes> {
-    let mut all: Vec<EpisodeTimes> = Vec::new();
-    for record in records {
-        if record.episodes.len() > all.len() {
-            all.resize(record.episodes.len(), EpisodeTimes::NONE);
-        }
-        for (sum, times) in all.iter_mut().zip(&record.episodes) {
-            *sum = sum.and(*times);
-        }
-    }
-    all
-}
-
-/// Traffic of all nodes in the counted episodes.
-fn all_traffic<'a>(records: impl Iterator<Item = &'a Record>) -> Traffic {
-    let mut all = Traffic::default();
-    for traffic in records.map(|record| record.traffic) {
-        all.remote_loads += traffic.remote_loads;
-        all.remote_stores += traffic.remote_stores;
-        all.link_bytes += traffic.link_bytes;
-    }
-    all
-}
-
 /// Whether in each episode nobody left before everybody had arrived.
 fn check_order(episodes: &[EpisodeTimes]) -> Result<(), Failure> {
     for (episode, times) in (0..).zip(episodes) {
@@ -521,11 +499,18 @@ fn check_order(episodes: &[EpisodeTimes]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn progress(now: Time, survey: &Survey) -> Progress {
-    Progress {
-        now,
-        // In the one under way nobody may have left yet.
-        episodes: survey.episodes.unwrap_or(0).saturating_sub(1),
-        events: survey.events,
+impl Progress {
+    /// At `now`, when every node that takes part has begun `begun` episodes.
+    fn at(now: Time, begun: Option<u32>, events: u64) -> Self {
+        Self {
+            now,
+            // In the one under way nobody may have left yet.
+            episodes: begun.unwrap_or(0).saturating_sub(1),
+            events,
+        }
+    }
+
+    fn of(now: Time, survey: &Survey) -> Self {
+        Self::at(now, survey.begun, survey.events)
     }
 }

@@ -23,7 +23,7 @@ use crate::engine::waves::Tap;
 use crate::engine::{EngineModel, Input, Output};
 use crate::kernel::address::FaultReason;
 use crate::kernel::thread::{self, Note, Operation, Threads};
-use crate::kernel::window::{self, Outbox};
+use crate::kernel::window::{self, NoTask, Outbox};
 use crate::time::Time;
 
 /// An access that cannot be performed.
@@ -240,14 +240,17 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             return (self.threads.resume(number, answer), Time::ZERO);
         };
         ahead.may_run = self.stores.is_empty(core);
+        ahead.log = self.log.as_mut().map(|log| log.lend());
         thread::lend(ahead);
         let operation = self.threads.resume(number, answer);
         let Some(mut ahead) = thread::take_back() else {
             return (operation, Time::ZERO);
         };
         let spent = ahead.spent();
-        if let Some(accesses) = &mut ahead.log {
-            self.log_in_place(core, accesses);
+        if let Some(log) = &mut self.log
+            && let Some(accesses) = ahead.log.take()
+        {
+            log.put_back(self.now, self.me, core, accesses);
         }
         self.caches().put_back(core, ahead);
         (operation, spent)
@@ -303,27 +306,33 @@ where
     /// What the engine of `to` samples at the edge at which it arrives.
     type Message = Input;
     type Workspace = Vec<Output>;
+    type Task = NoTask;
 
     fn next(&self) -> Time {
         self.agenda.next().min(self.way.next())
     }
 
-    fn advance(&mut self, end: Time, outbox: &mut Outbox<Input>, outputs: &mut Vec<Output>) {
+    fn advance(
+        &mut self,
+        end: Time,
+        outbox: &mut Outbox<Input>,
+        outputs: &mut Vec<Output>,
+    ) -> Option<NoTask> {
         loop {
             let event_at = self.agenda.next();
             if event_at <= self.way.next() {
                 if event_at >= end {
-                    return;
+                    break;
                 }
                 let Some((now, event)) = self.agenda.pop() else {
-                    return;
+                    break;
                 };
                 self.now = now;
                 self.events += 1;
                 self.perform(event);
             } else {
                 if self.way.next() >= end {
-                    return;
+                    break;
                 }
                 self.now = self.way.next();
                 self.events += 1;
@@ -336,6 +345,8 @@ where
                 );
             }
         }
+        self.record.is_at(self.now);
+        None
     }
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {

@@ -1,8 +1,9 @@
 //! What a node's observer writes down: arrivals and departures, traffic.
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
-use super::tables;
+use crate::inline::{heap_bytes, prefetch_list};
 use crate::kernel::thread::Note;
 use crate::time::Time;
 
@@ -77,9 +78,11 @@ pub struct Record {
     pub episodes: Vec<EpisodeTimes>,
     /// Traffic.
     pub traffic: Traffic,
+    /// When the last event happened.
+    pub last: Time,
     /// Link port, virtual channel, and the bytes and packets sent there in the counted episodes; only
     /// those where there were any.
-    links: Vec<(u8, u8, u64, u64)>,
+    links: SmallVec<[(u8, u8, u64, u64); 2]>,
     visits: Option<Box<Visits>>,
 }
 
@@ -98,7 +101,8 @@ impl Record {
         Self {
             episodes: Vec::new(),
             traffic: Traffic::default(),
-            links: Vec::new(),
+            last: Time::ZERO,
+            links: SmallVec::new(),
             visits: visits.then(|| {
                 Box::new(Visits {
                     ended: Vec::new(),
@@ -106,6 +110,12 @@ impl Record {
                 })
             }),
         }
+    }
+
+    /// Asks for what lies elsewhere.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch_list(&self.links);
     }
 
     /// Writes down what thread `core` says at `now`.
@@ -135,6 +145,18 @@ impl Record {
         }
     }
 
+    /// How many episodes have begun here, if any: none where threads take no part, or have not come
+    /// yet.
+    pub fn begun(&self) -> Option<u32> {
+        Some(self.episodes.len() as u32).filter(|&episodes| episodes > 0)
+    }
+
+    /// Something has happened at `now`.
+    #[inline]
+    pub fn is_at(&mut self, now: Time) {
+        self.last = self.last.max(now);
+    }
+
     /// Adds what was seen of an episode.
     pub fn merge(&mut self, episode: u32, times: EpisodeTimes) {
         let own = self.episode(episode);
@@ -151,7 +173,10 @@ impl Record {
                 *sum += bytes;
                 *packets += 1;
             }
-            None => tables::push(&mut self.links, (port, channel, bytes, 1)),
+            None => {
+                self.links.reserve_exact(1);
+                self.links.push((port, channel, bytes, 1));
+            }
         }
     }
 
@@ -169,7 +194,7 @@ impl Record {
 
     /// Bytes on the heap, without what grows with the number of episodes: the results.
     pub fn heap_bytes(&self) -> usize {
-        self.links.capacity() * size_of::<(u8, u8, u64, u64)>()
+        heap_bytes(&self.links)
     }
 
     fn episode(&mut self, episode: u32) -> &mut EpisodeTimes {

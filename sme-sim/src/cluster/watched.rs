@@ -48,6 +48,14 @@ impl fmt::Debug for Plugged {
 }
 
 impl EngineModel for Plugged {
+    #[inline]
+    fn prefetch(&self) {
+        // Others are boxed, and few.
+        if let Self::Cycle(engine) = self {
+            engine.prefetch();
+        }
+    }
+
     fn next_cycle(&self) -> Option<u64> {
         match self {
             Self::Cycle(engine) => engine.next_cycle(),
@@ -147,6 +155,11 @@ impl EngineModel for Watched {
         if let Some(violation) = self.engine.violation() {
             panic!("engine of node {}: {violation}", self.position);
         }
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        self.engine.prefetch();
     }
 
     fn ended(&self) {

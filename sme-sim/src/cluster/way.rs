@@ -8,13 +8,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use slab::Slab;
-
 use super::agenda::{Agenda, Event};
 use super::constants::Constants;
 use super::pins::Pins;
 use super::record::Record;
-use super::tables;
+use super::tables::{self, Few};
 use crate::engine::waves::{Recorded, Tap};
 use crate::engine::{EngineModel, HtChannel, HtPacket, Input, Output};
 use crate::kernel::window::Outbox;
@@ -80,9 +78,9 @@ pub(super) struct Way<E> {
     /// The engine's next edge at which anything can happen: when, and which.
     tick: (Time, u64),
     /// Packets on their way to the engine.
-    arrivals: Slab<Input>,
+    arrivals: Few<Input>,
     /// Packets on their way to the host link, or from it to the host.
-    packets: Slab<HtPacket>,
+    packets: Few<HtPacket>,
 }
 
 impl<E: EngineModel> Way<E> {
@@ -94,8 +92,8 @@ impl<E: EngineModel> Way<E> {
             engine: Recorded::new(engine),
             pins: Pins::new(),
             tick: (Time::NEVER, 0),
-            arrivals: Slab::new(),
-            packets: Slab::new(),
+            arrivals: Few::new(),
+            packets: Few::new(),
             constants,
         }
     }
@@ -122,6 +120,12 @@ impl<E: EngineModel> Way<E> {
         self.link.posted
     }
 
+    /// Asks for what of the engine lies elsewhere.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        self.engine.prefetch();
+    }
+
     /// Bytes on the heap, the engine's apart.
     pub(super) fn heap_bytes(&self) -> usize {
         self.link
@@ -129,20 +133,20 @@ impl<E: EngineModel> Way<E> {
             .iter()
             .map(tables::queue_bytes)
             .sum::<usize>()
-            + self.packets.capacity() * size_of::<HtPacket>()
-            + self.arrivals.capacity() * size_of::<Input>()
+            + self.packets.heap_bytes()
+            + self.arrivals.heap_bytes()
     }
 
     /// `packet` sets out for the host link and reaches its queue `way` from `now`.
     pub(super) fn sets_out(&mut self, now: Time, way: Time, packet: HtPacket, agenda: &mut Agenda) {
         agenda.tell(|t| t.leaves_for_host_link(now + way, &packet));
-        let number = tables::insert(&mut self.packets, packet);
+        let number = self.packets.insert(packet);
         agenda.push(now + way, Event::HostSend(number));
     }
 
     /// [`Event::HostSend`]; whether a posted packet leaves.
     pub(super) fn send(&mut self, now: Time, number: u32, agenda: &mut Agenda) -> bool {
-        let packet = self.packets.remove(number as usize);
+        let packet = self.packets.remove(number);
         self.enters_link(now, packet, agenda)
     }
 
@@ -202,12 +206,12 @@ impl<E: EngineModel> Way<E> {
 
     /// [`Event::HostReceive`]: the packet that has reached the host.
     pub(super) fn received(&mut self, number: u32) -> HtPacket {
-        self.packets.remove(number as usize)
+        self.packets.remove(number)
     }
 
     /// `packet` reaches the host at `at`.
     pub(super) fn reaches_host(&mut self, at: Time, packet: HtPacket, agenda: &mut Agenda) {
-        let number = tables::insert(&mut self.packets, packet);
+        let number = self.packets.insert(packet);
         agenda.push(at, Event::HostReceive(number));
     }
 
@@ -229,15 +233,13 @@ impl<E: EngineModel> Way<E> {
         match input {
             Input::HostCredit(channel) => Event::EngineHostCredit(channel),
             Input::LinkCredit { port, channel } => Event::EngineLinkCredit(port, channel),
-            Input::Host(_) | Input::Link { .. } => {
-                Event::EnginePacket(tables::insert(&mut self.arrivals, input))
-            }
+            Input::Host(_) | Input::Link { .. } => Event::EnginePacket(self.arrivals.insert(input)),
         }
     }
 
     /// [`Event::EnginePacket`]: the packet that has reached the engine.
     pub(super) fn arrived(&mut self, arrival: u32) -> Input {
-        self.arrivals.remove(arrival as usize)
+        self.arrivals.remove(arrival)
     }
 
     /// The engine samples `input` at the edge that is `now`, or the first at which its pin is free.

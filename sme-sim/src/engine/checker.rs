@@ -493,6 +493,11 @@ impl<E: EngineModel> Checked<E> {
 }
 
 impl<E: EngineModel> EngineModel for Checked<E> {
+    #[inline]
+    fn prefetch(&self) {
+        self.engine.prefetch();
+    }
+
     fn next_cycle(&self) -> Option<u64> {
         self.engine.next_cycle()
     }

@@ -1,6 +1,9 @@
 //! What an engine counts: the load of its outgoing links, and faults.
 
+use smallvec::SmallVec;
+
 use crate::fabric::{CHANNELS, LINK_PORTS};
+use crate::inline::{heap_bytes, prefetch_list};
 
 /// Counters of one engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +41,7 @@ pub struct ChannelCounters {
 /// The counters of every channel of an engine's links that has ever carried a packet: few do.
 #[derive(Clone, Debug, Default)]
 pub struct LinkCounters {
-    used: Vec<(u8, ChannelCounters)>,
+    used: SmallVec<[(u8, ChannelCounters); 2]>,
 }
 
 impl LinkCounters {
@@ -72,9 +75,15 @@ impl LinkCounters {
         all
     }
 
+    /// Asks for what lies elsewhere.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch_list(&self.used);
+    }
+
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.used.capacity() * size_of::<(u8, ChannelCounters)>()
+        heap_bytes(&self.used)
     }
 }
 

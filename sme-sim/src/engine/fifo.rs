@@ -8,9 +8,14 @@
 //!
 //! The hardware has one memory for each FIFO. Here they are lists in a common store, which only
 //! grows to what was ever in use at once, and so do the lists: an engine has over fifty FIFOs and
-//! rarely more than a few packets. Beside each packet a FIFO keeps a 16-bit `side` word, decided when it is written.
+//! rarely more than a few packets. The first few stand in the engine itself, near what else is needed
+//! with them: in a large machine what takes time is to fetch its state. Beside each packet a FIFO keeps a 16-bit `side` word, decided when it is written.
 
 use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::inline::{heap_bytes, prefetch_list};
 
 /// End of a list.
 const NONE: u16 = u16::MAX;
@@ -29,9 +34,9 @@ pub struct Fifos<T, const N: usize> {
     next_valid: u64,
     /// Full, likewise.
     next_full: u64,
-    places: Vec<Place<T>>,
+    places: SmallVec<[Place<T>; 2]>,
     /// The FIFOs that have packets, in any order.
-    lists: Vec<List>,
+    lists: SmallVec<[List; 3]>,
     /// Places of each FIFO.
     depths: Arc<[u16; N]>,
     /// First of the unused places.
@@ -72,8 +77,8 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
             full: 0,
             next_valid: 0,
             next_full: 0,
-            places: Vec::new(),
-            lists: Vec::new(),
+            places: SmallVec::new(),
+            lists: SmallVec::new(),
             depths: Arc::clone(depths),
             free: NONE,
         }
@@ -191,9 +196,16 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
         self.free = held.0;
     }
 
+    /// Asks for what lies elsewhere.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch_list(&self.places);
+        prefetch_list(&self.lists);
+    }
+
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.places.capacity() * size_of::<Place<T>>() + self.lists.capacity() * size_of::<List>()
+        heap_bytes(&self.places) + heap_bytes(&self.lists)
     }
 
     /// Where the list of a FIFO is that has packets.

@@ -6,7 +6,7 @@ use super::crossbar::Crossbar;
 use super::design::Design;
 use super::ht::HtChannel;
 use super::ht_port::HtPort;
-use super::link_port::{LinkPort, LinkPortSpec};
+use super::link_port::{ARRIVAL_CYCLES, LinkPort, LinkPortSpec};
 use super::model::{EngineModel, Input, Output};
 use super::requester::Requester;
 use super::responder::Responder;
@@ -16,7 +16,9 @@ use super::wires::{
     REQUESTER_RESPONSE, RESPONDER, SWITCH_OUTPUTS, any, switch_input,
 };
 use crate::fabric::{CHANNELS, HOST_PORT, LINK_PORTS, Topology};
+use crate::inline::{heap_bytes, prefetch_list};
 use crate::machine::ClusterSpec;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Transmit FIFOs of the six link ports.
@@ -38,19 +40,27 @@ pub struct Engine {
     host_busy: bool,
     /// The first edge that is not stepped yet.
     next_edge: u64,
-    /// The link ports that have ever had to send.
-    links: [Option<Box<LinkPort>>; LINK_PORTS],
+    links: Links,
     host: Option<Box<HostSide>>,
-    /// Packets that are not sampled yet, as they were presented.
-    pending: Vec<(u64, Input)>,
-    /// Credits that are not sampled yet: with nothing to send, many gather.
-    credits: Vec<PendingCredit>,
+    /// Packets that are not in a buffer yet, as they were presented, and the edges at which they
+    /// will be.
+    pending: SmallVec<[(u64, Input); 1]>,
+    /// Credits that do not count yet: with nothing to send, many gather.
+    credits: SmallVec<[PendingCredit; 4]>,
     /// The earliest edge of any of them.
     earliest: u64,
     counters: LinkCounters,
 }
 
-/// A credit and the edge at which it is sampled, in one word.
+/// The link ports that have ever had to send: few have.
+#[derive(Debug)]
+struct Links {
+    used: SmallVec<[LinkPort; 2]>,
+    /// By port: where in `used` it is; [`Links::UNUSED`] of those that are not there.
+    places: [u8; LINK_PORTS],
+}
+
+/// A credit and the edge from which on it counts, in one word.
 #[derive(Clone, Copy, Debug)]
 struct PendingCredit(u64);
 
@@ -147,10 +157,10 @@ impl Engine {
             changed: false,
             host_busy: false,
             next_edge: 0,
-            links: [const { None }; LINK_PORTS],
+            links: Links::new(),
             host: None,
-            pending: Vec::new(),
-            credits: Vec::new(),
+            pending: SmallVec::new(),
+            credits: SmallVec::new(),
             earliest: u64::MAX,
             counters: LinkCounters::default(),
             design: Arc::clone(design),
@@ -173,12 +183,7 @@ impl Engine {
         let of_a_link = |credit: &&PendingCredit| matches!(credit.credit(), Credit::Link { .. });
         let link_credits = self.credits.iter().filter(of_a_link).count() as u32;
         let host_credits = self.credits.len() as u32 - link_credits;
-        let missing: u32 = self
-            .links
-            .iter()
-            .flatten()
-            .map(|link| link.missing(&self.design.link_port))
-            .sum();
+        let missing = self.links.missing(&self.design.link_port);
         self.pending.is_empty()
             && self.sending == 0
             && self.packets.next_valid() == 0
@@ -202,13 +207,13 @@ impl Engine {
         size_of::<Self>()
             + host
             + self.packets.heap_bytes()
-            + self.links.iter().flatten().count() * size_of::<LinkPort>()
+            + heap_bytes(&self.links.used)
             + self.counters.heap_bytes()
-            + self.pending.capacity() * size_of::<(u64, Input)>()
-            + self.credits.capacity() * size_of::<PendingCredit>()
+            + heap_bytes(&self.pending)
+            + heap_bytes(&self.credits)
     }
 
-    /// Samples the inputs of edges up to `cycle`.
+    /// Takes in what is due at edges up to `cycle`.
     fn sample(&mut self, cycle: u64) {
         let mut kept = 0;
         self.earliest = u64::MAX;
@@ -242,7 +247,7 @@ impl Engine {
         match credit {
             Credit::Link { port, channel } => {
                 let spec = &self.design.link_port;
-                link_at(&mut self.links, port, spec).credit(channel, spec);
+                self.links.at(port, spec).credit(channel, spec);
             }
             Credit::Host(channel) => {
                 let host = self
@@ -291,7 +296,7 @@ impl Engine {
             let port = active.trailing_zeros() / CHANNELS as u32;
             let shift = port * CHANNELS as u32;
             active &= !(0xf << shift);
-            let link = link_at(&mut self.links, port as u8, &self.design.link_port);
+            let link = self.links.at(port as u8, &self.design.link_port);
             let mut counted = [ChannelCounters::default(); CHANNELS];
             let (delivered, changed) = link.step(
                 port as u8,
@@ -322,7 +327,7 @@ impl Engine {
         let moves = self.switch.step(&mut self.packets);
         self.changed |= moves.freed != 0;
         for (port, channel) in bits(moves.begun).map(port_and_channel) {
-            let link = link_at(&mut self.links, port, &self.design.link_port);
+            let link = self.links.at(port, &self.design.link_port);
             link.starts_waiting(channel, cycle);
         }
         let from_links = moves.freed & ((1 << switch_input(HOST_PORT, 0)) - 1);
@@ -394,9 +399,8 @@ impl EngineModel for Engine {
         }
         let mut next = bits(self.sending)
             .filter_map(|bit| {
-                self.links[(bit / CHANNELS as u32) as usize]
-                    .as_ref()?
-                    .next_change()
+                let link = self.links.get((bit / CHANNELS as u32) as u8)?;
+                link.next_change()
             })
             .min()
             .unwrap_or(u64::MAX);
@@ -424,6 +428,10 @@ impl EngineModel for Engine {
             "edge {cycle} is over; the next is {}",
             self.next_edge
         );
+        let cycle = match input {
+            Input::Link { .. } | Input::LinkCredit { .. } => cycle + ARRIVAL_CYCLES,
+            Input::Host(_) | Input::HostCredit(_) => cycle,
+        };
         self.earliest = self.earliest.min(cycle);
         let credit = match input {
             Input::LinkCredit { port, channel } => Credit::Link { port, channel },
@@ -440,6 +448,15 @@ impl EngineModel for Engine {
             self.credits.reserve_exact((self.credits.len() / 4).max(4));
         }
         self.credits.push(PendingCredit::new(cycle, credit));
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        self.packets.prefetch();
+        prefetch_list(&self.links.used);
+        self.counters.prefetch();
+        prefetch_list(&self.pending);
+        prefetch_list(&self.credits);
     }
 
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
@@ -469,14 +486,35 @@ impl EngineModel for Engine {
     }
 }
 
-/// The link port at `port`; it is there from now on.
-#[inline]
-fn link_at<'a>(
-    links: &'a mut [Option<Box<LinkPort>>; LINK_PORTS],
-    port: u8,
-    spec: &LinkPortSpec,
-) -> &'a mut LinkPort {
-    links[usize::from(port)].get_or_insert_with(|| Box::new(LinkPort::new(spec)))
+impl Links {
+    const UNUSED: u8 = u8::MAX;
+
+    fn new() -> Self {
+        Self {
+            used: SmallVec::new(),
+            places: [Self::UNUSED; LINK_PORTS],
+        }
+    }
+
+    fn get(&self, port: u8) -> Option<&LinkPort> {
+        self.used.get(usize::from(self.places[usize::from(port)]))
+    }
+
+    /// The link port at `port`; it is there from now on.
+    #[inline]
+    fn at(&mut self, port: u8, spec: &LinkPortSpec) -> &mut LinkPort {
+        let place = &mut self.places[usize::from(port)];
+        if *place == Self::UNUSED {
+            *place = self.used.len() as u8;
+            self.used.reserve_exact(1);
+            self.used.push(LinkPort::new(spec));
+        }
+        &mut self.used[usize::from(*place)]
+    }
+
+    fn missing(&self, spec: &LinkPortSpec) -> u32 {
+        self.used.iter().map(|link| link.missing(spec)).sum()
+    }
 }
 
 /// Of a bit of a mask that has one for each channel of each port.

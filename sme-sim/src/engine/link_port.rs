@@ -2,15 +2,19 @@
 //!
 //! ```text
 //! switch ─> four transmit FIFOs ─> round robin ─> serializer ─> link     credits from the receiver
-//! link ─> receive buffers = the switch's inputs                          credits to the sender
+//! link ─> register, CRC ─> receive buffers = the switch's inputs         credits to the sender
 //! ```
 //!
 //! A virtual channel may begin a packet while the link is free and the receiver has a place for
 //! it; the channels that may take turns. A packet of b bytes takes the link for
 //! ⌈b · clock / bandwidth⌉ cycles and is delivered whole in the last of them: the receiver stores
-//! and forwards. The next can begin in the cycle after. The receive buffers, one per virtual
-//! channel with as many places as credits, are the [switch](super::switch)'s inputs; a place that
-//! the switch frees is a credit to the sender in the same cycle.
+//! and forwards. The next can begin in the cycle after.
+//!
+//! What arrives, packet or credit, goes through a register, since the check of a packet's CRC takes
+//! a cycle. Nothing can hold it up there, so there is no such register here: it is as if it had
+//! been sampled [`ARRIVAL_CYCLES`] later. The receive buffers, one per virtual channel with as many
+//! places as credits, are the [switch](super::switch)'s inputs; a place that the switch frees is a
+//! credit to the sender in the same cycle.
 
 use super::arbiter::round_robin;
 use super::counters::ChannelCounters;
@@ -18,6 +22,10 @@ use super::fifo::{Fifos, Held};
 use super::packet::Packet;
 use super::wires::{PacketFifos, switch_output};
 use crate::fabric::CHANNELS;
+
+/// Cycles from the edge at which a packet or a credit of a link is sampled until it is in the
+/// receive buffer, or counts.
+pub const ARRIVAL_CYCLES: u64 = 1;
 
 /// What does not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -77,6 +77,9 @@ pub trait EngineModel: Send {
     /// once a cycle for its port (credits: for its port and channel).
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>);
 
+    /// Prefetches what lies far from the engine itself and is needed to step it.
+    fn prefetch(&self) {}
+
     /// A run has ended, and nothing is under way any more: a checker says here what was lost.
     fn ended(&self) {}
 }

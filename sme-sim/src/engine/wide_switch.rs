@@ -18,7 +18,7 @@ use std::sync::Arc;
 use super::counters::{ChannelCounters, Counters, Faults};
 use super::design::Design;
 use super::fifo::Fifos;
-use super::link_port::LinkPort;
+use super::link_port::{ARRIVAL_CYCLES, LinkPort};
 use super::model::{EngineModel, Input, Inspect, Output};
 use super::packet::Packet;
 use crate::fabric::{CHANNELS, Here, Port};
@@ -43,7 +43,8 @@ pub struct WideSwitch {
     changed: bool,
     /// The first edge that is not stepped yet.
     next_edge: u64,
-    /// Packets and credits that are not sampled yet, as they were presented.
+    /// Packets and credits that do not count yet, as they were presented, and the edges from which
+    /// on they do.
     packets: Vec<(u64, Arrival, Packet)>,
     credits: Vec<(u64, Arrival)>,
     /// The earliest edge of any of them.
@@ -176,7 +177,7 @@ impl WideSwitch {
         }
     }
 
-    /// Samples the inputs of edges up to `cycle`.
+    /// Takes in what is due at edges up to `cycle`.
     fn sample(&mut self, cycle: u64) {
         self.earliest = u64::MAX;
         let mut packets = std::mem::take(&mut self.packets);
@@ -271,6 +272,7 @@ impl EngineModel for WideSwitch {
             "edge {cycle} is over; the next is {}",
             self.next_edge
         );
+        let cycle = cycle + ARRIVAL_CYCLES;
         self.earliest = self.earliest.min(cycle);
         match input {
             Input::Link {

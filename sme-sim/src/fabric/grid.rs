@@ -5,8 +5,6 @@
 //! fastest, and each has six link ports, `0..6` = x+, x-, y+, y-, z+, z-; a port at the border of a
 //! mesh leads nowhere.
 
-use super::topology::LINK_PORTS;
-
 /// A mesh or torus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Grid {
@@ -74,22 +72,24 @@ impl Grid {
         inside.then(|| x + self.sizes[0] * (y + self.sizes[1] * z))
     }
 
-    /// The other end of a link port of a position that exists.
+    /// The other end of a link port of a position that exists. Asked for each packet at each hop, so
+    /// it divides no more than it must.
+    #[inline]
     pub fn neighbour(&self, position: u32, port: u8) -> Option<(u32, u8)> {
-        if usize::from(port) >= LINK_PORTS {
-            return None;
-        }
-        let dimension = usize::from(port / 2);
-        let size = self.sizes[dimension];
-        let mut coordinates = self.coordinates(position);
-        let at = &mut coordinates[dimension];
-        *at = match (port.is_multiple_of(2), self.wraps(dimension)) {
-            (true, _) if *at + 1 < size => *at + 1,
-            (true, true) => 0,
-            (false, _) if *at > 0 => *at - 1,
-            (false, true) => size - 1,
+        let [width, height, depth] = self.sizes;
+        let (at, size, step) = match port / 2 {
+            0 => (position % width, width, 1),
+            1 => (position / width % height, height, width),
+            2 => (position / (width * height), depth, width * height),
             _ => return None,
         };
-        self.position(coordinates).map(|there| (there, port ^ 1))
+        let there = match (port.is_multiple_of(2), self.wraps(usize::from(port / 2))) {
+            (true, _) if at + 1 < size => position + step,
+            (true, true) => position - at * step,
+            (false, _) if at > 0 => position - step,
+            (false, true) => position + (size - 1) * step,
+            _ => return None,
+        };
+        Some((there, port ^ 1))
     }
 }

@@ -44,14 +44,43 @@ impl Hits {
 /// A load or a store of a word that was performed in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The address, as the program gave it.
-    pub address: u64,
+    /// The address as the program gave it, a multiple of eight, plus one for a store.
+    address: u64,
     /// What was loaded or stored.
     pub value: u64,
     /// Where in the program.
     pub site: Site,
+}
+
+impl Access {
+    /// The word at `address`, a multiple of eight, was loaded, or `stores` was so.
+    #[inline]
+    pub fn new(address: u64, value: u64, site: Site, stores: bool) -> Self {
+        debug_assert!(address.is_multiple_of(8), "{address:#x} names no word");
+        Self {
+            address: address | u64::from(stores),
+            value,
+            site,
+        }
+    }
+
+    /// The address, as the program gave it.
+    #[inline]
+    pub fn address(&self) -> u64 {
+        self.address & !7
+    }
+
+    /// Which word of its line.
+    #[inline]
+    pub fn word(&self) -> usize {
+        (self.address / 8 % 8) as usize
+    }
+
     /// Whether it was a store.
-    pub stores: bool,
+    #[inline]
+    pub fn stores(&self) -> bool {
+        self.address & 1 != 0
+    }
 }
 
 /// A core's private caches, and how far its program is ahead of its node.
@@ -63,7 +92,8 @@ pub struct Ahead {
     pub hits: Hits,
     /// Whether nothing keeps the program from going on: no store of the core waits anywhere.
     pub may_run: bool,
-    /// What was loaded and stored in place, where somebody wants to know.
+    /// What was loaded and stored in place, where somebody wants to know. Lent with the rest, so
+    /// that it is written once.
     pub log: Option<Vec<Access>>,
     spent: Time,
     limit: Time,
@@ -81,12 +111,12 @@ pub struct Costs {
 
 impl Ahead {
     /// Empty caches of a core that runs ahead of its node by less than `limit`, and one access.
-    pub fn new(geometry: Geometry, costs: Costs, limit: Time, logs: bool) -> Self {
+    pub fn new(geometry: Geometry, costs: Costs, limit: Time) -> Self {
         Self {
             cache: Cache::new(geometry),
             hits: Hits::default(),
             may_run: true,
-            log: logs.then(Vec::new),
+            log: None,
             spent: Time::ZERO,
             limit,
             costs,
@@ -107,8 +137,8 @@ impl Ahead {
         let (line, word) = line_and_word(address);
         let (value, level) = self.cache.load(line, word)?;
         self.took(level);
-        if self.log.is_some() {
-            self.tell(address, value, site, false);
+        if let Some(log) = &mut self.log {
+            log.push(Access::new(address, value, site, false));
         }
         Some(value)
     }
@@ -124,8 +154,8 @@ impl Ahead {
             return false;
         };
         self.took(level);
-        if self.log.is_some() {
-            self.tell(address, value, site, true);
+        if let Some(log) = &mut self.log {
+            log.push(Access::new(address, value, site, true));
         }
         true
     }
@@ -149,18 +179,6 @@ impl Ahead {
     fn took(&mut self, level: Level) {
         let Costs { first, second } = self.costs;
         self.spent += self.hits.count(level, (first, second));
-    }
-
-    #[cold]
-    fn tell(&mut self, address: u64, value: u64, site: Site, stores: bool) {
-        if let Some(log) = &mut self.log {
-            log.push(Access {
-                address,
-                value,
-                site,
-                stores,
-            });
-        }
     }
 }
 

@@ -10,6 +10,7 @@
 mod letters;
 mod rendezvous;
 mod shard;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod workers;
@@ -37,19 +38,52 @@ pub trait Node: Send {
     /// that a worker advances.
     type Workspace: Default + Send;
 
+    /// What a node has to have done before it can go on, and what takes so long that whichever worker
+    /// has nothing else to do should do it; [`NoTask`] if there is no such thing.
+    type Task: Task<Self::Workspace>;
+
+    /// Prefetches what lies far from the node itself and is needed to advance it.
+    fn prefetch(&self) {}
+
     /// When it will next do something, [`Time::NEVER`] if only a message can make it.
     fn next(&self) -> Time;
 
-    /// Does everything that happens before `end`.
+    /// Does everything that happens before `end`, or as far as it comes without the task that it
+    /// returns; it is asked again when that has been [taken back](Self::take_back).
     fn advance(
         &mut self,
         end: Time,
         outbox: &mut Outbox<Self::Message>,
         workspace: &mut Self::Workspace,
-    );
+    ) -> Option<Self::Task>;
+
+    /// Takes back a task that is done. For nodes that have any.
+    fn take_back(&mut self, _task: Self::Task) {}
 
     /// Takes a message that arrives at `at`, not before the end of the current window.
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, message: Self::Message);
+}
+
+/// What any worker can do for a node: it needs nothing else of the node, and what comes out does not
+/// depend on who does it.
+pub trait Task<W>: Send {
+    /// Whether there are any: the workers then meet once more in each window.
+    const ANY: bool;
+
+    /// Does it, in a worker's workspace.
+    fn perform(&mut self, workspace: &mut W);
+}
+
+/// The task of nodes that have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoTask {}
+
+impl<W> Task<W> for NoTask {
+    const ANY: bool = false;
+
+    fn perform(&mut self, _: &mut W) {
+        match *self {}
+    }
 }
 
 /// Messages a node sends during a window.

@@ -98,7 +98,7 @@ impl History {
             known: 0,
         };
         for (word, bit) in words(line.missing()) {
-            let last = line.last[word];
+            let last = line.words[word].last;
             // A load does not overtake what its own node has posted, and a fill does not replace
             // what its own node has modified.
             if self.node_of(last.thread()) == node {
@@ -191,7 +191,7 @@ impl History {
     ) {
         let (all, old) = words_;
         for (word, bit) in words(all & !old & line.dirty) {
-            if self.node_of(line.last[word].thread()) == node {
+            if self.node_of(line.words[word].last.thread()) == node {
                 line.dirty &= !bit;
                 line.posted |= bit;
             }
@@ -237,7 +237,7 @@ impl History {
             rest &= !taken;
             for (word, bit) in words(taken) {
                 self.reached(&post, spot.sibling(word), bit, line);
-                if line.last[word].is_special() {
+                if line.words[word].last.is_special() {
                     told(spot.sibling(word), post.is_write_back);
                 }
             }
@@ -260,8 +260,8 @@ impl History {
     /// One word of `post` has reached memory.
     fn reached(&mut self, post: &Post, spot: Spot, bit: u8, line: &mut Line) {
         let word = spot.word();
-        let last = line.last[word];
-        let is_after = line.times[word] > post.at;
+        let last = line.words[word].last;
+        let is_after = line.words[word].at > post.at;
         let is_it = if post.old & bit != 0 {
             post.fresh & bit != 0 && !is_after
         } else {
@@ -324,12 +324,12 @@ impl History {
     pub fn lack(&self, node: u32, spot: Spot, line: &Line) -> Option<Cause> {
         let word = spot.word();
         let bit = 1 << word;
-        let last = line.last[word];
+        let last = line.words[word].last;
         let copy = self.copies.get(node as usize)?.get(&spot.line())?;
         if !last.is_written() {
             return None;
         }
-        if line.times[word] > copy.filled {
+        if line.words[word].at > copy.filled {
             let is_own = last.is_cached() && self.node_of(last.thread()) == node;
             return (!is_own).then(|| self.now_at(spot, line).unwrap_or(Cause::NotInvalidated));
         }
@@ -371,7 +371,7 @@ impl History {
 
     /// Why a load that went this way has not returned the last write to the word.
     pub fn cause(&self, node: u32, spot: Spot, way: Way, line: &Line) -> Cause {
-        if !line.last[spot.word()].is_written() {
+        if !line.words[spot.word()].last.is_written() {
             return Cause::NeverWritten;
         }
         if way != Way::Cached {

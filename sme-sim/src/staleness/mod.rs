@@ -4,7 +4,9 @@
 //! The machine (or a test) tells a [`Checker`] what happens, [`Record`] by record, in an order that
 //! each thread's program order agrees with, and in which a flag is set before anybody sees it. Nodes
 //! that cannot influence each other within a window may be told one after the other, window by
-//! window. The checker knows no machine and calls nothing but its own parts.
+//! window. What a thread does in its caches without a break, nearly all there is, is told in one
+//! run ([`Checker::accesses`]). The checker knows of the machine what addresses mean, and calls
+//! nothing but its own parts.
 //!
 //! Happens-before is program order, and what a release shares with the acquire that sees it: a flag
 //! set and seen, or an atomic operation and the next access to its word. It is kept as vector clocks
@@ -18,6 +20,7 @@
 
 mod clocks;
 mod history;
+mod list;
 mod record;
 mod releases;
 mod report;
@@ -31,12 +34,18 @@ use sme_memory::Place;
 
 use clocks::Clocks;
 use history::History;
+use list::Listener;
 use record::{Kind, Spot};
-use shadow::{Last, Line, MOST_SITES, MOST_THREADS, Shadow};
+use shadow::{Last, Line, MOST_SITES, MOST_THREADS, Shadow, Word};
 use sites::Sites;
 
+use crate::kernel::address::{AddressMap, Target};
+use crate::kernel::ahead::Access;
+use crate::time::Time;
+
+pub use list::{MissedWrite, Missing, StaleLoad};
 pub use record::{Record, Site, Way, What};
-pub use report::{Cause, Race, Runs, Source, StaleRead, StaleReport, Written};
+pub use report::{Cause, Flush, Race, Runs, Side, Source, StaleRead, StaleReport, Written};
 
 /// How many different stale reads a report tells of unless asked for more.
 const FINDINGS: usize = 64;
@@ -57,8 +66,11 @@ pub struct Checker {
     contested: FxHashMap<Spot, Vec<Write>>,
     report: StaleReport,
     most_findings: usize,
-    /// Which finding it is, by the numbers of reader's and writer's sites and the cause.
-    found: FxHashMap<(u32, u32, Cause), usize>,
+    /// Which finding it is, by the numbers of reader's and writer's sites and the cause; none of
+    /// those for which the report has no room.
+    found: FxHashMap<(u32, u32, Cause), Option<usize>>,
+    /// Who wants to know of every stale load.
+    listener: Option<Listener>,
     raced: FxHashMap<(u32, u32, bool), usize>,
 }
 
@@ -84,14 +96,7 @@ impl Checker {
     /// # Errors
     /// If there are no threads, or more than 4096.
     pub fn new(nodes: u32, threads_per_node: u32) -> Result<Self, TooManyThreads> {
-        let threads = nodes.checked_mul(threads_per_node);
-        let Some(threads @ 1..) = threads.filter(|&threads| threads as usize <= MOST_THREADS)
-        else {
-            return Err(TooManyThreads {
-                nodes,
-                threads_per_node,
-            });
-        };
+        let threads = Self::tells_apart(nodes, threads_per_node)?;
         Ok(Self {
             threads,
             bits: (0..threads)
@@ -105,8 +110,27 @@ impl Checker {
             report: StaleReport::default(),
             most_findings: FINDINGS,
             found: FxHashMap::default(),
+            listener: None,
             raced: FxHashMap::default(),
         })
+    }
+
+    /// How many threads so many nodes of `threads_per_node` have, if a checker tells them apart.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn tells_apart(nodes: u32, threads_per_node: u32) -> Result<u32, TooManyThreads> {
+        let threads = nodes.checked_mul(threads_per_node);
+        let told_apart = |&threads: &u32| (1..=MOST_THREADS as u32).contains(&threads);
+        threads.filter(told_apart).ok_or(TooManyThreads {
+            nodes,
+            threads_per_node,
+        })
+    }
+
+    /// Lets `each` be told of every load that is stale or stale but equal, as it is found.
+    pub fn list(&mut self, each: impl FnMut(&StaleLoad) + Send + 'static) {
+        self.listener = Some(Listener::new(each));
     }
 
     /// The report is to tell of as many as `most` different stale reads; all are counted anyway.
@@ -121,8 +145,8 @@ impl Checker {
         let spot = Spot::new(word);
         match self.shadow.line(spot) {
             Some(line) => {
-                line.values[spot.word()] = value;
-                if line.last[spot.word()].is_special() {
+                line.words[spot.word()].value = value;
+                if line.words[spot.word()].last.is_special() {
                     self.synchronizing(word);
                 }
             }
@@ -142,12 +166,13 @@ impl Checker {
         match self.shadow.line(spot) {
             Some(line) => {
                 let (word, bit) = (spot.word(), 1 << spot.word());
-                let last = line.last[word];
-                line.last[word] = last.special();
+                let last = line.words[word].last;
+                line.words[word].last = last.special();
                 self.contested.remove(&spot);
                 let is_quiet = line.missing() & bit == 0 && !self.history.is_posted(bit, line);
                 let so_far = (is_quiet, !last.is_written());
-                self.clocks.synchronize(spot, line.values[word], so_far);
+                self.clocks
+                    .synchronize(spot, line.words[word].value, so_far);
             }
             None => self.report.ignored += 1,
         }
@@ -163,6 +188,78 @@ impl Checker {
         }
     }
 
+    /// Takes what `thread` has loaded and stored through its caches `at` this time, one after the
+    /// other: the same as a [`Record`] for each. Addresses mean what `map` says.
+    pub fn accesses(&mut self, at: Time, thread: u32, accesses: &[Access], map: &AddressMap) {
+        let mut rest = accesses;
+        loop {
+            rest = self.undoubted(at, thread, rest, map);
+            let Some((access, others)) = rest.split_first() else {
+                return;
+            };
+            if let Ok(Target::Cached(word)) = map.target(access.address()) {
+                let Access { value, site, .. } = *access;
+                let what = What::access(word, value, site, Way::Cached, access.stores());
+                self.record(&Record::new(at, thread, what));
+            }
+            rest = others;
+        }
+    }
+
+    /// Takes those of `accesses` before the first that needs a closer look; that one and what
+    /// follows it are left. Clocks stand still meanwhile.
+    fn undoubted<'a>(
+        &mut self,
+        at: Time,
+        thread: u32,
+        accesses: &'a [Access],
+        map: &AddressMap,
+    ) -> &'a [Access] {
+        let Some(&own) = self.bits.get(thread as usize) else {
+            return accesses;
+        };
+        let (row, now) = (self.clocks.row(thread), self.clocks.now(thread));
+        let is_exact = self.history.is_exact();
+        let mut loads = 0;
+        let mut rest = accesses;
+        while let Some((access, others)) = rest.split_first() {
+            let Some(line) = self.shadow.line_at(access.address(), map) else {
+                break;
+            };
+            let number = access.word();
+            let word = &mut line.words[number];
+            let last = word.last;
+            let happened =
+                (row.get(last.thread() as usize)).is_some_and(|&known| last.clock <= known);
+            if !happened || last.is_special() {
+                break;
+            }
+            if access.stores() {
+                if line.lost != 0 || !is_exact {
+                    break;
+                }
+                let site = self.sites.number(Some(access.site));
+                *word = Word {
+                    last: Last::new(thread, now, site, Way::Cached),
+                    value: access.value,
+                    at,
+                };
+                line.stored_in_cache(number, own);
+            } else {
+                if word.value != access.value || line.suspects & own != 0 {
+                    break;
+                }
+                loads += 1;
+            }
+            rest = others;
+        }
+        if rest.len() < accesses.len() {
+            self.report.loads += loads;
+            self.clocks.stepped(thread);
+        }
+        rest
+    }
+
     /// What was found.
     pub fn finish(self) -> StaleReport {
         self.report
@@ -175,12 +272,12 @@ impl Checker {
             && let Some(line) = self.shadow.line(record.spot)
         {
             let word = record.spot.word();
-            let last = line.last[word];
+            let last = line.words[word].last;
             let happened = self
                 .clocks
                 .happened((last.thread(), last.clock), record.thread);
             if happened
-                && line.values[word] == record.value
+                && line.words[word].value == record.value
                 && line.suspects & bit == 0
                 && !last.is_special()
             {
@@ -200,7 +297,7 @@ impl Checker {
     fn doubtful_load(&mut self, record: &Record, line: &Line, happened: bool) {
         let word = record.spot.word();
         let spot = record.spot.sibling(word);
-        let last = line.last[word];
+        let last = line.words[word].last;
         let node = self.history.node_of(record.thread);
         if last.is_special() && self.clocks.synchronizes(spot) {
             let is_there =
@@ -208,7 +305,7 @@ impl Checker {
             let lacks_none = line.suspects & History::node_bit(node) == 0;
             if record.way != Way::Cached {
                 self.clocks.loaded(record.thread, spot, record.value);
-            } else if line.values[word] == record.value && is_there && lacks_none {
+            } else if line.words[word].value == record.value && is_there && lacks_none {
                 self.clocks.loaded_newest(record.thread, spot);
             }
             return;
@@ -221,16 +318,17 @@ impl Checker {
         if !happened || !all_happened {
             self.report.racing_loads += 1;
             self.race(record, line, true);
-        } else if line.values[word] != record.value {
+        } else if line.words[word].value != record.value {
             if !others.iter().any(|write| write.value == record.value) {
                 let cause = self.history.cause(node, spot, record.way, line);
                 self.stale(record, line, cause);
             }
         } else if record.way == Way::Cached
             && others.is_empty()
-            && self.history.lack(node, spot, line).is_some()
+            && let Some(cause) = self.history.lack(node, spot, line)
         {
             self.report.stale_but_equal += 1;
+            self.tell(record, line, cause);
         }
     }
 
@@ -296,7 +394,7 @@ impl Checker {
             self.report.ignored += 1;
             return;
         };
-        let before = line.last[word];
+        let before = line.words[word].last;
         let site = self.sites.number(record.site);
         let mut last = Last::new(thread, self.clocks.now(thread), site, way);
         let happened = self
@@ -307,13 +405,13 @@ impl Checker {
         if is_doubtful {
             last = last.special();
         }
-        line.last[word] = last;
-        line.values[word] = record.value;
-        line.times[word] = at;
+        line.words[word] = Word {
+            last,
+            value: record.value,
+            at,
+        };
         if way == Way::Cached && line.lost == 0 && self.history.is_exact() {
-            line.dirty |= 1 << word;
-            line.posted &= !(1 << word);
-            line.suspects |= line.holders & !own;
+            line.stored_in_cache(word, own);
         } else {
             let node = self.history.node_of(thread);
             self.history.stored(at, node, spot, way, line);
@@ -330,11 +428,11 @@ impl Checker {
     #[inline(never)]
     fn doubtful_store(&mut self, record: &Record, spot: Spot, line: &Line, happened: bool) {
         let word = spot.word();
-        if line.last[word].is_special() && self.clocks.synchronizes(spot) {
+        if line.words[word].last.is_special() && self.clocks.synchronizes(spot) {
             let by = (record.thread, self.history.node_of(record.thread));
             return self.clocks.release(by, spot, record.value, record.way);
         }
-        let last = line.last[word];
+        let last = line.words[word].last;
         let mut others = self.contested.remove(&spot).unwrap_or_default();
         others.retain(|write| {
             !self
@@ -345,12 +443,12 @@ impl Checker {
             others.push(Write {
                 thread: last.thread(),
                 clock: last.clock,
-                value: line.values[word],
+                value: line.words[word].value,
             });
         }
         if others.is_empty() {
             if let Some(line) = self.shadow.line(spot) {
-                line.last[word] = line.last[word].ordinary();
+                line.words[word].last = line.words[word].last.ordinary();
             }
         } else {
             self.contested.insert(spot, others);
@@ -360,10 +458,7 @@ impl Checker {
     }
 
     fn update(&mut self, record: &Record) {
-        self.synchronizing(Place {
-            node: record.spot.node() as u32,
-            offset: record.spot.offset(),
-        });
+        self.synchronizing(record.spot.place());
         let spot = record.spot.sibling(record.spot.word());
         self.clocks.updates(record.thread, spot);
         self.store(record);
@@ -371,21 +466,27 @@ impl Checker {
 
     fn stale(&mut self, record: &Record, line: &Line, cause: Cause) {
         self.report.stale_reads += 1;
+        self.tell(record, line, cause);
         let word = record.spot.word();
-        let last = line.last[word];
+        let last = line.words[word].last;
         let reader = self.sites.number(record.site);
         let key = (reader, last.site(), cause);
-        if let Some(finding) =
-            (self.found.get(&key)).and_then(|&finding| self.report.findings.get_mut(finding))
+        let finding = self.found.get(&key).copied();
+        if let Some(Some(finding)) = finding
+            && let Some(finding) = self.report.findings.get_mut(finding)
         {
             finding.count += 1;
             return;
         }
         if self.report.findings.len() >= self.most_findings {
             self.report.further += 1;
+            if finding.is_none() {
+                self.report.further_groups += 1;
+                self.found.insert(key, None);
+            }
             return;
         }
-        self.found.insert(key, self.report.findings.len());
+        self.found.insert(key, Some(self.report.findings.len()));
         self.report.findings.push(StaleRead {
             cause,
             count: 1,
@@ -395,16 +496,42 @@ impl Checker {
             home: record.spot.node() as u32,
             offset: record.spot.offset(),
             seen: record.value,
-            newer: line.values[word],
+            newer: line.words[word].value,
             written: last.is_written().then(|| self.written(line, word)),
         });
+    }
+
+    /// Tells who wants to know of every stale load.
+    fn tell(&mut self, record: &Record, line: &Line, cause: Cause) {
+        let Some(mut listener) = self.listener.take() else {
+            return;
+        };
+        let Word { last, value, at } = line.words[record.spot.word()];
+        listener.tell(&StaleLoad {
+            at: record.at,
+            reader: self.runs(record.thread),
+            thread: record.thread,
+            site: record.site,
+            way: record.way,
+            word: record.spot.place(),
+            seen: record.value,
+            newer: value,
+            written: last.is_written().then(|| MissedWrite {
+                at,
+                by: self.runs(last.thread()),
+                thread: last.thread(),
+                site: self.sites.site(last.site()),
+            }),
+            cause,
+        });
+        self.listener = Some(listener);
     }
 
     fn race(&mut self, record: &Record, line: &Line, is_load: bool) {
         let word = record.spot.word();
         let key = (
             self.sites.number(record.site),
-            line.last[word].site(),
+            line.words[word].last.site(),
             is_load,
         );
         if let Some(race) = (self.raced.get(&key)).and_then(|&race| self.report.races.get_mut(race))
@@ -426,11 +553,11 @@ impl Checker {
     }
 
     fn written(&self, line: &Line, word: usize) -> Written {
-        let last = line.last[word];
+        let last = line.words[word].last;
         Written {
             by: self.runs(last.thread()),
             source: self.sites.site(last.site()).map(Source::from),
-            at_ps: line.times[word].as_ps(),
+            at_ps: line.words[word].at.as_ps(),
         }
     }
 

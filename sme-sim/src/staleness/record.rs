@@ -1,4 +1,5 @@
-//! What the machine tells the checker: one [`Record`] of 40 bytes for each thing that happened.
+//! What the machine tells the checker: one [`Record`] of 40 bytes for each thing that happened, but
+//! for the accesses of a run ([`super::Checker::accesses`]).
 //! Words are aligned and have 64 bits, lines 64 bytes.
 
 use sme_memory::Place;
@@ -98,6 +99,28 @@ pub enum What {
         /// The node that had posted it.
         by_node: u32,
     },
+}
+
+impl What {
+    /// A load of `value` from `word`, or a store of it there if it `stores`.
+    #[inline]
+    pub fn access(word: Place, value: u64, site: Site, way: Way, stores: bool) -> Self {
+        if stores {
+            Self::Store {
+                word,
+                value,
+                site,
+                way,
+            }
+        } else {
+            Self::Load {
+                word,
+                value,
+                site,
+                way,
+            }
+        }
+    }
 }
 
 /// One thing that happened, packed. Bytes of a line are kept as whole words.
@@ -232,6 +255,13 @@ impl Spot {
     pub fn new(place: Place) -> Self {
         debug_assert!(place.node >> 16 == 0 && place.offset >> OFFSET_BITS == 0);
         Self(u64::from(place.node) << OFFSET_BITS | place.offset)
+    }
+
+    pub fn place(self) -> Place {
+        Place {
+            node: self.node() as u32,
+            offset: self.offset(),
+        }
     }
 
     #[inline]

@@ -26,6 +26,80 @@ pub enum Cause {
     NeverWritten,
 }
 
+/// What makes memory coherent between two nodes, of which a program has left something out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Flush {
+    /// Writing back what was stored in caches.
+    WriteBack,
+    /// Dropping copies before what others have written is read.
+    Invalidate,
+    /// Reading from a home, by which what was posted to it has been performed.
+    ReadBack,
+    /// Not having a line in which others write, or not any more: data that fills whole lines, or a
+    /// write-back and an invalidation before the others write.
+    Padding,
+}
+
+/// A side of a hand-over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The node of the thread that has written.
+    Writer,
+    /// The node of the thread that reads.
+    Reader,
+    /// Another node, which has written the line back.
+    Overwriter,
+}
+
+impl Cause {
+    /// Its name in lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::NotWrittenBack => "not_written_back",
+            Cause::NotInvalidated => "not_invalidated",
+            Cause::InFlight => "in_flight",
+            Cause::LostUpdate { .. } => "lost_update",
+            Cause::NeverWritten => "never_written",
+        }
+    }
+
+    /// Which flush was missing, and on which side; none was if nobody has written.
+    pub fn missing(self) -> Option<(Flush, Side)> {
+        match self {
+            Cause::NotWrittenBack => Some((Flush::WriteBack, Side::Writer)),
+            Cause::NotInvalidated => Some((Flush::Invalidate, Side::Reader)),
+            Cause::InFlight => Some((Flush::ReadBack, Side::Writer)),
+            Cause::LostUpdate { .. } => Some((Flush::Padding, Side::Overwriter)),
+            Cause::NeverWritten => None,
+        }
+    }
+}
+
+impl Flush {
+    /// Its name in lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Flush::WriteBack => "write_back",
+            Flush::Invalidate => "invalidate",
+            Flush::ReadBack => "read_back",
+            Flush::Padding => "padding",
+        }
+    }
+}
+
+impl Side {
+    /// Its name in lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Writer => "writer",
+            Side::Reader => "reader",
+            Side::Overwriter => "overwriter",
+        }
+    }
+}
+
 /// A thread, by where it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Runs {
@@ -137,6 +211,8 @@ pub struct StaleReport {
     pub ignored: u64,
     /// Stale reads that `findings` has no room for.
     pub further: u64,
+    /// How many findings they would be.
+    pub further_groups: u64,
     /// The first different ones, in the order in which they were found.
     pub findings: Vec<StaleRead>,
     /// The first different races.
@@ -260,12 +336,18 @@ impl fmt::Display for StaleReport {
             }
         }
         if self.further > 0 {
-            writeln!(f, "\n{} further stale reads elsewhere", self.further)?;
+            let (reads, groups) = (self.further, self.further_groups);
+            writeln!(f, "\n{reads} further stale reads in {groups} more groups")?;
         }
         if !self.races.is_empty() {
             writeln!(f, "\nraces: nothing orders these accesses")?;
             for race in &self.races {
                 race.fmt(f)?;
+            }
+            let shown: u64 = self.races.iter().map(|race| race.count).sum();
+            let further = (self.racing_loads + self.racing_stores).saturating_sub(shown);
+            if further > 0 {
+                writeln!(f, "\n{further} further accesses race, between other places")?;
             }
         }
         if self.ignored > 0 {

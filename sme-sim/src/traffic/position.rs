@@ -14,7 +14,7 @@ use super::{Constants, Windows};
 use crate::cluster::pins::Pins;
 use crate::engine::{EngineModel, HtChannel, HtPacket, Input, Output};
 use crate::kernel::queue::EventQueue;
-use crate::kernel::window::{self, Outbox};
+use crate::kernel::window::{self, NoTask, Outbox};
 use crate::time::Time;
 
 /// A position: a node's engine with a source and a sink, or a switch alone.
@@ -228,18 +228,24 @@ impl<E: EngineModel> window::Node for Position<E> {
     /// What the engine of the neighbour samples at the edge at which it arrives.
     type Message = Input;
     type Workspace = Vec<Output>;
+    type Task = NoTask;
 
     fn next(&self) -> Time {
         self.queue.next().min(self.tick.0).min(self.generation())
     }
 
-    fn advance(&mut self, end: Time, outbox: &mut Outbox<Input>, outputs: &mut Vec<Output>) {
+    fn advance(
+        &mut self,
+        end: Time,
+        outbox: &mut Outbox<Input>,
+        outputs: &mut Vec<Output>,
+    ) -> Option<NoTask> {
         loop {
             // What comes at the time of an edge is sampled at it.
             let (arrival, generation) = (self.queue.next(), self.generation());
             let first = arrival.min(generation).min(self.tick.0);
             if first >= end {
-                return;
+                return None;
             }
             self.events += 1;
             if arrival == first {

@@ -43,8 +43,7 @@ pub struct Case {
     pub noise: Option<Noise>,
 }
 
-/// What came out. The time at which a run ends is not in it: it is known to within a window, and
-/// windows differ.
+/// What came out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
     pub episodes: Vec<EpisodeTimes>,
@@ -52,6 +51,7 @@ pub struct Seen {
     /// From, to, channel, bytes, packets.
     pub links: Vec<(u32, u32, u32, u64, u64)>,
     pub events: u64,
+    pub end: Time,
     pub quiet: bool,
 }
 
@@ -161,10 +161,11 @@ impl Case {
         let mut cluster = Cluster::new(self.setup(), program).unwrap();
         cluster.run(workers, |_| {}).unwrap();
         Seen {
-            episodes: cluster.episodes(),
+            episodes: cluster.episodes().to_vec(),
             traffic: cluster.traffic(),
             links: links(cluster.link_loads()),
             events: cluster.events(),
+            end: cluster.end(),
             quiet: cluster.is_quiet(),
         }
     }
@@ -183,10 +184,11 @@ impl Case {
             CompactCluster::new(setup, leader, self.last_episode, skew, engine).unwrap();
         cluster.run(workers, |_| {})?;
         Ok(Seen {
-            episodes: cluster.episodes(),
+            episodes: cluster.episodes().to_vec(),
             traffic: cluster.traffic(),
             links: links(cluster.link_loads()),
             events: cluster.events(),
+            end: cluster.end(),
             quiet: cluster.is_quiet(),
         })
     }

@@ -3,18 +3,30 @@
 //! These are the only modules whose Verilog is written by hand; the lockstep with Verilator holds
 //! it against what the simulation does.
 
+mod below;
 pub mod buffers;
 mod displace;
 mod divide;
+mod kept;
+mod lower;
 mod lowest_bit;
+mod lowest_in_groups;
 mod lut_ram;
+mod one_hot;
 mod part;
 mod register;
+mod stages;
 
+pub use below::Below;
 pub use buffers::Buffers;
 pub use displace::Displace;
 pub use divide::Divide;
+pub use kept::Kept;
+pub use lower::Lower;
 pub use lowest_bit::LowestBit;
+pub use lowest_in_groups::LowestInGroups;
 pub use lut_ram::LutRam;
+pub use one_hot::OneHot;
 pub use part::Part;
 pub use register::Register;
+pub use stages::Stages;

@@ -154,9 +154,9 @@ impl Caches {
             .find_map(|core| Some((core, self.held(core, line)?)))
     }
 
-    /// The caches of `core`, empty if it has not used them before; `logs` has hits written down.
-    fn of(&mut self, core: u16, constants: &Constants, logs: bool) -> &mut Ahead {
-        self.cores[usize::from(core)].get_or_insert_with(|| Box::new(constants.ahead(logs)))
+    /// The caches of `core`, empty if it has not used them before.
+    fn of(&mut self, core: u16, constants: &Constants) -> &mut Ahead {
+        self.cores[usize::from(core)].get_or_insert_with(|| Box::new(constants.ahead()))
     }
 
     /// Until when `line` is on its way from one core to another, if it is.
@@ -210,8 +210,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
 
     /// `core` gets a copy of `line`; what it displaces is written back.
     fn install(&mut self, core: u16, line: u64, state: State, words: [u64; 8], dirty: u64) {
-        let (constants, logs) = (Arc::clone(&self.constants), self.log.is_some());
-        let cache = &mut self.caches().of(core, &constants, logs).cache;
+        let constants = Arc::clone(&self.constants);
+        let cache = &mut self.caches().of(core, &constants).cache;
         if let Some(displaced) = cache.insert(line, state, words, dirty) {
             self.displaced(core, &displaced);
         }

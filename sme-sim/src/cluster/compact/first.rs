@@ -2,9 +2,9 @@
 
 use sme_memory::{FlagRow, Leader, Place, Route, Step, Until};
 
+use super::event::{Event, lane};
 use super::rest::{Stage, Waiting};
 use super::run::{Leaves, Run};
-use super::work::{Event, lane};
 use crate::engine::HtPacket;
 use crate::kernel::thread::Note;
 

@@ -96,7 +96,7 @@ impl Lanes {
         let key = key | lane as u64;
         let queue = &mut self.lanes[lane];
         match queue.back() {
-            None => self.set_head(lane, key),
+            None => self.lower_head(lane, key),
             Some(&(last, _)) if last > key => return self.push_on_heap(key, event),
             Some(_) => {}
         }
@@ -116,7 +116,7 @@ impl Lanes {
         let key = key >> LANE_BITS << LANE_BITS | HEAP as u64;
         self.heap.push(Reverse((key, event)));
         if key < self.heads[HEAP / GROUP][HEAP % GROUP] {
-            self.set_head(HEAP, key);
+            self.lower_head(HEAP, key);
         }
     }
 
@@ -142,27 +142,44 @@ impl Lanes {
         let event = if let Some(queue) = self.lanes.get_mut(lane) {
             let (_, event) = queue.pop_front()?;
             let next = queue.front().map_or(NONE, |&(key, _)| key);
-            self.set_head(lane, next);
+            self.raise_head(lane, next);
             event
         } else {
             let Reverse((_, event)) = self.heap.pop()?;
             let next = self.heap.peek().map_or(NONE, |&Reverse((key, _))| key);
-            self.set_head(HEAP, next);
+            self.raise_head(HEAP, next);
             event
         };
         self.now_ps = self.origin_ps + (key >> BELOW_TIME);
         Some((self.now_ps, event))
     }
 
-    /// The first event of a lane has this key.
+    /// The first event of a lane has this key, lower than the one before it had.
     #[inline]
-    fn set_head(&mut self, lane: usize, key: u64) {
-        let group = &mut self.heads[lane / GROUP];
-        group[lane % GROUP] = key;
-        let [a, b, c, d] = *group;
-        self.least[lane / GROUP] = a.min(b).min(c.min(d));
-        let [a, b, c, d, e, f, g, h] = self.least;
-        self.first = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
+    fn lower_head(&mut self, lane: usize, key: u64) {
+        let group = lane / GROUP;
+        self.heads[group][lane % GROUP] = key;
+        self.least[group] = self.least[group].min(key);
+        self.first = self.first.min(key);
+    }
+
+    /// The first event of a lane has this key, higher than the one before it had.
+    #[inline]
+    fn raise_head(&mut self, lane: usize, key: u64) {
+        // Nothing that is written here is read here again: the least of the others is known by the
+        // time at which the key is.
+        let (group, place) = (lane / GROUP, lane % GROUP);
+        let least_but = |keys: &[u64], but: usize| {
+            let keys = keys.iter().enumerate();
+            keys.fold(NONE, |least, (n, &key)| {
+                least.min(if n == but { NONE } else { key })
+            })
+        };
+        let others = least_but(&self.least, group);
+        let least = least_but(&self.heads[group], place).min(key);
+        self.heads[group][place] = key;
+        self.least[group] = least;
+        self.first = others.min(least);
     }
 
     /// The key of what is put in for `at_ps`, its lane left out; none if that is too far away.
@@ -218,7 +235,7 @@ impl Lanes {
             }
             let key = key | lane as u64;
             if self.lanes[lane].is_empty() {
-                self.set_head(lane, key);
+                self.lower_head(lane, key);
             }
             self.lanes[lane].push_back((key, event));
         }

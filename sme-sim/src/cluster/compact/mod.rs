@@ -8,6 +8,7 @@
 //! working memory that a worker has once (`work`); between nodes everything is as it was (`node`).
 //! That both forms give the same times is a test (`tests/compact`).
 
+mod event;
 mod first;
 mod lanes;
 mod node;
@@ -23,7 +24,7 @@ use sme_memory::Leader;
 
 pub use plan::{NotCompact, Skew};
 
-use super::among::{self, Among, Figures, all_stuck};
+use super::among::{Among, Figures, all_stuck};
 use super::constants::Constants;
 use super::failure::{Failure, NAMED};
 use super::record::EpisodeTimes;
@@ -44,7 +45,6 @@ pub struct CompactCluster<L: Leader, E = Watched> {
     nodes: Vec<CompactNode<L, E>>,
     among: Among,
     plan: Arc<Plan<L>>,
-    end: Time,
 }
 
 impl<L: Leader> CompactCluster<L, Watched> {
@@ -86,19 +86,14 @@ impl<L: Leader> CompactCluster<L, Watched> {
                 CompactNode::new(position, &plan, engine, position < hosts)
             })
             .collect();
-        Ok(Self {
-            nodes,
-            among,
-            plan,
-            end: Time::ZERO,
-        })
+        Ok(Self { nodes, among, plan })
     }
 
     /// The load of every link, by from, to and channel.
     pub fn link_loads(&self) -> Vec<LinkLoad> {
         super::link_loads(
             &self.plan.constants,
-            self.end,
+            self.end(),
             self.nodes.iter().map(|node| {
                 let links = node.engine().engine().counters().links;
                 (node.me, links, &node.record)
@@ -156,17 +151,13 @@ impl<L: Leader, E: EngineModel> CompactCluster<L, E> {
         };
         let (nodes, all) = (&mut self.nodes, self.among.positions);
         let ran = window::run_among(peers, all, nodes, lookahead, workers, look);
-        (self.end, self.among.exchanged) = ran?;
+        self.among.exchanged = ran?.1;
         self.nodes.iter_mut().for_each(CompactNode::settle);
-        let own = Figures {
-            episodes: super::all_episodes(self.nodes.iter().map(|node| &node.record)),
-            traffic: super::all_traffic(self.nodes.iter().map(|node| &node.record)),
-            events: self.nodes.iter().map(|n| n.events).sum(),
-        };
+        let own = Figures::of(self.nodes.iter().map(|n| (&n.record, n.events)));
         self.among.tell(peers, own)?;
-        watch(progress(self.end, &self.nodes));
+        watch(progress(self.end(), &self.nodes));
         self.check_ended(peers)?;
-        super::check_order(&self.episodes())?;
+        super::check_order(self.episodes())?;
         self.nodes.iter().for_each(|node| node.engine().ended());
         Ok(())
     }
@@ -174,24 +165,24 @@ impl<L: Leader, E: EngineModel> CompactCluster<L, E> {
     /// Whether every thread has.
     fn check_ended(&self, peers: &mut dyn Peers) -> Result<(), Failure> {
         let (mut stuck, mut waiting) = (Vec::new(), 0);
-        for node in &self.nodes {
-            let (named, count) = node.stuck(NAMED.saturating_sub(stuck.len()));
-            stuck.extend(named);
-            waiting += u64::from(count);
+        for node in self.nodes.iter().filter(|node| node.unfinished() > 0) {
+            waiting += u64::from(node.unfinished());
+            if stuck.len() < NAMED {
+                stuck.extend(node.stuck(NAMED - stuck.len()));
+            }
         }
         let more = waiting - stuck.len() as u64;
         let (stuck, more) = all_stuck(peers, stuck, more)?;
         if stuck.is_empty() {
             return Ok(());
         }
-        let at = self.end;
+        let at = self.end();
         Err(Failure::Deadlock { at, stuck, more })
     }
 
     /// Arrivals and departures over all nodes, by episode, the warm-up first.
-    pub fn episodes(&self) -> Vec<EpisodeTimes> {
-        let own = super::all_episodes(self.nodes.iter().map(|node| &node.record));
-        among::both(own, &self.among.elsewhere.episodes)
+    pub fn episodes(&self) -> &[EpisodeTimes] {
+        &self.among.all.episodes
     }
 
     /// How far a run is, for another thread of the host to look at meanwhile.
@@ -201,31 +192,21 @@ impl<L: Leader, E: EngineModel> CompactCluster<L, E> {
 
     /// Traffic over all nodes in the counted episodes.
     pub fn traffic(&self) -> Traffic {
-        let own = super::all_traffic(self.nodes.iter().map(|node| &node.record));
-        own.and(self.among.elsewhere.traffic)
+        self.among.all.traffic
     }
 
     /// Simulated events, as [`super::Cluster::events`] counts them.
     pub fn events(&self) -> u64 {
-        let own: u64 = self.nodes.iter().map(|n| n.events).sum();
-        own + self.among.elsewhere.events
+        self.among.all.events
     }
 
-    /// When the last event happened, to within a window.
+    /// When the last event happened.
     pub fn end(&self) -> Time {
-        self.end
+        self.among.all.end
     }
 }
 
 fn progress<L: Leader, E>(now: Time, nodes: &[CompactNode<L, E>]) -> Progress {
-    let episodes = nodes
-        .iter()
-        .map(|n| n.record.episodes.len())
-        .filter(|&episodes| episodes > 0)
-        .min();
-    Progress {
-        now,
-        episodes: episodes.unwrap_or(0).saturating_sub(1) as u32,
-        events: nodes.iter().map(|n| n.events).sum(),
-    }
+    let begun = nodes.iter().filter_map(|n| n.record.begun()).min();
+    Progress::at(now, begun, nodes.iter().map(|n| n.events).sum())
 }

@@ -127,13 +127,15 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         self.inside.as_ref().map(|inside| inside.newest())
     }
 
-    /// The first `most` of its threads that wait for ever, and how many there are.
-    pub(super) fn stuck(&self, most: usize) -> (Vec<Stuck>, u32) {
-        let rest = self.inside.as_ref().map(|inside| inside.newest());
-        match rest.filter(|rest| rest.unfinished > 0) {
-            Some(rest) => (stuck(&self.plan, self.me, rest, most), rest.unfinished),
-            None => (Vec::new(), 0),
-        }
+    /// How many of its threads have not ended.
+    pub(super) fn unfinished(&self) -> u32 {
+        self.rest().map_or(0, |rest| rest.unfinished)
+    }
+
+    /// The first `most` of them: what they wait for, if they do so for ever.
+    pub(super) fn stuck(&self, most: usize) -> Vec<Stuck> {
+        let rest = self.rest();
+        rest.map_or_else(Vec::new, |rest| stuck(&self.plan, self.me, rest, most))
     }
 
     /// Bytes of simulator state, the engine's apart.
@@ -175,6 +177,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
             let in_order = inside.settled.make_contiguous();
             in_order.sort_by_key(|&(at, _)| at);
         }
+        self.record.is_at(Time::from_ps(inside.before.at));
         self.events += counts.events;
         self.performed += counts.performed;
         self.posted += counts.posted;
@@ -182,31 +185,6 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         for (episode, times) in (counts.first_episode..).zip(counts.episodes) {
             self.record.merge(episode, times);
         }
-    }
-
-    /// Runs cores and memory until they rest, from the last rest that is still true.
-    fn run_inside(&mut self, work: &mut Option<Work>) {
-        let plan = &self.plan;
-        let Some(inside) = &mut self.inside else {
-            return;
-        };
-        let work = work.get_or_insert_with(|| Work::new(&plan.form));
-        // From the very first rest they all begin.
-        let begins = !inside.begun;
-        let ran = run(
-            plan,
-            self.me,
-            &inside.before,
-            begins,
-            &inside.arrivals,
-            work,
-        );
-        plan.gauge.has_simulated(ran.counts.events);
-        plan.gauge.has_come_to(time_of(inside.void_from));
-        inside.leaves = ran.leaves.into_iter().skip(inside.left).collect();
-        inside.after = Some((ran.rest, ran.counts));
-        inside.void_from = u64::MAX;
-        self.times = Times::of(Some(inside));
     }
 
     /// The first that leaves cores and memory enters the link or reaches the engine.
@@ -222,7 +200,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
             Leaves::Packet(packet) => {
                 self.way.enters_link(now, packet, &mut self.agenda);
             }
-            Leaves::Credit(_) => {
+            Leaves::Credit => {
                 let input = Input::HostCredit(HtChannel::Posted);
                 self.way.samples(now, input, &mut self.agenda);
             }
@@ -251,6 +229,37 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
             }
             _ => debug_assert!(false, "{event:?} is not of the way"),
         }
+    }
+}
+
+/// Cores and memory that are to be run until they rest, from the last rest that is still true.
+pub struct RunInside<L: Leader> {
+    me: u32,
+    plan: Arc<Plan<L>>,
+    inside: Box<Inside<L::State>>,
+}
+
+impl<L: Leader> window::Task<Workspace> for RunInside<L> {
+    const ANY: bool = true;
+
+    fn perform(&mut self, workspace: &mut Workspace) {
+        let (plan, inside) = (&self.plan, &mut self.inside);
+        let work = (workspace.work).get_or_insert_with(|| Work::new(&plan.form));
+        // From the very first rest they all begin.
+        let begins = !inside.begun;
+        let ran = run(
+            plan,
+            self.me,
+            &inside.before,
+            begins,
+            &inside.arrivals,
+            work,
+        );
+        plan.gauge.has_simulated(ran.counts.events);
+        plan.gauge.has_come_to(time_of(inside.void_from));
+        inside.leaves = ran.leaves.into_iter().skip(inside.left).collect();
+        inside.after = Some((ran.rest, ran.counts));
+        inside.void_from = u64::MAX;
     }
 }
 
@@ -318,25 +327,41 @@ fn arrival<L: Leader>(plan: &Plan<L>, given: Time, at: Time, packet: &HtPacket) 
 impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
     type Message = Input;
     type Workspace = Workspace;
+    type Task = RunInside<L>;
+
+    fn prefetch(&self) {
+        self.way.prefetch();
+        self.agenda.prefetch();
+        self.record.prefetch();
+    }
 
     fn next(&self) -> Time {
         let inside = self.times.void_from.min(self.times.leaves);
         self.agenda.next().min(self.way.next()).min(time_of(inside))
     }
 
-    fn advance(&mut self, end: Time, outbox: &mut Outbox<Input>, workspace: &mut Workspace) {
+    fn advance(
+        &mut self,
+        end: Time,
+        outbox: &mut Outbox<Input>,
+        workspace: &mut Workspace,
+    ) -> Option<RunInside<L>> {
         loop {
             let void_from = time_of(self.times.void_from);
             let leaves_at = time_of(self.times.leaves);
             let (event_at, tick_at) = (self.agenda.next(), self.way.next());
             let now = leaves_at.min(event_at).min(tick_at);
             if void_from <= now && void_from < end {
-                self.run_inside(&mut workspace.work);
-                continue;
+                return Some(RunInside {
+                    me: self.me,
+                    plan: Arc::clone(&self.plan),
+                    inside: self.inside.take()?,
+                });
             }
             if now >= end {
                 break;
             }
+            self.record.is_at(now);
             if leaves_at == now {
                 self.events += 1;
                 self.lets_leave(now);
@@ -355,6 +380,12 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
         if self.times.void_from == u64::MAX && time_of(self.times.rests) < end {
             self.settle();
         }
+        None
+    }
+
+    fn take_back(&mut self, ran: RunInside<L>) {
+        self.times = Times::of(Some(&ran.inside));
+        self.inside = Some(ran.inside);
     }
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use sme_memory::{Followers, Leader};
 
+use super::event::lane;
 use super::lanes::MOST_LANES;
-use super::work::lane;
 use crate::cluster::constants::Constants;
 use crate::cluster::domain::Latencies;
 use crate::cluster::gauge::Gauge;

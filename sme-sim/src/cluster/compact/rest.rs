@@ -71,13 +71,16 @@ pub struct Phase {
     pub owner: u16,
 }
 
+/// No core.
+pub const NOBODY: u16 = u16::MAX;
+
 impl Phase {
     /// Nobody has touched it.
     pub const NEW: Phase = Phase {
         memory: 0,
         copies: 0,
         dirty: false,
-        owner: u16::MAX,
+        owner: NOBODY,
     };
 }
 

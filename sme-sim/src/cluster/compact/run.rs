@@ -9,9 +9,10 @@ use std::collections::VecDeque;
 
 use sme_memory::Leader;
 
+use super::event::{Act, Event, Written, lane};
 use super::plan::Plan;
 use super::rest::{First, Rest};
-use super::work::{Act, Event, Work, Written, lane};
+use super::work::Work;
 use crate::cluster::record::EpisodeTimes;
 use crate::engine::HtPacket;
 use crate::kernel::thread::Note;
@@ -38,7 +39,7 @@ pub enum Leaves {
     /// A packet that enters the host link's queue.
     Packet(HtPacket),
     /// A credit of the engine's for posted packets, which it samples at this edge.
-    Credit(u64),
+    Credit,
 }
 
 /// What a run has counted.
@@ -157,7 +158,7 @@ impl<L: Leader> Run<'_, L> {
             if let Some(arrival) = arrivals.get(come)
                 && arrival.given < next
             {
-                let event = Event::Receive(come as u16);
+                let event = Event::Receive(come as u32);
                 self.work.push_at(arrival.at, event);
                 come += 1;
                 continue;
@@ -203,7 +204,7 @@ impl<L: Leader> Run<'_, L> {
             Event::Drain => self.drain(),
             Event::Bridge => self.bridge_next(),
             Event::Receive(number) => {
-                if let Some(arrival) = arrivals.get(usize::from(number)) {
+                if let Some(arrival) = arrivals.get(number as usize) {
                     let (line, value, origin) = (arrival.line, arrival.value, arrival.origin);
                     self.work.bridge.push_back(Written {
                         line,
@@ -368,7 +369,7 @@ impl<L: Leader> Run<'_, L> {
         let constants = &self.plan.constants;
         let cycle = constants.engine_samples(Time::from_ps(self.work.now) + constants.host_way);
         let at = constants.engine_clock.edge(cycle);
-        self.leaves.push((at.as_ps(), Leaves::Credit(cycle)));
+        self.leaves.push((at.as_ps(), Leaves::Credit));
         self.bridge_starts();
     }
 }

@@ -11,9 +11,10 @@ use std::collections::VecDeque;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 
+use super::event::{Act, BRIDGE, Event, OnFlag, OnPhase, Written, lane};
 use super::lanes::Lanes;
 use super::plan::Form;
-use super::rest::Phase;
+use super::rest::{NOBODY, Phase};
 use crate::cluster::domain::NONE;
 
 /// Bits of a line with at most two holders.
@@ -40,232 +41,17 @@ pub mod line {
     pub const SPINS: u8 = 1 << 7;
 }
 
-/// No core.
-pub const NOBODY: u16 = u16::MAX;
-/// Number of the bridge in a transaction on the phase.
-const BRIDGE: u16 = 0x7ff;
-
-/// What a transaction does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// A core fetches a copy.
-    Read,
-    /// A core takes the line and writes this.
-    Own(u8),
-    /// The bridge writes this and probes.
-    Write(u8),
-}
-
-/// A transaction on the phase, in 16 bits: what it does above, the value, whose it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OnPhase(u16);
-
-impl OnPhase {
-    const VALUE: u16 = 1 << 11;
-    const OWN: u16 = 1 << 12;
-    const WRITE: u16 = 1 << 13;
-
-    /// `core` fetches a copy.
-    pub fn read(core: u16) -> Self {
-        Self(core)
-    }
-
-    /// `core` takes the line.
-    pub fn own(core: u16, value: u8) -> Self {
-        Self(Self::OWN | Self::value_bit(value) | core)
-    }
-
-    /// The bridge writes.
-    pub fn write(value: u8) -> Self {
-        Self(Self::WRITE | Self::value_bit(value) | BRIDGE)
-    }
-
-    fn value_bit(value: u8) -> u16 {
-        if value == 0 { 0 } else { Self::VALUE }
-    }
-
-    /// The value written, or read.
-    pub fn value(self) -> u8 {
-        u8::from(self.0 & Self::VALUE != 0)
-    }
-
-    /// Whose it is.
-    pub fn core(self) -> u16 {
-        self.0 & 0x7ff
-    }
-
-    /// What it does.
-    pub fn act(self) -> Act {
-        if self.0 & Self::OWN != 0 {
-            Act::Own(self.value())
-        } else if self.0 & Self::WRITE != 0 {
-            Act::Write(self.value())
-        } else {
-            Act::Read
-        }
-    }
-
-    fn with_value(self, value: u8) -> Self {
-        Self(self.0 | Self::value_bit(value))
-    }
-}
-
-/// A transaction on another line, in 8 bits, none of them 0: whose and what, and the value lowest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OnFlag(u8);
-
-impl OnFlag {
-    const BY_FOLLOWER: u8 = 1 << 1;
-    const BY_LEADER: u8 = 1 << 2;
-    const READS: u8 = 1 << 3;
-    const WRITES: u8 = 1 << 4;
-
-    /// The follower takes its line.
-    pub fn own(value: u8) -> Self {
-        Self(Self::BY_FOLLOWER | value & 1)
-    }
-
-    /// The leader takes it.
-    pub fn own_of_leader(value: u8) -> Self {
-        Self(Self::BY_LEADER | value & 1)
-    }
-
-    /// The leader fetches a copy.
-    pub fn read() -> Self {
-        Self(Self::READS)
-    }
-
-    /// The bridge writes.
-    pub fn write(value: u8) -> Self {
-        Self(Self::WRITES | value & 1)
-    }
-
-    /// The value written, or read.
-    pub fn value(self) -> u8 {
-        self.0 & 1
-    }
-
-    /// What it does.
-    pub fn act(self) -> Act {
-        if self.0 & Self::READS != 0 {
-            Act::Read
-        } else if self.0 & Self::WRITES != 0 {
-            Act::Write(self.value())
-        } else {
-            Act::Own(self.value())
-        }
-    }
-
-    /// Whether it is the follower's, the only one that is neither the leader's nor the bridge's.
-    pub fn is_followers(self) -> bool {
-        self.0 & Self::BY_FOLLOWER != 0
-    }
-}
-
-/// A write of the bridge's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// To which line.
-    pub line: u16,
-    /// What.
-    pub value: u8,
-    /// The thread, as the machine's traces name it.
-    pub origin: u32,
-}
-
-/// Something that happens to a node's cores or memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A thread goes on.
-    Resume(u16),
-    /// A transaction reaches the home of a line.
-    Home(u16, OnFlag),
-    /// The home of a line takes the next transaction.
-    Release(u16),
-    /// A transaction ends.
-    Complete(u16, OnFlag),
-    /// The same for the line of the phase.
-    PhaseHome(OnPhase),
-    /// The same for the line of the phase.
-    PhaseRelease,
-    /// The same for the line of the phase.
-    PhaseComplete(OnPhase),
-    /// The leader's oldest store may leave.
-    Drain,
-    /// The bridge takes its next packet.
-    Bridge,
-    /// A packet reaches the host: the run's so-many-th.
-    Receive(u16),
-}
-
-impl Event {
-    const KIND: u32 = 24;
-
-    #[inline]
-    fn code(self) -> u32 {
-        let (kind, what) = match self {
-            Event::Resume(core) => (0, u32::from(core)),
-            Event::Home(line, on) => (1, u32::from(line) << 8 | u32::from(on.0)),
-            Event::Release(line) => (2, u32::from(line)),
-            Event::Complete(line, on) => (3, u32::from(line) << 8 | u32::from(on.0)),
-            Event::PhaseHome(on) => (4, u32::from(on.0)),
-            Event::PhaseRelease => (5, 0),
-            Event::PhaseComplete(on) => (6, u32::from(on.0)),
-            Event::Drain => (7, 0),
-            Event::Bridge => (8, 0),
-            Event::Receive(number) => (9, u32::from(number)),
-        };
-        kind << Self::KIND | what
-    }
-
-    #[inline]
-    fn of(code: u32) -> Self {
-        let line = (code >> 8) as u16;
-        let low = code as u16;
-        match code >> Self::KIND {
-            0 => Event::Resume(low),
-            1 => Event::Home(line, OnFlag(code as u8)),
-            2 => Event::Release(low),
-            3 => Event::Complete(line, OnFlag(code as u8)),
-            4 => Event::PhaseHome(OnPhase(low)),
-            5 => Event::PhaseRelease,
-            6 => Event::PhaseComplete(OnPhase(low)),
-            7 => Event::Drain,
-            8 => Event::Bridge,
-            _ => Event::Receive(low),
-        }
-    }
-}
-
 /// A follower, or the part of the leader that all threads have.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Core {
     /// Its episode.
     pub episode: u32,
-    /// Where its program is: see [`super::threads`].
+    /// Where its program is: see [`super::run::step`].
     pub step: u8,
     /// The phase it found.
     pub phase: u8,
     /// What it is told when it goes on.
     pub answer: u8,
-}
-
-/// Lanes of the node's events.
-pub mod lane {
-    /// Threads that go on after a hit.
-    pub const HIT: usize = 0;
-    /// Threads that go on after what a program does around an operation.
-    pub const OPERATION: usize = 1;
-    /// The next transaction on the phase.
-    pub const PHASE: usize = 2;
-    /// The next transaction on another line.
-    pub const FLAG: usize = 3;
-    /// So many are not a class's.
-    pub const OTHERS: usize = 4;
-    /// None: for what is due after a time of its own.
-    pub const NONE: usize = usize::MAX;
-    /// So many are each class's: misses, misses after a probe, ends of transactions.
-    pub const OF_CLASS: usize = 3;
 }
 
 const RELEASE_PENDING: u8 = 1;
@@ -504,7 +290,7 @@ impl Work {
         if self.free_at[index] <= self.now && self.waiting[index] == 0 {
             return self.start(form, number, on);
         }
-        self.waiting[index] = self.waiting[index] << 8 | u32::from(on.0);
+        self.waiting[index] = self.waiting[index] << 8 | u32::from(on.code());
         if self.marks[index] & RELEASE_PENDING == 0 {
             self.release_later(number);
         }
@@ -534,7 +320,7 @@ impl Work {
         let below = waiting & ((1 << (8 * place)) - 1);
         let above = waiting.checked_shr(8 * place + 8).unwrap_or(0);
         self.waiting[index] = above << (8 * place) | below;
-        self.start(form, number, OnFlag((waiting >> (8 * place)) as u8));
+        self.start(form, number, OnFlag::of((waiting >> (8 * place)) as u8));
         if self.waiting[index] != 0 {
             self.release_later(number);
         }
@@ -554,7 +340,7 @@ impl Work {
                     bits &= !line::OWNED;
                 }
                 bits |= line::LEADER;
-                on.0 |= u8::from(bits & line::COPIES != 0);
+                on = on.with_value(u8::from(bits & line::COPIES != 0));
             }
             Act::Own(value) => {
                 let (holder, owner) = if on.is_followers() {

@@ -1,10 +1,13 @@
 //! The domain against a naive one, in which every core has 64 bytes of its own for each line and
 //! every transaction is applied in the order in which the home controller starts them.
 
+mod naive;
+
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use rustc_hash::FxHashMap;
 
+use self::naive::{Access, Naive};
 use super::line::Owner;
 use super::*;
 use crate::machine::Machine;
@@ -33,150 +36,6 @@ enum Act {
         coherent: bool,
     },
     Fetch,
-}
-
-/// To which line, which byte of it (or the whole word around it), with what value.
-#[derive(Clone, Copy, Debug)]
-struct Access {
-    line: u32,
-    at: u8,
-    wide: bool,
-    value: u64,
-    /// By a compare-exchange.
-    expected: u64,
-}
-
-impl Access {
-    fn bytes(self) -> Bytes {
-        let address = u64::from(self.at);
-        if self.wide {
-            Bytes::word(address & !7)
-        } else {
-            Bytes::byte(address)
-        }
-    }
-
-    fn read(self, line: &[u8; 64]) -> u64 {
-        if !self.wide {
-            return u64::from(line[usize::from(self.at)]);
-        }
-        let first = usize::from(self.at) & !7;
-        (0..8).fold(0, |word, n| word | u64::from(line[first + n]) << (8 * n))
-    }
-
-    fn write(self, line: &mut [u8; 64], value: u64) {
-        if !self.wide {
-            line[usize::from(self.at)] = value as u8;
-            return;
-        }
-        let first = usize::from(self.at) & !7;
-        line[first..first + 8].copy_from_slice(&value.to_le_bytes());
-    }
-}
-
-impl Access {
-    /// The value before.
-    fn update(self, line: &mut [u8; 64], update: Update) -> u64 {
-        let before = self.read(line);
-        match update {
-            Update::Add => self.write(line, before.wrapping_add(self.value)),
-            Update::Swap => self.write(line, self.value),
-            Update::CompareExchange if before == self.expected => self.write(line, self.value),
-            Update::CompareExchange => {}
-        }
-        before
-    }
-}
-
-/// One line, as it is told in textbooks.
-#[derive(Clone)]
-struct Naive {
-    memory: [u8; 64],
-    copies: Vec<Option<(State, [u8; 64])>>,
-}
-
-impl Naive {
-    fn new() -> Self {
-        Self {
-            memory: [0; 64],
-            copies: vec![None; usize::from(CORES)],
-        }
-    }
-
-    /// Who must answer probes because memory is older.
-    fn dirty(&self) -> Option<usize> {
-        self.copies
-            .iter()
-            .position(|c| matches!(c, Some((State::Modified | State::Owned, _))))
-    }
-
-    fn newest(&self) -> [u8; 64] {
-        let dirty = self.dirty().and_then(|core| self.copies[core]);
-        dirty.map_or(self.memory, |(_, bytes)| bytes)
-    }
-
-    fn own(&mut self, core: u16) -> &mut [u8; 64] {
-        let bytes = self.newest();
-        self.copies.fill(None);
-        &mut self.copies[usize::from(core)]
-            .insert((State::Modified, bytes))
-            .1
-    }
-
-    /// What the transaction brings.
-    fn apply(&mut self, agent: u16, kind: Kind, access: Access) -> u64 {
-        match kind {
-            Kind::Read => {
-                let own = self.copies[usize::from(agent)];
-                if let Some((state, bytes)) = own {
-                    // Its own store was faster; others may have read what that stored.
-                    assert!(matches!(state, State::Modified | State::Owned));
-                    return access.read(&bytes);
-                }
-                let bytes = self.newest();
-                let alone = self.copies.iter().all(Option::is_none);
-                for (state, _) in self.copies.iter_mut().flatten() {
-                    *state = match state {
-                        State::Modified | State::Owned => State::Owned,
-                        _ => State::Shared,
-                    };
-                }
-                let state = if alone {
-                    State::Exclusive
-                } else {
-                    State::Shared
-                };
-                self.copies[usize::from(agent)] = Some((state, bytes));
-                access.read(&bytes)
-            }
-            Kind::Own => {
-                access.write(self.own(agent), access.value);
-                access.value
-            }
-            Kind::Update(update) => access.update(self.own(agent), update),
-            Kind::Write { coherent } => {
-                if coherent {
-                    self.memory = self.newest();
-                    self.copies.fill(None);
-                }
-                access.write(&mut self.memory, access.value);
-                access.value
-            }
-            Kind::Fetch => access.read(&self.newest()),
-        }
-    }
-
-    /// The rules of MOESI, and that copies do not differ where nothing bypassed the probes.
-    fn check(&self, all_coherent: bool) {
-        let valid: Vec<_> = self.copies.iter().flatten().collect();
-        let count = |wanted| valid.iter().filter(|(state, _)| *state == wanted).count();
-        let alone = count(State::Modified) + count(State::Exclusive);
-        assert!(alone == 0 || valid.len() == 1);
-        assert!(count(State::Owned) <= 1);
-        if all_coherent {
-            assert!(valid.iter().all(|(_, bytes)| *bytes == self.newest()));
-        }
-    }
 }
 
 /// What is done to the domain behind its back.
@@ -412,8 +271,8 @@ impl Bench {
         }
         same(
             "value",
-            transaction.value & mask(access),
-            brings & mask(access),
+            transaction.value & access.mask(),
+            brings & access.mask(),
         )
     }
 
@@ -451,7 +310,7 @@ impl Bench {
                 return Ok(());
             }
             Act::Write { core } => {
-                let owned = owned_alone(naive, core);
+                let owned = naive.owned_alone(core);
                 let at_once = self
                     .domain
                     .write_if_owned(agent, line, bytes, access.value, 0);
@@ -464,7 +323,7 @@ impl Bench {
                 (core, Kind::Own)
             }
             Act::Update { core, update } => {
-                let owned = owned_alone(naive, core);
+                let owned = naive.owned_alone(core);
                 if update == Update::CompareExchange {
                     self.domain.expect(agent, access.expected);
                 }
@@ -543,10 +402,6 @@ impl Bench {
     }
 }
 
-fn mask(access: Access) -> u64 {
-    if access.wide { u64::MAX } else { 0xff }
-}
-
 fn line_of(word: impl Fn(u8) -> Option<u64>) -> Option<[u8; 64]> {
     let mut line = [0; 64];
     for n in 0..8 {
@@ -554,15 +409,6 @@ fn line_of(word: impl Fn(u8) -> Option<u64>) -> Option<[u8; 64]> {
         line[first..first + 8].copy_from_slice(&word(n)?.to_le_bytes());
     }
     Some(line)
-}
-
-fn owned_alone(naive: &mut Naive, core: u16) -> Option<(&mut State, &mut [u8; 64])> {
-    match &mut naive.copies[usize::from(core)] {
-        Some((state, line)) if matches!(state, State::Modified | State::Exclusive) => {
-            Some((state, line))
-        }
-        _ => None,
-    }
 }
 
 fn acts(coherent: bool) -> impl Strategy<Value = Vec<(u64, Act, Access)>> {

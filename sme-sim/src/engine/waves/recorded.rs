@@ -99,6 +99,11 @@ impl<E: EngineModel> EngineModel for Recorded<E> {
         }
     }
 
+    #[inline]
+    fn prefetch(&self) {
+        self.engine.prefetch();
+    }
+
     fn ended(&self) {
         self.engine.ended();
     }

@@ -5,6 +5,7 @@
 //! something else to do. An episode is told from the next by its number, in the way of a
 //! sense-reversing barrier.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Condvar, Mutex};
@@ -26,7 +27,10 @@ pub(super) struct Rendezvous {
 impl Rendezvous {
     /// For `workers` of them.
     pub(super) fn new(workers: usize) -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        // Asked once: the answer is read from files, and a run that is looked at often stops often.
+        static THREADS: OnceLock<usize> = OnceLock::new();
+        let threads =
+            *THREADS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from));
         Self {
             workers,
             // Whoever is awaited may need the very processor one looks with.

@@ -16,35 +16,77 @@ struct Relay {
     sent: u64,
     queue: EventQueue<u64>,
     seen: Vec<(Time, u64)>,
+    way: Option<Way>,
+}
+
+/// Where a token goes, which some are told by whoever has time.
+struct Way {
+    now: Time,
+    token: u64,
+    me: u32,
+    hash: u64,
+}
+
+impl Task<()> for Way {
+    const ANY: bool = true;
+
+    fn perform(&mut self, (): &mut ()) {
+        let mixed = (self.token ^ u64::from(self.me)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.hash = mixed;
+    }
+}
+
+impl Relay {
+    fn passes_on(&mut self, way: &Way, outbox: &mut Outbox<u64>) {
+        let to = (way.hash >> 32) as u32 % self.count;
+        let at = way.now + LOOKAHEAD + Time::from_ps(way.hash >> 60);
+        self.sent += 1;
+        if to == self.me {
+            self.queue.push(at, self.me, self.sent, way.token - 1);
+        } else {
+            outbox.send(self.me, self.sent, to, at, way.token - 1);
+        }
+    }
 }
 
 impl Node for Relay {
     type Message = u64;
     type Workspace = ();
+    type Task = Way;
 
     fn next(&self) -> Time {
         self.queue.next()
     }
 
-    fn advance(&mut self, end: Time, outbox: &mut Outbox<u64>, (): &mut ()) {
+    fn advance(&mut self, end: Time, outbox: &mut Outbox<u64>, (): &mut ()) -> Option<Way> {
+        if let Some(way) = self.way.take() {
+            self.passes_on(&way, outbox);
+        }
         while self.queue.next() < end {
-            let Some((now, token)) = self.queue.pop() else {
-                return;
-            };
+            let (now, token) = self.queue.pop()?;
             self.seen.push((now, token));
             if token & 0xff == 0 {
                 continue;
             }
-            let hash = (token ^ u64::from(self.me)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let to = (hash >> 32) as u32 % self.count;
-            let at = now + LOOKAHEAD + Time::from_ps(hash >> 60);
-            self.sent += 1;
-            if to == self.me {
-                self.queue.push(at, self.me, self.sent, token - 1);
-            } else {
-                outbox.send(self.me, self.sent, to, at, token - 1);
+            let me = self.me;
+            let hash = 0;
+            let mut way = Way {
+                now,
+                token,
+                me,
+                hash,
+            };
+            if token % 3 == 0 {
+                return Some(way);
             }
+            way.perform(&mut ());
+            self.passes_on(&way, outbox);
         }
+        None
+    }
+
+    fn take_back(&mut self, way: Way) {
+        self.way = Some(way);
     }
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, token: u64) {
@@ -65,6 +107,7 @@ fn relays(share: std::ops::Range<u32>, count: u32, tokens: &[u64]) -> Vec<Relay>
             sent: 0,
             queue: EventQueue::new(),
             seen: Vec::new(),
+            way: None,
         })
         .collect();
     for (n, &token) in tokens.iter().enumerate() {

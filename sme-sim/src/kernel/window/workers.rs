@@ -3,7 +3,8 @@
 //! Called by [`super::run_among`]. Each worker has a share of the process's nodes. In a
 //! window it runs them, and leaves messages for others' nodes where these find them after the
 //! workers have met: for a worker of this process in its pigeonhole, for another process in a
-//! letter. Each says when the earliest of what it knows happens, which includes what it has sent;
+//! letter. Where nodes have tasks, what one worker's nodes wait for is done by all of them, before the
+//! window ends. Each says when the earliest of what it knows happens, which includes what it has sent;
 //! so one meeting is enough to know where the next window starts. Where there are other
 //! processes, the first worker exchanges letters with them, and the workers meet once more.
 //!
@@ -12,15 +13,16 @@
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
 use super::super::peers::{PeerError, Peers, Shares, garbled};
 use super::letters;
 use super::rendezvous::Rendezvous;
-use super::shard::{Deal, Shard, dealt};
-use super::{Envelope, Exchanged, Node};
+use super::shard::{Deal, Shard, Waits, dealt};
+use super::tasks::Tasks;
+use super::{Envelope, Exchanged, Node, Task};
 use crate::time::Time;
 
 /// The nodes of this process among all.
@@ -68,6 +70,8 @@ pub(super) fn advance<N: Node>(
         ],
         start: AtomicU64::new(0),
         unwritten: Mutex::new(None),
+        tasks: Tasks::new(workers),
+        stop_after: AtomicU64::new(u64::MAX),
     };
     let mut shards = dealt(deal, nodes, next, mine.start).into_iter();
     let Some(first) = shards.next() else {
@@ -97,7 +101,7 @@ pub(super) fn advance<N: Node>(
 }
 
 /// What the workers share.
-struct Team<M> {
+struct Team<N: Node> {
     place: Place,
     /// The nodes of this process.
     mine: Range<u32>,
@@ -107,11 +111,35 @@ struct Team<M> {
     pause: Time,
     rendezvous: Rendezvous,
     /// For windows in turn.
-    tables: [Table<M>; 2],
+    tables: [Table<N::Message>; 2],
     /// Where the next window starts, in picoseconds: after an exchange with other processes.
     start: AtomicU64,
     /// Why a message could not be written into a letter.
     unwritten: Mutex<Option<PeerError>>,
+    /// What nodes wait for, by the worker that has the node.
+    tasks: Tasks<Waits<N>>,
+    /// The meeting after which all stop, because a worker has panicked; [`u64::MAX`] if none has.
+    stop_after: AtomicU64,
+}
+
+/// What a worker finds when it meets the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    /// They go on.
+    GoOn,
+    /// One of them has panicked.
+    Stop,
+}
+
+/// What a worker has done in a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Window {
+    /// Everything.
+    Over,
+    /// Nothing: the run pauses before it.
+    NotYet,
+    /// Another worker has panicked.
+    Stopped,
 }
 
 /// What workers leave for each other at the end of a window.
@@ -122,8 +150,6 @@ struct Table<M> {
     pigeonholes: Vec<Vec<Mutex<Vec<Envelope<M>>>>>,
     /// By sender: to each process envelopes as they are written, and how many in all.
     letters: Vec<Mutex<(Vec<Vec<u8>>, u64)>>,
-    /// Whether a worker has panicked in the window.
-    panicked: AtomicBool,
 }
 
 impl<M> Table<M> {
@@ -135,7 +161,6 @@ impl<M> Table<M> {
             letters: (0..workers)
                 .map(|_| Mutex::new((vec![Vec::new(); processes], 0)))
                 .collect(),
-            panicked: AtomicBool::new(false),
         }
     }
 
@@ -153,8 +178,17 @@ struct Outgoing<M> {
     envelopes: u64,
 }
 
-impl<M: super::Message> Team<M> {
-    fn work<N: Node<Message = M>>(
+/// What a worker counts as all the others do.
+#[derive(Default)]
+struct InStep {
+    /// How often they have met.
+    meetings: u64,
+    /// How many tasks they have offered each other.
+    tasks: u64,
+}
+
+impl<N: Node> Team<N> {
+    fn work(
         &self,
         me: usize,
         mut shard: Shard<'_, N>,
@@ -171,24 +205,24 @@ impl<M: super::Message> Team<M> {
         };
         let mut letters = vec![Vec::new(); processes];
         let mut last = Time::NEVER;
+        let mut in_step = InStep::default();
         for window in 0usize.. {
-            let [table, following] = [0, 1].map(|further| &self.tables[(window + further) % 2]);
+            let table = &self.tables[window % 2];
             self.leave(table, me, shard.next(), &mut outgoing);
-            self.rendezvous.wait();
-            if table.panicked.load(Ordering::Relaxed) {
+            if self.meet(&mut in_step) == Others::Stop {
                 break;
             }
             let start = match (&mut outside, processes) {
                 (_, 1) => table.earliest(),
                 (None, _) => {
-                    self.rendezvous.wait();
+                    self.meet(&mut in_step);
                     Time::from_ps(self.start.load(Ordering::Relaxed))
                 }
                 (Some((peers, exchanged)), _) => {
                     let start = self.exchange(table, last, *peers, &mut letters, exchanged);
                     let told = start.as_ref().map_or(Time::NEVER, |&start| start);
                     self.start.store(told.as_ps(), Ordering::Relaxed);
-                    self.rendezvous.wait();
+                    self.meet(&mut in_step);
                     start?
                 }
             };
@@ -200,23 +234,31 @@ impl<M: super::Message> Team<M> {
                     }
                 }
                 if start == Time::NEVER || start >= self.pause {
-                    return false;
+                    return Window::NotYet;
                 }
-                shard.advance(start + self.lookahead, |envelope| {
-                    self.send(envelope, &mut outgoing);
-                });
-                true
+                let end = start + self.lookahead;
+                shard.advance(end, |envelope| self.send(envelope, &mut outgoing));
+                if N::Task::ANY && self.deal.has_helpers() {
+                    self.do_tasks(end, me, &mut shard, &mut outgoing, &mut in_step)
+                } else {
+                    Window::Over
+                }
             }));
             match advanced {
-                Ok(true) => {
+                Ok(Window::Over) => {
                     last = start;
                     if let Some((_, exchanged)) = &mut outside {
                         exchanged.windows += 1;
                     }
                 }
-                Ok(false) => return Ok(Reached { last, next: start }),
+                Ok(Window::NotYet) => {
+                    shard.put_down();
+                    return Ok(Reached { last, next: start });
+                }
+                Ok(Window::Stopped) => break,
                 Err(panic) => {
-                    following.panicked.store(true, Ordering::Relaxed);
+                    let next = in_step.meetings + 1;
+                    self.stop_after.fetch_min(next, Ordering::Relaxed);
                     self.rendezvous.wait();
                     resume_unwind(panic);
                 }
@@ -228,8 +270,50 @@ impl<M: super::Message> Team<M> {
         })
     }
 
+    /// Meets the others; whether all are to stop now.
+    fn meet(&self, in_step: &mut InStep) -> Others {
+        self.rendezvous.wait();
+        in_step.meetings += 1;
+        match self.stop_after.load(Ordering::Relaxed) <= in_step.meetings {
+            true => Others::Stop,
+            false => Others::GoOn,
+        }
+    }
+
+    /// Does together with the others what nodes wait for, and runs own nodes on to `end`, until none
+    /// waits any more.
+    fn do_tasks(
+        &self,
+        end: Time,
+        me: usize,
+        shard: &mut Shard<'_, N>,
+        outgoing: &mut Outgoing<N::Message>,
+        in_step: &mut InStep,
+    ) -> Window {
+        loop {
+            self.tasks.offer(me, shard.tasks());
+            if self.meet(in_step) == Others::Stop {
+                return Window::Stopped;
+            }
+            let known = std::mem::replace(&mut in_step.tasks, self.tasks.count());
+            if in_step.tasks == known {
+                return Window::Over;
+            }
+            while let Some((owner, (place, mut task))) = self.tasks.take() {
+                shard.perform(&mut task);
+                self.tasks.is_done(owner, (place, task));
+            }
+            if self.meet(in_step) == Others::Stop {
+                return Window::Stopped;
+            }
+            for waits in self.tasks.take_back(me) {
+                shard.goes_on(end, waits, |envelope| self.send(envelope, outgoing));
+            }
+        }
+    }
+
     /// Puts a message to a node of others where it will be left for them.
-    fn send(&self, envelope: Envelope<M>, outgoing: &mut Outgoing<M>) {
+    fn send(&self, envelope: Envelope<N::Message>, outgoing: &mut Outgoing<N::Message>) {
         outgoing.earliest = outgoing.earliest.min(envelope.at);
         if self.mine.contains(&envelope.to) {
             let worker = self.deal.worker(envelope.to - self.mine.start);
@@ -244,7 +328,13 @@ impl<M: super::Message> Team<M> {
     }
 
     /// Leaves everything outgoing for the others; `next` is when something happens at own nodes.
-    fn leave(&self, table: &Table<M>, me: usize, next: Time, outgoing: &mut Outgoing<M>) {
+    fn leave(
+        &self,
+        table: &Table<N::Message>,
+        me: usize,
+        next: Time,
+        outgoing: &mut Outgoing<N::Message>,
+    ) {
         let earliest = next.min(std::mem::replace(&mut outgoing.earliest, Time::NEVER));
         table.earliest[me].store(earliest.as_ps(), Ordering::Relaxed);
         for (to, envelopes) in outgoing.to_workers.iter_mut().enumerate() {
@@ -263,7 +353,7 @@ impl<M: super::Message> Team<M> {
     /// and puts what came where the workers find it. Returns where the next window starts.
     fn exchange(
         &self,
-        table: &Table<M>,
+        table: &Table<N::Message>,
         window: Time,
         peers: &mut dyn Peers,
         letters: &mut [Vec<u8>],

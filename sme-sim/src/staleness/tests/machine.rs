@@ -3,13 +3,20 @@
 //! is. Happens-before is kept as sets of events: what happened before each. Of words that synchronize
 //! it knows all that memory ever held, and when.
 
+mod signals;
+
 use std::collections::BTreeMap;
 use std::panic::Location;
 
 use sme_memory::Place;
 
+use super::both::Both;
+use super::expected::Expected;
+use crate::kernel::address::AddressMap;
 use crate::staleness::record::Kind;
-use crate::staleness::{Cause, Checker, Record, StaleReport, Way, What};
+use crate::staleness::{
+    Cause, Checker, MissedWrite, Record, Runs, Site, StaleLoad, StaleReport, Way, What,
+};
 use crate::time::Time;
 
 pub const NODES: u32 = 3;
@@ -44,9 +51,14 @@ struct Post {
     words: Vec<(usize, Cell, bool)>,
 }
 
+#[derive(Clone, Copy)]
 struct Write {
     event: usize,
     value: u64,
+    thread: u32,
+    site: Site,
+    /// As the checkers were told.
+    at: Time,
 }
 
 /// A word that synchronizes.
@@ -56,33 +68,6 @@ struct Signal {
     held: Vec<(Cell, usize)>,
     /// By which node, and what: posted and not performed.
     posts: Vec<(u32, Cell)>,
-}
-
-/// What the oracle found.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Expected {
-    pub stale: BTreeMap<Cause, u64>,
-    pub equal: u64,
-    pub racing_loads: u64,
-    pub racing_stores: u64,
-}
-
-impl Expected {
-    /// The same, as the checker has it.
-    pub fn of(report: &StaleReport) -> Self {
-        let mut stale = BTreeMap::new();
-        for finding in &report.findings {
-            *stale.entry(finding.cause).or_default() += finding.count;
-        }
-        assert_eq!(stale.values().sum::<u64>(), report.stale_reads);
-        assert_eq!((report.further, report.ignored), (0, 0));
-        Self {
-            stale,
-            equal: report.stale_but_equal,
-            racing_loads: report.racing_loads,
-            racing_stores: report.racing_stores,
-        }
-    }
 }
 
 pub struct Machine {
@@ -102,9 +87,9 @@ pub struct Machine {
     writes: BTreeMap<(usize, usize), Vec<Write>>,
     whole_lines: bool,
     deaf: Option<Kind>,
-    /// The checker is told of this many times the node's number.
+    /// The checkers are told of this many times the node's number.
     stride: u32,
-    checker: Checker,
+    checkers: Both,
     pub expected: Expected,
 }
 
@@ -121,12 +106,12 @@ fn bytes(word: usize) -> u64 {
 }
 
 impl Machine {
-    /// `deaf`: a kind of records that the checker is not told of.
+    /// `deaf`: a kind of records that the checkers are not told of.
     pub fn new(whole_lines: bool, deaf: Option<Kind>) -> Self {
         Self::with(1, whole_lines, deaf)
     }
 
-    /// Its nodes are each `stride`th of the checker's.
+    /// Its nodes are each `stride`th of the checkers'.
     pub fn of_every(stride: u32, whole_lines: bool) -> Self {
         Self::with(stride, whole_lines, None)
     }
@@ -134,10 +119,21 @@ impl Machine {
     fn with(stride: u32, whole_lines: bool, deaf: Option<Kind>) -> Self {
         let mut signals: Vec<Place> = (0..LINES).map(|line| place(line, 0).plus(192)).collect();
         signals.push(place(0, 0).plus(128));
-        let mut checker = Checker::new(NODES * stride, PER_NODE)
-            .expect("few threads")
-            .with_findings(usize::MAX);
-        (signals[..LINES].iter()).for_each(|&word| checker.synchronizing(word));
+        let checker = || {
+            let mut checker = Checker::new(NODES * stride, PER_NODE)
+                .expect("few threads")
+                .with_findings(usize::MAX);
+            (signals[..LINES].iter()).for_each(|&word| checker.synchronizing(word));
+            checker
+        };
+        let map = AddressMap {
+            nodes: NODES * stride,
+            private_bytes: 1 << 12,
+            // Sometimes a node ends in the middle of a page, with the lines that are at its end.
+            shared_bytes: if whole_lines { 4288 } else { 1 << 13 },
+            global_base: 1 << 20,
+        };
+        let checkers = Both::new(checker, map);
         let signal = |word| Signal {
             word,
             held: vec![((0, None), 0)],
@@ -158,16 +154,18 @@ impl Machine {
             whole_lines,
             deaf,
             stride,
-            checker,
+            checkers,
             expected: Expected::default(),
         }
     }
 
-    pub fn report(self) -> (StaleReport, Expected) {
-        (self.checker.finish(), self.expected)
+    /// What the checkers have found, and what the oracle.
+    pub fn report(self) -> ((StaleReport, Vec<StaleLoad>), Expected) {
+        (self.checkers.finish(), self.expected)
     }
 
-    fn tell(&mut self, thread: u32, what: What) {
+    /// Tells the checkers, and says as of when.
+    fn tell(&mut self, thread: u32, what: What) -> Time {
         let at = Time::from_ps(self.past.len() as u64);
         self.now += 1;
         if matches!(
@@ -180,10 +178,22 @@ impl Machine {
         ) {
             self.stepped[thread as usize] = self.now;
         }
-        let thread = thread / PER_NODE * self.stride * PER_NODE + thread % PER_NODE;
-        let record = Record::new(at, thread, what);
-        if self.deaf != Some(record.kind) {
-            self.checker.record(&record);
+        let thread = self.told(thread);
+        if self.deaf == Some(Record::new(at, thread, what).kind) {
+            return at;
+        }
+        self.checkers.tell(at, thread, what)
+    }
+
+    /// What the checkers call the thread.
+    fn told(&self, thread: u32) -> u32 {
+        thread / PER_NODE * self.stride * PER_NODE + thread % PER_NODE
+    }
+
+    fn runs(&self, thread: u32) -> Runs {
+        Runs {
+            node: thread / PER_NODE * self.stride,
+            core: thread % PER_NODE,
         }
     }
 
@@ -275,47 +285,57 @@ impl Machine {
             self.memory[line][word]
         };
         let event = self.event(thread, None);
-        self.judge_load(event, (line, word), cell, (way, node));
+        let missed = self.judge_load(event, (line, word), cell, (way, node));
         let (word, value) = (place(line, word), cell.0);
-        self.tell(
-            thread,
-            What::Load {
-                word,
-                value,
-                site,
+        let at = self.tell(thread, What::access(word, value, site, way, false));
+        if let Some((write, cause)) = missed {
+            self.expected.add(StaleLoad {
+                at,
+                reader: self.runs(thread),
+                thread: self.told(thread),
+                site: Some(site),
                 way,
-            },
-        );
+                word,
+                seen: value,
+                newer: write.value,
+                written: Some(MissedWrite {
+                    at: write.at,
+                    by: self.runs(write.thread),
+                    thread: self.told(write.thread),
+                    site: Some(write.site),
+                }),
+                cause,
+            });
+        }
     }
 
+    /// The write that the load has missed, if it is stale, or stale but equal, and why.
     fn judge_load(
         &mut self,
         event: usize,
         (line, word): (usize, usize),
         cell: Cell,
         (way, node): (Way, u32),
-    ) {
+    ) -> Option<(Write, Cause)> {
         let newest = self.newest(line, word);
         if newest
             .iter()
             .any(|write| !self.happened_before(write.event, event))
         {
             self.expected.racing_loads += 1;
-            return;
+            return None;
         }
-        let Some(last) = newest.last() else {
+        let Some(&&last) = newest.last() else {
             assert_eq!(cell, (0, None));
-            return;
+            return None;
         };
         if cell.0 == last.value {
             let is_older = cell.1 != Some(last.event);
-            if way == Way::Cached && newest.len() == 1 && is_older {
-                self.expected.equal += 1;
+            if way != Way::Cached || newest.len() > 1 || !is_older {
+                return None;
             }
-            return;
-        }
-        if newest.iter().any(|write| write.value == cell.0) {
-            return;
+        } else if newest.iter().any(|write| write.value == cell.0) {
+            return None;
         }
         let write = last.event;
         let mut whereabouts = self.whereabouts(line, word, write);
@@ -328,8 +348,7 @@ impl Machine {
         {
             whereabouts = then;
         }
-        let cause = self.cause(whereabouts, write);
-        *self.expected.stale.entry(cause).or_default() += 1;
+        Some((last, self.cause(whereabouts, write)))
     }
 
     #[track_caller]
@@ -361,20 +380,15 @@ impl Machine {
             }),
             Way::Coherent => self.memory[line][word] = cell,
         }
-        self.writes
-            .entry((line, word))
-            .or_default()
-            .push(Write { event, value });
-        let word = place(line, word);
-        self.tell(
+        let what = What::access(place(line, word), value, site, way, true);
+        let at = self.tell(thread, what);
+        self.writes.entry((line, word)).or_default().push(Write {
+            event,
+            value,
             thread,
-            What::Store {
-                word,
-                value,
-                site,
-                way,
-            },
-        );
+            site,
+            at,
+        });
     }
 
     /// Fetches the line unless there is a copy; not before what the node has posted to it.
@@ -526,93 +540,5 @@ impl Machine {
         self.event(thread, set);
         let flag = place(0, flag as usize).plus(64);
         self.tell(thread, What::Saw { flag, value });
-    }
-
-    /// Stores to a word that synchronizes.
-    #[track_caller]
-    pub fn signal(&mut self, thread: u32, line: usize, value: u64, way: Way) {
-        let site = Location::caller();
-        let event = self.event(thread, None);
-        let cell = (value, Some(event));
-        let now = self.now;
-        let signal = &mut self.signals[line];
-        match way {
-            Way::Coherent => signal.held.push((cell, now)),
-            _ => signal.posts.push((thread / PER_NODE, cell)),
-        }
-        let word = signal.word;
-        self.tell(
-            thread,
-            What::Store {
-                word,
-                value,
-                site,
-                way,
-            },
-        );
-    }
-
-    /// What the node posted first to the word that synchronizes reaches memory.
-    pub fn arrive(&mut self, node: u32, line: usize) {
-        let now = self.now;
-        let signal = &mut self.signals[line];
-        let Some(index) = signal.posts.iter().position(|post| post.0 == node) else {
-            return;
-        };
-        signal.held.push((signal.posts.remove(index).1, now));
-        let line = signal.word;
-        self.tell(
-            0,
-            What::Performed {
-                line,
-                bytes: bytes(0),
-                by_node: node * self.stride,
-            },
-        );
-    }
-
-    /// A load of a word that synchronizes, or the one with atomic operations, returns what memory
-    /// held so many contents `ago`, or when the thread's last operation ended.
-    #[track_caller]
-    pub fn poll(&mut self, thread: u32, signal: usize, ago: usize, way: Way) {
-        let site = Location::caller();
-        let Signal { word, held, .. } = &self.signals[signal];
-        let began = self.stepped[thread as usize];
-        let later = held.iter().filter(|(_, since)| *since >= began).count();
-        // It may have seen any of them, and the one before.
-        let possible = &held[held.len().saturating_sub(later + 1)..];
-        let (read, _) = possible[possible.len() - 1 - ago.min(possible.len() - 1)];
-        let same = possible.iter().filter(|((value, _), _)| *value == read.0);
-        let is_kept = possible.len() <= 8;
-        let writers: Vec<_> = same.filter(|_| is_kept).map(|((_, by), _)| *by).collect();
-        let (word, value) = (*word, read.0);
-        assert!(!is_kept || writers.contains(&read.1));
-        self.event_after(thread, &writers);
-        self.tell(
-            thread,
-            What::Load {
-                word,
-                value,
-                site,
-                way,
-            },
-        );
-    }
-
-    /// An atomic operation on a word that has no other use, or a load of it.
-    #[track_caller]
-    pub fn atomic(&mut self, thread: u32, is_load: bool) {
-        if is_load {
-            return self.poll(thread, LINES, 0, Way::Coherent);
-        }
-        let site = Location::caller();
-        let current = (self.signals[LINES].held.last()).map_or((0, None), |(cell, _)| *cell);
-        let event = self.event(thread, current.1);
-        let after = current.0 + 1;
-        let now = self.now;
-        let signal = &mut self.signals[LINES];
-        signal.held.push(((after, Some(event)), now));
-        let word = signal.word;
-        self.tell(thread, What::Update { word, after, site });
     }
 }

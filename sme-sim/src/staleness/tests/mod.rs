@@ -1,16 +1,24 @@
 //! The checker against an oracle on random histories, on correct programs, and on programs that
 //! leave out one step of making memory coherent.
 
+mod both;
+mod expected;
 mod machine;
+
+use std::panic::Location;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use self::machine::{Expected, LINES, Machine, NODES, PER_NODE, THREADS, WORDS};
+use self::both::listed;
+use self::expected::Expected;
+use self::machine::{LINES, Machine, NODES, PER_NODE, THREADS, WORDS};
 use super::record::Kind;
-use super::{Cause, Checker, Record, StaleReport, Way, What};
+use super::{
+    Cause, Checker, Flush, Missing, Record, Side, Site, StaleLoad, StaleReport, Way, What,
+};
 use crate::time::Time;
 use sme_memory::Place;
 
@@ -114,8 +122,8 @@ fn obey(mut machine: Machine, steps: &[Step]) -> (Expected, Expected) {
             }
         }
     }
-    let (report, expected) = machine.report();
-    (Expected::of(&report), expected)
+    let (found, expected) = machine.report();
+    (Expected::of(found), expected)
 }
 
 proptest! {
@@ -308,8 +316,8 @@ fn program(phases: &[Phase], whole_lines: bool, broken: Option<(Omitted, u32)>) 
             }
         }
     }
-    let (report, expected) = machine.report();
-    assert_eq!(Expected::of(&report), expected);
+    let ((report, list), expected) = machine.report();
+    assert_eq!(Expected::of((report.clone(), list)), expected);
     report
 }
 
@@ -321,10 +329,11 @@ const FLAG: Place = Place { node: 0, offset: 0 };
 
 /// Node 1 writes a word of `LINE` that node 0 has read, and makes it coherent, but for what is left
 /// out; then node 0 reads it again. With [`Omitted::Padding`], node 2 writes another word of the line.
-fn hand_over(omitted: Option<Omitted>) -> StaleReport {
+fn hand_over(omitted: Option<Omitted>) -> (StaleReport, Vec<StaleLoad>) {
     let mut checker = Checker::new(3, 2).expect("few threads");
+    let list = listed(&mut checker);
     checker.initial(LINE, 7);
-    let site = std::panic::Location::caller();
+    let site = Location::caller();
     let (reader, writer, third) = (0, 3, 4);
     let mut now = 0;
     let mut tell = |thread, what| {
@@ -404,19 +413,38 @@ fn hand_over(omitted: Option<Omitted>) -> StaleReport {
     for _ in 0..2 {
         tell(reader, load(if omitted.is_some() { 7 } else { 8 }));
     }
-    checker.finish()
+    let list = list.lock().expect("no test has failed").clone();
+    (checker.finish(), list)
 }
 
 #[test]
 fn each_omission_has_its_cause() {
-    assert_eq!(hand_over(None).stale_reads, 0);
-    for (omitted, cause) in [
-        (Omitted::WriteBack, Cause::NotWrittenBack),
-        (Omitted::Invalidate, Cause::NotInvalidated),
-        (Omitted::ReadBack, Cause::InFlight),
-        (Omitted::Padding, Cause::LostUpdate { by_node: 2 }),
+    let (report, list) = hand_over(None);
+    assert_eq!((report.stale_reads, list), (0, Vec::new()));
+    let lost = Cause::LostUpdate { by_node: 2 };
+    for (omitted, cause, (flush, side, node)) in [
+        (
+            Omitted::WriteBack,
+            Cause::NotWrittenBack,
+            (Flush::WriteBack, Side::Writer, 1),
+        ),
+        (
+            Omitted::Invalidate,
+            Cause::NotInvalidated,
+            (Flush::Invalidate, Side::Reader, 0),
+        ),
+        (
+            Omitted::ReadBack,
+            Cause::InFlight,
+            (Flush::ReadBack, Side::Writer, 1),
+        ),
+        (
+            Omitted::Padding,
+            lost,
+            (Flush::Padding, Side::Overwriter, 2),
+        ),
     ] {
-        let report = hand_over(Some(omitted));
+        let (report, list) = hand_over(Some(omitted));
         assert_eq!((report.loads, report.stale_reads), (3, 2), "{report}");
         assert_eq!(report.findings.len(), 1);
         let finding = &report.findings[0];
@@ -425,12 +453,65 @@ fn each_omission_has_its_cause() {
         assert_eq!((finding.reader.node, finding.reader.core), (0, 0));
         let written = finding.written.as_ref().expect("it was written");
         assert_eq!((written.by.node, written.by.core), (1, 1));
+        // The list has both of them.
+        assert_eq!(list.len(), 2);
+        assert_eq!(list[0].at.as_ps(), finding.at_ps);
+        assert!(list[0].at < list[1].at);
+        for load in list {
+            assert_eq!(load.missing(), Some(Missing { flush, side, node }));
+            assert_eq!((load.seen, load.newer, load.is_equal()), (7, 8, false));
+            assert_eq!((load.cause, load.word), (cause, LINE));
+        }
     }
+}
+
+/// Five places of a program, in one line of this file.
+fn places() -> [Site; 5] {
+    #[track_caller]
+    fn here() -> Site {
+        Location::caller()
+    }
+    [here(), here(), here(), here(), here()]
+}
+
+/// What the report has no room for is counted, and in how many groups; the list has it.
+#[test]
+fn no_group_is_lost_silently() {
+    let mut checker = Checker::new(2, 1).expect("few threads").with_findings(2);
+    let list = listed(&mut checker);
+    let mut at = 0;
+    let mut tell = |thread, what| {
+        at += 1;
+        checker.record(&Record::new(Time::from_ps(at), thread, what));
+    };
+    let [store, loads @ ..] = places();
+    tell(0, What::Filled { line: LINE });
+    tell(1, What::Filled { line: LINE });
+    tell(1, What::access(LINE, 1, store, Way::Cached, true));
+    let (flag, value) = (FLAG, 1);
+    tell(1, What::Set { flag, value });
+    tell(0, What::Saw { flag, value });
+    for (times, load) in (1..).zip(loads) {
+        for _ in 0..times {
+            tell(0, What::access(LINE, 0, load, Way::Cached, false));
+        }
+    }
+    let report = checker.finish();
+    assert_eq!((report.stale_reads, report.findings.len()), (10, 2));
+    assert_eq!((report.further, report.further_groups), (7, 2));
+    let text = report.to_string();
+    assert!(
+        text.ends_with("\n7 further stale reads in 2 more groups\n"),
+        "{text}"
+    );
+    let list = list.lock().expect("no test has failed");
+    assert_eq!(list.len(), 10);
+    assert!(list.iter().all(|load| load.reader.node == 0));
 }
 
 #[test]
 fn a_report_says_what_to_add() {
-    let report = hand_over(Some(Omitted::ReadBack));
+    let (report, _) = hand_over(Some(Omitted::ReadBack));
     let source = report.findings[0]
         .source
         .as_ref()
@@ -454,7 +535,7 @@ fn threads_and_nodes_that_do_not_exist_are_counted() {
     assert!(Checker::new(u32::MAX, 4).is_err());
     let mut checker = Checker::new(2, 2).expect("few threads");
     let nowhere = Place { node: 2, offset: 0 };
-    let site = std::panic::Location::caller();
+    let site = Location::caller();
     let load = |word| What::Load {
         word,
         value: 0,

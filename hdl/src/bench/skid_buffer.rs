@@ -1,0 +1,32 @@
+//! The FIFO of two places in registers against the cycle model's, with the [FIFO](super::fifo)'s
+//! traffic.
+
+use rust_hdl::prelude::Constant;
+
+use super::Bench;
+use super::fifo::against_model;
+use crate::beat::PacketBeat;
+use crate::blocks::primitive::Register;
+use crate::blocks::skid_buffer::SkidBuffer;
+use crate::lockstep::Pair;
+
+pub(super) const BENCH: Bench = Bench {
+    name: "skid_buffer",
+    faults: &[
+        "one place less",
+        "full after reset",
+        "not empty after reset",
+    ],
+    build,
+};
+
+fn build(_: u64, fault: Option<&str>) -> Pair {
+    let mut rtl = SkidBuffer::<PacketBeat>::default();
+    match fault {
+        Some("one place less") => rtl.two = Constant::new(false),
+        Some("full after reset") => rtl.not_full = Register::new(false),
+        Some("not empty after reset") => rtl.not_empty = Register::new(true),
+        _ => (),
+    }
+    against_model(rtl, 2)
+}

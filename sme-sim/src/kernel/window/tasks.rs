@@ -1,0 +1,57 @@
+//! What nodes wait for, shared by the workers of a process: each offers its nodes' tasks, all do what
+//! there is, and each takes its own back. In between they meet, which is for the caller.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+/// Tasks of type `T`, each of a worker.
+pub(super) struct Tasks<T> {
+    /// What nobody has begun, and whose it is.
+    offered: Mutex<Vec<(usize, T)>>,
+    /// What is done, by whose it is.
+    done: Vec<Mutex<Vec<T>>>,
+    /// How many have ever been offered.
+    count: AtomicU64,
+}
+
+impl<T> Tasks<T> {
+    /// Of `workers`, none yet.
+    pub(super) fn new(workers: usize) -> Self {
+        Self {
+            offered: Mutex::new(Vec::new()),
+            done: (0..workers).map(|_| Mutex::new(Vec::new())).collect(),
+            count: AtomicU64::new(0),
+        }
+    }
+
+    /// Worker `me` offers `tasks`.
+    pub(super) fn offer(&self, me: usize, tasks: &mut Vec<T>) {
+        if !tasks.is_empty() {
+            self.count.fetch_add(tasks.len() as u64, Ordering::Relaxed);
+            let tasks = tasks.drain(..).map(|task| (me, task));
+            self.offered.lock().extend(tasks);
+        }
+    }
+
+    /// How many have ever been offered: the same for all workers from a meeting after an offer to the
+    /// one before the next.
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// One that nobody has begun, and whose it is.
+    pub(super) fn take(&self) -> Option<(usize, T)> {
+        self.offered.lock().pop()
+    }
+
+    /// `task` of worker `owner` is done.
+    pub(super) fn is_done(&self, owner: usize, task: T) {
+        self.done[owner].lock().push(task);
+    }
+
+    /// What is done of worker `me`.
+    pub(super) fn take_back(&self, me: usize) -> Vec<T> {
+        std::mem::take(&mut self.done[me].lock())
+    }
+}

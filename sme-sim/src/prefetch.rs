@@ -1,0 +1,30 @@
+//! Asking for memory before it is needed. The nodes of a large machine are not in the computer's
+//! caches: whoever goes from one to the next asks for the one after next first, and need not wait
+//! when it comes there.
+#![allow(unsafe_code, reason = "the processor's instruction takes any address")]
+
+/// Bytes that come together.
+const LINE: usize = 64;
+
+/// Asks for all of `place`. Nothing depends on it but time.
+#[inline]
+pub fn prefetch<T: ?Sized>(place: &T) {
+    let first = std::ptr::from_ref(place).cast::<u8>();
+    for offset in (0..size_of_val(place)).step_by(LINE) {
+        line(first.wrapping_add(offset));
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+fn line(address: *const u8) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: the instruction is part of every x86-64 processor. It reads and writes nothing that a
+    // program can see and does not fault, whatever the address.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+}
+
+/// Other processors are left to themselves: their instruction is not in stable Rust.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[inline]
+fn line(_: *const u8) {}

@@ -1,0 +1,99 @@
+//! Every stale load by itself, for who wants more than the report, which puts them together. The
+//! checker tells of each as it finds it and keeps none, so that a list takes no memory however long
+//! it gets. Times are picoseconds of the run, values 64-bit words.
+
+use std::fmt;
+
+use sme_memory::Place;
+
+use super::record::{Site, Way};
+use super::report::{Cause, Flush, Runs, Side};
+use crate::time::Time;
+
+/// A load that did not see the newest write that had happened before it, whether or not that had
+/// written another value than the load has returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StaleLoad {
+    /// When it was performed. One that hit its core's private caches may be early, as that is
+    /// simulated ahead of time.
+    pub at: Time,
+    /// Who read.
+    pub reader: Runs,
+    /// Which of all threads that is: its node times the threads of a node, plus its core.
+    pub thread: u32,
+    /// Where in the program.
+    pub site: Option<Site>,
+    /// How the word was reached.
+    pub way: Way,
+    /// The word.
+    pub word: Place,
+    /// The value the load returned.
+    pub seen: u64,
+    /// The value of the write it did not see.
+    pub newer: u64,
+    /// That write; none for the initial value.
+    pub written: Option<MissedWrite>,
+    /// Why it was not seen.
+    pub cause: Cause,
+}
+
+/// The write that a stale load has not seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissedWrite {
+    /// When the store was performed.
+    pub at: Time,
+    /// Who wrote.
+    pub by: Runs,
+    /// Which of all threads that is.
+    pub thread: u32,
+    /// Where in the program.
+    pub site: Option<Site>,
+}
+
+/// What was missing, and on which node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// What the program should have done.
+    pub flush: Flush,
+    /// On which side of the hand-over.
+    pub side: Side,
+    /// The node.
+    pub node: u32,
+}
+
+impl StaleLoad {
+    /// Whether the newer write had written the value that was seen all the same.
+    pub fn is_equal(&self) -> bool {
+        self.seen == self.newer
+    }
+
+    /// What was missing, and where; nothing if nobody has written the word.
+    pub fn missing(&self) -> Option<Missing> {
+        let (flush, side) = self.cause.missing()?;
+        let node = match (side, self.cause) {
+            (Side::Reader, _) => self.reader.node,
+            (_, Cause::LostUpdate { by_node }) => by_node,
+            _ => self.written?.by.node,
+        };
+        Some(Missing { flush, side, node })
+    }
+}
+
+/// Who is told of each.
+pub(super) struct Listener(Box<dyn FnMut(&StaleLoad) + Send>);
+
+impl Listener {
+    pub fn new(each: impl FnMut(&StaleLoad) + Send + 'static) -> Self {
+        Self(Box::new(each))
+    }
+
+    pub fn tell(&mut self, load: &StaleLoad) {
+        (self.0)(load);
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
+}
