@@ -8,6 +8,9 @@ use super::run::{Leaves, Run};
 use crate::engine::HtPacket;
 use crate::kernel::thread::Note;
 
+/// A row of flags that is as long is worth keeping a run on its way, with the leader halfway through it.
+const LONG_ROW: u32 = 16;
+
 /// The leader's number.
 const LEADER: u16 = 0;
 
@@ -181,6 +184,7 @@ impl<L: Leader> Run<'_, L> {
                 Some(value) if until.holds(value) => {
                     self.first.passed += 1;
                     looked += 1;
+                    self.is_far |= row.count >= LONG_ROW && self.first.passed > row.count / 2;
                 }
                 Some(_) if self.in_cache(line).is_some() => return self.spin(line),
                 _ => return self.fetch_ahead(row),

@@ -74,6 +74,22 @@ impl Lanes {
         self.order = 0;
     }
 
+    /// What is pending, in order, with its times; none if that is more than `most` or far away.
+    pub fn pending(&self, most: usize) -> Option<Box<[(u64, u32)]>> {
+        let count = self.lanes.iter().map(VecDeque::len).sum::<usize>() + self.heap.len();
+        if count > most || !self.far.is_empty() {
+            return None;
+        }
+        let in_lanes = self.lanes.iter().flatten().copied();
+        let on_heap = self.heap.iter().map(|&Reverse(pending)| pending);
+        let mut pending: Vec<(u64, u32)> = in_lanes.chain(on_heap).collect();
+        pending.sort_unstable();
+        for (key, _) in &mut pending {
+            *key = self.origin_ps + (*key >> BELOW_TIME);
+        }
+        Some(pending.into())
+    }
+
     /// When the next event is due; [`u64::MAX`] if there is none.
     #[inline]
     pub fn next_ps(&self) -> u64 {

@@ -5,9 +5,11 @@
 //! same lines in the same order, the same packets over the same engine, switches and links. What is
 //! different is what the simulator keeps. A node's cores and memory are two bytes a thread while
 //! nothing happens to them (`rest`), and are simulated from one rest to the next (`run`) in
-//! working memory that a worker has once (`work`); between nodes everything is as it was (`node`).
+//! working memory that a worker has once (`work`), some of it twice (`checkpoint`); between nodes
+//! everything is as it was (`node`).
 //! That both forms give the same times is a test (`tests/compact`).
 
+mod checkpoint;
 mod event;
 mod first;
 mod lanes;

@@ -4,7 +4,8 @@
 //! What happens inside a node needs nothing from outside but packets. So it is run ahead, until it
 //! comes to rest, as if no packet came; what leaves it is handed to the host link and the engine
 //! when its time has come. A packet that comes later than the node's rest lets it run on from there.
-//! One that comes earlier makes the run void: it is repeated from the rest before, with that packet.
+//! One that comes earlier makes the run void: it is repeated with that packet, from the rest before or,
+//! if the run was kept on its way and the packet comes after that, from there.
 //! What has left by then was caused earlier than that packet and is the same again.
 
 use std::collections::VecDeque;
@@ -12,9 +13,10 @@ use std::sync::Arc;
 
 use sme_memory::Leader;
 
+use super::checkpoint::Checkpoint;
 use super::plan::Plan;
 use super::rest::Rest;
-use super::run::{Arrival, Counts, Leaves, run};
+use super::run::{Arrival, Begin, Counts, Leaves, run};
 use super::stuck::stuck;
 use super::work::Work;
 use crate::cluster::agenda::{Agenda, Event};
@@ -60,6 +62,8 @@ struct Inside<S> {
     arrivals: Vec<Arrival>,
     /// At rest, after it; and what it counted, unless that is part of the record already.
     after: Option<(Rest<S>, Counts)>,
+    /// The last run on its way, if that was kept.
+    checkpoint: Option<Box<Checkpoint<S>>>,
     /// What leaves of what the last run brought, in order of time.
     leaves: VecDeque<(u64, Leaves)>,
     /// How much of that has left.
@@ -88,6 +92,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
                 before: Rest::new(&plan.form, me),
                 arrivals: Vec::new(),
                 after: None,
+                checkpoint: None,
                 leaves: VecDeque::new(),
                 left: 0,
                 settled: VecDeque::new(),
@@ -144,6 +149,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
             size_of::<Inside<L::State>>()
                 + inside.before.heap_bytes()
                 + inside.after.iter().map(|a| a.0.heap_bytes()).sum::<usize>()
+                + inside.checkpoint.iter().map(|c| c.bytes()).sum::<usize>()
                 + inside.arrivals.capacity() * size_of::<Arrival>()
                 + (inside.leaves.capacity() + inside.settled.capacity())
                     * size_of::<(u64, Leaves)>()
@@ -167,6 +173,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         self.times.rests = u64::MAX;
         inside.before = after;
         inside.begun = true;
+        inside.checkpoint = None;
         inside.arrivals = Vec::new();
         inside.left = 0;
         let leaves = std::mem::take(&mut inside.leaves);
@@ -245,16 +252,15 @@ impl<L: Leader> window::Task<Workspace> for RunInside<L> {
     fn perform(&mut self, workspace: &mut Workspace) {
         let (plan, inside) = (&self.plan, &mut self.inside);
         let work = (workspace.work).get_or_insert_with(|| Work::new(&plan.form));
-        // From the very first rest they all begin.
-        let begins = !inside.begun;
-        let ran = run(
-            plan,
-            self.me,
-            &inside.before,
-            begins,
-            &inside.arrivals,
-            work,
-        );
+        let kept = inside.checkpoint.take();
+        let kept = kept.filter(|checkpoint| checkpoint.is_passed(&inside.arrivals));
+        let begin = match &kept {
+            Some(checkpoint) => Begin::Checkpoint(checkpoint),
+            None if inside.begun => Begin::Rest(&inside.before),
+            None => Begin::Threads(&inside.before),
+        };
+        let ran = run(plan, self.me, begin, &inside.arrivals, work);
+        inside.checkpoint = ran.checkpoint.or(kept);
         plan.gauge.has_simulated(ran.counts.events);
         plan.gauge.has_come_to(time_of(inside.void_from));
         inside.leaves = ran.leaves.into_iter().skip(inside.left).collect();

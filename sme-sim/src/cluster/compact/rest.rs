@@ -169,9 +169,8 @@ impl<S: Copy + Default> Rest<S> {
         self.first
     }
 
-    /// What `work` has come to, if nothing is under way there.
+    /// What `work` has come to, but for what is under way there.
     pub fn pack(form: &Form, work: &Work, first: First<S>) -> Self {
-        debug_assert!(work.is_at_rest());
         let words = work.holders.len();
         let mut bytes = Vec::with_capacity(form.lines + form.threads as usize + 16 * words);
         bytes.extend_from_slice(&work.bits);

@@ -9,8 +9,10 @@ use std::collections::VecDeque;
 
 use sme_memory::Leader;
 
+use super::checkpoint::Checkpoint;
 use super::event::{Act, Event, Written, lane};
-use super::plan::Plan;
+use super::first::Store;
+use super::plan::{Form, Plan};
 use super::rest::{First, Rest};
 use super::work::Work;
 use crate::cluster::record::EpisodeTimes;
@@ -82,12 +84,39 @@ pub struct Run<'a, L: Leader> {
     pub(super) work: &'a mut Work,
     pub(super) first: First<L::State>,
     /// The leader's store buffer, the oldest first.
-    pub(super) stores: VecDeque<super::first::Store>,
+    pub(super) stores: VecDeque<Store>,
     /// The oldest of them waits for its line.
     pub(super) store_under_way: bool,
     /// What leaves, with the time at which it enters the link or reaches the engine.
     pub(super) leaves: Vec<(u64, Leaves)>,
     pub(super) counts: Counts,
+    /// So many packets have come.
+    pub(super) come: usize,
+    /// It has come so far that it should be kept.
+    pub(super) is_far: bool,
+    /// It is kept when it is.
+    is_kept: bool,
+    checkpoint: Option<Box<Checkpoint<L::State>>>,
+}
+
+/// Where a run begins.
+pub enum Begin<'a, S> {
+    /// At the very first rest: all threads begin.
+    Threads(&'a Rest<S>),
+    /// At a later one.
+    Rest(&'a Rest<S>),
+    /// Within.
+    Checkpoint(&'a Checkpoint<S>),
+}
+
+/// A run that begins; fields as in [`Run`].
+pub struct Begun<S> {
+    pub first: First<S>,
+    pub stores: VecDeque<Store>,
+    pub store_under_way: bool,
+    pub leaves: Vec<(u64, Leaves)>,
+    pub counts: Counts,
+    pub come: usize,
 }
 
 /// What a run came to.
@@ -98,35 +127,56 @@ pub struct Ran<S> {
     pub leaves: Vec<(u64, Leaves)>,
     /// What was counted.
     pub counts: Counts,
+    /// The run on its way, if it was kept.
+    pub checkpoint: Option<Box<Checkpoint<S>>>,
 }
 
-/// Lets `node` run from `rest` until nothing happens any more, while `arrivals` come, in order of
-/// time. `begins` starts its threads.
+impl<S: Copy + Default> Begun<S> {
+    fn at(rest: &Rest<S>, form: &Form, work: &mut Work) -> Self {
+        let first = rest.unpack(form, work);
+        let episodes = work.cores.iter().skip(1).map(|core| core.episode);
+        Self {
+            first,
+            stores: VecDeque::new(),
+            store_under_way: false,
+            leaves: Vec::new(),
+            counts: Counts {
+                first_episode: episodes.fold(first.episode, u32::min),
+                ..Counts::default()
+            },
+            come: 0,
+        }
+    }
+}
+
+/// Lets `node` run from where it begins until nothing happens any more, while `arrivals` come, in
+/// order of time.
 pub fn run<L: Leader>(
     plan: &Plan<L>,
     node: u32,
-    rest: &Rest<L::State>,
-    begins: bool,
+    begin: Begin<'_, L::State>,
     arrivals: &[Arrival],
     work: &mut Work,
 ) -> Ran<L::State> {
-    let first = rest.unpack(&plan.form, work);
-    let first_episode = work.cores.iter().skip(1).map(|core| core.episode);
-    let first_episode = first_episode.fold(first.episode, u32::min);
+    let begun = match begin {
+        Begin::Threads(rest) | Begin::Rest(rest) => Begun::at(rest, &plan.form, work),
+        Begin::Checkpoint(checkpoint) => checkpoint.resume(plan, work),
+    };
     let mut run = Run {
         plan,
         node,
         work,
-        first,
-        stores: VecDeque::new(),
-        store_under_way: false,
-        leaves: Vec::new(),
-        counts: Counts {
-            first_episode,
-            ..Counts::default()
-        },
+        first: begun.first,
+        stores: begun.stores,
+        store_under_way: begun.store_under_way,
+        leaves: begun.leaves,
+        counts: begun.counts,
+        come: begun.come,
+        is_far: false,
+        is_kept: !matches!(begin, Begin::Checkpoint(_)),
+        checkpoint: None,
     };
-    if begins {
+    if matches!(begin, Begin::Threads(_)) {
         for core in 0..plan.form.threads as u16 {
             run.goes_on(core, lane::HIT, 0);
         }
@@ -137,8 +187,10 @@ pub fn run<L: Leader>(
         first,
         mut leaves,
         mut counts,
+        checkpoint,
         ..
     } = run;
+    debug_assert!(work.is_at_rest());
     counts.events = work.events;
     // Stable: what is due at one time stays in the order in which it was caused.
     leaves.sort_by_key(|&(at, _)| at);
@@ -146,21 +198,26 @@ pub fn run<L: Leader>(
         rest: Rest::pack(&plan.form, work, first),
         leaves,
         counts,
+        checkpoint,
     }
 }
 
 impl<L: Leader> Run<'_, L> {
     fn until_rest(&mut self, arrivals: &[Arrival]) {
-        let mut come = 0;
         loop {
+            if self.is_far && self.is_kept {
+                self.is_far = false;
+                self.checkpoint = Checkpoint::of(self);
+                self.is_kept = self.checkpoint.is_none();
+            }
             let next = self.work.next_ps();
             // The engine gives at an edge of its clock, after what happens at that time.
-            if let Some(arrival) = arrivals.get(come)
+            if let Some(arrival) = arrivals.get(self.come)
                 && arrival.given < next
             {
-                let event = Event::Receive(come as u32);
+                let event = Event::Receive(self.come as u32);
                 self.work.push_at(arrival.at, event);
-                come += 1;
+                self.come += 1;
                 continue;
             }
             let Some(event) = self.work.pop() else {

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 
+use super::checkpoint::UnderWay;
 use super::event::{Act, BRIDGE, Event, OnFlag, OnPhase, Written, lane};
 use super::lanes::Lanes;
 use super::plan::Form;
@@ -135,6 +136,43 @@ impl Work {
         self.events = 0;
         self.free_at.fill(0);
         self.pending.begin(at);
+    }
+
+    /// What is under way, if no thread has anything to do with the phase and at most `most` events
+    /// are pending.
+    pub fn under_way(&self, most: usize) -> Option<UnderWay> {
+        let fetched = self.fetching.iter().all(|&word| word == 0);
+        if !fetched || self.phase_release_pending || !self.phase_waiting.is_empty() {
+            return None;
+        }
+        let pending = self.pending.pending(most)?;
+        let lines = (0..).zip(self.waiting.iter().zip(&self.marks));
+        let lines = lines.filter(|&(_, (&waiting, &marks))| waiting != 0 || marks != 0);
+        Some(UnderWay {
+            pending,
+            lines: lines
+                .map(|(line, (&waiting, &marks))| (line, waiting, marks))
+                .collect(),
+            bridge: self.bridge.iter().copied().collect(),
+            bridge_busy: self.bridge_busy,
+            origins: self.origins,
+            events: self.events,
+        })
+    }
+
+    /// After [`Self::prepare`] and all else: this is under way.
+    pub fn take_up(&mut self, under_way: &UnderWay) {
+        for &(at, code) in &under_way.pending {
+            self.pending.push_rest(at, code);
+        }
+        for &(line, waiting, marks) in &under_way.lines {
+            let index = usize::from(line);
+            (self.waiting[index], self.marks[index]) = (waiting, marks);
+        }
+        self.bridge.extend(&under_way.bridge);
+        self.bridge_busy = under_way.bridge_busy;
+        self.origins = under_way.origins;
+        self.events = under_way.events;
     }
 
     /// Whether nothing is under way.

@@ -1,0 +1,97 @@
+//! A run on its way, kept so that it can be taken up again there.
+//!
+//! A packet that comes before a run's end makes void only what follows it, and it mostly comes late:
+//! nodes gather their threads side by side, and the first that is done sends while the others still
+//! gather. By then all followers wait again, so that little is under way, and the state is that of a
+//! [`Rest`] and a few events more.
+
+use std::collections::VecDeque;
+
+use super::event::{Event, Written};
+use super::first::Store;
+use super::plan::Plan;
+use super::rest::Rest;
+use super::run::{Arrival, Begun, Counts, Leaves, Run};
+use super::work::Work;
+use sme_memory::Leader;
+
+/// With more events pending than this a run is not kept: some followers still go on.
+const MOST_PENDING: usize = 64;
+
+/// A run on its way.
+pub struct Checkpoint<S> {
+    /// All that does not depend on what is under way.
+    state: Rest<S>,
+    under_way: UnderWay,
+    stores: VecDeque<Store>,
+    store_under_way: bool,
+    leaves: Vec<(u64, Leaves)>,
+    counts: Counts,
+    /// So many packets have come.
+    come: usize,
+}
+
+/// What [`Work`] has under way besides.
+pub struct UnderWay {
+    /// Events in their order: when and what.
+    pub pending: Box<[(u64, u32)]>,
+    /// Lines about which something is remembered: their number, what waits for them, their marks.
+    pub lines: Box<[(u16, u32, u8)]>,
+    /// What the bridge has not taken.
+    pub bridge: Box<[Written]>,
+    /// The bridge is at work.
+    pub bridge_busy: bool,
+    /// Whose write the bridge performs, and whose the leader.
+    pub origins: [u32; 2],
+    /// Events so far.
+    pub events: u64,
+}
+
+impl<S: Copy + Default> Checkpoint<S> {
+    /// Keeps `run`, if no follower has anything under way but stores that nobody waits for.
+    pub fn of<L: Leader<State = S>>(run: &Run<'_, L>) -> Option<Box<Self>> {
+        let under_way = run.work.under_way(MOST_PENDING)?;
+        let follower = |&(_, code): &(u64, u32)| matches!(Event::of(code), Event::Resume(1..));
+        if under_way.pending.iter().any(follower) {
+            return None;
+        }
+        Some(Box::new(Self {
+            state: Rest::pack(&run.plan.form, run.work, run.first),
+            under_way,
+            stores: run.stores.clone(),
+            store_under_way: run.store_under_way,
+            leaves: run.leaves.clone(),
+            counts: run.counts.clone(),
+            come: run.come,
+        }))
+    }
+
+    /// Whether a run among these `arrivals`, in order of time, comes through here.
+    pub fn is_passed(&self, arrivals: &[Arrival]) -> bool {
+        let next = arrivals.get(self.come);
+        next.is_none_or(|arrival| arrival.given >= self.state.at)
+    }
+
+    /// The run, taken up again.
+    pub fn resume(&self, plan: &Plan<impl Leader>, work: &mut Work) -> Begun<S> {
+        let first = self.state.unpack(&plan.form, work);
+        work.take_up(&self.under_way);
+        Begun {
+            first,
+            stores: self.stores.clone(),
+            store_under_way: self.store_under_way,
+            leaves: self.leaves.clone(),
+            counts: self.counts.clone(),
+            come: self.come,
+        }
+    }
+
+    /// Bytes of it.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.state.heap_bytes()
+            + size_of_val(&*self.under_way.pending)
+            + size_of_val(&*self.under_way.lines)
+            + size_of_val(&*self.under_way.bridge)
+    }
+}
