@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
-use sme_sim::engine::link_port::{ARRIVAL_CYCLES, LinkPort as CycleModel, LinkPortSpec};
+use sme_sim::engine::link_port::{ARRIVAL_CYCLES, LinkPort as CycleModel, LinkPortSpec, Step};
 use sme_sim::engine::wires::{DEPTH, PACKET_FIFOS, PacketFifos, switch_output};
-use sme_sim::engine::{ChannelCounters, Kind};
+use sme_sim::engine::Kind;
 use sme_sim::fabric::CHANNELS;
 
 use super::Bench;
@@ -111,7 +111,6 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         port: CycleModel::new(&spec),
         spec,
         fifos: PacketFifos::new(&[DEPTH; PACKET_FIFOS]),
-        counters: Default::default(),
         cycle: 0,
         arriving: VecDeque::from([Arrived::default(); ARRIVAL_CYCLES as usize]),
     };
@@ -142,7 +141,6 @@ struct Model {
     port: CycleModel,
     spec: LinkPortSpec,
     fifos: PacketFifos,
-    counters: [ChannelCounters; CHANNELS],
     cycle: u64,
     /// What the link has brought in the cycles before: the cycle model leaves it to those around a
     /// link port to let it count later.
@@ -189,29 +187,22 @@ impl ModelBlock for Model {
         self.fifos.latch();
         let ready = Self::channels(|channel| self.fifos.is_ready(fifo(channel)));
         let waiting = Self::channels(|channel| self.fifos.is_valid(fifo(channel)));
-        let before = self.counters;
-        let (delivered, _) = self.port.step(
-            PORT,
-            self.cycle,
-            waiting,
-            &self.spec,
-            &mut self.fifos,
-            &mut self.counters,
-        );
-        let begun =
-            Self::channels(|channel| self.counters[channel].packets != before[channel].packets);
-        let add = |bytes, counters: &ChannelCounters| bytes + counters.bytes;
-        let bytes = self.counters.iter().fold(0, add) - before.iter().fold(0, add);
-        let begun_write = bytes == Kind::PostedWrite.bytes();
-
-        let (channel, sent) = delivered.unwrap_or((0, PacketBeat::default().packet(0)));
-        let sent = PacketBeat::from(sent);
+        let Step { began, delivered } =
+            (self.port).step(PORT, self.cycle, waiting, &self.spec, &mut self.fifos);
+        let begun = began.map_or(0, |(channel, _)| 1u8 << channel);
+        let begun_write = began.is_some_and(|(_, c)| c.bytes == Kind::PostedWrite.bytes());
+        let delivers = delivered.is_some();
+        let (channel, sent) = delivered.map_or((0, PacketBeat::default()), |(channel, held)| {
+            let sent = PacketBeat::from(*self.fifos.held(&held));
+            self.fifos.release(held);
+            (channel, sent)
+        });
         self.arriving.push_back(Arrived::new(inputs));
         let arrived = self.arriving.pop_front().unwrap_or_default();
         outputs.clear();
         outputs.extend([
             u64::from(ready).into(),
-            delivered.is_some().into(),
+            delivers.into(),
             u64::from(channel).into(),
             sent.value(),
             u64::from(crc(sent)).into(),

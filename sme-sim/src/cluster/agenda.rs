@@ -32,8 +32,6 @@ pub enum Event {
     EnginePacket(u32),
     /// A credit of the host reaches the engine.
     EngineHostCredit(HtChannel),
-    /// A credit of a link's port and channel reaches the engine.
-    EngineLinkCredit(u8, u8),
     /// A packet from the engine reaches the host.
     HostReceive(u32),
     /// The I/O bridge takes its next packet.

@@ -185,9 +185,6 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 self.engine_samples(input);
             }
             Event::EngineHostCredit(channel) => self.engine_samples(Input::HostCredit(channel)),
-            Event::EngineLinkCredit(port, channel) => {
-                self.engine_samples(Input::LinkCredit { port, channel });
-            }
             Event::HostReceive(packet) => self.host_receives(packet),
             Event::Bridge => self.bridge_next(),
             Event::Woken(core) => self.woken(core),
@@ -334,15 +331,16 @@ where
                 if self.way.next() >= end {
                     break;
                 }
-                self.now = self.way.next();
-                self.events += 1;
-                self.way.tick(
+                let (ticks, last) = self.way.ticks(
+                    end,
                     &mut self.agenda,
                     &mut self.record,
                     outbox,
                     outputs,
                     Way::reaches_host,
                 );
+                self.now = last;
+                self.events += ticks;
             }
         }
         self.record.is_at(self.now);
@@ -350,7 +348,7 @@ where
     }
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
-        let event = self.way.arrival(input);
-        self.agenda.push_from(at, from, sequence, event);
+        let (agenda, record) = (&mut self.agenda, &mut self.record);
+        self.events += (self.way).comes(at, (from, sequence), input, agenda, record);
     }
 }

@@ -228,12 +228,33 @@ impl<E: EngineModel> Way<E> {
         agenda.push(at, event);
     }
 
+    /// What another node has sent will reach the engine at `at`. A credit's pin is always free, and
+    /// the engine keeps what it is to sample later: such needs no event.
+    pub(super) fn comes(
+        &mut self,
+        at: Time,
+        (from, sequence): (u32, u64),
+        input: Input,
+        agenda: &mut Agenda,
+        record: &mut Record,
+    ) -> u64 {
+        if let Input::LinkCredit { .. } = input {
+            let cycle = self.constants.engine_clock.first_edge_from(at);
+            self.engine.input(cycle, input);
+            self.set_tick();
+            record.is_at(at);
+            return 1;
+        }
+        let event = self.arrival(input);
+        agenda.push_from(at, from, sequence, event);
+        0
+    }
+
     /// The event of `input` reaching the engine.
-    pub(super) fn arrival(&mut self, input: Input) -> Event {
+    fn arrival(&mut self, input: Input) -> Event {
         match input {
             Input::HostCredit(channel) => Event::EngineHostCredit(channel),
-            Input::LinkCredit { port, channel } => Event::EngineLinkCredit(port, channel),
-            Input::Host(_) | Input::Link { .. } => Event::EnginePacket(self.arrivals.insert(input)),
+            _ => Event::EnginePacket(self.arrivals.insert(input)),
         }
     }
 
@@ -257,23 +278,50 @@ impl<E: EngineModel> Way<E> {
         self.tick.0
     }
 
-    /// That edge. What the engine gives its host is told to `reaches` with the time at which it is
-    /// there.
-    pub(super) fn tick(
+    /// That edge, and those after it up to `limit`, as long as nothing else happens and the host is
+    /// given nothing; how many they are, and when the last is. What the engine gives its host is told
+    /// to `reaches` with the time at which it is there.
+    pub(super) fn ticks(
         &mut self,
+        limit: Time,
         agenda: &mut Agenda,
         record: &mut Record,
         outbox: &mut Outbox<Input>,
         outputs: &mut Vec<Output>,
         mut reaches: impl FnMut(&mut Self, Time, HtPacket, &mut Agenda),
-    ) {
-        let cycle = self.tick.1;
-        self.engine.step(cycle, outputs);
+    ) -> (u64, Time) {
+        let mut count = 0;
+        loop {
+            let (now, cycle) = self.tick;
+            self.engine.step(cycle, outputs);
+            count += 1;
+            let reached = !outputs.is_empty()
+                && self.give(cycle, agenda, record, outbox, outputs, &mut reaches);
+            self.set_tick();
+            if reached || self.tick.0 >= limit || agenda.next() <= self.tick.0 {
+                return (count, now);
+            }
+        }
+    }
+
+    /// What the engine has given at edge `cycle` goes where it is to go; whether some of it to the
+    /// host.
+    fn give(
+        &mut self,
+        cycle: u64,
+        agenda: &mut Agenda,
+        record: &mut Record,
+        outbox: &mut Outbox<Input>,
+        outputs: &mut Vec<Output>,
+        reaches: &mut impl FnMut(&mut Self, Time, HtPacket, &mut Agenda),
+    ) -> bool {
+        let mut reached = false;
         for output in outputs.drain(..) {
             match output {
                 Output::Host(packet) => {
                     let at = self.brings(cycle, &packet, agenda);
                     reaches(self, at, packet, agenda);
+                    reached = true;
                 }
                 Output::HostCredit(channel) => {
                     let at = self.constants.host_credit_at(cycle);
@@ -310,7 +358,7 @@ impl<E: EngineModel> Way<E> {
                 }
             }
         }
-        self.set_tick();
+        reached
     }
 
     /// Finds the engine's next edge at which anything can happen.

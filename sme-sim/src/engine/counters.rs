@@ -38,6 +38,16 @@ pub struct ChannelCounters {
     pub stall_cycles: u64,
 }
 
+impl ChannelCounters {
+    /// Counts `more` besides.
+    pub fn add(&mut self, more: &Self) {
+        self.packets += more.packets;
+        self.bytes += more.bytes;
+        self.busy_cycles += more.busy_cycles;
+        self.stall_cycles += more.stall_cycles;
+    }
+}
+
 /// The counters of every channel of an engine's links that has ever carried a packet: few do.
 #[derive(Clone, Debug, Default)]
 pub struct LinkCounters {
@@ -45,24 +55,16 @@ pub struct LinkCounters {
 }
 
 impl LinkCounters {
-    /// Adds what a port has counted in a cycle.
-    pub fn add(&mut self, port: u8, counted: &[ChannelCounters; CHANNELS]) {
-        for (key, more) in (port * CHANNELS as u8..).zip(counted) {
-            if more.packets == 0 {
-                continue;
-            }
-            let place = self.used.iter().position(|&(of, _)| of == key);
-            let place = place.unwrap_or_else(|| {
-                self.used.reserve_exact(1);
-                self.used.push((key, ChannelCounters::default()));
-                self.used.len() - 1
-            });
-            let sum = &mut self.used[place].1;
-            sum.packets += more.packets;
-            sum.bytes += more.bytes;
-            sum.busy_cycles += more.busy_cycles;
-            sum.stall_cycles += more.stall_cycles;
-        }
+    /// Adds what a port has counted on a channel.
+    pub fn add(&mut self, port: u8, channel: u8, more: &ChannelCounters) {
+        let key = port * CHANNELS as u8 + channel;
+        let place = self.used.iter().position(|&(of, _)| of == key);
+        let place = place.unwrap_or_else(|| {
+            self.used.reserve_exact(1);
+            self.used.push((key, ChannelCounters::default()));
+            self.used.len() - 1
+        });
+        self.used[place].1.add(more);
     }
 
     /// All of them, by port and channel.

@@ -1,7 +1,7 @@
 //! The engine: its blocks, joined, and the order of a cycle.
 
 use super::completer::Completer;
-use super::counters::{ChannelCounters, Counters, Faults, LinkCounters};
+use super::counters::{Counters, Faults, LinkCounters};
 use super::crossbar::Crossbar;
 use super::design::Design;
 use super::ht::HtChannel;
@@ -297,27 +297,23 @@ impl Engine {
             let shift = port * CHANNELS as u32;
             active &= !(0xf << shift);
             let link = self.links.at(port as u8, &self.design.link_port);
-            let mut counted = [ChannelCounters::default(); CHANNELS];
-            let (delivered, changed) = link.step(
-                port as u8,
-                cycle,
-                (waiting >> shift) as u8 & 0xf,
-                &self.design.link_port,
-                &mut self.packets,
-                &mut counted,
-            );
-            if changed {
-                self.changed = true;
-                self.counters.add(port as u8, &counted);
-            }
+            let (spec, packets) = (&self.design.link_port, &mut self.packets);
+            let waiting = (waiting >> shift) as u8 & 0xf;
+            let step = link.step(port as u8, cycle, waiting, spec, packets);
             self.sending &= !(1 << shift);
             self.sending |= u32::from(link.next_change().is_some()) << shift;
-            if let Some((channel, packet)) = delivered {
+            if let Some((channel, counted)) = step.began {
+                self.changed = true;
+                self.counters.add(port as u8, channel, &counted);
+            }
+            if let Some((channel, held)) = step.delivered {
+                self.changed = true;
                 out.push(Output::Link {
                     port: port as u8,
                     channel,
-                    packet,
+                    packet: *packets.held(&held),
                 });
+                packets.release(held);
             }
         }
     }

@@ -66,6 +66,15 @@ pub struct LinkPort {
     last: u8,
 }
 
+/// What happens in a cycle.
+#[derive(Debug)]
+pub struct Step {
+    /// The channel whose packet begins, and what is counted of it.
+    pub began: Option<(u8, ChannelCounters)>,
+    /// The packet that is delivered, and on which channel: its place is for the caller to release.
+    pub delivered: Option<(u8, Held)>,
+}
+
 #[derive(Debug)]
 struct Sending {
     packet: Held,
@@ -122,8 +131,7 @@ impl LinkPort {
         (want != 0).then(|| round_robin(want, self.last))
     }
 
-    /// One cycle of port `port`: what is delivered in it, and on which channel; and whether
-    /// anything changed.
+    /// One cycle of port `port`.
     pub fn step(
         &mut self,
         port: u8,
@@ -131,13 +139,12 @@ impl LinkPort {
         waiting: u8,
         spec: &LinkPortSpec,
         fifos: &mut PacketFifos,
-        counters: &mut [ChannelCounters; CHANNELS],
-    ) -> (Option<(u8, Packet)>, bool) {
-        let first = switch_output(port, 0);
-        self.step_from(first, cycle, waiting, spec, fifos, counters)
+    ) -> Step {
+        self.step_from(switch_output(port, 0), cycle, waiting, spec, fifos)
     }
 
     /// The same of a port whose transmit FIFOs are `first` and those after it, in any bank.
+    #[inline]
     pub(super) fn step_from<const N: usize>(
         &mut self,
         first: usize,
@@ -145,20 +152,20 @@ impl LinkPort {
         waiting: u8,
         spec: &LinkPortSpec,
         fifos: &mut Fifos<Packet, N>,
-        counters: &mut [ChannelCounters; CHANNELS],
-    ) -> (Option<(u8, Packet)>, bool) {
-        let mut began = false;
+    ) -> Step {
+        let mut began = None;
         if let Some(channel) = self.begins(waiting) {
             let index = usize::from(channel);
             let packet = fifos.hold(first + index);
             let bytes = fifos.held(&packet).bytes();
             let cycles = spec.cycles(bytes);
-            let counters = &mut counters[index];
-            counters.packets += 1;
-            counters.bytes += bytes;
-            counters.busy_cycles += cycles;
-            counters.stall_cycles +=
-                u64::from((cycle as u32).wrapping_sub(self.waits_since[index]));
+            let counted = ChannelCounters {
+                packets: 1,
+                bytes,
+                busy_cycles: cycles,
+                stall_cycles: u64::from((cycle as u32).wrapping_sub(self.waits_since[index])),
+            };
+            began = Some((channel, counted));
             self.waits_since[index] = cycle as u32 + 1;
             self.credits[index] -= 1;
             self.last = channel;
@@ -167,17 +174,11 @@ impl LinkPort {
                 channel,
                 until: cycle.saturating_add(cycles - 1),
             });
-            began = true;
         }
-        match self.sending.take_if(|sending| sending.until <= cycle) {
-            Some(Sending {
-                packet, channel, ..
-            }) => {
-                let whole = *fifos.held(&packet);
-                fifos.release(packet);
-                (Some((channel, whole)), true)
-            }
-            None => (None, began),
+        let delivered = self.sending.take_if(|sending| sending.until <= cycle);
+        Step {
+            began,
+            delivered: delivered.map(|sending| (sending.channel, sending.packet)),
         }
     }
 

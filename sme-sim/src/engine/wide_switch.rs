@@ -96,19 +96,21 @@ impl WideSwitch {
                 continue;
             }
             let spec = &self.design.link_port;
-            let (fifos, counters) = (&mut port.fifos, &mut port.counters);
-            let step = port
-                .link
-                .step_from(CHANNELS, cycle, waiting, spec, fifos, counters);
-            let (delivered, changed) = step;
-            self.changed |= changed;
+            let fifos = &mut port.fifos;
+            let step = port.link.step_from(CHANNELS, cycle, waiting, spec, fifos);
             self.sending.set(number, port.link.next_change().is_some());
-            if let Some((channel, packet)) = delivered {
+            if let Some((channel, counted)) = step.began {
+                self.changed = true;
+                port.counters[usize::from(channel)].add(&counted);
+            }
+            if let Some((channel, held)) = step.delivered {
+                self.changed = true;
                 out.push(Output::Link {
                     port: number,
                     channel,
-                    packet,
+                    packet: *fifos.held(&held),
                 });
+                fifos.release(held);
             }
         }
     }

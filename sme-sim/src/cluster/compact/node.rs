@@ -230,10 +230,6 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
                 let input = Input::HostCredit(channel);
                 self.way.samples(now, input, &mut self.agenda);
             }
-            Event::EngineLinkCredit(port, channel) => {
-                let input = Input::LinkCredit { port, channel };
-                self.way.samples(now, input, &mut self.agenda);
-            }
             _ => debug_assert!(false, "{event:?} is not of the way"),
         }
     }
@@ -378,8 +374,8 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
                 self.events += 1;
                 self.perform(now, event);
             } else {
-                self.events += 1;
-                self.tick(now, outbox, &mut workspace.outputs);
+                let limit = end.min(leaves_at).min(void_from);
+                self.ticks(limit, outbox, &mut workspace.outputs);
             }
         }
         // Nothing can come before the end of the window any more.
@@ -395,22 +391,25 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
     }
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
-        let event = self.way.arrival(input);
-        self.agenda.push_from(at, from, sequence, event);
+        let (agenda, record) = (&mut self.agenda, &mut self.record);
+        self.events += (self.way).comes(at, (from, sequence), input, agenda, record);
     }
 }
 
 impl<L: Leader, E: EngineModel> CompactNode<L, E> {
-    /// An edge of the engine's clock.
-    fn tick(&mut self, now: Time, outbox: &mut Outbox<Input>, outputs: &mut Vec<Output>) {
+    /// Edges of the engine's clock, before `limit`.
+    fn ticks(&mut self, limit: Time, outbox: &mut Outbox<Input>, outputs: &mut Vec<Output>) {
         let mut came = Vec::new();
-        self.way.tick(
+        let (ticks, now) = self.way.ticks(
+            limit,
             &mut self.agenda,
             &mut self.record,
             outbox,
             outputs,
             |_, at, packet, _| came.push((at, packet)),
         );
+        self.events += ticks;
+        self.record.is_at(now);
         for (at, packet) in came {
             let Some(arrival) = arrival(&self.plan, now, at, &packet) else {
                 debug_assert!(false, "a packet that no leader sends");

@@ -143,7 +143,7 @@ impl<N: Node> Stripe<'_, N> {
             } = envelope;
             let place = place(to);
             self.nodes[place].deliver(at, from, sequence, message);
-            self.next[place] = self.next[place].min(at);
+            self.next[place] = self.nodes[place].next();
         }
     }
 }
