@@ -45,7 +45,7 @@ pub struct Engine {
     /// Packets that are not in a buffer yet, as they were presented, and the edges at which they
     /// will be.
     pending: SmallVec<[(u64, Input); 1]>,
-    /// Credits that do not count yet: with nothing to send, many gather.
+    /// Credits that do not count yet, in order of time: with nothing to send, many gather.
     credits: SmallVec<[PendingCredit; 4]>,
     /// The earliest edge of any of them.
     earliest: u64,
@@ -86,6 +86,10 @@ impl PendingCredit {
 
     fn cycle(self) -> u64 {
         self.0 >> Self::BITS
+    }
+
+    fn is_hosts(self) -> bool {
+        self.0 & ((1 << Self::BITS) - 1) >= Self::HOST
     }
 
     fn credit(self) -> Credit {
@@ -228,18 +232,17 @@ impl Engine {
             }
         }
         self.pending.truncate(kept);
-        let mut kept = 0;
-        for index in 0..self.credits.len() {
-            let pending = self.credits[index];
-            if pending.cycle() <= cycle {
-                self.apply_credit(pending.credit());
-            } else {
-                self.earliest = self.earliest.min(pending.cycle());
-                self.credits[kept] = pending;
-                kept += 1;
-            }
+        let mut due = 0;
+        while let Some(&pending) = self.credits.get(due)
+            && pending.cycle() <= cycle
+        {
+            self.apply_credit(pending.credit());
+            due += 1;
         }
-        self.credits.truncate(kept);
+        self.credits.drain(..due);
+        if let Some(first) = self.credits.first() {
+            self.earliest = self.earliest.min(first.cycle());
+        }
     }
 
     fn apply_credit(&mut self, credit: Credit) {
@@ -405,14 +408,12 @@ impl EngineModel for Engine {
         }
         // A credit that nobody waits for is sampled at the next edge that is stepped anyhow.
         if self.host_busy || packets_wait {
-            for pending in &self.credits {
-                let matters = match pending.credit() {
-                    Credit::Host(_) => self.host_busy,
-                    Credit::Link { .. } => packets_wait,
-                };
-                if matters {
-                    next = next.min(pending.cycle().max(self.next_edge));
-                }
+            let matters = |pending: &&PendingCredit| match pending.is_hosts() {
+                true => self.host_busy,
+                false => packets_wait,
+            };
+            if let Some(first) = self.credits.iter().find(matters) {
+                next = next.min(first.cycle().max(self.next_edge));
             }
         }
         (next != u64::MAX).then_some(next)
@@ -443,7 +444,10 @@ impl EngineModel for Engine {
         if self.credits.len() == self.credits.capacity() {
             self.credits.reserve_exact((self.credits.len() / 4).max(4));
         }
-        self.credits.push(PendingCredit::new(cycle, credit));
+        let pending = PendingCredit::new(cycle, credit);
+        let before = self.credits.iter().rposition(|other| other.0 <= pending.0);
+        let place = before.map_or(0, |before| before + 1);
+        self.credits.insert(place, pending);
     }
 
     #[inline]
