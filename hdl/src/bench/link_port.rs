@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
+use sme_sim::engine::Kind;
 use sme_sim::engine::link_port::{ARRIVAL_CYCLES, LinkPort as CycleModel, LinkPortSpec, Step};
 use sme_sim::engine::wires::{DEPTH, PACKET_FIFOS, PacketFifos, switch_output};
-use sme_sim::engine::Kind;
 use sme_sim::fabric::CHANNELS;
 
 use super::Bench;
