@@ -117,6 +117,8 @@ pub struct Checked<E> {
     link_credits: [u32; CHANNELS],
     /// Of the host, and of those links that have been used.
     wires: FxHashMap<Wire, CreditChecker>,
+    /// Credits for the engine that it has not sampled: the edges at which it does, wires, channels.
+    coming: Vec<(u64, Wire, u8)>,
     flows: FxHashMap<FlowKey, Flow>,
     /// Responses to the host, in any order.
     answers: Vec<Output>,
@@ -160,6 +162,7 @@ impl<E: EngineModel> Checked<E> {
             map,
             link_credits: [spec.link.channel_credits; CHANNELS],
             wires,
+            coming: Vec::new(),
             flows: FxHashMap::default(),
             answers: Vec::new(),
             network_reads: FxHashMap::default(),
@@ -204,7 +207,13 @@ impl<E: EngineModel> Checked<E> {
                 others: missing.len() - 1,
             });
         }
-        self.wires.values().try_for_each(CreditChecker::finish)
+        let mut wires = self.wires.clone();
+        for &(_, wire, channel) in &self.coming {
+            let checker = wires.entry(wire);
+            let checker = checker.or_insert_with(|| CreditChecker::new(wire, &self.link_credits));
+            checker.credit(channel)?;
+        }
+        wires.values().try_for_each(CreditChecker::finish)
     }
 
     fn note(&mut self, result: Result<(), Violation>) {
@@ -221,6 +230,14 @@ impl<E: EngineModel> Checked<E> {
     fn credit_on(&mut self, wire: Wire, channel: u8) {
         let result = self.wire(wire).credit(channel);
         self.note(result);
+    }
+
+    /// What comes out at edge `cycle` may use the credits that were sampled before.
+    fn samples_credits(&mut self, cycle: u64) {
+        let sampled = self.coming.extract_if(.., |&mut (edge, ..)| edge < cycle);
+        for (_, wire, channel) in sampled.collect::<Vec<_>>() {
+            self.credit_on(wire, channel);
+        }
     }
 
     fn wire(&mut self, wire: Wire) -> &mut CreditChecker {
@@ -508,7 +525,9 @@ impl<E: EngineModel> EngineModel for Checked<E> {
                 self.packet_on(Wire::FromHost, packet.channel() as u8);
                 self.expect_access(packet);
             }
-            Input::HostCredit(channel) => self.credit_on(Wire::ToHost, channel as u8),
+            Input::HostCredit(channel) => {
+                self.coming.push((cycle, Wire::ToHost, channel as u8));
+            }
             Input::Link {
                 port,
                 channel,
@@ -517,12 +536,15 @@ impl<E: EngineModel> EngineModel for Checked<E> {
                 self.packet_on(Wire::FromLink(port), channel);
                 self.expect_arrived(packet);
             }
-            Input::LinkCredit { port, channel } => self.credit_on(Wire::ToLink(port), channel),
+            Input::LinkCredit { port, channel } => {
+                self.coming.push((cycle, Wire::ToLink(port), channel));
+            }
         }
         self.engine.input(cycle, input);
     }
 
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
+        self.samples_credits(cycle);
         let before = out.len();
         self.engine.step(cycle, out);
         for output in &out[before..] {
@@ -566,4 +588,75 @@ fn answer(data: u64, tag: u8, error: bool, trace: u32) -> Output {
         error,
         trace,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testbench::machine;
+
+    /// Gives what its second link brings to its first, in every cycle and whatever it was told.
+    struct Hasty;
+
+    impl EngineModel for Hasty {
+        fn next_cycle(&self) -> Option<u64> {
+            None
+        }
+
+        fn input(&mut self, _: u64, _: Input) {}
+
+        fn step(&mut self, _: u64, out: &mut Vec<Output>) {
+            let channel = 0;
+            out.push(Output::LinkCredit { port: 1, channel });
+            out.push(Output::Link {
+                port: 0,
+                channel,
+                packet: packet(),
+            });
+        }
+    }
+
+    fn packet() -> Packet {
+        Packet {
+            data: 0,
+            offset: 0,
+            target: 2,
+            source: 0,
+            trace: 0,
+            kind: Kind::PostedWrite,
+            coherent: false,
+            tag: 0,
+            enables: 0xff,
+        }
+    }
+
+    /// Whether a credit that is sampled at edge `at` serves the packet of edge `at + later`, all others
+    /// being used.
+    fn serves(at: u64, later: u64) -> bool {
+        let spec = machine(32, [4; 3], 4);
+        let mut engine = Checked::new(Hasty, &spec, 1, 3);
+        let places = u64::from(spec.link.channel_credits);
+        let arrives = Input::Link {
+            port: 1,
+            channel: 0,
+            packet: packet(),
+        };
+        let mut out = Vec::new();
+        for cycle in 0..=places {
+            engine.input(cycle, arrives);
+            if cycle == places {
+                let (port, channel) = (0, 0);
+                engine.input(at, Input::LinkCredit { port, channel });
+            }
+            let cycle = if cycle == places { at + later } else { cycle };
+            engine.step(cycle, &mut out);
+        }
+        engine.violation().is_none()
+    }
+
+    #[test]
+    fn a_credit_that_is_not_sampled_yet_serves_nobody() {
+        assert!(serves(1_000, 1));
+        assert!(!serves(1_000, 0));
+    }
 }
