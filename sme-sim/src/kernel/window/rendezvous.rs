@@ -1,7 +1,7 @@
 //! Where the workers of a run meet, once or twice a window: a barrier of the host's threads.
 //!
 //! Called by `workers`. A window is short (microseconds, where few nodes have anything to do), so
-//! whoever waits first looks again for a moment, and sleeps only then: the computer may have
+//! whoever waits first looks again for a while, and sleeps only then: the computer may have
 //! something else to do. An episode is told from the next by its number, in the way of a
 //! sense-reversing barrier.
 
@@ -10,8 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 
-/// How often a worker looks before it sleeps: some 20 µs.
-const LOOKS: u32 = 400;
+/// How often a worker looks before it sleeps: some 0.5 ms. To be woken takes longer than most shares of
+/// a window differ, a tenth of a millisecond where the computer is a virtual one.
+const LOOKS: u32 = 10_000;
+/// After so many looks, some 20 µs, it lets others have the processor, if they want it.
+const LOOKS_AT_A_TIME: u32 = 400;
 
 /// A barrier for a fixed number of workers, to be used again and again.
 #[derive(Debug)]
@@ -56,11 +59,15 @@ impl Rendezvous {
             }
             return;
         }
-        for _ in 0..self.looks {
+        for look in 1..=self.looks {
             if self.episode.load(Ordering::Acquire) != episode {
                 return;
             }
-            std::hint::spin_loop();
+            if look.is_multiple_of(LOOKS_AT_A_TIME) {
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
         }
         let mut sleepers = self.sleepers.lock();
         while self.episode.load(Ordering::Acquire) == episode {
