@@ -229,7 +229,8 @@ impl<E: EngineModel> Way<E> {
     }
 
     /// What another node has sent will reach the engine at `at`. A credit's pin is always free, and
-    /// the engine keeps what it is to sample later: such needs no event.
+    /// the engine keeps what it is to sample later: a credit is not put in, and counts as an event
+    /// here. How many events have thus happened.
     pub(super) fn comes(
         &mut self,
         at: Time,

@@ -60,7 +60,8 @@ pub trait Node: Send {
     /// Takes back a task that is done. For nodes that have any.
     fn take_back(&mut self, _task: Self::Task) {}
 
-    /// Takes a message that arrives at `at`, not before the end of the current window.
+    /// Takes a message that arrives at `at`, not before the end of the current window;
+    /// [`next`](Self::next) tells afterwards whether anything is to be done about it.
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, message: Self::Message);
 }
 

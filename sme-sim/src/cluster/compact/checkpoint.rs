@@ -5,13 +5,10 @@
 //! gather. By then all followers wait again, so that little is under way, and the state is that of a
 //! [`Rest`] and a few events more.
 
-use std::collections::VecDeque;
-
 use super::event::{Event, Written};
-use super::first::Store;
 use super::plan::Plan;
 use super::rest::Rest;
-use super::run::{Arrival, Begun, Counts, Leaves, Run};
+use super::run::{Arrival, Begun, Run};
 use super::work::Work;
 use sme_memory::Leader;
 
@@ -23,12 +20,7 @@ pub struct Checkpoint<S> {
     /// All that does not depend on what is under way.
     state: Rest<S>,
     under_way: UnderWay,
-    stores: VecDeque<Store>,
-    store_under_way: bool,
-    leaves: Vec<(u64, Leaves)>,
-    counts: Counts,
-    /// So many packets have come.
-    come: usize,
+    begun: Begun<S>,
 }
 
 /// What [`Work`] has under way besides.
@@ -58,35 +50,31 @@ impl<S: Copy + Default> Checkpoint<S> {
         Some(Box::new(Self {
             state: Rest::pack(&run.plan.form, run.work, run.first),
             under_way,
-            stores: run.stores.clone(),
-            store_under_way: run.store_under_way,
-            leaves: run.leaves.clone(),
-            counts: run.counts.clone(),
-            come: run.come,
+            begun: Begun {
+                first: run.first,
+                stores: run.stores.clone(),
+                store_under_way: run.store_under_way,
+                leaves: run.leaves.clone(),
+                counts: run.counts.clone(),
+                come: run.come,
+            },
         }))
     }
 
     /// Whether a run among these `arrivals`, in order of time, comes through here.
     pub fn is_passed(&self, arrivals: &[Arrival]) -> bool {
-        let next = arrivals.get(self.come);
+        let next = arrivals.get(self.begun.come);
         next.is_none_or(|arrival| arrival.given >= self.state.at)
     }
 
     /// The run, taken up again.
     pub fn resume(&self, plan: &Plan<impl Leader>, work: &mut Work) -> Begun<S> {
-        let first = self.state.unpack(&plan.form, work);
+        self.state.unpack(&plan.form, work);
         work.take_up(&self.under_way);
-        Begun {
-            first,
-            stores: self.stores.clone(),
-            store_under_way: self.store_under_way,
-            leaves: self.leaves.clone(),
-            counts: self.counts.clone(),
-            come: self.come,
-        }
+        self.begun.clone()
     }
 
-    /// Bytes of it.
+    /// Bytes of it, but for what leaves and what is counted, which are few.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + self.state.heap_bytes()

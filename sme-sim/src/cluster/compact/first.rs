@@ -8,7 +8,8 @@ use super::run::{Leaves, Run};
 use crate::engine::HtPacket;
 use crate::kernel::thread::Note;
 
-/// A row of flags that is as long is worth keeping a run on its way, with the leader halfway through it.
+/// With so many flags in a row, or more, a run is worth keeping on its way, when its leader has seen half
+/// of them.
 const LONG_ROW: u32 = 16;
 
 /// The leader's number.

@@ -92,10 +92,10 @@ pub struct Run<'a, L: Leader> {
     pub(super) counts: Counts,
     /// So many packets have come.
     pub(super) come: usize,
-    /// It has come so far that it should be kept.
+    /// Its leader has come on, and so far that the run should be kept.
     pub(super) is_far: bool,
-    /// It is kept when it is.
-    is_kept: bool,
+    /// It has not been kept yet.
+    may_be_kept: bool,
     checkpoint: Option<Box<Checkpoint<L::State>>>,
 }
 
@@ -110,6 +110,7 @@ pub enum Begin<'a, S> {
 }
 
 /// A run that begins; fields as in [`Run`].
+#[derive(Clone)]
 pub struct Begun<S> {
     pub first: First<S>,
     pub stores: VecDeque<Store>,
@@ -173,7 +174,7 @@ pub fn run<L: Leader>(
         counts: begun.counts,
         come: begun.come,
         is_far: false,
-        is_kept: !matches!(begin, Begin::Checkpoint(_)),
+        may_be_kept: !matches!(begin, Begin::Checkpoint(_)),
         checkpoint: None,
     };
     if matches!(begin, Begin::Threads(_)) {
@@ -205,10 +206,10 @@ pub fn run<L: Leader>(
 impl<L: Leader> Run<'_, L> {
     fn until_rest(&mut self, arrivals: &[Arrival]) {
         loop {
-            if self.is_far && self.is_kept {
+            if self.is_far && self.may_be_kept {
                 self.is_far = false;
                 self.checkpoint = Checkpoint::of(self);
-                self.is_kept = self.checkpoint.is_none();
+                self.may_be_kept = self.checkpoint.is_none();
             }
             let next = self.work.next_ps();
             // The engine gives at an edge of its clock, after what happens at that time.
