@@ -10,13 +10,14 @@ use sme_sim::engine::{
     self as cycle_model, Counters, Design, EngineModel, HtChannel, HtPacket, Input, Kind, Output,
     Packet,
 };
-use sme_sim::fabric::{CHANNELS, Class, LINK_PORTS, Topology};
+use sme_sim::fabric::{CHANNELS, Class, LINK_PORTS, Router, Topology};
 use sme_sim::machine::{ClusterSpec, Machine};
 
 use super::Bench;
 use super::source::{any_bits, below, chance};
 use crate::beat::{HtBeat, PacketBeat, packet_crc};
 use crate::blocks::engine::{Engine, Unsupported};
+use crate::blocks::turns::Turns;
 use crate::device::{Clocked, Device, Port};
 use crate::engine_pins::{INPUTS, InputPins, OutputPins, VISIBLE, inputs_of};
 use crate::lockstep::{Pair, Traffic};
@@ -225,6 +226,8 @@ impl Device for Model {
 /// Host and neighbours.
 struct Load {
     place: Place,
+    router: Router,
+    turns: Turns,
     pins: InputPins,
     /// Places left in the engine: of the host's channels, of each link's.
     host_credits: [u32; 3],
@@ -258,6 +261,8 @@ impl Load {
             remote_reads: VecDeque::new(),
             rates: [50, 30, 50, 50],
             transactions: 0,
+            router: Router::new(&place.topology),
+            turns: Turns::of(&place.topology),
             place,
         }
     }
@@ -341,15 +346,19 @@ impl Load {
         Some(packet)
     }
 
-    /// A packet that a neighbour may send on `channel`.
-    fn of_link(&mut self, random: &mut Pcg32, channel: u8) -> Packet {
+    /// A packet that a neighbour at `port` may send on `channel`, if there are any.
+    fn of_link(&mut self, random: &mut Pcg32, port: u8, channel: u8) -> Option<Packet> {
         let answers = Class::of_channel(channel) == Class::Response;
-        let here = chance(random, 50);
-        let target = if here {
-            self.place.node
+        let node = self.place.node;
+        let beyond = below(random, self.place.topology.positions());
+        let targets = if chance(random, 50) {
+            [node; 2]
         } else {
-            below(random, self.place.topology.positions())
+            [beyond, node]
         };
+        let here = self.router.here(node);
+        let mut targets = targets.into_iter();
+        let target = targets.find(|&to| self.turns.lead(&self.router, here, port, channel, to))?;
         let mut packet = Packet {
             data: any_bits(random),
             offset: 0,
@@ -380,7 +389,7 @@ impl Load {
                 packet.tag = 0;
             }
         }
-        packet
+        Some(packet)
     }
 }
 
@@ -419,10 +428,12 @@ impl Traffic for Load {
                 continue;
             }
             let channel = below(random, CHANNELS as u32) as u8;
-            if chance(random, link) && self.link_credits[port][usize::from(channel)] > 0 {
+            if chance(random, link)
+                && self.link_credits[port][usize::from(channel)] > 0
+                && let Some(packet) = self.of_link(random, port as u8, channel)
+            {
                 self.link_credits[port][usize::from(channel)] -= 1;
                 self.transactions += 1;
-                let packet = self.of_link(random, channel);
                 let port = port as u8;
                 self.pins.put(&Input::Link {
                     port,

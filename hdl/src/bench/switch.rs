@@ -16,7 +16,9 @@ use super::ported::{ModelBlock, Ported};
 use super::router::{any_target, any_topology};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::PacketBeat;
+use crate::blocks::primitive::buffers::INPUTS;
 use crate::blocks::switch::Switch;
+use crate::blocks::turns::Turns;
 use crate::device::Clocked;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
@@ -30,6 +32,7 @@ pub(super) const BENCH: Bench = Bench {
         "datelines forgotten",
         "x and y swapped",
         "a link's places not looked at",
+        "no turn from x to y",
     ],
     build,
 };
@@ -50,7 +53,14 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let credits = 2 + below(&mut random, 7) as u16;
     let mut switch = match fault {
         Some("one place less") => Switch::new(&topology, credits - 1),
-        Some("another input begins") => Switch::starting_after(&topology, credits, 3),
+        Some("another input begins") => Switch::with(&topology, credits, 3, Turns::of(&topology)),
+        Some("no turn from x to y") => {
+            let mut turns = Turns::of(&topology);
+            turns.into[2..4]
+                .iter_mut()
+                .for_each(|inputs| *inputs &= !0xff);
+            Switch::with(&topology, credits, INPUTS - 1, turns)
+        }
         _ => Switch::new(&topology, credits),
     };
     match fault {
@@ -80,6 +90,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         _ => |_| (),
     };
     let load = Load {
+        turns: Turns::of(&topology),
+        router: Router::new(&topology),
         topology,
         here,
         credits: [[credits; CHANNELS]; LINK_PORTS],
@@ -185,9 +197,12 @@ impl ModelBlock for Model {
 
 /// Links that hold credits, a host that holds what it offers, and readers that are ready or not:
 /// each with its own odds, which change now and then; so now everybody sends at once, now all to
-/// one target, now one output is stuck.
+/// one target, now one output is stuck. Packets come only where there are any, and take the turns
+/// that there are.
 struct Load {
     topology: Topology,
+    router: Router,
+    turns: Turns,
     here: u32,
     credits: [[u16; CHANNELS]; LINK_PORTS],
     host: [Source; 2],
@@ -202,15 +217,21 @@ struct Load {
 }
 
 impl Load {
-    fn packet(&self, random: &mut Pcg32) -> Value {
+    /// A packet for a channel of a port; whether there is one.
+    fn packet(&self, random: &mut Pcg32, port: u8, channel: u8) -> (Value, bool) {
         let any = any_target(random, &self.topology, self.here);
-        let target = self.hot.filter(|_| chance(random, 90)).unwrap_or(any);
+        let wanted = self.hot.filter(|_| chance(random, 90)).unwrap_or(any);
+        let targets = [wanted, any, self.here];
+        let target = targets.into_iter().find(|&target| {
+            let here = self.router.here(self.here);
+            (self.turns).lead(&self.router, here, port, channel, target)
+        });
         let mut packet = Value::default();
         packet.set(0, 64, any_bits(random));
         packet.set(64, 64, random.next_u64());
         packet.set(128, 32, random.next_u64());
-        packet.set(104, 20, target.into());
-        packet
+        packet.set(104, 20, target.unwrap_or(any).into());
+        (packet, target.is_some())
     }
 
     fn change(&mut self, random: &mut Pcg32) {
@@ -251,17 +272,20 @@ impl Traffic for Load {
         inputs.extend(coordinates.map(u64::from).map(Value::from));
         let mut packets = [Value::default(); LINK_PORTS];
         for (port, packet) in packets.iter_mut().enumerate() {
-            *packet = self.packet(random);
             let channel = below(random, CHANNELS as u32) as usize;
-            let sends = chance(random, self.arrive[port]) && self.credits[port][channel] > 0;
+            let (any, possible) = self.packet(random, port as u8, channel as u8);
+            *packet = any;
+            let sends = possible && chance(random, self.arrive[port]);
+            let sends = sends && self.credits[port][channel] > 0;
             self.credits[port][channel] -= u16::from(sends);
             self.received += u64::from(sends);
             inputs.push((u64::from(sends) << channel).into());
         }
         inputs.extend(packets);
         for index in 0..2 {
-            let idle = self.packet(random);
-            if !self.host[index].is_offering() && chance(random, self.arrive[LINK_PORTS + index]) {
+            let (idle, possible) = self.packet(random, HOST_PORT, 2 * index as u8);
+            let offers = possible && chance(random, self.arrive[LINK_PORTS + index]);
+            if offers && !self.host[index].is_offering() {
                 self.host[index].offer(idle);
             }
             self.host[index].drive(idle, inputs);

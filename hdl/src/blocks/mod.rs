@@ -25,6 +25,7 @@ pub mod switch;
 pub mod switch_input;
 pub mod switch_output;
 pub mod tags;
+pub mod turns;
 
 use crate::device::Wire;
 use crate::pins;

@@ -27,7 +27,8 @@
 //! ```
 //!
 //! Input 4 · p + c is channel c of link port p; the host's requests are input 24, its responses 25.
-//! Whoever has no place to write to must not: the links' credits see to that.
+//! Whoever has no place to write to must not: the links' credits see to that. Which of these inputs
+//! there are, and which outputs they reach, depends on the topology: see [`Turns`].
 
 use rust_hdl::prelude::*;
 use sme_sim::engine::wires::DEPTH;
@@ -40,6 +41,7 @@ use crate::blocks::resting::{Resting, Rests};
 use crate::blocks::router::Route;
 use crate::blocks::switch_input::SwitchInput;
 use crate::blocks::switch_output::SwitchOutput;
+use crate::blocks::turns::Turns;
 
 /// The host's request input; its responses are the next.
 const HOST_INPUT: usize = INPUTS - 2;
@@ -112,6 +114,10 @@ pub struct Switch {
     taken: Signal<Local, Bits<INPUTS>>,
     channel: [Signal<Local, Bits<2>>; 6],
     freed: [Signal<Local, Bits<4>>; 6],
+    /// What comes where packets can come.
+    received: [Signal<Local, Bits<4>>; 6],
+    /// The virtual channels that a link has.
+    channels: [Constant<Bits<4>>; 6],
     /// Where the packets of a route arrive.
     pub(crate) arrived: [Constant<Bits<3>>; WRITERS],
     /// Whether an input carries responses.
@@ -122,11 +128,11 @@ impl Switch {
     /// A switch of `topology`, with receive buffers of `link_credits` places, 1 to
     /// [`MAX_CREDITS`].
     pub fn new(topology: &Topology, link_credits: u16) -> Self {
-        Self::starting_after(topology, link_credits, INPUTS - 1)
+        Self::with(topology, link_credits, INPUTS - 1, Turns::of(topology))
     }
 
-    /// The same, with another initial last winner of every output.
-    pub(crate) fn starting_after(topology: &Topology, link_credits: u16, last: usize) -> Self {
+    /// The same, with another initial last winner of every output, or other turns.
+    pub(crate) fn with(topology: &Topology, link_credits: u16, last: usize, turns: Turns) -> Self {
         assert!((1..=MAX_CREDITS).contains(&link_credits));
         let depths = std::array::from_fn(|input| {
             usize::from(if input < HOST_INPUT {
@@ -165,10 +171,10 @@ impl Switch {
                 .map(|_| Resting::new(Route::new(topology)))
                 .collect(),
             inputs: (0..INPUTS).map(input).collect(),
-            outputs: (0..OUTPUTS)
-                .map(|_| Resting::new(SwitchOutput::new(last, responses)))
+            outputs: (turns.into.iter())
+                .map(|&turns| Resting::new(SwitchOutput::new(last, responses, turns)))
                 .collect(),
-            buffers: Buffers::new(&depths),
+            buffers: Buffers::new(&depths, &turns.into),
             places: Default::default(),
             head: Signal::default(),
             free: Signal::default(),
@@ -179,6 +185,10 @@ impl Switch {
             taken: Signal::default(),
             channel: Default::default(),
             freed: Default::default(),
+            received: Default::default(),
+            channels: std::array::from_fn(|port| {
+                Constant::new((turns.inputs() >> (4 * port) & 15).to_bits())
+            }),
             arrived: std::array::from_fn(|route| Constant::new(route.min(6).to_bits())),
             responses: std::array::from_fn(|input| Constant::new(is_response(input))),
         }
@@ -198,14 +208,15 @@ impl Logic for Switch {
             self.routes[i].arrived.next = self.arrived[i].val();
         }
         for p in 0..6 {
+            self.received[p].next = self.receive_valid[p].val() & self.channels[p].val();
             self.channel[p].next = 0.into();
             self.channel[p].next = self.channel[p].val().replace_bit(
                 0,
-                self.receive_valid[p].val().get_bit(1) | self.receive_valid[p].val().get_bit(3),
+                self.received[p].val().get_bit(1) | self.received[p].val().get_bit(3),
             );
             self.channel[p].next = self.channel[p].val().replace_bit(
                 1,
-                self.receive_valid[p].val().get_bit(2) | self.receive_valid[p].val().get_bit(3),
+                self.received[p].val().get_bit(2) | self.received[p].val().get_bit(3),
             );
             self.routes[p].channel.next = self.channel[p].val();
             self.buffers.write_data[p].next = self.receive_data[p].val();
@@ -291,7 +302,7 @@ impl Logic for Switch {
         for p in 0..6 {
             self.freed[p].next = 0.into();
             for c in 0..4 {
-                self.inputs[p * 4 + c].write.next = self.receive_valid[p].val().get_bit(c);
+                self.inputs[p * 4 + c].write.next = self.received[p].val().get_bit(c);
                 self.inputs[p * 4 + c].way.next = self.routes[p].way.val();
                 self.freed[p].next =
                     (self.freed[p].val()).replace_bit(c, self.taken.val().get_bit(p * 4 + c));

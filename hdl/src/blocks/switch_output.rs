@@ -39,6 +39,10 @@ pub struct SwitchOutput {
     arbiter: RoundRobin<INPUTS, 5>,
     straight: Signal<Local, Bits<INPUTS>>,
     over: Signal<Local, Bits<INPUTS>>,
+    /// Those of them that can.
+    wanted: Signal<Local, Bits<INPUTS>>,
+    /// The inputs whose packets leave here at all.
+    turns: Constant<Bits<INPUTS>>,
     /// The inputs that carry requests.
     requests: Constant<Bits<INPUTS>>,
     /// The inputs that carry responses.
@@ -47,8 +51,8 @@ pub struct SwitchOutput {
 
 impl SwitchOutput {
     /// An allocator whose initial last winner is `last`; `responses` are the inputs of that class,
-    /// bit by bit.
-    pub fn new(last: usize, responses: u32) -> Self {
+    /// `turns` those whose packets leave here, bit by bit.
+    pub fn new(last: usize, responses: u32, turns: u32) -> Self {
         let requests = !responses & (u32::MAX >> (32 - INPUTS));
         Self {
             clock: Signal::default(),
@@ -60,6 +64,8 @@ impl SwitchOutput {
             arbiter: RoundRobin::new(last),
             straight: Signal::default(),
             over: Signal::default(),
+            wanted: Signal::default(),
+            turns: Constant::new(turns.to_bits()),
             requests: Constant::new(requests.to_bits()),
             responses: Constant::new(responses.to_bits()),
         }
@@ -71,7 +77,8 @@ impl Logic for SwitchOutput {
     fn update(&mut self) {
         self.arbiter.clock.next = self.clock.val();
         self.arbiter.reset.next = self.reset.val();
-        self.arbiter.want.next = self.request.val();
+        self.wanted.next = self.request.val() & self.turns.val();
+        self.arbiter.want.next = self.wanted.val();
         self.arbiter.take.next = true;
         self.grant.next = self.arbiter.grant.val();
 

@@ -38,11 +38,13 @@ pub struct Buffers {
     /// What an output takes.
     pub data: [Signal<Out, PacketBeat>; OUTPUTS],
     _places: Box<[Box<[PacketBeat]>]>,
+    _reads: [u32; OUTPUTS],
 }
 
 impl Buffers {
-    /// Buffers of these depths, 1 to 32.
-    pub fn new(depths: &[usize; INPUTS]) -> Self {
+    /// Buffers of these depths, 1 to 32; an output reads those in `reads`, bit by bit, and selects
+    /// no other. What nobody reads is not there.
+    pub fn new(depths: &[usize; INPUTS], reads: &[u32; OUTPUTS]) -> Self {
         assert!(depths.iter().all(|depth| (1..=32).contains(depth)));
         let places = |&depth: &usize| vec![PacketBeat::default(); depth].into();
         Self {
@@ -54,6 +56,7 @@ impl Buffers {
             select: Default::default(),
             data: Default::default(),
             _places: depths.iter().map(places).collect(),
+            _reads: *reads,
         }
     }
 }
@@ -85,7 +88,9 @@ impl Logic for Buffers {
     fn hdl(&self) -> Verilog {
         let last = PacketBeat::BITS - 1;
         let mut code = "integer place;\n".to_owned();
-        for (input, places) in self._places.iter().enumerate() {
+        let read = self._reads.iter().fold(0, |all, inputs| all | inputs);
+        let places = self._places.iter().enumerate();
+        for (input, places) in places.filter(|(input, _)| read >> input & 1 == 1) {
             let (writer, end) = (writer(input), places.len() - 1);
             let bits = places.len().next_power_of_two().trailing_zeros().max(1) as usize - 1;
             code += &format!(
@@ -102,8 +107,12 @@ end
         for output in 0..OUTPUTS {
             let bits = PacketBeat::BITS;
             let term = |input| format!("({{{bits}{{select${output}[{input}]}}}} & first{input})");
-            let terms: Vec<String> = (0..INPUTS).map(term).collect();
-            let terms = terms.join("\n    | ");
+            let inputs = (0..INPUTS).filter(|input| self._reads[output] >> input & 1 == 1);
+            let terms: Vec<String> = inputs.map(term).collect();
+            let terms = match terms.len() {
+                0 => format!("{{{bits}{{select${output}[0]}}}} & {bits}'h0"),
+                _ => terms.join("\n    | "),
+            };
             code += &format!("\nalways @(*) data${output} = {terms};\n");
         }
         Verilog::Custom(code)

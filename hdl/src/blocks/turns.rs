@@ -1,0 +1,148 @@
+//! The turns that packets take in a switch, by dimension order in its topology; the others have no
+//! wires.
+//!
+//! ```text
+//! from \ to   x+ x- y+ y- z+ z- host
+//! x+           .  1  1  1  1  1  1      arrived at x+: it travels towards x-, or has arrived in x
+//! y-           .  .  1  .  1  1  1
+//! z+           .  .  .  .  .  1  1
+//! host         1  1  1  1  1  1  .      the crossbar turns round what is for the own node
+//! ```
+//!
+//! A dimension of size 1 has no links, and a ring that does not wrap has no second dateline channel:
+//! a switch of an 8×8 mesh has 10 inputs of 26, and 32 of 182 paths from an input to an output. Most
+//! of a switch is multiplexers, so that this is most of its size. A packet that comes where none
+//! can is lost, and one that wants to turn where none does stays: the engines of a cluster send
+//! neither.
+
+use sme_sim::fabric::{CHANNELS, HOST_PORT, Here, LINK_PORTS, Router, Topology};
+
+use crate::blocks::primitive::buffers::{INPUTS, OUTPUTS};
+
+/// Inputs and paths of a switch, bit by bit for its inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turns {
+    /// By output, the inputs whose packets leave there.
+    pub(crate) into: [u32; OUTPUTS],
+}
+
+impl Turns {
+    /// Of the switches of `topology`.
+    pub fn of(topology: &Topology) -> Self {
+        let from = |input: usize, port: usize| {
+            let arrived = input / CHANNELS;
+            let both = exists(topology, arrived) && exists(topology, port);
+            let second = arrived < LINK_PORTS && input % 2 == 1;
+            both && (!second || topology.wraps(arrived / 2)) && turns(arrived, port)
+        };
+        let into = |port| (0..INPUTS).fold(0, |mask, i| mask | u32::from(from(i, port)) << i);
+        Self {
+            into: std::array::from_fn(into),
+        }
+    }
+
+    /// Whether there is a path for a packet to `target` that came to the switch `here` on `channel`
+    /// of `port`.
+    pub fn lead(&self, router: &Router, here: Here, port: u8, channel: u8, target: u32) -> bool {
+        let (leaves, _) = router.step(here, port, channel, target);
+        self.into[usize::from(leaves.index())] >> input(port, channel) & 1 == 1
+    }
+
+    /// The inputs at which packets come.
+    pub fn inputs(&self) -> u32 {
+        self.into.iter().fold(0, |all, inputs| all | inputs)
+    }
+}
+
+/// The input of a channel of a port.
+fn input(port: u8, channel: u8) -> usize {
+    match port {
+        HOST_PORT => INPUTS - 2 + usize::from(channel / 2),
+        port => usize::from(port) * CHANNELS + usize::from(channel),
+    }
+}
+
+/// Whether the switches have this port.
+fn exists(topology: &Topology, port: usize) -> bool {
+    port == usize::from(HOST_PORT) || topology.sizes()[port / 2] > 1
+}
+
+/// Whether packets that arrived at one port leave by another.
+fn turns(arrived: usize, port: usize) -> bool {
+    const HOST: usize = HOST_PORT as usize;
+    match (arrived, port) {
+        (HOST, port) => port != HOST,
+        (_, HOST) => true,
+        // On in the same direction, or in a later dimension.
+        _ => port == arrived ^ 1 || port / 2 > arrived / 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use sme_sim::fabric::{Port, Shape};
+
+    use super::*;
+
+    #[test]
+    fn a_mesh_has_few() {
+        let turns = Turns::of(&"mesh:8x8".parse().expect("a topology"));
+        assert_eq!(turns.inputs().count_ones(), 10);
+        let paths = turns.into.map(u32::count_ones);
+        assert_eq!(paths, [4, 4, 8, 8, 0, 0, 8]);
+        let turns = Turns::of(&"torus:5x5x5".parse().expect("a topology"));
+        assert_eq!(turns.inputs(), (1 << INPUTS) - 1);
+        assert_eq!(turns.into.map(u32::count_ones), [6, 6, 14, 14, 22, 22, 24]);
+    }
+
+    /// What the packets from anywhere to anywhere take, by output.
+    fn taken(topology: &Topology) -> [u32; OUTPUTS] {
+        let router = Router::new(topology);
+        let mut taken = [0u32; OUTPUTS];
+        let all = || 0..topology.positions();
+        for (from, to) in all().flat_map(|from| all().map(move |to| (from, to))) {
+            for class in [0, 2].into_iter().filter(|_| from != to) {
+                let (mut here, mut arrived, mut channel) = (from, HOST_PORT, class);
+                loop {
+                    let (port, next) = router.step(router.here(here), arrived, channel, to);
+                    taken[usize::from(port.index())] |= 1 << input(arrived, channel);
+                    let Port::Link(port) = port else { break };
+                    let next_position = topology.neighbour(here, port);
+                    let (there, came) = next_position.expect("the way stays inside");
+                    (here, arrived, channel) = (there, came, next);
+                }
+            }
+        }
+        taken
+    }
+
+    /// Where rings are long enough for every turn.
+    #[test]
+    fn all_of_them_are_taken() {
+        for name in [
+            "mesh:3x4x3",
+            "mesh:8x8",
+            "mesh:1x3",
+            "torus:7x7x7",
+            "torus:9x7",
+            "torus:1x8",
+        ] {
+            let topology = name.parse().expect("a topology");
+            assert_eq!(taken(&topology), Turns::of(&topology).into, "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_packet_takes_another(
+            sizes in prop::collection::vec(1u32..7, 2..=3), torus: bool,
+        ) {
+            let shape = if torus { Shape::Torus } else { Shape::Mesh };
+            let topology = Topology::new(shape, &sizes).expect("small");
+            for (taken, turns) in taken(&topology).iter().zip(Turns::of(&topology).into) {
+                prop_assert_eq!(taken & !turns, 0);
+            }
+        }
+    }
+}
