@@ -87,6 +87,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let model = Model {
         crossbar: CycleModel::new(node),
         packets: depths(),
+        comes: [false; 4],
     };
     let model = Ported::like(&rtl, model);
     Pair {
@@ -99,6 +100,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
 struct Model {
     crossbar: CycleModel,
     packets: PacketFifos,
+    /// The senders that wrote in the cycle before what comes in this one: the switch's.
+    comes: [bool; 4],
 }
 
 /// A reader's FIFO has one place, so that it is ready or not as the bench wants.
@@ -112,6 +115,12 @@ fn depths() -> PacketFifos {
 
 impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
+        let data = |sender: usize| PacketBeat::of(inputs[SENDERS + 2 * sender + 1]).packet(0);
+        for (sender, fifo) in INPUTS.into_iter().enumerate() {
+            if std::mem::take(&mut self.comes[sender]) {
+                self.packets.push(fifo, data(sender), 0);
+            }
+        }
         // What the crossbar offers is what would move if every reader were ready.
         let (mut crossbar, mut packets) = (self.crossbar.clone(), self.packets.clone());
         packets.latch();
@@ -135,9 +144,12 @@ impl ModelBlock for Model {
         self.packets.latch();
         self.crossbar.step(&mut self.packets, |_, _| 0);
         for (sender, fifo) in INPUTS.into_iter().enumerate() {
-            let [valid, data] = [0, 1].map(|port| inputs[SENDERS + 2 * sender + port]);
-            if valid.bit(0) && self.packets.is_ready(fifo) {
-                self.packets.push(fifo, PacketBeat::of(data).packet(0), 0);
+            if inputs[SENDERS + 2 * sender].bit(0) && self.packets.is_ready(fifo) {
+                if is_switch(sender) {
+                    self.comes[sender] = true;
+                } else {
+                    self.packets.push(fifo, data(sender), 0);
+                }
             }
         }
         for fifo in OUTPUTS {
@@ -148,11 +160,18 @@ impl ModelBlock for Model {
     }
 }
 
+/// Whether it is the switch, whose packets come a cycle after it offers them.
+fn is_switch(sender: usize) -> bool {
+    sender.is_multiple_of(2)
+}
+
 /// Bursts from each sender, and readers that are stuck for a while; every other packet goes to
 /// the own node, some to nodes that differ in one bit, and the switch sends a few astray.
 struct Load {
     node: u32,
     senders: [Source; 4],
+    /// What they offered in the cycle before.
+    before: [Value; 4],
     /// Of the senders, then of the readers, in percent.
     rates: [u32; 8],
 }
@@ -162,6 +181,7 @@ impl Load {
         Self {
             node,
             senders: Default::default(),
+            before: Default::default(),
             rates: [50; 8],
         }
     }
@@ -191,10 +211,15 @@ impl Traffic for Load {
             let ready = outputs.get(sender).is_some_and(|ready| ready.bit(0));
             self.senders[sender].ready(ready);
             if !self.senders[sender].is_offering() && chance(random, self.rates[sender]) {
-                let packet = self.packet(random, sender % 2 == 0);
+                let packet = self.packet(random, is_switch(sender));
                 self.senders[sender].offer(packet);
             }
             self.senders[sender].drive(Value::default(), inputs);
+            if is_switch(sender)
+                && let Some(packet) = inputs.last_mut()
+            {
+                std::mem::swap(packet, &mut self.before[sender]);
+            }
         }
         for reader in 0..4 {
             inputs.push(chance(random, self.rates[4 + reader]).into());

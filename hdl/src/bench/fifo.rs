@@ -28,31 +28,43 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("one place less") => depth - 1,
         _ => depth,
     };
-    against_model(Rtl::new(rtl_depth.into()), depth)
+    against_model(Rtl::new(rtl_depth.into()), depth, false)
 }
 
-/// A block with a FIFO's ports, and the cycle model's FIFO of `depth` places.
-pub(super) fn against_model<B: Pins + 'static>(rtl: B, depth: u16) -> Pair {
+/// A block with a FIFO's ports, and the cycle model's FIFO of `depth` places. If `late`, what is
+/// written comes a cycle after the write.
+pub(super) fn against_model<B: Pins + 'static>(rtl: B, depth: u16, late: bool) -> Pair {
     let rtl = Clocked::new(rtl);
     let model = Model {
         fifo: Fifos::new(&[depth]),
+        late,
+        comes: false,
     };
     let model = Ported::like(&rtl, model);
     Pair {
         rtl: Box::new(rtl),
         model: Box::new(model),
-        traffic: Box::new(Load::default()),
+        traffic: Box::new(Load {
+            late,
+            ..Load::default()
+        }),
     }
 }
 
 /// Ports: write, write_data, read; ready, valid, data.
 struct Model {
     fifo: Fifos<PacketBeat, 1>,
+    late: bool,
+    /// What the cycle before has written comes in this one.
+    comes: bool,
 }
 
 impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         let [write, data, read] = [0, 1, 2].map(|port| inputs[port]);
+        if std::mem::take(&mut self.comes) {
+            self.fifo.push(0, PacketBeat::of(data), 0);
+        }
         self.fifo.latch();
         let (ready, valid) = (self.fifo.is_ready(0), self.fifo.is_valid(0));
         outputs.clear();
@@ -65,7 +77,9 @@ impl ModelBlock for Model {
         if read.bit(0) && valid {
             self.fifo.pop(0);
         }
-        if write.bit(0) && ready {
+        let written = write.bit(0) && ready;
+        self.comes = written && self.late;
+        if written && !self.late {
             self.fifo.push(0, PacketBeat::of(data), 0);
         }
     }
@@ -77,6 +91,9 @@ struct Load {
     source: Source,
     writes: u32,
     reads: u32,
+    late: bool,
+    /// What was offered in the cycle before.
+    before: Value,
 }
 
 impl Traffic for Load {
@@ -94,6 +111,11 @@ impl Traffic for Load {
             self.source.offer(packet);
         }
         self.source.drive(Value::default(), inputs);
+        if self.late
+            && let Some(data) = inputs.last_mut()
+        {
+            std::mem::swap(data, &mut self.before);
+        }
         inputs.push(chance(random, self.reads).into());
     }
 

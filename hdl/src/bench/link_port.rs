@@ -17,7 +17,7 @@ use super::ported::{ModelBlock, Ported};
 use super::source::{any_bits, below, chance};
 use crate::beat::PacketBeat;
 use crate::blocks::crc::PacketCrc;
-use crate::blocks::fifo::Fifo;
+use crate::blocks::late_fifo::LateFifo;
 use crate::blocks::link_port::LinkPort;
 use crate::blocks::primitive::Stages;
 use crate::device::{Clocked, Wire};
@@ -70,7 +70,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
         Some("the winner's number has one bit") => rtl.arbiter.next._mask = 1,
-        Some("a channel has a place less") => rtl.fifos[2] = Fifo::new(1),
+        Some("a channel has a place less") => rtl.fifos[2] = LateFifo::new(1),
         Some("the transmitter's CRC begins with zeros") => {
             rtl.out_crc = PacketCrc::with_initial(0);
         }
@@ -112,6 +112,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         spec,
         fifos: PacketFifos::new(&[DEPTH; PACKET_FIFOS]),
         cycle: 0,
+        comes: 0,
         arriving: VecDeque::from([Arrived::default(); ARRIVAL_CYCLES as usize]),
     };
     let model = Ported::like(&rtl, model);
@@ -142,6 +143,8 @@ struct Model {
     spec: LinkPortSpec,
     fifos: PacketFifos,
     cycle: u64,
+    /// The channels whose FIFO the cycle before has written, bit by bit: what, comes in this one.
+    comes: u8,
     /// What the link has brought in the cycles before: the cycle model leaves it to those around a
     /// link port to let it count later.
     arriving: VecDeque<Arrived>,
@@ -184,6 +187,13 @@ impl Model {
 impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         let fifo = |channel: usize| switch_output(PORT, channel as u8);
+        for channel in (0..CHANNELS).filter(|channel| self.comes >> channel & 1 == 1) {
+            if self.fifos.next_valid() >> fifo(channel) & 1 == 0 {
+                self.port.starts_waiting(channel as u8, self.cycle - 1);
+            }
+            let packet = PacketBeat::of(inputs[1]).packet(0);
+            self.fifos.push(fifo(channel), packet, 0);
+        }
         self.fifos.latch();
         let ready = Self::channels(|channel| self.fifos.is_ready(fifo(channel)));
         let waiting = Self::channels(|channel| self.fifos.is_valid(fifo(channel)));
@@ -214,14 +224,8 @@ impl ModelBlock for Model {
             begun_write.into(),
         ]);
 
+        self.comes = ready & Self::channels(|channel| inputs[0].bit(channel));
         for channel in 0..CHANNELS {
-            if inputs[0].bit(channel) && ready >> channel & 1 == 1 {
-                let packet = PacketBeat::of(inputs[1]).packet(0);
-                if self.fifos.next_valid() >> fifo(channel) & 1 == 0 {
-                    self.port.starts_waiting(channel as u8, self.cycle);
-                }
-                self.fifos.push(fifo(channel), packet, 0);
-            }
             if arrived.credits.bit(channel) {
                 self.port.credit(channel as u8, &self.spec);
             }

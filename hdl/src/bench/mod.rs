@@ -5,6 +5,7 @@ mod crossbar;
 mod engine;
 mod fifo;
 mod ht_port;
+mod late_fifo;
 mod link_port;
 mod miswired;
 mod ported;
@@ -35,6 +36,7 @@ pub struct Bench {
 /// All of them, the leaves first.
 pub const BENCHES: &[Bench] = &[
     fifo::BENCH,
+    late_fifo::BENCH,
     skid_buffer::BENCH,
     crossbar::BENCH,
     link_port::BENCH,

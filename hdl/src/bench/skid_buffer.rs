@@ -28,5 +28,5 @@ fn build(_: u64, fault: Option<&str>) -> Pair {
         Some("not empty after reset") => rtl.not_empty = Register::new(true),
         _ => (),
     }
-    against_model(rtl, 2)
+    against_model(rtl, 2, false)
 }

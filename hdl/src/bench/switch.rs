@@ -83,6 +83,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         switch: Specification::new(router.here(here)),
         router,
         fifos: PacketFifos::new(&depths),
+        before: Default::default(),
     };
     let inputs: fn(&mut [Value]) = match fault {
         Some("x and y swapped") => |inputs| inputs.swap(0, 1),
@@ -118,6 +119,8 @@ struct Model {
     switch: Specification,
     router: Router,
     fifos: PacketFifos,
+    /// The packets that left in the cycle before, by port: they come in this one.
+    before: [Value; LINK_PORTS + 1],
 }
 
 impl Model {
@@ -185,6 +188,7 @@ impl ModelBlock for Model {
             }
         }
 
+        std::mem::swap(&mut data, &mut self.before);
         outputs.clear();
         outputs.extend(accepts.map(Value::from));
         outputs.extend((0..LINK_PORTS).map(|port| Value::from(freed >> (4 * port) & 15)));

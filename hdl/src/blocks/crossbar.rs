@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Requests and responses have nothing in common but the clock: each class has a
-//! [`CrossbarHalf`]. What is offered depends on registers alone. A packet that waits for its
+//! [`CrossbarHalf`]. Whether anything is offered depends on registers alone. A packet that waits for its
 //! reader is offered again in each cycle, but where two take turns, the other may come in between
 //! only after one has been taken:
 //!
@@ -22,13 +22,14 @@
 //! requester_valid  ▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
 //! requester_data    a   b                   both to the own node
 //! switch_request_… ▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
-//! …_data            c
+//! …_packet              c                   a cycle after …_valid, as the switch gives it
 //! completer_valid  ▁▁▁▁▔▔▔▔▔▔▔▔▔▔▔▔▁▁▁▁
 //! completer_data        a   c   b
 //! ```
 
 use crate::beat::PacketBeat;
 use crate::blocks::fifo::Fifo;
+use crate::blocks::late_fifo::LateFifo;
 use crate::blocks::primitive::Register;
 use rust_hdl::prelude::*;
 
@@ -43,8 +44,8 @@ pub struct Crossbar {
     pub node: Signal<In, Bits<20>>,
     /// The switch offers a request to this node.
     pub switch_request_valid: Signal<In, Bit>,
-    /// That request.
-    pub switch_request_data: Signal<In, PacketBeat>,
+    /// The request that it offered in the cycle before, if that was taken.
+    pub switch_request_packet: Signal<In, PacketBeat>,
     /// It is taken.
     pub switch_request_ready: Signal<Out, Bit>,
     /// The requester offers a request.
@@ -55,8 +56,8 @@ pub struct Crossbar {
     pub requester_ready: Signal<Out, Bit>,
     /// The switch offers a response to this node.
     pub switch_response_valid: Signal<In, Bit>,
-    /// That response.
-    pub switch_response_data: Signal<In, PacketBeat>,
+    /// The response that it offered in the cycle before, if that was taken.
+    pub switch_response_packet: Signal<In, PacketBeat>,
     /// It is taken.
     pub switch_response_ready: Signal<Out, Bit>,
     /// The responder offers a response.
@@ -101,13 +102,13 @@ impl Crossbar {
             reset: Signal::default(),
             node: Signal::default(),
             switch_request_valid: Signal::default(),
-            switch_request_data: Signal::default(),
+            switch_request_packet: Signal::default(),
             switch_request_ready: Signal::default(),
             requester_valid: Signal::default(),
             requester_data: Signal::default(),
             requester_ready: Signal::default(),
             switch_response_valid: Signal::default(),
-            switch_response_data: Signal::default(),
+            switch_response_packet: Signal::default(),
             switch_response_ready: Signal::default(),
             responder_valid: Signal::default(),
             responder_data: Signal::default(),
@@ -146,7 +147,7 @@ impl Logic for Crossbar {
         self.requests.own_data.next = self.requester_data.val();
         self.requester_ready.next = self.requests.own_ready.val();
         self.requests.switch_valid.next = self.switch_request_valid.val();
-        self.requests.switch_data.next = self.switch_request_data.val();
+        self.requests.switch_packet.next = self.switch_request_packet.val();
         self.switch_request_ready.next = self.requests.switch_ready.val();
         self.completer_valid.next = self.requests.home_valid.val();
         self.completer_data.next = self.requests.home_data.val();
@@ -162,7 +163,7 @@ impl Logic for Crossbar {
         self.responses.own_data.next = self.responder_data.val();
         self.responder_ready.next = self.responses.own_ready.val();
         self.responses.switch_valid.next = self.switch_response_valid.val();
-        self.responses.switch_data.next = self.switch_response_data.val();
+        self.responses.switch_packet.next = self.switch_response_packet.val();
         self.switch_response_ready.next = self.responses.switch_ready.val();
         self.answer_valid.next = self.responses.home_valid.val();
         self.answer_data.next = self.responses.home_data.val();
@@ -190,8 +191,8 @@ pub struct CrossbarHalf {
     pub own_ready: Signal<Out, Bit>,
     /// The switch offers a packet.
     pub switch_valid: Signal<In, Bit>,
-    /// That packet.
-    pub switch_data: Signal<In, PacketBeat>,
+    /// The one that it offered in the cycle before, if that was taken.
+    pub switch_packet: Signal<In, PacketBeat>,
     /// It is taken.
     pub switch_ready: Signal<Out, Bit>,
     /// A packet to this node.
@@ -207,7 +208,7 @@ pub struct CrossbarHalf {
     /// It is taken.
     pub away_ready: Signal<In, Bit>,
     pub(crate) own: Fifo<PacketBeat, 1, 2>,
-    pub(crate) switch: Fifo<PacketBeat, 1, 2>,
+    pub(crate) switch: LateFifo<PacketBeat, 1, 2>,
     /// The last packet to the own node came from the switch.
     pub(crate) last_from_switch: Register<Bit>,
     /// This node's packet is for this node.
@@ -226,7 +227,7 @@ impl CrossbarHalf {
             own_data: Signal::default(),
             own_ready: Signal::default(),
             switch_valid: Signal::default(),
-            switch_data: Signal::default(),
+            switch_packet: Signal::default(),
             switch_ready: Signal::default(),
             home_valid: Signal::default(),
             home_data: Signal::default(),
@@ -235,7 +236,7 @@ impl CrossbarHalf {
             away_data: Signal::default(),
             away_ready: Signal::default(),
             own: Fifo::new(2),
-            switch: Fifo::new(2),
+            switch: LateFifo::new(2),
             last_from_switch: Register::new(true),
             stays: Signal::default(),
             own_turn: Signal::default(),
@@ -254,7 +255,7 @@ impl Logic for CrossbarHalf {
         self.switch.clock.next = self.clock.val();
         self.switch.reset.next = self.reset.val();
         self.switch.write.next = self.switch_valid.val();
-        self.switch.write_data.next = self.switch_data.val();
+        self.switch.write_data.next = self.switch_packet.val();
         self.switch_ready.next = self.switch.ready.val();
         self.last_from_switch.clock.next = self.clock.val();
         self.last_from_switch.reset.next = self.reset.val();

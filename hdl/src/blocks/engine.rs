@@ -340,10 +340,10 @@ impl Logic for Engine {
         self.switch.response_data.next = self.crossbar.response_data.val();
         self.crossbar.response_ready.next = self.switch.response_ready.val();
         self.crossbar.switch_request_valid.next = self.switch.request_out_valid.val();
-        self.crossbar.switch_request_data.next = self.switch.host_out_data.val();
+        self.crossbar.switch_request_packet.next = self.switch.host_out_packet.val();
         self.switch.request_out_ready.next = self.crossbar.switch_request_ready.val();
         self.crossbar.switch_response_valid.next = self.switch.response_out_valid.val();
-        self.crossbar.switch_response_data.next = self.switch.host_out_data.val();
+        self.crossbar.switch_response_packet.next = self.switch.host_out_packet.val();
         self.switch.response_out_ready.next = self.crossbar.switch_response_ready.val();
 
         // Switch, link ports, links.
@@ -351,7 +351,7 @@ impl Logic for Engine {
             self.link_ports[i].clock.next = self.clock.val();
             self.link_ports[i].reset.next = self.reset.val();
             self.link_ports[i].transmit_valid.next = self.switch.transmit_valid[i].val();
-            self.link_ports[i].transmit_data.next = self.switch.transmit_data[i].val();
+            self.link_ports[i].transmit_packet.next = self.switch.transmit_packet[i].val();
             self.switch.transmit_ready[i].next = self.link_ports[i].transmit_ready.val();
             self.switch.receive_valid[i].next = self.link_ports[i].receive_valid.val();
             self.switch.receive_data[i].next = self.link_ports[i].receive_data.val();

@@ -26,7 +26,7 @@
 //! ```text
 //! cycle            0   1   2   3   4   5   6
 //! transmit_valid   1   2   0   0   0   0   0      a packet of 16 bytes, 2 cycles, on channel 0;
-//! transmit_data     a   b                         one of 24 bytes, 3 cycles, on channel 1
+//! transmit_packet       a   b                     one of 24 bytes, 3 cycles, on channel 1
 //! waiting          0   1   2   2   0   0   0
 //! begun            0   1   0   2   0   0   0
 //! link_out_valid   ▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁
@@ -41,7 +41,7 @@ use crate::beat::PacketBeat;
 use crate::blocks::arbiter::RoundRobin;
 use crate::blocks::crc::PacketCrc;
 use crate::blocks::credits::Credits;
-use crate::blocks::fifo::Fifo;
+use crate::blocks::late_fifo::LateFifo;
 use crate::blocks::primitive::{Register, Stages};
 use rust_hdl::prelude::*;
 
@@ -60,8 +60,8 @@ pub struct LinkPort {
     pub reset: Signal<In, Bit>,
     /// The channel for which the switch has a packet, one-hot.
     pub transmit_valid: Signal<In, Bits<4>>,
-    /// That packet.
-    pub transmit_data: Signal<In, PacketBeat>,
+    /// The packet for which it was valid in the cycle before.
+    pub transmit_packet: Signal<In, PacketBeat>,
     /// The channels that take a packet.
     pub transmit_ready: Signal<Out, Bits<4>>,
     /// The channels for which the receiver has a place again.
@@ -95,7 +95,7 @@ pub struct LinkPort {
     pub waiting: Signal<Out, Bits<4>>,
     /// The first packet of the channel that begins is a posted write; for observers.
     pub begun_write: Signal<Out, Bit>,
-    pub(crate) fifos: [Fifo<PacketBeat, 1, 2>; 4],
+    pub(crate) fifos: [LateFifo<PacketBeat, 1, 2>; 4],
     pub(crate) credits: [Credits; 4],
     pub(crate) arbiter: RoundRobin<4, 2>,
     pub(crate) out_crc: PacketCrc,
@@ -140,7 +140,7 @@ impl LinkPort {
             clock: Signal::default(),
             reset: Signal::default(),
             transmit_valid: Signal::default(),
-            transmit_data: Signal::default(),
+            transmit_packet: Signal::default(),
             transmit_ready: Signal::default(),
             link_credit: Signal::default(),
             link_out_valid: Signal::default(),
@@ -157,7 +157,7 @@ impl LinkPort {
             begun: Signal::default(),
             waiting: Signal::default(),
             begun_write: Signal::default(),
-            fifos: std::array::from_fn(|_| Fifo::new(2)),
+            fifos: std::array::from_fn(|_| LateFifo::new(2)),
             credits: std::array::from_fn(|_| Credits::new(credits)),
             arbiter: RoundRobin::new(3),
             out_crc: PacketCrc::new(),
@@ -212,7 +212,7 @@ impl Logic for LinkPort {
             self.fifos[i].clock.next = self.clock.val();
             self.fifos[i].reset.next = self.reset.val();
             self.fifos[i].write.next = self.transmit_valid.val().get_bit(i);
-            self.fifos[i].write_data.next = self.transmit_data.val();
+            self.fifos[i].write_data.next = self.transmit_packet.val();
             self.credits[i].clock.next = self.clock.val();
             self.credits[i].reset.next = self.reset.val();
             self.credits[i].returned.next = self.returned.q.val().get_bit(i);

@@ -14,6 +14,7 @@ pub mod crossbar;
 pub mod engine;
 pub mod fifo;
 pub mod ht_port;
+pub mod late_fifo;
 pub mod link_port;
 pub mod primitive;
 pub mod requester;
@@ -30,10 +31,15 @@ pub mod turns;
 use crate::device::Wire;
 use crate::pins;
 use fifo::Fifo;
+use late_fifo::LateFifo;
 use rust_hdl::prelude::*;
 use skid_buffer::SkidBuffer;
 
 pins!([T: Wire, const A: usize, const C: usize] Fifo<T, A, C> {
+    in: write, write_data, read;
+    out: ready, valid, data
+});
+pins!([T: Wire, const A: usize, const C: usize] LateFifo<T, A, C> {
     in: write, write_data, read;
     out: ready, valid, data
 });
@@ -46,8 +52,8 @@ pins!([const W: usize] tags::TagTable<W> {
     out: available, lowest, used, found
 });
 pins!(crossbar::Crossbar {
-    in: node, switch_request_valid, switch_request_data, requester_valid, requester_data,
-        switch_response_valid, switch_response_data, responder_valid, responder_data,
+    in: node, switch_request_valid, switch_request_packet, requester_valid, requester_data,
+        switch_response_valid, switch_response_packet, responder_valid, responder_data,
         completer_ready, answer_ready, request_ready, response_ready;
     out: switch_request_ready, requester_ready, switch_response_ready, responder_ready,
         completer_valid, completer_data, answer_valid, answer_data,
@@ -63,7 +69,7 @@ pins!(responder::Responder {
     out: memory_ready, response_valid, response_data, origin_lookup, origin_free, unknown_tag
 });
 pins!(link_port::LinkPort {
-    in: transmit_valid, transmit_data, link_credit, link_in_valid, link_in_channel, link_in_data,
+    in: transmit_valid, transmit_packet, link_credit, link_in_valid, link_in_channel, link_in_data,
         link_in_crc;
     out: transmit_ready, link_out_valid, link_out_channel, link_out_data, link_out_crc,
         receive_valid, receive_data, crc_error, begun, waiting, begun_write
@@ -75,8 +81,8 @@ pins!(router::Route {
 pins!(switch::Switch {
     in: x, y, z, receive_valid, receive_data, request_valid, request_data, response_valid,
         response_data, transmit_ready, request_out_ready, response_out_ready;
-    out: request_ready, response_ready, credit, transmit_valid, transmit_data,
-        request_out_valid, response_out_valid, host_out_data
+    out: request_ready, response_ready, credit, transmit_valid, transmit_packet,
+        request_out_valid, response_out_valid, host_out_packet
 });
 pins!(ht_port::HtPort {
     in: host_valid, host_data, host_credit, posted_ready, nonposted_ready, memory_ready,

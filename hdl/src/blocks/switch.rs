@@ -1,29 +1,31 @@
 //! The switch: six link ports and the host port, four virtual channels each.
 //!
 //! ```text
-//!              ┌ route ┐  way  ┌ 26 × switch_input ┐ head        ┌ 7 × switch_output ┐
+//!              ┌ route ┐  way  ┌ 26 × switch_input ┐ head         ┌ 7 × switch_output ┐
 //! receive ─────┤       ├──────>│ routes, pointers  ├──> request ─>│ round robin       ├──> transmit_valid
-//! request ─────┤       │       └───┬───────────^───┘  & place     └──────┬────────────┘
-//! response ────┤       └           │ addresses └──────── taken ──────────┤ grant, one-hot
-//!              │               ┌───v─────────────────────────────────────v┐
-//!              └── packets ───>│ buffers: 26 memories, 7 multiplexers     ├──> transmit_data
-//!                              └──────────────────────────────────────────┘
+//! request ─────┤       │       └───┬───────────^───┘  & place     └──┬──────────┬─────┘
+//! response ────┤       └           │ addresses └──────── taken ──────┘ grant    │ select: a register
+//!              │               ┌───v────────────────────────────────────────────v┐
+//!              └── packets ───>│ buffers: 26 memories, 7 multiplexers            ├──> transmit_packet
+//!                              └─────────────────────────────────────────────────┘
 //! ```
 //!
 //! A packet's route is decided while it is written into its receive buffer, one for each virtual
 //! channel of a link and one for each class of the host. In the next cycle it may leave: an input
 //! requests the output of its first packet if that output's virtual channel has a place, and every
 //! output takes one of its requests, round robin. So a cycle's outputs follow the registers and
-//! the readers' *ready*, and nothing else.
+//! the readers' *ready*, and nothing else. The packet itself follows a cycle later, when the
+//! winner is in a register; the FIFOs behind a switch know that
+//! ([`LateFifo`](crate::blocks::late_fifo::LateFifo)).
 //!
 //! ```text
-//! cycle                0   1   2   3
-//! receive_valid[1]     1   1   0   0     two packets from x-, channel 0, to x+
-//! receive_valid[2]     1   0   0   0     one from y+ to x+
-//! transmit_valid[0]    0   1   1   1
-//! transmit_data[0]         a   c   b
-//! credit[1]            0   1   0   1     in cycle 2 y+ has its turn
-//! credit[2]            0   0   1   0
+//! cycle                0   1   2   3   4
+//! receive_valid[1]     1   1   0   0   0     two packets from x-, channel 0, to y+
+//! receive_valid[3]     1   0   0   0   0     one from y- to y+
+//! transmit_valid[2]    0   1   1   1   0
+//! transmit_packet[2]           a   c   b
+//! credit[1]            0   1   0   1   0     in cycle 2 y- has its turn
+//! credit[3]            0   0   1   0   0
 //! ```
 //!
 //! Input 4 · p + c is channel c of link port p; the host's requests are input 24, its responses 25.
@@ -83,18 +85,18 @@ pub struct Switch {
     pub transmit_ready: [Signal<In, Bits<4>>; 6],
     /// The transmit FIFO that is written.
     pub transmit_valid: [Signal<Out, Bits<4>>; 6],
-    /// What is written into it.
-    pub transmit_data: [Signal<Out, PacketBeat>; 6],
+    /// What was written into one in the cycle before.
+    pub transmit_packet: [Signal<Out, PacketBeat>; 6],
     /// The host side takes a request.
     pub request_out_ready: Signal<In, Bit>,
-    /// `host_out_data` is a request.
+    /// The host side takes a request now, `host_out_packet` in the next cycle.
     pub request_out_valid: Signal<Out, Bit>,
     /// The host side takes a response.
     pub response_out_ready: Signal<In, Bit>,
-    /// `host_out_data` is a response; never together with a request.
+    /// The same of a response; never together with a request.
     pub response_out_valid: Signal<Out, Bit>,
-    /// The packet that has arrived at its target.
-    pub host_out_data: Signal<Out, PacketBeat>,
+    /// The packet that arrived at its target in the cycle before.
+    pub host_out_packet: Signal<Out, PacketBeat>,
     // Many and large: on the heap.
     routes: Vec<Resting<Route>>,
     inputs: Vec<Resting<SwitchInput>>,
@@ -161,12 +163,12 @@ impl Switch {
             credit: Default::default(),
             transmit_ready: Default::default(),
             transmit_valid: Default::default(),
-            transmit_data: Default::default(),
+            transmit_packet: Default::default(),
             request_out_ready: Signal::default(),
             request_out_valid: Signal::default(),
             response_out_ready: Signal::default(),
             response_out_valid: Signal::default(),
-            host_out_data: Signal::default(),
+            host_out_packet: Signal::default(),
             routes: (0..WRITERS)
                 .map(|_| Resting::new(Route::new(topology)))
                 .collect(),
@@ -286,16 +288,16 @@ impl Logic for Switch {
             self.outputs[o].reset.next = self.reset.val();
             self.outputs[o].request.next = self.request[o].val();
             self.outputs[o].crossed.next = self.crossed.val();
-            self.buffers.select[o].next = self.outputs[o].grant.val();
+            self.buffers.select[o].next = self.outputs[o].select.val();
             self.taken.next = self.taken.val() | self.outputs[o].grant.val();
         }
         for o in 0..6 {
             self.transmit_valid[o].next = self.outputs[o].valid.val();
-            self.transmit_data[o].next = self.buffers.data[o].val();
+            self.transmit_packet[o].next = self.buffers.data[o].val();
         }
         self.request_out_valid.next = self.outputs[6].valid.val().get_bit(0);
         self.response_out_valid.next = self.outputs[6].valid.val().get_bit(2);
-        self.host_out_data.next = self.buffers.data[6].val();
+        self.host_out_packet.next = self.buffers.data[6].val();
 
         // Buffers.
         self.buffers.clock.next = self.clock.val();
@@ -339,7 +341,8 @@ impl Rests for Switch {
             | self.response_valid.next
             | self.response_valid.val();
         let holds = || self.inputs.iter().any(|buffer| buffer.head.val().any());
-        !(arrives | offered | self.reset.next | self.reset.val() || holds())
+        let sends = || (self.outputs.iter()).any(|output| output.select.val().any());
+        !(arrives | offered | self.reset.next | self.reset.val() || holds() || sends())
     }
 
     fn clock_is_high(&self) -> bool {

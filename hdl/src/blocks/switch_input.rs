@@ -1,20 +1,23 @@
 //! A switch input: a receive buffer that knows where its first packet goes.
 //!
 //! ```text
-//!                    ┌──── routes (LutRam) ────┐
-//! way ──────┬────────┤ write pointer    second ├──┐
-//!           │        └─────────────────────────┘  ├──> head, a register ──> way of the first packet,
-//!           └─────────────────────────────────────┘                         0 if there is none
+//!                 ┌──── routes (LutRam) ────┐      ┌ second ┐
+//! way ──────┬─────┤ write pointer     third ├──────┤        ├─┬── if one was taken ─┐
+//!           │     └─────────────────────────┘      └────────┘ │                     ├─> head: the
+//!           │                                      ┌ first ─┐ v                     │   first packet's
+//!           └──────────────────────────────────────┤        ├─┴── if none was ──────┘   way, 0 if
+//!                                                  └────────┘                           none
 //! write ────> written                 write_address, read_address ──> the packets' memory
-//! ready <──── = not full, a register               ^
-//! taken ───────────────────────────────────────────┘ moves the read pointer on
+//! ready <──── = not full, or one was taken
+//! taken ────> register: one was taken ──> moves first, second and the read pointer on
 //! ```
 //!
-//! The route is decided when a packet is written and kept beside it. That of the first packet
-//! stands decoded in a register, so that the allocators begin with one-hot bits: when a packet is
-//! taken, the next one's comes from the memory, or, if there is none, from what is being written.
-//! The packets themselves are in the switch's [`Buffers`](crate::blocks::primitive::Buffers), at the
-//! addresses given here.
+//! The route is decided when a packet is written and kept beside it. Those of the first two packets
+//! stand decoded in registers, so that the allocators begin with one-hot bits. That a packet is
+//! taken is known late in a cycle, and only noted in it: in the next the second packet is the head,
+//! and everything moves on. The packets themselves are in the switch's
+//! [`Buffers`](crate::blocks::primitive::Buffers), at the addresses given here; what is taken is read
+//! in the cycle after, when `read_address` still points to it.
 //!
 //! ```text
 //! cycle          0   1   2   3   4
@@ -23,7 +26,7 @@
 //! head           0   a   a   b   0
 //! taken          ▁▁▁▁▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁
 //! write_address  0   1   2   2   2
-//! read_address   0   0   0   1   2
+//! read_address   0   0   0   0   1
 //! ```
 
 use rust_hdl::prelude::*;
@@ -42,7 +45,7 @@ pub struct SwitchInput {
     pub write: Signal<In, Bit>,
     /// Where that packet goes.
     pub way: Signal<In, Bits<8>>,
-    /// Takes the first packet, of which there must be one.
+    /// Takes the head, of which there must be one.
     pub taken: Signal<In, Bit>,
     /// Not full.
     pub ready: Signal<Out, Bit>,
@@ -50,21 +53,25 @@ pub struct SwitchInput {
     pub written: Signal<Out, Bit>,
     /// Where.
     pub write_address: Signal<Out, Bits<5>>,
-    /// Where the first packet is.
+    /// Where the packet is that was taken in the cycle before.
     pub read_address: Signal<Out, Bits<5>>,
-    /// Where it goes; 0 if there is none.
+    /// Where the first packet goes; 0 if there is none.
     pub head: Signal<Out, Bits<8>>,
     routes: LutRam<Bits<8>, 5>,
+    /// The way of the first packet, or of the one that was taken in the cycle before.
     first: Register<Bits<8>>,
+    /// That of the packet behind it.
+    second: Register<Bits<8>>,
+    was_taken: Register<Bit>,
     write_pointer: Register<Bits<5>>,
     read_pointer: Register<Bits<5>>,
-    /// The place after the read pointer's.
-    second_pointer: Register<Bits<5>>,
+    /// The place two after the read pointer's.
+    third_pointer: Register<Bits<5>>,
+    /// Packets, with the one that was taken in the cycle before.
     count: Register<Bits<6>>,
-    /// At least two packets.
-    several: Register<Bit>,
+    /// At least three of these.
+    third: Register<Bit>,
     not_full: Register<Bit>,
-    valid: Signal<Local, Bit>,
     /// The last place.
     last: Constant<Bits<5>>,
     /// One less than the places.
@@ -88,13 +95,14 @@ impl SwitchInput {
             head: Signal::default(),
             routes: LutRam::default(),
             first: Register::default(),
+            second: Register::default(),
+            was_taken: Register::default(),
             write_pointer: Register::default(),
             read_pointer: Register::default(),
-            second_pointer: Register::new((1 % depth).to_bits()),
+            third_pointer: Register::new((2 % depth).to_bits()),
             count: Register::default(),
-            several: Register::default(),
+            third: Register::default(),
             not_full: Register::new(true),
-            valid: Signal::default(),
             last: Constant::new((depth - 1).to_bits()),
             almost: Constant::new((depth - 1).to_bits()),
         }
@@ -106,30 +114,37 @@ impl Logic for SwitchInput {
     fn update(&mut self) {
         self.routes.clock.next = self.clock.val();
         self.first.clock.next = self.clock.val();
+        self.second.clock.next = self.clock.val();
+        self.was_taken.clock.next = self.clock.val();
         self.write_pointer.clock.next = self.clock.val();
         self.read_pointer.clock.next = self.clock.val();
-        self.second_pointer.clock.next = self.clock.val();
+        self.third_pointer.clock.next = self.clock.val();
         self.count.clock.next = self.clock.val();
-        self.several.clock.next = self.clock.val();
+        self.third.clock.next = self.clock.val();
         self.not_full.clock.next = self.clock.val();
         self.first.reset.next = self.reset.val();
+        self.second.reset.next = self.reset.val();
+        self.was_taken.reset.next = self.reset.val();
         self.write_pointer.reset.next = self.reset.val();
         self.read_pointer.reset.next = self.reset.val();
-        self.second_pointer.reset.next = self.reset.val();
+        self.third_pointer.reset.next = self.reset.val();
         self.count.reset.next = self.reset.val();
-        self.several.reset.next = self.reset.val();
+        self.third.reset.next = self.reset.val();
         self.not_full.reset.next = self.reset.val();
 
-        self.ready.next = self.not_full.q.val();
+        self.was_taken.d.next = self.taken.val();
+        self.ready.next = self.not_full.q.val() | self.was_taken.q.val();
         self.head.next = self.first.q.val();
+        if self.was_taken.q.val() {
+            self.head.next = self.second.q.val();
+        }
         self.write_address.next = self.write_pointer.q.val();
         self.read_address.next = self.read_pointer.q.val();
-        self.written.next = self.write.val() & self.not_full.q.val();
-        self.valid.next = self.first.q.val().any();
+        self.written.next = self.write.val() & self.ready.val();
         self.routes.write_enable.next = self.written.val();
         self.routes.write_address.next = self.write_pointer.q.val();
         self.routes.write_data.next = self.way.val();
-        self.routes.read_address.next = self.second_pointer.q.val();
+        self.routes.read_address.next = self.third_pointer.q.val();
 
         self.write_pointer.d.next = self.write_pointer.q.val();
         if self.written.val() {
@@ -139,35 +154,44 @@ impl Logic for SwitchInput {
             }
         }
         self.read_pointer.d.next = self.read_pointer.q.val();
-        self.second_pointer.d.next = self.second_pointer.q.val();
-        self.first.d.next = self.first.q.val();
-        if self.taken.val() {
-            self.read_pointer.d.next = self.second_pointer.q.val();
-            self.second_pointer.d.next = self.second_pointer.q.val() + 1;
-            if self.second_pointer.q.val() == self.last.val() {
-                self.second_pointer.d.next = 0.into();
+        self.third_pointer.d.next = self.third_pointer.q.val();
+        if self.was_taken.q.val() {
+            self.read_pointer.d.next = self.read_pointer.q.val() + 1;
+            if self.read_pointer.q.val() == self.last.val() {
+                self.read_pointer.d.next = 0.into();
             }
-            if self.several.q.val() {
-                self.first.d.next = self.routes.read_data.val();
-            } else if self.written.val() {
-                self.first.d.next = self.way.val();
-            } else {
-                self.first.d.next = 0.into();
+            self.third_pointer.d.next = self.third_pointer.q.val() + 1;
+            if self.third_pointer.q.val() == self.last.val() {
+                self.third_pointer.d.next = 0.into();
             }
-        } else if self.written.val() & !self.valid.val() {
+        }
+
+        self.first.d.next = self.head.val();
+        if self.written.val() & !self.head.val().any() {
             self.first.d.next = self.way.val();
+        }
+        self.second.d.next = self.second.q.val();
+        if self.was_taken.q.val() {
+            self.second.d.next = 0.into();
+            if self.third.q.val() {
+                self.second.d.next = self.routes.read_data.val();
+            } else if self.written.val() & self.second.q.val().any() {
+                self.second.d.next = self.way.val();
+            }
+        } else if self.written.val() & self.first.q.val().any() & !self.second.q.val().any() {
+            self.second.d.next = self.way.val();
         }
 
         self.count.d.next = self.count.q.val();
-        self.several.d.next = self.several.q.val();
+        self.third.d.next = self.third.q.val();
         self.not_full.d.next = self.not_full.q.val();
-        if self.written.val() & !self.taken.val() {
+        if self.written.val() & !self.was_taken.q.val() {
             self.count.d.next = self.count.q.val() + 1;
-            self.several.d.next = self.valid.val();
+            self.third.d.next = self.second.q.val().any();
             self.not_full.d.next = self.count.q.val() != self.almost.val();
-        } else if self.taken.val() & !self.written.val() {
+        } else if self.was_taken.q.val() & !self.written.val() {
             self.count.d.next = self.count.q.val() - 1;
-            self.several.d.next = self.several.q.val() & (self.count.q.val() != 2);
+            self.third.d.next = self.third.q.val() & (self.count.q.val() != 3);
             self.not_full.d.next = true;
         }
     }
@@ -177,7 +201,7 @@ impl Rests for SwitchInput {
     fn rests(&self) -> bool {
         let next = self.reset.next | self.write.next | self.taken.next;
         let now = self.reset.val() | self.write.val() | self.taken.val();
-        !(next | now)
+        !(next | now | self.was_taken.q.val())
     }
 
     fn clock_is_high(&self) -> bool {

@@ -1,23 +1,27 @@
 //! A switch output: which input gives it a packet in a cycle.
 //!
 //! ```text
-//! request ──> round robin ──┬──────────────────────> grant, one-hot: selects the packet
-//!                           └─ & class, & crossed ─> valid, one bit for each virtual channel
+//! request ─ & turns ─> round robin ──┬──────────────────────> grant, one-hot
+//!                                    ├─ & class, & crossed ─> valid, one bit for each virtual channel
+//!                                    └─ register ───────────> select: grant, a cycle later
 //! ```
 //!
 //! An input requests the output if its first packet goes there and the packet's virtual channel
 //! has a place: whoever wins moves. So the grant needs no second look at the channels, and a
-//! channel without a place holds up nobody else.
+//! channel without a place holds up nobody else. `select` picks the winner's packet in the cycle
+//! after: who wins is known late in a cycle.
 //!
 //! ```text
 //! cycle     0    1    2    3
 //! request   0101 0101 0100 0000    initially, the last winner is the last input
 //! grant     0001 0100 0100 0000
+//! select    0000 0001 0100 0100
 //! ```
 
 use rust_hdl::prelude::*;
 
 use crate::blocks::arbiter::RoundRobin;
+use crate::blocks::primitive::Register;
 use crate::blocks::primitive::buffers::INPUTS;
 use crate::blocks::resting::Rests;
 
@@ -34,9 +38,12 @@ pub struct SwitchOutput {
     pub crossed: Signal<In, Bits<INPUTS>>,
     /// The winner, one-hot.
     pub grant: Signal<Out, Bits<INPUTS>>,
+    /// The winner of the cycle before, one-hot.
+    pub select: Signal<Out, Bits<INPUTS>>,
     /// The winner's virtual channel, one-hot.
     pub valid: Signal<Out, Bits<4>>,
     arbiter: RoundRobin<INPUTS, 5>,
+    winner: Register<Bits<INPUTS>>,
     straight: Signal<Local, Bits<INPUTS>>,
     over: Signal<Local, Bits<INPUTS>>,
     /// Those of them that can.
@@ -60,8 +67,10 @@ impl SwitchOutput {
             request: Signal::default(),
             crossed: Signal::default(),
             grant: Signal::default(),
+            select: Signal::default(),
             valid: Signal::default(),
             arbiter: RoundRobin::new(last),
+            winner: Register::default(),
             straight: Signal::default(),
             over: Signal::default(),
             wanted: Signal::default(),
@@ -81,6 +90,10 @@ impl Logic for SwitchOutput {
         self.arbiter.want.next = self.wanted.val();
         self.arbiter.take.next = true;
         self.grant.next = self.arbiter.grant.val();
+        self.winner.clock.next = self.clock.val();
+        self.winner.reset.next = self.reset.val();
+        self.winner.d.next = self.arbiter.grant.val();
+        self.select.next = self.winner.q.val();
 
         self.over.next = self.arbiter.grant.val() & self.crossed.val();
         self.straight.next = self.arbiter.grant.val() & !self.crossed.val();
@@ -99,7 +112,7 @@ impl Logic for SwitchOutput {
 impl Rests for SwitchOutput {
     fn rests(&self) -> bool {
         let requested = self.request.next.any() | self.request.val().any();
-        !(requested | self.reset.next | self.reset.val())
+        !(requested | self.winner.q.val().any() | self.reset.next | self.reset.val())
     }
 
     fn clock_is_high(&self) -> bool {
