@@ -69,7 +69,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     };
     let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
-        Some("the winner's number has one bit") => rtl.arbiter.next._mask = 1,
+        Some("the winner's number has one bit") => rtl.arbiter.turn._mask = 1,
         Some("a channel has a place less") => rtl.fifos[2] = LateFifo::new(1),
         Some("the transmitter's CRC begins with zeros") => {
             rtl.out_crc = PacketCrc::with_initial(0);

@@ -1,11 +1,10 @@
 //! Round-robin arbiter: who of several wins a cycle.
 //!
 //! ```text
-//! want ──┬──────────> lowest set bit ──────┐
-//!        │                                 ├──> grant, one-hot ──> winner, its number
-//!        └─ & after ─> lowest set bit ─────┘
-//!            ^            (if there is one)
-//!            └── a register: ones above the last winner; `take` makes this winner the last
+//! want ──> first after the last winner, ──┬─> grant, one-hot ──> winner, its number
+//!          or else first of all           └─> ones above it ─┐
+//!            ^                                               │ take
+//!            └── a register: ones above the last winner <────┘
 //! ```
 //!
 //! The winner is the first after the last one, cyclically, that wants; so nobody waits for more
@@ -18,7 +17,7 @@
 //! winner   0   1   2   2
 //! ```
 
-use crate::blocks::primitive::{LowestBit, Register};
+use crate::blocks::primitive::{InTurn, Register};
 use rust_hdl::prelude::*;
 
 /// An arbiter of `N` inputs, at most 32; `I` bits number them, at most 5.
@@ -41,17 +40,20 @@ pub struct RoundRobin<const N: usize, const I: usize> {
     pub any: Signal<Out, Bit>,
     /// Ones above the last winner.
     after: Register<Bits<N>>,
-    pub(crate) first: LowestBit,
-    pub(crate) next: LowestBit,
-    wrapped: Signal<Local, Bit>,
-    above: Signal<Local, Bits<N>>,
+    pub(crate) turn: InTurn,
 }
 
 impl<const N: usize, const I: usize> RoundRobin<N, I> {
     /// An arbiter whose initial last winner is `last`, below `N`.
     pub fn new(last: usize) -> Self {
+        Self::among(u32::MAX, last)
+    }
+
+    /// The same, if none but these ever wants a cycle, bit by bit.
+    pub fn among(inputs: u32, last: usize) -> Self {
         assert!((1..=32).contains(&N) && I <= 5 && N <= 1 << I && last < N);
         let all = u64::from(u32::MAX) >> (32 - N);
+        let inputs = inputs & all as u32;
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
@@ -61,10 +63,7 @@ impl<const N: usize, const I: usize> RoundRobin<N, I> {
             grant: Signal::default(),
             any: Signal::default(),
             after: Register::new((all & all << last << 1).into()),
-            first: LowestBit::default(),
-            next: LowestBit::default(),
-            wrapped: Signal::default(),
-            above: Signal::default(),
+            turn: InTurn::among(inputs),
         }
     }
 }
@@ -75,23 +74,15 @@ impl<const N: usize, const I: usize> Logic for RoundRobin<N, I> {
         self.after.clock.next = self.clock.val();
         self.after.reset.next = self.reset.val();
 
-        self.first.bits.next = bit_cast::<32, N>(self.want.val());
-        self.next.bits.next = bit_cast::<32, N>(self.want.val() & self.after.q.val());
-        self.wrapped.next = !(self.want.val() & self.after.q.val()).any();
+        self.turn.want.next = bit_cast::<32, N>(self.want.val());
+        self.turn.after.next = bit_cast::<32, N>(self.after.q.val());
         self.any.next = self.want.val().any();
-        if self.wrapped.val() {
-            self.grant.next = bit_cast::<N, 32>(self.first.first.val());
-            self.winner.next = bit_cast::<I, 5>(self.first.number.val());
-            self.above.next = bit_cast::<N, 32>(self.first.above.val());
-        } else {
-            self.grant.next = bit_cast::<N, 32>(self.next.first.val());
-            self.winner.next = bit_cast::<I, 5>(self.next.number.val());
-            self.above.next = bit_cast::<N, 32>(self.next.above.val());
-        }
+        self.grant.next = bit_cast::<N, 32>(self.turn.grant.val());
+        self.winner.next = bit_cast::<I, 5>(self.turn.number.val());
 
         self.after.d.next = self.after.q.val();
         if self.take.val() & self.any.val() {
-            self.after.d.next = self.above.val();
+            self.after.d.next = bit_cast::<N, 32>(self.turn.above.val());
         }
     }
 }

@@ -69,7 +69,7 @@ impl SwitchOutput {
             grant: Signal::default(),
             select: Signal::default(),
             valid: Signal::default(),
-            arbiter: RoundRobin::new(last),
+            arbiter: RoundRobin::among(turns, last),
             winner: Register::default(),
             straight: Signal::default(),
             over: Signal::default(),

@@ -5,8 +5,7 @@ use rust_hdl::prelude::*;
 /// Which of 32 bits is the first that is set, when `groups` says, bit by bit, in which four
 /// neighbours there is one. What it says is believed.
 ///
-/// As [`LowestBit`](super::LowestBit), with fewer levels of logic: the first group is found and the
-/// first bit of each group at the same time.
+/// Few levels of logic: the first group is found and the first bit of each group at the same time.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct LowestInGroups {
     /// The bits.

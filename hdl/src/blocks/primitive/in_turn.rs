@@ -1,0 +1,128 @@
+//! Whose turn it is: the first of the bits that are set, from a place on and round.
+
+use std::fmt::Write;
+
+use rust_hdl::prelude::*;
+
+/// Inputs whose turn is looked for together.
+const GROUP: usize = 4;
+
+/// Which of 32 bits is the first that is set and stands after the last winner, or, if none does, the
+/// first that is set; one-hot and as a number, both 0 if none is.
+///
+/// Both searches run side by side, in few levels of logic, over those of the bits only that can be
+/// set: first what groups of four neighbours have, then what stands before each group, then what
+/// stands before a bit in its group.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct InTurn {
+    /// The bits.
+    pub want: Signal<In, Bits<32>>,
+    /// Ones above the last winner.
+    pub after: Signal<In, Bits<32>>,
+    /// The winner's bit.
+    pub grant: Signal<Out, Bits<32>>,
+    /// Its number.
+    pub number: Signal<Out, Bits<5>>,
+    /// Ones above it; anything if there is none.
+    pub above: Signal<Out, Bits<32>>,
+    /// The bits that can be set.
+    _inputs: u32,
+    /// Which of the number's bits can be 1; all but in a broken variant.
+    pub(crate) _mask: u32,
+}
+
+impl InTurn {
+    /// Among these bits.
+    pub fn among(inputs: u32) -> Self {
+        Self {
+            want: Signal::default(),
+            after: Signal::default(),
+            grant: Signal::default(),
+            number: Signal::default(),
+            above: Signal::default(),
+            _inputs: inputs,
+            _mask: 31,
+        }
+    }
+}
+
+impl Logic for InTurn {
+    fn update(&mut self) {
+        let want = u64::from(self.want.val()) as u32 & self._inputs;
+        let after = want & u64::from(self.after.val()) as u32;
+        let search = if after == 0 { want } else { after };
+        let number = if search == 0 {
+            0
+        } else {
+            search.trailing_zeros()
+        };
+        self.grant.next = u64::from(search & search.wrapping_neg()).into();
+        self.number.next = u64::from(number & self._mask).into();
+        // Negation keeps the lowest bit that is set and turns all above it round.
+        self.above.next = u64::from(search ^ search.wrapping_neg()).into();
+    }
+
+    fn connect(&mut self) {
+        self.grant.connect();
+        self.number.connect();
+        self.above.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let inputs: Vec<usize> = (0..32).filter(|i| self._inputs >> i & 1 == 1).collect();
+        let groups: Vec<&[usize]> = inputs.chunks(GROUP).collect();
+        let any = |names: &mut dyn Iterator<Item = String>| {
+            let names: Vec<String> = names.collect();
+            match names.len() {
+                0 => "1'b0".to_owned(),
+                _ => names.join(" | "),
+            }
+        };
+        let want = |&i: &usize| format!("want[{i}]");
+        let next = |&i: &usize| format!("(want[{i}] & after[{i}])");
+        let mut code = String::new();
+        let mut assigned = String::new();
+        // Writing to a string cannot fail.
+        for (g, group) in groups.iter().enumerate() {
+            let wanted = any(&mut group.iter().map(want));
+            let _ = writeln!(code, "wire wanted{g} = {wanted};");
+            let nexts = any(&mut group.iter().map(next));
+            let _ = writeln!(code, "wire next{g} = {nexts};");
+        }
+        let all = any(&mut (0..groups.len()).map(|g| format!("next{g}")));
+        let _ = writeln!(code, "wire some_next = {all};");
+        for (g, group) in groups.iter().enumerate() {
+            let before = any(&mut (0..g).map(|h| format!("wanted{h}")));
+            let next_before = any(&mut (0..g).map(|h| format!("next{h}")));
+            for (place, i) in group.iter().enumerate() {
+                let here = any(&mut group[..place].iter().map(want));
+                let next_here = any(&mut group[..place].iter().map(next));
+                let _ = write!(
+                    code,
+                    "\
+wire next_below{i} = {next_before} | {next_here};
+wire below{i} = {before} | {here};
+"
+                );
+                let _ = write!(
+                    assigned,
+                    "    grant[{i}] = want[{i}] & ~(after[{i}] ? next_below{i} : below{i} | some_next);
+    above[{i}] = some_next ? next_below{i} : below{i};
+"
+                );
+            }
+        }
+        let mask = self._mask;
+        // Simulators evaluate a block when something that it reads changes: it reads something even
+        // if there are no inputs.
+        Verilog::Custom(format!(
+            "\
+{code}always @(*) begin
+    grant = want & 32'h0;
+    above = want & 32'h0;
+{assigned}    number = {{|(grant & 32'hffff0000), |(grant & 32'hff00ff00), |(grant & 32'hf0f0f0f0),
+        |(grant & 32'hcccccccc), |(grant & 32'haaaaaaaa)}} & 5'h{mask:x};
+end"
+        ))
+    }
+}
