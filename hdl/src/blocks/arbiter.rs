@@ -39,7 +39,8 @@ pub struct RoundRobin<const N: usize, const I: usize> {
     /// Somebody wants.
     pub any: Signal<Out, Bit>,
     /// Ones above the last winner.
-    after: Register<Bits<N>>,
+    pub after: Signal<Out, Bits<N>>,
+    last: Register<Bits<N>>,
     pub(crate) turn: InTurn,
 }
 
@@ -62,7 +63,8 @@ impl<const N: usize, const I: usize> RoundRobin<N, I> {
             winner: Signal::default(),
             grant: Signal::default(),
             any: Signal::default(),
-            after: Register::new((all & all << last << 1).into()),
+            after: Signal::default(),
+            last: Register::new((all & all << last << 1).into()),
             turn: InTurn::among(inputs),
         }
     }
@@ -71,18 +73,19 @@ impl<const N: usize, const I: usize> RoundRobin<N, I> {
 impl<const N: usize, const I: usize> Logic for RoundRobin<N, I> {
     #[hdl_gen]
     fn update(&mut self) {
-        self.after.clock.next = self.clock.val();
-        self.after.reset.next = self.reset.val();
+        self.last.clock.next = self.clock.val();
+        self.last.reset.next = self.reset.val();
 
+        self.after.next = self.last.q.val();
         self.turn.want.next = bit_cast::<32, N>(self.want.val());
-        self.turn.after.next = bit_cast::<32, N>(self.after.q.val());
+        self.turn.after.next = bit_cast::<32, N>(self.last.q.val());
         self.any.next = self.want.val().any();
         self.grant.next = bit_cast::<N, 32>(self.turn.grant.val());
         self.winner.next = bit_cast::<I, 5>(self.turn.number.val());
 
-        self.after.d.next = self.after.q.val();
+        self.last.d.next = self.last.q.val();
         if self.take.val() & self.any.val() {
-            self.after.d.next = bit_cast::<N, 32>(self.turn.above.val());
+            self.last.d.next = bit_cast::<N, 32>(self.turn.above.val());
         }
     }
 }

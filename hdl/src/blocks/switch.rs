@@ -145,7 +145,12 @@ impl Switch {
         });
         let is_response = |input: usize| input % 4 >= 2 || input == HOST_INPUT + 1;
         let responses = (0..INPUTS).fold(0, |mask, i| mask | u32::from(is_response(i)) << i);
-        let input = |input: usize| Resting::new(SwitchInput::new(depths[input]));
+        let input = |input: usize| {
+            Resting::new(match input {
+                ..HOST_INPUT => SwitchInput::of_link(depths[input]),
+                _ => SwitchInput::of_host(depths[input]),
+            })
+        };
         Self {
             clock: Signal::default(),
             reset: Signal::default(),

@@ -72,6 +72,8 @@ pub struct SwitchInput {
     /// At least three of these.
     third: Register<Bit>,
     not_full: Register<Bit>,
+    /// It is offered packets for which it may have no place.
+    asks: Constant<Bit>,
     /// The last place.
     last: Constant<Bits<5>>,
     /// One less than the places.
@@ -79,8 +81,17 @@ pub struct SwitchInput {
 }
 
 impl SwitchInput {
-    /// Empty, with `depth` places, 1 to 32.
-    pub fn new(depth: usize) -> Self {
+    /// Of a link, empty, with `depth` places, 1 to 32: a packet comes only when there is one.
+    pub fn of_link(depth: usize) -> Self {
+        Self::new(depth, false)
+    }
+
+    /// Of the host, likewise: a packet is written if it is ready.
+    pub fn of_host(depth: usize) -> Self {
+        Self::new(depth, true)
+    }
+
+    fn new(depth: usize, asks: bool) -> Self {
         assert!((1..=32).contains(&depth));
         Self {
             clock: Signal::default(),
@@ -103,6 +114,7 @@ impl SwitchInput {
             count: Register::default(),
             third: Register::default(),
             not_full: Register::new(true),
+            asks: Constant::new(asks),
             last: Constant::new((depth - 1).to_bits()),
             almost: Constant::new((depth - 1).to_bits()),
         }
@@ -140,7 +152,7 @@ impl Logic for SwitchInput {
         }
         self.write_address.next = self.write_pointer.q.val();
         self.read_address.next = self.read_pointer.q.val();
-        self.written.next = self.write.val() & self.ready.val();
+        self.written.next = self.write.val() & (self.ready.val() | !self.asks.val());
         self.routes.write_enable.next = self.written.val();
         self.routes.write_address.next = self.write_pointer.q.val();
         self.routes.write_data.next = self.way.val();

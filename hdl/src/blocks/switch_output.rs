@@ -21,8 +21,8 @@
 use rust_hdl::prelude::*;
 
 use crate::blocks::arbiter::RoundRobin;
-use crate::blocks::primitive::Register;
 use crate::blocks::primitive::buffers::INPUTS;
+use crate::blocks::primitive::{ChannelInTurn, Register};
 use crate::blocks::resting::Rests;
 
 /// Allocator of one output.
@@ -44,23 +44,17 @@ pub struct SwitchOutput {
     pub valid: Signal<Out, Bits<4>>,
     arbiter: RoundRobin<INPUTS, 5>,
     winner: Register<Bits<INPUTS>>,
-    straight: Signal<Local, Bits<INPUTS>>,
-    over: Signal<Local, Bits<INPUTS>>,
+    channel: ChannelInTurn,
     /// Those of them that can.
     wanted: Signal<Local, Bits<INPUTS>>,
     /// The inputs whose packets leave here at all.
     turns: Constant<Bits<INPUTS>>,
-    /// The inputs that carry requests.
-    requests: Constant<Bits<INPUTS>>,
-    /// The inputs that carry responses.
-    responses: Constant<Bits<INPUTS>>,
 }
 
 impl SwitchOutput {
     /// An allocator whose initial last winner is `last`; `responses` are the inputs of that class,
     /// `turns` those whose packets leave here, bit by bit.
     pub fn new(last: usize, responses: u32, turns: u32) -> Self {
-        let requests = !responses & (u32::MAX >> (32 - INPUTS));
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
@@ -71,12 +65,9 @@ impl SwitchOutput {
             valid: Signal::default(),
             arbiter: RoundRobin::among(turns, last),
             winner: Register::default(),
-            straight: Signal::default(),
-            over: Signal::default(),
+            channel: ChannelInTurn::among(turns, responses),
             wanted: Signal::default(),
             turns: Constant::new(turns.to_bits()),
-            requests: Constant::new(requests.to_bits()),
-            responses: Constant::new(responses.to_bits()),
         }
     }
 }
@@ -95,17 +86,10 @@ impl Logic for SwitchOutput {
         self.winner.d.next = self.arbiter.grant.val();
         self.select.next = self.winner.q.val();
 
-        self.over.next = self.arbiter.grant.val() & self.crossed.val();
-        self.straight.next = self.arbiter.grant.val() & !self.crossed.val();
-        self.valid.next = 0.into();
-        self.valid.next =
-            (self.valid.val()).replace_bit(0, (self.straight.val() & self.requests.val()).any());
-        self.valid.next =
-            (self.valid.val()).replace_bit(1, (self.over.val() & self.requests.val()).any());
-        self.valid.next =
-            (self.valid.val()).replace_bit(2, (self.straight.val() & self.responses.val()).any());
-        self.valid.next =
-            (self.valid.val()).replace_bit(3, (self.over.val() & self.responses.val()).any());
+        self.channel.want.next = bit_cast::<32, INPUTS>(self.wanted.val());
+        self.channel.after.next = bit_cast::<32, INPUTS>(self.arbiter.after.val());
+        self.channel.crossed.next = bit_cast::<32, INPUTS>(self.crossed.val());
+        self.valid.next = self.channel.channel.val();
     }
 }
 

@@ -4,9 +4,6 @@ use std::fmt::Write;
 
 use rust_hdl::prelude::*;
 
-/// Inputs whose turn is looked for together.
-const GROUP: usize = 4;
-
 /// Which of 32 bits is the first that is set and stands after the last winner, or, if none does, the
 /// first that is set; one-hot and as a number, both 0 if none is.
 ///
@@ -69,34 +66,21 @@ impl Logic for InTurn {
     }
 
     fn hdl(&self) -> Verilog {
-        let inputs: Vec<usize> = (0..32).filter(|i| self._inputs >> i & 1 == 1).collect();
-        let groups: Vec<&[usize]> = inputs.chunks(GROUP).collect();
-        let any = |names: &mut dyn Iterator<Item = String>| {
-            let names: Vec<String> = names.collect();
-            match names.len() {
-                0 => "1'b0".to_owned(),
-                _ => names.join(" | "),
-            }
-        };
-        let want = |&i: &usize| format!("want[{i}]");
-        let next = |&i: &usize| format!("(want[{i}] & after[{i}])");
+        let groups = groups(self._inputs);
         let mut code = String::new();
         let mut assigned = String::new();
         // Writing to a string cannot fail.
         for (g, group) in groups.iter().enumerate() {
-            let wanted = any(&mut group.iter().map(want));
-            let _ = writeln!(code, "wire wanted{g} = {wanted};");
-            let nexts = any(&mut group.iter().map(next));
-            let _ = writeln!(code, "wire next{g} = {nexts};");
+            let (wanted, next) = (wanted_in(group), next_in(group));
+            let _ = writeln!(code, "wire wanted{g} = {wanted};\nwire next{g} = {next};");
         }
-        let all = any(&mut (0..groups.len()).map(|g| format!("next{g}")));
-        let _ = writeln!(code, "wire some_next = {all};");
+        let some_next = term((0..groups.len()).map(|g| format!("next{g}")));
+        let _ = writeln!(code, "wire some_next = {some_next};");
         for (g, group) in groups.iter().enumerate() {
-            let before = any(&mut (0..g).map(|h| format!("wanted{h}")));
-            let next_before = any(&mut (0..g).map(|h| format!("next{h}")));
+            let before = term((0..g).map(|h| format!("wanted{h}")));
+            let next_before = term((0..g).map(|h| format!("next{h}")));
             for (place, i) in group.iter().enumerate() {
-                let here = any(&mut group[..place].iter().map(want));
-                let next_here = any(&mut group[..place].iter().map(next));
+                let (here, next_here) = (wanted_in(&group[..place]), next_in(&group[..place]));
                 let _ = write!(
                     code,
                     "\
@@ -124,5 +108,30 @@ wire below{i} = {before} | {here};
         |(grant & 32'hcccccccc), |(grant & 32'haaaaaaaa)}} & 5'h{mask:x};
 end"
         ))
+    }
+}
+
+/// The inputs, four and four, whose turn is looked for together.
+pub(super) fn groups(inputs: u32) -> Vec<Vec<usize>> {
+    let inputs: Vec<usize> = (0..32).filter(|i| inputs >> i & 1 == 1).collect();
+    inputs.chunks(4).map(<[usize]>::to_vec).collect()
+}
+
+/// In Verilog: one of these inputs wants to win.
+pub(super) fn wanted_in(inputs: &[usize]) -> String {
+    term(inputs.iter().map(|i| format!("want[{i}]")))
+}
+
+/// In Verilog: one of these inputs does, and stands after the last winner.
+pub(super) fn next_in(inputs: &[usize]) -> String {
+    term(inputs.iter().map(|i| format!("(want[{i}] & after[{i}])")))
+}
+
+/// In Verilog: one of these holds.
+pub(super) fn term(terms: impl Iterator<Item = String>) -> String {
+    let terms: Vec<String> = terms.collect();
+    match terms.len() {
+        0 => "1'b0".to_owned(),
+        _ => terms.join(" | "),
     }
 }

@@ -5,6 +5,7 @@
 
 mod below;
 pub mod buffers;
+mod channel_in_turn;
 mod displace;
 mod divide;
 mod in_turn;
@@ -19,6 +20,7 @@ mod stages;
 
 pub use below::Below;
 pub use buffers::Buffers;
+pub use channel_in_turn::ChannelInTurn;
 pub use displace::Displace;
 pub use divide::Divide;
 pub use in_turn::InTurn;
