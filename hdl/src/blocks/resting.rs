@@ -114,8 +114,8 @@ mod tests {
             depth in 1usize..6,
             cycles in prop::collection::vec((0u8..8, 1u64..255), 1..300),
         ) {
-            let mut awake = Clocked::new(SwitchInput::of_host(depth));
-            let mut resting = Clocked::new(Resting::new(SwitchInput::of_host(depth)));
+            let mut awake = Clocked::new(SwitchInput::of_host(depth, 255));
+            let mut resting = Clocked::new(Resting::new(SwitchInput::of_host(depth, 255)));
             let (mut expected, mut found) = (Vec::<Value>::new(), Vec::new());
             for (action, way) in cycles {
                 let holds = awake.block().head.val().any();
@@ -130,7 +130,7 @@ mod tests {
         #[test]
         fn what_does_not_rest_is_never_left_alone(writes in prop::collection::vec(any::<bool>(), 1..50)) {
             // The memory of a resting block is as full as that of one that is always awake.
-            let mut resting = Clocked::new(Resting::new(SwitchInput::of_host(32)));
+            let mut resting = Clocked::new(Resting::new(SwitchInput::of_host(32, 255)));
             let mut outputs = Vec::new();
             for &write in &writes {
                 resting.cycle(&[write.into(), 1u64.into(), false.into()], &mut outputs);

@@ -147,8 +147,8 @@ impl Switch {
         let responses = (0..INPUTS).fold(0, |mask, i| mask | u32::from(is_response(i)) << i);
         let input = |input: usize| {
             Resting::new(match input {
-                ..HOST_INPUT => SwitchInput::of_link(depths[input]),
-                _ => SwitchInput::of_host(depths[input]),
+                ..HOST_INPUT => SwitchInput::of_link(depths[input], turns.ways(input)),
+                _ => SwitchInput::of_host(depths[input], turns.ways(input)),
             })
         };
         Self {

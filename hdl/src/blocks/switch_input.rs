@@ -72,8 +72,13 @@ pub struct SwitchInput {
     /// At least three of these.
     third: Register<Bit>,
     not_full: Register<Bit>,
+    possible: Signal<Local, Bits<8>>,
     /// It is offered packets for which it may have no place.
     asks: Constant<Bit>,
+    /// What a way can have.
+    ways: Constant<Bits<8>>,
+    /// There are two places.
+    several: Constant<Bit>,
     /// The last place.
     last: Constant<Bits<5>>,
     /// One less than the places.
@@ -81,17 +86,18 @@ pub struct SwitchInput {
 }
 
 impl SwitchInput {
-    /// Of a link, empty, with `depth` places, 1 to 32: a packet comes only when there is one.
-    pub fn of_link(depth: usize) -> Self {
-        Self::new(depth, false)
+    /// Of a link, empty, with `depth` places, 1 to 32: a packet comes only when there is one. A
+    /// packet's way has no other bits than `ways`.
+    pub fn of_link(depth: usize, ways: u8) -> Self {
+        Self::new(depth, ways, false)
     }
 
     /// Of the host, likewise: a packet is written if it is ready.
-    pub fn of_host(depth: usize) -> Self {
-        Self::new(depth, true)
+    pub fn of_host(depth: usize, ways: u8) -> Self {
+        Self::new(depth, ways, true)
     }
 
-    fn new(depth: usize, asks: bool) -> Self {
+    fn new(depth: usize, ways: u8, asks: bool) -> Self {
         assert!((1..=32).contains(&depth));
         Self {
             clock: Signal::default(),
@@ -115,6 +121,9 @@ impl SwitchInput {
             third: Register::default(),
             not_full: Register::new(true),
             asks: Constant::new(asks),
+            possible: Signal::default(),
+            ways: Constant::new(ways.to_bits()),
+            several: Constant::new(depth > 1),
             last: Constant::new((depth - 1).to_bits()),
             almost: Constant::new((depth - 1).to_bits()),
         }
@@ -155,7 +164,8 @@ impl Logic for SwitchInput {
         self.written.next = self.write.val() & (self.ready.val() | !self.asks.val());
         self.routes.write_enable.next = self.written.val();
         self.routes.write_address.next = self.write_pointer.q.val();
-        self.routes.write_data.next = self.way.val();
+        self.possible.next = self.way.val() & self.ways.val();
+        self.routes.write_data.next = self.possible.val();
         self.routes.read_address.next = self.third_pointer.q.val();
 
         self.write_pointer.d.next = self.write_pointer.q.val();
@@ -178,20 +188,25 @@ impl Logic for SwitchInput {
             }
         }
 
+        // Whoever would be the first or the second has a place, if there are two at all.
         self.first.d.next = self.head.val();
-        if self.written.val() & !self.head.val().any() {
-            self.first.d.next = self.way.val();
+        if self.write.val() & !self.head.val().any() {
+            self.first.d.next = self.possible.val();
         }
         self.second.d.next = self.second.q.val();
         if self.was_taken.q.val() {
             self.second.d.next = 0.into();
             if self.third.q.val() {
-                self.second.d.next = self.routes.read_data.val();
-            } else if self.written.val() & self.second.q.val().any() {
-                self.second.d.next = self.way.val();
+                self.second.d.next = self.routes.read_data.val() & self.ways.val();
+            } else if self.write.val() & self.several.val() & self.second.q.val().any() {
+                self.second.d.next = self.possible.val();
             }
-        } else if self.written.val() & self.first.q.val().any() & !self.second.q.val().any() {
-            self.second.d.next = self.way.val();
+        } else if self.write.val()
+            & self.several.val()
+            & self.first.q.val().any()
+            & !self.second.q.val().any()
+        {
+            self.second.d.next = self.possible.val();
         }
 
         self.count.d.next = self.count.q.val();

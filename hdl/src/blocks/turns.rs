@@ -19,11 +19,16 @@ use sme_sim::fabric::{CHANNELS, HOST_PORT, Here, LINK_PORTS, Router, Topology};
 
 use crate::blocks::primitive::buffers::{INPUTS, OUTPUTS};
 
+/// Inputs of the links.
+const LINK_INPUTS: usize = LINK_PORTS * CHANNELS;
+
 /// Inputs and paths of a switch, bit by bit for its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turns {
     /// By output, the inputs whose packets leave there.
     pub(crate) into: [u32; OUTPUTS],
+    /// The inputs whose packets can go on on their class's second channel.
+    crossing: u32,
 }
 
 impl Turns {
@@ -36,8 +41,10 @@ impl Turns {
             both && (!second || topology.wraps(arrived / 2)) && turns(arrived, port)
         };
         let into = |port| (0..INPUTS).fold(0, |mask, i| mask | u32::from(from(i, port)) << i);
+        let crosses = |input: usize| input < LINK_INPUTS && topology.wraps(input / CHANNELS / 2);
         Self {
             into: std::array::from_fn(into),
+            crossing: (0..INPUTS).fold(0, |mask, i| mask | u32::from(crosses(i)) << i),
         }
     }
 
@@ -46,6 +53,15 @@ impl Turns {
     pub fn lead(&self, router: &Router, here: Here, port: u8, channel: u8, target: u32) -> bool {
         let (leaves, _) = router.step(here, port, channel, target);
         self.into[usize::from(leaves.index())] >> input(port, channel) & 1 == 1
+    }
+
+    /// The bits that the [way](super::router::Route::way) of a packet can have at an input.
+    pub fn ways(&self, input: usize) -> u8 {
+        let outputs = self.into.iter().enumerate();
+        let bit = |mask: u32| (mask >> input & 1) as u8;
+        outputs.fold(bit(self.crossing) << 7, |ways, (o, &into)| {
+            ways | bit(into) << o
+        })
     }
 
     /// The inputs at which packets come.
@@ -97,16 +113,17 @@ mod tests {
     }
 
     /// What the packets from anywhere to anywhere take, by output.
-    fn taken(topology: &Topology) -> [u32; OUTPUTS] {
+    fn taken(topology: &Topology) -> Turns {
         let router = Router::new(topology);
-        let mut taken = [0u32; OUTPUTS];
+        let (mut into, mut crossing) = ([0u32; OUTPUTS], 0u32);
         let all = || 0..topology.positions();
         for (from, to) in all().flat_map(|from| all().map(move |to| (from, to))) {
             for class in [0, 2].into_iter().filter(|_| from != to) {
                 let (mut here, mut arrived, mut channel) = (from, HOST_PORT, class);
                 loop {
                     let (port, next) = router.step(router.here(here), arrived, channel, to);
-                    taken[usize::from(port.index())] |= 1 << input(arrived, channel);
+                    into[usize::from(port.index())] |= 1 << input(arrived, channel);
+                    crossing |= u32::from(next & 1) << input(arrived, channel);
                     let Port::Link(port) = port else { break };
                     let next_position = topology.neighbour(here, port);
                     let (there, came) = next_position.expect("the way stays inside");
@@ -114,7 +131,7 @@ mod tests {
                 }
             }
         }
-        taken
+        Turns { into, crossing }
     }
 
     /// Where rings are long enough for every turn.
@@ -129,7 +146,7 @@ mod tests {
             "torus:1x8",
         ] {
             let topology = name.parse().expect("a topology");
-            assert_eq!(taken(&topology), Turns::of(&topology).into, "{name}");
+            assert_eq!(taken(&topology), Turns::of(&topology), "{name}");
         }
     }
 
@@ -140,8 +157,9 @@ mod tests {
         ) {
             let shape = if torus { Shape::Torus } else { Shape::Mesh };
             let topology = Topology::new(shape, &sizes).expect("small");
-            for (taken, turns) in taken(&topology).iter().zip(Turns::of(&topology).into) {
-                prop_assert_eq!(taken & !turns, 0);
+            let (taken, turns) = (taken(&topology), Turns::of(&topology));
+            for input in 0..INPUTS {
+                prop_assert_eq!(taken.ways(input) & !turns.ways(input), 0);
             }
         }
     }
