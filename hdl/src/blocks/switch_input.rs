@@ -212,14 +212,17 @@ impl Logic for SwitchInput {
         self.count.d.next = self.count.q.val();
         self.third.d.next = self.third.q.val();
         self.not_full.d.next = self.not_full.q.val();
-        if self.written.val() & !self.was_taken.q.val() {
+        // As if of what is written, but without waiting for that: if one was taken there is a place.
+        if self.was_taken.q.val() {
+            if !self.write.val() {
+                self.count.d.next = self.count.q.val() - 1;
+                self.third.d.next = self.third.q.val() & (self.count.q.val() != 3);
+                self.not_full.d.next = true;
+            }
+        } else if self.write.val() & (self.not_full.q.val() | !self.asks.val()) {
             self.count.d.next = self.count.q.val() + 1;
             self.third.d.next = self.second.q.val().any();
             self.not_full.d.next = self.count.q.val() != self.almost.val();
-        } else if self.was_taken.q.val() & !self.written.val() {
-            self.count.d.next = self.count.q.val() - 1;
-            self.third.d.next = self.third.q.val() & (self.count.q.val() != 3);
-            self.not_full.d.next = true;
         }
     }
 }
