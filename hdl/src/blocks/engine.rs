@@ -38,6 +38,7 @@ use crate::blocks::link_port::{LinkPort, MAX_CYCLES};
 use crate::blocks::requester::Requester;
 use crate::blocks::responder::Responder;
 use crate::blocks::switch::Switch;
+use crate::device::{Clocked, Device};
 
 /// One engine of a cluster.
 #[derive(LogicBlock)]
@@ -257,6 +258,20 @@ impl Engine {
                 .map(|_| LinkPort::new(link_credits, link.cycles(16), link.cycles(24)))
                 .collect(),
         })
+    }
+}
+
+impl Engine {
+    /// Its block of this name, alone, if the machine decides about its size.
+    pub fn into_part(self, name: &str) -> Option<Box<dyn Device>> {
+        match name {
+            "switch" => Some(Box::new(Clocked::new(self.switch))),
+            "link_port" => {
+                let port = self.link_ports.into_iter().next()?;
+                Some(Box::new(Clocked::new(port)))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use sme_sim::fabric::{CHANNELS, LINK_PORTS};
 
 use crate::beat::{HtBeat, PacketBeat};
+use crate::engine_pins::{OBSERVED, OBSERVED_OF_LINKS};
 
 /// A port: its name, whether it is an output, its width.
 type Pin = (String, bool, usize);
@@ -60,24 +61,12 @@ pub fn top(top: &str, engine: &str) -> String {
     for port in 0..LINK_PORTS {
         wire(&format!("crc_error${port}"), &format!("crc_error[{port}]"));
     }
-    // What only the simulator wants to know leads nowhere.
     for port in 0..LINK_PORTS {
-        for observed in ["begun", "waiting", "begun_write"] {
+        for observed in OBSERVED_OF_LINKS {
             wire(&format!("{observed}${port}"), "");
         }
     }
-    for observed in [
-        "dropped_data",
-        "failed_data",
-        "moved",
-        "requested",
-        "responded",
-        "answered",
-        "taken",
-        "taken_source",
-        "taken_read",
-        "unknown_response",
-    ] {
+    for observed in OBSERVED {
         wire(observed, "");
     }
     let wires: Vec<String> = wires

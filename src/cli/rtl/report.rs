@@ -21,7 +21,8 @@ pub struct ReportFlags {
     /// Blocks, e.g. switch,link_port, or all
     #[arg(long, value_name = "NAME", default_value = super::ALL)]
     block: String,
-    /// Seed of the sizes of blocks that come in several; the engine is the machine's
+    /// Seed of the sizes of blocks that come in several; engine, switch and link port are the
+    /// machine's
     #[arg(
         long,
         value_name = "N",
@@ -102,7 +103,7 @@ impl ReportRun {
     ) -> Result<Vec<Cell>, Stop> {
         let failed =
             |error: sme_hdl::synthesis::SynthesisError| Stop::Failed(one_line(&error.to_string()));
-        let block = self.engine.pair(bench, self.seed).rtl;
+        let block = self.engine.rtl(bench, self.seed);
         let found = synthesize(&*block).map_err(failed)?;
         if found.objections.any() {
             objections.push(format!(
