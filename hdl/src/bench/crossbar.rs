@@ -2,6 +2,7 @@
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
+use rust_hdl::prelude::Constant;
 use sme_sim::engine::crossbar::Crossbar as CycleModel;
 use sme_sim::engine::wires::{
     COMPLETER, CROSSBAR_REQUESTER, CROSSBAR_RESPONDER, CROSSBAR_SWITCH_REQUEST,
@@ -15,7 +16,6 @@ use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::PacketBeat;
 use crate::blocks::crossbar::Crossbar;
-use crate::blocks::fifo::Fifo;
 use crate::blocks::primitive::Register;
 use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
@@ -61,7 +61,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("the switch goes first after reset") => {
             rtl.requests.last_from_switch = Register::new(false);
         }
-        Some("an input has a place less") => rtl.responses.own = Fifo::new(1),
+        Some("an input has a place less") => rtl.responses.own.two = Constant::new(false),
         Some("requester and switch are swapped") => {
             inputs = |values| {
                 values.swap(SENDERS, SENDERS + 2);

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Requests and responses have nothing in common but the clock: each class has a
-//! [`CrossbarHalf`]. Whether anything is offered depends on registers alone. A packet that waits for its
+//! [`CrossbarHalf`]. What comes from this node stands in registers, since its target decides where it
+//! goes. Whether anything is offered depends on registers alone. A packet that waits for its
 //! reader is offered again in each cycle, but where two take turns, the other may come in between
 //! only after one has been taken:
 //!
@@ -28,9 +29,9 @@
 //! ```
 
 use crate::beat::PacketBeat;
-use crate::blocks::fifo::Fifo;
 use crate::blocks::late_fifo::LateFifo;
 use crate::blocks::primitive::Register;
+use crate::blocks::skid_buffer::SkidBuffer;
 use rust_hdl::prelude::*;
 
 /// The crossbar of a node.
@@ -207,7 +208,7 @@ pub struct CrossbarHalf {
     pub away_data: Signal<Out, PacketBeat>,
     /// It is taken.
     pub away_ready: Signal<In, Bit>,
-    pub(crate) own: Fifo<PacketBeat, 1, 2>,
+    pub(crate) own: SkidBuffer<PacketBeat>,
     pub(crate) switch: LateFifo<PacketBeat, 1, 2>,
     /// The last packet to the own node came from the switch.
     pub(crate) last_from_switch: Register<Bit>,
@@ -235,7 +236,7 @@ impl CrossbarHalf {
             away_valid: Signal::default(),
             away_data: Signal::default(),
             away_ready: Signal::default(),
-            own: Fifo::new(2),
+            own: SkidBuffer::default(),
             switch: LateFifo::new(2),
             last_from_switch: Register::new(true),
             stays: Signal::default(),
