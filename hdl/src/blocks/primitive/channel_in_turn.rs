@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use rust_hdl::prelude::*;
 
-use super::in_turn::{groups, next_in, term, wanted_in};
+use super::in_turn::{candidates, compared, groups, next_in, term, wanted_in};
 
 /// On which virtual channel the winner that [`InTurn`](super::InTurn) finds goes on, one-hot; 0 if
 /// nobody wins.
@@ -43,9 +43,7 @@ impl ChannelInTurn {
 
 impl Logic for ChannelInTurn {
     fn update(&mut self) {
-        let want = u64::from(self.want.val()) as u32 & self._inputs;
-        let after = want & u64::from(self.after.val()) as u32;
-        let search = if after == 0 { want } else { after };
+        let search = candidates(self.want.val(), self.after.val(), self._inputs);
         self.channel.next = match search.trailing_zeros() {
             32 => 0,
             winner => {
@@ -63,11 +61,9 @@ impl Logic for ChannelInTurn {
 
     fn hdl(&self) -> Verilog {
         let groups = groups(self._inputs);
-        let mut code = String::new();
+        let mut code = compared(&groups);
         // Writing to a string cannot fail.
         for (g, group) in groups.iter().enumerate() {
-            let (wanted, next) = (wanted_in(group), next_in(group));
-            let _ = writeln!(code, "wire wanted{g} = {wanted};\nwire next{g} = {next};");
             for channel in 0..4 {
                 let response = channel / 2 == 1;
                 let of_class = |i: usize| (self._responses >> i & 1 == 1) == response;
@@ -90,10 +86,8 @@ wire next{g}_{channel} = {first_next};
                 );
             }
         }
-        let some_next = term((0..groups.len()).map(|g| format!("next{g}")));
-        let _ = writeln!(code, "wire some_next = {some_next};\nalways @(*) begin");
         // Simulators evaluate a block when something that it reads changes.
-        let _ = writeln!(code, "    channel = want[3:0] & 4'h0;");
+        code += "always @(*) begin\n    channel = want[3:0] & 4'h0;\n";
         for channel in 0..4 {
             let won = (0..groups.len()).map(|g| {
                 let next_before = term((0..g).map(|h| format!("next{h}")));

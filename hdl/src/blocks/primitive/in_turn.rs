@@ -45,13 +45,10 @@ impl InTurn {
 
 impl Logic for InTurn {
     fn update(&mut self) {
-        let want = u64::from(self.want.val()) as u32 & self._inputs;
-        let after = want & u64::from(self.after.val()) as u32;
-        let search = if after == 0 { want } else { after };
-        let number = if search == 0 {
-            0
-        } else {
-            search.trailing_zeros()
+        let search = candidates(self.want.val(), self.after.val(), self._inputs);
+        let number = match search.trailing_zeros() {
+            32 => 0,
+            winner => winner,
         };
         self.grant.next = u64::from(search & search.wrapping_neg()).into();
         self.number.next = u64::from(number & self._mask).into();
@@ -67,20 +64,14 @@ impl Logic for InTurn {
 
     fn hdl(&self) -> Verilog {
         let groups = groups(self._inputs);
-        let mut code = String::new();
+        let mut code = compared(&groups);
         let mut assigned = String::new();
-        // Writing to a string cannot fail.
-        for (g, group) in groups.iter().enumerate() {
-            let (wanted, next) = (wanted_in(group), next_in(group));
-            let _ = writeln!(code, "wire wanted{g} = {wanted};\nwire next{g} = {next};");
-        }
-        let some_next = term((0..groups.len()).map(|g| format!("next{g}")));
-        let _ = writeln!(code, "wire some_next = {some_next};");
         for (g, group) in groups.iter().enumerate() {
             let before = term((0..g).map(|h| format!("wanted{h}")));
             let next_before = term((0..g).map(|h| format!("next{h}")));
             for (place, i) in group.iter().enumerate() {
                 let (here, next_here) = (wanted_in(&group[..place]), next_in(&group[..place]));
+                // Writing to a string cannot fail.
                 let _ = write!(
                     code,
                     "\
@@ -115,6 +106,29 @@ end"
 pub(super) fn groups(inputs: u32) -> Vec<Vec<usize>> {
     let inputs: Vec<usize> = (0..32).filter(|i| inputs >> i & 1 == 1).collect();
     inputs.chunks(4).map(<[usize]>::to_vec).collect()
+}
+
+/// The bits of which the lowest wins: what `want`s among the `inputs`, and stands after the last winner
+/// if anything does.
+pub(super) fn candidates(want: Bits<32>, after: Bits<32>, inputs: u32) -> u32 {
+    let want = u64::from(want) as u32 & inputs;
+    match want & u64::from(after) as u32 {
+        0 => want,
+        next => next,
+    }
+}
+
+/// In Verilog, for each group: whether one of it wants to win, `wanted`, and whether one does that
+/// stands after the last winner, `next`; and whether one of any does, `some_next`.
+pub(super) fn compared(groups: &[Vec<usize>]) -> String {
+    let mut code = String::new();
+    for (g, group) in groups.iter().enumerate() {
+        let (wanted, next) = (wanted_in(group), next_in(group));
+        let _ = writeln!(code, "wire wanted{g} = {wanted};\nwire next{g} = {next};");
+    }
+    let some_next = term((0..groups.len()).map(|g| format!("next{g}")));
+    let _ = writeln!(code, "wire some_next = {some_next};");
+    code
 }
 
 /// In Verilog: one of these inputs wants to win.
