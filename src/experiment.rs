@@ -154,7 +154,8 @@ pub struct Outcome {
     pub remote_stores: u64,
     /// Bytes over all network links, likewise.
     pub link_bytes: u64,
-    /// Simulated events of the whole run, warm-up included.
+    /// Simulated events of the whole run, warm-up included: what happened at nodes, and whatever engines
+    /// gave out.
     pub events: u64,
     /// Simulated time at the end of the run.
     pub end: Time,

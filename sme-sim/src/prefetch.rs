@@ -9,8 +9,14 @@ const LINE: usize = 64;
 /// Asks for all of `place`. Nothing depends on it but time.
 #[inline]
 pub fn prefetch<T: ?Sized>(place: &T) {
+    prefetch_first(place, size_of_val(place));
+}
+
+/// Asks for the first `bytes` bytes of `place`.
+#[inline]
+pub fn prefetch_first<T: ?Sized>(place: &T, bytes: usize) {
     let first = std::ptr::from_ref(place).cast::<u8>();
-    for offset in (0..size_of_val(place)).step_by(LINE) {
+    for offset in (0..bytes).step_by(LINE) {
         line(first.wrapping_add(offset));
     }
 }

@@ -443,7 +443,7 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
         }
     }
 
-    /// Simulated events: what happened at nodes, and clock edges at which an engine did something.
+    /// Simulated events: what happened at nodes, and whatever an engine gave out.
     pub fn events(&self) -> u64 {
         self.among.all.events
     }

@@ -18,9 +18,9 @@ use super::log::Log;
 use super::record::Record;
 use super::stores::StoreBuffers;
 use super::system::System;
-use super::way::Way;
+use super::way::{Outputs, Way};
 use crate::engine::waves::Tap;
-use crate::engine::{EngineModel, Input, Output};
+use crate::engine::{EngineModel, Input};
 use crate::kernel::address::FaultReason;
 use crate::kernel::thread::{self, Note, Operation, Threads};
 use crate::kernel::window::{self, NoTask, Outbox};
@@ -302,7 +302,7 @@ where
 {
     /// What the engine of `to` samples at the edge at which it arrives.
     type Message = Input;
-    type Workspace = Vec<Output>;
+    type Workspace = Outputs;
     type Task = NoTask;
 
     fn next(&self) -> Time {
@@ -313,7 +313,7 @@ where
         &mut self,
         end: Time,
         outbox: &mut Outbox<Input>,
-        outputs: &mut Vec<Output>,
+        outputs: &mut Outputs,
     ) -> Option<NoTask> {
         loop {
             let event_at = self.agenda.next();
@@ -331,7 +331,7 @@ where
                 if self.way.next() >= end {
                     break;
                 }
-                let (ticks, last) = self.way.ticks(
+                let (given, last) = self.way.ticks(
                     end,
                     &mut self.agenda,
                     &mut self.record,
@@ -340,11 +340,21 @@ where
                     Way::reaches_host,
                 );
                 self.now = last;
-                self.events += ticks;
+                self.events += given;
             }
         }
         self.record.is_at(self.now);
+        let (agenda, record) = (&mut self.agenda, &mut self.record);
+        self.events += self.way.foresees(agenda, record, outbox, outputs);
         None
+    }
+
+    fn can_wait(message: &Input) -> bool {
+        matches!(message, Input::LinkCredit { .. })
+    }
+
+    fn waits(&self) -> bool {
+        self.way.awaits_link_credits()
     }
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {

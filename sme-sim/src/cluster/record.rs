@@ -1,11 +1,9 @@
 //! What a node's observer writes down: arrivals and departures, traffic.
 
-use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
-
-use crate::inline::{heap_bytes, prefetch_list};
+use crate::inline::ByChannel;
 use crate::kernel::thread::Note;
 use crate::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// Arrivals and departures of one node's threads in one episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,9 +78,8 @@ pub struct Record {
     pub traffic: Traffic,
     /// When the last event happened.
     pub last: Time,
-    /// Link port, virtual channel, and the bytes and packets sent there in the counted episodes; only
-    /// those where there were any.
-    links: SmallVec<[(u8, u8, u64, u64); 2]>,
+    /// Bytes and packets sent over links in the counted episodes.
+    links: ByChannel<(u64, u64), 2>,
     visits: Option<Box<Visits>>,
 }
 
@@ -102,7 +99,7 @@ impl Record {
             episodes: Vec::new(),
             traffic: Traffic::default(),
             last: Time::ZERO,
-            links: SmallVec::new(),
+            links: ByChannel::new(),
             visits: visits.then(|| {
                 Box::new(Visits {
                     ended: Vec::new(),
@@ -110,12 +107,6 @@ impl Record {
                 })
             }),
         }
-    }
-
-    /// Asks for what lies elsewhere.
-    #[inline]
-    pub fn prefetch(&self) {
-        prefetch_list(&self.links);
     }
 
     /// Writes down what thread `core` says at `now`.
@@ -167,24 +158,14 @@ impl Record {
     #[inline]
     pub fn sent(&mut self, port: u8, channel: u8, bytes: u64) {
         self.traffic.link_bytes += bytes;
-        let of = |link: &&mut (u8, u8, u64, u64)| (link.0, link.1) == (port, channel);
-        match self.links.iter_mut().find(of) {
-            Some((_, _, sum, packets)) => {
-                *sum += bytes;
-                *packets += 1;
-            }
-            None => {
-                self.links.reserve_exact(1);
-                self.links.push((port, channel, bytes, 1));
-            }
-        }
+        let (sum, packets) = self.links.at(port, channel);
+        *sum += bytes;
+        *packets += 1;
     }
 
     /// Bytes and packets that left over a link port and virtual channel in the counted episodes.
     pub fn over_link(&self, port: u8, channel: u8) -> (u64, u64) {
-        let mut links = self.links.iter();
-        let found = links.find(|link| (link.0, link.1) == (port, channel));
-        found.map_or((0, 0), |&(_, _, bytes, packets)| (bytes, packets))
+        self.links.get(port, channel).copied().unwrap_or_default()
     }
 
     /// Every visit in the order of departure, where that was asked for.
@@ -194,7 +175,7 @@ impl Record {
 
     /// Bytes on the heap, without what grows with the number of episodes: the results.
     pub fn heap_bytes(&self) -> usize {
-        heap_bytes(&self.links)
+        self.links.heap_bytes()
     }
 
     fn episode(&mut self, episode: u32) -> &mut EpisodeTimes {

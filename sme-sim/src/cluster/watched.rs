@@ -48,14 +48,6 @@ impl fmt::Debug for Plugged {
 }
 
 impl EngineModel for Plugged {
-    #[inline]
-    fn prefetch(&self) {
-        // Others are boxed, and few.
-        if let Self::Cycle(engine) = self {
-            engine.prefetch();
-        }
-    }
-
     fn next_cycle(&self) -> Option<u64> {
         match self {
             Self::Cycle(engine) => engine.next_cycle(),
@@ -74,6 +66,22 @@ impl EngineModel for Plugged {
         match self {
             Self::Cycle(engine) => engine.step(cycle, out),
             Self::Other(engine) => engine.step(cycle, out),
+        }
+    }
+
+    #[inline]
+    fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
+        match self {
+            Self::Cycle(engine) => engine.foresee(out),
+            Self::Other(engine) => engine.foresee(out),
+        }
+    }
+
+    #[inline]
+    fn awaits_link_credits(&self) -> bool {
+        match self {
+            Self::Cycle(engine) => engine.awaits_link_credits(),
+            Self::Other(engine) => engine.awaits_link_credits(),
         }
     }
 }
@@ -127,6 +135,13 @@ impl Watched {
         }
     }
 
+    #[cfg(debug_assertions)]
+    fn stop_at_violation(&self) {
+        if let Some(violation) = self.engine.violation() {
+            panic!("engine of node {}: {violation}", self.position);
+        }
+    }
+
     /// The engine itself.
     #[cfg(debug_assertions)]
     pub fn engine(&self) -> &Plugged {
@@ -152,14 +167,18 @@ impl EngineModel for Watched {
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
         self.engine.step(cycle, out);
         #[cfg(debug_assertions)]
-        if let Some(violation) = self.engine.violation() {
-            panic!("engine of node {}: {violation}", self.position);
-        }
+        self.stop_at_violation();
+    }
+
+    fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
+        self.engine.foresee(out);
+        #[cfg(debug_assertions)]
+        self.stop_at_violation();
     }
 
     #[inline]
-    fn prefetch(&self) {
-        self.engine.prefetch();
+    fn awaits_link_credits(&self) -> bool {
+        self.engine.awaits_link_credits()
     }
 
     fn ended(&self) {

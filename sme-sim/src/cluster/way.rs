@@ -6,6 +6,7 @@
 //! agenda holds the [`Event`]s that are put in here.
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use super::agenda::{Agenda, Event};
@@ -14,7 +15,8 @@ use super::pins::Pins;
 use super::record::Record;
 use super::tables::{self, Few};
 use crate::engine::waves::{Recorded, Tap};
-use crate::engine::{EngineModel, HtChannel, HtPacket, Input, Output};
+use crate::engine::{EngineModel, HtChannel, HtPacket, Input, NEAR_BYTES, Output};
+use crate::inline::Near;
 use crate::kernel::window::Outbox;
 use crate::machine::HostSpec;
 use crate::time::Time;
@@ -68,19 +70,43 @@ fn all_credits(spec: &HostSpec) -> [u32; 3] {
     ]
 }
 
+/// What an engine gives out, on its way from there: a worker has one for all its nodes.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    /// At one edge.
+    now: Vec<Output>,
+    /// At later ones.
+    later: Vec<(u64, Output)>,
+}
+
 /// The host link and the engine of a node, or the switch of a position without one.
+#[repr(C)]
 pub(super) struct Way<E> {
-    me: u32,
-    constants: Arc<Constants>,
-    link: HostLink,
-    engine: Recorded<E>,
-    pins: Pins,
     /// The engine's next edge at which anything can happen: when, and which.
     tick: (Time, u64),
+    constants: Arc<Constants>,
+    me: u32,
     /// Packets on their way to the engine.
-    arrivals: Few<Input>,
+    arrivals: Near<Input, 1>,
+    pins: Pins,
+    engine: Recorded<E>,
+    // What packets between other nodes have nothing to do with comes last.
+    link: HostLink,
     /// Packets on their way to the host link, or from it to the host.
     packets: Few<HtPacket>,
+}
+
+impl<E> Way<E> {
+    /// Bytes from the beginning with which packets between other nodes have to do, about.
+    pub(super) const NEAR: usize = {
+        let engine = offset_of!(Self, engine);
+        let most = offset_of!(Self, link);
+        if engine + NEAR_BYTES < most {
+            engine + NEAR_BYTES
+        } else {
+            most
+        }
+    };
 }
 
 impl<E: EngineModel> Way<E> {
@@ -92,7 +118,7 @@ impl<E: EngineModel> Way<E> {
             engine: Recorded::new(engine),
             pins: Pins::new(),
             tick: (Time::NEVER, 0),
-            arrivals: Few::new(),
+            arrivals: Near::new(),
             packets: Few::new(),
             constants,
         }
@@ -120,10 +146,10 @@ impl<E: EngineModel> Way<E> {
         self.link.posted
     }
 
-    /// Asks for what of the engine lies elsewhere.
+    /// Whether a credit of a link may change what happens next.
     #[inline]
-    pub(super) fn prefetch(&self) {
-        self.engine.prefetch();
+    pub(super) fn awaits_link_credits(&self) -> bool {
+        self.engine.awaits_link_credits()
     }
 
     /// Bytes on the heap, the engine's apart.
@@ -255,13 +281,15 @@ impl<E: EngineModel> Way<E> {
     fn arrival(&mut self, input: Input) -> Event {
         match input {
             Input::HostCredit(channel) => Event::EngineHostCredit(channel),
-            _ => Event::EnginePacket(self.arrivals.insert(input)),
+            _ => Event::EnginePacket(self.arrivals.insert(input).into()),
         }
     }
 
     /// [`Event::EnginePacket`]: the packet that has reached the engine.
     pub(super) fn arrived(&mut self, arrival: u32) -> Input {
-        self.arrivals.remove(arrival)
+        let input = self.arrivals[arrival as u16];
+        self.arrivals.remove(arrival as u16);
+        input
     }
 
     /// The engine samples `input` at the edge that is `now`, or the first at which its pin is free.
@@ -280,24 +308,32 @@ impl<E: EngineModel> Way<E> {
     }
 
     /// That edge, and those after it up to `limit`, as long as nothing else happens and the host is
-    /// given nothing; how many they are, and when the last is. What the engine gives its host is told
-    /// to `reaches` with the time at which it is there.
+    /// given nothing; how much the engine has given out at them, and when the last of them is. What it
+    /// gives its host is told to `reaches` with the time at which it is there.
     pub(super) fn ticks(
         &mut self,
         limit: Time,
         agenda: &mut Agenda,
         record: &mut Record,
         outbox: &mut Outbox<Input>,
-        outputs: &mut Vec<Output>,
+        outputs: &mut Outputs,
         mut reaches: impl FnMut(&mut Self, Time, HtPacket, &mut Agenda),
     ) -> (u64, Time) {
         let mut count = 0;
         loop {
             let (now, cycle) = self.tick;
-            self.engine.step(cycle, outputs);
-            count += 1;
-            let reached = !outputs.is_empty()
-                && self.give(cycle, agenda, record, outbox, outputs, &mut reaches);
+            self.engine.step(cycle, &mut outputs.now);
+            count += outputs.now.len() as u64;
+            let mut reached = false;
+            for output in outputs.now.drain(..) {
+                if let Output::Host(packet) = output {
+                    let at = self.brings(cycle, &packet, agenda);
+                    reaches(self, at, packet, agenda);
+                    reached = true;
+                } else {
+                    self.give(cycle, output, agenda, record, outbox);
+                }
+            }
             self.set_tick();
             if reached || self.tick.0 >= limit || agenda.next() <= self.tick.0 {
                 return (count, now);
@@ -305,61 +341,75 @@ impl<E: EngineModel> Way<E> {
         }
     }
 
-    /// What the engine has given at edge `cycle` goes where it is to go; whether some of it to the
-    /// host.
-    fn give(
+    /// What the engine will give out whatever comes is on its way now, so that nobody need come back for
+    /// it; how much that is. Where causes are traced, it is told when it happens.
+    pub(super) fn foresees(
         &mut self,
-        cycle: u64,
         agenda: &mut Agenda,
         record: &mut Record,
         outbox: &mut Outbox<Input>,
-        outputs: &mut Vec<Output>,
-        reaches: &mut impl FnMut(&mut Self, Time, HtPacket, &mut Agenda),
-    ) -> bool {
-        let mut reached = false;
-        for output in outputs.drain(..) {
-            match output {
-                Output::Host(packet) => {
-                    let at = self.brings(cycle, &packet, agenda);
-                    reaches(self, at, packet, agenda);
-                    reached = true;
+        outputs: &mut Outputs,
+    ) -> u64 {
+        if self.tick.0 == Time::NEVER || agenda.trace().is_some() {
+            return 0;
+        }
+        self.engine.foresee(&mut outputs.later);
+        let count = outputs.later.len() as u64;
+        for (cycle, output) in outputs.later.drain(..) {
+            record.is_at(self.constants.engine_clock.edge(cycle));
+            self.give(cycle, output, agenda, record, outbox);
+        }
+        if count > 0 {
+            self.set_tick();
+        }
+        count
+    }
+
+    /// What the engine gives at edge `cycle`, other than packets for the host, goes where it is to go.
+    fn give(
+        &mut self,
+        cycle: u64,
+        output: Output,
+        agenda: &mut Agenda,
+        record: &mut Record,
+        outbox: &mut Outbox<Input>,
+    ) {
+        match output {
+            Output::Host(_) => debug_assert!(false, "a packet for the host goes to the host"),
+            Output::HostCredit(channel) => {
+                let at = self.constants.host_credit_at(cycle);
+                agenda.push(at, Event::HostCredit(channel as u8));
+            }
+            Output::Link {
+                port,
+                channel,
+                packet,
+            } => {
+                if self.constants.counts(packet.trace) {
+                    record.sent(port, channel, packet.bytes());
                 }
-                Output::HostCredit(channel) => {
-                    let at = self.constants.host_credit_at(cycle);
-                    agenda.push(at, Event::HostCredit(channel as u8));
-                }
-                Output::Link {
+                let input = |port| Input::Link {
                     port,
                     channel,
                     packet,
-                } => {
-                    if self.constants.counts(packet.trace) {
-                        record.sent(port, channel, packet.bytes());
-                    }
-                    let input = |port| Input::Link {
-                        port,
-                        channel,
-                        packet,
-                    };
-                    // Between engine and switch a packet crosses clock domains: behind its source's
-                    // engine and before its target's.
-                    let crossing = self.constants.spec.engine.network_core_cycles;
-                    let to = self.constants.topology.neighbour(self.me, port);
-                    let first = u64::from(packet.source == self.me);
-                    let last = u64::from(to.is_some_and(|(to, _)| to == packet.target));
-                    let crossing = (first + last) * crossing;
-                    let sampled = cycle + crossing + self.constants.link_cycles;
-                    let edges = (cycle, cycle + crossing, sampled);
-                    agenda.tell(|t| t.over_link(edges, to.map(|(to, _)| to), &packet));
-                    self.send_to_neighbour(cycle + crossing, port, input, agenda, outbox);
-                }
-                Output::LinkCredit { port, channel } => {
-                    let input = |port| Input::LinkCredit { port, channel };
-                    self.send_to_neighbour(cycle, port, input, agenda, outbox);
-                }
+                };
+                // Between engine and switch a packet crosses clock domains: behind its source's
+                // engine and before its target's.
+                let crossing = self.constants.spec.engine.network_core_cycles;
+                let to = self.constants.topology.neighbour(self.me, port);
+                let first = u64::from(packet.source == self.me);
+                let last = u64::from(to.is_some_and(|(to, _)| to == packet.target));
+                let crossing = (first + last) * crossing;
+                let sampled = cycle + crossing + self.constants.link_cycles;
+                let edges = (cycle, cycle + crossing, sampled);
+                agenda.tell(|t| t.over_link(edges, to.map(|(to, _)| to), &packet));
+                self.send_to_neighbour(cycle + crossing, port, input, agenda, outbox);
+            }
+            Output::LinkCredit { port, channel } => {
+                let input = |port| Input::LinkCredit { port, channel };
+                self.send_to_neighbour(cycle, port, input, agenda, outbox);
             }
         }
-        reached
     }
 
     /// Finds the engine's next edge at which anything can happen.

@@ -510,11 +510,6 @@ impl<E: EngineModel> Checked<E> {
 }
 
 impl<E: EngineModel> EngineModel for Checked<E> {
-    #[inline]
-    fn prefetch(&self) {
-        self.engine.prefetch();
-    }
-
     fn next_cycle(&self) -> Option<u64> {
         self.engine.next_cycle()
     }
@@ -550,6 +545,18 @@ impl<E: EngineModel> EngineModel for Checked<E> {
         for output in &out[before..] {
             self.check(cycle, *output);
         }
+    }
+
+    fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
+        let before = out.len();
+        self.engine.foresee(out);
+        for &(cycle, output) in &out[before..] {
+            self.check(cycle, output);
+        }
+    }
+
+    fn awaits_link_credits(&self) -> bool {
+        self.engine.awaits_link_credits()
     }
 }
 

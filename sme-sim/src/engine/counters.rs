@@ -1,9 +1,6 @@
 //! What an engine counts: the load of its outgoing links, and faults.
 
-use smallvec::SmallVec;
-
 use crate::fabric::{CHANNELS, LINK_PORTS};
-use crate::inline::{heap_bytes, prefetch_list};
 
 /// Counters of one engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,47 +42,6 @@ impl ChannelCounters {
         self.bytes += more.bytes;
         self.busy_cycles += more.busy_cycles;
         self.stall_cycles += more.stall_cycles;
-    }
-}
-
-/// The counters of every channel of an engine's links that has ever carried a packet: few do.
-#[derive(Clone, Debug, Default)]
-pub struct LinkCounters {
-    used: SmallVec<[(u8, ChannelCounters); 2]>,
-}
-
-impl LinkCounters {
-    /// Adds what a port has counted on a channel.
-    pub fn add(&mut self, port: u8, channel: u8, more: &ChannelCounters) {
-        let key = port * CHANNELS as u8 + channel;
-        let place = self.used.iter().position(|&(of, _)| of == key);
-        let place = place.unwrap_or_else(|| {
-            self.used.reserve_exact(1);
-            self.used.push((key, ChannelCounters::default()));
-            self.used.len() - 1
-        });
-        self.used[place].1.add(more);
-    }
-
-    /// All of them, by port and channel.
-    pub fn all(&self) -> Vec<[ChannelCounters; CHANNELS]> {
-        let mut all = vec![[ChannelCounters::default(); CHANNELS]; LINK_PORTS];
-        for &(key, counters) in &self.used {
-            let (port, channel) = (usize::from(key) / CHANNELS, usize::from(key) % CHANNELS);
-            all[port][channel] = counters;
-        }
-        all
-    }
-
-    /// Asks for what lies elsewhere.
-    #[inline]
-    pub fn prefetch(&self) {
-        prefetch_list(&self.used);
-    }
-
-    /// Bytes on the heap.
-    pub fn heap_bytes(&self) -> usize {
-        heap_bytes(&self.used)
     }
 }
 

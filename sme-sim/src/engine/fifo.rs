@@ -8,20 +8,24 @@
 //!
 //! The hardware has one memory for each FIFO. Here they are lists in a common store, which only
 //! grows to what was ever in use at once, and so do the lists: an engine has over fifty FIFOs and
-//! rarely more than a few packets. The first few stand in the engine itself, near what else is needed
-//! with them: in a large machine what takes time is to fetch its state. Beside each packet a FIFO keeps a 16-bit `side` word, decided when it is written.
+//! rarely more than a few packets. A few stand in the engine itself, near what else is needed with
+//! them, and others are used only while there are more: in a large machine what takes time is to fetch
+//! its state. Beside each packet a FIFO keeps a 16-bit `side` word, decided when it is written.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::inline::{heap_bytes, prefetch_list};
+use crate::inline::{Near, heap_bytes};
 
 /// End of a list.
 const NONE: u16 = u16::MAX;
 
 /// Most places of all FIFOs of a bank together.
-pub const MAX_PLACES: usize = NONE as usize;
+pub const MAX_PLACES: usize = Near::<(), 0>::MOST;
+
+// The end of a list is none of them.
+const _: () = assert!(MAX_PLACES <= NONE as usize);
 
 /// `N` FIFOs of `T`, at most 64.
 #[derive(Clone, Debug)]
@@ -34,13 +38,11 @@ pub struct Fifos<T, const N: usize> {
     next_valid: u64,
     /// Full, likewise.
     next_full: u64,
-    places: SmallVec<[Place<T>; 2]>,
     /// The FIFOs that have packets, in any order.
     lists: SmallVec<[List; 3]>,
     /// Places of each FIFO.
     depths: Arc<[u16; N]>,
-    /// First of the unused places.
-    free: u16,
+    places: Near<Place<T>, 2>,
 }
 
 /// What a FIFO that is not empty holds.
@@ -77,10 +79,9 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
             full: 0,
             next_valid: 0,
             next_full: 0,
-            places: SmallVec::new(),
             lists: SmallVec::new(),
             depths: Arc::clone(depths),
-            free: NONE,
+            places: Near::new(),
         }
     }
 
@@ -112,12 +113,12 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
 
     /// The first packet of a FIFO that is valid.
     pub fn head(&self, index: usize) -> &T {
-        &self.places[usize::from(self.list(index).head)].item
+        &self.places[self.list(index).head].item
     }
 
     /// The side word of the first packet of a FIFO that is valid.
     pub fn side(&self, index: usize) -> u16 {
-        self.places[usize::from(self.list(index).head)].side
+        self.places[self.list(index).head].side
     }
 
     /// Writes a packet with its side word at the end of the cycle.
@@ -130,23 +131,7 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
             side,
             next: NONE,
         };
-        let slot = self.free;
-        let slot = if slot == NONE {
-            assert!(
-                self.places.len() < MAX_PLACES,
-                "the store of places is exhausted"
-            );
-            if self.places.len() == self.places.capacity() {
-                self.places.reserve_exact((self.places.len() / 4).max(2));
-            }
-            self.places.push(place);
-            (self.places.len() - 1) as u16
-        } else {
-            let unused = &mut self.places[usize::from(slot)];
-            self.free = unused.next;
-            *unused = place;
-            slot
-        };
+        let slot = self.places.insert(place);
         self.append(index, slot);
     }
 
@@ -164,7 +149,7 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
     /// If `to` has no place.
     pub fn transfer(&mut self, from: usize, to: usize, side: u16) {
         let Held(slot) = self.hold(from);
-        let place = &mut self.places[usize::from(slot)];
+        let place = &mut self.places[slot];
         place.side = side;
         place.next = NONE;
         self.append(to, slot);
@@ -175,7 +160,7 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
         let number = self.find(index);
         let list = &mut self.lists[number];
         let slot = list.head;
-        list.head = self.places[usize::from(slot)].next;
+        list.head = self.places[slot].next;
         list.length -= 1;
         self.next_full &= !(1 << index);
         if list.length == 0 {
@@ -187,25 +172,17 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
 
     /// A held packet.
     pub fn held(&self, held: &Held) -> &T {
-        &self.places[usize::from(held.0)].item
+        &self.places[held.0].item
     }
 
     /// Lets go of a held packet.
     pub fn release(&mut self, held: Held) {
-        self.places[usize::from(held.0)].next = self.free;
-        self.free = held.0;
-    }
-
-    /// Asks for what lies elsewhere.
-    #[inline]
-    pub fn prefetch(&self) {
-        prefetch_list(&self.places);
-        prefetch_list(&self.lists);
+        self.places.remove(held.0);
     }
 
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
-        heap_bytes(&self.places) + heap_bytes(&self.lists)
+        self.places.heap_bytes() + heap_bytes(&self.lists)
     }
 
     /// Where the list of a FIFO is that has packets.
@@ -243,7 +220,7 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
                 "FIFO {index} is full: its writer ignored ready or a credit"
             );
             list.length += 1;
-            self.places[usize::from(list.tail)].next = slot;
+            self.places[list.tail].next = slot;
             list.tail = slot;
             list.length
         };
@@ -338,7 +315,7 @@ mod tests {
                     prop_assert_eq!(fifos.is_ready(i), start[i] < usize::from(depths[i]), "registered");
                 }
                 most = most.max(oracle.iter().map(VecDeque::len).sum::<usize>() + 1);
-                prop_assert!(fifos.places.len() <= most, "places are used again");
+                prop_assert!(fifos.places.len() <= most.max(2), "places are used again");
             }
         }
     }

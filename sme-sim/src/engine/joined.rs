@@ -1,12 +1,12 @@
 //! The engine: its blocks, joined, and the order of a cycle.
 
 use super::completer::Completer;
-use super::counters::{Counters, Faults, LinkCounters};
+use super::counters::{ChannelCounters, Counters, Faults};
 use super::crossbar::Crossbar;
 use super::design::Design;
 use super::ht::HtChannel;
 use super::ht_port::HtPort;
-use super::link_port::{ARRIVAL_CYCLES, LinkPort, LinkPortSpec};
+use super::link_port::{ARRIVAL_CYCLES, LinkPort};
 use super::model::{EngineModel, Input, Output};
 use super::requester::Requester;
 use super::responder::Responder;
@@ -16,9 +16,10 @@ use super::wires::{
     REQUESTER_RESPONSE, RESPONDER, SWITCH_OUTPUTS, any, switch_input,
 };
 use crate::fabric::{CHANNELS, HOST_PORT, LINK_PORTS, Topology};
-use crate::inline::{heap_bytes, prefetch_list};
+use crate::inline::{ByChannel, Single, heap_bytes};
 use crate::machine::ClusterSpec;
 use smallvec::SmallVec;
+use std::mem::offset_of;
 use std::sync::Arc;
 
 /// Transmit FIFOs of the six link ports.
@@ -28,11 +29,12 @@ const TRANSMIT_FIFOS: usize = LINK_PORTS * CHANNELS;
 ///
 /// It implements [`EngineModel`]; see there for the ports, and [`super`] for the drawing.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Engine {
     design: Arc<Design>,
-    packets: PacketFifos,
     switch: Switch,
-    /// Bit by bit, at [`CHANNELS`] · port: the link port's serializer is at work.
+    /// Bit by bit, at [`CHANNELS`] · port: the link port's serializer is at work, and what it sends
+    /// has not been given out.
     sending: u32,
     /// The last cycle changed something; if not, the next would not either.
     changed: bool,
@@ -40,25 +42,22 @@ pub struct Engine {
     host_busy: bool,
     /// The first edge that is not stepped yet.
     next_edge: u64,
-    links: Links,
     host: Option<Box<HostSide>>,
     /// Packets that are not in a buffer yet, as they were presented, and the edges at which they
     /// will be.
-    pending: SmallVec<[(u64, Input); 1]>,
+    pending: Single<(u64, Input)>,
     /// Credits that do not count yet, in order of time: with nothing to send, many gather.
     credits: SmallVec<[PendingCredit; 4]>,
     /// The earliest edge of any of them.
     earliest: u64,
-    counters: LinkCounters,
+    packets: PacketFifos,
+    links: [LinkPort; LINK_PORTS],
+    counters: ByChannel<ChannelCounters, 2>,
 }
 
-/// The link ports that have ever had to send: few have.
-#[derive(Debug)]
-struct Links {
-    used: SmallVec<[LinkPort; 2]>,
-    /// By port: where in `used` it is; [`Links::UNUSED`] of those that are not there.
-    places: [u8; LINK_PORTS],
-}
+/// Bytes of an engine from the beginning that nearly every step has to do with. What is counted comes
+/// after them, and is asked for where it is known which part of it.
+pub(crate) const NEAR_BYTES: usize = offset_of!(Engine, counters);
 
 /// A credit and the edge from which on it counts, in one word.
 #[derive(Clone, Copy, Debug)]
@@ -161,20 +160,23 @@ impl Engine {
             changed: false,
             host_busy: false,
             next_edge: 0,
-            links: Links::new(),
+            links: std::array::from_fn(|_| LinkPort::new(&design.link_port)),
             host: None,
-            pending: SmallVec::new(),
+            pending: Single::new(),
             credits: SmallVec::new(),
             earliest: u64::MAX,
-            counters: LinkCounters::default(),
+            counters: ByChannel::new(),
             design: Arc::clone(design),
         }
     }
 
     /// What has been counted so far.
     pub fn counters(&self) -> Counters {
+        let of = |port, channel| self.counters.get(port, channel).copied();
+        let channels =
+            |port| std::array::from_fn(|of_it| of(port, of_it as u8).unwrap_or_default());
         Counters {
-            links: self.counters.all(),
+            links: (0..LINK_PORTS as u8).map(channels).collect(),
             faults: self
                 .host
                 .as_ref()
@@ -187,7 +189,8 @@ impl Engine {
         let of_a_link = |credit: &&PendingCredit| matches!(credit.credit(), Credit::Link { .. });
         let link_credits = self.credits.iter().filter(of_a_link).count() as u32;
         let host_credits = self.credits.len() as u32 - link_credits;
-        let missing = self.links.missing(&self.design.link_port);
+        let spec = &self.design.link_port;
+        let missing: u32 = self.links.iter().map(|link| link.missing(spec)).sum();
         self.pending.is_empty()
             && self.sending == 0
             && self.packets.next_valid() == 0
@@ -211,27 +214,18 @@ impl Engine {
         size_of::<Self>()
             + host
             + self.packets.heap_bytes()
-            + heap_bytes(&self.links.used)
             + self.counters.heap_bytes()
-            + heap_bytes(&self.pending)
+            + self.pending.heap_bytes()
             + heap_bytes(&self.credits)
     }
 
     /// Takes in what is due at edges up to `cycle`.
     fn sample(&mut self, cycle: u64) {
-        let mut kept = 0;
-        self.earliest = u64::MAX;
-        for index in 0..self.pending.len() {
-            let (edge, input) = self.pending[index];
-            if edge <= cycle {
-                self.apply(input);
-            } else {
-                self.earliest = self.earliest.min(edge);
-                self.pending[kept] = (edge, input);
-                kept += 1;
-            }
+        while let Some((_, input)) = self.pending.take(|&(edge, _)| edge <= cycle) {
+            self.apply(input);
         }
-        self.pending.truncate(kept);
+        let edges = self.pending.iter().map(|&(edge, _)| edge);
+        self.earliest = edges.min().unwrap_or(u64::MAX);
         let mut due = 0;
         while let Some(&pending) = self.credits.get(due)
             && pending.cycle() <= cycle
@@ -249,8 +243,7 @@ impl Engine {
         self.changed = true;
         match credit {
             Credit::Link { port, channel } => {
-                let spec = &self.design.link_port;
-                self.links.at(port, spec).credit(channel, spec);
+                self.links[usize::from(port)].credit(channel, &self.design.link_port);
             }
             Credit::Host(channel) => {
                 let host = self
@@ -273,6 +266,11 @@ impl Engine {
                 let output = self
                     .switch
                     .output(&self.design.router, port, channel, packet.target);
+                // What is counted when it leaves again is far away, and soon needed.
+                if let Some(leaves) = output.checked_sub(SWITCH_OUTPUTS as u16) {
+                    let (port, channel) = port_and_channel(leaves.into());
+                    self.counters.prefetch(port, channel);
+                }
                 self.packets
                     .push(switch_input(port, channel), packet, output);
             }
@@ -299,7 +297,7 @@ impl Engine {
             let port = active.trailing_zeros() / CHANNELS as u32;
             let shift = port * CHANNELS as u32;
             active &= !(0xf << shift);
-            let link = self.links.at(port as u8, &self.design.link_port);
+            let link = &mut self.links[port as usize];
             let (spec, packets) = (&self.design.link_port, &mut self.packets);
             let waiting = (waiting >> shift) as u8 & 0xf;
             let step = link.step(port as u8, cycle, waiting, spec, packets);
@@ -307,7 +305,7 @@ impl Engine {
             self.sending |= u32::from(link.next_change().is_some()) << shift;
             if let Some((channel, counted)) = step.began {
                 self.changed = true;
-                self.counters.add(port as u8, channel, &counted);
+                self.counters.at(port as u8, channel).add(&counted);
             }
             if let Some((channel, held)) = step.delivered {
                 self.changed = true;
@@ -326,8 +324,7 @@ impl Engine {
         let moves = self.switch.step(&mut self.packets);
         self.changed |= moves.freed != 0;
         for (port, channel) in bits(moves.begun).map(port_and_channel) {
-            let link = self.links.at(port, &self.design.link_port);
-            link.starts_waiting(channel, cycle);
+            self.links[usize::from(port)].starts_waiting(channel, cycle);
         }
         let from_links = moves.freed & ((1 << switch_input(HOST_PORT, 0)) - 1);
         for (port, channel) in bits(from_links).map(port_and_channel) {
@@ -396,14 +393,15 @@ impl EngineModel for Engine {
         if self.changed && (packets_wait || self.host_busy) {
             return Some(self.next_edge);
         }
-        let mut next = bits(self.sending)
-            .filter_map(|bit| {
-                let link = self.links.get((bit / CHANNELS as u32) as u8)?;
-                link.next_change()
-            })
-            .min()
-            .unwrap_or(u64::MAX);
-        for &(cycle, _) in &self.pending {
+        let of_link = |bit: u32| &self.links[bit as usize / CHANNELS];
+        let ends = bits(self.sending).filter_map(|bit| of_link(bit).next_change());
+        // Where the end has been given out already, only those behind it have to know.
+        let waiting = (self.packets.next_valid() >> SWITCH_OUTPUTS) as u32;
+        let frees = bits(waiting & ((1 << TRANSMIT_FIFOS) - 1))
+            .map(|bit| of_link(bit).free_from())
+            .filter(|&free_from| free_from >= self.next_edge);
+        let mut next = ends.chain(frees).min().unwrap_or(u64::MAX);
+        for &(cycle, _) in self.pending.iter() {
             next = next.min(cycle.max(self.next_edge));
         }
         // A credit that nobody waits for is sampled at the next edge that is stepped anyhow.
@@ -434,9 +432,6 @@ impl EngineModel for Engine {
             Input::LinkCredit { port, channel } => Credit::Link { port, channel },
             Input::HostCredit(channel) => Credit::Host(channel),
             Input::Host(_) | Input::Link { .. } => {
-                if self.pending.len() == self.pending.capacity() {
-                    self.pending.reserve_exact((self.pending.len() / 4).max(1));
-                }
                 self.pending.push((cycle, input));
                 return;
             }
@@ -450,13 +445,26 @@ impl EngineModel for Engine {
         self.credits.insert(place, pending);
     }
 
+    fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
+        for bit in bits(std::mem::take(&mut self.sending)) {
+            let port = (bit / CHANNELS as u32) as u8;
+            let Some((cycle, channel, held)) = self.links[usize::from(port)].foresee() else {
+                continue;
+            };
+            let packet = *self.packets.held(&held);
+            self.packets.release(held);
+            let output = Output::Link {
+                port,
+                channel,
+                packet,
+            };
+            out.push((cycle, output));
+        }
+    }
+
     #[inline]
-    fn prefetch(&self) {
-        self.packets.prefetch();
-        prefetch_list(&self.links.used);
-        self.counters.prefetch();
-        prefetch_list(&self.pending);
-        prefetch_list(&self.credits);
+    fn awaits_link_credits(&self) -> bool {
+        self.packets.next_valid() != 0
     }
 
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
@@ -483,37 +491,6 @@ impl EngineModel for Engine {
             self.sample(cycle);
         }
         self.next_edge = cycle + 1;
-    }
-}
-
-impl Links {
-    const UNUSED: u8 = u8::MAX;
-
-    fn new() -> Self {
-        Self {
-            used: SmallVec::new(),
-            places: [Self::UNUSED; LINK_PORTS],
-        }
-    }
-
-    fn get(&self, port: u8) -> Option<&LinkPort> {
-        self.used.get(usize::from(self.places[usize::from(port)]))
-    }
-
-    /// The link port at `port`; it is there from now on.
-    #[inline]
-    fn at(&mut self, port: u8, spec: &LinkPortSpec) -> &mut LinkPort {
-        let place = &mut self.places[usize::from(port)];
-        if *place == Self::UNUSED {
-            *place = self.used.len() as u8;
-            self.used.reserve_exact(1);
-            self.used.push(LinkPort::new(spec));
-        }
-        &mut self.used[usize::from(*place)]
-    }
-
-    fn missing(&self, spec: &LinkPortSpec) -> u32 {
-        self.used.iter().map(|link| link.missing(spec)).sum()
     }
 }
 

@@ -56,7 +56,10 @@ impl LinkPortSpec {
 /// Registers of the transmitter, apart from the FIFOs.
 #[derive(Debug)]
 pub struct LinkPort {
-    sending: Option<Sending>,
+    /// The packet on the link, and its channel, until it is given out.
+    sending: Option<(Held, u8)>,
+    /// The cycle from which on the link is free.
+    free_from: u64,
     /// Places left at the receiver, by virtual channel.
     credits: [u16; CHANNELS],
     /// Low half of the cycle from which a channel's first packet waits (it exists while the FIFO
@@ -75,20 +78,13 @@ pub struct Step {
     pub delivered: Option<(u8, Held)>,
 }
 
-#[derive(Debug)]
-struct Sending {
-    packet: Held,
-    channel: u8,
-    /// The cycle in which its last bytes leave.
-    until: u64,
-}
-
 impl LinkPort {
     /// After reset.
     pub fn new(spec: &LinkPortSpec) -> Self {
         let last = CHANNELS as u8 - 1;
         Self {
             sending: None,
+            free_from: 0,
             credits: [spec.credits; CHANNELS],
             waits_since: [0; CHANNELS],
             last,
@@ -108,9 +104,22 @@ impl LinkPort {
         );
     }
 
-    /// The cycle in which the packet on the link is delivered.
+    /// The cycle in which the packet on the link is delivered, unless it has been [given
+    /// out](Self::foresee).
     pub fn next_change(&self) -> Option<u64> {
-        self.sending.as_ref().map(|sending| sending.until)
+        self.sending.as_ref().map(|_| self.free_from - 1)
+    }
+
+    /// The cycle from which on the link is free.
+    pub fn free_from(&self) -> u64 {
+        self.free_from
+    }
+
+    /// The packet on the link, its channel, and the cycle in which it is delivered: nothing changes that
+    /// any more, so it can be given out before. Its place is for the caller to release.
+    pub fn foresee(&mut self) -> Option<(u64, u8, Held)> {
+        let (packet, channel) = self.sending.take()?;
+        Some((self.free_from - 1, channel, packet))
     }
 
     /// Notes, at the end of `cycle`, that the switch wrote into the empty FIFO of `channel`.
@@ -118,10 +127,10 @@ impl LinkPort {
         self.waits_since[usize::from(channel)] = cycle as u32 + 1;
     }
 
-    /// The channel that begins a packet in this cycle, if the link is free; `waiting` tells, bit
-    /// by bit, whose FIFO is valid.
-    pub fn begins(&self, waiting: u8) -> Option<u8> {
-        if self.sending.is_some() {
+    /// The channel that begins a packet in `cycle`, if the link is free; `waiting` tells, bit by
+    /// bit, whose FIFO is valid.
+    pub fn begins(&self, cycle: u64, waiting: u8) -> Option<u8> {
+        if cycle < self.free_from {
             return None;
         }
         let mut want = 0;
@@ -154,7 +163,7 @@ impl LinkPort {
         fifos: &mut Fifos<Packet, N>,
     ) -> Step {
         let mut began = None;
-        if let Some(channel) = self.begins(waiting) {
+        if let Some(channel) = self.begins(cycle, waiting) {
             let index = usize::from(channel);
             let packet = fifos.hold(first + index);
             let bytes = fifos.held(&packet).bytes();
@@ -169,16 +178,14 @@ impl LinkPort {
             self.waits_since[index] = cycle as u32 + 1;
             self.credits[index] -= 1;
             self.last = channel;
-            self.sending = Some(Sending {
-                packet,
-                channel,
-                until: cycle.saturating_add(cycles - 1),
-            });
+            self.sending = Some((packet, channel));
+            self.free_from = cycle.saturating_add(cycles);
         }
-        let delivered = self.sending.take_if(|sending| sending.until <= cycle);
+        let ends = self.free_from <= cycle + 1;
+        let delivered = self.sending.take_if(|_| ends);
         Step {
             began,
-            delivered: delivered.map(|sending| (sending.channel, sending.packet)),
+            delivered: delivered.map(|(packet, channel)| (channel, packet)),
         }
     }
 

@@ -77,8 +77,16 @@ pub trait EngineModel: Send {
     /// once a cycle for its port (credits: for its port and channel).
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>);
 
-    /// Prefetches what lies far from the engine itself and is needed to step it.
-    fn prefetch(&self) {}
+    /// Appends what the engine will give out whatever comes, with the edges at which it does: a packet
+    /// whose first bytes are on a link. [`step`](Self::step) does not give it again, and no edge is
+    /// needed for it. A model that cannot tell appends nothing.
+    fn foresee(&mut self, _out: &mut Vec<(u64, Output)>) {}
+
+    /// Whether a credit of a link may change what happens next; if not, it need not be presented before
+    /// the next edge that is stepped anyhow.
+    fn awaits_link_credits(&self) -> bool {
+        true
+    }
 
     /// A run has ended, and nothing is under way any more: a checker says here what was lost.
     fn ended(&self) {}

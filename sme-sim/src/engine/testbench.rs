@@ -82,6 +82,18 @@ struct Host {
     read_errors: u64,
 }
 
+/// How a bench treats its engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// They are stepped in every cycle.
+    Every,
+    /// Only when they say that something can happen.
+    Skipping,
+    /// And now and then asked what they foresee; and given credits of links that they do not await only
+    /// when they are stepped.
+    Ahead,
+}
+
 /// Engines, links, hosts.
 pub(crate) struct Bench<E> {
     spec: ClusterSpec,
@@ -135,19 +147,26 @@ impl<E: EngineModel> Bench<E> {
     }
 
     /// Runs until nothing is under way, or a violation, or `limit` cycles; whether all drained.
-    /// With `skip`, engines are stepped only when they say that something can happen.
-    pub fn run(&mut self, traffic: &Traffic, skip: bool, limit: u64) -> bool {
+    pub fn run(&mut self, traffic: &Traffic, pace: Pace, limit: u64) -> bool {
         let mut out = Vec::new();
+        let mut foreseen = Vec::new();
+        let mut withheld: Vec<Vec<(u64, Input)>> = vec![Vec::new(); self.nodes.len()];
+        let mut random = Random(!traffic.seed);
         for cycle in 0..limit {
             for node in 0..self.hosts.len() {
                 self.host_acts(node, cycle, traffic);
             }
             for (node, input) in self.due.remove(&cycle).into_iter().flatten() {
-                self.nodes[node].input(cycle, input);
+                let can_wait = matches!(input, Input::LinkCredit { .. });
+                if pace == Pace::Ahead && can_wait && !self.nodes[node].awaits_link_credits() {
+                    withheld[node].push((cycle, input));
+                } else {
+                    self.nodes[node].input(cycle, input);
+                }
             }
             let mut idle = self.due.is_empty() && cycle >= traffic.cycles;
-            for node in 0..self.nodes.len() {
-                if skip
+            for (node, withheld) in withheld.iter_mut().enumerate() {
+                if pace != Pace::Every
                     && self.nodes[node]
                         .next_cycle()
                         .is_none_or(|next| next > cycle)
@@ -155,8 +174,19 @@ impl<E: EngineModel> Bench<E> {
                     continue;
                 }
                 self.steps += 1;
+                for (at, input) in withheld.drain(..) {
+                    self.nodes[node].input(at, input);
+                }
                 self.nodes[node].step(cycle, &mut out);
                 for output in out.drain(..) {
+                    idle = false;
+                    self.log.push((cycle, node, output));
+                    self.deliver(node, cycle, output, traffic);
+                }
+                if pace == Pace::Ahead && random.percent(60) {
+                    self.nodes[node].foresee(&mut foreseen);
+                }
+                for (cycle, output) in foreseen.drain(..) {
                     idle = false;
                     self.log.push((cycle, node, output));
                     self.deliver(node, cycle, output, traffic);
@@ -165,6 +195,11 @@ impl<E: EngineModel> Bench<E> {
             idle &= self.hosts.iter().all(|host| host.answers.is_empty());
             idle &= self.nodes.iter().all(|node| node.next_cycle().is_none());
             if idle {
+                for (node, credits) in withheld.into_iter().enumerate() {
+                    credits
+                        .into_iter()
+                        .for_each(|(at, credit)| self.nodes[node].input(at, credit));
+                }
                 return true;
             }
             if self.nodes.iter().any(|node| node.violation().is_some()) {

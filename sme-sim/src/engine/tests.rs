@@ -1,7 +1,7 @@
 //! Whole engines: latencies, skipping, random traffic, broken variants.
 
 use super::design::Design;
-use super::testbench::{Bench, Fault, Faulty, Random, Traffic, machine};
+use super::testbench::{Bench, Fault, Faulty, Pace, Random, Traffic, machine};
 use super::*;
 use crate::fabric::Topology;
 use crate::machine::ClusterSpec;
@@ -71,7 +71,7 @@ proptest! {
     #[test]
     fn random_traffic_arrives_once_and_in_order((topology, hosts) in any_fabric(), spec in any_machine(), traffic in any_traffic(400)) {
         let mut bench = Bench::new(&spec, &topology, hosts, traffic.seed, engines(&spec, &topology, hosts));
-        let drained = bench.run(&traffic, true, 400_000);
+        let drained = bench.run(&traffic, Pace::Skipping, 400_000);
         prop_assert_eq!(bench.finish(), Ok(()));
         prop_assert!(drained, "deadlock");
         bench.assert_complete();
@@ -84,11 +84,25 @@ proptest! {
     fn skipping_idle_cycles_changes_nothing((topology, hosts) in any_fabric(), spec in any_machine(), traffic in any_traffic(300)) {
         let mut every = Bench::new(&spec, &topology, hosts, traffic.seed, engines(&spec, &topology, hosts));
         let mut some = Bench::new(&spec, &topology, hosts, traffic.seed, engines(&spec, &topology, hosts));
-        prop_assert!(every.run(&traffic, false, 400_000) && some.run(&traffic, true, 400_000));
+        prop_assert!(every.run(&traffic, Pace::Every, 400_000) && some.run(&traffic, Pace::Skipping, 400_000));
         prop_assert_eq!(&every.log, &some.log);
         prop_assert!(every.steps > some.steps);
         for (a, b) in every.nodes.iter().zip(&some.nodes) {
             prop_assert_eq!(a.engine().counters(), b.engine().counters());
+        }
+    }
+
+    #[test]
+    fn what_is_foreseen_comes_and_credits_nobody_awaits_can_be_late((topology, hosts) in any_fabric(), spec in any_machine(), traffic in any_traffic(300)) {
+        let mut every = Bench::new(&spec, &topology, hosts, traffic.seed, engines(&spec, &topology, hosts));
+        let mut ahead = Bench::new(&spec, &topology, hosts, traffic.seed, engines(&spec, &topology, hosts));
+        prop_assert!(every.run(&traffic, Pace::Every, 400_000) && ahead.run(&traffic, Pace::Ahead, 400_000));
+        every.log.sort_unstable();
+        ahead.log.sort_unstable();
+        prop_assert_eq!(&every.log, &ahead.log);
+        for (a, b) in every.nodes.iter().zip(&ahead.nodes) {
+            prop_assert_eq!(a.engine().counters(), b.engine().counters());
+            prop_assert!(b.engine().is_quiet());
         }
     }
 
@@ -145,7 +159,7 @@ fn is_found(fault: Option<Fault>, seed: u64) -> bool {
         delay: 5,
         seed,
     };
-    let drained = bench.run(&traffic, true, 30_000);
+    let drained = bench.run(&traffic, Pace::Skipping, 30_000);
     bench.finish().is_err() || !drained
 }
 
@@ -184,6 +198,70 @@ fn cycles_until(mut engine: Engine, input: Input, wanted: impl Fn(&Output) -> bo
         }
     }
     panic!("it never came out");
+}
+
+/// An engine that is wrong about what comes.
+struct Rash {
+    engine: Engine,
+    /// It foresees the end of packets so many cycles before it is.
+    early: u64,
+    /// It never says that it awaits a credit.
+    careless: bool,
+}
+
+impl EngineModel for Rash {
+    fn next_cycle(&self) -> Option<u64> {
+        self.engine.next_cycle()
+    }
+
+    fn input(&mut self, cycle: u64, input: Input) {
+        self.engine.input(cycle, input);
+    }
+
+    fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
+        self.engine.step(cycle, out);
+    }
+
+    fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
+        self.engine.foresee(out);
+        out.iter_mut().for_each(|(cycle, _)| *cycle -= self.early);
+    }
+
+    fn awaits_link_credits(&self) -> bool {
+        !self.careless && self.engine.awaits_link_credits()
+    }
+}
+
+#[test]
+fn engines_that_are_wrong_about_what_comes_are_found_out() {
+    let topology: Topology = "torus:3x3".parse().expect("a topology");
+    let spec = machine(8, [4; 3], 1);
+    let traffic = Traffic {
+        cycles: 200,
+        load: 60,
+        reads: 30,
+        faults: 0,
+        hot: 50,
+        sluggish: 4,
+        delay: 9,
+        seed: 1,
+    };
+    let log = |early, careless, pace| {
+        let engine = engines(&spec, &topology, 9);
+        let rash = |node| Rash {
+            engine: engine(node),
+            early,
+            careless,
+        };
+        let mut bench = Bench::new(&spec, &topology, 9, traffic.seed, rash);
+        let drained = bench.run(&traffic, pace, 20_000);
+        bench.log.sort_unstable();
+        (drained, bench.log)
+    };
+    let right = log(0, false, Pace::Every);
+    assert!(right == log(0, false, Pace::Ahead));
+    assert!(right != log(1, false, Pace::Ahead), "too early");
+    assert!(right != log(0, true, Pace::Ahead), "credits come late");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! does not depend on the number of workers, nor on the number of processes ([`super::peers`]):
 //! windows are the same, and each node orders what it receives by (time, source, sequence).
 
+mod block;
 mod letters;
 mod rendezvous;
 mod shard;
@@ -21,6 +22,7 @@ use serde::de::DeserializeOwned;
 pub use letters::FORMAT;
 
 use super::peers::{Alone, PeerError, Peers, Shares};
+use crate::prefetch::prefetch;
 use crate::time::Time;
 use workers::Place;
 
@@ -42,8 +44,14 @@ pub trait Node: Send {
     /// has nothing else to do should do it; [`NoTask`] if there is no such thing.
     type Task: Task<Self::Workspace>;
 
-    /// Prefetches what lies far from the node itself and is needed to advance it.
-    fn prefetch(&self) {}
+    /// Prefetches what is needed to advance it, as far as it stands in the node itself.
+    #[inline]
+    fn prefetch(&self) {
+        prefetch(self);
+    }
+
+    /// Prefetches what else is needed; the node itself is there by then.
+    fn prefetch_far(&self) {}
 
     /// When it will next do something, [`Time::NEVER`] if only a message can make it.
     fn next(&self) -> Time;
@@ -59,6 +67,17 @@ pub trait Node: Send {
 
     /// Takes back a task that is done. For nodes that have any.
     fn take_back(&mut self, _task: Self::Task) {}
+
+    /// Whether `message` changes what happens next only at nodes that [wait](Self::waits) for such; others
+    /// can be given it, late, when they have something to do anyhow.
+    fn can_wait(_message: &Self::Message) -> bool {
+        false
+    }
+
+    /// Whether it waits for messages that [can wait](Self::can_wait) with others.
+    fn waits(&self) -> bool {
+        true
+    }
 
     /// Takes a message that arrives at `at`, not before the end of the current window;
     /// [`next`](Self::next) tells afterwards whether anything is to be done about it.

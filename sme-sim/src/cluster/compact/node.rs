@@ -9,6 +9,7 @@
 //! What has left by then was caused earlier than that packet and is the same again.
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use sme_memory::Leader;
@@ -22,25 +23,29 @@ use super::work::Work;
 use crate::cluster::agenda::{Agenda, Event};
 use crate::cluster::failure::Stuck;
 use crate::cluster::record::Record;
-use crate::cluster::way::Way;
-use crate::engine::{EngineModel, HtChannel, HtPacket, Input, Output};
+use crate::cluster::way::{Outputs, Way};
+use crate::engine::{EngineModel, HtChannel, HtPacket, Input};
 use crate::kernel::window::{self, Outbox};
+use crate::prefetch::prefetch_first;
 use crate::time::Time;
 
 /// A node of compact form, or a position that has only a switch.
+///
+/// What packets between other nodes have to do with comes first, on as few cache lines as may be.
+#[repr(C, align(64))]
 pub struct CompactNode<L: Leader, E> {
-    pub(super) me: u32,
-    plan: Arc<Plan<L>>,
-    way: Way<E>,
-    agenda: Agenda,
-    pub(super) record: Record,
-    pub(super) events: u64,
-    pub(super) performed: u64,
-    pub(super) posted: u64,
-    inside: Option<Box<Inside<L::State>>>,
     /// When anything happens to `inside`: kept here, for most nodes are asked far more often than
     /// anything does, and what is boxed is far away.
     times: Times,
+    inside: Option<Box<Inside<L::State>>>,
+    pub(super) events: u64,
+    pub(super) me: u32,
+    agenda: Agenda,
+    pub(super) record: Record,
+    way: Way<E>,
+    plan: Arc<Plan<L>>,
+    pub(super) performed: u64,
+    pub(super) posted: u64,
 }
 
 /// Times of a node's cores and memory, in picoseconds; [`u64::MAX`] is never.
@@ -80,7 +85,7 @@ struct Inside<S> {
 /// What a worker keeps for all its nodes.
 #[derive(Default)]
 pub struct Workspace {
-    outputs: Vec<Output>,
+    outputs: Outputs,
     work: Option<Work>,
 }
 
@@ -331,10 +336,14 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
     type Workspace = Workspace;
     type Task = RunInside<L>;
 
+    #[inline]
     fn prefetch(&self) {
-        self.way.prefetch();
+        prefetch_first(self, offset_of!(Self, way) + Way::<E>::NEAR);
+    }
+
+    #[inline]
+    fn prefetch_far(&self) {
         self.agenda.prefetch();
-        self.record.prefetch();
     }
 
     fn next(&self) -> Time {
@@ -378,11 +387,21 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
                 self.ticks(limit, outbox, &mut workspace.outputs);
             }
         }
+        let (agenda, record) = (&mut self.agenda, &mut self.record);
+        self.events += (self.way).foresees(agenda, record, outbox, &mut workspace.outputs);
         // Nothing can come before the end of the window any more.
         if self.times.void_from == u64::MAX && time_of(self.times.rests) < end {
             self.settle();
         }
         None
+    }
+
+    fn can_wait(message: &Input) -> bool {
+        matches!(message, Input::LinkCredit { .. })
+    }
+
+    fn waits(&self) -> bool {
+        self.way.awaits_link_credits()
     }
 
     fn take_back(&mut self, ran: RunInside<L>) {
@@ -398,9 +417,9 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
 
 impl<L: Leader, E: EngineModel> CompactNode<L, E> {
     /// Edges of the engine's clock, before `limit`.
-    fn ticks(&mut self, limit: Time, outbox: &mut Outbox<Input>, outputs: &mut Vec<Output>) {
+    fn ticks(&mut self, limit: Time, outbox: &mut Outbox<Input>, outputs: &mut Outputs) {
         let mut came = Vec::new();
-        let (ticks, now) = self.way.ticks(
+        let (given, now) = self.way.ticks(
             limit,
             &mut self.agenda,
             &mut self.record,
@@ -408,7 +427,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
             outputs,
             |_, at, packet, _| came.push((at, packet)),
         );
-        self.events += ticks;
+        self.events += given;
         self.record.is_at(now);
         for (at, packet) in came {
             let Some(arrival) = arrival(&self.plan, now, at, &packet) else {

@@ -99,9 +99,17 @@ impl<E: EngineModel> EngineModel for Recorded<E> {
         }
     }
 
+    /// While the ports are recorded, everything passes them when it does.
     #[inline]
-    fn prefetch(&self) {
-        self.engine.prefetch();
+    fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
+        if self.tap.is_none() {
+            self.engine.foresee(out);
+        }
+    }
+
+    #[inline]
+    fn awaits_link_credits(&self) -> bool {
+        self.tap.is_some() || self.engine.awaits_link_credits()
     }
 
     fn ended(&self) {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::super::HOP_CYCLES;
 use super::super::joined::Engine;
 use super::super::packet::Kind;
-use super::super::testbench::{Bench, Fault, Faulty, Random, Traffic, machine};
+use super::super::testbench::{Bench, Fault, Faulty, Pace, Random, Traffic, machine};
 use super::*;
 use crate::cluster::Plugged;
 use crate::fabric::{Class, Topology};
@@ -262,7 +262,7 @@ fn network(
         )
     };
     let mut bench = Bench::new(&spec, topology, hosts, traffic.seed, plugged);
-    let drained = bench.run(traffic, true, 60_000);
+    let drained = bench.run(traffic, Pace::Skipping, 60_000);
     bench.finish().map_err(|violation| violation.to_string())?;
     if !drained {
         return Err("it did not drain".into());

@@ -3,20 +3,15 @@
 //!
 //! Nodes are dealt out to workers in stripes, in turn: what happens moves through a machine, and a
 //! contiguous share would have its worker idle until it comes there.
-//!
-//! Messages wait at their block until something happens in it: a large machine's nodes are not in the
-//! caches, and each is fetched once for a window's messages and what it does in that window.
 
+use super::block::{BLOCK, Block, Due};
 use super::{Envelope, Node, Outbox, Task};
-use crate::prefetch::prefetch;
 use crate::time::Time;
 
-/// Nodes of which one time is kept: as many times as a few cache lines hold.
-const BLOCK: usize = 64;
 /// The longest and the shortest stripe, in nodes.
 const MOST: usize = 1024;
 const LEAST: usize = 8;
-/// How many nodes ahead memory is asked for.
+/// How many nodes ahead a node is asked for.
 const AHEAD: usize = 2;
 /// Bytes of nodes that a core has in its caches anyhow.
 const NEAR: usize = 1 << 20;
@@ -70,84 +65,6 @@ struct Stripe<'a, N: Node> {
     blocks: Vec<Block<N::Message>>,
 }
 
-/// What is kept of [`BLOCK`] nodes of a stripe.
-struct Block<M> {
-    /// When the first of them has something to do.
-    earliest: Time,
-    /// Messages that their nodes do not have yet.
-    inbox: Vec<Envelope<M>>,
-    /// When the first of those arrives.
-    arrives: Time,
-}
-
-impl<M> Block<M> {
-    /// Of nodes whose times are `next`.
-    fn new(next: &[Time]) -> Self {
-        Self {
-            earliest: earliest(next),
-            inbox: Vec::new(),
-            arrives: Time::NEVER,
-        }
-    }
-
-    /// When anything happens next.
-    #[inline]
-    fn next(&self) -> Time {
-        self.earliest.min(self.arrives)
-    }
-
-    #[inline]
-    fn keep(&mut self, envelope: Envelope<M>) {
-        self.arrives = self.arrives.min(envelope.at);
-        self.inbox.push(envelope);
-    }
-}
-
-impl<N: Node> Stripe<'_, N> {
-    /// Finds the earliest in a block anew.
-    #[inline]
-    fn look_at(&mut self, block: usize) {
-        let numbers = block * BLOCK..self.next.len().min((block + 1) * BLOCK);
-        self.blocks[block].earliest = earliest(&self.next[numbers]);
-    }
-
-    /// Asks for what is far from node `number`, and for the node some way behind it, if they have
-    /// something to do before `end`.
-    #[inline]
-    fn ask_for(&self, number: usize, end: Time) {
-        let due = |&number: &usize| self.next.get(number).is_some_and(|&next| next < end);
-        if let Some(number) = Some(number + AHEAD).filter(due) {
-            prefetch(&self.nodes[number]);
-        }
-        if let Some(number) = Some(number).filter(due) {
-            self.nodes[number].prefetch();
-        }
-    }
-
-    /// Hands over the messages of a block; `place` tells where in the stripe a node is, `far` whether
-    /// they are asked for.
-    fn hand_over(&mut self, block: usize, far: bool, place: impl Fn(u32) -> usize) {
-        let block = &mut self.blocks[block];
-        block.arrives = Time::NEVER;
-        let mut messages = block.inbox.drain(..);
-        while let Some(envelope) = messages.next() {
-            if far && let Some(later) = messages.as_slice().get(AHEAD) {
-                prefetch(&self.nodes[place(later.to)]);
-            }
-            let Envelope {
-                to,
-                at,
-                from,
-                sequence,
-                message,
-            } = envelope;
-            let place = place(to);
-            self.nodes[place].deliver(at, from, sequence, message);
-            self.next[place] = self.nodes[place].next();
-        }
-    }
-}
-
 /// A worker's share of the nodes.
 pub(super) struct Shard<'a, N: Node> {
     me: usize,
@@ -159,6 +76,8 @@ pub(super) struct Shard<'a, N: Node> {
     stripes: Vec<Stripe<'a, N>>,
     outbox: Outbox<N::Message>,
     workspace: N::Workspace,
+    /// Messages that are being handed over.
+    due: Due<N::Message>,
     /// What nodes wait for in this window, with the place (stripe, and node in it) of each.
     tasks: Vec<Waits<N>>,
 }
@@ -184,6 +103,7 @@ pub(super) fn dealt<'a, N: Node>(
             stripes: Vec::new(),
             outbox: Outbox::new(),
             workspace: N::Workspace::default(),
+            due: Due::new(),
             tasks: Vec::new(),
         })
         .collect();
@@ -192,8 +112,10 @@ pub(super) fn dealt<'a, N: Node>(
     for (number, (nodes, next)) in stripes.enumerate() {
         let worker = number % shards.len();
         shards[worker].stripes.push(Stripe {
+            blocks: (nodes.chunks(BLOCK).zip(next.chunks(BLOCK)))
+                .map(|(nodes, next)| Block::new(nodes, next))
+                .collect(),
             nodes,
-            blocks: next.chunks(BLOCK).map(Block::new).collect(),
             next,
         });
     }
@@ -226,30 +148,61 @@ impl<N: Node> Shard<'_, N> {
         (stripe, block): (usize, usize),
         elsewhere: &mut impl FnMut(Envelope<N::Message>),
     ) {
-        self.hand_over(stripe, block);
-        let most = self.stripes[stripe].nodes.len();
-        for number in block * BLOCK..most.min((block + 1) * BLOCK) {
+        let Stripe { next, blocks, .. } = &mut self.stripes[stripe];
+        let numbers = block * BLOCK..next.len().min((block + 1) * BLOCK);
+        let mut nodes = blocks[block].take_due(end, &next[numbers.clone()], &mut self.due);
+        // Those that are not asked for yet.
+        let mut ahead = nodes;
+        if self.far {
+            (0..AHEAD).for_each(|_| self.ask_for(stripe, block, &mut ahead));
+        }
+        while nodes != 0 {
+            let bit = nodes.trailing_zeros() as usize;
+            nodes &= nodes - 1;
+            let number = block * BLOCK + bit;
             if self.far {
-                self.stripes[stripe].ask_for(number + AHEAD, end);
+                self.ask_for(stripe, block, &mut ahead);
+                if nodes != 0 {
+                    let soon = block * BLOCK + nodes.trailing_zeros() as usize;
+                    self.stripes[stripe].nodes[soon].prefetch_far();
+                }
             }
-            if self.stripes[stripe].next[number] < end {
+            let Stripe { nodes, next, .. } = &mut self.stripes[stripe];
+            if self.due.hand_over(bit, &mut nodes[number]) {
+                next[number] = nodes[number].next();
+            }
+            if next[number] < end {
                 self.advance_node(end, (stripe, number), elsewhere);
             }
         }
-        self.stripes[stripe].look_at(block);
+        self.due.clear();
+        let Stripe { next, blocks, .. } = &mut self.stripes[stripe];
+        blocks[block].look_at(&next[numbers]);
     }
 
+    /// Asks for the first of `ahead`, nodes of a block bit by bit, and takes it out.
     #[inline]
-    fn hand_over(&mut self, stripe: usize, block: usize) {
-        let (deal, first) = (self.deal, self.first);
-        self.stripes[stripe].hand_over(block, self.far, |node| deal.place(node - first).1);
+    fn ask_for(&self, stripe: usize, block: usize, ahead: &mut u64) {
+        if *ahead != 0 {
+            let number = block * BLOCK + ahead.trailing_zeros() as usize;
+            *ahead &= *ahead - 1;
+            self.stripes[stripe].nodes[number].prefetch();
+        }
     }
 
     /// Hands over whatever is kept: the run ends or pauses, and its nodes are looked at.
     pub(super) fn put_down(&mut self) {
-        for stripe in 0..self.stripes.len() {
-            for block in 0..self.stripes[stripe].blocks.len() {
-                self.hand_over(stripe, block);
+        for stripe in &mut self.stripes {
+            for (number, block) in stripe.blocks.iter_mut().enumerate() {
+                let mut whose = block.take_all(&mut self.due);
+                while whose != 0 {
+                    let bit = whose.trailing_zeros() as usize;
+                    whose &= whose - 1;
+                    let number = number * BLOCK + bit;
+                    self.due.hand_over(bit, &mut stripe.nodes[number]);
+                    stripe.next[number] = stripe.nodes[number].next();
+                }
+                self.due.clear();
             }
         }
     }
@@ -261,7 +214,11 @@ impl<N: Node> Shard<'_, N> {
         (stripe, number): (usize, usize),
         elsewhere: &mut impl FnMut(Envelope<N::Message>),
     ) {
-        let Stripe { nodes, next, .. } = &mut self.stripes[stripe];
+        let Stripe {
+            nodes,
+            next,
+            blocks,
+        } = &mut self.stripes[stripe];
         let node = &mut nodes[number];
         while let Some(mut task) = node.advance(end, &mut self.outbox, &mut self.workspace) {
             if self.deal.has_helpers() {
@@ -272,6 +229,7 @@ impl<N: Node> Shard<'_, N> {
             node.take_back(task);
         }
         next[number] = node.next();
+        blocks[number / BLOCK].set_waiting(number % BLOCK, node.waits());
         while let Some(envelope) = self.outbox.messages.pop() {
             debug_assert!(envelope.at >= end, "a message within the window");
             match self.index(envelope.to) {
@@ -301,7 +259,9 @@ impl<N: Node> Shard<'_, N> {
         let (stripe, number) = place;
         self.stripes[stripe].nodes[number].take_back(task);
         self.advance_node(end, place, &mut elsewhere);
-        self.stripes[stripe].look_at(number / BLOCK);
+        let Stripe { next, blocks, .. } = &mut self.stripes[stripe];
+        let block = number / BLOCK;
+        blocks[block].look_at(&next[block * BLOCK..next.len().min((block + 1) * BLOCK)]);
     }
 
     /// Keeps a message from elsewhere.
@@ -325,12 +285,9 @@ impl<N: Node> Shard<'_, N> {
     #[inline]
     fn keep(&mut self, index: u32, envelope: Envelope<N::Message>) {
         let (stripe, place) = self.deal.place(index);
-        self.stripes[stripe].blocks[place / BLOCK].keep(envelope);
+        let can_wait = N::can_wait(&envelope.message);
+        self.stripes[stripe].blocks[place / BLOCK].keep(place % BLOCK, envelope, can_wait);
     }
-}
-
-fn earliest(times: &[Time]) -> Time {
-    times.iter().copied().min().unwrap_or(Time::NEVER)
 }
 
 #[cfg(test)]

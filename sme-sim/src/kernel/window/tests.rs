@@ -9,14 +9,18 @@ use crate::kernel::queue::EventQueue;
 
 const LOOKAHEAD: Time = Time::from_ps(10);
 
-/// Passes tokens on at pseudo-random times and writes down everything it sees.
+/// Passes tokens on at pseudo-random times and writes down everything it sees. One in two has nothing to
+/// do about a token that is not passed on any further, and only notes it, whenever it is told.
 struct Relay {
     me: u32,
     count: u32,
     sent: u64,
     queue: EventQueue<u64>,
     seen: Vec<(Time, u64)>,
+    noted: Vec<(Time, u64)>,
     way: Option<Way>,
+    /// The end of its last window.
+    reached: Time,
 }
 
 /// Where a token goes, which some are told by whoever has time.
@@ -37,6 +41,13 @@ impl Task<()> for Way {
 }
 
 impl Relay {
+    /// Everything, what was only noted in order of time behind the rest.
+    fn all_seen(mut self) -> Vec<(Time, u64)> {
+        self.noted.sort_unstable();
+        self.seen.append(&mut self.noted);
+        self.seen
+    }
+
     fn passes_on(&mut self, way: &Way, outbox: &mut Outbox<u64>) {
         let to = (way.hash >> 32) as u32 % self.count;
         let at = way.now + LOOKAHEAD + Time::from_ps(way.hash >> 60);
@@ -59,13 +70,14 @@ impl Node for Relay {
     }
 
     fn advance(&mut self, end: Time, outbox: &mut Outbox<u64>, (): &mut ()) -> Option<Way> {
+        self.reached = end;
         if let Some(way) = self.way.take() {
             self.passes_on(&way, outbox);
         }
         while self.queue.next() < end {
             let (now, token) = self.queue.pop()?;
             self.seen.push((now, token));
-            if token & 0xff == 0 {
+            if is_worn(token) {
                 continue;
             }
             let me = self.me;
@@ -89,9 +101,27 @@ impl Node for Relay {
         self.way = Some(way);
     }
 
-    fn deliver(&mut self, at: Time, from: u32, sequence: u64, token: u64) {
-        self.queue.push(at, from, sequence, token);
+    fn can_wait(&token: &u64) -> bool {
+        is_worn(token)
     }
+
+    fn waits(&self) -> bool {
+        self.me.is_multiple_of(2)
+    }
+
+    fn deliver(&mut self, at: Time, from: u32, sequence: u64, token: u64) {
+        assert!(at >= self.reached, "a message comes when its time is over");
+        if Self::can_wait(&token) && !self.waits() {
+            self.noted.push((at, token));
+        } else {
+            self.queue.push(at, from, sequence, token);
+        }
+    }
+}
+
+/// Whether a token is not passed on any more.
+fn is_worn(token: u64) -> bool {
+    token & 0xff == 0
 }
 
 /// What every relay has seen.
@@ -107,7 +137,9 @@ fn relays(share: std::ops::Range<u32>, count: u32, tokens: &[u64]) -> Vec<Relay>
             sent: 0,
             queue: EventQueue::new(),
             seen: Vec::new(),
+            noted: Vec::new(),
             way: None,
+            reached: Time::ZERO,
         })
         .collect();
     for (n, &token) in tokens.iter().enumerate() {
@@ -127,7 +159,7 @@ fn in_one_process(lookahead: Time, count: u32, tokens: &[u64], workers: usize) -
     let last = run(&mut nodes, lookahead, workers, |now, _| {
         (Verdict::Continue, now + Time::from_ps(100))
     });
-    (last, nodes.into_iter().map(|n| n.seen).collect())
+    (last, nodes.into_iter().map(Relay::all_seen).collect())
 }
 
 /// Among `processes`, each of which `link` connects with the others.
@@ -145,7 +177,7 @@ fn among<P: Peers>(
         let mut peers = link(peers);
         let ran = run_among(&mut peers, count, &mut nodes, LOOKAHEAD, workers, watch);
         ran.map(|(last, exchanged)| {
-            let seen: Seen = nodes.into_iter().map(|n| n.seen).collect();
+            let seen: Seen = nodes.into_iter().map(Relay::all_seen).collect();
             (last, exchanged, seen)
         })
     };

@@ -1,0 +1,210 @@
+//! A block of neighbouring nodes of one worker: when anything happens there, and the messages that its
+//! nodes do not have yet.
+//!
+//! A large machine's nodes are not in the caches. So messages stay here until they are due, and those
+//! that can wait until their node has something to do, if it does not wait for them; then they are
+//! sorted by node, and a node is fetched once for a window's messages and what it does in that window.
+
+use super::{Envelope, Node};
+use crate::time::Time;
+
+/// Nodes of a block: as many times as a few cache lines hold, and a bit of a word for each.
+pub(super) const BLOCK: usize = 64;
+
+/// What is kept of [`BLOCK`] nodes, or fewer at the end of a stripe.
+pub(super) struct Block<M> {
+    /// When the first of them has something to do.
+    earliest: Time,
+    /// Messages to them.
+    inbox: Vec<Kept<M>>,
+    /// When the first of those arrives.
+    arrives: Time,
+    /// The nodes that wait for what can wait, bit by bit.
+    waiting: u64,
+    /// Messages to the other nodes that can wait.
+    later: Vec<Kept<M>>,
+    /// When the first of those arrives that have not arrived in a window before. Nothing is done about
+    /// it; but where windows start must not depend on who has sent a message, and a sender does not know
+    /// whether a node waits.
+    later_arrives: Time,
+}
+
+/// A message to a node of the block.
+struct Kept<M> {
+    at: Time,
+    sequence: u64,
+    from: u32,
+    /// Which node it is.
+    bit: u8,
+    message: M,
+}
+
+impl<M> Block<M> {
+    /// Of `nodes`, whose times are `next`.
+    pub(super) fn new<N: Node>(nodes: &[N], next: &[Time]) -> Self {
+        debug_assert!(nodes.len() <= BLOCK);
+        let bits = nodes.iter().enumerate();
+        Self {
+            earliest: earliest(next),
+            inbox: Vec::new(),
+            arrives: Time::NEVER,
+            waiting: bits.fold(0, |bits, (bit, node)| bits | u64::from(node.waits()) << bit),
+            later: Vec::new(),
+            later_arrives: Time::NEVER,
+        }
+    }
+
+    /// When anything happens next.
+    #[inline]
+    pub(super) fn next(&self) -> Time {
+        self.earliest.min(self.arrives).min(self.later_arrives)
+    }
+
+    /// Finds out anew when the first of its nodes, whose times are `next`, has something to do.
+    #[inline]
+    pub(super) fn look_at(&mut self, next: &[Time]) {
+        self.earliest = earliest(next);
+    }
+
+    /// Keeps a message to the node of that bit.
+    #[inline]
+    pub(super) fn keep(&mut self, bit: usize, envelope: Envelope<M>, can_wait: bool) {
+        let kept = Kept {
+            at: envelope.at,
+            sequence: envelope.sequence,
+            from: envelope.from,
+            bit: bit as u8,
+            message: envelope.message,
+        };
+        if can_wait && self.waiting >> bit & 1 == 0 {
+            self.later_arrives = self.later_arrives.min(kept.at);
+            self.later.push(kept);
+        } else {
+            self.arrives = self.arrives.min(kept.at);
+            self.inbox.push(kept);
+        }
+    }
+
+    /// Notes whether the node of that bit waits.
+    #[inline]
+    pub(super) fn set_waiting(&mut self, bit: usize, waits: bool) {
+        let before = self.waiting >> bit & 1 == 1;
+        if before == waits {
+            return;
+        }
+        self.waiting ^= 1 << bit;
+        if waits {
+            let wanted = self
+                .later
+                .extract_if(.., |kept| usize::from(kept.bit) == bit);
+            for kept in wanted {
+                self.arrives = self.arrives.min(kept.at);
+                self.inbox.push(kept);
+            }
+        }
+    }
+
+    /// Puts into `due` the messages that arrive before `end`, of those that can wait only what is for
+    /// nodes that have something to do before then. Which nodes have, by these messages or by their
+    /// times `next`, bit by bit.
+    pub(super) fn take_due(&mut self, end: Time, next: &[Time], due: &mut Due<M>) -> u64 {
+        let bits = next.iter().enumerate();
+        let mut nodes = bits.fold(0, |bits, (bit, &next)| bits | u64::from(next < end) << bit);
+        self.arrives = Time::NEVER;
+        let mut number = 0;
+        while let Some(kept) = self.inbox.get(number) {
+            if kept.at < end {
+                nodes |= 1 << kept.bit;
+                due.push(self.inbox.swap_remove(number));
+            } else {
+                self.arrives = self.arrives.min(kept.at);
+                number += 1;
+            }
+        }
+        self.later_arrives = Time::NEVER;
+        let mut number = 0;
+        while let Some(kept) = self.later.get(number) {
+            if kept.at >= end {
+                self.later_arrives = self.later_arrives.min(kept.at);
+                number += 1;
+            } else if nodes >> kept.bit & 1 == 1 {
+                due.push(self.later.swap_remove(number));
+            } else {
+                number += 1;
+            }
+        }
+        due.sort();
+        nodes
+    }
+
+    /// Puts all messages into `due`; whose they are, bit by bit.
+    pub(super) fn take_all(&mut self, due: &mut Due<M>) -> u64 {
+        self.inbox.append(&mut self.later);
+        self.take_due(Time::NEVER, &[], due)
+    }
+}
+
+fn earliest(times: &[Time]) -> Time {
+    times.iter().copied().min().unwrap_or(Time::NEVER)
+}
+
+/// Messages that are handed over now, by node. A worker has one, empty between blocks.
+pub(super) struct Due<M> {
+    /// In any order.
+    messages: Vec<Option<Kept<M>>>,
+    /// Places in `messages`, node by node.
+    by_node: Vec<u32>,
+    /// Where in `by_node` those of each node end; as it is filled, how many there are of each.
+    ends: [u32; BLOCK],
+}
+
+impl<M> Due<M> {
+    pub(super) fn new() -> Self {
+        Self {
+            messages: Vec::new(),
+            by_node: Vec::new(),
+            ends: [0; BLOCK],
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, kept: Kept<M>) {
+        self.ends[usize::from(kept.bit)] += 1;
+        self.messages.push(Some(kept));
+    }
+
+    fn sort(&mut self) {
+        let mut sum = 0;
+        for count in &mut self.ends {
+            // The beginning of its node's; the end, once all are in.
+            sum += std::mem::replace(count, sum);
+        }
+        self.by_node.resize(self.messages.len(), 0);
+        for (number, kept) in self.messages.iter().enumerate() {
+            let Some(kept) = kept else { continue };
+            let place = &mut self.ends[usize::from(kept.bit)];
+            self.by_node[*place as usize] = number as u32;
+            *place += 1;
+        }
+    }
+
+    /// Hands over its messages to `node`, that of `bit`; whether there are any.
+    #[inline]
+    pub(super) fn hand_over<N: Node<Message = M>>(&mut self, bit: usize, node: &mut N) -> bool {
+        let first = bit.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let numbers = first as usize..self.ends[bit] as usize;
+        for &number in &self.by_node[numbers.clone()] {
+            if let Some(kept) = self.messages[number as usize].take() {
+                node.deliver(kept.at, kept.from, kept.sequence, kept.message);
+            }
+        }
+        !numbers.is_empty()
+    }
+
+    /// All of them have been handed over.
+    pub(super) fn clear(&mut self) {
+        debug_assert!(self.messages.iter().all(Option::is_none));
+        self.messages.clear();
+        self.ends = [0; BLOCK];
+    }
+}
