@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
+use rust_hdl::prelude::Constant;
 use sme_sim::engine::Kind;
 use sme_sim::engine::link_port::{ARRIVAL_CYCLES, LinkPort as CycleModel, LinkPortSpec, Step};
 use sme_sim::engine::wires::{DEPTH, PACKET_FIFOS, PacketFifos, switch_output};
@@ -27,7 +28,8 @@ use crate::value::Value;
 /// Which of the six ports the cycle model's block plays.
 const PORT: u8 = 0;
 
-/// Bandwidth, in bytes for every two cycles: from one cycle a packet to 48.
+/// Bandwidth, in bytes for every two cycles: from one cycle a packet to 48. On three of these links
+/// there is time to fetch a packet that has begun.
 const BANDWIDTHS: [u64; 6] = [8, 48, 1, 32, 16, 12];
 
 pub(super) const BENCH: Bench = Bench {
@@ -51,6 +53,10 @@ pub(super) const BENCH: Bench = Bench {
         "the CRC's register is forgotten",
         "the credits' register is forgotten",
         "credits go through two registers",
+        "a packet is fetched in the cycle in which it begins",
+        "a packet is fetched a cycle too late",
+        "packets are fetched where there is no time to",
+        "packets are not fetched where there is time to",
     ],
     build,
 };
@@ -104,6 +110,14 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("the CRC's register is forgotten") => rtl.difference = Stages::new(0, 0.into()),
         Some("the credits' register is forgotten") => rtl.returned = Stages::new(0, 0.into()),
         Some("credits go through two registers") => rtl.returned = Stages::new(2, 0.into()),
+        Some("a packet is fetched in the cycle in which it begins") => {
+            rtl.fetch[1].was_read = Stages::new(0, false);
+        }
+        Some("a packet is fetched a cycle too late") => {
+            rtl.fetch[3].was_read = Stages::new(2, false);
+        }
+        Some("packets are fetched where there is no time to") => rtl.late = Constant::new(true),
+        Some("packets are not fetched where there is time to") => rtl.late = Constant::new(false),
         _ => (),
     }
     let rtl = Clocked::new(rtl);

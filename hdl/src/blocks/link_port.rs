@@ -2,11 +2,14 @@
 //! packets with a CRC.
 //!
 //! ```text
-//! transmit ─┬> FIFO 0 ─┐                 ┌────────────────────┐
-//!           ├> FIFO 1 ─┼─> round robin ──┤ packet, channel,   ├─────────┬──> link_out
-//!           ├> FIFO 2 ─┤    ^     │      │ cycles left        │         └─ CRC ──> link_out_crc
-//!           └> FIFO 3 ─┘    │     v      └────────────────────┘
-//!                         credits <── register <── link_credit
+//! transmit ─┬> FIFO 0 ─┐ not empty               ┌─────────┐
+//!           ├> FIFO 1 ─┼─> round robin ──────────┤ channel ├─────────────┬──> link_out
+//!           ├> FIFO 2 ─┤    ^     │              └─────────┘             │
+//!           └> FIFO 3 ─┤    │     v                                      │
+//!                      │  credits <── register <── link_credit           │
+//!                      │                         ┌─────────────────────┐ │
+//!                      └─ fetched, a cycle later ┤ packet, cycles left ├─┴─ CRC ──> link_out_crc
+//!                                                └─────────────────────┘
 //!
 //! link_in ──┬─────────────────┬──────────┬───────────────> receive_data
 //!           └─ CRC ─┐         │          │
@@ -17,9 +20,14 @@
 //!
 //! A channel may begin a packet while the link is free and the receiver has a place for it; the
 //! channels that may take turns. The packet is given to the link whole, in the last cycle that its
-//! bytes take; the next may begin in the cycle after. What arrives is registered: a packet with the
-//! difference between its CRC and the one that came with it, which is the longest path there is,
-//! and is handed on, or found wrong, in the next cycle. A credit counts one cycle later as well, so
+//! bytes take; the next may begin in the cycle after. Who begins is known late in a cycle: only in
+//! the next one the packet is fetched, and how long it takes is noted. Where a packet takes less
+//! than three cycles there is no time for that: such a link gets them from the FIFOs at once, which
+//! takes far longer than anything else here.
+//!
+//! What arrives is registered: a packet with the difference between its CRC and the one that came
+//! with it, which is the longest path there is where packets are fetched, and is handed on, or
+//! found wrong, in the next cycle. A credit counts one cycle later as well, so
 //! that packets and credits take equally long. A packet whose CRC is wrong is lost, and the place
 //! it would have had with it: there is no way to send it again.
 //!
@@ -41,12 +49,17 @@ use crate::beat::PacketBeat;
 use crate::blocks::arbiter::RoundRobin;
 use crate::blocks::crc::PacketCrc;
 use crate::blocks::credits::Credits;
+use crate::blocks::fetch::Fetch;
 use crate::blocks::late_fifo::LateFifo;
-use crate::blocks::primitive::{Register, Stages};
+use crate::blocks::primitive::{Kept, Register, Stages};
+use crate::blocks::resting::Resting;
 use rust_hdl::prelude::*;
 
 /// Most cycles that a packet can take a link.
 pub const MAX_CYCLES: u64 = 1 << 16;
+
+/// Fewest cycles that a packet takes a link on which it is fetched: it begins, it is fetched, it leaves.
+const LATE_CYCLES: u64 = 3;
 
 /// Registers that what arrives goes through.
 const ARRIVAL: usize = 1;
@@ -96,21 +109,24 @@ pub struct LinkPort {
     /// The first packet of the channel that begins is a posted write; for observers.
     pub begun_write: Signal<Out, Bit>,
     pub(crate) fifos: [LateFifo<PacketBeat, 1, 2>; 4],
+    pub(crate) fetch: [Resting<Fetch<PacketBeat, 1>>; 4],
     pub(crate) credits: [Credits; 4],
     pub(crate) arbiter: RoundRobin<4, 2>,
     pub(crate) out_crc: PacketCrc,
     pub(crate) in_crc: PacketCrc,
     /// A packet is on the link.
     sending: Register<Bit>,
-    packet: Register<PacketBeat>,
+    packet: Kept<PacketBeat>,
     channel: Register<Bits<2>>,
     /// Cycles that it takes still, this one included.
     left: Register<Bits<16>>,
-    /// The first packet of the channel that wins.
-    chosen: Signal<Local, PacketBeat>,
-    /// Cycles that it takes beyond the first.
-    beyond: Signal<Local, Bits<16>>,
     begins: Signal<Local, Bit>,
+    /// A packet is there that has begun.
+    loads: Signal<Local, Bit>,
+    /// That packet.
+    chosen: Signal<Local, PacketBeat>,
+    /// Cycles that it takes beyond this one.
+    beyond: Signal<Local, Bits<16>>,
     /// It needs one cycle only.
     at_once: Signal<Local, Bit>,
     /// A packet has arrived; on which channel, one-hot; the packet; how its CRC differs.
@@ -121,6 +137,8 @@ pub struct LinkPort {
     /// The channels for which a credit has arrived.
     pub(crate) returned: Stages<Bits<4>>,
     sound: Signal<Local, Bit>,
+    /// A packet is there in the cycle after it has begun.
+    pub(crate) late: Constant<Bit>,
     beyond_16: Constant<Bits<16>>,
     beyond_24: Constant<Bits<16>>,
     one: Constant<Bits<4>>,
@@ -136,6 +154,8 @@ impl LinkPort {
                 .iter()
                 .all(|cycles| (1..=MAX_CYCLES).contains(cycles))
         );
+        let late = cycles_16.min(cycles_24) >= LATE_CYCLES;
+        let beyond = |cycles: u64| Constant::new((cycles - 1 - u64::from(late)).into());
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
@@ -158,17 +178,19 @@ impl LinkPort {
             waiting: Signal::default(),
             begun_write: Signal::default(),
             fifos: std::array::from_fn(|_| LateFifo::new(2)),
+            fetch: std::array::from_fn(|_| Resting::new(Fetch::default())),
             credits: std::array::from_fn(|_| Credits::new(credits)),
             arbiter: RoundRobin::new(3),
             out_crc: PacketCrc::new(),
             in_crc: PacketCrc::new(),
             sending: Register::default(),
-            packet: Register::default(),
+            packet: Kept::default(),
             channel: Register::default(),
             left: Register::default(),
+            begins: Signal::default(),
+            loads: Signal::default(),
             chosen: Signal::default(),
             beyond: Signal::default(),
-            begins: Signal::default(),
             at_once: Signal::default(),
             arrived: Stages::new(ARRIVAL, false),
             arrived_on: Stages::new(ARRIVAL, 0.into()),
@@ -176,8 +198,9 @@ impl LinkPort {
             difference: Stages::new(ARRIVAL, 0.into()),
             returned: Stages::new(ARRIVAL, 0.into()),
             sound: Signal::default(),
-            beyond_16: Constant::new((cycles_16 - 1).into()),
-            beyond_24: Constant::new((cycles_24 - 1).into()),
+            late: Constant::new(late),
+            beyond_16: beyond(cycles_16),
+            beyond_24: beyond(cycles_24),
             one: Constant::new(1.into()),
         }
     }
@@ -191,7 +214,6 @@ impl Logic for LinkPort {
         self.sending.clock.next = self.clock.val();
         self.sending.reset.next = self.reset.val();
         self.packet.clock.next = self.clock.val();
-        self.packet.reset.next = self.reset.val();
         self.channel.clock.next = self.clock.val();
         self.channel.reset.next = self.reset.val();
         self.left.clock.next = self.clock.val();
@@ -213,6 +235,11 @@ impl Logic for LinkPort {
             self.fifos[i].reset.next = self.reset.val();
             self.fifos[i].write.next = self.transmit_valid.val().get_bit(i);
             self.fifos[i].write_data.next = self.transmit_packet.val();
+            self.fetch[i].clock.next = self.clock.val();
+            self.fetch[i].reset.next = self.reset.val();
+            self.fetch[i].write.next =
+                self.late.val() & self.transmit_valid.val().get_bit(i) & self.fifos[i].ready.val();
+            self.fetch[i].write_data.next = self.transmit_packet.val();
             self.credits[i].clock.next = self.clock.val();
             self.credits[i].reset.next = self.reset.val();
             self.credits[i].returned.next = self.returned.q.val().get_bit(i);
@@ -239,25 +266,47 @@ impl Logic for LinkPort {
         }
         for i in 0..4 {
             self.fifos[i].read.next = self.begun.val().get_bit(i);
+            self.fetch[i].read.next = self.late.val() & self.begun.val().get_bit(i);
             self.credits[i].used.next = self.begun.val().get_bit(i);
         }
-        self.chosen.next = self.fifos[0].data.val();
-        if self.arbiter.grant.val().get_bit(1) {
-            self.chosen.next = self.fifos[1].data.val();
-        } else if self.arbiter.grant.val().get_bit(2) {
-            self.chosen.next = self.fifos[2].data.val();
-        } else if self.arbiter.grant.val().get_bit(3) {
-            self.chosen.next = self.fifos[3].data.val();
+        self.begun_write.next = (self.begun.val().get_bit(0)
+            & (self.fifos[0].data.val().get_value_kind() == 1))
+            | (self.begun.val().get_bit(1) & (self.fifos[1].data.val().get_value_kind() == 1))
+            | (self.begun.val().get_bit(2) & (self.fifos[2].data.val().get_value_kind() == 1))
+            | (self.begun.val().get_bit(3) & (self.fifos[3].data.val().get_value_kind() == 1));
+
+        if self.late.val() {
+            self.loads.next = self.fetch[0].valid.val()
+                | self.fetch[1].valid.val()
+                | self.fetch[2].valid.val()
+                | self.fetch[3].valid.val();
+            self.chosen.next = self.fetch[0].data.val();
+            if self.fetch[1].valid.val() {
+                self.chosen.next = self.fetch[1].data.val();
+            } else if self.fetch[2].valid.val() {
+                self.chosen.next = self.fetch[2].data.val();
+            } else if self.fetch[3].valid.val() {
+                self.chosen.next = self.fetch[3].data.val();
+            }
+        } else {
+            self.loads.next = self.begins.val();
+            self.chosen.next = self.fifos[0].data.val();
+            if self.arbiter.grant.val().get_bit(1) {
+                self.chosen.next = self.fifos[1].data.val();
+            } else if self.arbiter.grant.val().get_bit(2) {
+                self.chosen.next = self.fifos[2].data.val();
+            } else if self.arbiter.grant.val().get_bit(3) {
+                self.chosen.next = self.fifos[3].data.val();
+            }
         }
         self.beyond.next = self.beyond_16.val();
-        self.begun_write.next = false;
         if self.chosen.val().get_value_kind() == 1 {
             self.beyond.next = self.beyond_24.val();
-            self.begun_write.next = self.begins.val();
         }
-        self.at_once.next = self.begins.val() & (self.beyond.val() == 0);
+        self.at_once.next = self.loads.val() & (self.beyond.val() == 0);
 
-        self.packet.d.next = self.packet.q.val();
+        self.packet.enable.next = self.loads.val();
+        self.packet.d.next = self.chosen.val();
         self.channel.d.next = self.channel.q.val();
         self.left.d.next = self.left.q.val();
         self.sending.d.next = self.sending.q.val();
@@ -265,11 +314,13 @@ impl Logic for LinkPort {
             self.left.d.next = self.left.q.val() - 1;
             self.sending.d.next = self.left.q.val() != 1;
         }
+        // Of a packet that is not there yet nothing is known but that it takes more cycles than this one.
         if self.begins.val() {
-            self.packet.d.next = self.chosen.val();
             self.channel.d.next = self.arbiter.winner.val();
-            self.left.d.next = self.beyond.val();
             self.sending.d.next = self.beyond.val() != 0;
+        }
+        if self.loads.val() {
+            self.left.d.next = self.beyond.val();
         }
 
         self.link_out_valid.next =

@@ -12,6 +12,7 @@ pub mod crc;
 pub mod credits;
 pub mod crossbar;
 pub mod engine;
+pub mod fetch;
 pub mod fifo;
 pub mod ht_port;
 pub mod late_fifo;
