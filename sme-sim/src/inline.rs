@@ -4,114 +4,85 @@
 
 use std::ops::{Index, IndexMut};
 
+use slab::Slab;
 use smallvec::{Array, SmallVec};
 
-use crate::fabric::LINK_PORTS;
 use crate::prefetch::prefetch;
 
-/// A table with numbered places of which `N` are in the table itself. The others are used only while
-/// there are more items, and are kept then.
+/// A table of which `N` items stand in the table itself: many never have more at once.
 #[derive(Clone, Debug)]
-pub struct Near<T, const N: usize> {
+pub struct Few<T, const N: usize> {
     near: [Option<T>; N],
-    /// The unused ones among them, bit by bit.
-    free: u16,
-    far: Vec<T>,
-    /// Numbers in `far` that are not in use.
-    unused: Vec<u16>,
+    far: Slab<T>,
 }
 
-impl<T, const N: usize> Near<T, N> {
-    /// Most items.
-    pub const MOST: usize = u16::MAX as usize - N;
-
+impl<T, const N: usize> Few<T, N> {
     /// With nothing in it.
     pub fn new() -> Self {
-        const { assert!(N <= 16) };
         Self {
             near: [const { None }; N],
-            free: ((1u32 << N) - 1) as u16,
-            far: Vec::new(),
-            unused: Vec::new(),
+            far: Slab::new(),
         }
-    }
-
-    /// Puts `item` in; its number.
-    ///
-    /// # Panics
-    /// If there are [`Self::MOST`] others.
-    #[inline]
-    pub fn insert(&mut self, item: T) -> u16 {
-        if self.free != 0 {
-            let number = self.free.trailing_zeros() as u16;
-            self.free &= self.free - 1;
-            self.near[usize::from(number)] = Some(item);
-            return number;
-        }
-        if let Some(number) = self.unused.pop() {
-            self.far[usize::from(number)] = item;
-            return number + N as u16;
-        }
-        let number = self.far.len();
-        assert!(number < Self::MOST, "the store of places is exhausted");
-        if number == self.far.capacity() {
-            self.far.reserve_exact((number / 4).max(2));
-        }
-        self.far.push(item);
-        number as u16 + N as u16
     }
 
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
-        self.free.count_ones() as usize == N && self.unused.len() == self.far.len()
+        self.near.iter().all(Option::is_none) && self.far.is_empty()
     }
 
-    /// Gives up the place with this number.
+    /// Puts `item` in; its number.
     #[inline]
-    pub fn remove(&mut self, number: u16) {
-        match number.checked_sub(N as u16) {
-            None => self.free |= 1 << number,
-            Some(number) => self.unused.push(number),
+    pub fn insert(&mut self, item: T) -> u32 {
+        let mut near = self.near.iter_mut().zip(0..);
+        if let Some((place, number)) = near.find(|(place, _)| place.is_none()) {
+            *place = Some(item);
+            return number;
+        }
+        if self.far.len() == self.far.capacity() {
+            // Not twice as much: there are as many tables as nodes.
+            self.far.reserve_exact((self.far.len() / 4).max(1));
+        }
+        N as u32 + self.far.insert(item) as u32
+    }
+
+    /// Takes the item with this number out.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub fn remove(&mut self, number: u32) -> T {
+        match self.near.get_mut(number as usize) {
+            Some(near) => near.take().expect("an item with this number"),
+            None => self.far.remove(number as usize - N),
         }
     }
 
-    /// Places that there are.
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        N + self.far.len()
-    }
-
-    /// Bytes on the heap.
+    /// Bytes on the heap, about.
     pub fn heap_bytes(&self) -> usize {
-        self.far.capacity() * size_of::<T>() + self.unused.capacity() * size_of::<u16>()
+        self.far.capacity() * size_of::<T>()
     }
 }
 
-impl<T, const N: usize> Index<u16> for Near<T, N> {
+impl<T, const N: usize> Index<u32> for Few<T, N> {
     type Output = T;
 
     #[inline]
-    fn index(&self, number: u16) -> &T {
-        match self.near.get(usize::from(number)) {
-            Some(near) => near.as_ref().unwrap_or_else(|| never_used(number)),
-            None => &self.far[usize::from(number) - N],
+    fn index(&self, number: u32) -> &T {
+        match self.near.get(number as usize) {
+            Some(near) => near.as_ref().expect("an item with this number"),
+            None => &self.far[number as usize - N],
         }
     }
 }
 
-impl<T, const N: usize> IndexMut<u16> for Near<T, N> {
+impl<T, const N: usize> IndexMut<u32> for Few<T, N> {
     #[inline]
-    fn index_mut(&mut self, number: u16) -> &mut T {
-        match self.near.get_mut(usize::from(number)) {
-            Some(near) => near.as_mut().unwrap_or_else(|| never_used(number)),
-            None => &mut self.far[usize::from(number) - N],
+    fn index_mut(&mut self, number: u32) -> &mut T {
+        match self.near.get_mut(number as usize) {
+            Some(near) => near.as_mut().expect("an item with this number"),
+            None => &mut self.far[number as usize - N],
         }
     }
-}
-
-#[cold]
-fn never_used(number: u16) -> ! {
-    panic!("place {number} has never been used");
 }
 
 /// A queue of which the first item stands in the queue itself: other memory is used only while there
@@ -176,8 +147,8 @@ impl<T> Single<T> {
 /// of them stand here.
 #[derive(Clone, Debug)]
 pub struct ByChannel<T, const N: usize> {
-    /// Port and channel of each. An engine's links have so many for requests.
-    keys: SmallVec<[u16; 2 * LINK_PORTS]>,
+    /// Port and channel of each.
+    keys: SmallVec<[u16; 8]>,
     kept: SmallVec<[T; N]>,
 }
 
@@ -214,7 +185,7 @@ impl<T: Default, const N: usize> ByChannel<T, N> {
         }
     }
 
-    /// The same, if it is there.
+    /// What is kept for `channel` of `port`, if anything is.
     pub fn get(&self, port: u8, channel: u8) -> Option<&T> {
         let key = key(port, channel);
         let place = self.keys.iter().position(|&of| of == key)?;
@@ -249,7 +220,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_table_keeps_what_is_put_in_under_its_number(actions in prop::collection::vec((any::<bool>(), any::<u32>()), 0..200)) {
-            let mut table = Near::<u32, 3>::new();
+            let mut table = Few::<u32, 3>::new();
             let mut oracle = BTreeMap::new();
             let mut most = 0;
             for (inserts, value) in actions {
@@ -260,15 +231,14 @@ mod tests {
                     let nth = value as usize % oracle.len();
                     let number = *oracle.keys().nth(nth).unwrap();
                     table[number] ^= 1;
-                    prop_assert_eq!(Some(table[number] ^ 1), oracle.remove(&number));
-                    table.remove(number);
+                    prop_assert_eq!(Some(table.remove(number) ^ 1), oracle.remove(&number));
                 }
                 most = most.max(oracle.len());
                 for (&number, &value) in &oracle {
                     prop_assert_eq!(table[number], value);
+                    prop_assert!((number as usize) < most.max(3), "places are used again");
                 }
                 prop_assert_eq!(table.is_empty(), oracle.is_empty());
-                prop_assert!(table.len() <= most.max(3), "places are used again");
             }
         }
 

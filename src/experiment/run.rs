@@ -456,7 +456,7 @@ mod tests {
         };
         for (algorithm, form, most) in [
             (Algorithm::Tree, Form::Auto, 200),
-            (Algorithm::Tree, Form::Readable, 510),
+            (Algorithm::Tree, Form::Readable, 500),
             (Algorithm::Butterfly, Form::Auto, 580),
         ] {
             let experiment = Experiment {

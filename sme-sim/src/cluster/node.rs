@@ -350,7 +350,7 @@ where
     }
 
     fn can_wait(message: &Input) -> bool {
-        matches!(message, Input::LinkCredit { .. })
+        Way::<E>::can_wait(message)
     }
 
     fn waits(&self) -> bool {

@@ -1,9 +1,10 @@
 //! What a node's observer writes down: arrivals and departures, traffic.
 
+use serde::{Deserialize, Serialize};
+
 use crate::inline::ByChannel;
 use crate::kernel::thread::Note;
 use crate::time::Time;
-use serde::{Deserialize, Serialize};
 
 /// Arrivals and departures of one node's threads in one episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,10 +13,10 @@ use super::agenda::{Agenda, Event};
 use super::constants::Constants;
 use super::pins::Pins;
 use super::record::Record;
-use super::tables::{self, Few};
+use super::tables;
 use crate::engine::waves::{Recorded, Tap};
 use crate::engine::{EngineModel, HtChannel, HtPacket, Input, NEAR_BYTES, Output};
-use crate::inline::Near;
+use crate::inline::Few;
 use crate::kernel::window::Outbox;
 use crate::machine::HostSpec;
 use crate::time::Time;
@@ -87,13 +87,13 @@ pub(super) struct Way<E> {
     constants: Arc<Constants>,
     me: u32,
     /// Packets on their way to the engine.
-    arrivals: Near<Input, 1>,
+    arrivals: Few<Input, 1>,
     pins: Pins,
     engine: Recorded<E>,
     // What packets between other nodes have nothing to do with comes last.
     link: HostLink,
     /// Packets on their way to the host link, or from it to the host.
-    packets: Few<HtPacket>,
+    packets: Few<HtPacket, 1>,
 }
 
 impl<E> Way<E> {
@@ -118,7 +118,7 @@ impl<E: EngineModel> Way<E> {
             engine: Recorded::new(engine),
             pins: Pins::new(),
             tick: (Time::NEVER, 0),
-            arrivals: Near::new(),
+            arrivals: Few::new(),
             packets: Few::new(),
             constants,
         }
@@ -144,6 +144,11 @@ impl<E: EngineModel> Way<E> {
     /// How many posted packets have crossed the host link.
     pub(super) fn posted(&self) -> u64 {
         self.link.posted
+    }
+
+    /// Whether `input` may come late where [no credits are awaited](Self::awaits_link_credits).
+    pub(super) fn can_wait(input: &Input) -> bool {
+        matches!(input, Input::LinkCredit { .. })
     }
 
     /// Whether a credit of a link may change what happens next.
@@ -281,15 +286,13 @@ impl<E: EngineModel> Way<E> {
     fn arrival(&mut self, input: Input) -> Event {
         match input {
             Input::HostCredit(channel) => Event::EngineHostCredit(channel),
-            _ => Event::EnginePacket(self.arrivals.insert(input).into()),
+            _ => Event::EnginePacket(self.arrivals.insert(input)),
         }
     }
 
     /// [`Event::EnginePacket`]: the packet that has reached the engine.
     pub(super) fn arrived(&mut self, arrival: u32) -> Input {
-        let input = self.arrivals[arrival as u16];
-        self.arrivals.remove(arrival as u16);
-        input
+        self.arrivals.remove(arrival)
     }
 
     /// The engine samples `input` at the edge that is `now`, or the first at which its pin is free.

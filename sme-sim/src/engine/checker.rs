@@ -5,6 +5,10 @@
 //! within its flow; and never a packet without a credit nor a credit without a packet. It shares no
 //! code with the blocks, and costs memory and time: it is for tests and debug builds.
 
+mod violation;
+
+pub use violation::Violation;
+
 use super::credit_checker::{CreditChecker, Wire};
 use super::ht::HtPacket;
 use super::model::{EngineModel, Input, Output};
@@ -13,56 +17,6 @@ use crate::fabric::CHANNELS;
 use crate::machine::ClusterSpec;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-
-/// How an engine broke its protocol.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
-    /// A packet came out that was not next in its flow: altered, duplicated, overtaking, or after
-    /// a lost one.
-    #[error("{found:?} came out in cycle {cycle}; next would have been {expected:?}")]
-    Unexpected {
-        /// When.
-        cycle: u64,
-        /// What came out.
-        found: Output,
-        /// What its flow expected, if anything.
-        expected: Option<Output>,
-    },
-    /// A packet was sent without a credit for it.
-    #[error("{wire} channel {channel} carried a packet without a credit")]
-    NoCredit {
-        /// Which wire.
-        wire: Wire,
-        /// Which of its channels.
-        channel: u8,
-    },
-    /// A credit came back that was never used.
-    #[error("{wire} channel {channel} got a credit back too many")]
-    TooManyCredits {
-        /// Which wire.
-        wire: Wire,
-        /// Which of its channels.
-        channel: u8,
-    },
-    /// In the end, a packet had not come out.
-    #[error("never came out: {missing:?}, and {others} others")]
-    Lost {
-        /// One of them.
-        missing: Output,
-        /// How many more.
-        others: usize,
-    },
-    /// In the end, credits had not come back.
-    #[error("{wire} channel {channel} misses {missing} credits")]
-    CreditLost {
-        /// Which wire.
-        wire: Wire,
-        /// Which of its channels.
-        channel: u8,
-        /// How many.
-        missing: u32,
-    },
-}
 
 /// What of a packet decides that it must stay in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -16,16 +16,13 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::inline::{Near, heap_bytes};
+use crate::inline::{Few, heap_bytes};
 
 /// End of a list.
 const NONE: u16 = u16::MAX;
 
 /// Most places of all FIFOs of a bank together.
-pub const MAX_PLACES: usize = Near::<(), 0>::MOST;
-
-// The end of a list is none of them.
-const _: () = assert!(MAX_PLACES <= NONE as usize);
+pub const MAX_PLACES: usize = NONE as usize;
 
 /// `N` FIFOs of `T`, at most 64.
 #[derive(Clone, Debug)]
@@ -42,7 +39,7 @@ pub struct Fifos<T, const N: usize> {
     lists: SmallVec<[List; 3]>,
     /// Places of each FIFO.
     depths: Arc<[u16; N]>,
-    places: Near<Place<T>, 2>,
+    places: Few<Place<T>, 2>,
 }
 
 /// What a FIFO that is not empty holds.
@@ -81,7 +78,7 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
             next_full: 0,
             lists: SmallVec::new(),
             depths: Arc::clone(depths),
-            places: Near::new(),
+            places: Few::new(),
         }
     }
 
@@ -113,12 +110,12 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
 
     /// The first packet of a FIFO that is valid.
     pub fn head(&self, index: usize) -> &T {
-        &self.places[self.list(index).head].item
+        &self.places[self.list(index).head.into()].item
     }
 
     /// The side word of the first packet of a FIFO that is valid.
     pub fn side(&self, index: usize) -> u16 {
-        self.places[self.list(index).head].side
+        self.places[self.list(index).head.into()].side
     }
 
     /// Writes a packet with its side word at the end of the cycle.
@@ -131,7 +128,9 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
             side,
             next: NONE,
         };
-        let slot = self.places.insert(place);
+        let slot = self.places.insert(place) as usize;
+        assert!(slot < MAX_PLACES, "the store of places is exhausted");
+        let slot = slot as u16;
         self.append(index, slot);
     }
 
@@ -149,7 +148,7 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
     /// If `to` has no place.
     pub fn transfer(&mut self, from: usize, to: usize, side: u16) {
         let Held(slot) = self.hold(from);
-        let place = &mut self.places[slot];
+        let place = &mut self.places[slot.into()];
         place.side = side;
         place.next = NONE;
         self.append(to, slot);
@@ -160,7 +159,7 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
         let number = self.find(index);
         let list = &mut self.lists[number];
         let slot = list.head;
-        list.head = self.places[slot].next;
+        list.head = self.places[slot.into()].next;
         list.length -= 1;
         self.next_full &= !(1 << index);
         if list.length == 0 {
@@ -172,12 +171,12 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
 
     /// A held packet.
     pub fn held(&self, held: &Held) -> &T {
-        &self.places[held.0].item
+        &self.places[held.0.into()].item
     }
 
     /// Lets go of a held packet.
     pub fn release(&mut self, held: Held) {
-        self.places.remove(held.0);
+        self.places.remove(held.0.into());
     }
 
     /// Bytes on the heap.
@@ -220,7 +219,7 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
                 "FIFO {index} is full: its writer ignored ready or a credit"
             );
             list.length += 1;
-            self.places[list.tail].next = slot;
+            self.places[list.tail.into()].next = slot;
             list.tail = slot;
             list.length
         };
@@ -315,7 +314,8 @@ mod tests {
                     prop_assert_eq!(fifos.is_ready(i), start[i] < usize::from(depths[i]), "registered");
                 }
                 most = most.max(oracle.iter().map(VecDeque::len).sum::<usize>() + 1);
-                prop_assert!(fifos.places.len() <= most.max(2), "places are used again");
+                let last = fifos.lists.iter().map(|list| usize::from(list.tail)).max();
+                prop_assert!(last.is_none_or(|last| last < most), "places are used again");
             }
         }
     }

@@ -400,7 +400,7 @@ impl Host {
     }
 }
 
-/// A fault that a broken engine makes, once.
+/// A fault that a broken engine makes, once if nothing else is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Drop,
@@ -410,6 +410,10 @@ pub(crate) enum Fault {
     LeakLinkCredit,
     LeakHostCredit,
     DoubleCredit,
+    /// It always foresees the end of a packet a cycle too early.
+    ForeseesEarly,
+    /// It never says that it awaits credits of links.
+    AwaitsNothing,
 }
 
 /// An engine that makes one fault.
@@ -433,7 +437,7 @@ impl<E> Faulty<E> {
 
     fn pass(&mut self, output: Output, out: &mut Vec<Output>) {
         let concerned = match self.fault {
-            None => false,
+            None | Some(Fault::ForeseesEarly | Fault::AwaitsNothing) => false,
             Some(Fault::LeakLinkCredit | Fault::DoubleCredit) => {
                 matches!(output, Output::LinkCredit { .. })
             }
@@ -497,5 +501,18 @@ impl<E: EngineModel> EngineModel for Faulty<E> {
         for output in sound {
             self.pass(output, out);
         }
+    }
+
+    fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
+        let before = out.len();
+        self.engine.foresee(out);
+        let early = u64::from(self.fault == Some(Fault::ForeseesEarly));
+        out[before..]
+            .iter_mut()
+            .for_each(|(cycle, _)| *cycle -= early);
+    }
+
+    fn awaits_link_credits(&self) -> bool {
+        self.fault != Some(Fault::AwaitsNothing) && self.engine.awaits_link_credits()
     }
 }

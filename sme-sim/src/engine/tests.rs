@@ -200,38 +200,6 @@ fn cycles_until(mut engine: Engine, input: Input, wanted: impl Fn(&Output) -> bo
     panic!("it never came out");
 }
 
-/// An engine that is wrong about what comes.
-struct Rash {
-    engine: Engine,
-    /// It foresees the end of packets so many cycles before it is.
-    early: u64,
-    /// It never says that it awaits a credit.
-    careless: bool,
-}
-
-impl EngineModel for Rash {
-    fn next_cycle(&self) -> Option<u64> {
-        self.engine.next_cycle()
-    }
-
-    fn input(&mut self, cycle: u64, input: Input) {
-        self.engine.input(cycle, input);
-    }
-
-    fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
-        self.engine.step(cycle, out);
-    }
-
-    fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
-        self.engine.foresee(out);
-        out.iter_mut().for_each(|(cycle, _)| *cycle -= self.early);
-    }
-
-    fn awaits_link_credits(&self) -> bool {
-        !self.careless && self.engine.awaits_link_credits()
-    }
-}
-
 #[test]
 fn engines_that_are_wrong_about_what_comes_are_found_out() {
     let topology: Topology = "torus:3x3".parse().expect("a topology");
@@ -246,22 +214,19 @@ fn engines_that_are_wrong_about_what_comes_are_found_out() {
         delay: 9,
         seed: 1,
     };
-    let log = |early, careless, pace| {
+    let log = |fault, pace| {
         let engine = engines(&spec, &topology, 9);
-        let rash = |node| Rash {
-            engine: engine(node),
-            early,
-            careless,
-        };
-        let mut bench = Bench::new(&spec, &topology, 9, traffic.seed, rash);
+        let faulty = |node| Faulty::new(engine(node), fault, 0);
+        let mut bench = Bench::new(&spec, &topology, 9, traffic.seed, faulty);
         let drained = bench.run(&traffic, pace, 20_000);
         bench.log.sort_unstable();
         (drained, bench.log)
     };
-    let right = log(0, false, Pace::Every);
-    assert!(right == log(0, false, Pace::Ahead));
-    assert!(right != log(1, false, Pace::Ahead), "too early");
-    assert!(right != log(0, true, Pace::Ahead), "credits come late");
+    let right = log(None, Pace::Every);
+    assert!(right == log(None, Pace::Ahead));
+    for fault in [Fault::ForeseesEarly, Fault::AwaitsNothing] {
+        assert!(right != log(Some(fault), Pace::Ahead), "{fault:?}");
+    }
 }
 
 #[test]

@@ -397,7 +397,7 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
     }
 
     fn can_wait(message: &Input) -> bool {
-        matches!(message, Input::LinkCredit { .. })
+        Way::<E>::can_wait(message)
     }
 
     fn waits(&self) -> bool {

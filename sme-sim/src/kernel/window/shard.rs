@@ -4,6 +4,8 @@
 //! Nodes are dealt out to workers in stripes, in turn: what happens moves through a machine, and a
 //! contiguous share would have its worker idle until it comes there.
 
+use std::ops::Range;
+
 use super::block::{BLOCK, Block, Due};
 use super::{Envelope, Node, Outbox, Task};
 use crate::time::Time;
@@ -63,6 +65,28 @@ struct Stripe<'a, N: Node> {
     nodes: &'a mut [N],
     next: &'a mut [Time],
     blocks: Vec<Block<N::Message>>,
+}
+
+impl<N: Node> Stripe<'_, N> {
+    /// What [`Block::take_due`] says of a block.
+    #[inline]
+    fn take_due(&mut self, block: usize, end: Time, due: &mut Due<N::Message>) -> u64 {
+        let numbers = self.numbers(block);
+        self.blocks[block].take_due(end, &self.next[numbers], due)
+    }
+
+    /// Finds out anew when the first of a block's nodes has something to do.
+    #[inline]
+    fn look_at(&mut self, block: usize) {
+        let numbers = self.numbers(block);
+        self.blocks[block].look_at(&self.next[numbers]);
+    }
+
+    /// The numbers of a block's nodes.
+    #[inline]
+    fn numbers(&self, block: usize) -> Range<usize> {
+        block * BLOCK..self.next.len().min((block + 1) * BLOCK)
+    }
 }
 
 /// A worker's share of the nodes.
@@ -148,22 +172,21 @@ impl<N: Node> Shard<'_, N> {
         (stripe, block): (usize, usize),
         elsewhere: &mut impl FnMut(Envelope<N::Message>),
     ) {
-        let Stripe { next, blocks, .. } = &mut self.stripes[stripe];
-        let numbers = block * BLOCK..next.len().min((block + 1) * BLOCK);
-        let mut nodes = blocks[block].take_due(end, &next[numbers.clone()], &mut self.due);
+        // Nodes of the block, bit by bit.
+        let mut bits = self.stripes[stripe].take_due(block, end, &mut self.due);
         // Those that are not asked for yet.
-        let mut ahead = nodes;
+        let mut ahead = bits;
         if self.far {
             (0..AHEAD).for_each(|_| self.ask_for(stripe, block, &mut ahead));
         }
-        while nodes != 0 {
-            let bit = nodes.trailing_zeros() as usize;
-            nodes &= nodes - 1;
+        while bits != 0 {
+            let bit = bits.trailing_zeros() as usize;
+            bits &= bits - 1;
             let number = block * BLOCK + bit;
             if self.far {
                 self.ask_for(stripe, block, &mut ahead);
-                if nodes != 0 {
-                    let soon = block * BLOCK + nodes.trailing_zeros() as usize;
+                if bits != 0 {
+                    let soon = block * BLOCK + bits.trailing_zeros() as usize;
                     self.stripes[stripe].nodes[soon].prefetch_far();
                 }
             }
@@ -176,8 +199,7 @@ impl<N: Node> Shard<'_, N> {
             }
         }
         self.due.clear();
-        let Stripe { next, blocks, .. } = &mut self.stripes[stripe];
-        blocks[block].look_at(&next[numbers]);
+        self.stripes[stripe].look_at(block);
     }
 
     /// Asks for the first of `ahead`, nodes of a block bit by bit, and takes it out.
@@ -259,9 +281,7 @@ impl<N: Node> Shard<'_, N> {
         let (stripe, number) = place;
         self.stripes[stripe].nodes[number].take_back(task);
         self.advance_node(end, place, &mut elsewhere);
-        let Stripe { next, blocks, .. } = &mut self.stripes[stripe];
-        let block = number / BLOCK;
-        blocks[block].look_at(&next[block * BLOCK..next.len().min((block + 1) * BLOCK)]);
+        self.stripes[stripe].look_at(number / BLOCK);
     }
 
     /// Keeps a message from elsewhere.
