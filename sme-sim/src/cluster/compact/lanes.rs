@@ -20,9 +20,8 @@ const MOST_ORDER: u64 = 1 << ORDER_BITS;
 const MOST_TIME: u64 = 1 << (u64::BITS - BELOW_TIME);
 /// The key of no event.
 const NONE: u64 = u64::MAX;
-/// Heads are compared in groups of so many.
-const GROUP: usize = 4;
-const GROUPS: usize = (1 << LANE_BITS) / GROUP;
+/// Leaves of the tree of heads.
+const LEAVES: usize = 1 << LANE_BITS;
 /// The most lanes: one is the heap's, and the last is left over, so that no key is [`NONE`].
 pub const MOST_LANES: usize = (1 << LANE_BITS) - 2;
 /// The heap's lane.
@@ -34,12 +33,9 @@ pub struct Lanes {
     /// Keys and events. A key is the time since the origin, the order, and the lane.
     lanes: Vec<VecDeque<(u64, u32)>>,
     heap: BinaryHeap<Reverse<(u64, u32)>>,
-    /// The key of each lane's first event.
-    heads: [[u64; GROUP]; GROUPS],
-    /// The least of each group.
-    least: [u64; GROUPS],
-    /// The least of all.
-    first: u64,
+    /// A tree of which the leaves are the keys of the lanes' first events and every other node is the
+    /// lesser of its two children, 2n and 2n + 1: at 1 the least of all.
+    heads: [u64; 2 * LEAVES],
     order: u64,
     origin_ps: u64,
     /// When the last event taken was due.
@@ -56,9 +52,7 @@ impl Lanes {
         Self {
             lanes: (0..lanes).map(|_| VecDeque::new()).collect(),
             heap: BinaryHeap::new(),
-            heads: [[NONE; GROUP]; GROUPS],
-            least: [NONE; GROUPS],
-            first: NONE,
+            heads: [NONE; 2 * LEAVES],
             order: 0,
             origin_ps: 0,
             now_ps: 0,
@@ -93,7 +87,7 @@ impl Lanes {
     /// When the next event is due; [`u64::MAX`] if there is none.
     #[inline]
     pub fn next_ps(&self) -> u64 {
-        let near = match self.first {
+        let near = match self.first() {
             NONE => u64::MAX,
             key => self.origin_ps + (key >> BELOW_TIME),
         };
@@ -131,7 +125,7 @@ impl Lanes {
     fn push_on_heap(&mut self, key: u64, event: u32) {
         let key = key >> LANE_BITS << LANE_BITS | HEAP as u64;
         self.heap.push(Reverse((key, event)));
-        if key < self.heads[HEAP / GROUP][HEAP % GROUP] {
+        if key < self.heads[LEAVES + HEAP] {
             self.lower_head(HEAP, key);
         }
     }
@@ -150,7 +144,7 @@ impl Lanes {
         {
             return Some(far);
         }
-        let key = self.first;
+        let key = self.first();
         if key == NONE {
             return None;
         }
@@ -170,32 +164,31 @@ impl Lanes {
         Some((self.now_ps, event))
     }
 
+    /// The least key of all.
+    #[inline]
+    fn first(&self) -> u64 {
+        self.heads[1]
+    }
+
     /// The first event of a lane has this key, lower than the one before it had.
     #[inline]
     fn lower_head(&mut self, lane: usize, key: u64) {
-        let group = lane / GROUP;
-        self.heads[group][lane % GROUP] = key;
-        self.least[group] = self.least[group].min(key);
-        self.first = self.first.min(key);
+        for level in 0..=LANE_BITS {
+            let head = &mut self.heads[(LEAVES + lane) >> level];
+            *head = key.min(*head);
+        }
     }
 
     /// The first event of a lane has this key, higher than the one before it had.
     #[inline]
     fn raise_head(&mut self, lane: usize, key: u64) {
-        // Nothing that is written here is read here again: the least of the others is known by the
-        // time at which the key is.
-        let (group, place) = (lane / GROUP, lane % GROUP);
-        let least_but = |keys: &[u64], but: usize| {
-            let keys = keys.iter().enumerate();
-            keys.fold(NONE, |least, (n, &key)| {
-                least.min(if n == but { NONE } else { key })
-            })
-        };
-        let others = least_but(&self.least, group);
-        let least = least_but(&self.heads[group], place).min(key);
-        self.heads[group][place] = key;
-        self.least[group] = least;
-        self.first = others.min(least);
+        let mut least = key;
+        for level in 0..LANE_BITS {
+            let node = (LEAVES + lane) >> level;
+            self.heads[node] = least;
+            least = least.min(self.heads[node ^ 1]);
+        }
+        self.heads[1] = least;
     }
 
     /// The key of what is put in for `at_ps`, its lane left out; none if that is too far away.
@@ -236,9 +229,7 @@ impl Lanes {
         }
         pending.extend(self.heap.drain().map(|Reverse(pending)| pending));
         pending.sort_unstable();
-        self.heads = [[NONE; GROUP]; GROUPS];
-        self.least = [NONE; GROUPS];
-        self.first = NONE;
+        self.heads = [NONE; 2 * LEAVES];
         (self.origin_ps, self.order) = (self.now_ps, 0);
         for (key, event) in pending {
             let lane = (key & ((1 << LANE_BITS) - 1)) as usize;
