@@ -139,6 +139,16 @@ impl Case {
     where
         B: Barrier<ThreadMemory> + 'static,
     {
+        let (seen, ended) = self.watch_readable(barrier, workers);
+        ended.unwrap();
+        seen
+    }
+
+    /// What came out, however it ended.
+    pub fn watch_readable<B>(&self, barrier: B, workers: usize) -> (Seen, Result<(), Failure>)
+    where
+        B: Barrier<ThreadMemory> + 'static,
+    {
         let barrier = Arc::new(barrier);
         let late = Arc::new(self.late());
         let (last, skewed) = (self.last_episode, self.most_skew > Time::ZERO);
@@ -159,15 +169,16 @@ impl Case {
             }
         };
         let mut cluster = Cluster::new(self.setup(), program).unwrap();
-        cluster.run(workers, |_| {}).unwrap();
-        Seen {
+        let ended = cluster.run(workers, |_| {});
+        let seen = Seen {
             episodes: cluster.episodes().to_vec(),
             traffic: cluster.traffic(),
             links: links(cluster.link_loads()),
             events: cluster.events(),
             end: cluster.end(),
             quiet: cluster.is_quiet(),
-        }
+        };
+        (seen, ended)
     }
 
     fn run_compact<L: Leader>(&self, leader: L, workers: usize) -> Seen {
@@ -175,6 +186,16 @@ impl Case {
     }
 
     pub fn try_compact<L: Leader>(&self, leader: L, workers: usize) -> Result<Seen, Failure> {
+        let (seen, ended) = self.watch_compact(leader, workers);
+        ended.map(|()| seen)
+    }
+
+    /// What came out, however it ended.
+    pub fn watch_compact<L: Leader>(
+        &self,
+        leader: L,
+        workers: usize,
+    ) -> (Seen, Result<(), Failure>) {
         let setup = self.setup();
         let design = Arc::new(Design::new(&setup.spec, &setup.topology, setup.nodes).unwrap());
         let late = self.late();
@@ -182,15 +203,16 @@ impl Case {
         let engine = |position| Plugged::cycle(&design, position, self.nodes);
         let mut cluster =
             CompactCluster::new(setup, leader, self.last_episode, skew, engine).unwrap();
-        cluster.run(workers, |_| {})?;
-        Ok(Seen {
+        let ended = cluster.run(workers, |_| {});
+        let seen = Seen {
             episodes: cluster.episodes().to_vec(),
             traffic: cluster.traffic(),
             links: links(cluster.link_loads()),
             events: cluster.events(),
             end: cluster.end(),
             quiet: cluster.is_quiet(),
-        })
+        };
+        (seen, ended)
     }
 }
 

@@ -7,3 +7,4 @@
 mod broken;
 mod case;
 mod equal;
+mod hasty;

@@ -37,6 +37,8 @@ pub struct UnderWay {
     pub origins: [u32; 2],
     /// Events so far.
     pub events: u64,
+    /// [`Work::by_the_way_until`]
+    pub by_the_way_until: u64,
 }
 
 impl<S: Copy + Default> Checkpoint<S> {

@@ -17,6 +17,7 @@ mod node;
 mod plan;
 mod rest;
 mod run;
+mod set;
 mod stuck;
 mod work;
 

@@ -94,6 +94,8 @@ pub struct Run<'a, L: Leader> {
     pub(super) come: usize,
     /// Its leader has come on, and so far that the run should be kept.
     pub(super) is_far: bool,
+    /// Followers that only look at the phase once more do so [by the way](Work::happens).
+    by_the_way: bool,
     /// It has not been kept yet.
     may_be_kept: bool,
     checkpoint: Option<Box<Checkpoint<L::State>>>,
@@ -108,6 +110,14 @@ pub enum Begin<'a, S> {
     /// Within.
     Checkpoint(&'a Checkpoint<S>),
 }
+
+impl<S> Clone for Begin<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Begin<'_, S> {}
 
 /// A run that begins; fields as in [`Run`].
 #[derive(Clone)]
@@ -150,13 +160,33 @@ impl<S: Copy + Default> Begun<S> {
     }
 }
 
-/// Lets `node` run from where it begins until nothing happens any more, while `arrivals` come, in
-/// order of time.
+/// Lets `node` run until nothing happens any more, while `arrivals` come, in order of time: from where
+/// it begins, or from `kept` if that is on the way from there.
 pub fn run<L: Leader>(
     plan: &Plan<L>,
     node: u32,
     begin: Begin<'_, L::State>,
+    kept: Option<&Checkpoint<L::State>>,
     arrivals: &[Arrival],
+    work: &mut Work,
+) -> Ran<L::State> {
+    let by_the_way = plan.constants.is_quiet();
+    let from = kept.map_or(begin, Begin::Checkpoint);
+    let ran = attempt(plan, node, from, arrivals, by_the_way, work);
+    if !(by_the_way && work.is_disturbed) {
+        return ran;
+    }
+    attempt(plan, node, begin, arrivals, false, work)
+}
+
+/// A run that, `by_the_way`, takes for granted that the phase does not change while followers only look
+/// at it once more: if it did, the work [`is disturbed`](Work::is_disturbed), and the run void.
+fn attempt<L: Leader>(
+    plan: &Plan<L>,
+    node: u32,
+    begin: Begin<'_, L::State>,
+    arrivals: &[Arrival],
+    by_the_way: bool,
     work: &mut Work,
 ) -> Ran<L::State> {
     let begun = match begin {
@@ -174,6 +204,7 @@ pub fn run<L: Leader>(
         counts: begun.counts,
         come: begun.come,
         is_far: false,
+        by_the_way,
         may_be_kept: !matches!(begin, Begin::Checkpoint(_)),
         checkpoint: None,
     };
@@ -192,6 +223,7 @@ pub fn run<L: Leader>(
         ..
     } = run;
     debug_assert!(work.is_at_rest());
+    work.now = work.now.max(work.by_the_way_until);
     counts.events = work.events;
     // Stable: what is due at one time stays in the order in which it was caused.
     leaves.sort_by_key(|&(at, _)| at);
@@ -241,8 +273,6 @@ impl<L: Leader> Run<'_, L> {
                     self.work.fetched_flag(line);
                     self.leader_has(line, on.value());
                 }
-                // A follower's own flag: nothing waits for the store.
-                Act::Own(_) if on.is_followers() => {}
                 Act::Own(_) => self.leader_has_stored(),
                 Act::Write(_) => self.performed(),
             },
@@ -284,7 +314,7 @@ impl<L: Leader> Run<'_, L> {
                 core.phase = core.answer;
                 core.step = step::SET;
                 let value = core.phase ^ 1;
-                self.after_operation(number);
+                self.looks_again(number);
                 self.work.set_own_flag(&self.plan.form, number, value);
             }
             step::SET => {
@@ -306,6 +336,19 @@ impl<L: Leader> Run<'_, L> {
             }
             _ => {}
         }
+    }
+
+    /// A follower looks at the phase again, as it waits for it to change.
+    fn looks_again(&mut self, number: u16) {
+        let work = &mut *self.work;
+        let same = work.phase_in_cache(number) == Some(work.cores[usize::from(number)].phase);
+        if !self.by_the_way || !same || work.fetches_phase(number) {
+            return self.after_operation(number);
+        }
+        // It will find what it finds now, and spin.
+        work.cores[usize::from(number)].step = step::WAIT;
+        self.work.spin_on_phase(number);
+        self.work.happens(self.plan.form.operation);
     }
 
     /// Begins an episode, perhaps late.

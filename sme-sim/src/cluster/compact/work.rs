@@ -16,6 +16,7 @@ use super::event::{Act, BRIDGE, Event, OnFlag, OnPhase, Written, lane};
 use super::lanes::Lanes;
 use super::plan::Form;
 use super::rest::{NOBODY, Phase};
+use super::set::{has, insert, is_only, remove};
 use crate::cluster::domain::NONE;
 
 /// Bits of a line with at most two holders.
@@ -83,6 +84,10 @@ pub struct Work {
     pub unfinished: u32,
     /// Events so far.
     pub events: u64,
+    /// When the last event is due that happens [by the way](Self::happens).
+    pub by_the_way_until: u64,
+    /// Copies of the phase went away while something happened by the way, perhaps to one of them.
+    pub is_disturbed: bool,
     /// What the bridge has not taken.
     pub bridge: VecDeque<Written>,
     /// The bridge is at work.
@@ -116,6 +121,8 @@ impl Work {
             writers: Vec::new(),
             unfinished: 0,
             events: 0,
+            by_the_way_until: 0,
+            is_disturbed: false,
             bridge: VecDeque::new(),
             bridge_busy: false,
             pending: Lanes::new(lane::OTHERS + lane::OF_CLASS * form.ways.len()),
@@ -134,6 +141,8 @@ impl Work {
         debug_assert!(self.is_at_rest());
         self.now = at;
         self.events = 0;
+        self.by_the_way_until = at;
+        self.is_disturbed = false;
         self.free_at.fill(0);
         self.pending.begin(at);
     }
@@ -157,6 +166,7 @@ impl Work {
             bridge_busy: self.bridge_busy,
             origins: self.origins,
             events: self.events,
+            by_the_way_until: self.by_the_way_until,
         })
     }
 
@@ -173,6 +183,7 @@ impl Work {
         self.bridge_busy = under_way.bridge_busy;
         self.origins = under_way.origins;
         self.events = under_way.events;
+        self.by_the_way_until = under_way.by_the_way_until;
     }
 
     /// Whether nothing is under way.
@@ -212,6 +223,14 @@ impl Work {
     #[inline]
     pub fn push_at(&mut self, at: u64, event: Event) {
         self.pending.push_rest(at, event.code());
+    }
+
+    /// An event happens `after` from now that changes nothing, unless copies of the phase go away
+    /// before: it is counted, and not put in.
+    #[inline]
+    pub fn happens(&mut self, after: u64) {
+        self.events += 1;
+        self.by_the_way_until = self.by_the_way_until.max(self.now + after);
     }
 
     /// What `core` reads in its copy of the phase, if it has one.
@@ -406,7 +425,7 @@ impl Work {
             Act::Own(_) if !on.is_followers() => self.written_by(number, self.origins[1]),
             Act::Own(_) | Act::Read => {}
         }
-        let complete = Event::Complete(number, on);
+        let complete = (!on.is_followers()).then_some(Event::Complete(number, on));
         self.free_at[index] = self.sets_out(form, requester, on.act() == Act::Read, complete);
         if dropped & line::LEADER != 0 && bits & line::SPINS != 0 {
             bits &= !line::SPINS;
@@ -416,12 +435,22 @@ impl Work {
         self.bits[index] = bits;
     }
 
-    /// A transaction of `requester` that has started will end: until when its line is taken.
+    /// A transaction of `requester` that has started will end, with this event if anybody waits for
+    /// it: until when its line is taken.
     #[inline]
-    fn sets_out(&mut self, form: &Form, requester: u16, reads: bool, complete: Event) -> u64 {
+    fn sets_out(
+        &mut self,
+        form: &Form,
+        requester: u16,
+        reads: bool,
+        complete: Option<Event>,
+    ) -> u64 {
         let (class, ways) = form.ways(requester);
         let lane = lane::OTHERS + lane::OF_CLASS * class + 2;
-        self.push(lane, ways.settled, complete);
+        match complete {
+            Some(complete) => self.push(lane, ways.settled, complete),
+            None => self.happens(ways.settled),
+        }
         let least = if reads { 0 } else { ways.settled };
         self.now + form.occupancy.max(least)
     }
@@ -499,7 +528,7 @@ impl Work {
         }
         let (reads, bridge) = (on.act() == Act::Read, core == BRIDGE);
         let requester = if bridge { form.threads as u16 } else { core };
-        let free_at = self.sets_out(form, requester, reads, Event::PhaseComplete(on));
+        let free_at = self.sets_out(form, requester, reads, Some(Event::PhaseComplete(on)));
         self.free_at[usize::from(form.phase)] = free_at;
         if probes_away {
             self.written_by(form.phase, self.origins[usize::from(!bridge)]);
@@ -510,6 +539,7 @@ impl Work {
     /// All copies of the phase but that of `but` are gone; who spun asks again, in an order that is
     /// drawn.
     fn probe_phase_away(&mut self, form: &Form, but: u16) {
+        self.is_disturbed |= self.now <= self.by_the_way_until;
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         for (word, (holders, spinners)) in
@@ -550,7 +580,7 @@ impl Work {
     /// [`Event::PhaseComplete`] of a read.
     #[inline]
     pub fn fetched_phase(&mut self, core: u16) {
-        self.fetching[usize::from(core / 64)] &= !(1 << (core % 64));
+        remove(&mut self.fetching, core);
     }
 }
 
@@ -561,20 +591,4 @@ fn with_copies(bits: u8, value: u8) -> u8 {
     } else {
         bits | line::COPIES
     }
-}
-
-#[inline]
-fn has(set: &[u64], core: u16) -> bool {
-    set[usize::from(core / 64)] >> (core % 64) & 1 != 0
-}
-
-#[inline]
-fn insert(set: &mut [u64], core: u16) {
-    set[usize::from(core / 64)] |= 1 << (core % 64);
-}
-
-/// Whether `core` is the only one.
-fn is_only(set: &[u64], core: u16) -> bool {
-    let of = |word: usize| u64::from(usize::from(core / 64) == word) << (core % 64);
-    set.iter().enumerate().all(|(word, &bits)| bits == of(word))
 }
