@@ -50,7 +50,7 @@ impl<S: Copy + Default> Checkpoint<S> {
             return None;
         }
         Some(Box::new(Self {
-            state: Rest::pack(&run.plan.form, run.work, run.first),
+            state: Rest::pack(&run.plan.form, run.work, run.first, run.asleep),
             under_way,
             begun: Begun {
                 first: run.first,
@@ -69,17 +69,26 @@ impl<S: Copy + Default> Checkpoint<S> {
         next.is_none_or(|arrival| arrival.given >= self.state.at)
     }
 
-    /// The run, taken up again.
+    /// The state, but for what is under way.
+    pub fn state(&self) -> &Rest<S> {
+        &self.state
+    }
+
+    /// The run, taken up again, its followers asleep.
     pub fn resume(&self, plan: &Plan<impl Leader>, work: &mut Work) -> Begun<S> {
         self.state.unpack(&plan.form, work);
         work.take_up(&self.under_way);
         self.begun.clone()
     }
 
-    /// Bytes of it, but for what leaves and what is counted, which are few.
-    pub fn bytes(&self) -> usize {
+    /// Bytes of it, but for what leaves and what is counted, which are few, and for the followers'
+    /// state where one of `others` has the same.
+    pub fn bytes<'a>(&self, others: impl IntoIterator<Item = &'a Rest<S>>) -> usize
+    where
+        S: 'a,
+    {
         size_of::<Self>()
-            + self.state.heap_bytes()
+            + self.state.heap_bytes(others)
             + size_of_val(&*self.under_way.pending)
             + size_of_val(&*self.under_way.lines)
             + size_of_val(&*self.under_way.bridge)

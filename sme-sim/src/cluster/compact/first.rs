@@ -69,6 +69,9 @@ impl<L: Leader> Run<'_, L> {
 
     fn begin_step(&mut self) {
         let form = &self.plan.form;
+        if form.asks_followers(self.node, self.first.step) {
+            self.wake();
+        }
         match self.first.step {
             Step::Read(offset) | Step::Wait(offset, _) => self.load(form.line(offset)),
             Step::WaitAll(..) => {

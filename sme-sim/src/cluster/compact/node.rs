@@ -151,10 +151,13 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
     /// Bytes of simulator state, the engine's apart.
     pub(super) fn bytes(&self) -> usize {
         let inside = self.inside.as_ref().map_or(0, |inside| {
+            let after = inside.after.as_ref().map(|(rest, _)| rest);
+            let checkpoint = inside.checkpoint.iter();
+            let others = || after.into_iter().chain([&inside.before]);
             size_of::<Inside<L::State>>()
-                + inside.before.heap_bytes()
-                + inside.after.iter().map(|a| a.0.heap_bytes()).sum::<usize>()
-                + inside.checkpoint.iter().map(|c| c.bytes()).sum::<usize>()
+                + inside.before.heap_bytes([])
+                + after.map_or(0, |rest| rest.heap_bytes([&inside.before]))
+                + checkpoint.map(|kept| kept.bytes(others())).sum::<usize>()
                 + inside.arrivals.capacity() * size_of::<Arrival>()
                 + (inside.leaves.capacity() + inside.settled.capacity())
                     * size_of::<(u64, Leaves)>()
@@ -264,7 +267,8 @@ impl<L: Leader> window::Task<Workspace> for RunInside<L> {
         inside.checkpoint = ran.checkpoint.or(kept);
         plan.gauge.has_simulated(ran.counts.events);
         plan.gauge.has_come_to(time_of(inside.void_from));
-        inside.leaves = ran.leaves.into_iter().skip(inside.left).collect();
+        inside.leaves = ran.leaves.into();
+        inside.leaves.drain(..inside.left);
         inside.after = Some((ran.rest, ran.counts));
         inside.void_from = u64::MAX;
     }

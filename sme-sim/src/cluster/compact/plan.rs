@@ -2,9 +2,10 @@
 //!
 //! Times are picoseconds here and in the whole compact form.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use sme_memory::{Followers, Leader};
+use sme_memory::{Followers, Leader, Step};
 
 use super::event::lane;
 use super::lanes::MOST_LANES;
@@ -178,6 +179,30 @@ impl Form {
     pub fn ways(&self, core: u16) -> (usize, Ways) {
         let class = usize::from(self.classes[usize::from(core)]);
         (class, self.ways[class])
+    }
+
+    /// The lines of the followers' flags.
+    pub fn flags(&self) -> Range<usize> {
+        let first = usize::from(self.first_flag);
+        first..first + self.threads as usize - 1
+    }
+
+    /// Whether a line has to do with followers: it is the phase, or the flag of one of them.
+    pub fn is_followers(&self, line: u16) -> bool {
+        line == self.phase || self.follower_of(line).is_some()
+    }
+
+    /// Whether what a leader asks for has to do with them.
+    pub fn asks_followers(&self, node: u32, step: Step) -> bool {
+        match step {
+            Step::Read(offset) | Step::Wait(offset, _) => self.is_followers(self.line(offset)),
+            Step::Set(place, _) => place.node == node && self.is_followers(self.line(place.offset)),
+            Step::WaitAll(row, _) => (0..row.count).any(|index| {
+                let offset = row.first + u64::from(index) * u64::from(row.stride);
+                self.is_followers(self.line(offset))
+            }),
+            Step::Leave => false,
+        }
     }
 
     /// The line of the flag of thread `core`, above 0.

@@ -2,7 +2,10 @@
 //!
 //! At rest no line is on its way, every store has left, and each thread waits for its phase (the
 //! leader for a flag) or has ended. What that state is fits into a byte for each line and one for
-//! each thread; [`super::work`] is the form in which things happen.
+//! each thread; [`super::work`] is the form in which things happen. Many a packet concerns the leader
+//! alone: then the followers *sleep* on, and their part of the state is the same one before and after.
+
+use std::sync::Arc;
 
 use rand_pcg::Pcg32;
 use sme_memory::Step;
@@ -57,8 +60,8 @@ pub enum Waiting {
     StoreBuffer,
 }
 
-/// The line of the phase, which all threads of the node hold; its copies are bits of
-/// [`Rest::bytes`].
+/// The line of the phase, which all threads of the node hold; who has a copy is part of
+/// [`Rest::followers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase {
     /// In memory.
@@ -87,8 +90,11 @@ impl Phase {
 /// A node at rest.
 #[derive(Clone, Debug)]
 pub struct Rest<S> {
-    /// Lines, then threads, a byte each; then the holders and the spinners of the phase, a bit each.
-    bytes: Box<[u8]>,
+    /// The lines that are not followers' flags, a byte each.
+    lines: Box<[u8]>,
+    /// The followers' flags, then all threads, a byte each; then the holders and the spinners of the
+    /// phase, a bit each.
+    followers: Arc<[u8]>,
     /// Lines whose homes are taken beyond this state's time, and until when in picoseconds.
     busy: Box<[(u16, u64)]>,
     /// Who wrote last to which line, of those to which others than followers write.
@@ -116,9 +122,10 @@ impl<S: Copy + Default> Rest<S> {
     /// Before the first event.
     pub fn new(form: &Form, node: u32) -> Self {
         let words = form.threads.div_ceil(64) as usize;
-        let length = form.lines + form.threads as usize + 2 * 8 * words;
+        let flags = form.flags().len();
         Self {
-            bytes: vec![0; length].into(),
+            lines: vec![0; form.lines - flags].into(),
+            followers: vec![0; flags + form.threads as usize + 2 * 8 * words].into(),
             busy: Box::default(),
             writers: Box::default(),
             random: Pcg32::new(form.seed, u64::from(node)),
@@ -140,24 +147,13 @@ impl<S: Copy + Default> Rest<S> {
         }
     }
 
-    /// Puts this state into `work`; the leader is for the caller.
+    /// Puts this state into `work`, whose followers sleep; the leader is for the caller.
     pub fn unpack(&self, form: &Form, work: &mut Work) -> First<S> {
-        let threads = form.threads as usize;
         work.prepare(self.at);
-        let (lines, others) = self.bytes.split_at(form.lines);
-        let (cores, sets) = others.split_at(threads);
-        work.bits.copy_from_slice(lines);
-        for (core, &byte) in work.cores.iter_mut().zip(cores) {
-            core.step = byte & thread_byte::STEP;
-            core.phase = u8::from(byte & thread_byte::PHASE != 0);
-            core.episode = self.episode + u32::from(byte >> thread_byte::AHEAD);
-        }
-        let (holders, spinners) = sets.split_at(sets.len() / 2);
-        for (set, bytes) in [(&mut work.holders, holders), (&mut work.spinners, spinners)] {
-            for (word, bytes) in set.iter_mut().zip(bytes.chunks_exact(8)) {
-                *word = bytes.iter().rev().fold(0, |w, &b| w << 8 | u64::from(b));
-            }
-        }
+        let flags = form.flags();
+        let (before, after) = self.lines.split_at(flags.start);
+        work.bits[..flags.start].copy_from_slice(before);
+        work.bits[flags.end..].copy_from_slice(after);
         for &(line, until) in &self.busy {
             work.free_at[usize::from(line)] = until;
         }
@@ -169,26 +165,40 @@ impl<S: Copy + Default> Rest<S> {
         self.first
     }
 
-    /// What `work` has come to, but for what is under way there.
-    pub fn pack(form: &Form, work: &Work, first: First<S>) -> Self {
-        let words = work.holders.len();
-        let mut bytes = Vec::with_capacity(form.lines + form.threads as usize + 16 * words);
-        bytes.extend_from_slice(&work.bits);
-        let episode = work.cores.iter().skip(1).map(|core| core.episode).min();
-        let episode = episode.unwrap_or(0);
-        bytes.extend(work.cores.iter().enumerate().map(|(n, core)| {
-            // The leader keeps its own.
-            let ahead = if n == 0 { 0 } else { core.episode - episode };
-            debug_assert!(ahead < 16, "no follower is two episodes ahead of another");
-            core.step | core.phase << 3 | (ahead as u8) << thread_byte::AHEAD
-        }));
-        for set in [&work.holders, &work.spinners] {
-            bytes.extend(set.iter().flat_map(|word| word.to_le_bytes()));
+    /// Wakes the followers of `work`, into which this state has been put: nothing has happened to them
+    /// since.
+    pub fn wake(&self, form: &Form, work: &mut Work) {
+        let flags = form.flags();
+        let (lines, others) = self.followers.split_at(flags.len());
+        let (cores, sets) = others.split_at(form.threads as usize);
+        work.bits[flags].copy_from_slice(lines);
+        for (core, &byte) in work.cores.iter_mut().zip(cores) {
+            core.step = byte & thread_byte::STEP;
+            core.phase = u8::from(byte & thread_byte::PHASE != 0);
+            core.episode = self.episode + u32::from(byte >> thread_byte::AHEAD);
         }
-        let busy = (0..).zip(&work.free_at);
-        let busy = busy.filter(|&(_, &until)| until > work.now);
+        let (holders, spinners) = sets.split_at(sets.len() / 2);
+        for (set, bytes) in [(&mut work.holders, holders), (&mut work.spinners, spinners)] {
+            for (word, bytes) in set.iter_mut().zip(bytes.chunks_exact(8)) {
+                *word = bytes.iter().rev().fold(0, |w, &b| w << 8 | u64::from(b));
+            }
+        }
+    }
+
+    /// What `work` has come to, but for what is under way there; `asleep`, if its followers still are,
+    /// is where they fell asleep.
+    pub fn pack(form: &Form, work: &Work, first: First<S>, asleep: Option<&Self>) -> Self {
+        let flags = form.flags();
+        let (before, after) = (&work.bits[..flags.start], &work.bits[flags.end..]);
+        let (followers, episode) = match asleep {
+            Some(rest) => (Arc::clone(&rest.followers), rest.episode),
+            None => Self::pack_followers(form, work, first.episode),
+        };
+        let all = (0..).zip(&work.free_at);
+        let busy = all.filter(|&(_, &until)| until > work.now);
         Self {
-            bytes: bytes.into(),
+            lines: [before, after].concat().into(),
+            followers,
             busy: busy.map(|(line, &until)| (line, until)).collect(),
             writers: work.writers.as_slice().into(),
             random: work.random.clone(),
@@ -200,8 +210,44 @@ impl<S: Copy + Default> Rest<S> {
         }
     }
 
-    /// Bytes on the heap.
-    pub fn heap_bytes(&self) -> usize {
-        self.bytes.len() + size_of_val(&*self.busy) + size_of_val(&*self.writers)
+    /// Followers, and the earliest episode one is in; `episode` if there are none.
+    fn pack_followers(form: &Form, work: &Work, episode: u32) -> (Arc<[u8]>, u32) {
+        let lines = &work.bits[form.flags()];
+        let words = work.holders.len();
+        let mut bytes = Vec::with_capacity(lines.len() + form.threads as usize + 16 * words);
+        bytes.extend_from_slice(lines);
+        let first = work.cores.iter().skip(1).map(|core| core.episode).min();
+        let episode = first.unwrap_or(episode);
+        bytes.extend(work.cores.iter().enumerate().map(|(n, core)| {
+            // The leader keeps its own.
+            let ahead = if n == 0 { 0 } else { core.episode - episode };
+            debug_assert!(ahead < 16, "no follower is two episodes ahead of another");
+            core.step | core.phase << 3 | (ahead as u8) << thread_byte::AHEAD
+        }));
+        for set in [&work.holders, &work.spinners] {
+            bytes.extend(set.iter().flat_map(|word| word.to_le_bytes()));
+        }
+        (bytes.into(), episode)
+    }
+
+    /// The earliest episode that any thread is in.
+    pub fn first_episode(&self) -> u32 {
+        self.episode.min(self.first.episode)
+    }
+
+    /// What the leader has asked for.
+    pub fn step(&self) -> Step {
+        self.first.step
+    }
+
+    /// Bytes on the heap, but for the followers' where one of `others` has the same.
+    pub fn heap_bytes<'a>(&self, others: impl IntoIterator<Item = &'a Self>) -> usize
+    where
+        S: 'a,
+    {
+        let mut others = others.into_iter();
+        let shared = others.any(|other| Arc::ptr_eq(&self.followers, &other.followers));
+        let followers = if shared { 0 } else { self.followers.len() };
+        self.lines.len() + followers + size_of_val(&*self.busy) + size_of_val(&*self.writers)
     }
 }

@@ -94,6 +94,8 @@ pub struct Run<'a, L: Leader> {
     pub(super) come: usize,
     /// Its leader has come on, and so far that the run should be kept.
     pub(super) is_far: bool,
+    /// Where its followers fell asleep, if nothing has had to do with them since.
+    pub(super) asleep: Option<&'a Rest<L::State>>,
     /// Followers that only look at the phase once more do so [by the way](Work::happens).
     by_the_way: bool,
     /// It has not been kept yet.
@@ -144,15 +146,13 @@ pub struct Ran<S> {
 
 impl<S: Copy + Default> Begun<S> {
     fn at(rest: &Rest<S>, form: &Form, work: &mut Work) -> Self {
-        let first = rest.unpack(form, work);
-        let episodes = work.cores.iter().skip(1).map(|core| core.episode);
         Self {
-            first,
+            first: rest.unpack(form, work),
             stores: VecDeque::new(),
             store_under_way: false,
             leaves: Vec::new(),
             counts: Counts {
-                first_episode: episodes.fold(first.episode, u32::min),
+                first_episode: rest.first_episode(),
                 ..Counts::default()
             },
             come: 0,
@@ -189,9 +189,9 @@ fn attempt<L: Leader>(
     by_the_way: bool,
     work: &mut Work,
 ) -> Ran<L::State> {
-    let begun = match begin {
-        Begin::Threads(rest) | Begin::Rest(rest) => Begun::at(rest, &plan.form, work),
-        Begin::Checkpoint(checkpoint) => checkpoint.resume(plan, work),
+    let (begun, rest) = match begin {
+        Begin::Threads(rest) | Begin::Rest(rest) => (Begun::at(rest, &plan.form, work), rest),
+        Begin::Checkpoint(checkpoint) => (checkpoint.resume(plan, work), checkpoint.state()),
     };
     let mut run = Run {
         plan,
@@ -203,12 +203,17 @@ fn attempt<L: Leader>(
         leaves: begun.leaves,
         counts: begun.counts,
         come: begun.come,
+        asleep: Some(rest),
         is_far: false,
         by_the_way,
         may_be_kept: !matches!(begin, Begin::Checkpoint(_)),
         checkpoint: None,
     };
+    if plan.form.asks_followers(node, rest.step()) {
+        run.wake();
+    }
     if matches!(begin, Begin::Threads(_)) {
+        run.wake();
         for core in 0..plan.form.threads as u16 {
             run.goes_on(core, lane::HIT, 0);
         }
@@ -219,6 +224,7 @@ fn attempt<L: Leader>(
         first,
         mut leaves,
         mut counts,
+        asleep,
         checkpoint,
         ..
     } = run;
@@ -228,7 +234,7 @@ fn attempt<L: Leader>(
     // Stable: what is due at one time stays in the order in which it was caused.
     leaves.sort_by_key(|&(at, _)| at);
     Ran {
-        rest: Rest::pack(&plan.form, work, first),
+        rest: Rest::pack(&plan.form, work, first, asleep),
         leaves,
         counts,
         checkpoint,
@@ -236,6 +242,13 @@ fn attempt<L: Leader>(
 }
 
 impl<L: Leader> Run<'_, L> {
+    /// Wakes the followers: what comes has to do with them.
+    pub(super) fn wake(&mut self) {
+        if let Some(rest) = self.asleep.take() {
+            rest.wake(&self.plan.form, self.work);
+        }
+    }
+
     fn until_rest(&mut self, arrivals: &[Arrival]) {
         loop {
             if self.is_far && self.may_be_kept {
@@ -459,6 +472,9 @@ impl<L: Leader> Run<'_, L> {
     /// The oldest packet enters the coherent domain, at whose first socket the bridge stands.
     fn bridge_next(&mut self) {
         if let Some(written) = self.work.bridge.pop_front() {
+            if self.plan.form.is_followers(written.line) {
+                self.wake();
+            }
             self.work.bridge_writes(&self.plan.form, written);
         }
     }

@@ -19,6 +19,7 @@ pub fn stuck<L: Leader>(
     let form = &plan.form;
     let mut work = Work::new(form);
     let first = rest.unpack(form, &mut work);
+    rest.wake(form, &mut work);
     let stuck = |core, spins, awaited: Option<(u16, Until)>| Stuck {
         node,
         core,
