@@ -92,6 +92,12 @@ pub trait Task<W>: Send {
 
     /// Does it, in a worker's workspace.
     fn perform(&mut self, workspace: &mut W);
+
+    /// It will be done soon: what it has to do with is asked for.
+    fn prefetch(&self) {}
+
+    /// It will be done next: what is known only from what [`Self::prefetch`] has asked for.
+    fn prefetch_far(&self) {}
 }
 
 /// The task of nodes that have none.

@@ -26,7 +26,7 @@ use crate::cluster::record::Record;
 use crate::cluster::way::{Outputs, Way};
 use crate::engine::{EngineModel, HtChannel, HtPacket, Input};
 use crate::kernel::window::{self, Outbox};
-use crate::prefetch::prefetch_first;
+use crate::prefetch::{prefetch, prefetch_first};
 use crate::time::Time;
 
 /// A node of compact form, or a position that has only a switch.
@@ -252,6 +252,14 @@ pub struct RunInside<L: Leader> {
 
 impl<L: Leader> window::Task<Workspace> for RunInside<L> {
     const ANY: bool = true;
+
+    fn prefetch(&self) {
+        prefetch(&*self.inside);
+    }
+
+    fn prefetch_far(&self) {
+        self.inside.before.prefetch();
+    }
 
     fn perform(&mut self, workspace: &mut Workspace) {
         let (plan, inside) = (&self.plan, &mut self.inside);

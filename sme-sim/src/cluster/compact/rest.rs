@@ -12,6 +12,7 @@ use sme_memory::Step;
 
 use super::plan::Form;
 use super::work::Work;
+use crate::prefetch::{prefetch, prefetch_first};
 
 /// The leader of a node.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +156,7 @@ impl<S: Copy + Default> Rest<S> {
         work.bits[..flags.start].copy_from_slice(before);
         work.bits[flags.end..].copy_from_slice(after);
         for &(line, until) in &self.busy {
-            work.free_at[usize::from(line)] = until;
+            work.takes_home(line, until);
         }
         work.writers.clear();
         work.writers.extend_from_slice(&self.writers);
@@ -194,8 +195,12 @@ impl<S: Copy + Default> Rest<S> {
             Some(rest) => (Arc::clone(&rest.followers), rest.episode),
             None => Self::pack_followers(form, work, first.episode),
         };
-        let all = (0..).zip(&work.free_at);
-        let busy = all.filter(|&(_, &until)| until > work.now);
+        let lines: &[u64] = if work.free_from > work.now {
+            &work.free_at
+        } else {
+            &[]
+        };
+        let busy = (0..).zip(lines).filter(|&(_, &until)| until > work.now);
         Self {
             lines: [before, after].concat().into(),
             followers,
@@ -233,6 +238,15 @@ impl<S: Copy + Default> Rest<S> {
     /// The earliest episode that any thread is in.
     pub fn first_episode(&self) -> u32 {
         self.episode.min(self.first.episode)
+    }
+
+    /// Asks for what is needed of it while the followers sleep.
+    pub fn prefetch(&self) {
+        prefetch(&*self.lines);
+        prefetch(&*self.busy);
+        prefetch(&*self.writers);
+        // Where the references to it are counted.
+        prefetch_first(&*self.followers, 1);
     }
 
     /// What the leader has asked for.

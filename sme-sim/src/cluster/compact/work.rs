@@ -68,6 +68,8 @@ pub struct Work {
     pub bits: Vec<u8>,
     /// Until when each line's home is taken, in picoseconds.
     pub free_at: Vec<u64>,
+    /// Until when that of any line is.
+    pub free_from: u64,
     /// The line of the phase.
     pub phase: Phase,
     /// Who holds it.
@@ -113,6 +115,7 @@ impl Work {
             now: 0,
             bits: vec![0; form.lines],
             free_at: vec![0; form.lines],
+            free_from: 0,
             phase: Phase::NEW,
             holders: vec![0; words],
             spinners: vec![0; words],
@@ -144,6 +147,7 @@ impl Work {
         self.by_the_way_until = at;
         self.is_disturbed = false;
         self.free_at.fill(0);
+        self.free_from = 0;
         self.pending.begin(at);
     }
 
@@ -426,7 +430,8 @@ impl Work {
             Act::Own(_) | Act::Read => {}
         }
         let complete = (!on.is_followers()).then_some(Event::Complete(number, on));
-        self.free_at[index] = self.sets_out(form, requester, on.act() == Act::Read, complete);
+        let free_at = self.sets_out(form, requester, on.act() == Act::Read, complete);
+        self.takes_home(number, free_at);
         if dropped & line::LEADER != 0 && bits & line::SPINS != 0 {
             bits &= !line::SPINS;
             self.marks[index] |= LEADER_FETCHES;
@@ -453,6 +458,13 @@ impl Work {
         }
         let least = if reads { 0 } else { ways.settled };
         self.now + form.occupancy.max(least)
+    }
+
+    /// The home of line `number` is taken until `free_at`.
+    #[inline]
+    pub fn takes_home(&mut self, number: u16, free_at: u64) {
+        self.free_at[usize::from(number)] = free_at;
+        self.free_from = self.free_from.max(free_at);
     }
 
     /// `core`, whose copy has been probed away, asks for the line again.
@@ -529,7 +541,7 @@ impl Work {
         let (reads, bridge) = (on.act() == Act::Read, core == BRIDGE);
         let requester = if bridge { form.threads as u16 } else { core };
         let free_at = self.sets_out(form, requester, reads, Some(Event::PhaseComplete(on)));
-        self.free_at[usize::from(form.phase)] = free_at;
+        self.takes_home(form.phase, free_at);
         if probes_away {
             self.written_by(form.phase, self.origins[usize::from(!bridge)]);
             self.probe_phase_away(form, core);

@@ -266,6 +266,29 @@ impl<N: Node> Shard<'_, N> {
         &mut self.tasks
     }
 
+    /// Asks for what the next tasks, the last of `tasks` first, have to do with.
+    pub(super) fn ask_for_tasks(tasks: &[Waits<N>]) {
+        let mut next = tasks.iter().rev();
+        if let Some((_, next)) = next.next() {
+            next.prefetch_far();
+        }
+        if let Some((_, soon)) = next.next() {
+            soon.prefetch();
+        }
+    }
+
+    /// Asks for own nodes that wait for `tasks`, the last of them first.
+    pub(super) fn ask_for_waiting(&self, tasks: &[Waits<N>]) {
+        let node = |&((stripe, number), _): &Waits<N>| &self.stripes[stripe].nodes[number];
+        let mut next = tasks.iter().rev().map(node);
+        if let Some(next) = next.next() {
+            next.prefetch_far();
+        }
+        if let Some(soon) = next.next() {
+            soon.prefetch();
+        }
+    }
+
     /// Does what some node, own or not, waits for.
     pub(super) fn perform(&mut self, task: &mut N::Task) {
         task.perform(&mut self.workspace);

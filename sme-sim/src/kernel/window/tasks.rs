@@ -1,5 +1,6 @@
 //! What nodes wait for, shared by the workers of a process: each offers its nodes' tasks, all do what
-//! there is, and each takes its own back. In between they meet, which is for the caller.
+//! there is, their own first, and each takes its own back. In between they meet, which is for the
+//! caller.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,8 +8,8 @@ use parking_lot::Mutex;
 
 /// Tasks of type `T`, each of a worker.
 pub(super) struct Tasks<T> {
-    /// What nobody has begun, and whose it is.
-    offered: Mutex<Vec<(usize, T)>>,
+    /// What nobody has begun, by whose it is.
+    offered: Vec<Mutex<Vec<T>>>,
     /// What is done, by whose it is.
     done: Vec<Mutex<Vec<T>>>,
     /// How many have ever been offered.
@@ -19,8 +20,8 @@ impl<T> Tasks<T> {
     /// Of `workers`, none yet.
     pub(super) fn new(workers: usize) -> Self {
         Self {
-            offered: Mutex::new(Vec::new()),
-            done: (0..workers).map(|_| Mutex::new(Vec::new())).collect(),
+            offered: (0..workers).map(|_| Mutex::default()).collect(),
+            done: (0..workers).map(|_| Mutex::default()).collect(),
             count: AtomicU64::new(0),
         }
     }
@@ -29,8 +30,7 @@ impl<T> Tasks<T> {
     pub(super) fn offer(&self, me: usize, tasks: &mut Vec<T>) {
         if !tasks.is_empty() {
             self.count.fetch_add(tasks.len() as u64, Ordering::Relaxed);
-            let tasks = tasks.drain(..).map(|task| (me, task));
-            self.offered.lock().extend(tasks);
+            self.offered[me].lock().append(tasks);
         }
     }
 
@@ -40,9 +40,18 @@ impl<T> Tasks<T> {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// One that nobody has begun, and whose it is.
-    pub(super) fn take(&self) -> Option<(usize, T)> {
-        self.offered.lock().pop()
+    /// One that nobody has begun, and whose it is, for worker `me`. If it is its own, `then` is told of
+    /// those that it will take after it, the next one last.
+    pub(super) fn take(&self, me: usize, mut then: impl FnMut(&[T])) -> Option<(usize, T)> {
+        let workers = self.offered.len();
+        (me..me + workers).map(|n| n % workers).find_map(|owner| {
+            let mut offered = self.offered[owner].lock();
+            let task = offered.pop()?;
+            if owner == me {
+                then(&offered);
+            }
+            Some((owner, task))
+        })
     }
 
     /// `task` of worker `owner` is done.

@@ -299,14 +299,18 @@ impl<N: Node> Team<N> {
             if in_step.tasks == known {
                 return Window::Over;
             }
-            while let Some((owner, (place, mut task))) = self.tasks.take() {
+            while let Some((owner, (place, mut task))) =
+                self.tasks.take(me, Shard::<N>::ask_for_tasks)
+            {
                 shard.perform(&mut task);
                 self.tasks.is_done(owner, (place, task));
             }
             if self.meet(in_step) == Others::Stop {
                 return Window::Stopped;
             }
-            for waits in self.tasks.take_back(me) {
+            let mut done = self.tasks.take_back(me);
+            while let Some(waits) = done.pop() {
+                shard.ask_for_waiting(&done);
                 shard.goes_on(end, waits, |envelope| self.send(envelope, outgoing));
             }
         }
