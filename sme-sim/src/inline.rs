@@ -185,6 +185,12 @@ impl<T: Default, const N: usize> ByChannel<T, N> {
         }
     }
 
+    /// Prefetches what is kept for any.
+    #[inline]
+    pub fn prefetch_all(&self) {
+        prefetch(&self.kept[..]);
+    }
+
     /// What is kept for `channel` of `port`, if anything is.
     pub fn get(&self, port: u8, channel: u8) -> Option<&T> {
         let key = key(port, channel);

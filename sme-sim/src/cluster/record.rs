@@ -164,6 +164,12 @@ impl Record {
         *packets += 1;
     }
 
+    /// Asks for what a packet that leaves over a link is counted in.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.links.prefetch_all();
+    }
+
     /// Bytes and packets that left over a link port and virtual channel in the counted episodes.
     pub fn over_link(&self, port: u8, channel: u8) -> (u64, u64) {
         self.links.get(port, channel).copied().unwrap_or_default()

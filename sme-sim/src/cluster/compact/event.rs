@@ -163,6 +163,8 @@ pub enum Event {
     Complete(u16, OnFlag),
     /// The same for the line of the phase.
     PhaseHome(OnPhase),
+    /// Those of all cores of a class that were probed away together, in their order.
+    PhaseHomes(u16),
     /// The same for the line of the phase.
     PhaseRelease,
     /// The same for the line of the phase.
@@ -194,6 +196,7 @@ impl Event {
             Event::Drain => (7, 0),
             Event::Bridge => (8, 0),
             Event::Receive(number) => (9, number),
+            Event::PhaseHomes(class) => (10, u32::from(class)),
         };
         debug_assert!(what < 1 << Self::KIND, "{self:?}");
         kind << Self::KIND | what
@@ -214,6 +217,7 @@ impl Event {
             6 => Event::PhaseComplete(OnPhase(low)),
             7 => Event::Drain,
             8 => Event::Bridge,
+            10 => Event::PhaseHomes(low),
             _ => Event::Receive(code & ((1 << Self::KIND) - 1)),
         }
     }

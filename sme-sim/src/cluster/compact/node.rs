@@ -356,6 +356,7 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
     #[inline]
     fn prefetch_far(&self) {
         self.agenda.prefetch();
+        self.record.prefetch();
     }
 
     fn next(&self) -> Time {

@@ -2,6 +2,7 @@
 //!
 //! Times are picoseconds here and in the whole compact form.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -70,6 +71,8 @@ pub struct Form {
     pub classes: Vec<u8>,
     /// What things take, by class.
     pub ways: Vec<Ways>,
+    /// No two classes take as long to ask again.
+    pub classes_differ: bool,
     /// A hit, and what the program does with it.
     pub hit: u64,
     /// What the program does around an operation.
@@ -144,7 +147,10 @@ impl<L: Leader> Plan<L> {
             return Err(NotCompact::TooManyDistances);
         }
         let leaders_way = latencies.between(constants.socket_of(0), 0);
+        let agains = ways.iter().map(|ways| ways.again);
+        let classes_differ = agains.collect::<HashSet<_>>().len() == ways.len();
         let form = Form {
+            classes_differ,
             seed: constants.seed,
             threads,
             lines: lines as usize,

@@ -290,6 +290,7 @@ impl<L: Leader> Run<'_, L> {
                 Act::Write(_) => self.performed(),
             },
             Event::PhaseHome(on) => self.work.phase_arrives(form, on),
+            Event::PhaseHomes(class) => self.work.phase_arrives_for_all(form, class),
             Event::PhaseRelease => self.work.release_phase(form),
             Event::PhaseComplete(on) => match on.act() {
                 Act::Read => {

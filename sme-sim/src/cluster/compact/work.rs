@@ -6,17 +6,19 @@
 //! phase's has at most two holders, the follower whose flag it is and the leader, so that it is a
 //! byte; the phase's line has a bit for each thread.
 
+mod phase;
+
 use std::collections::VecDeque;
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 
 use super::checkpoint::UnderWay;
-use super::event::{Act, BRIDGE, Event, OnFlag, OnPhase, Written, lane};
+use super::event::{Act, Event, OnFlag, OnPhase, Written, lane};
 use super::lanes::Lanes;
 use super::plan::Form;
-use super::rest::{NOBODY, Phase};
-use super::set::{has, insert, is_only, remove};
+use super::rest::Phase;
+use super::set::is_only;
 use crate::cluster::domain::NONE;
 
 /// Bits of a line with at most two holders.
@@ -105,6 +107,8 @@ pub struct Work {
     fetching: Vec<u64>,
     /// Scratch for drawing an order.
     order: Vec<u16>,
+    /// By class, cores whose requests for the phase arrive together.
+    together: Vec<Vec<u16>>,
 }
 
 impl Work {
@@ -136,6 +140,7 @@ impl Work {
             phase_release_pending: false,
             fetching: vec![0; words],
             order: Vec::new(),
+            together: vec![Vec::new(); form.ways.len()],
         }
     }
 
@@ -197,6 +202,7 @@ impl Work {
             && !self.bridge_busy
             && !self.phase_release_pending
             && self.phase_waiting.is_empty()
+            && self.together.iter().all(Vec::is_empty)
             && self.fetching.iter().all(|&word| word == 0)
             && self.waiting.iter().all(|&waiting| waiting == 0)
             && self.marks.iter().all(|&marks| marks == 0)
@@ -237,18 +243,6 @@ impl Work {
         self.by_the_way_until = self.by_the_way_until.max(self.now + after);
     }
 
-    /// What `core` reads in its copy of the phase, if it has one.
-    #[inline]
-    pub fn phase_in_cache(&self, core: u16) -> Option<u8> {
-        has(&self.holders, core).then_some(self.phase.copies)
-    }
-
-    /// Whether `core` has asked for the phase.
-    #[inline]
-    pub fn fetches_phase(&self, core: u16) -> bool {
-        has(&self.fetching, core)
-    }
-
     /// What the leader reads in its copy of another line, if it has one.
     #[inline]
     pub fn flag_in_cache(&self, number: u16) -> Option<u8> {
@@ -262,23 +256,10 @@ impl Work {
         self.marks[usize::from(number)] & LEADER_FETCHES != 0
     }
 
-    /// `core` spins on its copy of the phase.
-    #[inline]
-    pub fn spin_on_phase(&mut self, core: u16) {
-        insert(&mut self.spinners, core);
-    }
-
     /// The leader spins on its copy of another line.
     #[inline]
     pub fn spin_on_flag(&mut self, number: u16) {
         self.bits[usize::from(number)] |= line::SPINS;
-    }
-
-    /// `core` asks for the phase.
-    #[inline]
-    pub fn fetch_phase(&mut self, form: &Form, core: u16) {
-        insert(&mut self.fetching, core);
-        self.miss(form, core, Event::PhaseHome(OnPhase::read(core)));
     }
 
     /// The leader asks for another line.
@@ -479,120 +460,11 @@ impl Work {
         self.marks[usize::from(number)] &= !LEADER_FETCHES;
     }
 
-    /// [`Event::PhaseHome`]
-    pub fn phase_arrives(&mut self, form: &Form, on: OnPhase) {
-        let free_at = self.free_at[usize::from(form.phase)];
-        if free_at <= self.now && self.phase_waiting.is_empty() {
-            return self.start_on_phase(form, on);
-        }
-        self.phase_waiting.push(on);
-        if !self.phase_release_pending {
-            self.release_phase_later(form);
-        }
-    }
-
-    fn release_phase_later(&mut self, form: &Form) {
-        self.phase_release_pending = true;
-        let at = self.free_at[usize::from(form.phase)];
-        self.pending
-            .push(lane::PHASE, at, Event::PhaseRelease.code());
-    }
-
-    /// [`Event::PhaseRelease`]
-    pub fn release_phase(&mut self, form: &Form) {
-        self.phase_release_pending = false;
-        let count = self.phase_waiting.len();
-        // Counted from the newest.
-        let place = match count {
-            0 => return,
-            1 => 0,
-            count => self.random.next_u32() as usize % count,
-        };
-        let on = self.phase_waiting.remove(count - 1 - place);
-        self.start_on_phase(form, on);
-        if !self.phase_waiting.is_empty() {
-            self.release_phase_later(form);
-        }
-    }
-
-    fn start_on_phase(&mut self, form: &Form, mut on: OnPhase) {
-        let core = on.core();
-        let phase = &mut self.phase;
-        let mut probes_away = false;
-        match on.act() {
-            Act::Read => {
-                if self.holders.iter().all(|&word| word == 0) {
-                    (phase.copies, phase.owner, phase.dirty) = (phase.memory, core, false);
-                } else if !phase.dirty {
-                    phase.owner = NOBODY;
-                }
-                insert(&mut self.holders, core);
-                on = on.with_value(phase.copies);
-            }
-            Act::Own(value) => {
-                (phase.copies, phase.owner, phase.dirty) = (value, core, true);
-                probes_away = true;
-            }
-            Act::Write(value) => {
-                (phase.memory, phase.owner, phase.dirty) = (value, NOBODY, false);
-                probes_away = true;
-            }
-        }
-        let (reads, bridge) = (on.act() == Act::Read, core == BRIDGE);
-        let requester = if bridge { form.threads as u16 } else { core };
-        let free_at = self.sets_out(form, requester, reads, Some(Event::PhaseComplete(on)));
-        self.takes_home(form.phase, free_at);
-        if probes_away {
-            self.written_by(form.phase, self.origins[usize::from(!bridge)]);
-            self.probe_phase_away(form, core);
-        }
-    }
-
-    /// All copies of the phase but that of `but` are gone; who spun asks again, in an order that is
-    /// drawn.
-    fn probe_phase_away(&mut self, form: &Form, but: u16) {
-        self.is_disturbed |= self.now <= self.by_the_way_until;
-        let mut order = std::mem::take(&mut self.order);
-        order.clear();
-        for (word, (holders, spinners)) in
-            (0..).zip(self.holders.iter_mut().zip(&mut self.spinners))
-        {
-            let mut dropped = std::mem::take(holders);
-            if usize::from(but / 64) == word {
-                dropped &= !(1 << (but % 64));
-            }
-            let mut spinning = dropped & *spinners;
-            *spinners &= !spinning;
-            while spinning != 0 {
-                order.push(word as u16 * 64 + spinning.trailing_zeros() as u16);
-                spinning &= spinning - 1;
-            }
-        }
-        if but != BRIDGE {
-            insert(&mut self.holders, but);
-        }
-        for last in (1..order.len()).rev() {
-            let other = self.random.next_u32() as usize % (last + 1);
-            order.swap(last, other);
-        }
-        for &core in &order {
-            insert(&mut self.fetching, core);
-            self.ask_again(form, core, Event::PhaseHome(OnPhase::read(core)));
-        }
-        self.order = order;
-    }
-
     fn written_by(&mut self, number: u16, origin: u32) {
         match self.writers.iter_mut().find(|(line, _)| *line == number) {
             Some((_, writer)) => *writer = origin,
             None => self.writers.push((number, origin)),
         }
-    }
-
-    /// [`Event::PhaseComplete`] of a read.
-    #[inline]
-    pub fn fetched_phase(&mut self, core: u16) {
-        remove(&mut self.fetching, core);
     }
 }
 
