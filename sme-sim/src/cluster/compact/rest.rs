@@ -11,7 +11,7 @@ use rand_pcg::Pcg32;
 use sme_memory::Step;
 
 use super::plan::Form;
-use super::work::Work;
+use super::work::{Core, Work};
 use crate::prefetch::{prefetch, prefetch_first};
 
 /// The leader of a node.
@@ -155,6 +155,13 @@ impl<S: Copy + Default> Rest<S> {
         let (before, after) = self.lines.split_at(flags.start);
         work.bits[..flags.start].copy_from_slice(before);
         work.bits[flags.end..].copy_from_slice(after);
+        if cfg!(debug_assertions) {
+            // Whoever does not wake them is found out.
+            work.bits[flags].fill(0xff);
+            work.cores.fill(Core::default());
+            work.holders.fill(u64::MAX);
+            work.spinners.fill(u64::MAX);
+        }
         for &(line, until) in &self.busy {
             work.takes_home(line, until);
         }

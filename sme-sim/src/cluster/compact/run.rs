@@ -209,11 +209,11 @@ fn attempt<L: Leader>(
         may_be_kept: !matches!(begin, Begin::Checkpoint(_)),
         checkpoint: None,
     };
-    if plan.form.asks_followers(node, rest.step()) {
+    // On the way, followers may have something under way.
+    if !matches!(begin, Begin::Rest(_)) || plan.form.asks_followers(node, rest.step()) {
         run.wake();
     }
     if matches!(begin, Begin::Threads(_)) {
-        run.wake();
         for core in 0..plan.form.threads as u16 {
             run.goes_on(core, lane::HIT, 0);
         }
