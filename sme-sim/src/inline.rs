@@ -8,6 +8,7 @@ use slab::Slab;
 use smallvec::{Array, SmallVec};
 
 use crate::prefetch::prefetch;
+use crate::tables;
 
 /// A table of which `N` items stand in the table itself: many never have more at once.
 #[derive(Clone, Debug)]
@@ -38,11 +39,7 @@ impl<T, const N: usize> Few<T, N> {
             *place = Some(item);
             return number;
         }
-        if self.far.len() == self.far.capacity() {
-            // Not twice as much: there are as many tables as nodes.
-            self.far.reserve_exact((self.far.len() / 4).max(1));
-        }
-        N as u32 + self.far.insert(item) as u32
+        N as u32 + tables::insert(&mut self.far, item)
     }
 
     /// Takes the item with this number out.

@@ -20,5 +20,6 @@ pub mod kernel;
 pub mod machine;
 mod prefetch;
 pub mod staleness;
+mod tables;
 pub mod time;
 pub mod traffic;

@@ -27,7 +27,7 @@ use slab::Slab;
 use super::agenda::{Agenda, Event};
 use super::content::Bytes;
 use super::cores::{CoreSet, MOST_CORES, Role};
-use super::tables;
+use crate::tables;
 use crate::time::Time;
 pub use latencies::{Latencies, hops_between};
 use line::Line;

@@ -20,10 +20,10 @@ use super::core::Waiting;
 use super::domain::{Kind, Transaction, hops_between};
 use super::node::Node;
 use super::stores::Store;
-use super::tables;
 use crate::engine::{EngineModel, HtChannel, HtPacket};
 use crate::kernel::address::FaultReason;
 use crate::machine::{Arbitration, ClusterSpec};
+use crate::tables;
 use crate::time::Time;
 
 /// Who loads from behind the engine.

@@ -27,7 +27,6 @@ pub(crate) mod pins;
 mod record;
 mod stores;
 mod system;
-mod tables;
 mod trace;
 mod watched;
 mod way;

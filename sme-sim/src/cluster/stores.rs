@@ -4,7 +4,7 @@
 use slab::Slab;
 
 use super::content::Bytes;
-use super::tables;
+use crate::tables;
 use crate::time::Time;
 
 const NONE: u32 = u32::MAX;

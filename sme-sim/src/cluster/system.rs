@@ -11,10 +11,10 @@ use super::agenda::Event;
 use super::content::Bytes;
 use super::core::Waiting;
 use super::node::Node;
-use super::tables;
 use crate::engine::EngineModel;
 use crate::kernel::address::{FaultReason, Target};
 use crate::kernel::thread::Operation;
+use crate::tables;
 use crate::time::Time;
 
 /// Sleeping threads of one node, oldest first: line, word, core, and when it is asleep.

@@ -13,12 +13,12 @@ use super::agenda::{Agenda, Event};
 use super::constants::Constants;
 use super::pins::Pins;
 use super::record::Record;
-use super::tables;
 use crate::engine::waves::{Recorded, Tap};
 use crate::engine::{EngineModel, HtChannel, HtPacket, Input, NEAR_BYTES, Output};
 use crate::inline::Few;
 use crate::kernel::window::Outbox;
 use crate::machine::HostSpec;
+use crate::tables;
 use crate::time::Time;
 
 /// Host side of the HyperTransport link.

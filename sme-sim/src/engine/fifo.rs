@@ -121,7 +121,8 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
     /// Writes a packet with its side word at the end of the cycle.
     ///
     /// # Panics
-    /// If the FIFO has no place: the writer ignored *ready* or a credit.
+    /// If the FIFO has no place (the writer ignored *ready* or a credit), or the bank
+    /// [no more](MAX_PLACES).
     pub fn push(&mut self, index: usize, item: T, side: u16) {
         let place = Place {
             item,

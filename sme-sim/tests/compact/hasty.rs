@@ -22,7 +22,9 @@ struct State<S> {
     sound: S,
     /// The wait, once it has been put off.
     put_off: Option<Step>,
+    /// How often the phase has been read since.
     read: u8,
+    /// The phase has been flipped in this episode.
     is_over: bool,
 }
 

@@ -12,10 +12,10 @@ use crate::cache::State;
 use crate::cluster::agenda::Event;
 use crate::cluster::constants::FILLS;
 use crate::cluster::host::Asker;
-use crate::cluster::tables;
 use crate::engine::{EngineModel, HtPacket};
 use crate::kernel::address::FaultReason;
 use crate::kernel::ahead::line_and_word;
+use crate::tables;
 use crate::time::Time;
 
 const WORDS: u8 = 8;

@@ -266,12 +266,12 @@ impl<L: Leader> window::Task<Workspace> for RunInside<L> {
         let work = (workspace.work).get_or_insert_with(|| Work::new(&plan.form));
         let kept = inside.checkpoint.take();
         let kept = kept.filter(|checkpoint| checkpoint.is_passed(&inside.arrivals));
-        let begin = match inside.begun {
-            true => Begin::Rest(&inside.before),
-            false => Begin::Threads(&inside.before),
+        let begin = Begin {
+            rest: &inside.before,
+            is_first: !inside.begun,
+            kept: kept.as_deref(),
         };
-        let (kept_here, arrivals) = (kept.as_deref(), &inside.arrivals);
-        let ran = run(plan, self.me, begin, kept_here, arrivals, work);
+        let ran = run(plan, self.me, begin, &inside.arrivals, work);
         inside.checkpoint = ran.checkpoint.or(kept);
         plan.gauge.has_simulated(ran.counts.events);
         plan.gauge.has_come_to(time_of(inside.void_from));

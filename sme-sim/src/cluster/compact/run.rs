@@ -104,22 +104,15 @@ pub struct Run<'a, L: Leader> {
 }
 
 /// Where a run begins.
-pub enum Begin<'a, S> {
-    /// At the very first rest: all threads begin.
-    Threads(&'a Rest<S>),
-    /// At a later one.
-    Rest(&'a Rest<S>),
-    /// Within.
-    Checkpoint(&'a Checkpoint<S>),
+#[derive(Clone, Copy)]
+pub struct Begin<'a, S> {
+    /// At rest.
+    pub rest: &'a Rest<S>,
+    /// All threads begin there: it is the very first.
+    pub is_first: bool,
+    /// On the way from there, if it was kept.
+    pub kept: Option<&'a Checkpoint<S>>,
 }
-
-impl<S> Clone for Begin<'_, S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<S> Copy for Begin<'_, S> {}
 
 /// A run that begins; fields as in [`Run`].
 #[derive(Clone)]
@@ -160,22 +153,25 @@ impl<S: Copy + Default> Begun<S> {
     }
 }
 
-/// Lets `node` run until nothing happens any more, while `arrivals` come, in order of time: from where
-/// it begins, or from `kept` if that is on the way from there.
+/// Lets `node` run from where it begins until nothing happens any more, while `arrivals` come, in
+/// order of time.
 pub fn run<L: Leader>(
     plan: &Plan<L>,
     node: u32,
     begin: Begin<'_, L::State>,
-    kept: Option<&Checkpoint<L::State>>,
     arrivals: &[Arrival],
     work: &mut Work,
 ) -> Ran<L::State> {
     let by_the_way = plan.constants.is_quiet();
-    let from = kept.map_or(begin, Begin::Checkpoint);
-    let ran = attempt(plan, node, from, arrivals, by_the_way, work);
+    let ran = attempt(plan, node, begin, arrivals, by_the_way, work);
     if !(by_the_way && work.is_disturbed) {
         return ran;
     }
+    // What was kept may have taken it for granted as well.
+    let begin = Begin {
+        kept: None,
+        ..begin
+    };
     attempt(plan, node, begin, arrivals, false, work)
 }
 
@@ -189,10 +185,11 @@ fn attempt<L: Leader>(
     by_the_way: bool,
     work: &mut Work,
 ) -> Ran<L::State> {
-    let (begun, rest) = match begin {
-        Begin::Threads(rest) | Begin::Rest(rest) => (Begun::at(rest, &plan.form, work), rest),
-        Begin::Checkpoint(checkpoint) => (checkpoint.resume(plan, work), checkpoint.state()),
+    let (begun, rest) = match begin.kept {
+        None => (Begun::at(begin.rest, &plan.form, work), begin.rest),
+        Some(kept) => (kept.resume(plan, work), kept.state()),
     };
+    let starts = begin.is_first && begin.kept.is_none();
     let mut run = Run {
         plan,
         node,
@@ -206,14 +203,14 @@ fn attempt<L: Leader>(
         asleep: Some(rest),
         is_far: false,
         by_the_way,
-        may_be_kept: !matches!(begin, Begin::Checkpoint(_)),
+        may_be_kept: begin.kept.is_none(),
         checkpoint: None,
     };
     // On the way, followers may have something under way.
-    if !matches!(begin, Begin::Rest(_)) || plan.form.asks_followers(node, rest.step()) {
+    if starts || begin.kept.is_some() || plan.form.asks_followers(node, rest.step()) {
         run.wake();
     }
-    if matches!(begin, Begin::Threads(_)) {
+    if starts {
         for core in 0..plan.form.threads as u16 {
             run.goes_on(core, lane::HIT, 0);
         }
@@ -361,8 +358,8 @@ impl<L: Leader> Run<'_, L> {
         }
         // It will find what it finds now, and spin.
         work.cores[usize::from(number)].step = step::WAIT;
-        self.work.spin_on_phase(number);
-        self.work.happens(self.plan.form.operation);
+        work.spin_on_phase(number);
+        work.happens(self.plan.form.operation);
     }
 
     /// Begins an episode, perhaps late.

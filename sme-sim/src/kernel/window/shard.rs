@@ -268,24 +268,22 @@ impl<N: Node> Shard<'_, N> {
 
     /// Asks for what the next tasks, the last of `tasks` first, have to do with.
     pub(super) fn ask_for_tasks(tasks: &[Waits<N>]) {
-        let mut next = tasks.iter().rev();
-        if let Some((_, next)) = next.next() {
+        if let [.., (_, next)] = tasks {
             next.prefetch_far();
         }
-        if let Some((_, soon)) = next.next() {
+        if let [.., (_, soon), _] = tasks {
             soon.prefetch();
         }
     }
 
     /// Asks for own nodes that wait for `tasks`, the last of them first.
     pub(super) fn ask_for_waiting(&self, tasks: &[Waits<N>]) {
-        let node = |&((stripe, number), _): &Waits<N>| &self.stripes[stripe].nodes[number];
-        let mut next = tasks.iter().rev().map(node);
-        if let Some(next) = next.next() {
-            next.prefetch_far();
+        let node = |(stripe, number): (usize, usize)| &self.stripes[stripe].nodes[number];
+        if let [.., (next, _)] = tasks {
+            node(*next).prefetch_far();
         }
-        if let Some(soon) = next.next() {
-            soon.prefetch();
+        if let [.., (soon, _), _] = tasks {
+            node(*soon).prefetch();
         }
     }
 
