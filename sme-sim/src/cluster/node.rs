@@ -149,7 +149,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             + self.record.heap_bytes()
     }
 
-    fn perform(&mut self, event: Event) {
+    fn perform(&mut self, event: Event, outbox: &mut Outbox<Input>) {
         match event {
             Event::Resume(core) => self.resume(core),
             Event::Drain(core) => self.drain(core),
@@ -181,10 +181,13 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 self.has_sent(posted);
             }
             Event::EnginePacket(arrival) => {
-                let input = self.way.arrived(arrival);
-                self.engine_samples(input);
+                let (agenda, record) = (&mut self.agenda, &mut self.record);
+                self.events += (self.way).arrived((self.now, arrival), agenda, record, outbox);
             }
-            Event::EngineHostCredit(channel) => self.engine_samples(Input::HostCredit(channel)),
+            Event::EngineHostCredit(channel) => {
+                let input = Input::HostCredit(channel);
+                self.way.samples(self.now, input, &mut self.agenda);
+            }
             Event::HostReceive(packet) => self.host_receives(packet),
             Event::Bridge => self.bridge_next(),
             Event::Woken(core) => self.woken(core),
@@ -282,11 +285,6 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         self.begin(core);
     }
 
-    /// The engine samples `input` now, or as soon as its pin is free.
-    fn engine_samples(&mut self, input: Input) {
-        self.way.samples(self.now, input, &mut self.agenda);
-    }
-
     /// The host link has been at work; whether a posted packet has left over it.
     fn has_sent(&mut self, posted: bool) {
         if posted {
@@ -326,7 +324,7 @@ where
                 };
                 self.now = now;
                 self.events += 1;
-                self.perform(event);
+                self.perform(event, outbox);
             } else {
                 if self.way.next() >= end {
                     break;

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 #[cfg(debug_assertions)]
 use crate::engine::Checked;
-use crate::engine::{Counters, Design, Engine, EngineModel, Input, Inspect, Output, WideSwitch};
+use crate::engine::{
+    Counters, Design, Engine, EngineModel, Input, Inspect, Output, Packet, Transit, WideSwitch,
+};
 use crate::machine::ClusterSpec;
 
 /// What is plugged in at a position.
@@ -74,6 +76,14 @@ impl EngineModel for Plugged {
         match self {
             Self::Cycle(engine) => engine.foresee(out),
             Self::Other(engine) => engine.foresee(out),
+        }
+    }
+
+    #[inline]
+    fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
+        match self {
+            Self::Cycle(engine) => engine.transit(cycle, port, channel, packet),
+            Self::Other(engine) => engine.transit(cycle, port, channel, packet),
         }
     }
 
@@ -174,6 +184,14 @@ impl EngineModel for Watched {
         self.engine.foresee(out);
         #[cfg(debug_assertions)]
         self.stop_at_violation();
+    }
+
+    #[inline]
+    fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
+        let transit = self.engine.transit(cycle, port, channel, packet);
+        #[cfg(debug_assertions)]
+        self.stop_at_violation();
+        transit
     }
 
     #[inline]

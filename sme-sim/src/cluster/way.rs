@@ -14,7 +14,7 @@ use super::constants::Constants;
 use super::pins::Pins;
 use super::record::Record;
 use crate::engine::waves::{Recorded, Tap};
-use crate::engine::{EngineModel, HtChannel, HtPacket, Input, NEAR_BYTES, Output};
+use crate::engine::{EngineModel, HtChannel, HtPacket, Input, NEAR_BYTES, Output, Packet, Transit};
 use crate::inline::Few;
 use crate::kernel::window::Outbox;
 use crate::machine::HostSpec;
@@ -273,7 +273,9 @@ impl<E: EngineModel> Way<E> {
         if let Input::LinkCredit { .. } = input {
             let cycle = self.constants.engine_clock.first_edge_from(at);
             self.engine.input(cycle, input);
-            self.set_tick();
+            if self.awaits_link_credits() {
+                self.set_tick();
+            }
             record.is_at(at);
             return 1;
         }
@@ -290,15 +292,70 @@ impl<E: EngineModel> Way<E> {
         }
     }
 
-    /// [`Event::EnginePacket`]: the packet that has reached the engine.
-    pub(super) fn arrived(&mut self, arrival: u32) -> Input {
-        self.arrivals.remove(arrival)
+    /// [`Event::EnginePacket`], which is `now`: the engine samples the packet, or has passed it on at
+    /// once. How much it has given out on that account.
+    pub(super) fn arrived(
+        &mut self,
+        (now, arrival): (Time, u32),
+        agenda: &mut Agenda,
+        record: &mut Record,
+        outbox: &mut Outbox<Input>,
+    ) -> u64 {
+        let input = self.arrivals.remove(arrival);
+        let (due, cycle) = self.edge_of(now, &input);
+        // Who has come by now and has not been sampled comes at this edge, too.
+        if let Input::Link {
+            port,
+            channel,
+            packet,
+        } = input
+            && cycle == due
+            && agenda.next() > now
+            && agenda.trace().is_none()
+            && let Some(transit) = self.engine.transit(cycle, port, channel, &packet)
+        {
+            self.passes((port, channel), packet, transit, agenda, record, outbox);
+            return 2;
+        }
+        self.presents((due, cycle), input, agenda);
+        0
+    }
+
+    /// What comes of a packet that came by a port and channel and passes on at once.
+    fn passes(
+        &mut self,
+        (port, channel): (u8, u8),
+        packet: Packet,
+        transit: Transit,
+        agenda: &mut Agenda,
+        record: &mut Record,
+        outbox: &mut Outbox<Input>,
+    ) {
+        let credit = Output::LinkCredit { port, channel };
+        self.give(transit.freed, credit, agenda, record, outbox);
+        let (port, channel) = (transit.port, transit.channel);
+        let leaves = Output::Link {
+            port,
+            channel,
+            packet,
+        };
+        self.give(transit.delivered, leaves, agenda, record, outbox);
+        record.is_at(self.constants.engine_clock.edge(transit.delivered));
     }
 
     /// The engine samples `input` at the edge that is `now`, or the first at which its pin is free.
     pub(super) fn samples(&mut self, now: Time, input: Input, agenda: &mut Agenda) {
+        let edges = self.edge_of(now, &input);
+        self.presents(edges, input, agenda);
+    }
+
+    /// The edge at which `input` is due, which is `now`, and that at which it is sampled.
+    fn edge_of(&mut self, now: Time, input: &Input) -> (u64, u64) {
         let due = self.constants.engine_clock.first_edge_from(now);
-        let cycle = self.pins.take(due, &input);
+        (due, self.pins.take(due, input))
+    }
+
+    fn presents(&mut self, (due, cycle): (u64, u64), input: Input, agenda: &mut Agenda) {
         agenda.tell(|t| t.sampled(due, cycle, &input));
         self.engine.input(cycle, input);
         self.set_tick();

@@ -11,7 +11,7 @@ pub use violation::Violation;
 
 use super::credit_checker::{CreditChecker, Wire};
 use super::ht::HtPacket;
-use super::model::{EngineModel, Input, Output};
+use super::model::{EngineModel, Input, Output, Transit};
 use super::packet::{Kind, Packet};
 use crate::fabric::CHANNELS;
 use crate::machine::ClusterSpec;
@@ -507,6 +507,30 @@ impl<E: EngineModel> EngineModel for Checked<E> {
         for &(cycle, output) in &out[before..] {
             self.check(cycle, output);
         }
+    }
+
+    fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
+        let transit = self.engine.transit(cycle, port, channel, packet)?;
+        self.samples_credits(transit.freed);
+        self.packet_on(Wire::FromLink(port), channel);
+        self.expect_arrived(*packet);
+        self.check(transit.freed, Output::LinkCredit { port, channel });
+        let Transit {
+            port,
+            channel,
+            delivered,
+            ..
+        } = transit;
+        let packet = *packet;
+        self.check(
+            delivered,
+            Output::Link {
+                port,
+                channel,
+                packet,
+            },
+        );
+        Some(transit)
     }
 
     fn awaits_link_credits(&self) -> bool {

@@ -7,7 +7,8 @@ use super::design::Design;
 use super::ht::HtChannel;
 use super::ht_port::HtPort;
 use super::link_port::{ARRIVAL_CYCLES, LinkPort};
-use super::model::{EngineModel, Input, Output};
+use super::model::{EngineModel, Input, Output, Transit};
+use super::packet::Packet;
 use super::requester::Requester;
 use super::responder::Responder;
 use super::switch::Switch;
@@ -460,6 +461,43 @@ impl EngineModel for Engine {
             };
             out.push((cycle, output));
         }
+    }
+
+    /// With nothing else here, what comes at later edges comes too late to compete with the packet: it
+    /// is in its receive buffer a cycle after this edge, in its transmit FIFO a cycle later and on its link
+    /// in the next, and whatever is sampled later is one cycle behind it all the way. What the host
+    /// presents even at the same edge is three behind.
+    fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
+        let is_idle = self.packets.next_valid() == 0
+            && self.sending == 0
+            && !self.host_busy
+            && self.pending.is_empty();
+        if !is_idle {
+            return None;
+        }
+        let router = &self.design.router;
+        let to = usize::from(self.switch.output(router, port, channel, packet.target));
+        if to >= CROSSBAR {
+            return None;
+        }
+        let freed = cycle + ARRIVAL_CYCLES + 1;
+        let begins = freed + 1;
+        // Credits that count by then: nothing begins before.
+        if self.earliest <= freed {
+            self.sample(freed);
+        }
+        let (leaves, on) = port_and_channel((to - SWITCH_OUTPUTS) as u32);
+        let link = &mut self.links[usize::from(leaves)];
+        let counted = link.passes(on, begins, packet.bytes(), &self.design.link_port)?;
+        let delivered = link.free_from() - 1;
+        self.counters.at(leaves, on).add(&counted);
+        self.switch.serves(switch_input(port, channel) as u8, to);
+        Some(Transit {
+            freed,
+            delivered,
+            port: leaves,
+            channel: on,
+        })
     }
 
     #[inline]

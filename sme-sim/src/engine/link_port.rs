@@ -140,6 +140,45 @@ impl LinkPort {
         (want != 0).then(|| round_robin(want, self.last))
     }
 
+    /// Begins a packet of `bytes` bytes in `cycle`, which [`begins`](Self::begins) must have allowed; what
+    /// is counted of it.
+    fn begin(
+        &mut self,
+        channel: u8,
+        cycle: u64,
+        bytes: u64,
+        spec: &LinkPortSpec,
+    ) -> ChannelCounters {
+        let index = usize::from(channel);
+        let cycles = spec.cycles(bytes);
+        let waited = (cycle as u32).wrapping_sub(self.waits_since[index]);
+        self.waits_since[index] = cycle as u32 + 1;
+        self.credits[index] -= 1;
+        self.last = channel;
+        self.free_from = cycle.saturating_add(cycles);
+        ChannelCounters {
+            packets: 1,
+            bytes,
+            busy_cycles: cycles,
+            stall_cycles: waited.into(),
+        }
+    }
+
+    /// A packet of `bytes` bytes that the switch writes at the end of the cycle before `cycle`, where
+    /// nothing else waits or is on the link that has not been given out: if it begins in `cycle`, what is
+    /// counted of it; it leaves in the cycle before the link is [free](Self::free_from).
+    pub fn passes(
+        &mut self,
+        channel: u8,
+        cycle: u64,
+        bytes: u64,
+        spec: &LinkPortSpec,
+    ) -> Option<ChannelCounters> {
+        self.begins(cycle, 1 << channel)?;
+        self.starts_waiting(channel, cycle - 1);
+        Some(self.begin(channel, cycle, bytes, spec))
+    }
+
     /// One cycle of port `port`.
     pub fn step(
         &mut self,
@@ -164,22 +203,10 @@ impl LinkPort {
     ) -> Step {
         let mut began = None;
         if let Some(channel) = self.begins(cycle, waiting) {
-            let index = usize::from(channel);
-            let packet = fifos.hold(first + index);
+            let packet = fifos.hold(first + usize::from(channel));
             let bytes = fifos.held(&packet).bytes();
-            let cycles = spec.cycles(bytes);
-            let counted = ChannelCounters {
-                packets: 1,
-                bytes,
-                busy_cycles: cycles,
-                stall_cycles: u64::from((cycle as u32).wrapping_sub(self.waits_since[index])),
-            };
-            began = Some((channel, counted));
-            self.waits_since[index] = cycle as u32 + 1;
-            self.credits[index] -= 1;
-            self.last = channel;
+            began = Some((channel, self.begin(channel, cycle, bytes, spec)));
             self.sending = Some((packet, channel));
-            self.free_from = cycle.saturating_add(cycles);
         }
         let ends = self.free_from <= cycle + 1;
         let delivered = self.sending.take_if(|_| ends);

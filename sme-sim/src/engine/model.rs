@@ -60,6 +60,20 @@ pub enum Output {
     },
 }
 
+/// How a packet passes from one link to another without waiting for anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transit {
+    /// The edge at which its place in the receive buffer is free again: a [`Output::LinkCredit`] of the
+    /// port and channel it came by.
+    pub freed: u64,
+    /// The edge at which its last bytes leave: an [`Output::Link`].
+    pub delivered: u64,
+    /// The link port it leaves by.
+    pub port: u8,
+    /// Its virtual channel there.
+    pub channel: u8,
+}
+
 /// An engine, cycle by cycle.
 pub trait EngineModel: Send {
     /// The next edge, after the last one stepped, at which anything can happen without new input;
@@ -81,6 +95,21 @@ pub trait EngineModel: Send {
     /// whose first bytes are on a link. [`step`](Self::step) does not give it again, and no edge is
     /// needed for it. A model that cannot tell appends nothing.
     fn foresee(&mut self, _out: &mut Vec<(u64, Output)>) {}
+
+    /// Takes a packet that the link of `port` carries in `channel` at edge `cycle`, where every other
+    /// packet of a link up to that edge has been presented before and every edge before it that
+    /// matters has been stepped. If the packet passes on whatever comes later, that is done
+    /// at once: [`step`](Self::step) gives nothing of it, and no edge is needed for it. If not, or if
+    /// the model cannot tell, it is not taken, and remains to be [presented](Self::input).
+    fn transit(
+        &mut self,
+        _cycle: u64,
+        _port: u8,
+        _channel: u8,
+        _packet: &Packet,
+    ) -> Option<Transit> {
+        None
+    }
 
     /// Whether a credit of a link may change what happens next; if not, it need not be presented before
     /// the next edge that is stepped anyhow.

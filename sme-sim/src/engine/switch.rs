@@ -86,9 +86,15 @@ impl Switch {
         moves
     }
 
-    fn pass(&mut self, input: u8, to: usize, fifos: &mut PacketFifos, moves: &mut Moves) {
+    /// A packet moves from `input` into `to`, as [`switch_output`] numbers it; which output that is.
+    pub fn serves(&mut self, input: u8, to: usize) -> usize {
         let output = (to - SWITCH_OUTPUTS) / CHANNELS;
         self.last[output] = input;
+        output
+    }
+
+    fn pass(&mut self, input: u8, to: usize, fifos: &mut PacketFifos, moves: &mut Moves) {
+        let output = self.serves(input, to);
         // Only the first packet of a FIFO begins to wait for the link.
         if output < usize::from(HOST_PORT) && fifos.next_valid() >> to & 1 == 0 {
             moves.begun |= 1 << (to - SWITCH_OUTPUTS);

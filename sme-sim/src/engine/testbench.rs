@@ -7,7 +7,8 @@
 
 use super::checker::{Checked, Violation};
 use super::ht::{HtChannel, HtPacket};
-use super::model::{EngineModel, Input, Output};
+use super::model::{EngineModel, Input, Output, Transit};
+use super::packet::Packet;
 use crate::fabric::Topology;
 use crate::machine::{ClusterSpec, Machine};
 use std::collections::BTreeMap;
@@ -89,7 +90,7 @@ pub(crate) enum Pace {
     Every,
     /// Only when they say that something can happen.
     Skipping,
-    /// And now and then asked what they foresee; and given credits of links that they do not await only
+    /// And now and then asked what they foresee, and whether a packet passes at once; and given credits of links that they do not await only
     /// when they are stepped.
     Ahead,
 }
@@ -156,13 +157,29 @@ impl<E: EngineModel> Bench<E> {
             for node in 0..self.hosts.len() {
                 self.host_acts(node, cycle, traffic);
             }
-            for (node, input) in self.due.remove(&cycle).into_iter().flatten() {
-                let can_wait = matches!(input, Input::LinkCredit { .. });
-                if pace == Pace::Ahead && can_wait && !self.nodes[node].awaits_link_credits() {
-                    withheld[node].push((cycle, input));
-                } else {
+            let due = self.due.remove(&cycle).unwrap_or_default();
+            for (number, &(node, input)) in due.iter().enumerate() {
+                if pace != Pace::Ahead {
                     self.nodes[node].input(cycle, input);
+                    continue;
                 }
+                let can_wait = matches!(input, Input::LinkCredit { .. });
+                if can_wait && !self.nodes[node].awaits_link_credits() {
+                    withheld[node].push((cycle, input));
+                    continue;
+                }
+                let others = &due[number + 1..];
+                if random.percent(80)
+                    && let Some(outputs) =
+                        self.transit(node, cycle, input, others, &mut withheld[node])
+                {
+                    for (cycle, output) in outputs {
+                        self.log.push((cycle, node, output));
+                        self.deliver(node, cycle, output, traffic);
+                    }
+                    continue;
+                }
+                self.nodes[node].input(cycle, input);
             }
             let mut idle = self.due.is_empty() && cycle >= traffic.cycles;
             for (node, withheld) in withheld.iter_mut().enumerate() {
@@ -207,6 +224,42 @@ impl<E: EngineModel> Bench<E> {
             }
         }
         false
+    }
+
+    /// Lets the packet of a link that is `input` pass at once, if it is the last at this edge and the
+    /// engine takes it so; what then comes out, and when.
+    fn transit(
+        &mut self,
+        node: usize,
+        cycle: u64,
+        input: Input,
+        others: &[(usize, Input)],
+        withheld: &mut Vec<(u64, Input)>,
+    ) -> Option<[(u64, Output); 2]> {
+        let Input::Link {
+            port,
+            channel,
+            packet,
+        } = input
+        else {
+            return None;
+        };
+        let of_link =
+            |&(to, input): &(usize, Input)| to == node && matches!(input, Input::Link { .. });
+        if others.iter().any(of_link) {
+            return None;
+        }
+        for (at, credit) in withheld.drain(..) {
+            self.nodes[node].input(at, credit);
+        }
+        let transit = self.nodes[node].transit(cycle, port, channel, &packet)?;
+        let credit = Output::LinkCredit { port, channel };
+        let leaves = Output::Link {
+            port: transit.port,
+            channel: transit.channel,
+            packet,
+        };
+        Some([(transit.freed, credit), (transit.delivered, leaves)])
     }
 
     /// The first violation that any engine's checker found, in the end.
@@ -412,6 +465,8 @@ pub(crate) enum Fault {
     DoubleCredit,
     /// It always foresees the end of a packet a cycle too early.
     ForeseesEarly,
+    /// A packet that passes at once leaves a cycle too early.
+    PassesEarly,
     /// It never says that it awaits credits of links.
     AwaitsNothing,
 }
@@ -437,7 +492,7 @@ impl<E> Faulty<E> {
 
     fn pass(&mut self, output: Output, out: &mut Vec<Output>) {
         let concerned = match self.fault {
-            None | Some(Fault::ForeseesEarly | Fault::AwaitsNothing) => false,
+            None | Some(Fault::ForeseesEarly | Fault::PassesEarly | Fault::AwaitsNothing) => false,
             Some(Fault::LeakLinkCredit | Fault::DoubleCredit) => {
                 matches!(output, Output::LinkCredit { .. })
             }
@@ -510,6 +565,12 @@ impl<E: EngineModel> EngineModel for Faulty<E> {
         out[before..]
             .iter_mut()
             .for_each(|(cycle, _)| *cycle -= early);
+    }
+
+    fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
+        let mut transit = self.engine.transit(cycle, port, channel, packet)?;
+        transit.delivered -= u64::from(self.fault == Some(Fault::PassesEarly));
+        Some(transit)
     }
 
     fn awaits_link_credits(&self) -> bool {

@@ -224,7 +224,11 @@ fn engines_that_are_wrong_about_what_comes_are_found_out() {
     };
     let right = log(None, Pace::Every);
     assert!(right == log(None, Pace::Ahead));
-    for fault in [Fault::ForeseesEarly, Fault::AwaitsNothing] {
+    for fault in [
+        Fault::ForeseesEarly,
+        Fault::PassesEarly,
+        Fault::AwaitsNothing,
+    ] {
         assert!(right != log(Some(fault), Pace::Ahead), "{fault:?}");
     }
 }

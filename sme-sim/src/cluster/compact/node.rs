@@ -222,7 +222,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         }
     }
 
-    fn perform(&mut self, now: Time, event: Event) {
+    fn perform(&mut self, now: Time, event: Event, outbox: &mut Outbox<Input>) {
         match event {
             Event::HostReady => {
                 self.way.ready(now, &mut self.agenda);
@@ -231,8 +231,8 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
                 self.way.credit(now, channel, &mut self.agenda);
             }
             Event::EnginePacket(arrival) => {
-                let input = self.way.arrived(arrival);
-                self.way.samples(now, input, &mut self.agenda);
+                let (agenda, record) = (&mut self.agenda, &mut self.record);
+                self.events += self.way.arrived((now, arrival), agenda, record, outbox);
             }
             Event::EngineHostCredit(channel) => {
                 let input = Input::HostCredit(channel);
@@ -394,7 +394,7 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
                     break;
                 };
                 self.events += 1;
-                self.perform(now, event);
+                self.perform(now, event, outbox);
             } else {
                 let limit = end.min(leaves_at).min(void_from);
                 self.ticks(limit, outbox, &mut workspace.outputs);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Shared, lock};
-use crate::engine::{EngineModel, Input, Output};
+use crate::engine::{EngineModel, Input, Output, Packet, Transit};
 
 /// Where an engine's decorator writes, and the recorder reads.
 #[derive(Clone, Debug)]
@@ -104,6 +104,15 @@ impl<E: EngineModel> EngineModel for Recorded<E> {
     fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
         if self.tap.is_none() {
             self.engine.foresee(out);
+        }
+    }
+
+    /// Likewise.
+    #[inline]
+    fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
+        match self.tap {
+            None => self.engine.transit(cycle, port, channel, packet),
+            Some(_) => None,
         }
     }
 
