@@ -7,7 +7,6 @@ use std::ops::{Index, IndexMut};
 use slab::Slab;
 use smallvec::{Array, SmallVec};
 
-use crate::prefetch::prefetch;
 use crate::tables;
 
 /// A table of which `N` items stand in the table itself: many never have more at once.
@@ -172,20 +171,6 @@ impl<T: Default, const N: usize> ByChannel<T, N> {
             self.kept.len() - 1
         });
         &mut self.kept[place]
-    }
-
-    /// Prefetches what is kept for `channel` of `port`.
-    #[inline]
-    pub fn prefetch(&self, port: u8, channel: u8) {
-        if let Some(kept) = self.get(port, channel) {
-            prefetch(kept);
-        }
-    }
-
-    /// Prefetches what is kept for any.
-    #[inline]
-    pub fn prefetch_all(&self) {
-        prefetch(&self.kept[..]);
     }
 
     /// What is kept for `channel` of `port`, if anything is.

@@ -3,21 +3,26 @@
 //! when it comes there.
 #![allow(unsafe_code, reason = "the processor's instruction takes any address")]
 
+use std::ops::Range;
+
 /// Bytes that come together.
 const LINE: usize = 64;
 
 /// Asks for all of `place`. Nothing depends on it but time.
 #[inline]
 pub fn prefetch<T: ?Sized>(place: &T) {
-    prefetch_first(place, size_of_val(place));
+    prefetch_part(place, 0..size_of_val(place));
 }
 
-/// Asks for the first `bytes` bytes of `place`.
+/// Asks for these bytes of `place`.
 #[inline]
-pub fn prefetch_first<T: ?Sized>(place: &T, bytes: usize) {
-    let first = std::ptr::from_ref(place).cast::<u8>();
-    for offset in (0..bytes).step_by(LINE) {
-        line(first.wrapping_add(offset));
+pub fn prefetch_part<T: ?Sized>(place: &T, bytes: Range<usize>) {
+    let first = std::ptr::from_ref(place)
+        .cast::<u8>()
+        .wrapping_add(bytes.start);
+    let before = first.addr() % LINE;
+    for offset in (0..before + bytes.len()).step_by(LINE) {
+        line(first.wrapping_sub(before).wrapping_add(offset));
     }
 }
 

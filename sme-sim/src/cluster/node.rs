@@ -359,4 +359,9 @@ where
         let (agenda, record) = (&mut self.agenda, &mut self.record);
         self.events += (self.way).comes(at, (from, sequence), input, agenda, record);
     }
+
+    fn deliver_late(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
+        let (agenda, record) = (&mut self.agenda, &mut self.record);
+        self.events += (self.way).came(at, (from, sequence), input, agenda, record);
+    }
 }

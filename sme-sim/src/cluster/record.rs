@@ -1,7 +1,11 @@
 //! What a node's observer writes down: arrivals and departures, traffic.
 
+use std::mem::offset_of;
+
 use serde::{Deserialize, Serialize};
 
+use crate::engine::ShortCount;
+use crate::fabric::{CHANNELS, LINK_PORTS};
 use crate::inline::ByChannel;
 use crate::kernel::thread::Note;
 use crate::time::Time;
@@ -70,18 +74,21 @@ impl Traffic {
     }
 }
 
-/// The record of one node.
+/// The record of one node. What is counted of passing packets stands together.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Record {
     /// By episode, the warm-up first.
     pub episodes: Vec<EpisodeTimes>,
+    visits: Option<Box<Visits>>,
+    /// What `links` does not hold of bytes and packets.
+    more: ByChannel<(u64, u64), 1>,
     /// Traffic.
     pub traffic: Traffic,
     /// When the last event happened.
     pub last: Time,
-    /// Bytes and packets sent over links in the counted episodes.
-    links: ByChannel<(u64, u64), 2>,
-    visits: Option<Box<Visits>>,
+    /// Bytes and packets sent over links in the counted episodes, by port and channel.
+    links: [[ShortCount; CHANNELS]; LINK_PORTS],
 }
 
 /// Every visit, where that was asked for.
@@ -94,13 +101,17 @@ struct Visits {
 }
 
 impl Record {
+    /// Where that begins with which passing packets have to do; it ends with the record.
+    pub const NEAR_FROM: usize = offset_of!(Self, traffic);
+
     /// For `threads` threads; `visits` asks for every visit.
     pub fn new(threads: usize, visits: bool) -> Self {
         Self {
             episodes: Vec::new(),
             traffic: Traffic::default(),
             last: Time::ZERO,
-            links: ByChannel::new(),
+            more: ByChannel::new(),
+            links: Default::default(),
             visits: visits.then(|| {
                 Box::new(Visits {
                     ended: Vec::new(),
@@ -159,20 +170,24 @@ impl Record {
     #[inline]
     pub fn sent(&mut self, port: u8, channel: u8, bytes: u64) {
         self.traffic.link_bytes += bytes;
-        let (sum, packets) = self.links.at(port, channel);
+        let (packets, bytes) = match self.links.get_mut(usize::from(port)) {
+            Some(link) => match link[usize::from(channel)].count(bytes) {
+                None => return,
+                Some(full) => full,
+            },
+            None => (1, bytes),
+        };
+        let (sum, count) = self.more.at(port, channel);
         *sum += bytes;
-        *packets += 1;
-    }
-
-    /// Asks for what a packet that leaves over a link is counted in.
-    #[inline]
-    pub fn prefetch(&self) {
-        self.links.prefetch_all();
+        *count += packets;
     }
 
     /// Bytes and packets that left over a link port and virtual channel in the counted episodes.
     pub fn over_link(&self, port: u8, channel: u8) -> (u64, u64) {
-        self.links.get(port, channel).copied().unwrap_or_default()
+        let near = self.links.get(usize::from(port));
+        let (packets, bytes) = near.map_or((0, 0), |link| link[usize::from(channel)].sums());
+        let (more_bytes, more_packets) = self.more.get(port, channel).copied().unwrap_or_default();
+        (bytes + more_bytes, packets + more_packets)
     }
 
     /// Every visit in the order of departure, where that was asked for.
@@ -182,7 +197,7 @@ impl Record {
 
     /// Bytes on the heap, without what grows with the number of episodes: the results.
     pub fn heap_bytes(&self) -> usize {
-        self.links.heap_bytes()
+        self.more.heap_bytes()
     }
 
     fn episode(&mut self, episode: u32) -> &mut EpisodeTimes {

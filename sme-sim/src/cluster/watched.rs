@@ -50,6 +50,7 @@ impl fmt::Debug for Plugged {
 }
 
 impl EngineModel for Plugged {
+    #[inline]
     fn next_cycle(&self) -> Option<u64> {
         match self {
             Self::Cycle(engine) => engine.next_cycle(),
@@ -57,6 +58,7 @@ impl EngineModel for Plugged {
         }
     }
 
+    #[inline]
     fn input(&mut self, cycle: u64, input: Input) {
         match self {
             Self::Cycle(engine) => engine.input(cycle, input),
@@ -64,6 +66,7 @@ impl EngineModel for Plugged {
         }
     }
 
+    #[inline]
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
         match self {
             Self::Cycle(engine) => engine.step(cycle, out),
@@ -84,6 +87,22 @@ impl EngineModel for Plugged {
         match self {
             Self::Cycle(engine) => engine.transit(cycle, port, channel, packet),
             Self::Other(engine) => engine.transit(cycle, port, channel, packet),
+        }
+    }
+
+    #[inline]
+    fn late_credit(&mut self, port: u8, channel: u8) -> bool {
+        match self {
+            Self::Cycle(engine) => engine.late_credit(port, channel),
+            Self::Other(engine) => engine.late_credit(port, channel),
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, coming: &Input) {
+        match self {
+            Self::Cycle(engine) => engine.prefetch(coming),
+            Self::Other(engine) => engine.prefetch(coming),
         }
     }
 
@@ -166,20 +185,24 @@ impl Watched {
 }
 
 impl EngineModel for Watched {
+    #[inline]
     fn next_cycle(&self) -> Option<u64> {
         self.engine.next_cycle()
     }
 
+    #[inline]
     fn input(&mut self, cycle: u64, input: Input) {
         self.engine.input(cycle, input);
     }
 
+    #[inline]
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
         self.engine.step(cycle, out);
         #[cfg(debug_assertions)]
         self.stop_at_violation();
     }
 
+    #[inline]
     fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
         self.engine.foresee(out);
         #[cfg(debug_assertions)]
@@ -192,6 +215,16 @@ impl EngineModel for Watched {
         #[cfg(debug_assertions)]
         self.stop_at_violation();
         transit
+    }
+
+    #[inline]
+    fn late_credit(&mut self, port: u8, channel: u8) -> bool {
+        self.engine.late_credit(port, channel)
+    }
+
+    #[inline]
+    fn prefetch(&self, coming: &Input) {
+        self.engine.prefetch(coming);
     }
 
     #[inline]

@@ -89,7 +89,8 @@ pub(super) struct Way<E> {
     /// Packets on their way to the engine.
     arrivals: Few<Input, 1>,
     pins: Pins,
-    engine: Recorded<E>,
+    tap: Option<Box<Tap>>,
+    engine: E,
     // What packets between other nodes have nothing to do with comes last.
     link: HostLink,
     /// Packets on their way to the host link, or from it to the host.
@@ -115,7 +116,8 @@ impl<E: EngineModel> Way<E> {
         Self {
             me,
             link: HostLink::new(&constants.spec.host),
-            engine: Recorded::new(engine),
+            tap: None,
+            engine,
             pins: Pins::new(),
             tick: (Time::NEVER, 0),
             arrivals: Few::new(),
@@ -126,12 +128,18 @@ impl<E: EngineModel> Way<E> {
 
     /// The engine.
     pub(super) fn engine(&self) -> &E {
-        self.engine.engine()
+        &self.engine
     }
 
     /// Lets the engine's ports be recorded from now on.
     pub(super) fn record_waves(&mut self, tap: Tap) {
-        self.engine.record(tap);
+        self.tap = Some(Box::new(tap));
+    }
+
+    /// The engine, seen at its ports.
+    #[inline]
+    fn ports(&mut self) -> Recorded<'_, E> {
+        Recorded::new(&mut self.engine, self.tap.as_deref())
     }
 
     /// Whether nothing is under way outside the engine.
@@ -154,7 +162,7 @@ impl<E: EngineModel> Way<E> {
     /// Whether a credit of a link may change what happens next.
     #[inline]
     pub(super) fn awaits_link_credits(&self) -> bool {
-        self.engine.awaits_link_credits()
+        self.tap.is_some() || self.engine.awaits_link_credits()
     }
 
     /// Bytes on the heap, the engine's apart.
@@ -272,7 +280,7 @@ impl<E: EngineModel> Way<E> {
     ) -> u64 {
         if let Input::LinkCredit { .. } = input {
             let cycle = self.constants.engine_clock.first_edge_from(at);
-            self.engine.input(cycle, input);
+            self.ports().input(cycle, input);
             if self.awaits_link_credits() {
                 self.set_tick();
             }
@@ -282,6 +290,30 @@ impl<E: EngineModel> Way<E> {
         let event = self.arrival(input);
         agenda.push_from(at, from, sequence, event);
         0
+    }
+
+    /// Likewise, where it came before anything that has not happened yet.
+    pub(super) fn came(
+        &mut self,
+        at: Time,
+        sent: (u32, u64),
+        input: Input,
+        agenda: &mut Agenda,
+        record: &mut Record,
+    ) -> u64 {
+        if let Input::LinkCredit { port, channel } = input
+            && self.ports().late_credit(port, channel)
+        {
+            record.is_at(at);
+            return 1;
+        }
+        self.comes(at, sent, input, agenda, record)
+    }
+
+    /// Prefetches what `input` has to do with besides the [nearest](Self::NEAR).
+    #[inline]
+    pub(super) fn prefetch(&self, input: &Input) {
+        self.engine.prefetch(input);
     }
 
     /// The event of `input` reaching the engine.
@@ -312,7 +344,7 @@ impl<E: EngineModel> Way<E> {
             && cycle == due
             && agenda.next() > now
             && agenda.trace().is_none()
-            && let Some(transit) = self.engine.transit(cycle, port, channel, &packet)
+            && let Some(transit) = self.ports().transit(cycle, port, channel, &packet)
         {
             self.passes((port, channel), packet, transit, agenda, record, outbox);
             return 2;
@@ -357,7 +389,7 @@ impl<E: EngineModel> Way<E> {
 
     fn presents(&mut self, (due, cycle): (u64, u64), input: Input, agenda: &mut Agenda) {
         agenda.tell(|t| t.sampled(due, cycle, &input));
-        self.engine.input(cycle, input);
+        self.ports().input(cycle, input);
         self.set_tick();
     }
 
@@ -382,7 +414,7 @@ impl<E: EngineModel> Way<E> {
         let mut count = 0;
         loop {
             let (now, cycle) = self.tick;
-            self.engine.step(cycle, &mut outputs.now);
+            self.ports().step(cycle, &mut outputs.now);
             count += outputs.now.len() as u64;
             let mut reached = false;
             for output in outputs.now.drain(..) {
@@ -413,7 +445,7 @@ impl<E: EngineModel> Way<E> {
         if self.tick.0 == Time::NEVER || agenda.trace().is_some() {
             return 0;
         }
-        self.engine.foresee(&mut outputs.later);
+        self.ports().foresee(&mut outputs.later);
         let count = outputs.later.len() as u64;
         for (cycle, output) in outputs.later.drain(..) {
             record.is_at(self.constants.engine_clock.edge(cycle));

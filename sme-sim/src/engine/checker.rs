@@ -533,6 +533,18 @@ impl<E: EngineModel> EngineModel for Checked<E> {
         Some(transit)
     }
 
+    fn late_credit(&mut self, port: u8, channel: u8) -> bool {
+        let taken = self.engine.late_credit(port, channel);
+        if taken {
+            self.credit_on(Wire::ToLink(port), channel);
+        }
+        taken
+    }
+
+    fn prefetch(&self, coming: &Input) {
+        self.engine.prefetch(coming);
+    }
+
     fn awaits_link_credits(&self) -> bool {
         self.engine.awaits_link_credits()
     }

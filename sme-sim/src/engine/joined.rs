@@ -6,7 +6,7 @@ use super::crossbar::Crossbar;
 use super::design::Design;
 use super::ht::HtChannel;
 use super::ht_port::HtPort;
-use super::link_port::{ARRIVAL_CYCLES, LinkPort};
+use super::link_port::{ARRIVAL_CYCLES, LinkPort, Passes};
 use super::model::{EngineModel, Input, Output, Transit};
 use super::packet::Packet;
 use super::requester::Requester;
@@ -19,6 +19,7 @@ use super::wires::{
 use crate::fabric::{CHANNELS, HOST_PORT, LINK_PORTS, Topology};
 use crate::inline::{ByChannel, Single, heap_bytes};
 use crate::machine::ClusterSpec;
+use crate::prefetch::prefetch;
 use smallvec::SmallVec;
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -28,7 +29,8 @@ const TRANSMIT_FIFOS: usize = LINK_PORTS * CHANNELS;
 
 /// One node's engine, or a switch at a position without a node.
 ///
-/// It implements [`EngineModel`]; see there for the ports, and [`super`] for the drawing.
+/// It implements [`EngineModel`]; see there for the ports, and [`super`] for the drawing. What a packet
+/// that passes an idle engine has to do with comes first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Engine {
@@ -41,24 +43,27 @@ pub struct Engine {
     changed: bool,
     /// The blocks on the host's side have something to do.
     host_busy: bool,
+    /// No packet is in here, but those on links that have been given out.
+    idle: bool,
     /// The first edge that is not stepped yet.
     next_edge: u64,
+    /// No packet or credit that is pending has an earlier edge.
+    earliest: u64,
+    /// Credits that do not count yet, in order of time: with nothing to send, many gather.
+    credits: SmallVec<[PendingCredit; 4]>,
+    /// Of one of these a packet needs the line.
+    links: [LinkPort; LINK_PORTS],
     host: Option<Box<HostSide>>,
+    packets: PacketFifos,
     /// Packets that are not in a buffer yet, as they were presented, and the edges at which they
     /// will be.
     pending: Single<(u64, Input)>,
-    /// Credits that do not count yet, in order of time: with nothing to send, many gather.
-    credits: SmallVec<[PendingCredit; 4]>,
-    /// The earliest edge of any of them.
-    earliest: u64,
-    packets: PacketFifos,
-    links: [LinkPort; LINK_PORTS],
+    /// What is not counted by the link ports.
     counters: ByChannel<ChannelCounters, 2>,
 }
 
-/// Bytes of an engine from the beginning that nearly every step has to do with. What is counted comes
-/// after them, and is asked for where it is known which part of it.
-pub(crate) const NEAR_BYTES: usize = offset_of!(Engine, counters);
+/// Bytes of an engine from the beginning with which every packet has to do.
+pub(crate) const NEAR_BYTES: usize = offset_of!(Engine, links);
 
 /// A credit and the edge from which on it counts, in one word.
 #[derive(Clone, Copy, Debug)]
@@ -160,6 +165,7 @@ impl Engine {
             sending: 0,
             changed: false,
             host_busy: false,
+            idle: true,
             next_edge: 0,
             links: std::array::from_fn(|_| LinkPort::new(&design.link_port)),
             host: None,
@@ -173,9 +179,15 @@ impl Engine {
 
     /// What has been counted so far.
     pub fn counters(&self) -> Counters {
-        let of = |port, channel| self.counters.get(port, channel).copied();
-        let channels =
-            |port| std::array::from_fn(|of_it| of(port, of_it as u8).unwrap_or_default());
+        let of = |port: u8, channel| {
+            let link = &self.links[usize::from(port)];
+            let mut counted = link.passed(channel, &self.design.link_port);
+            if let Some(others) = self.counters.get(port, channel) {
+                counted.add(others);
+            }
+            counted
+        };
+        let channels = |port| std::array::from_fn(|channel| of(port, channel as u8));
         Counters {
             links: (0..LINK_PORTS as u8).map(channels).collect(),
             faults: self
@@ -227,6 +239,14 @@ impl Engine {
         }
         let edges = self.pending.iter().map(|&(edge, _)| edge);
         self.earliest = edges.min().unwrap_or(u64::MAX);
+        self.sample_credits(cycle);
+        if let Some(first) = self.credits.first() {
+            self.earliest = self.earliest.min(first.cycle());
+        }
+    }
+
+    /// Takes in the credits that are due at edges up to `cycle`.
+    fn sample_credits(&mut self, cycle: u64) {
         let mut due = 0;
         while let Some(&pending) = self.credits.get(due)
             && pending.cycle() <= cycle
@@ -235,9 +255,14 @@ impl Engine {
             due += 1;
         }
         self.credits.drain(..due);
-        if let Some(first) = self.credits.first() {
-            self.earliest = self.earliest.min(first.cycle());
-        }
+    }
+
+    /// Notes whether any packet is in here.
+    fn set_idle(&mut self) {
+        self.idle = self.packets.next_valid() == 0
+            && self.sending == 0
+            && !self.host_busy
+            && self.pending.is_empty();
     }
 
     fn apply_credit(&mut self, credit: Credit) {
@@ -267,11 +292,6 @@ impl Engine {
                 let output = self
                     .switch
                     .output(&self.design.router, port, channel, packet.target);
-                // What is counted when it leaves again is far away, and soon needed.
-                if let Some(leaves) = output.checked_sub(SWITCH_OUTPUTS as u16) {
-                    let (port, channel) = port_and_channel(leaves.into());
-                    self.counters.prefetch(port, channel);
-                }
                 self.packets
                     .push(switch_input(port, channel), packet, output);
             }
@@ -434,6 +454,7 @@ impl EngineModel for Engine {
             Input::HostCredit(channel) => Credit::Host(channel),
             Input::Host(_) | Input::Link { .. } => {
                 self.pending.push((cycle, input));
+                self.idle = false;
                 return;
             }
         };
@@ -461,6 +482,7 @@ impl EngineModel for Engine {
             };
             out.push((cycle, output));
         }
+        self.set_idle();
     }
 
     /// With nothing else here, what comes at later edges comes too late to compete with the packet: it
@@ -468,11 +490,7 @@ impl EngineModel for Engine {
     /// in the next, and whatever is sampled later is one cycle behind it all the way. What the host
     /// presents even at the same edge is three behind.
     fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
-        let is_idle = self.packets.next_valid() == 0
-            && self.sending == 0
-            && !self.host_busy
-            && self.pending.is_empty();
-        if !is_idle {
+        if !self.idle {
             return None;
         }
         let router = &self.design.router;
@@ -482,15 +500,19 @@ impl EngineModel for Engine {
         }
         let freed = cycle + ARRIVAL_CYCLES + 1;
         let begins = freed + 1;
-        // Credits that count by then: nothing begins before.
-        if self.earliest <= freed {
-            self.sample(freed);
-        }
         let (leaves, on) = port_and_channel((to - SWITCH_OUTPUTS) as u32);
         let link = &mut self.links[usize::from(leaves)];
-        let counted = link.passes(on, begins, packet.bytes(), &self.design.link_port)?;
+        // Credits that count by then, where it takes them: nothing begins before.
+        if !link.has_credit(on) || self.credits.len() == self.credits.inline_size() {
+            self.sample_credits(freed);
+        }
+        let (link, spec) = (&mut self.links[usize::from(leaves)], &self.design.link_port);
+        match link.passes(on, begins, packet.bytes(), spec) {
+            Passes::Not => return None,
+            Passes::Counted => {}
+            Passes::Full(counted) => self.counters.at(leaves, on).add(&counted),
+        }
         let delivered = link.free_from() - 1;
-        self.counters.at(leaves, on).add(&counted);
         self.switch.serves(switch_input(port, channel) as u8, to);
         Some(Transit {
             freed,
@@ -500,9 +522,46 @@ impl EngineModel for Engine {
         })
     }
 
+    /// With no packet in here, the first to begin on a link is at least three cycles behind what is
+    /// sampled from now on.
+    #[inline]
+    fn late_credit(&mut self, port: u8, channel: u8) -> bool {
+        if self.idle {
+            self.links[usize::from(port)].credit(channel, &self.design.link_port);
+        }
+        self.idle
+    }
+
+    #[inline]
+    fn prefetch(&self, coming: &Input) {
+        let leaves = match *coming {
+            Input::Link {
+                port,
+                channel,
+                packet,
+            } => {
+                let router = &self.design.router;
+                let to = self.switch.output(router, port, channel, packet.target);
+                (usize::from(to) - SWITCH_OUTPUTS) / CHANNELS
+            }
+            Input::LinkCredit { port, .. } => port.into(),
+            Input::Host(_) | Input::HostCredit(_) => return,
+        };
+        match self.links.get(leaves) {
+            Some(link) => prefetch(link),
+            None => {
+                prefetch(&self.packets);
+                prefetch(&self.pending);
+                if let Some(host) = &self.host {
+                    prefetch(&**host);
+                }
+            }
+        }
+    }
+
     #[inline]
     fn awaits_link_credits(&self) -> bool {
-        self.packets.next_valid() != 0
+        !self.idle && self.packets.next_valid() != 0
     }
 
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
@@ -529,6 +588,7 @@ impl EngineModel for Engine {
             self.sample(cycle);
         }
         self.next_edge = cycle + 1;
+        self.set_idle();
     }
 }
 

@@ -17,7 +17,7 @@
 //! credit to the sender in the same cycle.
 
 use super::arbiter::round_robin;
-use super::counters::ChannelCounters;
+use super::counters::{ChannelCounters, ShortCount};
 use super::fifo::{Fifos, Held};
 use super::packet::Packet;
 use super::wires::{PacketFifos, switch_output};
@@ -51,10 +51,24 @@ impl LinkPortSpec {
     pub fn cycles(&self, bytes: u64) -> u64 {
         self.word_cycles[(bytes / 8) as usize - 1]
     }
+
+    /// The counters of so many packets of 16 or 24 bytes, `bytes` in all, none of which has waited.
+    fn without_waiting(&self, (packets, bytes): (u64, u64)) -> ChannelCounters {
+        let long = bytes / 8 - packets * 2;
+        let short = packets - long;
+        ChannelCounters {
+            packets,
+            bytes,
+            busy_cycles: short * self.cycles(16) + long * self.cycles(24),
+            stall_cycles: 0,
+        }
+    }
 }
 
-/// Registers of the transmitter, apart from the FIFOs.
+/// Registers of the transmitter, apart from the FIFOs; all a packet that passes has to do with is on one
+/// cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct LinkPort {
     /// The packet on the link, and its channel, until it is given out.
     sending: Option<(Held, u8)>,
@@ -67,6 +81,22 @@ pub struct LinkPort {
     waits_since: [u32; CHANNELS],
     /// The channel that began last.
     last: u8,
+    /// What [has passed](Self::passes), by virtual channel.
+    passed: [ShortCount; CHANNELS],
+}
+
+// A line.
+const _: () = assert!(size_of::<LinkPort>() == 64);
+
+/// Whether a packet [passes](LinkPort::passes).
+#[derive(Debug)]
+pub enum Passes {
+    /// It has to wait.
+    Not,
+    /// It does.
+    Counted,
+    /// It does, and what is counted of it and those before it has no place any more.
+    Full(ChannelCounters),
 }
 
 /// What happens in a cycle.
@@ -88,6 +118,7 @@ impl LinkPort {
             credits: [spec.credits; CHANNELS],
             waits_since: [0; CHANNELS],
             last,
+            passed: Default::default(),
         }
     }
 
@@ -102,6 +133,11 @@ impl LinkPort {
             *credits <= spec.credits,
             "the receiver returned a credit twice"
         );
+    }
+
+    /// Whether a place is left at the receiver.
+    pub fn has_credit(&self, channel: u8) -> bool {
+        self.credits[usize::from(channel)] > 0
     }
 
     /// The cycle in which the packet on the link is delivered, unless it has been [given
@@ -165,18 +201,25 @@ impl LinkPort {
     }
 
     /// A packet of `bytes` bytes that the switch writes at the end of the cycle before `cycle`, where
-    /// nothing else waits or is on the link that has not been given out: if it begins in `cycle`, what is
-    /// counted of it; it leaves in the cycle before the link is [free](Self::free_from).
-    pub fn passes(
-        &mut self,
-        channel: u8,
-        cycle: u64,
-        bytes: u64,
-        spec: &LinkPortSpec,
-    ) -> Option<ChannelCounters> {
-        self.begins(cycle, 1 << channel)?;
+    /// nothing else waits or is on the link that has not been given out: whether it begins in `cycle`. If
+    /// so, it leaves in the cycle before the link is [free](Self::free_from), and is counted here:
+    /// it did not wait.
+    pub fn passes(&mut self, channel: u8, cycle: u64, bytes: u64, spec: &LinkPortSpec) -> Passes {
+        if self.begins(cycle, 1 << channel).is_none() {
+            return Passes::Not;
+        }
         self.starts_waiting(channel, cycle - 1);
-        Some(self.begin(channel, cycle, bytes, spec))
+        self.begin(channel, cycle, bytes, spec);
+        let passed = &mut self.passed[usize::from(channel)];
+        match passed.count(bytes) {
+            None => Passes::Counted,
+            Some(full) => Passes::Full(spec.without_waiting(full)),
+        }
+    }
+
+    /// What has passed on a channel and has not been [given out](Passes::Full).
+    pub fn passed(&self, channel: u8, spec: &LinkPortSpec) -> ChannelCounters {
+        spec.without_waiting(self.passed[usize::from(channel)].sums())
     }
 
     /// One cycle of port `port`.

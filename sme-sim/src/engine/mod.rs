@@ -64,6 +64,7 @@ mod wide_switch;
 pub mod wires;
 
 pub use checker::{Checked, Violation};
+pub(crate) use counters::ShortCount;
 pub use counters::{ChannelCounters, Counters, Faults};
 pub use design::{Design, DesignError};
 pub use ht::{HtChannel, HtPacket};

@@ -111,6 +111,16 @@ pub trait EngineModel: Send {
         None
     }
 
+    /// Takes a credit of a link that was to be sampled at an earlier edge than anything is that has not
+    /// been presented, and than any edge that is still to be stepped, if it can count at once; if
+    /// not, it remains to be [presented](Self::input).
+    fn late_credit(&mut self, _port: u8, _channel: u8) -> bool {
+        false
+    }
+
+    /// Prefetches what a packet or a credit of a link has to do with besides the engine's beginning.
+    fn prefetch(&self, _coming: &Input) {}
+
     /// Whether a credit of a link may change what happens next; if not, it need not be presented before
     /// the next edge that is stepped anyhow.
     fn awaits_link_credits(&self) -> bool {

@@ -191,9 +191,7 @@ impl<E: EngineModel> Bench<E> {
                     continue;
                 }
                 self.steps += 1;
-                for (at, input) in withheld.drain(..) {
-                    self.nodes[node].input(at, input);
-                }
+                self.hand_over(node, cycle, withheld);
                 self.nodes[node].step(cycle, &mut out);
                 for output in out.drain(..) {
                     idle = false;
@@ -226,6 +224,21 @@ impl<E: EngineModel> Bench<E> {
         false
     }
 
+    /// Gives an engine the credits that were withheld.
+    fn hand_over(&mut self, node: usize, cycle: u64, withheld: &mut Vec<(u64, Input)>) {
+        for (at, credit) in withheld.drain(..) {
+            let taken = match credit {
+                Input::LinkCredit { port, channel } if at < cycle => {
+                    self.nodes[node].late_credit(port, channel)
+                }
+                _ => false,
+            };
+            if !taken {
+                self.nodes[node].input(at, credit);
+            }
+        }
+    }
+
     /// Lets the packet of a link that is `input` pass at once, if it is the last at this edge and the
     /// engine takes it so; what then comes out, and when.
     fn transit(
@@ -249,9 +262,7 @@ impl<E: EngineModel> Bench<E> {
         if others.iter().any(of_link) {
             return None;
         }
-        for (at, credit) in withheld.drain(..) {
-            self.nodes[node].input(at, credit);
-        }
+        self.hand_over(node, cycle, withheld);
         let transit = self.nodes[node].transit(cycle, port, channel, &packet)?;
         let credit = Output::LinkCredit { port, channel };
         let leaves = Output::Link {
@@ -571,6 +582,10 @@ impl<E: EngineModel> EngineModel for Faulty<E> {
         let mut transit = self.engine.transit(cycle, port, channel, packet)?;
         transit.delivered -= u64::from(self.fault == Some(Fault::PassesEarly));
         Some(transit)
+    }
+
+    fn late_credit(&mut self, port: u8, channel: u8) -> bool {
+        self.engine.late_credit(port, channel)
     }
 
     fn awaits_link_credits(&self) -> bool {

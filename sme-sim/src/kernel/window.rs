@@ -50,8 +50,13 @@ pub trait Node: Send {
         prefetch(self);
     }
 
-    /// Prefetches what else is needed; the node itself is there by then.
-    fn prefetch_far(&self) {}
+    /// Prefetches what else is needed to take `messages` and to advance it; what was asked for
+    /// [before](Self::prefetch) is there by then.
+    fn prefetch_far<'a>(&self, _messages: impl Iterator<Item = &'a Self::Message>)
+    where
+        Self::Message: 'a,
+    {
+    }
 
     /// When it will next do something, [`Time::NEVER`] if only a message can make it.
     fn next(&self) -> Time;
@@ -82,6 +87,12 @@ pub trait Node: Send {
     /// Takes a message that arrives at `at`, not before the end of the current window;
     /// [`next`](Self::next) tells afterwards whether anything is to be done about it.
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, message: Self::Message);
+
+    /// Takes a message that [can wait](Self::can_wait) and did: it arrived before anything that has not
+    /// happened yet, here or anywhere.
+    fn deliver_late(&mut self, at: Time, from: u32, sequence: u64, message: Self::Message) {
+        self.deliver(at, from, sequence, message);
+    }
 }
 
 /// What any worker can do for a node: it needs nothing else of the node, and what comes out does not

@@ -289,17 +289,15 @@ fn run(traffic: &Traffic, format: Format, mistake: Mistake) -> (Vec<u8>, Log) {
     let file = Shared::default();
     let recorder = Recorder::new(clock, &selection, format, file.clone()).unwrap();
     let log = Log::default();
-    let mut engines: Vec<_> = traffic
-        .outputs
-        .iter()
+    let mut scripted = traffic.outputs.clone().map(|outputs| Scripted { outputs });
+    let taps = [0, 1, 2].map(|node| recorder.tap(node));
+    let mut engines: Vec<_> = scripted
+        .iter_mut()
+        .zip(&taps)
         .enumerate()
-        .map(|(node, outputs)| {
+        .map(|(node, (scripted, tap))| {
             let node = node as u32;
-            let outputs = outputs.clone();
-            let mut recorded = Recorded::new(Scripted { outputs });
-            if let Some(tap) = recorder.tap(node) {
-                recorded.record(tap);
-            }
+            let recorded = Recorded::new(scripted, tap.as_ref());
             let engine = Mistaken {
                 engine: recorded,
                 mistake,

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 use std::mem::offset_of;
+use std::ops::Range;
 use std::sync::Arc;
 
 use sme_memory::Leader;
@@ -26,26 +27,26 @@ use crate::cluster::record::Record;
 use crate::cluster::way::{Outputs, Way};
 use crate::engine::{EngineModel, HtChannel, HtPacket, Input};
 use crate::kernel::window::{self, Outbox};
-use crate::prefetch::{prefetch, prefetch_first};
+use crate::prefetch::{prefetch, prefetch_part};
 use crate::time::Time;
 
 /// A node of compact form, or a position that has only a switch.
 ///
-/// What packets between other nodes have to do with comes first, on as few cache lines as may be.
+/// What packets between other nodes have to do with stands together, on as few cache lines as may be.
 #[repr(C, align(64))]
 pub struct CompactNode<L: Leader, E> {
-    /// When anything happens to `inside`: kept here, for most nodes are asked far more often than
-    /// anything does, and what is boxed is far away.
-    times: Times,
-    inside: Option<Box<Inside<L::State>>>,
-    pub(super) events: u64,
-    pub(super) me: u32,
-    agenda: Agenda,
-    pub(super) record: Record,
-    way: Way<E>,
     plan: Arc<Plan<L>>,
     pub(super) performed: u64,
     pub(super) posted: u64,
+    pub(super) record: Record,
+    /// When anything happens to `inside`: kept here, for most nodes are asked far more often than
+    /// anything does, and what is boxed is far away.
+    times: Times,
+    inside: Option<Box<Inside<L>>>,
+    pub(super) events: u64,
+    pub(super) me: u32,
+    agenda: Agenda,
+    way: Way<E>,
 }
 
 /// Times of a node's cores and memory, in picoseconds; [`u64::MAX`] is never.
@@ -60,15 +61,18 @@ struct Times {
 }
 
 /// Cores and memory.
-struct Inside<S> {
+struct Inside<L: Leader> {
+    me: u32,
+    /// Of its own: another owner for each run is a word that all workers write.
+    plan: Arc<Plan<L>>,
     /// At rest, before the last run.
-    before: Rest<S>,
+    before: Rest<L::State>,
     /// What came in the last run.
     arrivals: Vec<Arrival>,
     /// At rest, after it; and what it counted, unless that is part of the record already.
-    after: Option<(Rest<S>, Counts)>,
+    after: Option<(Rest<L::State>, Counts)>,
     /// The last run on its way, if that was kept.
-    checkpoint: Option<Box<Checkpoint<S>>>,
+    checkpoint: Option<Box<Checkpoint<L::State>>>,
     /// What leaves of what the last run brought, in order of time.
     leaves: VecDeque<(u64, Leaves)>,
     /// How much of that has left.
@@ -87,6 +91,17 @@ struct Inside<S> {
 pub struct Workspace {
     outputs: Outputs,
     work: Option<Work>,
+    /// Events within nodes that the gauge has not been told.
+    simulated: u64,
+}
+
+/// The gauge is told of so many events at once: all workers write it.
+const TOLD_FROM: u64 = 1 << 16;
+
+impl<L: Leader, E> CompactNode<L, E> {
+    /// The bytes with which packets between other nodes have to do, about.
+    const NEAR: Range<usize> =
+        offset_of!(Self, record) + Record::NEAR_FROM..offset_of!(Self, way) + Way::<E>::NEAR;
 }
 
 impl<L: Leader, E: EngineModel> CompactNode<L, E> {
@@ -94,6 +109,8 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
     pub(super) fn new(me: u32, plan: &Arc<Plan<L>>, engine: E, has_host: bool) -> Self {
         let inside = has_host.then(|| {
             Box::new(Inside {
+                me,
+                plan: Arc::clone(plan),
                 before: Rest::new(&plan.form, me),
                 arrivals: Vec::new(),
                 after: None,
@@ -154,7 +171,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
             let after = inside.after.as_ref().map(|(rest, _)| rest);
             let checkpoint = inside.checkpoint.iter();
             let others = || after.into_iter().chain([&inside.before]);
-            size_of::<Inside<L::State>>()
+            size_of::<Inside<L>>()
                 + inside.before.heap_bytes([])
                 + after.map_or(0, |rest| rest.heap_bytes([&inside.before]))
                 + checkpoint.map(|kept| kept.bytes(others())).sum::<usize>()
@@ -245,9 +262,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
 
 /// Cores and memory that are to be run until they rest, from the last rest that is still true.
 pub struct RunInside<L: Leader> {
-    me: u32,
-    plan: Arc<Plan<L>>,
-    inside: Box<Inside<L::State>>,
+    inside: Box<Inside<L>>,
 }
 
 impl<L: Leader> window::Task<Workspace> for RunInside<L> {
@@ -262,7 +277,8 @@ impl<L: Leader> window::Task<Workspace> for RunInside<L> {
     }
 
     fn perform(&mut self, workspace: &mut Workspace) {
-        let (plan, inside) = (&self.plan, &mut self.inside);
+        let inside = &mut *self.inside;
+        let plan = &*inside.plan;
         let work = (workspace.work).get_or_insert_with(|| Work::new(&plan.form));
         let kept = inside.checkpoint.take();
         let kept = kept.filter(|checkpoint| checkpoint.is_passed(&inside.arrivals));
@@ -271,10 +287,14 @@ impl<L: Leader> window::Task<Workspace> for RunInside<L> {
             is_first: !inside.begun,
             kept: kept.as_deref(),
         };
-        let ran = run(plan, self.me, begin, &inside.arrivals, work);
+        let ran = run(plan, inside.me, begin, &inside.arrivals, work);
         inside.checkpoint = ran.checkpoint.or(kept);
-        plan.gauge.has_simulated(ran.counts.events);
-        plan.gauge.has_come_to(time_of(inside.void_from));
+        workspace.simulated += ran.counts.events;
+        if workspace.simulated >= TOLD_FROM {
+            plan.gauge
+                .has_simulated(std::mem::take(&mut workspace.simulated));
+            plan.gauge.has_come_to(time_of(inside.void_from));
+        }
         inside.leaves = ran.leaves.into();
         inside.leaves.drain(..inside.left);
         inside.after = Some((ran.rest, ran.counts));
@@ -283,7 +303,7 @@ impl<L: Leader> window::Task<Workspace> for RunInside<L> {
 }
 
 impl Times {
-    fn of<S>(inside: Option<&Inside<S>>) -> Self {
+    fn of<L: Leader>(inside: Option<&Inside<L>>) -> Self {
         Self {
             void_from: inside.map_or(u64::MAX, |inside| inside.void_from),
             leaves: inside.map_or(u64::MAX, Inside::next_leaves),
@@ -294,8 +314,8 @@ impl Times {
     }
 }
 
-impl<S> Inside<S> {
-    fn newest(&self) -> &Rest<S> {
+impl<L: Leader> Inside<L> {
+    fn newest(&self) -> &Rest<L::State> {
         match &self.after {
             Some((rest, _)) => rest,
             None => &self.before,
@@ -350,13 +370,19 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
 
     #[inline]
     fn prefetch(&self) {
-        prefetch_first(self, offset_of!(Self, way) + Way::<E>::NEAR);
+        prefetch_part(self, Self::NEAR);
     }
 
     #[inline]
-    fn prefetch_far(&self) {
-        self.agenda.prefetch();
-        self.record.prefetch();
+    fn prefetch_far<'a>(&self, messages: impl Iterator<Item = &'a Input>) {
+        messages.for_each(|input| self.way.prefetch(input));
+        let is_busy = self.times.leaves != u64::MAX
+            || self.way.next() != Time::NEVER
+            || self.agenda.next() != Time::NEVER;
+        if is_busy {
+            self.agenda.prefetch();
+            prefetch_part(self, Self::NEAR.end..size_of::<Self>());
+        }
     }
 
     fn next(&self) -> Time {
@@ -376,11 +402,8 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
             let (event_at, tick_at) = (self.agenda.next(), self.way.next());
             let now = leaves_at.min(event_at).min(tick_at);
             if void_from <= now && void_from < end {
-                return Some(RunInside {
-                    me: self.me,
-                    plan: Arc::clone(&self.plan),
-                    inside: self.inside.take()?,
-                });
+                let inside = self.inside.take()?;
+                return Some(RunInside { inside });
             }
             if now >= end {
                 break;
@@ -425,6 +448,11 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
         let (agenda, record) = (&mut self.agenda, &mut self.record);
         self.events += (self.way).comes(at, (from, sequence), input, agenda, record);
+    }
+
+    fn deliver_late(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
+        let (agenda, record) = (&mut self.agenda, &mut self.record);
+        self.events += (self.way).came(at, (from, sequence), input, agenda, record);
     }
 }
 

@@ -12,7 +12,7 @@ use sme_memory::Step;
 
 use super::plan::Form;
 use super::work::{Core, Work};
-use crate::prefetch::{prefetch, prefetch_first};
+use crate::prefetch::{prefetch, prefetch_part};
 
 /// The leader of a node.
 #[derive(Clone, Copy, Debug)]
@@ -253,7 +253,7 @@ impl<S: Copy + Default> Rest<S> {
         prefetch(&*self.busy);
         prefetch(&*self.writers);
         // Where the references to it are counted.
-        prefetch_first(&*self.followers, 1);
+        prefetch_part(&*self.followers, 0..1);
     }
 
     /// What the leader has asked for.

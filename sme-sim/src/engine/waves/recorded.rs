@@ -42,31 +42,22 @@ pub(super) enum Passed {
     Out(Output),
 }
 
-/// An engine whose ports are recorded while there is a tap. Without one it costs a comparison.
+/// An engine whose ports are recorded if there is a tap. Without one it costs a comparison.
 #[derive(Debug)]
-pub struct Recorded<E> {
-    engine: E,
-    tap: Option<Box<Tap>>,
+pub struct Recorded<'a, E> {
+    engine: &'a mut E,
+    tap: Option<&'a Tap>,
 }
 
-impl<E> Recorded<E> {
-    /// `engine`, not recorded yet.
-    pub fn new(engine: E) -> Self {
-        Self { engine, tap: None }
-    }
-
-    /// Records from now on.
-    pub fn record(&mut self, tap: Tap) {
-        self.tap = Some(Box::new(tap));
-    }
-
-    /// The engine within.
-    pub fn engine(&self) -> &E {
-        &self.engine
+impl<'a, E> Recorded<'a, E> {
+    /// What passes the ports of `engine` is told to `tap`.
+    #[inline]
+    pub fn new(engine: &'a mut E, tap: Option<&'a Tap>) -> Self {
+        Self { engine, tap }
     }
 }
 
-impl<E: EngineModel> EngineModel for Recorded<E> {
+impl<E: EngineModel> EngineModel for Recorded<'_, E> {
     #[inline]
     fn next_cycle(&self) -> Option<u64> {
         self.engine.next_cycle()
@@ -114,6 +105,12 @@ impl<E: EngineModel> EngineModel for Recorded<E> {
             None => self.engine.transit(cycle, port, channel, packet),
             Some(_) => None,
         }
+    }
+
+    /// Likewise.
+    #[inline]
+    fn late_credit(&mut self, port: u8, channel: u8) -> bool {
+        self.tap.is_none() && self.engine.late_credit(port, channel)
     }
 
     #[inline]

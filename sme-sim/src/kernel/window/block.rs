@@ -5,6 +5,8 @@
 //! that can wait until their node has something to do, if it does not wait for them; then they are
 //! sorted by node, and a node is fetched once for a window's messages and what it does in that window.
 
+use std::ops::Range;
+
 use super::{Envelope, Node};
 use crate::time::Time;
 
@@ -188,17 +190,41 @@ impl<M> Due<M> {
         }
     }
 
-    /// Hands over its messages to `node`, that of `bit`; whether there are any.
+    /// Where in `by_node` those of the node of `bit` are.
     #[inline]
-    pub(super) fn hand_over<N: Node<Message = M>>(&mut self, bit: usize, node: &mut N) -> bool {
+    fn places(&self, bit: usize) -> Range<usize> {
         let first = bit.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let numbers = first as usize..self.ends[bit] as usize;
-        for &number in &self.by_node[numbers.clone()] {
-            if let Some(kept) = self.messages[number as usize].take() {
+        first as usize..self.ends[bit] as usize
+    }
+
+    /// The messages to the node of `bit`.
+    #[inline]
+    pub(super) fn messages(&self, bit: usize) -> impl Iterator<Item = &M> {
+        let numbers = self.by_node[self.places(bit)].iter();
+        numbers.filter_map(|&number| Some(&self.messages[number as usize].as_ref()?.message))
+    }
+
+    /// Hands over its messages to `node`, that of `bit`, when nothing before `start` is still to happen;
+    /// whether there are any.
+    #[inline]
+    pub(super) fn hand_over<N: Node<Message = M>>(
+        &mut self,
+        bit: usize,
+        node: &mut N,
+        start: Time,
+    ) -> bool {
+        let places = self.places(bit);
+        for &number in &self.by_node[places.clone()] {
+            let Some(kept) = self.messages[number as usize].take() else {
+                continue;
+            };
+            if kept.at < start {
+                node.deliver_late(kept.at, kept.from, kept.sequence, kept.message);
+            } else {
                 node.deliver(kept.at, kept.from, kept.sequence, kept.message);
             }
         }
-        !numbers.is_empty()
+        !places.is_empty()
     }
 
     /// All of them have been handed over.

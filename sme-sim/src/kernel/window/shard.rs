@@ -23,8 +23,19 @@ const STRIPES: usize = 32;
 /// How the nodes of a process are dealt out to its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deal {
-    stripe: u32,
+    /// The logarithm of a stripe's nodes: whose a node is is asked for every message.
+    stripe_bits: u32,
     workers: u32,
+}
+
+/// Where a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Seat {
+    pub(super) worker: usize,
+    /// Which of its stripes.
+    stripe: usize,
+    /// The node's number there.
+    number: usize,
 }
 
 impl Deal {
@@ -35,7 +46,7 @@ impl Deal {
             _ => (nodes / (workers * STRIPES)).clamp(LEAST, MOST),
         };
         Self {
-            stripe: stripe as u32,
+            stripe_bits: stripe.next_power_of_two().trailing_zeros(),
             workers: workers.max(1) as u32,
         }
     }
@@ -46,17 +57,20 @@ impl Deal {
         self.workers > 1
     }
 
-    /// Which worker has the node with this `index` in the process.
-    #[inline]
-    pub(super) fn worker(self, index: u32) -> usize {
-        (index / self.stripe % self.workers) as usize
+    /// Nodes of a stripe, except maybe the last.
+    fn stripe(self) -> usize {
+        1 << self.stripe_bits
     }
 
-    /// The stripe and the place in it where that worker has it.
+    /// Where the node with this `index` in the process is.
     #[inline]
-    fn place(self, index: u32) -> (usize, usize) {
-        let stripe = index / self.stripe / self.workers;
-        (stripe as usize, (index % self.stripe) as usize)
+    pub(super) fn seat(self, index: u32) -> Seat {
+        let stripe = index >> self.stripe_bits;
+        Seat {
+            worker: (stripe % self.workers) as usize,
+            stripe: (stripe / self.workers) as usize,
+            number: index as usize & (self.stripe() - 1),
+        }
     }
 }
 
@@ -131,7 +145,7 @@ pub(super) fn dealt<'a, N: Node>(
             tasks: Vec::new(),
         })
         .collect();
-    let stripe = deal.stripe as usize;
+    let stripe = deal.stripe();
     let stripes = nodes.chunks_mut(stripe).zip(next.chunks_mut(stripe));
     for (number, (nodes, next)) in stripes.enumerate() {
         let worker = number % shards.len();
@@ -153,14 +167,18 @@ impl<N: Node> Shard<'_, N> {
         blocks.map(Block::next).min().unwrap_or(Time::NEVER)
     }
 
-    /// Runs every node to `end`, or to where it waits for a task if others can help with it.
+    /// Runs every node through `window`, or to where it waits for a task if others can help with it.
     /// Messages to one's own nodes are kept (they arrive in a later window), the others are given to
     /// `elsewhere`.
-    pub(super) fn advance(&mut self, end: Time, mut elsewhere: impl FnMut(Envelope<N::Message>)) {
+    pub(super) fn advance(
+        &mut self,
+        window: Range<Time>,
+        mut elsewhere: impl FnMut(Envelope<N::Message>),
+    ) {
         for stripe in 0..self.stripes.len() {
             for block in 0..self.stripes[stripe].blocks.len() {
-                if self.stripes[stripe].blocks[block].next() < end {
-                    self.advance_block(end, (stripe, block), &mut elsewhere);
+                if self.stripes[stripe].blocks[block].next() < window.end {
+                    self.advance_block(window.clone(), (stripe, block), &mut elsewhere);
                 }
             }
         }
@@ -168,7 +186,7 @@ impl<N: Node> Shard<'_, N> {
 
     fn advance_block(
         &mut self,
-        end: Time,
+        Range { start, end }: Range<Time>,
         (stripe, block): (usize, usize),
         elsewhere: &mut impl FnMut(Envelope<N::Message>),
     ) {
@@ -186,12 +204,13 @@ impl<N: Node> Shard<'_, N> {
             if self.far {
                 self.ask_for(stripe, block, &mut ahead);
                 if bits != 0 {
-                    let soon = block * BLOCK + bits.trailing_zeros() as usize;
-                    self.stripes[stripe].nodes[soon].prefetch_far();
+                    let soon = bits.trailing_zeros() as usize;
+                    let node = &self.stripes[stripe].nodes[block * BLOCK + soon];
+                    node.prefetch_far(self.due.messages(soon));
                 }
             }
             let Stripe { nodes, next, .. } = &mut self.stripes[stripe];
-            if self.due.hand_over(bit, &mut nodes[number]) {
+            if self.due.hand_over(bit, &mut nodes[number], start) {
                 next[number] = nodes[number].next();
             }
             if next[number] < end {
@@ -221,7 +240,8 @@ impl<N: Node> Shard<'_, N> {
                     let bit = whose.trailing_zeros() as usize;
                     whose &= whose - 1;
                     let number = number * BLOCK + bit;
-                    self.due.hand_over(bit, &mut stripe.nodes[number]);
+                    self.due
+                        .hand_over(bit, &mut stripe.nodes[number], Time::ZERO);
                     stripe.next[number] = stripe.nodes[number].next();
                 }
                 self.due.clear();
@@ -254,8 +274,8 @@ impl<N: Node> Shard<'_, N> {
         blocks[number / BLOCK].set_waiting(number % BLOCK, node.waits());
         while let Some(envelope) = self.outbox.messages.pop() {
             debug_assert!(envelope.at >= end, "a message within the window");
-            match self.index(envelope.to) {
-                Some(index) => self.keep(index, envelope),
+            match self.seat(envelope.to) {
+                Some(seat) => self.keep(seat, envelope),
                 None => elsewhere(envelope),
             }
         }
@@ -280,7 +300,7 @@ impl<N: Node> Shard<'_, N> {
     pub(super) fn ask_for_waiting(&self, tasks: &[Waits<N>]) {
         let node = |(stripe, number): (usize, usize)| &self.stripes[stripe].nodes[number];
         if let [.., (next, _)] = tasks {
-            node(*next).prefetch_far();
+            node(*next).prefetch_far(std::iter::empty());
         }
         if let [.., (soon, _), _] = tasks {
             node(*soon).prefetch();
@@ -307,27 +327,25 @@ impl<N: Node> Shard<'_, N> {
 
     /// Keeps a message from elsewhere.
     pub(super) fn deliver(&mut self, envelope: Envelope<N::Message>) {
-        match self.index(envelope.to) {
-            Some(index) => self.keep(index, envelope),
+        match self.seat(envelope.to) {
+            Some(seat) => self.keep(seat, envelope),
             None => debug_assert!(false, "a message to a node of another worker"),
         }
     }
 
-    /// The index in the process of node `number`, if this worker has it.
+    /// Where node `number` is, if this worker has it.
     #[inline]
-    fn index(&self, number: u32) -> Option<u32> {
-        let index = number.wrapping_sub(self.first);
-        let (stripe, place) = self.deal.place(index);
-        let mine = self.deal.worker(index) == self.me;
-        let there = self.stripes.get(stripe)?;
-        (mine && place < there.nodes.len()).then_some(index)
+    fn seat(&self, number: u32) -> Option<Seat> {
+        let seat = self.deal.seat(number.wrapping_sub(self.first));
+        let there = self.stripes.get(seat.stripe)?;
+        (seat.worker == self.me && seat.number < there.nodes.len()).then_some(seat)
     }
 
     #[inline]
-    fn keep(&mut self, index: u32, envelope: Envelope<N::Message>) {
-        let (stripe, place) = self.deal.place(index);
+    fn keep(&mut self, seat: Seat, envelope: Envelope<N::Message>) {
         let can_wait = N::can_wait(&envelope.message);
-        self.stripes[stripe].blocks[place / BLOCK].keep(place % BLOCK, envelope, can_wait);
+        let block = &mut self.stripes[seat.stripe].blocks[seat.number / BLOCK];
+        block.keep(seat.number % BLOCK, envelope, can_wait);
     }
 }
 
@@ -342,9 +360,9 @@ mod tests {
             let deal = Deal::new(nodes, workers);
             let mut seen = std::collections::HashSet::new();
             for index in 0..nodes as u32 {
-                let worker = deal.worker(index);
-                prop_assert!(worker < workers);
-                prop_assert!(seen.insert((worker, deal.place(index))));
+                let seat = deal.seat(index);
+                prop_assert!(seat.worker < workers && seat.number < deal.stripe());
+                prop_assert!(seen.insert(seat));
             }
         }
     }
@@ -353,7 +371,7 @@ mod tests {
     fn workers_have_about_the_same_of_every_part() {
         let deal = Deal::new(226_981, 2);
         for part in 0..8u32 {
-            let own = (part * 28_000..(part + 1) * 28_000).filter(|&n| deal.worker(n) == 0);
+            let own = (part * 28_000..(part + 1) * 28_000).filter(|&n| deal.seat(n).worker == 0);
             assert!((12_900..15_100).contains(&own.count()));
         }
     }

@@ -237,7 +237,7 @@ impl<N: Node> Team<N> {
                     return Window::NotYet;
                 }
                 let end = start + self.lookahead;
-                shard.advance(end, |envelope| self.send(envelope, &mut outgoing));
+                shard.advance(start..end, |envelope| self.send(envelope, &mut outgoing));
                 if N::Task::ANY && self.deal.has_helpers() {
                     self.do_tasks(end, me, &mut shard, &mut outgoing, &mut in_step)
                 } else {
@@ -320,7 +320,7 @@ impl<N: Node> Team<N> {
     fn send(&self, envelope: Envelope<N::Message>, outgoing: &mut Outgoing<N::Message>) {
         outgoing.earliest = outgoing.earliest.min(envelope.at);
         if self.mine.contains(&envelope.to) {
-            let worker = self.deal.worker(envelope.to - self.mine.start);
+            let worker = self.deal.seat(envelope.to - self.mine.start).worker;
             outgoing.to_workers[worker].push(envelope);
             return;
         }
@@ -384,7 +384,7 @@ impl<N: Node> Team<N> {
                 if !self.mine.contains(&envelope.to) {
                     return Err(garbled(process, "a message to a node of others"));
                 }
-                let worker = self.deal.worker(envelope.to - self.mine.start);
+                let worker = self.deal.seat(envelope.to - self.mine.start).worker;
                 table.pigeonholes[worker][0].lock().push(envelope);
                 Ok(())
             })?;
