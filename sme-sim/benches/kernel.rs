@@ -8,7 +8,7 @@ use sme_memory::{Memory, Word};
 use sme_sim::kernel::address::AddressMap;
 use sme_sim::kernel::queue::EventQueue;
 use sme_sim::kernel::thread::{ThreadMemory, Threads};
-use sme_sim::kernel::window::{self, NoTask, Node, Outbox, Verdict};
+use sme_sim::kernel::window::{self, Inbox, NoTask, Node, Outbox, Verdict};
 use sme_sim::time::Time;
 
 /// A pseudo-random number below 2^32 (Knuth's multiplicative hash).
@@ -92,7 +92,14 @@ impl Node for Relay {
         self.queue.next()
     }
 
-    fn advance(&mut self, end: Time, outbox: &mut Outbox<u64>, (): &mut ()) -> Option<NoTask> {
+    fn advance(
+        &mut self,
+        end: Time,
+        inbox: &mut Inbox<'_, u64>,
+        outbox: &mut Outbox<u64>,
+        (): &mut (),
+    ) -> Option<NoTask> {
+        inbox.hand_over(self);
         while self.queue.next() < end {
             let Some((now, hops)) = self.queue.pop() else {
                 break;

@@ -3,7 +3,7 @@
 use super::caches::Wants;
 use super::trace::Trace;
 use crate::engine::HtChannel;
-use crate::kernel::queue::EventQueue;
+use crate::kernel::queue::{EventQueue, Key};
 use crate::time::Time;
 
 /// Something that happens at a known time inside a node. Numbers are indices into the node's own
@@ -115,6 +115,12 @@ impl Agenda {
     #[inline]
     pub fn next(&self) -> Time {
         self.queue.next()
+    }
+
+    /// Where the first event stands in the order of what happens.
+    #[inline]
+    pub fn next_key(&self) -> Key {
+        self.queue.next_key()
     }
 
     /// Takes the first event.

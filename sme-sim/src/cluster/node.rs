@@ -23,7 +23,7 @@ use crate::engine::waves::Tap;
 use crate::engine::{EngineModel, Input};
 use crate::kernel::address::FaultReason;
 use crate::kernel::thread::{self, Note, Operation, Threads};
-use crate::kernel::window::{self, NoTask, Outbox};
+use crate::kernel::window::{self, Inbox, NoTask, Outbox};
 use crate::time::Time;
 
 /// An access that cannot be performed.
@@ -149,7 +149,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             + self.record.heap_bytes()
     }
 
-    fn perform(&mut self, event: Event, outbox: &mut Outbox<Input>) {
+    /// What happens now; the next thing that comes from elsewhere happens at `next_at`.
+    fn perform(&mut self, event: Event, next_at: Time, outbox: &mut Outbox<Input>) {
         match event {
             Event::Resume(core) => self.resume(core),
             Event::Drain(core) => self.drain(core),
@@ -181,8 +182,9 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 self.has_sent(posted);
             }
             Event::EnginePacket(arrival) => {
+                let when = (self.now, next_at.min(self.agenda.next()));
                 let (agenda, record) = (&mut self.agenda, &mut self.record);
-                self.events += (self.way).arrived((self.now, arrival), agenda, record, outbox);
+                self.events += (self.way).arrived(arrival, when, agenda, record, outbox);
             }
             Event::EngineHostCredit(channel) => {
                 let input = Input::HostCredit(channel);
@@ -310,27 +312,38 @@ where
     fn advance(
         &mut self,
         end: Time,
+        inbox: &mut Inbox<'_, Input>,
         outbox: &mut Outbox<Input>,
         outputs: &mut Outputs,
     ) -> Option<NoTask> {
         loop {
-            let event_at = self.agenda.next();
+            let (event, message) = (self.agenda.next_key(), inbox.next_key());
+            let event_at = event.min(message).at();
             if event_at <= self.way.next() {
                 if event_at >= end {
                     break;
                 }
-                let Some((now, event)) = self.agenda.pop() else {
-                    break;
-                };
-                self.now = now;
+                self.now = event_at;
                 self.events += 1;
-                self.perform(event, outbox);
+                if message < event {
+                    let Some(input) = inbox.pop() else {
+                        break;
+                    };
+                    let when = (event_at, event.min(inbox.next_key()).at());
+                    let (agenda, record) = (&mut self.agenda, &mut self.record);
+                    self.events += self.way.takes(input, when, agenda, record, outbox);
+                } else {
+                    let Some((_, event)) = self.agenda.pop() else {
+                        break;
+                    };
+                    self.perform(event, message.at(), outbox);
+                }
             } else {
                 if self.way.next() >= end {
                     break;
                 }
                 let (given, last) = self.way.ticks(
-                    end,
+                    end.min(message.at()),
                     &mut self.agenda,
                     &mut self.record,
                     outbox,

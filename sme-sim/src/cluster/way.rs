@@ -86,13 +86,13 @@ pub(super) struct Way<E> {
     tick: (Time, u64),
     constants: Arc<Constants>,
     me: u32,
-    /// Packets on their way to the engine.
-    arrivals: Few<Input, 1>,
     pins: Pins,
     tap: Option<Box<Tap>>,
     engine: E,
     // What packets between other nodes have nothing to do with comes last.
     link: HostLink,
+    /// Packets on their way to the engine.
+    arrivals: Few<Input, 1>,
     /// Packets on their way to the host link, or from it to the host.
     packets: Few<HtPacket, 1>,
 }
@@ -267,7 +267,7 @@ impl<E: EngineModel> Way<E> {
         agenda.push(at, event);
     }
 
-    /// What another node has sent will reach the engine at `at`. A credit's pin is always free, and
+    /// What another node has sent will reach the engine at `at`, and is kept until then. A credit's pin is always free, and
     /// the engine keeps what it is to sample later: a credit is not put in, and counts as an event
     /// here. How many events have thus happened.
     pub(super) fn comes(
@@ -324,16 +324,29 @@ impl<E: EngineModel> Way<E> {
         }
     }
 
-    /// [`Event::EnginePacket`], which is `now`: the engine samples the packet, or has passed it on at
-    /// once. How much it has given out on that account.
+    /// [`Event::EnginePacket`], likewise.
     pub(super) fn arrived(
         &mut self,
-        (now, arrival): (Time, u32),
+        arrival: u32,
+        when: (Time, Time),
         agenda: &mut Agenda,
         record: &mut Record,
         outbox: &mut Outbox<Input>,
     ) -> u64 {
         let input = self.arrivals.remove(arrival);
+        self.takes(input, when, agenda, record, outbox)
+    }
+
+    /// A packet has reached the engine `now`, which samples it or passes it on at once; the next thing
+    /// happens at `next_at`, edges of the engine's clock apart. How much it has given out on that account.
+    pub(super) fn takes(
+        &mut self,
+        input: Input,
+        (now, next_at): (Time, Time),
+        agenda: &mut Agenda,
+        record: &mut Record,
+        outbox: &mut Outbox<Input>,
+    ) -> u64 {
         let (due, cycle) = self.edge_of(now, &input);
         // Who has come by now and has not been sampled comes at this edge, too.
         if let Input::Link {
@@ -342,7 +355,7 @@ impl<E: EngineModel> Way<E> {
             packet,
         } = input
             && cycle == due
-            && agenda.next() > now
+            && next_at > now
             && agenda.trace().is_none()
             && let Some(transit) = self.ports().transit(cycle, port, channel, &packet)
         {

@@ -47,13 +47,13 @@ pub struct Engine {
     idle: bool,
     /// The first edge that is not stepped yet.
     next_edge: u64,
+    host: Option<Box<HostSide>>,
     /// No packet or credit that is pending has an earlier edge.
     earliest: u64,
     /// Credits that do not count yet, in order of time: with nothing to send, many gather.
-    credits: SmallVec<[PendingCredit; 4]>,
+    credits: SmallVec<[PendingCredit; NEAR_CREDITS]>,
     /// Of one of these a packet needs the line.
     links: [LinkPort; LINK_PORTS],
-    host: Option<Box<HostSide>>,
     packets: PacketFifos,
     /// Packets that are not in a buffer yet, as they were presented, and the edges at which they
     /// will be.
@@ -61,6 +61,9 @@ pub struct Engine {
     /// What is not counted by the link ports.
     counters: ByChannel<ChannelCounters, 2>,
 }
+
+/// Credits that do not count yet of which the list stands in the engine.
+const NEAR_CREDITS: usize = 6;
 
 /// Bytes of an engine from the beginning with which every packet has to do.
 pub(crate) const NEAR_BYTES: usize = offset_of!(Engine, links);
@@ -503,7 +506,7 @@ impl EngineModel for Engine {
         let (leaves, on) = port_and_channel((to - SWITCH_OUTPUTS) as u32);
         let link = &mut self.links[usize::from(leaves)];
         // Credits that count by then, where it takes them: nothing begins before.
-        if !link.has_credit(on) || self.credits.len() == self.credits.inline_size() {
+        if !link.has_credit(on) || self.credits.len() >= NEAR_CREDITS / 2 {
             self.sample_credits(freed);
         }
         let (link, spec) = (&mut self.links[usize::from(leaves)], &self.design.link_port);

@@ -12,6 +12,29 @@ use crate::time::Time;
 /// A node acts fewer than 2^44 times in a run; 20 bits remain for the source.
 const SEQUENCE_BITS: u32 = 44;
 
+/// Where something stands in the order of what happens at a node: its time above, what caused it below.
+/// One number, so that comparing needs no branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(u128);
+
+impl Key {
+    /// After everything.
+    pub const NEVER: Key = Key(u128::MAX);
+
+    /// Of what the `sequence`-th act of `source` causes at `at`.
+    #[inline]
+    pub fn new(at: Time, source: u32, sequence: u64) -> Self {
+        let order = u64::from(source) << SEQUENCE_BITS | (sequence & ((1 << SEQUENCE_BITS) - 1));
+        Self(u128::from(at.as_ps()) << 64 | u128::from(order))
+    }
+
+    /// When it happens.
+    #[inline]
+    pub fn at(self) -> Time {
+        Time::from_ps((self.0 >> 64) as u64)
+    }
+}
+
 /// Pending events of one node.
 #[derive(Debug)]
 pub struct EventQueue<E> {
@@ -22,8 +45,8 @@ pub struct EventQueue<E> {
 
 #[derive(Debug)]
 struct Pending<E> {
+    /// In two halves: it need not be aligned as a whole number is.
     at: Time,
-    /// Source node above, its sequence number below.
     order: u64,
     event: E,
 }
@@ -39,7 +62,7 @@ impl<E> EventQueue<E> {
 
     /// Adds what `source` caused by its `sequence`-th act.
     pub fn push(&mut self, at: Time, source: u32, sequence: u64, event: E) {
-        let order = u64::from(source) << SEQUENCE_BITS | (sequence & ((1 << SEQUENCE_BITS) - 1));
+        let order = Key::new(at, source, sequence).0 as u64;
         let pending = Pending { at, order, event };
         if self.one.is_none() {
             self.one = Some(pending);
@@ -56,6 +79,13 @@ impl<E> EventQueue<E> {
     pub fn next(&self) -> Time {
         let one = self.one.as_ref().map_or(Time::NEVER, |one| one.at);
         self.heap.peek().map_or(one, |first| one.min(first.at))
+    }
+
+    /// Where the first event stands in the order; [`Key::NEVER`] where there is none.
+    #[inline]
+    pub fn next_key(&self) -> Key {
+        let one = self.one.as_ref().map_or(Key::NEVER, Pending::key);
+        self.heap.peek().map_or(one, |first| one.min(first.key()))
     }
 
     /// Takes the first event.
@@ -96,10 +126,9 @@ impl<E> Default for EventQueue<E> {
 }
 
 impl<E> Pending<E> {
-    /// Time and order in one number: comparing it needs no branch.
     #[inline]
-    fn key(&self) -> u128 {
-        u128::from(self.at.as_ps()) << 64 | u128::from(self.order)
+    fn key(&self) -> Key {
+        Key(u128::from(self.at.as_ps()) << 64 | u128::from(self.order))
     }
 }
 

@@ -8,6 +8,7 @@
 //! windows are the same, and each node orders what it receives by (time, source, sequence).
 
 mod block;
+mod inbox;
 mod letters;
 mod rendezvous;
 mod shard;
@@ -19,6 +20,7 @@ mod workers;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use inbox::Inbox;
 pub use letters::FORMAT;
 
 use super::peers::{Alone, PeerError, Peers, Shares};
@@ -62,10 +64,13 @@ pub trait Node: Send {
     fn next(&self) -> Time;
 
     /// Does everything that happens before `end`, or as far as it comes without the task that it
-    /// returns; it is asked again when that has been [taken back](Self::take_back).
+    /// returns; it is asked again when that has been [taken back](Self::take_back). What arrives
+    /// before `end` is in `inbox`, besides what can wait; what is still in it when a task is returned may
+    /// be [delivered](Self::deliver) before it goes on.
     fn advance(
         &mut self,
         end: Time,
+        inbox: &mut Inbox<'_, Self::Message>,
         outbox: &mut Outbox<Self::Message>,
         workspace: &mut Self::Workspace,
     ) -> Option<Self::Task>;
@@ -84,7 +89,7 @@ pub trait Node: Send {
         true
     }
 
-    /// Takes a message that arrives at `at`, not before the end of the current window;
+    /// Takes a message to keep: it arrives at `at`, which is not over for this node;
     /// [`next`](Self::next) tells afterwards whether anything is to be done about it.
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, message: Self::Message);
 

@@ -14,7 +14,7 @@ use super::{Constants, Windows};
 use crate::cluster::pins::Pins;
 use crate::engine::{EngineModel, HtChannel, HtPacket, Input, Output};
 use crate::kernel::queue::EventQueue;
-use crate::kernel::window::{self, NoTask, Outbox};
+use crate::kernel::window::{self, Inbox, NoTask, Outbox};
 use crate::time::Time;
 
 /// A position: a node's engine with a source and a sink, or a switch alone.
@@ -237,9 +237,11 @@ impl<E: EngineModel> window::Node for Position<E> {
     fn advance(
         &mut self,
         end: Time,
+        inbox: &mut Inbox<'_, Input>,
         outbox: &mut Outbox<Input>,
         outputs: &mut Vec<Output>,
     ) -> Option<NoTask> {
+        inbox.hand_over(self);
         loop {
             // What comes at the time of an edge is sampled at it.
             let (arrival, generation) = (self.queue.next(), self.generation());

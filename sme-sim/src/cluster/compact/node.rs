@@ -26,7 +26,7 @@ use crate::cluster::failure::Stuck;
 use crate::cluster::record::Record;
 use crate::cluster::way::{Outputs, Way};
 use crate::engine::{EngineModel, HtChannel, HtPacket, Input};
-use crate::kernel::window::{self, Outbox};
+use crate::kernel::window::{self, Inbox, Outbox};
 use crate::prefetch::{prefetch, prefetch_part};
 use crate::time::Time;
 
@@ -239,7 +239,8 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         }
     }
 
-    fn perform(&mut self, now: Time, event: Event, outbox: &mut Outbox<Input>) {
+    /// What happens `now`; the next thing that comes from elsewhere happens at `next_at`.
+    fn perform(&mut self, event: Event, (now, next_at): (Time, Time), outbox: &mut Outbox<Input>) {
         match event {
             Event::HostReady => {
                 self.way.ready(now, &mut self.agenda);
@@ -248,8 +249,9 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
                 self.way.credit(now, channel, &mut self.agenda);
             }
             Event::EnginePacket(arrival) => {
+                let when = (now, next_at.min(self.agenda.next()));
                 let (agenda, record) = (&mut self.agenda, &mut self.record);
-                self.events += self.way.arrived((now, arrival), agenda, record, outbox);
+                self.events += (self.way).arrived(arrival, when, agenda, record, outbox);
             }
             Event::EngineHostCredit(channel) => {
                 let input = Input::HostCredit(channel);
@@ -393,13 +395,15 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
     fn advance(
         &mut self,
         end: Time,
+        inbox: &mut Inbox<'_, Input>,
         outbox: &mut Outbox<Input>,
         workspace: &mut Workspace,
     ) -> Option<RunInside<L>> {
         loop {
             let void_from = time_of(self.times.void_from);
             let leaves_at = time_of(self.times.leaves);
-            let (event_at, tick_at) = (self.agenda.next(), self.way.next());
+            let (event, message) = (self.agenda.next_key(), inbox.next_key());
+            let (event_at, tick_at) = (event.min(message).at(), self.way.next());
             let now = leaves_at.min(event_at).min(tick_at);
             if void_from <= now && void_from < end {
                 let inside = self.inside.take()?;
@@ -412,14 +416,22 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
             if leaves_at == now {
                 self.events += 1;
                 self.lets_leave(now);
+            } else if event_at == now && message < event {
+                let Some(input) = inbox.pop() else {
+                    break;
+                };
+                self.events += 1;
+                let when = (now, event.min(inbox.next_key()).at());
+                let (agenda, record) = (&mut self.agenda, &mut self.record);
+                self.events += self.way.takes(input, when, agenda, record, outbox);
             } else if event_at == now {
                 let Some((_, event)) = self.agenda.pop() else {
                     break;
                 };
                 self.events += 1;
-                self.perform(now, event, outbox);
+                self.perform(event, (now, message.at()), outbox);
             } else {
-                let limit = end.min(leaves_at).min(void_from);
+                let limit = end.min(leaves_at).min(void_from).min(message.at());
                 self.ticks(limit, outbox, &mut workspace.outputs);
             }
         }

@@ -5,8 +5,7 @@
 //! that can wait until their node has something to do, if it does not wait for them; then they are
 //! sorted by node, and a node is fetched once for a window's messages and what it does in that window.
 
-use std::ops::Range;
-
+use super::inbox::Due;
 use super::{Envelope, Node};
 use crate::time::Time;
 
@@ -32,13 +31,13 @@ pub(super) struct Block<M> {
 }
 
 /// A message to a node of the block.
-struct Kept<M> {
-    at: Time,
-    sequence: u64,
-    from: u32,
+pub(super) struct Kept<M> {
+    pub(super) at: Time,
+    pub(super) sequence: u64,
+    pub(super) from: u32,
     /// Which node it is.
-    bit: u8,
-    message: M,
+    pub(super) bit: u8,
+    pub(super) message: M,
 }
 
 impl<M> Block<M> {
@@ -148,89 +147,4 @@ impl<M> Block<M> {
 
 fn earliest(times: &[Time]) -> Time {
     times.iter().copied().min().unwrap_or(Time::NEVER)
-}
-
-/// Messages that are handed over now, by node. A worker has one, empty between blocks.
-pub(super) struct Due<M> {
-    /// In any order.
-    messages: Vec<Option<Kept<M>>>,
-    /// Places in `messages`, node by node.
-    by_node: Vec<u32>,
-    /// Where in `by_node` those of each node end; as it is filled, how many there are of each.
-    ends: [u32; BLOCK],
-}
-
-impl<M> Due<M> {
-    pub(super) fn new() -> Self {
-        Self {
-            messages: Vec::new(),
-            by_node: Vec::new(),
-            ends: [0; BLOCK],
-        }
-    }
-
-    #[inline]
-    fn push(&mut self, kept: Kept<M>) {
-        self.ends[usize::from(kept.bit)] += 1;
-        self.messages.push(Some(kept));
-    }
-
-    fn sort(&mut self) {
-        let mut sum = 0;
-        for count in &mut self.ends {
-            // The beginning of its node's; the end, once all are in.
-            sum += std::mem::replace(count, sum);
-        }
-        self.by_node.resize(self.messages.len(), 0);
-        for (number, kept) in self.messages.iter().enumerate() {
-            let Some(kept) = kept else { continue };
-            let place = &mut self.ends[usize::from(kept.bit)];
-            self.by_node[*place as usize] = number as u32;
-            *place += 1;
-        }
-    }
-
-    /// Where in `by_node` those of the node of `bit` are.
-    #[inline]
-    fn places(&self, bit: usize) -> Range<usize> {
-        let first = bit.checked_sub(1).map_or(0, |before| self.ends[before]);
-        first as usize..self.ends[bit] as usize
-    }
-
-    /// The messages to the node of `bit`.
-    #[inline]
-    pub(super) fn messages(&self, bit: usize) -> impl Iterator<Item = &M> {
-        let numbers = self.by_node[self.places(bit)].iter();
-        numbers.filter_map(|&number| Some(&self.messages[number as usize].as_ref()?.message))
-    }
-
-    /// Hands over its messages to `node`, that of `bit`, when nothing before `start` is still to happen;
-    /// whether there are any.
-    #[inline]
-    pub(super) fn hand_over<N: Node<Message = M>>(
-        &mut self,
-        bit: usize,
-        node: &mut N,
-        start: Time,
-    ) -> bool {
-        let places = self.places(bit);
-        for &number in &self.by_node[places.clone()] {
-            let Some(kept) = self.messages[number as usize].take() else {
-                continue;
-            };
-            if kept.at < start {
-                node.deliver_late(kept.at, kept.from, kept.sequence, kept.message);
-            } else {
-                node.deliver(kept.at, kept.from, kept.sequence, kept.message);
-            }
-        }
-        !places.is_empty()
-    }
-
-    /// All of them have been handed over.
-    pub(super) fn clear(&mut self) {
-        debug_assert!(self.messages.iter().all(Option::is_none));
-        self.messages.clear();
-        self.ends = [0; BLOCK];
-    }
 }

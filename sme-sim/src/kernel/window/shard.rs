@@ -6,7 +6,8 @@
 
 use std::ops::Range;
 
-use super::block::{BLOCK, Block, Due};
+use super::block::{BLOCK, Block};
+use super::inbox::{Due, Inbox};
 use super::{Envelope, Node, Outbox, Task};
 use crate::time::Time;
 
@@ -191,7 +192,8 @@ impl<N: Node> Shard<'_, N> {
         elsewhere: &mut impl FnMut(Envelope<N::Message>),
     ) {
         // Nodes of the block, bit by bit.
-        let mut bits = self.stripes[stripe].take_due(block, end, &mut self.due);
+        let mut due = std::mem::replace(&mut self.due, Due::new());
+        let mut bits = self.stripes[stripe].take_due(block, end, &mut due);
         // Those that are not asked for yet.
         let mut ahead = bits;
         if self.far {
@@ -206,18 +208,19 @@ impl<N: Node> Shard<'_, N> {
                 if bits != 0 {
                     let soon = bits.trailing_zeros() as usize;
                     let node = &self.stripes[stripe].nodes[block * BLOCK + soon];
-                    node.prefetch_far(self.due.messages(soon));
+                    node.prefetch_far(due.messages(soon));
                 }
             }
             let Stripe { nodes, next, .. } = &mut self.stripes[stripe];
-            if self.due.hand_over(bit, &mut nodes[number], start) {
+            let mut inbox = due.open(bit, &mut nodes[number], start);
+            if !inbox.is_empty() || next[number] < end {
+                self.advance_node(end, (stripe, number), &mut inbox, elsewhere);
+            } else {
                 next[number] = nodes[number].next();
             }
-            if next[number] < end {
-                self.advance_node(end, (stripe, number), elsewhere);
-            }
         }
-        self.due.clear();
+        due.clear();
+        self.due = due;
         self.stripes[stripe].look_at(block);
     }
 
@@ -240,8 +243,7 @@ impl<N: Node> Shard<'_, N> {
                     let bit = whose.trailing_zeros() as usize;
                     whose &= whose - 1;
                     let number = number * BLOCK + bit;
-                    self.due
-                        .hand_over(bit, &mut stripe.nodes[number], Time::ZERO);
+                    self.due.hand_over(bit, &mut stripe.nodes[number]);
                     stripe.next[number] = stripe.nodes[number].next();
                 }
                 self.due.clear();
@@ -254,6 +256,7 @@ impl<N: Node> Shard<'_, N> {
         &mut self,
         end: Time,
         (stripe, number): (usize, usize),
+        inbox: &mut Inbox<'_, N::Message>,
         elsewhere: &mut impl FnMut(Envelope<N::Message>),
     ) {
         let Stripe {
@@ -262,8 +265,9 @@ impl<N: Node> Shard<'_, N> {
             blocks,
         } = &mut self.stripes[stripe];
         let node = &mut nodes[number];
-        while let Some(mut task) = node.advance(end, &mut self.outbox, &mut self.workspace) {
+        while let Some(mut task) = node.advance(end, inbox, &mut self.outbox, &mut self.workspace) {
             if self.deal.has_helpers() {
+                inbox.hand_over(node);
                 self.tasks.push(((stripe, number), task));
                 break;
             }
@@ -321,7 +325,7 @@ impl<N: Node> Shard<'_, N> {
     ) {
         let (stripe, number) = place;
         self.stripes[stripe].nodes[number].take_back(task);
-        self.advance_node(end, place, &mut elsewhere);
+        self.advance_node(end, place, &mut Inbox::empty(), &mut elsewhere);
         self.stripes[stripe].look_at(number / BLOCK);
     }
 

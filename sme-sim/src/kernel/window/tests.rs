@@ -69,7 +69,14 @@ impl Node for Relay {
         self.queue.next()
     }
 
-    fn advance(&mut self, end: Time, outbox: &mut Outbox<u64>, (): &mut ()) -> Option<Way> {
+    fn advance(
+        &mut self,
+        end: Time,
+        inbox: &mut Inbox<'_, u64>,
+        outbox: &mut Outbox<u64>,
+        (): &mut (),
+    ) -> Option<Way> {
+        inbox.hand_over(self);
         self.reached = end;
         if let Some(way) = self.way.take() {
             self.passes_on(&way, outbox);
