@@ -8,7 +8,7 @@ use sme_memory::{Memory, Word};
 use sme_sim::kernel::address::AddressMap;
 use sme_sim::kernel::queue::EventQueue;
 use sme_sim::kernel::thread::{ThreadMemory, Threads};
-use sme_sim::kernel::window::{self, Inbox, NoTask, Node, Outbox, Verdict};
+use sme_sim::kernel::window::{self, Inbox, NoLate, NoTask, Node, Outbox, Verdict};
 use sme_sim::time::Time;
 
 /// A pseudo-random number below 2^32 (Knuth's multiplicative hash).
@@ -85,6 +85,7 @@ const HOP: Time = Time::from_ps(100);
 
 impl Node for Relay {
     type Message = u64;
+    type Late = NoLate;
     type Workspace = ();
     type Task = NoTask;
 
@@ -115,6 +116,10 @@ impl Node for Relay {
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, hops: u64) {
         self.queue.push(at, from, sequence, hops);
+    }
+
+    fn take_late(&mut self, _: Time, late: NoLate, _: Time) {
+        match late {}
     }
 }
 

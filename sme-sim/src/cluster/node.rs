@@ -18,7 +18,7 @@ use super::log::Log;
 use super::record::Record;
 use super::stores::StoreBuffers;
 use super::system::System;
-use super::way::{Outputs, Way};
+use super::way::{LinkCredit, Outputs, Way};
 use crate::engine::waves::Tap;
 use crate::engine::{EngineModel, Input};
 use crate::kernel::address::FaultReason;
@@ -302,6 +302,7 @@ where
 {
     /// What the engine of `to` samples at the edge at which it arrives.
     type Message = Input;
+    type Late = LinkCredit;
     type Workspace = Outputs;
     type Task = NoTask;
 
@@ -360,7 +361,7 @@ where
         None
     }
 
-    fn can_wait(message: &Input) -> bool {
+    fn can_wait(message: &Input) -> Option<LinkCredit> {
         Way::<E>::can_wait(message)
     }
 
@@ -369,12 +370,13 @@ where
     }
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
-        let (agenda, record) = (&mut self.agenda, &mut self.record);
-        self.events += (self.way).comes(at, (from, sequence), input, agenda, record);
+        self.way
+            .comes(at, (from, sequence), input, &mut self.agenda);
     }
 
-    fn deliver_late(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
-        let (agenda, record) = (&mut self.agenda, &mut self.record);
-        self.events += (self.way).came(at, (from, sequence), input, agenda, record);
+    #[inline]
+    fn take_late(&mut self, at: Time, credit: LinkCredit, start: Time) {
+        self.events += 1;
+        self.way.takes_credit(at, credit, start, &mut self.record);
     }
 }

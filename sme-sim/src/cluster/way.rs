@@ -70,6 +70,19 @@ fn all_credits(spec: &HostSpec) -> [u32; 3] {
     ]
 }
 
+/// A credit of a link, of a channel of one of the engine's ports.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkCredit {
+    port: u8,
+    channel: u8,
+}
+
+impl From<LinkCredit> for Input {
+    fn from(LinkCredit { port, channel }: LinkCredit) -> Self {
+        Input::LinkCredit { port, channel }
+    }
+}
+
 /// What an engine gives out, on its way from there: a worker has one for all its nodes.
 #[derive(Debug, Default)]
 pub struct Outputs {
@@ -154,9 +167,14 @@ impl<E: EngineModel> Way<E> {
         self.link.posted
     }
 
-    /// Whether `input` may come late where [no credits are awaited](Self::awaits_link_credits).
-    pub(super) fn can_wait(input: &Input) -> bool {
-        matches!(input, Input::LinkCredit { .. })
+    /// The link's credit that `input` may be, which may come late where [none are
+    /// awaited](Self::awaits_link_credits).
+    #[inline]
+    pub(super) fn can_wait(input: &Input) -> Option<LinkCredit> {
+        match *input {
+            Input::LinkCredit { port, channel } => Some(LinkCredit { port, channel }),
+            _ => None,
+        }
     }
 
     /// Whether a credit of a link may change what happens next.
@@ -267,47 +285,39 @@ impl<E: EngineModel> Way<E> {
         agenda.push(at, event);
     }
 
-    /// What another node has sent will reach the engine at `at`, and is kept until then. A credit's pin is always free, and
-    /// the engine keeps what it is to sample later: a credit is not put in, and counts as an event
-    /// here. How many events have thus happened.
+    /// What another node has sent will reach the engine at `at`, and is kept until then.
     pub(super) fn comes(
         &mut self,
         at: Time,
         (from, sequence): (u32, u64),
         input: Input,
         agenda: &mut Agenda,
-        record: &mut Record,
-    ) -> u64 {
-        if let Input::LinkCredit { .. } = input {
-            let cycle = self.constants.engine_clock.first_edge_from(at);
-            self.ports().input(cycle, input);
-            if self.awaits_link_credits() {
-                self.set_tick();
-            }
-            record.is_at(at);
-            return 1;
-        }
+    ) {
         let event = self.arrival(input);
         agenda.push_from(at, from, sequence, event);
-        0
     }
 
-    /// Likewise, where it came before anything that has not happened yet.
-    pub(super) fn came(
+    /// A link's credit reaches the engine at `at`, and nothing before `start` is still to happen; that
+    /// counts as an event here: its pin is always free, and the engine keeps what it is to
+    /// sample later, so that it is not put in.
+    #[inline]
+    pub(super) fn takes_credit(
         &mut self,
         at: Time,
-        sent: (u32, u64),
-        input: Input,
-        agenda: &mut Agenda,
+        LinkCredit { port, channel }: LinkCredit,
+        start: Time,
         record: &mut Record,
-    ) -> u64 {
-        if let Input::LinkCredit { port, channel } = input
-            && self.ports().late_credit(port, channel)
-        {
-            record.is_at(at);
-            return 1;
+    ) {
+        record.is_at(at);
+        if at < start && self.ports().late_credit(port, channel) {
+            return;
         }
-        self.comes(at, sent, input, agenda, record)
+        let cycle = self.constants.engine_clock.first_edge_from(at);
+        self.ports()
+            .input(cycle, Input::LinkCredit { port, channel });
+        if self.awaits_link_credits() {
+            self.set_tick();
+        }
     }
 
     /// Prefetches what `input` has to do with besides the [nearest](Self::NEAR).

@@ -38,6 +38,10 @@ pub trait Node: Send {
     /// What nodes send each other.
     type Message: Message;
 
+    /// A message that can wait, without what only others need: most of a large machine's messages
+    /// are such; [`NoLate`] if there are none.
+    type Late: Copy + Send;
+
     /// What a node needs only while it advances, empty before and after: there is one for all nodes
     /// that a worker advances.
     type Workspace: Default + Send;
@@ -52,10 +56,13 @@ pub trait Node: Send {
         prefetch(self);
     }
 
-    /// Prefetches what else is needed to take `messages` and to advance it; what was asked for
+    /// Prefetches what else is needed to take these messages and to advance it; what was asked for
     /// [before](Self::prefetch) is there by then.
-    fn prefetch_far<'a>(&self, _messages: impl Iterator<Item = &'a Self::Message>)
-    where
+    fn prefetch_far<'a>(
+        &self,
+        _messages: impl Iterator<Item = &'a Self::Message>,
+        _late: impl Iterator<Item = Self::Late>,
+    ) where
         Self::Message: 'a,
     {
     }
@@ -78,10 +85,10 @@ pub trait Node: Send {
     /// Takes back a task that is done. For nodes that have any.
     fn take_back(&mut self, _task: Self::Task) {}
 
-    /// Whether `message` changes what happens next only at nodes that [wait](Self::waits) for such; others
-    /// can be given it, late, when they have something to do anyhow.
-    fn can_wait(_message: &Self::Message) -> bool {
-        false
+    /// Whether `message` changes what happens next only at nodes that [wait](Self::waits) for such, and as
+    /// what: others can be given it, late, when they have something to do anyhow.
+    fn can_wait(_message: &Self::Message) -> Option<Self::Late> {
+        None
     }
 
     /// Whether it waits for messages that [can wait](Self::can_wait) with others.
@@ -93,12 +100,14 @@ pub trait Node: Send {
     /// [`next`](Self::next) tells afterwards whether anything is to be done about it.
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, message: Self::Message);
 
-    /// Takes a message that [can wait](Self::can_wait) and did: it arrived before anything that has not
-    /// happened yet, here or anywhere.
-    fn deliver_late(&mut self, at: Time, from: u32, sequence: u64, message: Self::Message) {
-        self.deliver(at, from, sequence, message);
-    }
+    /// Takes a message that [can wait](Self::can_wait), which arrives, or arrived, at `at`, in any order;
+    /// nothing before `start` is still to happen, here or anywhere.
+    fn take_late(&mut self, at: Time, late: Self::Late, start: Time);
 }
+
+/// The message that can wait of nodes that have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoLate {}
 
 /// What any worker can do for a node: it needs nothing else of the node, and what comes out does not
 /// depend on who does it.

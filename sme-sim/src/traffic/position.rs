@@ -14,7 +14,7 @@ use super::{Constants, Windows};
 use crate::cluster::pins::Pins;
 use crate::engine::{EngineModel, HtChannel, HtPacket, Input, Output};
 use crate::kernel::queue::EventQueue;
-use crate::kernel::window::{self, Inbox, NoTask, Outbox};
+use crate::kernel::window::{self, Inbox, NoLate, NoTask, Outbox};
 use crate::time::Time;
 
 /// A position: a node's engine with a source and a sink, or a switch alone.
@@ -227,6 +227,7 @@ impl Constants {
 impl<E: EngineModel> window::Node for Position<E> {
     /// What the engine of the neighbour samples at the edge at which it arrives.
     type Message = Input;
+    type Late = NoLate;
     type Workspace = Vec<Output>;
     type Task = NoTask;
 
@@ -264,5 +265,9 @@ impl<E: EngineModel> window::Node for Position<E> {
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
         self.queue.push(at, from, sequence, input);
+    }
+
+    fn take_late(&mut self, _: Time, late: NoLate, _: Time) {
+        match late {}
     }
 }

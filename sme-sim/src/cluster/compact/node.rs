@@ -24,7 +24,7 @@ use super::work::Work;
 use crate::cluster::agenda::{Agenda, Event};
 use crate::cluster::failure::Stuck;
 use crate::cluster::record::Record;
-use crate::cluster::way::{Outputs, Way};
+use crate::cluster::way::{LinkCredit, Outputs, Way};
 use crate::engine::{EngineModel, HtChannel, HtPacket, Input};
 use crate::kernel::window::{self, Inbox, Outbox};
 use crate::prefetch::{prefetch, prefetch_part};
@@ -60,30 +60,36 @@ struct Times {
     rests: u64,
 }
 
-/// Cores and memory.
+/// Cores and memory. What is looked at before anything is run comes first.
+#[repr(C, align(64))]
 struct Inside<L: Leader> {
+    /// From here on the last run does not tell what happens: a packet has come, or there has been no
+    /// run. Picoseconds.
+    void_from: u64,
+    /// How much of what the last run brought has left.
+    left: usize,
+    /// What leaves of what the last run brought, in order of time.
+    leaves: VecDeque<(u64, Leaves)>,
+    /// What still leaves of earlier runs.
+    settled: VecDeque<(u64, Leaves)>,
+    /// What came in the last run.
+    arrivals: Vec<Arrival>,
     me: u32,
+    /// `before` is not the very first.
+    begun: bool,
     /// Of its own: another owner for each run is a word that all workers write.
     plan: Arc<Plan<L>>,
     /// At rest, before the last run.
     before: Rest<L::State>,
-    /// What came in the last run.
-    arrivals: Vec<Arrival>,
     /// At rest, after it; and what it counted, unless that is part of the record already.
     after: Option<(Rest<L::State>, Counts)>,
     /// The last run on its way, if that was kept.
     checkpoint: Option<Box<Checkpoint<L::State>>>,
-    /// What leaves of what the last run brought, in order of time.
-    leaves: VecDeque<(u64, Leaves)>,
-    /// How much of that has left.
-    left: usize,
-    /// What still leaves of earlier runs.
-    settled: VecDeque<(u64, Leaves)>,
-    /// From here on the last run does not tell what happens: a packet has come, or there has been no
-    /// run. Picoseconds.
-    void_from: u64,
-    /// `before` is not the very first.
-    begun: bool,
+}
+
+impl<L: Leader> Inside<L> {
+    /// Bytes of it that are looked at before anything is run.
+    const NEAR: Range<usize> = 0..offset_of!(Self, before);
 }
 
 /// What a worker keeps for all its nodes.
@@ -367,6 +373,7 @@ fn arrival<L: Leader>(plan: &Plan<L>, given: Time, at: Time, packet: &HtPacket) 
 
 impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
     type Message = Input;
+    type Late = LinkCredit;
     type Workspace = Workspace;
     type Task = RunInside<L>;
 
@@ -376,14 +383,25 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
     }
 
     #[inline]
-    fn prefetch_far<'a>(&self, messages: impl Iterator<Item = &'a Input>) {
-        messages.for_each(|input| self.way.prefetch(input));
-        let is_busy = self.times.leaves != u64::MAX
+    fn prefetch_far<'a>(
+        &self,
+        messages: impl Iterator<Item = &'a Input>,
+        late: impl Iterator<Item = LinkCredit>,
+    ) {
+        late.for_each(|credit| self.way.prefetch(&credit.into()));
+        let mut is_busy = self.times.leaves != u64::MAX
             || self.way.next() != Time::NEVER
             || self.agenda.next() != Time::NEVER;
+        for input in messages {
+            self.way.prefetch(input);
+            is_busy |= matches!(input, Input::Link { packet, .. } if packet.target == self.me);
+        }
         if is_busy {
             self.agenda.prefetch();
             prefetch_part(self, Self::NEAR.end..size_of::<Self>());
+            if let Some(inside) = &self.inside {
+                prefetch_part(&**inside, Inside::<L>::NEAR);
+            }
         }
     }
 
@@ -444,7 +462,7 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
         None
     }
 
-    fn can_wait(message: &Input) -> bool {
+    fn can_wait(message: &Input) -> Option<LinkCredit> {
         Way::<E>::can_wait(message)
     }
 
@@ -458,13 +476,14 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
     }
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
-        let (agenda, record) = (&mut self.agenda, &mut self.record);
-        self.events += (self.way).comes(at, (from, sequence), input, agenda, record);
+        self.way
+            .comes(at, (from, sequence), input, &mut self.agenda);
     }
 
-    fn deliver_late(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
-        let (agenda, record) = (&mut self.agenda, &mut self.record);
-        self.events += (self.way).came(at, (from, sequence), input, agenda, record);
+    #[inline]
+    fn take_late(&mut self, at: Time, credit: LinkCredit, start: Time) {
+        self.events += 1;
+        self.way.takes_credit(at, credit, start, &mut self.record);
     }
 }
 

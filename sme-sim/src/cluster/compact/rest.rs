@@ -8,11 +8,13 @@
 use std::sync::Arc;
 
 use rand_pcg::Pcg32;
+use smallvec::SmallVec;
 use sme_memory::Step;
 
 use super::plan::Form;
 use super::work::{Core, Work};
-use crate::prefetch::{prefetch, prefetch_part};
+use crate::inline::heap_bytes;
+use crate::prefetch::prefetch_part;
 
 /// The leader of a node.
 #[derive(Clone, Copy, Debug)]
@@ -88,18 +90,18 @@ impl Phase {
     };
 }
 
-/// A node at rest.
+/// A node at rest. A short run has a new one, and only the leader's part is new: that part stands here.
 #[derive(Clone, Debug)]
 pub struct Rest<S> {
     /// The lines that are not followers' flags, a byte each.
-    lines: Box<[u8]>,
+    lines: SmallVec<[u8; 64]>,
     /// The followers' flags, then all threads, a byte each; then the holders and the spinners of the
     /// phase, a bit each.
     followers: Arc<[u8]>,
     /// Lines whose homes are taken beyond this state's time, and until when in picoseconds.
-    busy: Box<[(u16, u64)]>,
+    busy: SmallVec<[(u16, u64); 2]>,
     /// Who wrote last to which line, of those to which others than followers write.
-    writers: Box<[(u16, u32)]>,
+    writers: SmallVec<[(u16, u32); 4]>,
     random: Pcg32,
     phase: Phase,
     first: First<S>,
@@ -125,10 +127,10 @@ impl<S: Copy + Default> Rest<S> {
         let words = form.threads.div_ceil(64) as usize;
         let flags = form.flags().len();
         Self {
-            lines: vec![0; form.lines - flags].into(),
+            lines: SmallVec::from_elem(0, form.lines - flags),
             followers: vec![0; flags + form.threads as usize + 2 * 8 * words].into(),
-            busy: Box::default(),
-            writers: Box::default(),
+            busy: SmallVec::new(),
+            writers: SmallVec::new(),
             random: Pcg32::new(form.seed, u64::from(node)),
             phase: Phase::NEW,
             first: First {
@@ -202,17 +204,19 @@ impl<S: Copy + Default> Rest<S> {
             Some(rest) => (Arc::clone(&rest.followers), rest.episode),
             None => Self::pack_followers(form, work, first.episode),
         };
-        let lines: &[u64] = if work.free_from > work.now {
+        let mut lines = SmallVec::from_slice(before);
+        lines.extend_from_slice(after);
+        let taken: &[u64] = if work.free_from > work.now {
             &work.free_at
         } else {
             &[]
         };
-        let busy = (0..).zip(lines).filter(|&(_, &until)| until > work.now);
+        let busy = (0..).zip(taken).filter(|&(_, &until)| until > work.now);
         Self {
-            lines: [before, after].concat().into(),
+            lines,
             followers,
             busy: busy.map(|(line, &until)| (line, until)).collect(),
-            writers: work.writers.as_slice().into(),
+            writers: SmallVec::from_slice(&work.writers),
             random: work.random.clone(),
             phase: work.phase,
             first,
@@ -247,11 +251,8 @@ impl<S: Copy + Default> Rest<S> {
         self.episode.min(self.first.episode)
     }
 
-    /// Asks for what is needed of it while the followers sleep.
+    /// Asks for what is needed of it while the followers sleep; it is there itself.
     pub fn prefetch(&self) {
-        prefetch(&*self.lines);
-        prefetch(&*self.busy);
-        prefetch(&*self.writers);
         // Where the references to it are counted.
         prefetch_part(&*self.followers, 0..1);
     }
@@ -269,6 +270,6 @@ impl<S: Copy + Default> Rest<S> {
         let mut others = others.into_iter();
         let shared = others.any(|other| Arc::ptr_eq(&self.followers, &other.followers));
         let followers = if shared { 0 } else { self.followers.len() };
-        self.lines.len() + followers + size_of_val(&*self.busy) + size_of_val(&*self.writers)
+        followers + heap_bytes(&self.lines) + heap_bytes(&self.busy) + heap_bytes(&self.writers)
     }
 }

@@ -13,21 +13,21 @@ use crate::time::Time;
 pub(super) const BLOCK: usize = 64;
 
 /// What is kept of [`BLOCK`] nodes, or fewer at the end of a stripe.
-pub(super) struct Block<M> {
+pub(super) struct Block<N: Node> {
     /// When the first of them has something to do.
     earliest: Time,
     /// Messages to them.
-    inbox: Vec<Kept<M>>,
-    /// When the first of those arrives.
+    inbox: Vec<Kept<N::Message>>,
+    /// When the first of those arrives, or of those that can wait and are waited for.
     arrives: Time,
     /// The nodes that wait for what can wait, bit by bit.
     waiting: u64,
-    /// Messages to the other nodes that can wait.
-    later: Vec<Kept<M>>,
-    /// When the first of those arrives that have not arrived in a window before. Nothing is done about
-    /// it; but where windows start must not depend on who has sent a message, and a sender does not know
-    /// whether a node waits.
-    later_arrives: Time,
+    /// Messages that can wait.
+    late: Vec<Late<N::Late>>,
+    /// When the first of those arrives that nobody waits for and that have not arrived in a window before.
+    /// Nothing is done about it; but where windows start must not depend on who has sent a message, and a
+    /// sender does not know whether a node waits.
+    late_arrives: Time,
 }
 
 /// A message to a node of the block.
@@ -40,9 +40,18 @@ pub(super) struct Kept<M> {
     pub(super) message: M,
 }
 
-impl<M> Block<M> {
+/// One that can wait.
+#[derive(Clone, Copy)]
+pub(super) struct Late<L> {
+    pub(super) at: Time,
+    /// Which node it is.
+    pub(super) bit: u8,
+    pub(super) late: L,
+}
+
+impl<N: Node> Block<N> {
     /// Of `nodes`, whose times are `next`.
-    pub(super) fn new<N: Node>(nodes: &[N], next: &[Time]) -> Self {
+    pub(super) fn new(nodes: &[N], next: &[Time]) -> Self {
         debug_assert!(nodes.len() <= BLOCK);
         let bits = nodes.iter().enumerate();
         Self {
@@ -50,15 +59,15 @@ impl<M> Block<M> {
             inbox: Vec::new(),
             arrives: Time::NEVER,
             waiting: bits.fold(0, |bits, (bit, node)| bits | u64::from(node.waits()) << bit),
-            later: Vec::new(),
-            later_arrives: Time::NEVER,
+            late: Vec::new(),
+            late_arrives: Time::NEVER,
         }
     }
 
     /// When anything happens next.
     #[inline]
     pub(super) fn next(&self) -> Time {
-        self.earliest.min(self.arrives).min(self.later_arrives)
+        self.earliest.min(self.arrives).min(self.late_arrives)
     }
 
     /// Finds out anew when the first of its nodes, whose times are `next`, has something to do.
@@ -69,20 +78,28 @@ impl<M> Block<M> {
 
     /// Keeps a message to the node of that bit.
     #[inline]
-    pub(super) fn keep(&mut self, bit: usize, envelope: Envelope<M>, can_wait: bool) {
-        let kept = Kept {
-            at: envelope.at,
-            sequence: envelope.sequence,
-            from: envelope.from,
-            bit: bit as u8,
-            message: envelope.message,
-        };
-        if can_wait && self.waiting >> bit & 1 == 0 {
-            self.later_arrives = self.later_arrives.min(kept.at);
-            self.later.push(kept);
-        } else {
-            self.arrives = self.arrives.min(kept.at);
-            self.inbox.push(kept);
+    pub(super) fn keep(&mut self, bit: usize, envelope: Envelope<N::Message>) {
+        let at = envelope.at;
+        match N::can_wait(&envelope.message) {
+            Some(late) => {
+                let bit = bit as u8;
+                self.late.push(Late { at, bit, late });
+                let arrives = match self.waiting >> bit & 1 {
+                    0 => &mut self.late_arrives,
+                    _ => &mut self.arrives,
+                };
+                *arrives = (*arrives).min(at);
+            }
+            None => {
+                self.arrives = self.arrives.min(at);
+                self.inbox.push(Kept {
+                    at,
+                    sequence: envelope.sequence,
+                    from: envelope.from,
+                    bit: bit as u8,
+                    message: envelope.message,
+                });
+            }
         }
     }
 
@@ -95,20 +112,16 @@ impl<M> Block<M> {
         }
         self.waiting ^= 1 << bit;
         if waits {
-            let wanted = self
-                .later
-                .extract_if(.., |kept| usize::from(kept.bit) == bit);
-            for kept in wanted {
-                self.arrives = self.arrives.min(kept.at);
-                self.inbox.push(kept);
-            }
+            let own = self.late.iter().filter(|late| usize::from(late.bit) == bit);
+            let first = own.map(|late| late.at).min();
+            self.arrives = self.arrives.min(first.unwrap_or(Time::NEVER));
         }
     }
 
     /// Puts into `due` the messages that arrive before `end`, of those that can wait only what is for
-    /// nodes that have something to do before then. Which nodes have, by these messages or by their
-    /// times `next`, bit by bit.
-    pub(super) fn take_due(&mut self, end: Time, next: &[Time], due: &mut Due<M>) -> u64 {
+    /// nodes that wait or have something to do before then. Which nodes have, by these messages or by
+    /// their times `next`, bit by bit.
+    pub(super) fn take_due(&mut self, end: Time, next: &[Time], due: &mut Due<N>) -> u64 {
         let bits = next.iter().enumerate();
         let mut nodes = bits.fold(0, |bits, (bit, &next)| bits | u64::from(next < end) << bit);
         self.arrives = Time::NEVER;
@@ -122,14 +135,20 @@ impl<M> Block<M> {
                 number += 1;
             }
         }
-        self.later_arrives = Time::NEVER;
+        self.late_arrives = Time::NEVER;
         let mut number = 0;
-        while let Some(kept) = self.later.get(number) {
-            if kept.at >= end {
-                self.later_arrives = self.later_arrives.min(kept.at);
+        while let Some(&late) = self.late.get(number) {
+            let waits = self.waiting >> late.bit & 1 == 1;
+            if late.at >= end {
+                let arrives = match waits {
+                    false => &mut self.late_arrives,
+                    true => &mut self.arrives,
+                };
+                *arrives = (*arrives).min(late.at);
                 number += 1;
-            } else if nodes >> kept.bit & 1 == 1 {
-                due.push(self.later.swap_remove(number));
+            } else if waits || nodes >> late.bit & 1 == 1 {
+                nodes |= 1 << late.bit;
+                due.push_late(self.late.swap_remove(number));
             } else {
                 number += 1;
             }
@@ -139,8 +158,8 @@ impl<M> Block<M> {
     }
 
     /// Puts all messages into `due`; whose they are, bit by bit.
-    pub(super) fn take_all(&mut self, due: &mut Due<M>) -> u64 {
-        self.inbox.append(&mut self.later);
+    pub(super) fn take_all(&mut self, due: &mut Due<N>) -> u64 {
+        self.waiting = u64::MAX;
         self.take_due(Time::NEVER, &[], due)
     }
 }

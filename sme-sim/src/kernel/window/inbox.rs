@@ -4,34 +4,47 @@
 use std::ops::Range;
 
 use super::Node;
-use super::block::{BLOCK, Kept};
+use super::block::{BLOCK, Kept, Late};
 use crate::kernel::queue::Key;
 use crate::time::Time;
 
 /// Messages to nodes of a block that arrive before the end of a window. A worker has one, empty between
 /// blocks.
-pub(super) struct Due<M> {
+pub(super) struct Due<N: Node> {
     /// In any order.
-    messages: Vec<Option<Kept<M>>>,
+    messages: Vec<Option<Kept<N::Message>>>,
     /// Places in `messages`, node by node.
     by_node: Vec<u32>,
     /// Where in `by_node` those of each node end; as it is filled, how many there are of each.
     ends: [u32; BLOCK],
+    /// Those that can wait, each with the place of the one before of its node.
+    late: Vec<(Late<N::Late>, u32)>,
+    /// The place of each node's last, behind it.
+    last: [u32; BLOCK],
 }
 
-impl<M> Due<M> {
+impl<N: Node> Due<N> {
     pub(super) fn new() -> Self {
         Self {
             messages: Vec::new(),
             by_node: Vec::new(),
             ends: [0; BLOCK],
+            late: Vec::new(),
+            last: [0; BLOCK],
         }
     }
 
     #[inline]
-    pub(super) fn push(&mut self, kept: Kept<M>) {
+    pub(super) fn push(&mut self, kept: Kept<N::Message>) {
         self.ends[usize::from(kept.bit)] += 1;
         self.messages.push(Some(kept));
+    }
+
+    #[inline]
+    pub(super) fn push_late(&mut self, late: Late<N::Late>) {
+        let last = &mut self.last[usize::from(late.bit)];
+        self.late.push((late, *last));
+        *last = self.late.len() as u32;
     }
 
     /// All are in.
@@ -59,42 +72,36 @@ impl<M> Due<M> {
 
     /// The messages to the node of `bit`.
     #[inline]
-    pub(super) fn messages(&self, bit: usize) -> impl Iterator<Item = &M> {
+    pub(super) fn messages(&self, bit: usize) -> impl Iterator<Item = &N::Message> {
         let numbers = self.by_node[self.places(bit)].iter();
         numbers.filter_map(|&number| Some(&self.messages[number as usize].as_ref()?.message))
     }
 
-    /// Hands over to `node`, that of `bit`, its messages that can wait, when nothing before `start` is
-    /// still to happen; and opens what remains.
+    /// Those to it that can wait, and when they arrive.
     #[inline]
-    pub(super) fn open<N: Node<Message = M>>(
-        &mut self,
-        bit: usize,
-        node: &mut N,
-        start: Time,
-    ) -> Inbox<'_, M> {
-        let places = self.places(bit);
-        let numbers = &mut self.by_node[places];
-        let mut remain = 0;
-        for place in 0..numbers.len() {
-            let number = numbers[place];
-            let message = &mut self.messages[number as usize];
-            match message.take_if(|kept| N::can_wait(&kept.message)) {
-                Some(kept) if kept.at < start => {
-                    node.deliver_late(kept.at, kept.from, kept.sequence, kept.message);
-                }
-                Some(kept) => node.deliver(kept.at, kept.from, kept.sequence, kept.message),
-                None => {
-                    numbers[remain] = number;
-                    remain += 1;
-                }
-            }
+    pub(super) fn late(&self, bit: usize) -> impl Iterator<Item = (Time, N::Late)> {
+        let mut place = self.last[bit];
+        std::iter::from_fn(move || {
+            let &(Late { at, late, .. }, before) =
+                self.late.get((place as usize).checked_sub(1)?)?;
+            place = before;
+            Some((at, late))
+        })
+    }
+
+    /// Hands over to `node`, that of `bit`, its messages that can wait, when nothing before `start` is
+    /// still to happen; and opens the others.
+    #[inline]
+    pub(super) fn open(&mut self, bit: usize, node: &mut N, start: Time) -> Inbox<'_, N::Message> {
+        for (at, late) in self.late(bit) {
+            node.take_late(at, late, start);
         }
-        Inbox::new(&mut self.messages, &mut numbers[..remain])
+        let places = self.places(bit);
+        Inbox::new(&mut self.messages, &mut self.by_node[places])
     }
 
     /// Hands over to `node`, that of `bit`, all its messages.
-    pub(super) fn hand_over<N: Node<Message = M>>(&mut self, bit: usize, node: &mut N) {
+    pub(super) fn hand_over(&mut self, bit: usize, node: &mut N) {
         self.open(bit, node, Time::ZERO).hand_over(node);
     }
 
@@ -103,6 +110,8 @@ impl<M> Due<M> {
         debug_assert!(self.messages.iter().all(Option::is_none));
         self.messages.clear();
         self.ends = [0; BLOCK];
+        self.late.clear();
+        self.last = [0; BLOCK];
     }
 }
 
@@ -195,15 +204,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Takes note of what it is given.
+    /// Takes note of what can wait.
     #[derive(Default)]
     struct Pupil {
-        late: Vec<u32>,
-        delivered: Vec<u32>,
+        late: Vec<(Time, u32, Time)>,
     }
 
     impl Node for Pupil {
         type Message = u32;
+        type Late = u32;
         type Workspace = ();
         type Task = NoTask;
 
@@ -221,65 +230,59 @@ mod tests {
             None
         }
 
-        fn can_wait(&message: &u32) -> bool {
-            message.is_multiple_of(3)
-        }
+        fn deliver(&mut self, _: Time, _: u32, _: u64, _: u32) {}
 
-        fn deliver(&mut self, _: Time, _: u32, _: u64, message: u32) {
-            self.delivered.push(message);
-        }
-
-        fn deliver_late(&mut self, _: Time, _: u32, _: u64, message: u32) {
-            self.late.push(message);
+        fn take_late(&mut self, at: Time, late: u32, start: Time) {
+            self.late.push((at, late, start));
         }
     }
 
     proptest! {
         #[test]
         fn each_node_gets_its_own_in_order_and_what_can_wait_at_once(
-            sent in prop::collection::vec((0u8..4, 0u64..9, 0u32..3, 0u64..9), 0..60),
-            start in 0u64..9,
+            sent in prop::collection::vec((0u8..4, 0u64..9, 0u32..3, 0u64..9, any::<bool>()), 0..60),
         ) {
-            let start = Time::from_ps(start);
-            let mut due = Due::new();
-            for (&(bit, at, from, sequence), message) in sent.iter().zip(0..) {
-                due.push(Kept { at: Time::from_ps(at), sequence, from, bit: bit * 21, message });
-            }
-            due.sort();
-            for node in 0..4u8 {
-                let bit = usize::from(node) * 21;
-                let mut own: Vec<_> = (sent.iter().zip(0u32..))
-                    .filter(|((to, ..), _)| *to == node)
-                    .map(|(&(_, at, from, sequence), message)| (at, from, sequence, message))
-                    .collect();
-                prop_assert!(due.messages(bit).eq(own.iter().map(|(.., message)| message)));
-                let mut pupil = Pupil::default();
-                let mut inbox = due.open(bit, &mut pupil, start);
-                let mut got = Vec::new();
-                loop {
-                    let key = inbox.next_key();
-                    let Some(message) = inbox.pop() else {
-                        prop_assert_eq!(key, Key::NEVER);
-                        break;
-                    };
-                    let (_, at, from, sequence) = {
-                        let (to, at, from, sequence) = sent[message as usize];
-                        (to, Time::from_ps(at), from, sequence)
-                    };
-                    prop_assert_eq!(key, Key::new(at, from, sequence));
-                    got.push((at.as_ps(), from, sequence));
+            let start = Time::from_ps(5);
+            let mut due = Due::<Pupil>::new();
+            // Twice: it is empty again after the first time.
+            for _ in 0..2 {
+                for (&(node, at, from, sequence, waits), message) in sent.iter().zip(0..) {
+                    let (at, bit) = (Time::from_ps(at), node * 21);
+                    match waits {
+                        true => due.push_late(Late { at, bit, late: message }),
+                        false => due.push(Kept { at, sequence, from, bit, message }),
+                    }
                 }
-                let waits = |late: bool| own.iter()
-                    .filter(move |(at, .., message)| message.is_multiple_of(3) && (Time::from_ps(*at) < start) == late)
-                    .map(|(.., message)| *message)
-                    .collect::<Vec<_>>();
-                prop_assert_eq!(&pupil.late, &waits(true));
-                prop_assert_eq!(&pupil.delivered, &waits(false));
-                own.retain(|(.., message)| !message.is_multiple_of(3));
-                own.sort_unstable();
-                prop_assert!(got.into_iter().eq(own.iter().map(|&(at, from, sequence, _)| (at, from, sequence))));
+                due.sort();
+                for node in 0..4u8 {
+                    let bit = usize::from(node) * 21;
+                    let own = |can_wait| (sent.iter().zip(0u32..))
+                        .filter(move |((to, .., waits), _)| *to == node && *waits == can_wait)
+                        .map(|(&(_, at, from, sequence, _), message)| (Key::new(Time::from_ps(at), from, sequence), message));
+                    prop_assert!(due.messages(bit).copied().eq(own(false).map(|(_, message)| message)));
+                    let mut pupil = Pupil::default();
+                    let mut inbox = due.open(bit, &mut pupil, start);
+                    let mut got = Vec::new();
+                    loop {
+                        let key = inbox.next_key();
+                        let Some(message) = inbox.pop() else {
+                            prop_assert_eq!(key, Key::NEVER);
+                            break;
+                        };
+                        prop_assert!(own(false).any(|its| its == (key, message)));
+                        got.push((key, message));
+                    }
+                    prop_assert!(got.is_sorted_by_key(|&(key, _)| key));
+                    let mut expected: Vec<_> = own(false).collect();
+                    expected.sort_unstable();
+                    got.sort_unstable();
+                    prop_assert_eq!(got, expected);
+                    let mut late: Vec<_> = own(true).map(|(key, late)| (key.at(), late, start)).collect();
+                    late.reverse();
+                    prop_assert_eq!(pupil.late, late);
+                }
+                due.clear();
             }
-            due.clear();
         }
     }
 }

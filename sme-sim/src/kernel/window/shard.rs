@@ -79,13 +79,13 @@ impl Deal {
 struct Stripe<'a, N: Node> {
     nodes: &'a mut [N],
     next: &'a mut [Time],
-    blocks: Vec<Block<N::Message>>,
+    blocks: Vec<Block<N>>,
 }
 
 impl<N: Node> Stripe<'_, N> {
     /// What [`Block::take_due`] says of a block.
     #[inline]
-    fn take_due(&mut self, block: usize, end: Time, due: &mut Due<N::Message>) -> u64 {
+    fn take_due(&mut self, block: usize, end: Time, due: &mut Due<N>) -> u64 {
         let numbers = self.numbers(block);
         self.blocks[block].take_due(end, &self.next[numbers], due)
     }
@@ -116,7 +116,7 @@ pub(super) struct Shard<'a, N: Node> {
     outbox: Outbox<N::Message>,
     workspace: N::Workspace,
     /// Messages that are being handed over.
-    due: Due<N::Message>,
+    due: Due<N>,
     /// What nodes wait for in this window, with the place (stripe, and node in it) of each.
     tasks: Vec<Waits<N>>,
 }
@@ -208,7 +208,8 @@ impl<N: Node> Shard<'_, N> {
                 if bits != 0 {
                     let soon = bits.trailing_zeros() as usize;
                     let node = &self.stripes[stripe].nodes[block * BLOCK + soon];
-                    node.prefetch_far(due.messages(soon));
+                    let late = due.late(soon).map(|(_, late)| late);
+                    node.prefetch_far(due.messages(soon), late);
                 }
             }
             let Stripe { nodes, next, .. } = &mut self.stripes[stripe];
@@ -304,7 +305,7 @@ impl<N: Node> Shard<'_, N> {
     pub(super) fn ask_for_waiting(&self, tasks: &[Waits<N>]) {
         let node = |(stripe, number): (usize, usize)| &self.stripes[stripe].nodes[number];
         if let [.., (next, _)] = tasks {
-            node(*next).prefetch_far(std::iter::empty());
+            node(*next).prefetch_far(std::iter::empty(), std::iter::empty());
         }
         if let [.., (soon, _), _] = tasks {
             node(*soon).prefetch();
@@ -347,9 +348,8 @@ impl<N: Node> Shard<'_, N> {
 
     #[inline]
     fn keep(&mut self, seat: Seat, envelope: Envelope<N::Message>) {
-        let can_wait = N::can_wait(&envelope.message);
         let block = &mut self.stripes[seat.stripe].blocks[seat.number / BLOCK];
-        block.keep(seat.number % BLOCK, envelope, can_wait);
+        block.keep(seat.number % BLOCK, envelope);
     }
 }
 

@@ -62,6 +62,7 @@ impl Relay {
 
 impl Node for Relay {
     type Message = u64;
+    type Late = u64;
     type Workspace = ();
     type Task = Way;
 
@@ -108,8 +109,8 @@ impl Node for Relay {
         self.way = Some(way);
     }
 
-    fn can_wait(&token: &u64) -> bool {
-        is_worn(token)
+    fn can_wait(&token: &u64) -> Option<u64> {
+        is_worn(token).then_some(token)
     }
 
     fn waits(&self) -> bool {
@@ -118,10 +119,16 @@ impl Node for Relay {
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, token: u64) {
         assert!(at >= self.reached, "a message comes when its time is over");
-        if Self::can_wait(&token) && !self.waits() {
-            self.noted.push((at, token));
+        self.queue.push(at, from, sequence, token);
+    }
+
+    fn take_late(&mut self, at: Time, token: u64, _: Time) {
+        assert!(at >= self.reached, "a message comes when its time is over");
+        if self.waits() {
+            // In an order of its own: late messages come in any.
+            self.queue.push(at, self.me, token, token);
         } else {
-            self.queue.push(at, from, sequence, token);
+            self.noted.push((at, token));
         }
     }
 }
