@@ -384,12 +384,9 @@ impl Trace {
     pub(super) fn over_link(
         &mut self,
         (cycle, crossed, sampled): (u64, u64, u64),
-        to: Option<u32>,
+        to: u32,
         packet: &Packet,
     ) {
-        let Some(to) = to else {
-            return;
-        };
         let key = Key::of(packet);
         let clock = self.constants.engine_clock;
         let serializes = self.link.cycles(packet.bytes());

@@ -489,6 +489,14 @@ impl<E: EngineModel> Way<E> {
         record: &mut Record,
         outbox: &mut Outbox<Input>,
     ) {
+        let neighbour = |port| {
+            let there = self.constants.topology.neighbour(self.me, port);
+            debug_assert!(
+                there.is_some(),
+                "no link is there, but something leaves by it"
+            );
+            there
+        };
         match output {
             Output::Host(_) => debug_assert!(false, "a packet for the host goes to the host"),
             Output::HostCredit(channel) => {
@@ -500,29 +508,33 @@ impl<E: EngineModel> Way<E> {
                 channel,
                 packet,
             } => {
+                let Some((to, their_port)) = neighbour(port) else {
+                    return;
+                };
                 if self.constants.counts(packet.trace) {
                     record.sent(port, channel, packet.bytes());
                 }
-                let input = |port| Input::Link {
+                // Between engine and switch a packet crosses clock domains: behind its source's
+                // engine and before its target's.
+                let crossings =
+                    u64::from(packet.source == self.me) + u64::from(packet.target == to);
+                let crossed = cycle + crossings * self.constants.spec.engine.network_core_cycles;
+                let edges = (cycle, crossed, crossed + self.constants.link_cycles);
+                agenda.tell(|t| t.over_link(edges, to, &packet));
+                let port = their_port;
+                let input = Input::Link {
                     port,
                     channel,
                     packet,
                 };
-                // Between engine and switch a packet crosses clock domains: behind its source's
-                // engine and before its target's.
-                let crossing = self.constants.spec.engine.network_core_cycles;
-                let to = self.constants.topology.neighbour(self.me, port);
-                let first = u64::from(packet.source == self.me);
-                let last = u64::from(to.is_some_and(|(to, _)| to == packet.target));
-                let crossing = (first + last) * crossing;
-                let sampled = cycle + crossing + self.constants.link_cycles;
-                let edges = (cycle, cycle + crossing, sampled);
-                agenda.tell(|t| t.over_link(edges, to.map(|(to, _)| to), &packet));
-                self.send_to_neighbour(cycle + crossing, port, input, agenda, outbox);
+                self.send_over_link(crossed, to, input, agenda, outbox);
             }
             Output::LinkCredit { port, channel } => {
-                let input = |port| Input::LinkCredit { port, channel };
-                self.send_to_neighbour(cycle, port, input, agenda, outbox);
+                let Some((to, port)) = neighbour(port) else {
+                    return;
+                };
+                let input = Input::LinkCredit { port, channel };
+                self.send_over_link(cycle, to, input, agenda, outbox);
             }
         }
     }
@@ -547,22 +559,17 @@ impl<E: EngineModel> Way<E> {
         at
     }
 
-    /// Transceivers and wire of the link at `port`; `input` is told the port at the other end.
-    fn send_to_neighbour(
-        &mut self,
+    /// Transceivers and wire of a link: what leaves at edge `cycle` is sampled there later.
+    fn send_over_link(
+        &self,
         cycle: u64,
-        port: u8,
-        input: impl Fn(u8) -> Input,
+        to: u32,
+        input: Input,
         agenda: &mut Agenda,
         outbox: &mut Outbox<Input>,
     ) {
-        let Some((to, their_port)) = self.constants.topology.neighbour(self.me, port) else {
-            debug_assert!(false, "the switch routed over a link that is not there");
-            return;
-        };
         let cycle = cycle + self.constants.link_cycles;
         let at = self.constants.engine_clock.edge(cycle);
-        let sequence = agenda.next_sequence();
-        outbox.send(self.me, sequence, to, at, input(their_port));
+        outbox.send(self.me, agenda.next_sequence(), to, at, input);
     }
 }

@@ -6,7 +6,7 @@ use super::crossbar::Crossbar;
 use super::design::Design;
 use super::ht::HtChannel;
 use super::ht_port::HtPort;
-use super::link_port::{ARRIVAL_CYCLES, LinkPort, Passes};
+use super::link_port::{ARRIVAL_CYCLES, LinkPort};
 use super::model::{EngineModel, Input, Output, Transit};
 use super::packet::Packet;
 use super::requester::Requester;
@@ -184,7 +184,7 @@ impl Engine {
     pub fn counters(&self) -> Counters {
         let of = |port: u8, channel| {
             let link = &self.links[usize::from(port)];
-            let mut counted = link.passed(channel, &self.design.link_port);
+            let mut counted = link.counted(channel, &self.design.link_port);
             if let Some(others) = self.counters.get(port, channel) {
                 counted.add(others);
             }
@@ -329,7 +329,13 @@ impl Engine {
             self.sending |= u32::from(link.next_change().is_some()) << shift;
             if let Some((channel, counted)) = step.began {
                 self.changed = true;
-                self.counters.at(port as u8, channel).add(&counted);
+                let counted = match counted.stall_cycles {
+                    0 => link.count(channel, counted.bytes, spec),
+                    _ => Some(counted),
+                };
+                if let Some(counted) = counted {
+                    self.counters.at(port as u8, channel).add(&counted);
+                }
             }
             if let Some((channel, held)) = step.delivered {
                 self.changed = true;
@@ -510,12 +516,13 @@ impl EngineModel for Engine {
             self.sample_credits(freed);
         }
         let (link, spec) = (&mut self.links[usize::from(leaves)], &self.design.link_port);
-        match link.passes(on, begins, packet.bytes(), spec) {
-            Passes::Not => return None,
-            Passes::Counted => {}
-            Passes::Full(counted) => self.counters.at(leaves, on).add(&counted),
+        if !link.passes(on, begins, packet.bytes(), spec) {
+            return None;
         }
         let delivered = link.free_from() - 1;
+        if let Some(counted) = link.count(on, packet.bytes(), spec) {
+            self.counters.at(leaves, on).add(&counted);
+        }
         self.switch.serves(switch_input(port, channel) as u8, to);
         Some(Transit {
             freed,
@@ -548,7 +555,7 @@ impl EngineModel for Engine {
                 (usize::from(to) - SWITCH_OUTPUTS) / CHANNELS
             }
             Input::LinkCredit { port, .. } => port.into(),
-            Input::Host(_) | Input::HostCredit(_) => return,
+            Input::Host(_) | Input::HostCredit(_) => HOST_PORT.into(),
         };
         match self.links.get(leaves) {
             Some(link) => prefetch(link),

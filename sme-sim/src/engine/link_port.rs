@@ -81,23 +81,12 @@ pub struct LinkPort {
     waits_since: [u32; CHANNELS],
     /// The channel that began last.
     last: u8,
-    /// What [has passed](Self::passes), by virtual channel.
-    passed: [ShortCount; CHANNELS],
+    /// What has not waited, by virtual channel.
+    counted: [ShortCount; CHANNELS],
 }
 
 // A line.
 const _: () = assert!(size_of::<LinkPort>() == 64);
-
-/// Whether a packet [passes](LinkPort::passes).
-#[derive(Debug)]
-pub enum Passes {
-    /// It has to wait.
-    Not,
-    /// It does.
-    Counted,
-    /// It does, and what is counted of it and those before it has no place any more.
-    Full(ChannelCounters),
-}
 
 /// What happens in a cycle.
 #[derive(Debug)]
@@ -118,7 +107,7 @@ impl LinkPort {
             credits: [spec.credits; CHANNELS],
             waits_since: [0; CHANNELS],
             last,
-            passed: Default::default(),
+            counted: Default::default(),
         }
     }
 
@@ -202,24 +191,31 @@ impl LinkPort {
 
     /// A packet of `bytes` bytes that the switch writes at the end of the cycle before `cycle`, where
     /// nothing else waits or is on the link that has not been given out: whether it begins in `cycle`. If
-    /// so, it leaves in the cycle before the link is [free](Self::free_from), and is counted here:
-    /// it did not wait.
-    pub fn passes(&mut self, channel: u8, cycle: u64, bytes: u64, spec: &LinkPortSpec) -> Passes {
-        if self.begins(cycle, 1 << channel).is_none() {
-            return Passes::Not;
+    /// so, it leaves in the cycle before the link is [free](Self::free_from), and has not waited.
+    pub fn passes(&mut self, channel: u8, cycle: u64, bytes: u64, spec: &LinkPortSpec) -> bool {
+        let begins = self.begins(cycle, 1 << channel).is_some();
+        if begins {
+            self.starts_waiting(channel, cycle - 1);
+            self.begin(channel, cycle, bytes, spec);
         }
-        self.starts_waiting(channel, cycle - 1);
-        self.begin(channel, cycle, bytes, spec);
-        let passed = &mut self.passed[usize::from(channel)];
-        match passed.count(bytes) {
-            None => Passes::Counted,
-            Some(full) => Passes::Full(spec.without_waiting(full)),
-        }
+        begins
     }
 
-    /// What has passed on a channel and has not been [given out](Passes::Full).
-    pub fn passed(&self, channel: u8, spec: &LinkPortSpec) -> ChannelCounters {
-        spec.without_waiting(self.passed[usize::from(channel)].sums())
+    /// Counts a packet of `bytes` bytes that has not waited. If that has no place here any more: what was
+    /// counted so far.
+    pub fn count(
+        &mut self,
+        channel: u8,
+        bytes: u64,
+        spec: &LinkPortSpec,
+    ) -> Option<ChannelCounters> {
+        let full = self.counted[usize::from(channel)].count(bytes)?;
+        Some(spec.without_waiting(full))
+    }
+
+    /// What is [counted](Self::count) here of a channel.
+    pub fn counted(&self, channel: u8, spec: &LinkPortSpec) -> ChannelCounters {
+        spec.without_waiting(self.counted[usize::from(channel)].sums())
     }
 
     /// One cycle of port `port`.

@@ -8,17 +8,17 @@
 //! if the run was kept on its way and the packet comes after that, from there.
 //! What has left by then was caused earlier than that packet and is the same again.
 
-use std::collections::VecDeque;
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use sme_memory::Leader;
 
 use super::checkpoint::Checkpoint;
 use super::plan::Plan;
 use super::rest::Rest;
-use super::run::{Arrival, Begin, Counts, Leaves, run};
+use super::run::{Arrival, Begin, Counts, Leaves, Leaving, run};
 use super::stuck::stuck;
 use super::work::Work;
 use crate::cluster::agenda::{Agenda, Event};
@@ -26,6 +26,7 @@ use crate::cluster::failure::Stuck;
 use crate::cluster::record::Record;
 use crate::cluster::way::{LinkCredit, Outputs, Way};
 use crate::engine::{EngineModel, HtChannel, HtPacket, Input};
+use crate::inline::heap_bytes;
 use crate::kernel::window::{self, Inbox, Outbox};
 use crate::prefetch::{prefetch, prefetch_part};
 use crate::time::Time;
@@ -69,11 +70,11 @@ struct Inside<L: Leader> {
     /// How much of what the last run brought has left.
     left: usize,
     /// What leaves of what the last run brought, in order of time.
-    leaves: VecDeque<(u64, Leaves)>,
+    leaves: Leaving,
     /// What still leaves of earlier runs.
-    settled: VecDeque<(u64, Leaves)>,
+    settled: Leaving,
     /// What came in the last run.
-    arrivals: Vec<Arrival>,
+    arrivals: SmallVec<[Arrival; 1]>,
     me: u32,
     /// `before` is not the very first.
     begun: bool,
@@ -118,12 +119,12 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
                 me,
                 plan: Arc::clone(plan),
                 before: Rest::new(&plan.form, me),
-                arrivals: Vec::new(),
+                arrivals: SmallVec::new(),
                 after: None,
                 checkpoint: None,
-                leaves: VecDeque::new(),
+                leaves: Leaving::new(),
                 left: 0,
-                settled: VecDeque::new(),
+                settled: Leaving::new(),
                 void_from: 0,
                 begun: false,
             })
@@ -181,9 +182,9 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
                 + inside.before.heap_bytes([])
                 + after.map_or(0, |rest| rest.heap_bytes([&inside.before]))
                 + checkpoint.map(|kept| kept.bytes(others())).sum::<usize>()
-                + inside.arrivals.capacity() * size_of::<Arrival>()
-                + (inside.leaves.capacity() + inside.settled.capacity())
-                    * size_of::<(u64, Leaves)>()
+                + heap_bytes(&inside.arrivals)
+                + heap_bytes(&inside.leaves)
+                + heap_bytes(&inside.settled)
         });
         size_of::<Self>() - size_of::<E>()
             + inside
@@ -205,15 +206,14 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         inside.before = after;
         inside.begun = true;
         inside.checkpoint = None;
-        inside.arrivals = Vec::new();
+        inside.arrivals = SmallVec::new();
         inside.left = 0;
         let leaves = std::mem::take(&mut inside.leaves);
         if inside.settled.is_empty() {
             inside.settled = leaves;
         } else {
             inside.settled.extend(leaves);
-            let in_order = inside.settled.make_contiguous();
-            in_order.sort_by_key(|&(at, _)| at);
+            inside.settled.sort_by_key(|&(at, _)| at);
         }
         self.record.is_at(Time::from_ps(inside.before.at));
         self.events += counts.events;
@@ -303,7 +303,7 @@ impl<L: Leader> window::Task<Workspace> for RunInside<L> {
                 .has_simulated(std::mem::take(&mut workspace.simulated));
             plan.gauge.has_come_to(time_of(inside.void_from));
         }
-        inside.leaves = ran.leaves.into();
+        inside.leaves = ran.leaves;
         inside.leaves.drain(..inside.left);
         inside.after = Some((ran.rest, ran.counts));
         inside.void_from = u64::MAX;
@@ -332,7 +332,7 @@ impl<L: Leader> Inside<L> {
 
     /// The next time at which something leaves.
     fn next_leaves(&self) -> u64 {
-        let first = |queue: &VecDeque<(u64, Leaves)>| queue.front().map(|&(at, _)| at);
+        let first = |queue: &Leaving| queue.first().map(|&(at, _)| at);
         let (settled, leaves) = (first(&self.settled), first(&self.leaves));
         settled.unwrap_or(u64::MAX).min(leaves.unwrap_or(u64::MAX))
     }
@@ -340,10 +340,11 @@ impl<L: Leader> Inside<L> {
     /// What leaves then.
     fn pop_leaves(&mut self) -> Option<Leaves> {
         let at = self.next_leaves();
-        if self.settled.front().is_some_and(|&(first, _)| first == at) {
-            return self.settled.pop_front().map(|(_, leaves)| leaves);
+        if self.settled.first().is_some_and(|&(first, _)| first == at) {
+            return Some(self.settled.remove(0).1);
         }
-        let (_, leaves) = self.leaves.pop_front()?;
+        self.leaves.first()?;
+        let (_, leaves) = self.leaves.remove(0);
         self.left += 1;
         Some(leaves)
     }
@@ -399,6 +400,7 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
         if is_busy {
             self.agenda.prefetch();
             prefetch_part(self, Self::NEAR.end..size_of::<Self>());
+            self.way.prefetch(&Input::HostCredit(HtChannel::Posted));
             if let Some(inside) = &self.inside {
                 prefetch_part(&**inside, Inside::<L>::NEAR);
             }

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use smallvec::SmallVec;
 use sme_memory::Leader;
 
 use super::checkpoint::Checkpoint;
@@ -43,6 +44,9 @@ pub enum Leaves {
     /// A credit of the engine's for posted packets, which it samples at this edge.
     Credit,
 }
+
+/// What leaves, with the time in picoseconds: mostly a packet and the credit of the one that came before.
+pub type Leaving = SmallVec<[(u64, Leaves); 2]>;
 
 /// What a run has counted.
 #[derive(Clone, Debug, Default)]
@@ -88,7 +92,7 @@ pub struct Run<'a, L: Leader> {
     /// The oldest of them waits for its line.
     pub(super) store_under_way: bool,
     /// What leaves, with the time at which it enters the link or reaches the engine.
-    pub(super) leaves: Vec<(u64, Leaves)>,
+    pub(super) leaves: Leaving,
     pub(super) counts: Counts,
     /// So many packets have come.
     pub(super) come: usize,
@@ -120,7 +124,7 @@ pub struct Begun<S> {
     pub first: First<S>,
     pub stores: VecDeque<Store>,
     pub store_under_way: bool,
-    pub leaves: Vec<(u64, Leaves)>,
+    pub leaves: Leaving,
     pub counts: Counts,
     pub come: usize,
 }
@@ -130,7 +134,7 @@ pub struct Ran<S> {
     /// The node afterwards.
     pub rest: Rest<S>,
     /// What leaves it, and when, in order of time.
-    pub leaves: Vec<(u64, Leaves)>,
+    pub leaves: Leaving,
     /// What was counted.
     pub counts: Counts,
     /// The run on its way, if it was kept.
@@ -143,7 +147,7 @@ impl<S: Copy + Default> Begun<S> {
             first: rest.unpack(form, work),
             stores: VecDeque::new(),
             store_under_way: false,
-            leaves: Vec::new(),
+            leaves: Leaving::new(),
             counts: Counts {
                 first_episode: rest.first_episode(),
                 ..Counts::default()
