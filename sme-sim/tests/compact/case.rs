@@ -21,6 +21,8 @@ use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
+use crate::stepped;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     Tree { fan_in: u32, shape: TreeShape },
@@ -68,6 +70,20 @@ impl Case {
             }
             Algorithm::Dissemination => self.run_readable(self.dissemination(), workers),
         }
+    }
+
+    /// The readable form, with engines that are stepped edge by edge.
+    pub fn stepped(&self) -> Seen {
+        let (seen, ended) = match self.algorithm {
+            Algorithm::Tree { fan_in, shape } => {
+                self.watch_plugged(self.tree(fan_in, shape), 1, stepped::engine)
+            }
+            Algorithm::Dissemination => {
+                self.watch_plugged(self.dissemination(), 1, stepped::engine)
+            }
+        };
+        ended.unwrap();
+        seen
     }
 
     pub fn compact(&self, workers: usize) -> Seen {
@@ -149,6 +165,18 @@ impl Case {
     where
         B: Barrier<ThreadMemory> + 'static,
     {
+        self.watch_plugged(barrier, workers, Plugged::cycle)
+    }
+
+    fn watch_plugged<B>(
+        &self,
+        barrier: B,
+        workers: usize,
+        engine: impl Fn(&Arc<Design>, u32, u32) -> Plugged,
+    ) -> (Seen, Result<(), Failure>)
+    where
+        B: Barrier<ThreadMemory> + 'static,
+    {
         let barrier = Arc::new(barrier);
         let late = Arc::new(self.late());
         let (last, skewed) = (self.last_episode, self.most_skew > Time::ZERO);
@@ -168,7 +196,10 @@ impl Case {
                 let _ = memory.node();
             }
         };
-        let mut cluster = Cluster::new(self.setup(), program).unwrap();
+        let (setup, hosts) = (self.setup(), self.nodes);
+        let design = Arc::new(Design::new(&setup.spec, &setup.topology, hosts).unwrap());
+        let engine = |position| engine(&design, position, hosts);
+        let mut cluster = Cluster::with_plugged(setup, program, engine);
         let ended = cluster.run(workers, |_| {});
         let seen = Seen {
             episodes: cluster.episodes().to_vec(),

@@ -19,6 +19,11 @@ proptest! {
     }
 
     #[test]
+    fn what_engines_tell_ahead_changes_nothing(case in cases(1024)) {
+        prop_assert_eq!(case.readable(1), case.stepped());
+    }
+
+    #[test]
     fn workers_change_nothing(case in cases(1024), workers in 2..5usize) {
         prop_assert_eq!(case.compact(workers), case.compact(1));
     }

@@ -8,3 +8,4 @@ mod broken;
 mod case;
 mod equal;
 mod hasty;
+mod stepped;
