@@ -13,7 +13,8 @@ use crate::tables;
 #[derive(Clone, Debug)]
 pub struct Few<T, const N: usize> {
     near: [Option<T>; N],
-    far: Slab<T>,
+    /// The others, if there have ever been any.
+    far: Option<Box<Slab<T>>>,
 }
 
 impl<T, const N: usize> Few<T, N> {
@@ -21,13 +22,13 @@ impl<T, const N: usize> Few<T, N> {
     pub fn new() -> Self {
         Self {
             near: [const { None }; N],
-            far: Slab::new(),
+            far: None,
         }
     }
 
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
-        self.near.iter().all(Option::is_none) && self.far.is_empty()
+        self.near.iter().all(Option::is_none) && self.far.iter().all(|far| far.is_empty())
     }
 
     /// Puts `item` in; its number.
@@ -38,7 +39,8 @@ impl<T, const N: usize> Few<T, N> {
             *place = Some(item);
             return number;
         }
-        N as u32 + tables::insert(&mut self.far, item)
+        let far = self.far.get_or_insert_with(|| Box::new(Slab::new()));
+        N as u32 + tables::insert(far, item)
     }
 
     /// Takes the item with this number out.
@@ -48,16 +50,23 @@ impl<T, const N: usize> Few<T, N> {
     #[inline]
     pub fn remove(&mut self, number: u32) -> T {
         match self.near.get_mut(number as usize) {
-            Some(near) => near.take().expect("an item with this number"),
-            None => self.far.remove(number as usize - N),
+            Some(near) => near.take().expect(IS_THERE),
+            None => {
+                let far = self.far.as_mut().expect(IS_THERE);
+                far.remove(number as usize - N)
+            }
         }
     }
 
     /// Bytes on the heap, about.
     pub fn heap_bytes(&self) -> usize {
-        self.far.capacity() * size_of::<T>()
+        let far = |far: &Box<Slab<T>>| size_of::<Slab<T>>() + far.capacity() * size_of::<T>();
+        self.far.as_ref().map_or(0, far)
     }
 }
+
+/// What a table's owner sees to.
+const IS_THERE: &str = "an item with this number";
 
 impl<T, const N: usize> Index<u32> for Few<T, N> {
     type Output = T;
@@ -65,8 +74,8 @@ impl<T, const N: usize> Index<u32> for Few<T, N> {
     #[inline]
     fn index(&self, number: u32) -> &T {
         match self.near.get(number as usize) {
-            Some(near) => near.as_ref().expect("an item with this number"),
-            None => &self.far[number as usize - N],
+            Some(near) => near.as_ref().expect(IS_THERE),
+            None => &self.far.as_ref().expect(IS_THERE)[number as usize - N],
         }
     }
 }
@@ -75,8 +84,8 @@ impl<T, const N: usize> IndexMut<u32> for Few<T, N> {
     #[inline]
     fn index_mut(&mut self, number: u32) -> &mut T {
         match self.near.get_mut(number as usize) {
-            Some(near) => near.as_mut().expect("an item with this number"),
-            None => &mut self.far[number as usize - N],
+            Some(near) => near.as_mut().expect(IS_THERE),
+            None => &mut self.far.as_mut().expect(IS_THERE)[number as usize - N],
         }
     }
 }
@@ -86,7 +95,9 @@ impl<T, const N: usize> IndexMut<u32> for Few<T, N> {
 #[derive(Debug)]
 pub struct Single<T> {
     first: Option<T>,
-    more: Vec<T>,
+    /// The others, if there have ever been any.
+    #[allow(clippy::box_collection, reason = "a word where there are none")]
+    more: Option<Box<Vec<T>>>,
 }
 
 impl<T> Single<T> {
@@ -94,7 +105,7 @@ impl<T> Single<T> {
     pub fn new() -> Self {
         Self {
             first: None,
-            more: Vec::new(),
+            more: None,
         }
     }
 
@@ -110,32 +121,38 @@ impl<T> Single<T> {
             self.first = Some(item);
             return;
         }
-        if self.more.len() == self.more.capacity() {
-            self.more.reserve_exact((self.more.len() / 4).max(1));
+        let more = self.more.get_or_insert_default();
+        if more.len() == more.capacity() {
+            more.reserve_exact((more.len() / 4).max(1));
         }
-        self.more.push(item);
+        more.push(item);
     }
 
     /// All of them, in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(&self.more)
+        self.first
+            .iter()
+            .chain(self.more.iter().flat_map(|more| more.iter()))
     }
 
     /// Takes out the first of them that `is_due`.
     #[inline]
     pub fn take(&mut self, is_due: impl Fn(&T) -> bool) -> Option<T> {
+        let more = self.more.as_deref_mut().filter(|more| !more.is_empty());
         if is_due(self.first.as_ref()?) {
-            let next = (!self.more.is_empty()).then(|| self.more.remove(0));
+            let next = more.map(|more| more.remove(0));
             return std::mem::replace(&mut self.first, next);
         }
-        let place = self.more.iter().position(is_due)?;
-        Some(self.more.remove(place))
+        let more = more?;
+        let place = more.iter().position(is_due)?;
+        Some(more.remove(place))
     }
 
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.more.capacity() * size_of::<T>()
+        let more = |more: &Vec<T>| size_of::<Vec<T>>() + more.capacity() * size_of::<T>();
+        self.more.as_deref().map_or(0, more)
     }
 }
 

@@ -82,7 +82,7 @@ pub struct Record {
     pub episodes: Vec<EpisodeTimes>,
     visits: Option<Box<Visits>>,
     /// What `links` does not hold of bytes and packets.
-    more: ByChannel<(u64, u64), 1>,
+    more: Option<Box<ByChannel<(u64, u64), 1>>>,
     /// Traffic.
     pub traffic: Traffic,
     /// When the last event happened.
@@ -110,7 +110,7 @@ impl Record {
             episodes: Vec::new(),
             traffic: Traffic::default(),
             last: Time::ZERO,
-            more: ByChannel::new(),
+            more: None,
             links: Default::default(),
             visits: visits.then(|| {
                 Box::new(Visits {
@@ -177,7 +177,8 @@ impl Record {
             },
             None => (1, bytes),
         };
-        let (sum, count) = self.more.at(port, channel);
+        let more = (self.more).get_or_insert_with(|| Box::new(ByChannel::new()));
+        let (sum, count) = more.at(port, channel);
         *sum += bytes;
         *count += packets;
     }
@@ -186,7 +187,9 @@ impl Record {
     pub fn over_link(&self, port: u8, channel: u8) -> (u64, u64) {
         let near = self.links.get(usize::from(port));
         let (packets, bytes) = near.map_or((0, 0), |link| link[usize::from(channel)].sums());
-        let (more_bytes, more_packets) = self.more.get(port, channel).copied().unwrap_or_default();
+        let more = self.more.as_ref();
+        let more = more.and_then(|more| more.get(port, channel).copied());
+        let (more_bytes, more_packets) = more.unwrap_or_default();
         (bytes + more_bytes, packets + more_packets)
     }
 
@@ -197,7 +200,8 @@ impl Record {
 
     /// Bytes on the heap, without what grows with the number of episodes: the results.
     pub fn heap_bytes(&self) -> usize {
-        self.more.heap_bytes()
+        let more = |more: &ByChannel<_, 1>| size_of_val(more) + more.heap_bytes();
+        self.more.as_deref().map_or(0, more)
     }
 
     fn episode(&mut self, episode: u32) -> &mut EpisodeTimes {

@@ -58,8 +58,8 @@ pub struct Engine {
     /// Packets that are not in a buffer yet, as they were presented, and the edges at which they
     /// will be.
     pending: Single<(u64, Input)>,
-    /// What is not counted by the link ports.
-    counters: ByChannel<ChannelCounters, 2>,
+    /// What is not counted by the link ports: of packets that have waited, mostly.
+    counters: Option<Box<ByChannel<ChannelCounters, 1>>>,
 }
 
 /// Credits that do not count yet of which the list stands in the engine.
@@ -175,7 +175,7 @@ impl Engine {
             pending: Single::new(),
             credits: SmallVec::new(),
             earliest: u64::MAX,
-            counters: ByChannel::new(),
+            counters: None,
             design: Arc::clone(design),
         }
     }
@@ -185,7 +185,8 @@ impl Engine {
         let of = |port: u8, channel| {
             let link = &self.links[usize::from(port)];
             let mut counted = link.counted(channel, &self.design.link_port);
-            if let Some(others) = self.counters.get(port, channel) {
+            let others = self.counters.as_ref().and_then(|c| c.get(port, channel));
+            if let Some(others) = others {
                 counted.add(others);
             }
             counted
@@ -230,7 +231,9 @@ impl Engine {
         size_of::<Self>()
             + host
             + self.packets.heap_bytes()
-            + self.counters.heap_bytes()
+            + self.counters.as_ref().map_or(0, |counters| {
+                size_of_val(&**counters) + counters.heap_bytes()
+            })
             + self.pending.heap_bytes()
             + heap_bytes(&self.credits)
     }
@@ -334,7 +337,7 @@ impl Engine {
                     _ => Some(counted),
                 };
                 if let Some(counted) = counted {
-                    self.counters.at(port as u8, channel).add(&counted);
+                    count(&mut self.counters, (port as u8, channel), &counted);
                 }
             }
             if let Some((channel, held)) = step.delivered {
@@ -521,7 +524,7 @@ impl EngineModel for Engine {
         }
         let delivered = link.free_from() - 1;
         if let Some(counted) = link.count(on, packet.bytes(), spec) {
-            self.counters.at(leaves, on).add(&counted);
+            count(&mut self.counters, (leaves, on), &counted);
         }
         self.switch.serves(switch_input(port, channel) as u8, to);
         Some(Transit {
@@ -600,6 +603,16 @@ impl EngineModel for Engine {
         self.next_edge = cycle + 1;
         self.set_idle();
     }
+}
+
+/// Adds to the counters of a port and channel.
+fn count<const N: usize>(
+    counters: &mut Option<Box<ByChannel<ChannelCounters, N>>>,
+    (port, channel): (u8, u8),
+    counted: &ChannelCounters,
+) {
+    let counters = counters.get_or_insert_with(|| Box::new(ByChannel::new()));
+    counters.at(port, channel).add(counted);
 }
 
 /// Of a bit of a mask that has one for each channel of each port.

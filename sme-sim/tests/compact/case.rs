@@ -268,6 +268,8 @@ pub fn cases(most: u32) -> impl Strategy<Value = Case> {
         Just(("sme-asic", vec![("core.outstanding_misses", "1")])),
         Just(("sme-asic", vec![("coherence.occupancy", "300ns")])),
         Just(("sme-prototype", vec![("host.posted_credits", "1")])),
+        Just(("sme-prototype", vec![("link.channel_credits", "1")])),
+        Just(("sme-asic", vec![("link.channel_credits", "2")])),
         Just(("sme-prototype", vec![("node.sockets", "8")])),
         Just(("sme-asic", vec![("node.cores_per_socket", "16")])),
     ];
