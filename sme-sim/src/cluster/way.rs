@@ -347,8 +347,8 @@ impl<E: EngineModel> Way<E> {
         self.takes(input, when, agenda, record, outbox)
     }
 
-    /// A packet has reached the engine `now`, which samples it or passes it on at once; the next thing
-    /// happens at `next_at`, edges of the engine's clock apart. How much it has given out on that account.
+    /// A packet has reached the engine `now`, which samples it or passes it on at once. The next thing in
+    /// this node's order happens at `next_at`. How much the engine has given out on that account.
     pub(super) fn takes(
         &mut self,
         input: Input,
