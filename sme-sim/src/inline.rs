@@ -60,8 +60,9 @@ impl<T, const N: usize> Few<T, N> {
 
     /// Bytes on the heap, about.
     pub fn heap_bytes(&self) -> usize {
-        let far = |far: &Box<Slab<T>>| size_of::<Slab<T>>() + far.capacity() * size_of::<T>();
-        self.far.as_ref().map_or(0, far)
+        self.far.as_deref().map_or(0, |far| {
+            size_of::<Slab<T>>() + far.capacity() * size_of::<T>()
+        })
     }
 }
 

@@ -9,12 +9,13 @@ use super::ht_port::HtPort;
 use super::link_port::{ARRIVAL_CYCLES, LinkPort};
 use super::model::{EngineModel, Input, Output, Transit};
 use super::packet::Packet;
+use super::pending_credit::{Credit, PendingCredit};
 use super::requester::Requester;
 use super::responder::Responder;
 use super::switch::Switch;
 use super::wires::{
     COMPLETER, CROSSBAR, HT_RECEIVE, HT_TRANSMIT, HostFifos, PacketFifos, REQUESTER_POSTED,
-    REQUESTER_RESPONSE, RESPONDER, SWITCH_OUTPUTS, any, switch_input,
+    REQUESTER_RESPONSE, RESPONDER, SWITCH_OUTPUTS, any, port_and_channel, switch_input,
 };
 use crate::fabric::{CHANNELS, HOST_PORT, LINK_PORTS, Topology};
 use crate::inline::{ByChannel, Single, heap_bytes};
@@ -59,61 +60,17 @@ pub struct Engine {
     /// will be.
     pending: Single<(u64, Input)>,
     /// What is not counted by the link ports: of packets that have waited, mostly.
-    counters: Option<Box<ByChannel<ChannelCounters, 1>>>,
+    counters: Option<Box<FarCounters>>,
 }
+
+/// Counters of the channels that need any.
+type FarCounters = ByChannel<ChannelCounters, 1>;
 
 /// Credits that do not count yet of which the list stands in the engine.
 const NEAR_CREDITS: usize = 6;
 
 /// Bytes of an engine from the beginning with which every packet has to do.
 pub(crate) const NEAR_BYTES: usize = offset_of!(Engine, links);
-
-/// A credit and the edge from which on it counts, in one word.
-#[derive(Clone, Copy, Debug)]
-struct PendingCredit(u64);
-
-/// Whose place is free again.
-#[derive(Clone, Copy, Debug)]
-enum Credit {
-    Link { port: u8, channel: u8 },
-    Host(HtChannel),
-}
-
-impl PendingCredit {
-    const BITS: u32 = 5;
-    /// Numbers from here on are the host's channels.
-    const HOST: u64 = (LINK_PORTS * CHANNELS) as u64;
-
-    fn new(cycle: u64, credit: Credit) -> Self {
-        let number = match credit {
-            Credit::Link { port, channel } => port as u64 * CHANNELS as u64 + channel as u64,
-            Credit::Host(channel) => Self::HOST + channel as u64,
-        };
-        Self(cycle << Self::BITS | number)
-    }
-
-    fn cycle(self) -> u64 {
-        self.0 >> Self::BITS
-    }
-
-    fn is_hosts(self) -> bool {
-        self.0 & ((1 << Self::BITS) - 1) >= Self::HOST
-    }
-
-    fn credit(self) -> Credit {
-        let number = self.0 & ((1 << Self::BITS) - 1);
-        match number.checked_sub(Self::HOST) {
-            Some(channel) => Credit::Host(HtChannel::ALL[channel as usize]),
-            None => {
-                let (port, channel) = port_and_channel(number as u32);
-                Credit::Link { port, channel }
-            }
-        }
-    }
-}
-
-// Ports and channels of links and host fit.
-const _: () = assert!(PendingCredit::HOST + 3 <= 1 << PendingCredit::BITS);
 
 /// The blocks between the switch and the host.
 #[derive(Debug)]
@@ -474,7 +431,7 @@ impl EngineModel for Engine {
             self.credits.reserve_exact((self.credits.len() / 4).max(4));
         }
         let pending = PendingCredit::new(cycle, credit);
-        let before = self.credits.iter().rposition(|other| other.0 <= pending.0);
+        let before = self.credits.iter().rposition(|&other| other <= pending);
         let place = before.map_or(0, |before| before + 1);
         self.credits.insert(place, pending);
     }
@@ -606,18 +563,13 @@ impl EngineModel for Engine {
 }
 
 /// Adds to the counters of a port and channel.
-fn count<const N: usize>(
-    counters: &mut Option<Box<ByChannel<ChannelCounters, N>>>,
+fn count(
+    counters: &mut Option<Box<FarCounters>>,
     (port, channel): (u8, u8),
     counted: &ChannelCounters,
 ) {
     let counters = counters.get_or_insert_with(|| Box::new(ByChannel::new()));
     counters.at(port, channel).add(counted);
-}
-
-/// Of a bit of a mask that has one for each channel of each port.
-fn port_and_channel(bit: u32) -> (u8, u8) {
-    ((bit / CHANNELS as u32) as u8, (bit % CHANNELS as u32) as u8)
 }
 
 /// The set bits, lowest first.

@@ -55,6 +55,7 @@ mod joined;
 pub mod link_port;
 mod model;
 pub mod packet;
+mod pending_credit;
 pub mod requester;
 pub mod responder;
 pub mod switch;

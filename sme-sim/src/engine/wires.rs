@@ -70,3 +70,8 @@ pub const DEPTH: u16 = 2;
 pub(crate) const fn any(mask: u64, first: usize, count: usize) -> bool {
     mask >> first & ((1 << count) - 1) != 0
 }
+
+/// Of a bit of a mask that has one for each channel of each port.
+pub(crate) const fn port_and_channel(bit: u32) -> (u8, u8) {
+    ((bit / CHANNELS as u32) as u8, (bit % CHANNELS as u32) as u8)
+}

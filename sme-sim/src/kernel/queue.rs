@@ -45,8 +45,8 @@ pub struct EventQueue<E> {
 
 #[derive(Debug)]
 struct Pending<E> {
-    /// In two halves: it need not be aligned as a whole number is.
     at: Time,
+    /// The lower half of its [`Key`], kept in halves since a whole one would be aligned to 16 bytes.
     order: u64,
     event: E,
 }

@@ -36,7 +36,6 @@ use crate::time::Time;
 /// What packets between other nodes have to do with stands together, on as few cache lines as may be.
 #[repr(C, align(64))]
 pub struct CompactNode<L: Leader, E> {
-    plan: Arc<Plan<L>>,
     pub(super) performed: u64,
     pub(super) posted: u64,
     pub(super) record: Record,
@@ -132,7 +131,6 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         Self {
             me,
             way: Way::new(me, Arc::clone(&plan.constants), engine),
-            plan: Arc::clone(plan),
             agenda: Agenda::new(me),
             record: Record::new(0, false),
             events: 0,
@@ -168,8 +166,10 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
 
     /// The first `most` of them: what they wait for, if they do so for ever.
     pub(super) fn stuck(&self, most: usize) -> Vec<Stuck> {
-        let rest = self.rest();
-        rest.map_or_else(Vec::new, |rest| stuck(&self.plan, self.me, rest, most))
+        let inside = self.inside.as_ref();
+        inside.map_or_else(Vec::new, |inside| {
+            stuck(&inside.plan, self.me, inside.newest(), most)
+        })
     }
 
     /// Bytes of simulator state, the engine's apart.
@@ -400,6 +400,7 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
         if is_busy {
             self.agenda.prefetch();
             prefetch_part(self, Self::NEAR.end..size_of::<Self>());
+            // The engine's host side, with which its credits have to do.
             self.way.prefetch(&Input::HostCredit(HtChannel::Posted));
             if let Some(inside) = &self.inside {
                 prefetch_part(&**inside, Inside::<L>::NEAR);
@@ -504,7 +505,8 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         self.events += given;
         self.record.is_at(now);
         for (at, packet) in came {
-            let Some(arrival) = arrival(&self.plan, now, at, &packet) else {
+            let plan = self.inside.as_ref().map(|inside| &inside.plan);
+            let Some(arrival) = plan.and_then(|plan| arrival(plan, now, at, &packet)) else {
                 debug_assert!(false, "a packet that no leader sends");
                 continue;
             };

@@ -176,24 +176,27 @@ impl<N: Node> Shard<'_, N> {
         window: Range<Time>,
         mut elsewhere: impl FnMut(Envelope<N::Message>),
     ) {
+        let mut due = std::mem::replace(&mut self.due, Due::new());
         for stripe in 0..self.stripes.len() {
             for block in 0..self.stripes[stripe].blocks.len() {
                 if self.stripes[stripe].blocks[block].next() < window.end {
-                    self.advance_block(window.clone(), (stripe, block), &mut elsewhere);
+                    let place = (stripe, block);
+                    self.advance_block(window.clone(), place, &mut due, &mut elsewhere);
                 }
             }
         }
+        self.due = due;
     }
 
     fn advance_block(
         &mut self,
         Range { start, end }: Range<Time>,
         (stripe, block): (usize, usize),
+        due: &mut Due<N>,
         elsewhere: &mut impl FnMut(Envelope<N::Message>),
     ) {
         // Nodes of the block, bit by bit.
-        let mut due = std::mem::replace(&mut self.due, Due::new());
-        let mut bits = self.stripes[stripe].take_due(block, end, &mut due);
+        let mut bits = self.stripes[stripe].take_due(block, end, due);
         // Those that are not asked for yet.
         let mut ahead = bits;
         if self.far {
@@ -221,7 +224,6 @@ impl<N: Node> Shard<'_, N> {
             }
         }
         due.clear();
-        self.due = due;
         self.stripes[stripe].look_at(block);
     }
 
