@@ -96,6 +96,8 @@ impl<T, const N: usize> IndexMut<u32> for Few<T, N> {
 #[derive(Debug)]
 pub struct Single<T> {
     first: Option<T>,
+    /// How many there are besides: kept here, for the others are far away.
+    others: u32,
     /// The others, if there have ever been any.
     #[allow(clippy::box_collection, reason = "a word where there are none")]
     more: Option<Box<Vec<T>>>,
@@ -106,6 +108,7 @@ impl<T> Single<T> {
     pub fn new() -> Self {
         Self {
             first: None,
+            others: 0,
             more: None,
         }
     }
@@ -127,26 +130,28 @@ impl<T> Single<T> {
             more.reserve_exact((more.len() / 4).max(1));
         }
         more.push(item);
+        self.others += 1;
     }
 
     /// All of them, in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first
-            .iter()
-            .chain(self.more.iter().flat_map(|more| more.iter()))
+        let more = self.more.iter().filter(|_| self.others > 0);
+        self.first.iter().chain(more.flat_map(|more| more.iter()))
     }
 
     /// Takes out the first of them that `is_due`.
     #[inline]
     pub fn take(&mut self, is_due: impl Fn(&T) -> bool) -> Option<T> {
-        let more = self.more.as_deref_mut().filter(|more| !more.is_empty());
+        let more = self.more.as_deref_mut().filter(|_| self.others > 0);
         if is_due(self.first.as_ref()?) {
             let next = more.map(|more| more.remove(0));
+            self.others -= u32::from(next.is_some());
             return std::mem::replace(&mut self.first, next);
         }
         let more = more?;
         let place = more.iter().position(is_due)?;
+        self.others -= 1;
         Some(more.remove(place))
     }
 

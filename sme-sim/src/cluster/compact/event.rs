@@ -155,6 +155,8 @@ pub struct Written {
 pub enum Event {
     /// A thread goes on.
     Resume(u16),
+    /// A follower writes to its flag, whose line it has to ask for.
+    Misses(u16, OnFlag),
     /// A transaction reaches the home of a line.
     Home(u16, OnFlag),
     /// The home of a line takes the next transaction.
@@ -163,12 +165,15 @@ pub enum Event {
     Complete(u16, OnFlag),
     /// The same for the line of the phase.
     PhaseHome(OnPhase),
-    /// Those of all cores of a class that were probed away together, in their order.
+    /// Those of all cores of a class, and others as far away, that were probed away together, in their
+    /// order.
     PhaseHomes(u16),
     /// The same for the line of the phase.
     PhaseRelease,
     /// The same for the line of the phase.
     PhaseComplete(OnPhase),
+    /// All followers begin.
+    Start,
     /// The leader's oldest store may leave.
     Drain,
     /// The bridge takes its next packet.
@@ -197,6 +202,8 @@ impl Event {
             Event::Bridge => (8, 0),
             Event::Receive(number) => (9, number),
             Event::PhaseHomes(class) => (10, u32::from(class)),
+            Event::Start => (12, 0),
+            Event::Misses(line, on) => (11, u32::from(line) << 8 | u32::from(on.0)),
         };
         debug_assert!(what < 1 << Self::KIND, "{self:?}");
         kind << Self::KIND | what
@@ -218,25 +225,9 @@ impl Event {
             7 => Event::Drain,
             8 => Event::Bridge,
             10 => Event::PhaseHomes(low),
+            12 => Event::Start,
+            11 => Event::Misses(line, OnFlag(code as u8)),
             _ => Event::Receive(code & ((1 << Self::KIND) - 1)),
         }
     }
-}
-
-/// Lanes of the node's events.
-pub mod lane {
-    /// Threads that go on after a hit.
-    pub const HIT: usize = 0;
-    /// Threads that go on after what a program does around an operation.
-    pub const OPERATION: usize = 1;
-    /// The next transaction on the phase.
-    pub const PHASE: usize = 2;
-    /// The next transaction on another line.
-    pub const FLAG: usize = 3;
-    /// So many are not a class's.
-    pub const OTHERS: usize = 4;
-    /// None: for what is due after a time of its own.
-    pub const NONE: usize = usize::MAX;
-    /// So many are each class's: misses, misses after a probe, ends of transactions.
-    pub const OF_CLASS: usize = 3;
 }

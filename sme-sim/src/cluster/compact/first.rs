@@ -2,7 +2,8 @@
 
 use sme_memory::{FlagRow, Leader, Place, Route, Step, Until};
 
-use super::event::{Event, lane};
+use super::event::Event;
+use super::plan::LINE;
 use super::rest::{Stage, Waiting};
 use super::run::{Leaves, Run};
 use crate::engine::HtPacket;
@@ -34,7 +35,7 @@ impl<L: Leader> Run<'_, L> {
                     if let Some(skew) = &self.plan.skew {
                         self.first.stage = Stage::Late;
                         let late = skew(self.node, 0, self.first.episode);
-                        return self.goes_on(LEADER, lane::NONE, late.as_ps());
+                        return self.goes_on(LEADER, late.as_ps());
                     }
                     self.first.stage = Stage::Late;
                 }
@@ -87,19 +88,14 @@ impl<L: Leader> Run<'_, L> {
     fn leader_finishes(&mut self, answer: u8, after: u64) {
         self.first.answer = answer;
         self.first.waiting = Waiting::Nothing;
-        let form = &self.plan.form;
-        let lane = if after == form.hit {
-            lane::HIT
-        } else if after == form.operation {
-            lane::OPERATION
-        } else {
-            lane::NONE
-        };
-        self.goes_on(LEADER, lane, after);
+        self.goes_on(LEADER, after);
     }
 
     /// The newest value that a buffered store holds of this line of one's own.
     fn forwarded(&self, line: u16) -> Option<u8> {
+        if self.stores.is_empty() {
+            return None;
+        }
         let place = Place {
             node: self.node,
             offset: self.plan.form.offset(line),
@@ -175,10 +171,8 @@ impl<L: Leader> Run<'_, L> {
         let mut looked = 0;
         while self.first.passed < row.count {
             let line = self.line_of(row, self.first.passed);
-            let readable = match self.fetches(line) {
-                true => None,
-                false => self.in_cache(line),
-            };
+            let held = self.in_cache(line);
+            let readable = held.filter(|_| !self.fetches(line));
             let just_arrived = arrived.filter(|&(of, _)| of == line);
             let value = self
                 .forwarded(line)
@@ -190,7 +184,7 @@ impl<L: Leader> Run<'_, L> {
                     looked += 1;
                     self.is_far |= row.count >= LONG_ROW && self.first.passed > row.count / 2;
                 }
-                Some(_) if self.in_cache(line).is_some() => return self.spin(line),
+                Some(_) if held.is_some() => return self.spin(line),
                 _ => return self.fetch_ahead(row),
             }
         }
@@ -207,7 +201,21 @@ impl<L: Leader> Run<'_, L> {
     fn fetch_ahead(&mut self, row: FlagRow) {
         self.first.waiting = Waiting::Cache;
         let until = (self.first.passed + self.plan.form.misses).min(row.count);
-        for index in self.first.passed..until {
+        let mut index = self.first.passed;
+        if u64::from(row.stride) == LINE {
+            // Eight at a time, those of followers among themselves.
+            while index + 8 <= until
+                && let lines = self.line_of(row, index)
+                && let Some(mut lacking) = self.work.lacking(&self.plan.form, lines)
+            {
+                while lacking != 0 {
+                    self.fetch(lines + (lacking.trailing_zeros() / 8) as u16);
+                    lacking &= lacking - 1;
+                }
+                index += 8;
+            }
+        }
+        for index in index..until {
             let line = self.line_of(row, index);
             if !self.fetches(line) && self.in_cache(line).is_none() {
                 self.fetch(line);

@@ -12,13 +12,13 @@
 mod checkpoint;
 mod event;
 mod first;
-mod lanes;
 mod node;
 mod plan;
 mod rest;
 mod run;
 mod set;
 mod stuck;
+mod timeline;
 mod work;
 
 use std::sync::Arc;

@@ -2,14 +2,11 @@
 //!
 //! Times are picoseconds here and in the whole compact form.
 
-use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use sme_memory::{Followers, Leader, Step};
 
-use super::event::lane;
-use super::lanes::MOST_LANES;
 use crate::cluster::constants::Constants;
 use crate::cluster::domain::Latencies;
 use crate::cluster::gauge::Gauge;
@@ -28,15 +25,13 @@ pub enum NotCompact {
     #[error("in compact form a cache line has 64 bytes")]
     LineSize,
     /// Sockets at more different distances from the first than there are queues for.
-    #[error("in compact form a node's sockets are at most 7 links from the first")]
-    TooManyDistances,
     /// More flags in a node than are numbered.
     #[error("in compact form a node has at most 65,535 flags")]
     TooManyFlags,
 }
 
 /// Bytes of a line.
-const LINE: u64 = 64;
+pub const LINE: u64 = 64;
 
 /// The plan of a run.
 pub struct Plan<L> {
@@ -71,8 +66,11 @@ pub struct Form {
     pub classes: Vec<u8>,
     /// What things take, by class.
     pub ways: Vec<Ways>,
-    /// No two classes take as long to ask again.
-    pub classes_differ: bool,
+    /// What a follower does from when it reads the phase till it sets its flag takes a time that is
+    /// known: nothing disturbs it, and none comes late.
+    pub foretells: bool,
+    /// Of each class, the first that takes as long to ask, and to ask again.
+    pub again_as: Vec<usize>,
     /// A hit, and what the program does with it.
     pub hit: u64,
     /// What the program does around an operation.
@@ -143,14 +141,15 @@ impl<L: Leader> Plan<L> {
             .map(|thread| class_of(constants.socket_of(thread)))
             .collect();
         classes.push(class_of(0));
-        if lane::OTHERS + lane::OF_CLASS * ways.len() > MOST_LANES {
-            return Err(NotCompact::TooManyDistances);
-        }
         let leaders_way = latencies.between(constants.socket_of(0), 0);
-        let agains = ways.iter().map(|ways| ways.again);
-        let classes_differ = agains.collect::<HashSet<_>>().len() == ways.len();
+        let first_as = |again| ways.iter().position(|other| other.again == again);
+        let again_as = (ways.iter().enumerate())
+            .map(|(class, ways)| first_as(ways.again).unwrap_or(class))
+            .collect();
+        let hit = constants.l1 + constants.operation;
         let form = Form {
-            classes_differ,
+            foretells: skew.is_none() && constants.is_quiet(),
+            again_as,
             seed: constants.seed,
             threads,
             lines: lines as usize,
@@ -158,7 +157,7 @@ impl<L: Leader> Plan<L> {
             first_flag: (flags.first / LINE) as u16,
             classes,
             ways,
-            hit: (constants.l1 + constants.operation).as_ps(),
+            hit: hit.as_ps(),
             operation: constants.operation.as_ps(),
             l1: constants.l1.as_ps(),
             occupancy: latencies.occupancy().as_ps(),

@@ -11,11 +11,11 @@ use smallvec::SmallVec;
 use sme_memory::Leader;
 
 use super::checkpoint::Checkpoint;
-use super::event::{Act, Event, Written, lane};
+use super::event::{Act, Event, OnPhase, Written};
 use super::first::Store;
 use super::plan::{Form, Plan};
 use super::rest::{First, Rest};
-use super::work::Work;
+use super::work::{Fetched, Work};
 use crate::cluster::record::EpisodeTimes;
 use crate::engine::HtPacket;
 use crate::kernel::thread::Note;
@@ -215,9 +215,7 @@ fn attempt<L: Leader>(
         run.wake();
     }
     if starts {
-        for core in 0..plan.form.threads as u16 {
-            run.goes_on(core, lane::HIT, 0);
-        }
+        run.starts();
     }
     run.until_rest(arrivals);
     let Run {
@@ -280,6 +278,7 @@ impl<L: Leader> Run<'_, L> {
         match event {
             Event::Resume(0) => self.leader_goes_on(),
             Event::Resume(core) => self.follower_goes_on(core),
+            Event::Misses(line, on) => self.work.misses(form, line, on),
             Event::Home(line, on) => self.work.arrive(form, line, on),
             Event::Release(line) => self.work.release(form, line),
             Event::Complete(line, on) => match on.act() {
@@ -290,9 +289,21 @@ impl<L: Leader> Run<'_, L> {
                 Act::Own(_) => self.leader_has_stored(),
                 Act::Write(_) => self.performed(),
             },
-            Event::PhaseHome(on) => self.work.phase_arrives(form, on),
-            Event::PhaseHomes(class) => self.work.phase_arrives_for_all(form, class),
-            Event::PhaseRelease => self.work.release_phase(form),
+            Event::Start => self.all_begin(),
+            Event::PhaseHome(on) => self.phase_arrives(on),
+            Event::PhaseHomes(class) => {
+                let cores = self.work.take_together(class);
+                for &core in &cores {
+                    self.phase_arrives(OnPhase::read(core));
+                }
+                self.work.give_back_together(class, cores);
+            }
+            Event::PhaseRelease => {
+                let fetched = self.work.release_phase(form, self.foretells());
+                if let Some(fetched) = fetched {
+                    self.foretell(fetched);
+                }
+            }
             Event::PhaseComplete(on) => match on.act() {
                 Act::Read => {
                     self.work.fetched_phase(on.core());
@@ -353,6 +364,75 @@ impl<L: Leader> Run<'_, L> {
         }
     }
 
+    /// All threads begin.
+    fn starts(&mut self) {
+        let threads = self.plan.form.threads as u16;
+        self.goes_on(0, 0);
+        if self.foretells() && threads > 1 {
+            self.work.push(0, Event::Start);
+        } else {
+            (1..threads).for_each(|core| self.goes_on(core, 0));
+        }
+    }
+
+    /// All followers begin: none has a copy of the phase, so all ask for it.
+    fn all_begin(&mut self) {
+        let followers = 1..self.plan.form.threads as u16;
+        self.work.events += followers.len() as u64 - 1;
+        self.note(Note::Arrive(0));
+        for core in &mut self.work.cores[1..] {
+            core.step = step::READ;
+        }
+        self.work.fetch_phase_together(&self.plan.form, followers);
+    }
+
+    fn phase_arrives(&mut self, on: OnPhase) {
+        let foretells = self.foretells();
+        let fetched = self.work.phase_arrives(&self.plan.form, on, foretells);
+        if let Some(fetched) = fetched {
+            self.foretell(fetched);
+        }
+    }
+
+    fn foretells(&self) -> bool {
+        self.by_the_way && self.plan.form.foretells
+    }
+
+    /// What a follower does when its read of the phase ends, till it sets its flag: the steps of
+    /// [`Self::follower_has_phase`] and [`Self::follower_goes_on`], at the times at which they happen.
+    #[inline]
+    fn foretell(
+        &mut self,
+        Fetched {
+            core: number,
+            value,
+            at,
+        }: Fetched,
+    ) {
+        let form = &self.plan.form;
+        let core = &mut self.work.cores[usize::from(number)];
+        let mut now = at + form.operation;
+        if core.step == step::WAIT {
+            let episode = core.episode;
+            self.note_at(Note::Leave(episode), now);
+            self.work.happens_at(now);
+            let core = &mut self.work.cores[usize::from(number)];
+            if episode == self.plan.last_episode {
+                core.step = step::ENDED;
+                self.work.unfinished -= 1;
+                return;
+            }
+            core.episode += 1;
+            self.note_at(Note::Arrive(episode + 1), now);
+            now += form.hit;
+        }
+        let core = &mut self.work.cores[usize::from(number)];
+        (core.step, core.phase) = (step::WAIT, value);
+        self.work.will_set_own_flag(form, number, value ^ 1, now);
+        self.work.spin_on_phase(number);
+        self.work.happens_at(now + form.operation);
+    }
+
     /// A follower looks at the phase again, as it waits for it to change.
     fn looks_again(&mut self, number: u16) {
         let work = &mut *self.work;
@@ -374,7 +454,7 @@ impl<L: Leader> Run<'_, L> {
             Some(skew) => {
                 core.step = step::LATE;
                 let late = skew(self.node, u32::from(number), core.episode);
-                self.goes_on(number, lane::NONE, late.as_ps());
+                self.goes_on(number, late.as_ps());
             }
         }
     }
@@ -400,7 +480,7 @@ impl<L: Leader> Run<'_, L> {
             return self.work.spin_on_phase(number);
         }
         core.answer = value;
-        self.goes_on(number, lane::HIT, self.plan.form.hit);
+        self.goes_on(number, self.plan.form.hit);
     }
 
     /// A follower's fetch of the phase has brought `value`.
@@ -427,19 +507,18 @@ impl<L: Leader> Run<'_, L> {
     /// Thread `number` goes on after what its program does around an operation.
     #[inline]
     pub(super) fn after_operation(&mut self, number: u16) {
-        self.goes_on(number, lane::OPERATION, self.plan.form.operation);
+        self.goes_on(number, self.plan.form.operation);
     }
 
-    /// Thread `number` goes on when it has run for `after` from now on; all that have this `lane` run
-    /// as long.
+    /// Thread `number` goes on when it has run for `after` from now on.
     #[inline]
-    pub(super) fn goes_on(&mut self, number: u16, lane: usize, after: u64) {
+    pub(super) fn goes_on(&mut self, number: u16, after: u64) {
         let event = Event::Resume(number);
-        if lane != lane::NONE && self.plan.constants.is_quiet() {
-            return self.work.push(lane, after, event);
+        let constants = &self.plan.constants;
+        if constants.is_quiet() {
+            return self.work.push(after, event);
         }
         let (now, after) = (Time::from_ps(self.work.now), Time::from_ps(after));
-        let constants = &self.plan.constants;
         let at = constants.executes(self.node, number, now, after);
         self.work.push_at(at.as_ps(), event);
     }
@@ -447,18 +526,24 @@ impl<L: Leader> Run<'_, L> {
     /// Writes down an arrival or a departure.
     #[inline]
     pub(super) fn note(&mut self, note: Note) {
+        self.note_at(note, self.work.now);
+    }
+
+    /// The same that happens at `at`.
+    #[inline]
+    fn note_at(&mut self, note: Note, at: u64) {
         let (Note::Arrive(episode) | Note::Leave(episode)) = note;
         let index = (episode - self.counts.first_episode) as usize;
         if index >= self.counts.episodes.len() {
             self.counts.episodes.resize(index + 1, EpisodeTimes::NONE);
         }
-        let now = Time::from_ps(self.work.now);
+        let at = Time::from_ps(at);
         let times = &mut self.counts.episodes[index];
         match note {
-            Note::Arrive(_) => times.last_arrival = times.last_arrival.max(now),
+            Note::Arrive(_) => times.last_arrival = times.last_arrival.max(at),
             Note::Leave(_) => {
-                times.first_departure = times.first_departure.min(now);
-                times.last_departure = times.last_departure.max(now);
+                times.first_departure = times.first_departure.min(at);
+                times.last_departure = times.last_departure.max(at);
             }
         }
     }

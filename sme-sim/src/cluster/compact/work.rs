@@ -8,17 +8,19 @@
 
 mod phase;
 
+pub use phase::Fetched;
+
 use std::collections::VecDeque;
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 
 use super::checkpoint::UnderWay;
-use super::event::{Act, Event, OnFlag, OnPhase, Written, lane};
-use super::lanes::Lanes;
+use super::event::{Act, Event, OnFlag, OnPhase, Written};
 use super::plan::Form;
 use super::rest::Phase;
 use super::set::is_only;
+use super::timeline::Timeline;
 use crate::cluster::domain::NONE;
 
 /// Bits of a line with at most two holders.
@@ -60,6 +62,8 @@ pub struct Core {
 
 const RELEASE_PENDING: u8 = 1;
 const LEADER_FETCHES: u8 = 1 << 1;
+/// The follower's write to its flag is on its way to the line's home.
+const FOLLOWER_WRITES: u8 = 1 << 2;
 
 /// The node that is being simulated.
 #[derive(Debug)]
@@ -96,7 +100,7 @@ pub struct Work {
     pub bridge: VecDeque<Written>,
     /// The bridge is at work.
     pub bridge_busy: bool,
-    pending: Lanes,
+    pending: Timeline,
     /// Whose write the bridge performs, and whose the leader.
     origins: [u32; 2],
     /// Of each line, what waits for its home, a byte each, the newest lowest.
@@ -107,7 +111,7 @@ pub struct Work {
     fetching: Vec<u64>,
     /// Scratch for drawing an order.
     order: Vec<u16>,
-    /// By class, cores whose requests for the phase arrive together.
+    /// By class, the first of those as far away: cores whose requests for the phase arrive together.
     together: Vec<Vec<u16>>,
 }
 
@@ -132,7 +136,7 @@ impl Work {
             is_disturbed: false,
             bridge: VecDeque::new(),
             bridge_busy: false,
-            pending: Lanes::new(lane::OTHERS + lane::OF_CLASS * form.ways.len()),
+            pending: Timeline::default(),
             origins: [NONE; 2],
             waiting: vec![0; form.lines],
             marks: vec![0; form.lines],
@@ -153,7 +157,6 @@ impl Work {
         self.is_disturbed = false;
         self.free_at.fill(0);
         self.free_from = 0;
-        self.pending.begin(at);
     }
 
     /// What is under way, if no thread has anything to do with the phase and at most `most` events
@@ -163,11 +166,14 @@ impl Work {
         if !fetched || self.phase_release_pending || !self.phase_waiting.is_empty() {
             return None;
         }
-        let pending = self.pending.pending(most)?;
+        let pending = self.pending.pending();
+        if pending.len() > most {
+            return None;
+        }
         let lines = (0..).zip(self.waiting.iter().zip(&self.marks));
         let lines = lines.filter(|&(_, (&waiting, &marks))| waiting != 0 || marks != 0);
         Some(UnderWay {
-            pending,
+            pending: pending.into(),
             lines: lines
                 .map(|(line, (&waiting, &marks))| (line, waiting, marks))
                 .collect(),
@@ -182,7 +188,7 @@ impl Work {
     /// After [`Self::prepare`] and all else: this is under way.
     pub fn take_up(&mut self, under_way: &UnderWay) {
         for &(at, code) in &under_way.pending {
-            self.pending.push_rest(at, code);
+            self.pending.push(at, code);
         }
         for &(line, waiting, marks) in &under_way.lines {
             let index = usize::from(line);
@@ -223,24 +229,30 @@ impl Work {
         Some(Event::of(code))
     }
 
-    /// Lets `event` happen `after` from now; all that have this `lane` come as late.
-    #[inline]
-    pub fn push(&mut self, lane: usize, after: u64, event: Event) {
-        self.pending.push(lane, self.now + after, event.code());
-    }
-
     /// Lets `event` happen at `at`.
     #[inline]
     pub fn push_at(&mut self, at: u64, event: Event) {
-        self.pending.push_rest(at, event.code());
+        self.pending.push(at, event.code());
+    }
+
+    /// Lets `event` happen `after` from now.
+    #[inline]
+    pub fn push(&mut self, after: u64, event: Event) {
+        self.push_at(self.now + after, event);
     }
 
     /// An event happens `after` from now that changes nothing, unless copies of the phase go away
     /// before: it is counted, and not put in.
     #[inline]
     pub fn happens(&mut self, after: u64) {
+        self.happens_at(self.now + after);
+    }
+
+    /// The same at `at`.
+    #[inline]
+    pub fn happens_at(&mut self, at: u64) {
         self.events += 1;
-        self.by_the_way_until = self.by_the_way_until.max(self.now + after);
+        self.by_the_way_until = self.by_the_way_until.max(at);
     }
 
     /// What the leader reads in its copy of another line, if it has one.
@@ -254,6 +266,21 @@ impl Work {
     #[inline]
     pub fn fetches_flag(&self, number: u16) -> bool {
         self.marks[usize::from(number)] & LEADER_FETCHES != 0
+    }
+
+    /// Which of eight lines from `first` on the leader neither has nor has asked for: the lowest bit of
+    /// a byte for each. None if one of them is the phase's, or there are not so many.
+    #[inline]
+    pub fn lacking(&self, form: &Form, first: u16) -> Option<u64> {
+        const LOWEST: u64 = u64::from_ne_bytes([1; 8]);
+        let of = |lines: &[u8]| {
+            let eight = lines.get(usize::from(first)..)?.first_chunk()?;
+            Some(u64::from_le_bytes(*eight))
+        };
+        let fetched = of(&self.marks)? >> LEADER_FETCHES.trailing_zeros();
+        let had = of(&self.bits)? >> line::LEADER.trailing_zeros();
+        let has_phase = (first..first + 8).contains(&form.phase);
+        (!has_phase).then_some(!(fetched | had) & LOWEST)
     }
 
     /// The leader spins on its copy of another line.
@@ -272,22 +299,46 @@ impl Work {
     /// What `core` has missed reaches its line's home.
     #[inline]
     fn miss(&mut self, form: &Form, core: u16, event: Event) {
-        let (class, ways) = form.ways(core);
-        self.push(lane::OTHERS + lane::OF_CLASS * class, ways.home, event);
+        self.push(form.ways(core).1.home, event);
     }
 
-    /// A follower writes `value` to its flag: at once if it has the only copy; whether it had. If
-    /// not, it asks for the line.
+    /// Whether a follower that writes to its flag, now or later, asks for the line first: it has not
+    /// the only copy, and it gets that in no other way.
     #[inline]
-    pub fn set_own_flag(&mut self, form: &Form, core: u16, value: u8) -> bool {
+    pub fn will_miss_own_flag(&self, form: &Form, core: u16) -> bool {
+        let index = usize::from(form.flag_of(core));
+        let alone = line::OF_FOLLOWER | line::FOLLOWER;
+        self.bits[index] & (line::OWNED | line::HOLDERS) != alone
+            && self.marks[index] & FOLLOWER_WRITES == 0
+    }
+
+    /// A follower writes `value` to its flag: at once if it has the only copy. If not, it asks for the
+    /// line.
+    #[inline]
+    pub fn set_own_flag(&mut self, form: &Form, core: u16, value: u8) {
         let number = form.flag_of(core);
         let bits = &mut self.bits[usize::from(number)];
         if *bits & (line::OWNED | line::HOLDERS) == line::OF_FOLLOWER | line::FOLLOWER {
             *bits = with_copies(*bits, value) | line::DIRTY;
-            return true;
+            return;
         }
+        self.marks[usize::from(number)] |= FOLLOWER_WRITES;
         self.miss(form, core, Event::Home(number, OnFlag::own(value)));
-        false
+    }
+
+    /// A follower that [will miss](Self::will_miss_own_flag) writes `value` to its flag at `from`.
+    #[inline]
+    pub fn will_set_own_flag(&mut self, form: &Form, core: u16, value: u8, from: u64) {
+        let number = form.flag_of(core);
+        self.marks[usize::from(number)] |= FOLLOWER_WRITES;
+        self.push_at(from, Event::Misses(number, OnFlag::own(value)));
+    }
+
+    /// [`Event::Misses`]
+    #[inline]
+    pub fn misses(&mut self, form: &Form, number: u16, on: OnFlag) {
+        let core = form.follower_of(number).unwrap_or(0);
+        self.miss(form, core, Event::Home(number, on));
     }
 
     /// The leader writes to a flag of its own node, likewise.
@@ -342,8 +393,7 @@ impl Work {
         let index = usize::from(number);
         self.marks[index] |= RELEASE_PENDING;
         let at = self.free_at[index];
-        self.pending
-            .push(lane::FLAG, at, Event::Release(number).code());
+        self.push_at(at, Event::Release(number));
     }
 
     /// [`Event::Release`]: one of the transactions that wait for the line starts.
@@ -390,6 +440,9 @@ impl Work {
                 } else {
                     (line::LEADER, line::OF_LEADER)
                 };
+                if on.is_followers() {
+                    self.marks[index] &= !FOLLOWER_WRITES;
+                }
                 dropped = bits & line::HOLDERS & !holder;
                 bits = bits & !(line::HOLDERS | line::OWNED) | holder | owner;
                 bits = with_copies(bits, value) | line::DIRTY;
@@ -431,10 +484,9 @@ impl Work {
         reads: bool,
         complete: Option<Event>,
     ) -> u64 {
-        let (class, ways) = form.ways(requester);
-        let lane = lane::OTHERS + lane::OF_CLASS * class + 2;
+        let (_, ways) = form.ways(requester);
         match complete {
-            Some(complete) => self.push(lane, ways.settled, complete),
+            Some(complete) => self.push(ways.settled, complete),
             None => self.happens(ways.settled),
         }
         let least = if reads { 0 } else { ways.settled };
@@ -451,8 +503,7 @@ impl Work {
     /// `core`, whose copy has been probed away, asks for the line again.
     #[inline]
     fn ask_again(&mut self, form: &Form, core: u16, event: Event) {
-        let (class, ways) = form.ways(core);
-        self.push(lane::OTHERS + lane::OF_CLASS * class + 1, ways.again, event);
+        self.push(form.ways(core).1.again, event);
     }
 
     /// [`Event::Complete`] of a read of the leader's.

@@ -295,10 +295,10 @@ impl<N: Node> Shard<'_, N> {
 
     /// Asks for what the next tasks, the last of `tasks` first, have to do with.
     pub(super) fn ask_for_tasks(tasks: &[Waits<N>]) {
-        if let [.., (_, next)] = tasks {
+        if let [.., (_, next), _] = tasks {
             next.prefetch_far();
         }
-        if let [.., (_, soon), _] = tasks {
+        if let [.., (_, soon), _, _, _] = tasks {
             soon.prefetch();
         }
     }

@@ -1,12 +1,26 @@
 //! The line of the phase: any thread may hold it, and all that do may wait for it to change.
 
+use std::ops::Range;
+
 use rand_core::Rng;
 
-use super::super::event::{Act, BRIDGE, Event, OnPhase, lane};
+use super::super::event::{Act, BRIDGE, Event, OnPhase};
 use super::super::plan::Form;
 use super::super::rest::NOBODY;
+use super::super::run::step;
 use super::super::set::{has, insert, remove};
-use super::Work;
+use super::{Core, Work};
+
+/// A follower's read of the phase of which all that follows is known when it starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Fetched {
+    /// Whose.
+    pub core: u16,
+    /// What it finds.
+    pub value: u8,
+    /// When it ends, in picoseconds.
+    pub at: u64,
+}
 
 impl Work {
     /// What `core` reads in its copy of the phase, if it has one.
@@ -34,47 +48,61 @@ impl Work {
         self.miss(form, core, Event::PhaseHome(OnPhase::read(core)));
     }
 
-    /// [`Event::PhaseHome`]
+    /// All these ask for the phase, in this order: those that are as far away arrive together.
+    pub fn fetch_phase_together(&mut self, form: &Form, cores: Range<u16>) {
+        for core in cores {
+            insert(&mut self.fetching, core);
+            let (class, ways) = form.ways(core);
+            let class = form.again_as[class];
+            if self.together[class].is_empty() {
+                self.push(ways.home, Event::PhaseHomes(class as u16));
+            }
+            self.together[class].push(core);
+        }
+    }
+
+    /// [`Event::PhaseHome`]. What is [told ahead](Self::foresees), if followers' reads may be.
     #[inline]
-    pub fn phase_arrives(&mut self, form: &Form, on: OnPhase) {
+    pub fn phase_arrives(&mut self, form: &Form, on: OnPhase, foretells: bool) -> Option<Fetched> {
         let free_at = self.free_at[usize::from(form.phase)];
         if free_at <= self.now && self.phase_waiting.is_empty() {
-            return self.start_on_phase(form, on);
+            return self.start_on_phase(form, on, foretells);
         }
         self.phase_waiting.push(on);
         if !self.phase_release_pending {
             self.release_phase_later(form);
         }
+        None
     }
 
     #[inline]
     fn release_phase_later(&mut self, form: &Form) {
         self.phase_release_pending = true;
         let at = self.free_at[usize::from(form.phase)];
-        self.pending
-            .push(lane::PHASE, at, Event::PhaseRelease.code());
+        self.push_at(at, Event::PhaseRelease);
     }
 
-    /// [`Event::PhaseRelease`]
+    /// [`Event::PhaseRelease`]. What is [told ahead](Self::foresees), if followers' reads may be.
     #[inline]
-    pub fn release_phase(&mut self, form: &Form) {
+    pub fn release_phase(&mut self, form: &Form, foretells: bool) -> Option<Fetched> {
         self.phase_release_pending = false;
         let count = self.phase_waiting.len();
         // Counted from the newest.
         let place = match count {
-            0 => return,
+            0 => return None,
             1 => 0,
-            count => self.random.next_u32() as usize % count,
+            count => (self.random.next_u32() % count as u32) as usize,
         };
         let on = self.phase_waiting.remove(count - 1 - place);
-        self.start_on_phase(form, on);
+        let fetched = self.start_on_phase(form, on, foretells);
         if !self.phase_waiting.is_empty() {
             self.release_phase_later(form);
         }
+        fetched
     }
 
     #[inline]
-    fn start_on_phase(&mut self, form: &Form, mut on: OnPhase) {
+    fn start_on_phase(&mut self, form: &Form, mut on: OnPhase, foretells: bool) -> Option<Fetched> {
         let core = on.core();
         let phase = &mut self.phase;
         let mut probes_away = false;
@@ -99,12 +127,35 @@ impl Work {
         }
         let (reads, bridge) = (on.act() == Act::Read, core == BRIDGE);
         let requester = if bridge { form.threads as u16 } else { core };
-        let free_at = self.sets_out(form, requester, reads, Some(Event::PhaseComplete(on)));
+        let fetched = (foretells && reads)
+            .then(|| self.foresees(form, core, on.value()))
+            .flatten();
+        let complete = fetched.is_none().then_some(Event::PhaseComplete(on));
+        let free_at = self.sets_out(form, requester, reads, complete);
         self.takes_home(form.phase, free_at);
+        if fetched.is_some() {
+            remove(&mut self.fetching, core);
+        }
         if probes_away {
             self.written_by(form.phase, self.origins[usize::from(!bridge)]);
             self.probe_phase_away(form, core);
         }
+        fetched
+    }
+
+    /// What is known now of a read of `core`'s that starts and finds `value`: a follower's, to which
+    /// the value is new and which will then set its flag. Unless copies of the phase go away while
+    /// that happens, [by the way](Self::happens).
+    #[inline]
+    fn foresees(&self, form: &Form, core: u16, value: u8) -> Option<Fetched> {
+        let Core { step, phase, .. } = self.cores[usize::from(core)];
+        let goes_on = step == step::READ || step == step::WAIT && value != phase;
+        let known = core != 0 && goes_on && self.will_miss_own_flag(form, core);
+        known.then(|| Fetched {
+            core,
+            value,
+            at: self.now + form.ways(core).1.settled,
+        })
     }
 
     /// All copies of the phase but that of `but` are gone; who spun asks again, in an order that is
@@ -131,15 +182,16 @@ impl Work {
             insert(&mut self.holders, but);
         }
         for last in (1..order.len()).rev() {
-            let other = self.random.next_u32() as usize % (last + 1);
+            let other = (self.random.next_u32() % (last as u32 + 1)) as usize;
             order.swap(last, other);
         }
-        // Those of a class arrive at the same time, one after the other, and nothing in between, but
-        // for cores of a class that is as far away.
-        let together = form.classes_differ && self.together.iter().all(Vec::is_empty);
+        // Those that are as far away arrive at the same time, one after the other, and nothing in
+        // between.
+        let together = self.together.iter().all(Vec::is_empty);
         for &core in &order {
             insert(&mut self.fetching, core);
             let (class, _) = form.ways(core);
+            let class = form.again_as[class];
             if !together {
                 self.ask_again(form, core, Event::PhaseHome(OnPhase::read(core)));
                 continue;
@@ -152,13 +204,16 @@ impl Work {
         self.order = order;
     }
 
-    /// [`Event::PhaseHomes`]
-    pub fn phase_arrives_for_all(&mut self, form: &Form, class: u16) {
-        let mut cores = std::mem::take(&mut self.together[usize::from(class)]);
+    /// [`Event::PhaseHomes`]: whose reads they are. To be given back.
+    pub fn take_together(&mut self, class: u16) -> Vec<u16> {
+        let cores = std::mem::take(&mut self.together[usize::from(class)]);
         self.events += cores.len() as u64 - 1;
-        for core in cores.drain(..) {
-            self.phase_arrives(form, OnPhase::read(core));
-        }
+        cores
+    }
+
+    /// The list of a class, which has been taken.
+    pub fn give_back_together(&mut self, class: u16, mut cores: Vec<u16>) {
+        cores.clear();
         self.together[usize::from(class)] = cores;
     }
 
