@@ -525,6 +525,9 @@ impl EngineModel for Engine {
                 if let Some(host) = &self.host {
                     prefetch(&**host);
                 }
+                if let Some(counters) = &self.counters {
+                    prefetch(&**counters);
+                }
             }
         }
     }

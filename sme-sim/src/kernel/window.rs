@@ -120,9 +120,6 @@ pub trait Task<W>: Send {
 
     /// It will be done soon: what it has to do with is asked for.
     fn prefetch(&self) {}
-
-    /// It will be done next: what is known only from what [`Self::prefetch`] has asked for.
-    fn prefetch_far(&self) {}
 }
 
 /// The task of nodes that have none.

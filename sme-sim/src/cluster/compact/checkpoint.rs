@@ -6,6 +6,7 @@
 //! [`Rest`] and a few events more.
 
 use super::event::{Event, Written};
+use super::followers::Followers;
 use super::plan::Plan;
 use super::rest::Rest;
 use super::run::{Arrival, Begun, Run};
@@ -19,6 +20,8 @@ const MOST_PENDING: usize = 64;
 pub struct Checkpoint<S> {
     /// All that does not depend on what is under way.
     state: Rest<S>,
+    /// The followers, if they are not where the run began.
+    followers: Option<Followers>,
     under_way: UnderWay,
     begun: Begun<S>,
 }
@@ -50,7 +53,8 @@ impl<S: Copy + Default> Checkpoint<S> {
             return None;
         }
         Some(Box::new(Self {
-            state: Rest::pack(&run.plan.form, run.work, run.first, run.asleep),
+            state: Rest::pack(&run.plan.form, run.work, run.first),
+            followers: run.pack_followers(),
             under_way,
             begun: Begun {
                 first: run.first,
@@ -69,9 +73,9 @@ impl<S: Copy + Default> Checkpoint<S> {
         next.is_none_or(|arrival| arrival.given >= self.state.at)
     }
 
-    /// The state, but for what is under way.
-    pub fn state(&self) -> &Rest<S> {
-        &self.state
+    /// The followers, if they are not where the run began.
+    pub fn followers(&self) -> Option<&Followers> {
+        self.followers.as_ref()
     }
 
     /// The run, taken up again, its followers asleep.
@@ -81,14 +85,11 @@ impl<S: Copy + Default> Checkpoint<S> {
         self.begun.clone()
     }
 
-    /// Bytes of it, but for what leaves and what is counted, which are few, and for the followers'
-    /// state where one of `others` has the same.
-    pub fn bytes<'a>(&self, others: impl IntoIterator<Item = &'a Rest<S>>) -> usize
-    where
-        S: 'a,
-    {
+    /// Bytes of it, but for what leaves and what is counted, which are few.
+    pub fn bytes(&self) -> usize {
         size_of::<Self>()
-            + self.state.heap_bytes(others)
+            + self.state.heap_bytes()
+            + self.followers.as_ref().map_or(0, Followers::heap_bytes)
             + size_of_val(&*self.under_way.pending)
             + size_of_val(&*self.under_way.lines)
             + size_of_val(&*self.under_way.bridge)

@@ -12,6 +12,7 @@
 mod checkpoint;
 mod event;
 mod first;
+mod followers;
 mod node;
 mod plan;
 mod rest;

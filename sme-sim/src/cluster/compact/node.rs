@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use sme_memory::Leader;
 
 use super::checkpoint::Checkpoint;
+use super::followers::Followers;
 use super::plan::Plan;
 use super::rest::Rest;
 use super::run::{Arrival, Begin, Counts, Leaves, Leaving, run};
@@ -81,10 +82,20 @@ struct Inside<L: Leader> {
     plan: Arc<Plan<L>>,
     /// At rest, before the last run.
     before: Rest<L::State>,
-    /// At rest, after it; and what it counted, unless that is part of the record already.
-    after: Option<(Rest<L::State>, Counts)>,
+    /// At rest, after it, unless that is before the next already.
+    after: Option<After<L::State>>,
+    /// The followers before the last run.
+    followers: Followers,
     /// The last run on its way, if that was kept.
     checkpoint: Option<Box<Checkpoint<L::State>>>,
+}
+
+/// What a run came to that is not part of the record yet.
+struct After<S> {
+    rest: Rest<S>,
+    /// The followers, unless they have slept.
+    followers: Option<Followers>,
+    counts: Counts,
 }
 
 impl<L: Leader> Inside<L> {
@@ -118,6 +129,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
                 me,
                 plan: Arc::clone(plan),
                 before: Rest::new(&plan.form, me),
+                followers: Followers::new(&plan.form),
                 arrivals: SmallVec::new(),
                 after: None,
                 checkpoint: None,
@@ -168,20 +180,20 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
     pub(super) fn stuck(&self, most: usize) -> Vec<Stuck> {
         let inside = self.inside.as_ref();
         inside.map_or_else(Vec::new, |inside| {
-            stuck(&inside.plan, self.me, inside.newest(), most)
+            let (plan, me) = (&inside.plan, self.me);
+            stuck(plan, me, (inside.newest(), inside.newest_followers()), most)
         })
     }
 
     /// Bytes of simulator state, the engine's apart.
     pub(super) fn bytes(&self) -> usize {
         let inside = self.inside.as_ref().map_or(0, |inside| {
-            let after = inside.after.as_ref().map(|(rest, _)| rest);
-            let checkpoint = inside.checkpoint.iter();
-            let others = || after.into_iter().chain([&inside.before]);
+            let after = inside.after.as_ref();
             size_of::<Inside<L>>()
-                + inside.before.heap_bytes([])
-                + after.map_or(0, |rest| rest.heap_bytes([&inside.before]))
-                + checkpoint.map(|kept| kept.bytes(others())).sum::<usize>()
+                + inside.before.heap_bytes()
+                + inside.followers.heap_bytes()
+                + after.map_or(0, After::heap_bytes)
+                + inside.checkpoint.as_ref().map_or(0, |kept| kept.bytes())
                 + heap_bytes(&inside.arrivals)
                 + heap_bytes(&inside.leaves)
                 + heap_bytes(&inside.settled)
@@ -199,11 +211,15 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         let Some(inside) = &mut self.inside else {
             return;
         };
-        let Some((after, counts)) = inside.after.take() else {
+        let Some(after) = inside.after.take() else {
             return;
         };
         self.times.rests = u64::MAX;
-        inside.before = after;
+        inside.before = after.rest;
+        if let Some(followers) = after.followers {
+            inside.followers = followers;
+        }
+        let counts = after.counts;
         inside.begun = true;
         inside.checkpoint = None;
         inside.arrivals = SmallVec::new();
@@ -280,10 +296,6 @@ impl<L: Leader> window::Task<Workspace> for RunInside<L> {
         prefetch(&*self.inside);
     }
 
-    fn prefetch_far(&self) {
-        self.inside.before.prefetch();
-    }
-
     fn perform(&mut self, workspace: &mut Workspace) {
         let inside = &mut *self.inside;
         let plan = &*inside.plan;
@@ -292,6 +304,7 @@ impl<L: Leader> window::Task<Workspace> for RunInside<L> {
         let kept = kept.filter(|checkpoint| checkpoint.is_passed(&inside.arrivals));
         let begin = Begin {
             rest: &inside.before,
+            followers: &inside.followers,
             is_first: !inside.begun,
             kept: kept.as_deref(),
         };
@@ -305,8 +318,19 @@ impl<L: Leader> window::Task<Workspace> for RunInside<L> {
         }
         inside.leaves = ran.leaves;
         inside.leaves.drain(..inside.left);
-        inside.after = Some((ran.rest, ran.counts));
+        inside.after = Some(After {
+            rest: ran.rest,
+            followers: ran.followers,
+            counts: ran.counts,
+        });
         inside.void_from = u64::MAX;
+    }
+}
+
+impl<S: Copy + Default> After<S> {
+    fn heap_bytes(&self) -> usize {
+        let followers = self.followers.as_ref();
+        self.rest.heap_bytes() + followers.map_or(0, Followers::heap_bytes)
     }
 }
 
@@ -317,17 +341,22 @@ impl Times {
             leaves: inside.map_or(u64::MAX, Inside::next_leaves),
             rests: inside
                 .and_then(|inside| inside.after.as_ref())
-                .map_or(u64::MAX, |(rest, _)| rest.at),
+                .map_or(u64::MAX, |after| after.rest.at),
         }
     }
 }
 
 impl<L: Leader> Inside<L> {
     fn newest(&self) -> &Rest<L::State> {
-        match &self.after {
-            Some((rest, _)) => rest,
-            None => &self.before,
-        }
+        self.after
+            .as_ref()
+            .map_or(&self.before, |after| &after.rest)
+    }
+
+    fn newest_followers(&self) -> &Followers {
+        let after = self.after.as_ref();
+        let newest = after.and_then(|after| after.followers.as_ref());
+        newest.unwrap_or(&self.followers)
     }
 
     /// The next time at which something leaves.

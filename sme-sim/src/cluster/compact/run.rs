@@ -13,6 +13,7 @@ use sme_memory::Leader;
 use super::checkpoint::Checkpoint;
 use super::event::{Act, Event, OnPhase, Written};
 use super::first::Store;
+use super::followers::Followers;
 use super::plan::{Form, Plan};
 use super::rest::{First, Rest};
 use super::work::{Fetched, Work};
@@ -98,8 +99,8 @@ pub struct Run<'a, L: Leader> {
     pub(super) come: usize,
     /// Its leader has come on, and so far that the run should be kept.
     pub(super) is_far: bool,
-    /// Where its followers fell asleep, if nothing has had to do with them since.
-    pub(super) asleep: Option<&'a Rest<L::State>>,
+    /// Its followers as they fell asleep, if nothing has had to do with them since.
+    pub(super) asleep: Option<&'a Followers>,
     /// Followers that only look at the phase once more do so [by the way](Work::happens).
     by_the_way: bool,
     /// It has not been kept yet.
@@ -112,6 +113,8 @@ pub struct Run<'a, L: Leader> {
 pub struct Begin<'a, S> {
     /// At rest.
     pub rest: &'a Rest<S>,
+    /// Its followers there.
+    pub followers: &'a Followers,
     /// All threads begin there: it is the very first.
     pub is_first: bool,
     /// On the way from there, if it was kept.
@@ -133,6 +136,8 @@ pub struct Begun<S> {
 pub struct Ran<S> {
     /// The node afterwards.
     pub rest: Rest<S>,
+    /// Its followers, unless they have slept all the time.
+    pub followers: Option<Followers>,
     /// What leaves it, and when, in order of time.
     pub leaves: Leaving,
     /// What was counted.
@@ -142,14 +147,14 @@ pub struct Ran<S> {
 }
 
 impl<S: Copy + Default> Begun<S> {
-    fn at(rest: &Rest<S>, form: &Form, work: &mut Work) -> Self {
+    fn at(rest: &Rest<S>, followers: &Followers, form: &Form, work: &mut Work) -> Self {
         Self {
             first: rest.unpack(form, work),
             stores: VecDeque::new(),
             store_under_way: false,
             leaves: Leaving::new(),
             counts: Counts {
-                first_episode: rest.first_episode(),
+                first_episode: rest.episode().min(followers.episode()),
                 ..Counts::default()
             },
             come: 0,
@@ -189,10 +194,11 @@ fn attempt<L: Leader>(
     by_the_way: bool,
     work: &mut Work,
 ) -> Ran<L::State> {
-    let (begun, rest) = match begin.kept {
-        None => (Begun::at(begin.rest, &plan.form, work), begin.rest),
-        Some(kept) => (kept.resume(plan, work), kept.state()),
+    let begun = match begin.kept {
+        None => Begun::at(begin.rest, begin.followers, &plan.form, work),
+        Some(kept) => kept.resume(plan, work),
     };
+    let kept = begin.kept.and_then(|kept| kept.followers());
     let starts = begin.is_first && begin.kept.is_none();
     let mut run = Run {
         plan,
@@ -204,26 +210,26 @@ fn attempt<L: Leader>(
         leaves: begun.leaves,
         counts: begun.counts,
         come: begun.come,
-        asleep: Some(rest),
+        asleep: Some(kept.unwrap_or(begin.followers)),
         is_far: false,
         by_the_way,
         may_be_kept: begin.kept.is_none(),
         checkpoint: None,
     };
     // On the way, followers may have something under way.
-    if starts || begin.kept.is_some() || plan.form.asks_followers(node, rest.step()) {
+    if starts || begin.kept.is_some() || plan.form.asks_followers(node, begin.rest.step()) {
         run.wake();
     }
     if starts {
         run.starts();
     }
     run.until_rest(arrivals);
+    let followers = run.pack_followers();
     let Run {
         work,
         first,
         mut leaves,
         mut counts,
-        asleep,
         checkpoint,
         ..
     } = run;
@@ -233,7 +239,8 @@ fn attempt<L: Leader>(
     // Stable: what is due at one time stays in the order in which it was caused.
     leaves.sort_by_key(|&(at, _)| at);
     Ran {
-        rest: Rest::pack(&plan.form, work, first, asleep),
+        rest: Rest::pack(&plan.form, work, first),
+        followers,
         leaves,
         counts,
         checkpoint,
@@ -243,9 +250,15 @@ fn attempt<L: Leader>(
 impl<L: Leader> Run<'_, L> {
     /// Wakes the followers: what comes has to do with them.
     pub(super) fn wake(&mut self) {
-        if let Some(rest) = self.asleep.take() {
-            rest.wake(&self.plan.form, self.work);
+        if let Some(followers) = self.asleep.take() {
+            followers.wake(&self.plan.form, self.work);
         }
+    }
+
+    /// The followers as they are now, unless they sleep.
+    pub(super) fn pack_followers(&self) -> Option<Followers> {
+        let (work, episode) = (&*self.work, self.first.episode);
+        (self.asleep.is_none()).then(|| Followers::pack(&self.plan.form, work, episode))
     }
 
     fn until_rest(&mut self, arrivals: &[Arrival]) {

@@ -2,6 +2,7 @@
 
 use sme_memory::{Leader, Step, Until};
 
+use super::followers::Followers;
 use super::plan::{Form, Plan};
 use super::rest::{Rest, Stage, Waiting};
 use super::run::step;
@@ -13,13 +14,13 @@ use crate::cluster::failure::{Awaited, Stuck};
 pub fn stuck<L: Leader>(
     plan: &Plan<L>,
     node: u32,
-    rest: &Rest<L::State>,
+    (rest, followers): (&Rest<L::State>, &Followers),
     most: usize,
 ) -> Vec<Stuck> {
     let form = &plan.form;
     let mut work = Work::new(form);
     let first = rest.unpack(form, &mut work);
-    rest.wake(form, &mut work);
+    followers.wake(form, &mut work);
     let stuck = |core, spins, awaited: Option<(u16, Until)>| Stuck {
         node,
         core,

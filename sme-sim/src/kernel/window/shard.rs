@@ -295,10 +295,7 @@ impl<N: Node> Shard<'_, N> {
 
     /// Asks for what the next tasks, the last of `tasks` first, have to do with.
     pub(super) fn ask_for_tasks(tasks: &[Waits<N>]) {
-        if let [.., (_, next), _] = tasks {
-            next.prefetch_far();
-        }
-        if let [.., (_, soon), _, _, _] = tasks {
+        if let [.., (_, soon), _] = tasks {
             soon.prefetch();
         }
     }
@@ -309,8 +306,9 @@ impl<N: Node> Shard<'_, N> {
         if let [.., (next, _)] = tasks {
             node(*next).prefetch_far(std::iter::empty(), std::iter::empty());
         }
-        if let [.., (soon, _), _] = tasks {
+        if let [.., (soon, task), _] = tasks {
             node(*soon).prefetch();
+            task.prefetch();
         }
     }
 
