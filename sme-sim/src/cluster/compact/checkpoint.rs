@@ -6,7 +6,7 @@
 //! [`Rest`] and a few events more.
 
 use super::event::{Event, Written};
-use super::followers::Followers;
+use super::followers::FollowersAtRest;
 use super::plan::Plan;
 use super::rest::Rest;
 use super::run::{Arrival, Begun, Run};
@@ -21,7 +21,7 @@ pub struct Checkpoint<S> {
     /// All that does not depend on what is under way.
     state: Rest<S>,
     /// The followers, if they are not where the run began.
-    followers: Option<Followers>,
+    followers: Option<FollowersAtRest>,
     under_way: UnderWay,
     begun: Begun<S>,
 }
@@ -74,7 +74,7 @@ impl<S: Copy + Default> Checkpoint<S> {
     }
 
     /// The followers, if they are not where the run began.
-    pub fn followers(&self) -> Option<&Followers> {
+    pub fn followers(&self) -> Option<&FollowersAtRest> {
         self.followers.as_ref()
     }
 
@@ -89,7 +89,10 @@ impl<S: Copy + Default> Checkpoint<S> {
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + self.state.heap_bytes()
-            + self.followers.as_ref().map_or(0, Followers::heap_bytes)
+            + self
+                .followers
+                .as_ref()
+                .map_or(0, FollowersAtRest::heap_bytes)
             + size_of_val(&*self.under_way.pending)
             + size_of_val(&*self.under_way.lines)
             + size_of_val(&*self.under_way.bridge)

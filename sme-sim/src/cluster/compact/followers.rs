@@ -7,7 +7,7 @@ use super::work::Work;
 
 /// What is the followers' of a node at rest, two bytes a thread.
 #[derive(Clone, Debug)]
-pub struct Followers {
+pub struct FollowersAtRest {
     /// Their flags, then all threads, a byte each; then the holders and the spinners of the phase, a
     /// bit each.
     bytes: Box<[u8]>,
@@ -23,7 +23,7 @@ mod thread_byte {
     pub const AHEAD: u32 = 4;
 }
 
-impl Followers {
+impl FollowersAtRest {
     /// Before the first event.
     pub fn new(form: &Form) -> Self {
         let words = form.threads.div_ceil(64) as usize;

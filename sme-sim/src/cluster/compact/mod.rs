@@ -13,6 +13,7 @@ mod checkpoint;
 mod event;
 mod first;
 mod followers;
+mod following;
 mod node;
 mod plan;
 mod rest;

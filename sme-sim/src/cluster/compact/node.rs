@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use sme_memory::Leader;
 
 use super::checkpoint::Checkpoint;
-use super::followers::Followers;
+use super::followers::FollowersAtRest;
 use super::plan::Plan;
 use super::rest::Rest;
 use super::run::{Arrival, Begin, Counts, Leaves, Leaving, run};
@@ -85,7 +85,7 @@ struct Inside<L: Leader> {
     /// At rest, after it, unless that is before the next already.
     after: Option<After<L::State>>,
     /// The followers before the last run.
-    followers: Followers,
+    followers: FollowersAtRest,
     /// The last run on its way, if that was kept.
     checkpoint: Option<Box<Checkpoint<L::State>>>,
 }
@@ -94,7 +94,7 @@ struct Inside<L: Leader> {
 struct After<S> {
     rest: Rest<S>,
     /// The followers, unless they have slept.
-    followers: Option<Followers>,
+    followers: Option<FollowersAtRest>,
     counts: Counts,
 }
 
@@ -129,7 +129,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
                 me,
                 plan: Arc::clone(plan),
                 before: Rest::new(&plan.form, me),
-                followers: Followers::new(&plan.form),
+                followers: FollowersAtRest::new(&plan.form),
                 arrivals: SmallVec::new(),
                 after: None,
                 checkpoint: None,
@@ -330,7 +330,7 @@ impl<L: Leader> window::Task<Workspace> for RunInside<L> {
 impl<S: Copy + Default> After<S> {
     fn heap_bytes(&self) -> usize {
         let followers = self.followers.as_ref();
-        self.rest.heap_bytes() + followers.map_or(0, Followers::heap_bytes)
+        self.rest.heap_bytes() + followers.map_or(0, FollowersAtRest::heap_bytes)
     }
 }
 
@@ -353,7 +353,7 @@ impl<L: Leader> Inside<L> {
             .map_or(&self.before, |after| &after.rest)
     }
 
-    fn newest_followers(&self) -> &Followers {
+    fn newest_followers(&self) -> &FollowersAtRest {
         let after = self.after.as_ref();
         let newest = after.and_then(|after| after.followers.as_ref());
         newest.unwrap_or(&self.followers)

@@ -142,9 +142,10 @@ impl<L: Leader> Plan<L> {
             .collect();
         classes.push(class_of(0));
         let leaders_way = latencies.between(constants.socket_of(0), 0);
-        let first_as = |again| ways.iter().position(|other| other.again == again);
+        let asks = |ways: &Ways| (ways.home, ways.again);
+        let first_as = |one: &Ways| ways.iter().position(|other| asks(other) == asks(one));
         let again_as = (ways.iter().enumerate())
-            .map(|(class, ways)| first_as(ways.again).unwrap_or(class))
+            .map(|(class, ways)| first_as(ways).unwrap_or(class))
             .collect();
         let hit = constants.l1 + constants.operation;
         let form = Form {

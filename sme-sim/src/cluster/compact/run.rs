@@ -11,12 +11,12 @@ use smallvec::SmallVec;
 use sme_memory::Leader;
 
 use super::checkpoint::Checkpoint;
-use super::event::{Act, Event, OnPhase, Written};
+use super::event::{Act, Event, Written};
 use super::first::Store;
-use super::followers::Followers;
+use super::followers::FollowersAtRest;
 use super::plan::{Form, Plan};
 use super::rest::{First, Rest};
-use super::work::{Fetched, Work};
+use super::work::Work;
 use crate::cluster::record::EpisodeTimes;
 use crate::engine::HtPacket;
 use crate::kernel::thread::Note;
@@ -66,22 +66,6 @@ pub struct Counts {
     pub remote_stores: u64,
 }
 
-/// Where a follower's program is.
-pub(super) mod step {
-    /// About to begin an episode.
-    pub const START: u8 = 0;
-    /// It comes late.
-    pub const LATE: u8 = 1;
-    /// Reads the phase.
-    pub const READ: u8 = 2;
-    /// Sets its flag.
-    pub const SET: u8 = 3;
-    /// Waits for the phase.
-    pub const WAIT: u8 = 4;
-    /// Has ended.
-    pub const ENDED: u8 = 5;
-}
-
 /// A run of one node.
 pub struct Run<'a, L: Leader> {
     pub(super) plan: &'a Plan<L>,
@@ -100,9 +84,9 @@ pub struct Run<'a, L: Leader> {
     /// Its leader has come on, and so far that the run should be kept.
     pub(super) is_far: bool,
     /// Its followers as they fell asleep, if nothing has had to do with them since.
-    pub(super) asleep: Option<&'a Followers>,
+    pub(super) asleep: Option<&'a FollowersAtRest>,
     /// Followers that only look at the phase once more do so [by the way](Work::happens).
-    by_the_way: bool,
+    pub(super) by_the_way: bool,
     /// It has not been kept yet.
     may_be_kept: bool,
     checkpoint: Option<Box<Checkpoint<L::State>>>,
@@ -114,7 +98,7 @@ pub struct Begin<'a, S> {
     /// At rest.
     pub rest: &'a Rest<S>,
     /// Its followers there.
-    pub followers: &'a Followers,
+    pub followers: &'a FollowersAtRest,
     /// All threads begin there: it is the very first.
     pub is_first: bool,
     /// On the way from there, if it was kept.
@@ -137,7 +121,7 @@ pub struct Ran<S> {
     /// The node afterwards.
     pub rest: Rest<S>,
     /// Its followers, unless they have slept all the time.
-    pub followers: Option<Followers>,
+    pub followers: Option<FollowersAtRest>,
     /// What leaves it, and when, in order of time.
     pub leaves: Leaving,
     /// What was counted.
@@ -147,7 +131,7 @@ pub struct Ran<S> {
 }
 
 impl<S: Copy + Default> Begun<S> {
-    fn at(rest: &Rest<S>, followers: &Followers, form: &Form, work: &mut Work) -> Self {
+    fn at(rest: &Rest<S>, followers: &FollowersAtRest, form: &Form, work: &mut Work) -> Self {
         Self {
             first: rest.unpack(form, work),
             stores: VecDeque::new(),
@@ -256,9 +240,20 @@ impl<L: Leader> Run<'_, L> {
     }
 
     /// The followers as they are now, unless they sleep.
-    pub(super) fn pack_followers(&self) -> Option<Followers> {
+    pub(super) fn pack_followers(&self) -> Option<FollowersAtRest> {
         let (work, episode) = (&*self.work, self.first.episode);
-        (self.asleep.is_none()).then(|| Followers::pack(&self.plan.form, work, episode))
+        (self.asleep.is_none()).then(|| FollowersAtRest::pack(&self.plan.form, work, episode))
+    }
+
+    /// All threads begin.
+    fn starts(&mut self) {
+        let threads = self.plan.form.threads as u16;
+        self.goes_on(0, 0);
+        if self.foretells() && threads > 1 {
+            self.work.push(0, Event::Start);
+        } else {
+            (1..threads).for_each(|core| self.goes_on(core, 0));
+        }
     }
 
     fn until_rest(&mut self, arrivals: &[Arrival]) {
@@ -304,19 +299,8 @@ impl<L: Leader> Run<'_, L> {
             },
             Event::Start => self.all_begin(),
             Event::PhaseHome(on) => self.phase_arrives(on),
-            Event::PhaseHomes(class) => {
-                let cores = self.work.take_together(class);
-                for &core in &cores {
-                    self.phase_arrives(OnPhase::read(core));
-                }
-                self.work.give_back_together(class, cores);
-            }
-            Event::PhaseRelease => {
-                let fetched = self.work.release_phase(form, self.foretells());
-                if let Some(fetched) = fetched {
-                    self.foretell(fetched);
-                }
-            }
+            Event::PhaseHomes(class) => self.all_arrive(class),
+            Event::PhaseRelease => self.phase_is_released(),
             Event::PhaseComplete(on) => match on.act() {
                 Act::Read => {
                     self.work.fetched_phase(on.core());
@@ -341,179 +325,6 @@ impl<L: Leader> Run<'_, L> {
                     self.bridge_starts();
                 }
             }
-        }
-    }
-
-    fn follower_goes_on(&mut self, number: u16) {
-        let core = &mut self.work.cores[usize::from(number)];
-        match core.step {
-            step::START => self.begin(number),
-            step::LATE => self.arrive(number),
-            step::READ => {
-                core.phase = core.answer;
-                core.step = step::SET;
-                let value = core.phase ^ 1;
-                self.looks_again(number);
-                self.work.set_own_flag(&self.plan.form, number, value);
-            }
-            step::SET => {
-                core.step = step::WAIT;
-                self.look_at_phase(number);
-            }
-            step::WAIT => {
-                let episode = core.episode;
-                core.episode += 1;
-                self.note(Note::Leave(episode));
-                if episode < self.plan.last_episode {
-                    self.begin(number);
-                } else {
-                    let core = &mut self.work.cores[usize::from(number)];
-                    // It stays in its last episode: it has no next one.
-                    (core.step, core.episode) = (step::ENDED, episode);
-                    self.work.unfinished -= 1;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// All threads begin.
-    fn starts(&mut self) {
-        let threads = self.plan.form.threads as u16;
-        self.goes_on(0, 0);
-        if self.foretells() && threads > 1 {
-            self.work.push(0, Event::Start);
-        } else {
-            (1..threads).for_each(|core| self.goes_on(core, 0));
-        }
-    }
-
-    /// All followers begin: none has a copy of the phase, so all ask for it.
-    fn all_begin(&mut self) {
-        let followers = 1..self.plan.form.threads as u16;
-        self.work.events += followers.len() as u64 - 1;
-        self.note(Note::Arrive(0));
-        for core in &mut self.work.cores[1..] {
-            core.step = step::READ;
-        }
-        self.work.fetch_phase_together(&self.plan.form, followers);
-    }
-
-    fn phase_arrives(&mut self, on: OnPhase) {
-        let foretells = self.foretells();
-        let fetched = self.work.phase_arrives(&self.plan.form, on, foretells);
-        if let Some(fetched) = fetched {
-            self.foretell(fetched);
-        }
-    }
-
-    fn foretells(&self) -> bool {
-        self.by_the_way && self.plan.form.foretells
-    }
-
-    /// What a follower does when its read of the phase ends, till it sets its flag: the steps of
-    /// [`Self::follower_has_phase`] and [`Self::follower_goes_on`], at the times at which they happen.
-    #[inline]
-    fn foretell(
-        &mut self,
-        Fetched {
-            core: number,
-            value,
-            at,
-        }: Fetched,
-    ) {
-        let form = &self.plan.form;
-        let core = &mut self.work.cores[usize::from(number)];
-        let mut now = at + form.operation;
-        if core.step == step::WAIT {
-            let episode = core.episode;
-            self.note_at(Note::Leave(episode), now);
-            self.work.happens_at(now);
-            let core = &mut self.work.cores[usize::from(number)];
-            if episode == self.plan.last_episode {
-                core.step = step::ENDED;
-                self.work.unfinished -= 1;
-                return;
-            }
-            core.episode += 1;
-            self.note_at(Note::Arrive(episode + 1), now);
-            now += form.hit;
-        }
-        let core = &mut self.work.cores[usize::from(number)];
-        (core.step, core.phase) = (step::WAIT, value);
-        self.work.will_set_own_flag(form, number, value ^ 1, now);
-        self.work.spin_on_phase(number);
-        self.work.happens_at(now + form.operation);
-    }
-
-    /// A follower looks at the phase again, as it waits for it to change.
-    fn looks_again(&mut self, number: u16) {
-        let work = &mut *self.work;
-        let same = work.phase_in_cache(number) == Some(work.cores[usize::from(number)].phase);
-        if !self.by_the_way || !same || work.fetches_phase(number) {
-            return self.after_operation(number);
-        }
-        // It will find what it finds now, and spin.
-        work.cores[usize::from(number)].step = step::WAIT;
-        work.spin_on_phase(number);
-        work.happens(self.plan.form.operation);
-    }
-
-    /// Begins an episode, perhaps late.
-    fn begin(&mut self, number: u16) {
-        let core = &mut self.work.cores[usize::from(number)];
-        match &self.plan.skew {
-            None => self.arrive(number),
-            Some(skew) => {
-                core.step = step::LATE;
-                let late = skew(self.node, u32::from(number), core.episode);
-                self.goes_on(number, late.as_ps());
-            }
-        }
-    }
-
-    fn arrive(&mut self, number: u16) {
-        let core = &mut self.work.cores[usize::from(number)];
-        core.step = step::READ;
-        let episode = core.episode;
-        self.note(Note::Arrive(episode));
-        self.look_at_phase(number);
-    }
-
-    /// A follower loads the phase, to know it or because it waits for another.
-    fn look_at_phase(&mut self, number: u16) {
-        if self.work.fetches_phase(number) {
-            return;
-        }
-        let Some(value) = self.work.phase_in_cache(number) else {
-            return self.work.fetch_phase(&self.plan.form, number);
-        };
-        let core = &mut self.work.cores[usize::from(number)];
-        if core.step == step::WAIT && value == core.phase {
-            return self.work.spin_on_phase(number);
-        }
-        core.answer = value;
-        self.goes_on(number, self.plan.form.hit);
-    }
-
-    /// A follower's fetch of the phase has brought `value`.
-    fn follower_has_phase(&mut self, number: u16, value: u8) {
-        let held = self.work.phase_in_cache(number);
-        let seen = held.unwrap_or(value);
-        let core = &mut self.work.cores[usize::from(number)];
-        match core.step {
-            step::WAIT if seen == core.phase => {
-                if held.is_some() {
-                    self.work.spin_on_phase(number);
-                } else {
-                    self.work.fetch_phase(&self.plan.form, number);
-                }
-            }
-            step::READ | step::WAIT => {
-                core.answer = seen;
-                self.after_operation(number);
-            }
-            _ => {}
         }
     }
 
@@ -544,7 +355,7 @@ impl<L: Leader> Run<'_, L> {
 
     /// The same that happens at `at`.
     #[inline]
-    fn note_at(&mut self, note: Note, at: u64) {
+    pub(super) fn note_at(&mut self, note: Note, at: u64) {
         let (Note::Arrive(episode) | Note::Leave(episode)) = note;
         let index = (episode - self.counts.first_episode) as usize;
         if index >= self.counts.episodes.len() {

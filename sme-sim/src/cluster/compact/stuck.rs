@@ -2,10 +2,10 @@
 
 use sme_memory::{Leader, Step, Until};
 
-use super::followers::Followers;
+use super::followers::FollowersAtRest;
+use super::following::step;
 use super::plan::{Form, Plan};
 use super::rest::{Rest, Stage, Waiting};
-use super::run::step;
 use super::work::{Work, line};
 use crate::cluster::constants::origin_of;
 use crate::cluster::failure::{Awaited, Stuck};
@@ -14,7 +14,7 @@ use crate::cluster::failure::{Awaited, Stuck};
 pub fn stuck<L: Leader>(
     plan: &Plan<L>,
     node: u32,
-    (rest, followers): (&Rest<L::State>, &Followers),
+    (rest, followers): (&Rest<L::State>, &FollowersAtRest),
     most: usize,
 ) -> Vec<Stuck> {
     let form = &plan.form;

@@ -5,9 +5,9 @@ use std::ops::Range;
 use rand_core::Rng;
 
 use super::super::event::{Act, BRIDGE, Event, OnPhase};
+use super::super::following::step;
 use super::super::plan::Form;
 use super::super::rest::NOBODY;
-use super::super::run::step;
 use super::super::set::{has, insert, remove};
 use super::{Core, Work};
 
