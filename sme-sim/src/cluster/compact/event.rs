@@ -165,8 +165,8 @@ pub enum Event {
     Complete(u16, OnFlag),
     /// The same for the line of the phase.
     PhaseHome(OnPhase),
-    /// Those of all cores of a class, and others as far away, that were probed away together, in their
-    /// order.
+    /// Those of all cores of a class, and others as far away, that were probed away or began together,
+    /// in their order.
     PhaseHomes(u16),
     /// The same for the line of the phase.
     PhaseRelease,
@@ -202,8 +202,8 @@ impl Event {
             Event::Bridge => (8, 0),
             Event::Receive(number) => (9, number),
             Event::PhaseHomes(class) => (10, u32::from(class)),
-            Event::Start => (12, 0),
             Event::Misses(line, on) => (11, u32::from(line) << 8 | u32::from(on.0)),
+            Event::Start => (12, 0),
         };
         debug_assert!(what < 1 << Self::KIND, "{self:?}");
         kind << Self::KIND | what
@@ -225,8 +225,8 @@ impl Event {
             7 => Event::Drain,
             8 => Event::Bridge,
             10 => Event::PhaseHomes(low),
-            12 => Event::Start,
             11 => Event::Misses(line, OnFlag(code as u8)),
+            12 => Event::Start,
             _ => Event::Receive(code & ((1 << Self::KIND) - 1)),
         }
     }

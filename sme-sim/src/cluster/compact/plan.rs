@@ -70,7 +70,7 @@ pub struct Form {
     /// known: nothing disturbs it, and none comes late.
     pub foretells: bool,
     /// Of each class, the first that takes as long to ask, and to ask again.
-    pub again_as: Vec<usize>,
+    pub asks_as: Vec<usize>,
     /// A hit, and what the program does with it.
     pub hit: u64,
     /// What the program does around an operation.
@@ -144,13 +144,13 @@ impl<L: Leader> Plan<L> {
         let leaders_way = latencies.between(constants.socket_of(0), 0);
         let asks = |ways: &Ways| (ways.home, ways.again);
         let first_as = |one: &Ways| ways.iter().position(|other| asks(other) == asks(one));
-        let again_as = (ways.iter().enumerate())
+        let asks_as = (ways.iter().enumerate())
             .map(|(class, ways)| first_as(ways).unwrap_or(class))
             .collect();
         let hit = constants.l1 + constants.operation;
         let form = Form {
             foretells: skew.is_none() && constants.is_quiet(),
-            again_as,
+            asks_as,
             seed: constants.seed,
             threads,
             lines: lines as usize,

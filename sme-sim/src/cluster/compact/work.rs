@@ -307,9 +307,7 @@ impl Work {
     #[inline]
     pub fn will_miss_own_flag(&self, form: &Form, core: u16) -> bool {
         let index = usize::from(form.flag_of(core));
-        let alone = line::OF_FOLLOWER | line::FOLLOWER;
-        self.bits[index] & (line::OWNED | line::HOLDERS) != alone
-            && self.marks[index] & FOLLOWER_WRITES == 0
+        !is_followers_alone(self.bits[index]) && self.marks[index] & FOLLOWER_WRITES == 0
     }
 
     /// A follower writes `value` to its flag: at once if it has the only copy. If not, it asks for the
@@ -318,7 +316,7 @@ impl Work {
     pub fn set_own_flag(&mut self, form: &Form, core: u16, value: u8) {
         let number = form.flag_of(core);
         let bits = &mut self.bits[usize::from(number)];
-        if *bits & (line::OWNED | line::HOLDERS) == line::OF_FOLLOWER | line::FOLLOWER {
+        if is_followers_alone(*bits) {
             *bits = with_copies(*bits, value) | line::DIRTY;
             return;
         }
@@ -517,6 +515,12 @@ impl Work {
             None => self.writers.push((number, origin)),
         }
     }
+}
+
+/// Whether the follower whose flag it is owns it and has the only copy.
+#[inline]
+fn is_followers_alone(bits: u8) -> bool {
+    bits & (line::OWNED | line::HOLDERS) == line::OF_FOLLOWER | line::FOLLOWER
 }
 
 #[inline]

@@ -293,7 +293,7 @@ impl<N: Node> Shard<'_, N> {
         &mut self.tasks
     }
 
-    /// Asks for what the next tasks, the last of `tasks` first, have to do with.
+    /// Asks for what the next task but one, last but one of `tasks`, has to do with.
     pub(super) fn ask_for_tasks(tasks: &[Waits<N>]) {
         if let [.., (_, soon), _] = tasks {
             soon.prefetch();

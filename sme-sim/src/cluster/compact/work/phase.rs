@@ -53,7 +53,7 @@ impl Work {
         for core in cores {
             insert(&mut self.fetching, core);
             let (class, ways) = form.ways(core);
-            let class = form.again_as[class];
+            let class = form.asks_as[class];
             if self.together[class].is_empty() {
                 self.push(ways.home, Event::PhaseHomes(class as u16));
             }
@@ -191,7 +191,7 @@ impl Work {
         for &core in &order {
             insert(&mut self.fetching, core);
             let (class, _) = form.ways(core);
-            let class = form.again_as[class];
+            let class = form.asks_as[class];
             if !together {
                 self.ask_again(form, core, Event::PhaseHome(OnPhase::read(core)));
                 continue;
