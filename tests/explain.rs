@@ -242,7 +242,7 @@ where
 {
     let cycle = 6.41;
     let constants: [(&str, u64, &str, f64, &[&str]); 4] = [
-        ("link.serdes", 28, "cycles", cycle, &["crosses link"]),
+        ("link.serdes", 27, "cycles", cycle, &["crosses link"]),
         (
             "engine.ht_core",
             31,

@@ -15,7 +15,7 @@ use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
 
 /// Cycles that are drawn.
-const CYCLES: u64 = 34;
+const CYCLES: u64 = 36;
 /// Cycles that the target's memory takes.
 const MEMORY: u64 = 4;
 

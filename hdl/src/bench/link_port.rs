@@ -47,14 +47,17 @@ pub(super) const BENCH: Bench = Bench {
         "credits of two channels are swapped",
         "wrong packets are received",
         "the channel's lower bit is stuck",
-        "what arrives goes through no register",
-        "what arrives goes through two registers",
+        "what arrives goes through no register before it is checked",
+        "what arrives goes through two registers before it is checked",
         "a packet's register is forgotten",
         "the CRC's register is forgotten",
-        "the credits' register is forgotten",
-        "credits go through two registers",
+        "a sound packet's register is forgotten",
+        "a wrong packet is told of at once",
+        "a register of the credits is forgotten",
+        "credits go through three registers",
         "a packet is fetched in the cycle in which it begins",
         "a packet is fetched a cycle too late",
+        "a packet that has just come is looked for in the memory",
         "packets are fetched where there is no time to",
         "packets are not fetched where there is time to",
     ],
@@ -102,19 +105,26 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
             };
         }
         Some("the channel's lower bit is stuck") => inputs = |values| values[4].set(0, 1, 0),
-        Some("what arrives goes through no register") => arrive(&mut rtl, 0),
-        Some("what arrives goes through two registers") => arrive(&mut rtl, 2),
+        Some("what arrives goes through no register before it is checked") => arrive(&mut rtl, 0),
+        Some("what arrives goes through two registers before it is checked") => arrive(&mut rtl, 2),
         Some("a packet's register is forgotten") => {
             rtl.arrived_data = Stages::new(0, PacketBeat::default());
         }
         Some("the CRC's register is forgotten") => rtl.difference = Stages::new(0, 0.into()),
-        Some("the credits' register is forgotten") => rtl.returned = Stages::new(0, 0.into()),
-        Some("credits go through two registers") => rtl.returned = Stages::new(2, 0.into()),
+        Some("a sound packet's register is forgotten") => {
+            rtl.accepted_data = Stages::new(0, PacketBeat::default());
+        }
+        Some("a wrong packet is told of at once") => rtl.wrong = Stages::new(0, false),
+        Some("a register of the credits is forgotten") => rtl.returned = Stages::new(1, 0.into()),
+        Some("credits go through three registers") => rtl.returned = Stages::new(3, 0.into()),
         Some("a packet is fetched in the cycle in which it begins") => {
-            rtl.fetch[1].was_read = Stages::new(0, false);
+            rtl.fetch.was_read = Stages::new(0, 0.into());
         }
         Some("a packet is fetched a cycle too late") => {
-            rtl.fetch[3].was_read = Stages::new(2, false);
+            rtl.fetch.was_read = Stages::new(2, 0.into());
+        }
+        Some("a packet that has just come is looked for in the memory") => {
+            rtl.fetch.late = Constant::new(0.into());
         }
         Some("packets are fetched where there is no time to") => rtl.late = Constant::new(true),
         Some("packets are not fetched where there is time to") => rtl.late = Constant::new(false),

@@ -1,60 +1,78 @@
-//! What was read from a FIFO, a cycle after the read.
+//! What was read from one of four FIFOs, a cycle after the read.
 //!
 //! ```text
-//! write ───────┤register├─ comes ──┐    ┌──── memory ────┐
-//!                                  ├────┤ write pointer  │
-//! write_data ──────────────────────┘    │                ├──> data
-//! (of the write of the cycle before)    │                │
-//!                                  ┌────┤ read pointer   │
-//! read ────────┤register├──────────┤    └────────────────┘
-//!                                  └───────────────────────> valid
+//! write, by channel ──┤register├─┤register├─┐    ┌────── memory ───────┐
+//!                                           ├────┤ channel, its write  │
+//! write_data ────────────────────┤register├─┤    │ pointer             │
+//! (of the write of the cycle before)        │    │                     ├──┬─> data
+//!                                           │ ┌──┤ channel, its read   │  │
+//! read, by channel ───┤register├────────────│─┤  │ pointer             │  │
+//!                                           │ │  └─────────────────────┘  │
+//!                                           └─│─── if that is the one ────┘
+//!                                             └───────────────────────────────> valid
 //! ```
 //!
-//! It stands beside a [`LateFifo`](super::late_fifo::LateFifo) and is told what that one takes in and
-//! gives out. Whoever decides late in a cycle what it reads has a cycle more here to choose among the
-//! packets, and none of them passes by a memory. In the cycle after a read the packet is there, even
-//! if it came in the very cycle of the read; and it is there still: its place is next for the packet
-//! that is as many behind it as there are places, which the FIFO takes in at the earliest in the
-//! cycle after the read, so that it comes one later.
+//! It stands beside [`LateFifo`](super::late_fifo::LateFifo)s of two places, one for each virtual
+//! channel, and is told what they take in and give out; of each, at most one in a cycle. So a single
+//! memory holds the packets of all, and who decides late in a cycle what it reads has only a number
+//! to choose here, in the next one, instead of a packet. What comes from afar goes through a register
+//! before it is written. In the cycle after a read the packet is there, even if it came in the very cycle
+//! of the read: then it is in that register still. And it is there still: its place is next for the packet
+//! that is two behind it, which the FIFO takes in at the earliest in the cycle after the read.
 //!
 //! ```text
 //! cycle      0   1   2   3   4
-//! write      ▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
+//! write      1   2   0   0   0      a packet of channel 0, one of channel 1
 //! write_data      a   b
-//! read       ▁▁▁▁▔▔▔▔▁▁▁▁▔▔▔▔▁▁▁▁
+//! read       0   1   0   2   0
 //! valid      ▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁▔▔▔▔
 //! data                a       b
 //! ```
 
-use crate::blocks::primitive::{LutRam, Register, Stages};
+use crate::blocks::primitive::{Kept, LutRam, Register, Stages};
 use crate::blocks::resting::Rests;
 use rust_hdl::prelude::*;
 
-/// Beside a FIFO of up to 2^A places.
+/// Beside four FIFOs of two places.
 #[derive(Clone, Debug, LogicBlock)]
-pub struct Fetch<T: Synth, const A: usize> {
+pub struct Fetch<T: Synth> {
     /// The clock.
     pub clock: Signal<In, Clock>,
-    /// The FIFO is emptied.
+    /// The FIFOs are emptied.
     pub reset: Signal<In, Bit>,
-    /// The FIFO takes something in.
-    pub write: Signal<In, Bit>,
-    /// What it has taken in in the cycle before.
+    /// The FIFO that takes something in, one-hot.
+    pub write: Signal<In, Bits<4>>,
+    /// What one has taken in in the cycle before.
     pub write_data: Signal<In, T>,
-    /// The FIFO gives something out.
-    pub read: Signal<In, Bit>,
-    /// It has in the cycle before.
+    /// The FIFO that gives something out, one-hot.
+    pub read: Signal<In, Bits<4>>,
+    /// One has in the cycle before.
     pub valid: Signal<Out, Bit>,
     /// What that was.
     pub data: Signal<Out, T>,
-    memory: LutRam<T, A>,
-    comes: Register<Bit>,
-    write_pointer: Register<Bits<A>>,
-    pub(crate) was_read: Stages<Bit>,
-    read_pointer: Register<Bits<A>>,
+    memory: LutRam<T, 3>,
+    comes: Register<Bits<4>>,
+    /// The FIFO whose packet came in the cycle before, one-hot.
+    came: Register<Bits<4>>,
+    /// That packet.
+    arrival: Kept<T>,
+    /// By channel, the place of the next packet.
+    write_pointers: Register<Bits<4>>,
+    pub(crate) was_read: Stages<Bits<4>>,
+    /// By channel, the place of the first packet.
+    read_pointers: Register<Bits<4>>,
+    /// What was read came in the cycle before, and is not in the memory.
+    just_came: Signal<Local, Bit>,
+    /// By channel: the pointers differ.
+    unequal: Signal<Local, Bits<4>>,
+    write_address: Signal<Local, Bits<3>>,
+    read_address: Signal<Local, Bits<3>>,
+    nowhere: Constant<Bits<3>>,
+    /// The channels of which a packet is found in the register as well; all but in a broken variant.
+    pub(crate) late: Constant<Bits<4>>,
 }
 
-impl<T: Synth, const A: usize> Default for Fetch<T, A> {
+impl<T: Synth> Default for Fetch<T> {
     fn default() -> Self {
         Self {
             clock: Signal::default(),
@@ -66,51 +84,97 @@ impl<T: Synth, const A: usize> Default for Fetch<T, A> {
             data: Signal::default(),
             memory: LutRam::default(),
             comes: Register::default(),
-            write_pointer: Register::default(),
-            was_read: Stages::new(1, false),
-            read_pointer: Register::default(),
+            came: Register::default(),
+            arrival: Kept::default(),
+            write_pointers: Register::default(),
+            was_read: Stages::new(1, 0.into()),
+            read_pointers: Register::default(),
+            just_came: Signal::default(),
+            unequal: Signal::default(),
+            write_address: Signal::default(),
+            read_address: Signal::default(),
+            nowhere: Constant::new(0.into()),
+            late: Constant::new(15.into()),
         }
     }
 }
 
-impl<T: Synth, const A: usize> Logic for Fetch<T, A> {
+impl<T: Synth> Logic for Fetch<T> {
     #[hdl_gen]
     fn update(&mut self) {
         self.memory.clock.next = self.clock.val();
         self.comes.clock.next = self.clock.val();
         self.comes.reset.next = self.reset.val();
-        self.write_pointer.clock.next = self.clock.val();
-        self.write_pointer.reset.next = self.reset.val();
+        self.came.clock.next = self.clock.val();
+        self.came.reset.next = self.reset.val();
+        self.arrival.clock.next = self.clock.val();
+        self.write_pointers.clock.next = self.clock.val();
+        self.write_pointers.reset.next = self.reset.val();
         self.was_read.clock.next = self.clock.val();
         self.was_read.reset.next = self.reset.val();
-        self.read_pointer.clock.next = self.clock.val();
-        self.read_pointer.reset.next = self.reset.val();
+        self.read_pointers.clock.next = self.clock.val();
+        self.read_pointers.reset.next = self.reset.val();
 
         self.comes.d.next = self.write.val();
-        self.memory.write_enable.next = self.comes.q.val();
-        self.memory.write_address.next = self.write_pointer.q.val();
-        self.memory.write_data.next = self.write_data.val();
-        self.write_pointer.d.next = self.write_pointer.q.val();
-        if self.comes.q.val() {
-            self.write_pointer.d.next = self.write_pointer.q.val() + 1;
-        }
+        self.came.d.next = self.comes.q.val();
+        self.arrival.enable.next = self.comes.q.val().any();
+        self.arrival.d.next = self.write_data.val();
+
+        // The place, and above it the channel's number.
+        self.write_address.next = self
+            .nowhere
+            .val()
+            .replace_bit(0, (self.came.q.val() & self.write_pointers.q.val()).any())
+            .replace_bit(
+                1,
+                self.came.q.val().get_bit(1) | self.came.q.val().get_bit(3),
+            )
+            .replace_bit(
+                2,
+                self.came.q.val().get_bit(2) | self.came.q.val().get_bit(3),
+            );
+        self.memory.write_enable.next = self.came.q.val().any();
+        self.memory.write_address.next = self.write_address.val();
+        self.memory.write_data.next = self.arrival.q.val();
+        self.write_pointers.d.next = self.write_pointers.q.val() ^ self.came.q.val();
 
         self.was_read.d.next = self.read.val();
-        self.memory.read_address.next = self.read_pointer.q.val();
-        self.valid.next = self.was_read.q.val();
+        self.read_address.next = self
+            .nowhere
+            .val()
+            .replace_bit(
+                0,
+                (self.was_read.q.val() & self.read_pointers.q.val()).any(),
+            )
+            .replace_bit(
+                1,
+                self.was_read.q.val().get_bit(1) | self.was_read.q.val().get_bit(3),
+            )
+            .replace_bit(
+                2,
+                self.was_read.q.val().get_bit(2) | self.was_read.q.val().get_bit(3),
+            );
+        self.memory.read_address.next = self.read_address.val();
+        self.valid.next = self.was_read.q.val().any();
+        // Of a channel whose pointers meet the memory holds nothing.
+        self.unequal.next = self.write_pointers.q.val() ^ self.read_pointers.q.val();
+        self.just_came.next =
+            (self.was_read.q.val() & self.came.q.val() & self.late.val() & !self.unequal.val())
+                .any();
         self.data.next = self.memory.read_data.val();
-        self.read_pointer.d.next = self.read_pointer.q.val();
-        if self.was_read.q.val() {
-            self.read_pointer.d.next = self.read_pointer.q.val() + 1;
+        if self.just_came.val() {
+            self.data.next = self.arrival.q.val();
         }
+        self.read_pointers.d.next = self.read_pointers.q.val() ^ self.was_read.q.val();
     }
 }
 
-impl<T: Synth, const A: usize> Rests for Fetch<T, A> {
+impl<T: Synth> Rests for Fetch<T> {
     fn rests(&self) -> bool {
-        let next = self.reset.next | self.write.next | self.read.next;
-        let now = self.reset.val() | self.write.val() | self.read.val();
-        !(next | now | self.comes.q.val() | self.was_read.q.val())
+        let next = self.reset.next || self.write.next.any() || self.read.next.any();
+        let now = self.reset.val() || self.write.val().any() || self.read.val().any();
+        let moves = self.comes.q.val() | self.came.q.val() | self.was_read.q.val();
+        !(next || now || moves.any())
     }
 
     fn clock_is_high(&self) -> bool {

@@ -11,11 +11,12 @@
 //!                      └─ fetched, a cycle later ┤ packet, cycles left ├─┴─ CRC ──> link_out_crc
 //!                                                └─────────────────────┘
 //!
-//! link_in ──┬─────────────────┬──────────┬───────────────> receive_data
-//!           └─ CRC ─┐         │          │
-//!                   ├── ⊕ ────┤ register ├── = 0 ? ─┬────> receive_valid (to the switch's input of
-//! link_in_crc ──────┘         └──────────┘          │                     the channel)
-//!                                                   └ no > crc_error
+//! link_in ──┬─────────────────┬──────────┬───────────────┬──────────┬──> receive_data
+//!           └─ CRC ─┐         │          │               │          │
+//!                   ├── ⊕ ────┤ register ├── = 0 ? ─┬────┤ register ├──> receive_valid (to the switch's
+//! link_in_crc ──────┘         └──────────┘          │    │          │            input of the channel)
+//!                                                   └ no ┤          ├──> crc_error
+//!                                                        └──────────┘
 //! ```
 //!
 //! A channel may begin a packet while the link is free and the receiver has a place for it; the
@@ -25,10 +26,10 @@
 //! than three cycles there is no time for that: such a link gets them from the FIFOs at once, which
 //! takes far longer than anything else here.
 //!
-//! What arrives is registered: a packet with the difference between its CRC and the one that came
-//! with it, which is the longest path there is where packets are fetched, and is handed on, or
-//! found wrong, in the next cycle. A credit counts one cycle later as well, so
-//! that packets and credits take equally long. A packet whose CRC is wrong is lost, and the place
+//! What arrives is registered twice: a packet with the difference between its CRC and the one that
+//! came with it, which is the longest path there is where packets are fetched; and once it is found sound,
+//! or wrong, so that the switch has it at the beginning of a cycle. A credit counts two cycles later as
+//! well, so that packets and credits take equally long. A packet whose CRC is wrong is lost, and the place
 //! it would have had with it: there is no way to send it again.
 //!
 //! ```text
@@ -41,8 +42,8 @@
 //! link_out_data             a           b
 //! link_in_valid    ▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁    on channel 2
 //! link_in_data          c
-//! receive_valid    0   0   4   0   0   0   0
-//! receive_data              c
+//! receive_valid    0   0   0   4   0   0   0
+//! receive_data                  c
 //! ```
 
 use crate::beat::PacketBeat;
@@ -60,9 +61,6 @@ pub const MAX_CYCLES: u64 = 1 << 16;
 
 /// Fewest cycles that a packet takes a link on which it is fetched: it begins, it is fetched, it leaves.
 const LATE_CYCLES: u64 = 3;
-
-/// Registers that what arrives goes through.
-const ARRIVAL: usize = 1;
 
 /// One of a switch's six link ports.
 #[derive(Clone, Debug, LogicBlock)]
@@ -95,12 +93,12 @@ pub struct LinkPort {
     pub link_in_data: Signal<In, PacketBeat>,
     /// Its CRC.
     pub link_in_crc: Signal<In, Bits<16>>,
-    /// The channel on which a sound packet has come in the cycle before, one-hot. The switch has a
-    /// place for it.
+    /// The channel on which a sound packet has come two cycles before, one-hot. The switch has a place
+    /// for it.
     pub receive_valid: Signal<Out, Bits<4>>,
     /// That packet.
     pub receive_data: Signal<Out, PacketBeat>,
-    /// A packet has come in the cycle before whose CRC is wrong.
+    /// A packet has come two cycles before whose CRC is wrong.
     pub crc_error: Signal<Out, Bit>,
     /// The channel that begins a packet, one-hot; for observers.
     pub begun: Signal<Out, Bits<4>>,
@@ -109,7 +107,7 @@ pub struct LinkPort {
     /// The first packet of the channel that begins is a posted write; for observers.
     pub begun_write: Signal<Out, Bit>,
     pub(crate) fifos: [LateFifo<PacketBeat, 1, 2>; 4],
-    pub(crate) fetch: [Resting<Fetch<PacketBeat, 1>>; 4],
+    pub(crate) fetch: Resting<Fetch<PacketBeat>>,
     pub(crate) credits: [Credits; 4],
     pub(crate) arbiter: RoundRobin<4, 2>,
     pub(crate) out_crc: PacketCrc,
@@ -134,9 +132,13 @@ pub struct LinkPort {
     pub(crate) arrived_on: Stages<Bits<4>>,
     pub(crate) arrived_data: Stages<PacketBeat>,
     pub(crate) difference: Stages<Bits<16>>,
+    sound: Signal<Local, Bit>,
+    /// A packet was found sound: its channel, one-hot, and the packet; or wrong.
+    pub(crate) accepted_on: Stages<Bits<4>>,
+    pub(crate) accepted_data: Stages<PacketBeat>,
+    pub(crate) wrong: Stages<Bit>,
     /// The channels for which a credit has arrived.
     pub(crate) returned: Stages<Bits<4>>,
-    sound: Signal<Local, Bit>,
     /// A packet is there in the cycle after it has begun.
     pub(crate) late: Constant<Bit>,
     beyond_16: Constant<Bits<16>>,
@@ -178,7 +180,7 @@ impl LinkPort {
             waiting: Signal::default(),
             begun_write: Signal::default(),
             fifos: std::array::from_fn(|_| LateFifo::new(2)),
-            fetch: std::array::from_fn(|_| Resting::new(Fetch::default())),
+            fetch: Resting::new(Fetch::default()),
             credits: std::array::from_fn(|_| Credits::new(credits)),
             arbiter: RoundRobin::new(3),
             out_crc: PacketCrc::new(),
@@ -192,12 +194,15 @@ impl LinkPort {
             chosen: Signal::default(),
             beyond: Signal::default(),
             at_once: Signal::default(),
-            arrived: Stages::new(ARRIVAL, false),
-            arrived_on: Stages::new(ARRIVAL, 0.into()),
-            arrived_data: Stages::new(ARRIVAL, PacketBeat::default()),
-            difference: Stages::new(ARRIVAL, 0.into()),
-            returned: Stages::new(ARRIVAL, 0.into()),
+            arrived: Stages::new(1, false),
+            arrived_on: Stages::new(1, 0.into()),
+            arrived_data: Stages::new(1, PacketBeat::default()),
+            difference: Stages::new(1, 0.into()),
             sound: Signal::default(),
+            accepted_on: Stages::new(1, 0.into()),
+            accepted_data: Stages::new(1, PacketBeat::default()),
+            wrong: Stages::new(1, false),
+            returned: Stages::new(2, 0.into()),
             late: Constant::new(late),
             beyond_16: beyond(cycles_16),
             beyond_24: beyond(cycles_24),
@@ -226,6 +231,12 @@ impl Logic for LinkPort {
         self.arrived_data.reset.next = self.reset.val();
         self.difference.clock.next = self.clock.val();
         self.difference.reset.next = self.reset.val();
+        self.accepted_on.clock.next = self.clock.val();
+        self.accepted_on.reset.next = self.reset.val();
+        self.accepted_data.clock.next = self.clock.val();
+        self.accepted_data.reset.next = self.reset.val();
+        self.wrong.clock.next = self.clock.val();
+        self.wrong.reset.next = self.reset.val();
         self.returned.clock.next = self.clock.val();
         self.returned.reset.next = self.reset.val();
 
@@ -235,11 +246,6 @@ impl Logic for LinkPort {
             self.fifos[i].reset.next = self.reset.val();
             self.fifos[i].write.next = self.transmit_valid.val().get_bit(i);
             self.fifos[i].write_data.next = self.transmit_packet.val();
-            self.fetch[i].clock.next = self.clock.val();
-            self.fetch[i].reset.next = self.reset.val();
-            self.fetch[i].write.next =
-                self.late.val() & self.transmit_valid.val().get_bit(i) & self.fifos[i].ready.val();
-            self.fetch[i].write_data.next = self.transmit_packet.val();
             self.credits[i].clock.next = self.clock.val();
             self.credits[i].reset.next = self.reset.val();
             self.credits[i].returned.next = self.returned.q.val().get_bit(i);
@@ -266,7 +272,6 @@ impl Logic for LinkPort {
         }
         for i in 0..4 {
             self.fifos[i].read.next = self.begun.val().get_bit(i);
-            self.fetch[i].read.next = self.late.val() & self.begun.val().get_bit(i);
             self.credits[i].used.next = self.begun.val().get_bit(i);
         }
         self.begun_write.next = (self.begun.val().get_bit(0)
@@ -275,19 +280,16 @@ impl Logic for LinkPort {
             | (self.begun.val().get_bit(2) & (self.fifos[2].data.val().get_value_kind() == 1))
             | (self.begun.val().get_bit(3) & (self.fifos[3].data.val().get_value_kind() == 1));
 
+        self.fetch.clock.next = self.clock.val();
+        self.fetch.reset.next = self.reset.val();
+        self.fetch.write.next = 0.into();
+        self.fetch.read.next = 0.into();
+        self.fetch.write_data.next = self.transmit_packet.val();
         if self.late.val() {
-            self.loads.next = self.fetch[0].valid.val()
-                | self.fetch[1].valid.val()
-                | self.fetch[2].valid.val()
-                | self.fetch[3].valid.val();
-            self.chosen.next = self.fetch[0].data.val();
-            if self.fetch[1].valid.val() {
-                self.chosen.next = self.fetch[1].data.val();
-            } else if self.fetch[2].valid.val() {
-                self.chosen.next = self.fetch[2].data.val();
-            } else if self.fetch[3].valid.val() {
-                self.chosen.next = self.fetch[3].data.val();
-            }
+            self.fetch.write.next = self.transmit_valid.val() & self.transmit_ready.val();
+            self.fetch.read.next = self.begun.val();
+            self.loads.next = self.fetch.valid.val();
+            self.chosen.next = self.fetch.data.val();
         } else {
             self.loads.next = self.begins.val();
             self.chosen.next = self.fifos[0].data.val();
@@ -344,11 +346,14 @@ impl Logic for LinkPort {
         self.arrived_data.d.next = self.link_in_data.val();
 
         self.sound.next = self.difference.q.val() == 0;
-        self.crc_error.next = self.arrived.q.val() & !self.sound.val();
-        self.receive_valid.next = 0.into();
+        self.wrong.d.next = self.arrived.q.val() & !self.sound.val();
+        self.accepted_on.d.next = 0.into();
         if self.sound.val() {
-            self.receive_valid.next = self.arrived_on.q.val();
+            self.accepted_on.d.next = self.arrived_on.q.val();
         }
-        self.receive_data.next = self.arrived_data.q.val();
+        self.accepted_data.d.next = self.arrived_data.q.val();
+        self.crc_error.next = self.wrong.q.val();
+        self.receive_valid.next = self.accepted_on.q.val();
+        self.receive_data.next = self.accepted_data.q.val();
     }
 }

@@ -455,9 +455,9 @@ impl EngineModel for Engine {
     }
 
     /// With nothing else here, what comes at later edges comes too late to compete with the packet: it
-    /// is in its receive buffer a cycle after this edge, in its transmit FIFO a cycle later and on its link
+    /// is in its receive buffer two cycles after this edge, in its transmit FIFO a cycle later and on its link
     /// in the next, and whatever is sampled later is one cycle behind it all the way. What the host
-    /// presents even at the same edge is three behind.
+    /// presents even at the same edge is two behind.
     fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
         if !self.idle {
             return None;

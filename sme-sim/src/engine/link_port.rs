@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! switch ─> four transmit FIFOs ─> round robin ─> serializer ─> link     credits from the receiver
-//! link ─> register, CRC ─> receive buffers = the switch's inputs         credits to the sender
+//! link ─> CRC, two registers ─> receive buffers = the switch's inputs    credits to the sender
 //! ```
 //!
 //! A virtual channel may begin a packet while the link is free and the receiver has a place for
@@ -10,8 +10,8 @@
 //! ⌈b · clock / bandwidth⌉ cycles and is delivered whole in the last of them: the receiver stores
 //! and forwards. The next can begin in the cycle after.
 //!
-//! What arrives, packet or credit, goes through a register, since the check of a packet's CRC takes
-//! a cycle. Nothing can hold it up there, so there is no such register here: it is as if it had
+//! What arrives, packet or credit, goes through two registers, one in the check of a packet's CRC and
+//! one behind it. Nothing can hold it up there, so there are no such registers here: it is as if it had
 //! been sampled [`ARRIVAL_CYCLES`] later. The receive buffers, one per virtual channel with as many
 //! places as credits, are the [switch](super::switch)'s inputs; a place that the switch frees is a
 //! credit to the sender in the same cycle.
@@ -25,7 +25,7 @@ use crate::fabric::CHANNELS;
 
 /// Cycles from the edge at which a packet or a credit of a link is sampled until it is in the
 /// receive buffer, or counts.
-pub const ARRIVAL_CYCLES: u64 = 1;
+pub const ARRIVAL_CYCLES: u64 = 2;
 
 /// What does not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -78,9 +78,9 @@ pub use wide_switch::WideSwitch;
 /// Cycles from a request or response of the host until it begins to leave over a link.
 pub const HOST_TO_LINK_CYCLES: u64 = 5;
 /// Cycles from a packet's arrival over a link until it begins to leave over the next.
-pub const HOP_CYCLES: u64 = 3;
+pub const HOP_CYCLES: u64 = 4;
 /// Cycles from a packet's arrival over a link until it leaves to the host.
-pub const LINK_TO_HOST_CYCLES: u64 = 5;
+pub const LINK_TO_HOST_CYCLES: u64 = 6;
 /// Cycles from a request of the host to the own node until it leaves to the host's memory; the
 /// response takes as many back.
 pub const LOOPBACK_CYCLES: u64 = 5;
