@@ -69,9 +69,9 @@ pub struct RtlEngine<D> {
     next_edge: u64,
     /// Inputs that are not sampled yet, as they were presented.
     pending: Vec<(u64, Input)>,
-    /// What the last edge brought from links: it is in the registers of the link ports, where
-    /// nothing can hold it up, and comes out of them at the next.
-    arriving: Vec<Input>,
+    /// What the last edges brought from links: it is in the registers of the link ports, where
+    /// nothing can hold it up, and comes out of them at these edges.
+    arriving: Vec<(u64, Input)>,
     counters: Counters,
 }
 
@@ -120,8 +120,15 @@ impl<D: Device> RtlEngine<D> {
         self.give(out);
         self.observe(edge);
         // Taken in at the edge that ends the cycle: nothing of it was inside before.
-        let (links, host) = came.into_iter().partition(of_a_link);
-        let arrived = std::mem::replace(&mut self.arriving, links);
+        let (links, host): (Vec<_>, Vec<_>) = came.into_iter().partition(of_a_link);
+        let links = links
+            .into_iter()
+            .map(|input| (taken_in(edge, &input), input));
+        self.arriving.extend(links);
+        let arrived = self
+            .arriving
+            .extract_if(.., |&mut (taken, _)| taken == edge);
+        let arrived: Vec<_> = arrived.map(|(_, input)| input).collect();
         for input in arrived.into_iter().chain(host) {
             self.changed = true;
             match input {
@@ -222,7 +229,7 @@ impl<D: Device> RtlEngine<D> {
     }
 }
 
-/// Whether it comes over a link, and so through a register of its link port.
+/// Whether it comes over a link, and so through registers of its link port.
 fn of_a_link(input: &Input) -> bool {
     matches!(input, Input::Link { .. } | Input::LinkCredit { .. })
 }
@@ -246,10 +253,9 @@ impl<D: Device + Send> EngineModel for RtlEngine<D> {
         };
         let comes = self.pending.iter().filter(|(_, input)| matters(input));
         let comes = comes.map(|&(due, input)| taken_in(due, &input).max(self.next_edge));
-        let arrives = self.arriving.iter().filter(|&input| matters(input));
-        ends.chain(comes)
-            .chain(arrives.map(|_| self.next_edge))
-            .min()
+        let arrives = self.arriving.iter().filter(|(_, input)| matters(input));
+        let arrives = arrives.map(|&(taken, _)| taken);
+        ends.chain(comes).chain(arrives).min()
     }
 
     fn input(&mut self, cycle: u64, input: Input) {
@@ -261,7 +267,7 @@ impl<D: Device + Send> EngineModel for RtlEngine<D> {
         while self.next_edge < cycle {
             if self.is_idle() && self.arriving.is_empty() {
                 // Only what does nothing before `cycle` can come until then: credits, and a packet
-                // of a link into its register.
+                // of a link into its registers.
                 let comes = self.pending.iter().map(|&(due, _)| due);
                 let next = comes.min().unwrap_or(cycle);
                 self.next_edge = next.clamp(self.next_edge, cycle);
@@ -284,8 +290,8 @@ impl<D: Device + Send> Inspect for RtlEngine<D> {
 
     fn is_quiet(&self) -> bool {
         let comes = |input: &Input| matches!(input, Input::Host(_) | Input::Link { .. });
-        let pending = self.pending.iter().map(|(_, input)| input);
-        self.is_idle() && !pending.chain(&self.arriving).any(comes)
+        let mut inside = self.pending.iter().chain(&self.arriving);
+        self.is_idle() && !inside.any(|(_, input)| comes(input))
     }
 
     fn state_bytes(&self) -> usize {
