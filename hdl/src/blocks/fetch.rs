@@ -51,6 +51,7 @@ pub struct Fetch<T: Synth> {
     /// What that was.
     pub data: Signal<Out, T>,
     memory: LutRam<T, 3>,
+    /// The FIFO whose packet comes in this cycle, one-hot.
     comes: Register<Bits<4>>,
     /// The FIFO whose packet came in the cycle before, one-hot.
     came: Register<Bits<4>>,
@@ -58,6 +59,7 @@ pub struct Fetch<T: Synth> {
     arrival: Kept<T>,
     /// By channel, the place of the next packet.
     write_pointers: Register<Bits<4>>,
+    /// The FIFO that was read in the cycle before, one-hot.
     pub(crate) was_read: Stages<Bits<4>>,
     /// By channel, the place of the first packet.
     read_pointers: Register<Bits<4>>,
@@ -65,8 +67,10 @@ pub struct Fetch<T: Synth> {
     just_came: Signal<Local, Bit>,
     /// By channel: the pointers differ.
     unequal: Signal<Local, Bits<4>>,
+    /// The place, and above it the channel's number; likewise below.
     write_address: Signal<Local, Bits<3>>,
     read_address: Signal<Local, Bits<3>>,
+    /// What the addresses are made from, bit by bit.
     nowhere: Constant<Bits<3>>,
     /// The channels of which a packet is found in the register as well; all but in a broken variant.
     pub(crate) late: Constant<Bits<4>>,
@@ -120,7 +124,6 @@ impl<T: Synth> Logic for Fetch<T> {
         self.arrival.enable.next = self.comes.q.val().any();
         self.arrival.d.next = self.write_data.val();
 
-        // The place, and above it the channel's number.
         self.write_address.next = self
             .nowhere
             .val()

@@ -492,7 +492,7 @@ impl EngineModel for Engine {
         })
     }
 
-    /// With no packet in here, the first to begin on a link is at least three cycles behind what is
+    /// With no packet in here, the first to begin on a link is at least four cycles behind what is
     /// sampled from now on.
     #[inline]
     fn late_credit(&mut self, port: u8, channel: u8) -> bool {
