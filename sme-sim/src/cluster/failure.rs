@@ -52,8 +52,32 @@ pub enum Failure {
         /// When the last arrived.
         last_arrival: Time,
     },
+    /// It has come to a time near which the simulator's clock of 64 bits would overflow.
+    TooLong {
+        /// The time it has come to.
+        at: Time,
+    },
     /// The processes that simulate the cluster together cannot go on.
     Peers(PeerError),
+}
+
+/// Most simulated time of a run: 53 days, a quarter of what a [`Time`] holds.
+const LONGEST: Time = Time::from_ps(1 << 62);
+
+/// Whether a run that has come to `now` has to stop there.
+pub(super) fn is_too_long(now: Time) -> bool {
+    now >= LONGEST
+}
+
+/// A run that has come to `at` has not been stopped for that.
+///
+/// # Errors
+/// [`Failure::TooLong`].
+pub(super) fn within_time(at: Time) -> Result<(), Failure> {
+    if is_too_long(at) {
+        return Err(Failure::TooLong { at });
+    }
+    Ok(())
 }
 
 impl From<PeerError> for Failure {
@@ -112,6 +136,12 @@ impl fmt::Display for Failure {
                 f,
                 "the barrier does not hold: in episode {episode} a thread left at \
                  {first_departure}, before the last arrived at {last_arrival}"
+            ),
+            Failure::TooLong { at } => write!(
+                f,
+                "the run has come to {:.0} days of simulated time and stops there: let it do less, \
+                 or make the machine's constants faster",
+                at.as_us() / 86_400e6
             ),
             Failure::Peers(error) => error.fmt(f),
             Failure::Deadlock { at, stuck, more } => {

@@ -235,7 +235,7 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
     /// # Errors
     /// [`Failure::Fault`] if an access could not be performed, [`Failure::Deadlock`] if threads
     /// wait for what can never happen, [`Failure::Overtaken`] if a thread left a barrier before
-    /// the last had arrived.
+    /// the last had arrived, [`Failure::TooLong`] if the simulator's clock would overflow.
     pub fn run(&mut self, workers: usize, watch: impl FnMut(Progress)) -> Result<(), Failure> {
         self.run_among(&mut Alone, workers, watch)
     }
@@ -280,7 +280,7 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
             let state = survey.standstill();
             let same = state.as_ref().zip(before.as_ref());
             let stuck = same.is_some_and(|(state, before)| state.lasts_since(before));
-            if stuck || faulty {
+            if stuck || faulty || failure::is_too_long(now) {
                 return Ok((Verdict::Stop, now));
             }
             // The first of equal states is kept: looks are counted from there.
@@ -291,7 +291,8 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
         };
         let (nodes, all) = (&mut self.nodes, self.among.positions);
         let ran = window::run_among(peers, all, nodes, lookahead, workers, &mut look);
-        self.among.exchanged = ran?.1;
+        let (last, exchanged) = ran?;
+        self.among.exchanged = exchanged;
         if let Some(checker) = &mut self.checker {
             log::drain(&self.nodes, checker);
         }
@@ -301,6 +302,7 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
             self.end(),
             &Survey::of(&self.nodes).of_all(peers)?,
         ));
+        failure::within_time(last)?;
         self.check(peers)
     }
 

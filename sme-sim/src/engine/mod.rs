@@ -3,7 +3,7 @@
 //! ```text
 //!            ┌────────────────────────── requester ───────┐
 //!            │                                            │
-//! host <─> ht_port ───> completer <──────────────────── crossbar <──> switch <──> 6 × link_port <─> links
+//! host <─> ht_port <─── completer <──────────────────── crossbar <──> switch <──> 6 × link_port <─> links
 //!            │              ┆ source tags                 │
 //!            └────────> responder ────────────────────────┘
 //! ```

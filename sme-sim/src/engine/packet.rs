@@ -78,7 +78,8 @@ impl Kind {
         !matches!(self, Kind::ReadRequest)
     }
 
-    const fn from_bits(bits: u64) -> Self {
+    /// The kind of this number, of which the two lowest bits count.
+    pub const fn from_bits(bits: u64) -> Self {
         match bits & 3 {
             0 => Kind::ReadRequest,
             1 => Kind::PostedWrite,

@@ -6,9 +6,9 @@
 //! every other key is a section of constants, each with value and provenance.
 
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
-use super::words::{did_you_mean, listed, quoted};
+use super::words::{did_you_mean, listed, nearest, quoted};
 
 /// What is wrong with a machine file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,34 @@ pub(super) enum Place {
     Override { key: String, text: String },
 }
 
+/// What is wrong with a machine file. Only the first of it in the file is told and kept: there may
+/// be one in each of many thousand lines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Problems(Option<Problem>);
+
+impl Problems {
+    /// Takes note of what is wrong at `place`; `message` is asked for only if nothing before it is.
+    pub(super) fn report(&mut self, place: Place, message: impl FnOnce() -> String) {
+        let line = |place: &Place| match place {
+            Place::Line(line) => *line,
+            Place::File | Place::Override { .. } => usize::MAX,
+        };
+        let known = self.0.as_ref().map(|problem| line(&problem.place));
+        if known.is_none_or(|known| line(&place) < known) {
+            let message = message();
+            self.0 = Some(Problem { place, message });
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    pub(super) fn first(self) -> Option<Problem> {
+        self.0
+    }
+}
+
 /// A machine file's content.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Document {
@@ -39,7 +67,7 @@ pub(super) struct Document {
     pub(super) sections: Vec<Section>,
     pub(super) entries: Vec<Entry>,
     /// What is already known to be wrong, apart from missing constants.
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Problems,
 }
 
 /// A section's header.
@@ -128,8 +156,8 @@ impl Document {
             return Err(syntax_problem(text, first));
         }
         let mut parser = Parser {
-            text,
-            problems: Vec::new(),
+            lines: Lines::of(text.as_bytes()),
+            problems: Problems::default(),
         };
         let mut document = Document {
             name: String::new(),
@@ -138,10 +166,10 @@ impl Document {
             family_place: Place::File,
             sections: Vec::new(),
             entries: Vec::new(),
-            problems: Vec::new(),
+            problems: Problems::default(),
         };
         let mut missing = vec!["name", "family"];
-        for (key, value) in table.get_ref() {
+        for (key, value) in in_file_order(table.get_ref()) {
             let name: &str = key.get_ref();
             let place = parser.place(key);
             missing.retain(|required| *required != name);
@@ -159,50 +187,48 @@ impl Document {
                         place,
                     });
                 }
-                (_, _) => parser.report(
-                    place,
-                    format!(
-                        "unknown key {}{}",
-                        quoted(name),
-                        did_you_mean(name, ["name", "description", "family"].into_iter())
-                    ),
-                ),
+                (_, _) => parser.report(place, || {
+                    let known = ["name", "description", "family"];
+                    let hint = did_you_mean(name, known.into_iter());
+                    format!("unknown key {}{hint}", quoted(name))
+                }),
             }
         }
         for required in missing {
-            parser.report(Place::File, format!("{} is missing", quoted(required)));
+            parser.report(Place::File, || format!("{} is missing", quoted(required)));
         }
         document.problems = parser.problems;
         Ok(document)
     }
 }
 
-struct Parser<'t> {
-    text: &'t str,
-    problems: Vec<Problem>,
+struct Parser {
+    lines: Lines,
+    problems: Problems,
 }
 
-impl Parser<'_> {
-    fn report(&mut self, place: Place, message: String) {
-        self.problems.push(Problem { place, message });
+impl Parser {
+    fn report(&mut self, place: Place, message: impl FnOnce() -> String) {
+        self.problems.report(place, message);
     }
 
     fn place<T>(&self, item: &Spanned<T>) -> Place {
-        Place::Line(line_of(self.text.as_bytes(), item.span().start))
+        Place::Line(self.lines.of_byte(item.span().start))
     }
 
     fn section(&mut self, section: &str, constants: &DeTable<'_>, entries: &mut Vec<Entry>) {
-        for (key, value) in constants {
+        for (key, value) in in_file_order(constants) {
             let name = format!("{}.{}", plain(section), plain(key.get_ref()));
             let entry = match value.get_ref() {
                 DeValue::Table(fields) => self.entry(&name, self.place(key), fields),
                 bare => {
-                    let message = format!(
-                        "{name}: give the value with where it comes from: \
-                         {{ value = {}, source = \"assumed\", where = \"why this value\" }}",
-                        written(bare)
-                    );
-                    self.report(self.place(value), message);
+                    self.report(self.place(value), || {
+                        format!(
+                            "{name}: give the value with where it comes from: \
+                             {{ value = {}, source = \"assumed\", where = \"why this value\" }}",
+                            written(bare)
+                        )
+                    });
                     Entry::nothing(self.place(value))
                 }
             };
@@ -220,7 +246,7 @@ impl Parser<'_> {
         let mut missing = vec!["value", "source", "where"];
         let mut source = None;
         let mut fitted_place = None;
-        for (key, value) in fields {
+        for (key, value) in in_file_order(fields) {
             let field: &str = key.get_ref();
             missing.retain(|required| *required != field);
             match field {
@@ -234,37 +260,31 @@ impl Parser<'_> {
                     fitted_place = Some(self.place(value));
                     entry.fitted_to = self.figures(name, value);
                 }
-                unknown => {
+                unknown => self.report(self.place(key), || {
                     let known = ["value", "source", "where", "fitted_to"];
                     let hint = did_you_mean(unknown, known.into_iter());
-                    self.report(
-                        self.place(key),
-                        format!("{name}: unknown field {}{hint}", quoted(unknown)),
-                    );
-                }
+                    format!("{name}: unknown field {}{hint}", quoted(unknown))
+                }),
             }
         }
         if !missing.is_empty() {
-            let quoted: Vec<String> = missing.iter().map(|field| quoted(field)).collect();
-            let fields: Vec<&str> = quoted.iter().map(String::as_str).collect();
-            let verb = if missing.len() == 1 { "is" } else { "are" };
-            self.report(
-                place.clone(),
-                format!("{name}: {} {verb} missing", listed(&fields, "and")),
-            );
+            self.report(place.clone(), || {
+                let quoted: Vec<String> = missing.iter().map(|field| quoted(field)).collect();
+                let fields: Vec<&str> = quoted.iter().map(String::as_str).collect();
+                let verb = if missing.len() == 1 { "is" } else { "are" };
+                format!("{name}: {} {verb} missing", listed(&fields, "and"))
+            });
         }
         match (source, fitted_place) {
-            (Some(Source::Fitted), None) => self.report(
-                place,
+            (Some(Source::Fitted), None) => self.report(place, || {
                 format!(
                     "{name}: a fitted value names the published figures it is fitted to: \
                      fitted_to = [\"sme.fig3.local.16_threads\"]"
-                ),
-            ),
-            (Some(other), Some(place)) if other != Source::Fitted => self.report(
-                place,
-                format!("{name}: fitted_to belongs to source = \"fitted\" only"),
-            ),
+                )
+            }),
+            (Some(other), Some(place)) if other != Source::Fitted => self.report(place, || {
+                format!("{name}: fitted_to belongs to source = \"fitted\" only")
+            }),
             _ => {}
         }
         entry.source = source.unwrap_or(entry.source);
@@ -279,18 +299,15 @@ impl Parser<'_> {
                 .find(|source| source.name() == text)
         });
         if found.is_none() {
-            let known = Source::IN_FILES.map(Source::name);
-            let hint = match text.and_then(|text| super::words::nearest(text, known.into_iter())) {
-                Some(nearest) => format!("did you mean {}?", quoted(nearest)),
-                None => format!("it is one of {}", listed(&known, "and")),
-            };
-            self.report(
-                self.place(value),
-                format!(
-                    "{name}: unknown source {}; {hint}",
-                    written(value.get_ref())
-                ),
-            );
+            self.report(self.place(value), || {
+                let known = Source::IN_FILES.map(Source::name);
+                let hint = match text.and_then(|text| nearest(text, known.into_iter())) {
+                    Some(nearest) => format!("did you mean {}?", quoted(nearest)),
+                    None => format!("it is one of {}", listed(&known, "and")),
+                };
+                let written = written(value.get_ref());
+                format!("{name}: unknown source {written}; {hint}")
+            });
         }
         found
     }
@@ -309,11 +326,12 @@ impl Parser<'_> {
         match ids {
             Some(ids) if !ids.is_empty() => ids,
             _ => {
-                let message = format!(
-                    "{name}: fitted_to is a list of ids of published figures: \
-                     [\"sme.fig3.local.16_threads\"]"
-                );
-                self.report(self.place(value), message);
+                self.report(self.place(value), || {
+                    format!(
+                        "{name}: fitted_to is a list of ids of published figures: \
+                         [\"sme.fig3.local.16_threads\"]"
+                    )
+                });
                 Vec::new()
             }
         }
@@ -326,10 +344,9 @@ impl Parser<'_> {
                 text.to_owned()
             }
             _ => {
-                self.report(
-                    self.place(value),
-                    format!("{what} must be a text of one line in quotes"),
-                );
+                self.report(self.place(value), || {
+                    format!("{what} must be a text of one line in quotes")
+                });
                 String::new()
             }
         }
@@ -342,11 +359,13 @@ impl Parser<'_> {
                 text.to_owned()
             }
             _ => {
-                let message = format!(
-                    "{what} must be a text of up to 60 letters, digits, \"-\", \"_\" and \".\", not {}",
-                    written(value.get_ref())
-                );
-                self.report(self.place(value), message);
+                self.report(self.place(value), || {
+                    format!(
+                        "{what} must be a text of up to 60 letters, digits, \"-\", \"_\" and \".\", \
+                         not {}",
+                        written(value.get_ref())
+                    )
+                });
                 String::new()
             }
         }
@@ -366,6 +385,15 @@ impl Entry {
             fitted_to: Vec::new(),
         }
     }
+}
+
+type Item<'t, 's> = (&'t Spanned<DeString<'s>>, &'t Spanned<DeValue<'s>>);
+
+/// What `table` holds as it stands in the file; in itself it is in the order of the keys.
+fn in_file_order<'t, 's>(table: &'t DeTable<'s>) -> Vec<Item<'t, 's>> {
+    let mut items: Vec<_> = table.iter().collect();
+    items.sort_by_key(|(key, _)| key.span().start);
+    items
 }
 
 fn given(value: &DeValue<'_>) -> Given {
@@ -428,16 +456,26 @@ fn syntax_problem(text: &str, error: &toml::de::Error) -> Problem {
         .unwrap_or("unreadable")
         .to_owned();
     Problem {
-        place: Place::Line(line_of(text.as_bytes(), span.start)),
+        place: Place::Line(Lines::of(text.as_bytes()).of_byte(span.start)),
         message: format!("not TOML: {message}{near}"),
     }
 }
 
-/// The line, from 1, that the byte at `offset` stands on.
-pub(super) fn line_of(text: &[u8], offset: usize) -> usize {
-    1 + text
-        .iter()
-        .take(offset)
-        .filter(|&&byte| byte == b'\n')
-        .count()
+/// Where the lines of a text begin.
+pub(super) struct Lines(Vec<usize>);
+
+impl Lines {
+    pub(super) fn of(text: &[u8]) -> Self {
+        let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        Self(
+            [0].into_iter()
+                .chain(breaks.map(|(at, _)| at + 1))
+                .collect(),
+        )
+    }
+
+    /// The line, from 1, that the byte at `offset` stands on.
+    pub(super) fn of_byte(&self, offset: usize) -> usize {
+        self.0.partition_point(|&start| start <= offset)
+    }
 }

@@ -5,7 +5,7 @@
 //! takes the typed description ([`Machine::cluster`]). Which constants there are, a [`Family`]
 //! declares; this file knows none of them.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::cluster::ClusterSpec;
 use super::cluster_constants;
-use super::document::{Document, Entry, Given, Place, Problem, Section, Source, line_of};
+use super::document::{Document, Entry, Given, Lines, Place, Problem, Problems, Section, Source};
 use super::reader::{Constant, Reader};
 use super::words::{listed, nearest, quoted};
 
@@ -390,6 +390,13 @@ fn read_text(path: &Path) -> Result<String, Problem> {
         place: Place::File,
         message,
     };
+    // A pipe would be waited for without end, and already by opening it.
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
+            return Err(whole("is no file but a pipe or a device".to_owned()));
+        }
+        _ => {}
+    }
     let file = File::open(path).map_err(|error| whole(error.to_string()))?;
     let mut bytes = Vec::new();
     file.take(LARGEST_FILE + 1)
@@ -401,7 +408,7 @@ fn read_text(path: &Path) -> Result<String, Problem> {
         ));
     }
     String::from_utf8(bytes).map_err(|error| {
-        let line = line_of(error.as_bytes(), error.utf8_error().valid_up_to());
+        let line = Lines::of(error.as_bytes()).of_byte(error.utf8_error().valid_up_to());
         Problem {
             place: Place::Line(line),
             message: "not UTF-8 text".to_owned(),
@@ -417,7 +424,7 @@ fn unknown_family(document: &Document) -> Problem {
         None => format!("there is {}", listed(&known, "and")),
     };
     let message = format!("unknown family {}; {advice}", quoted(&document.family));
-    let first = document.problems.first().cloned();
+    let first = document.problems.clone().first();
     match document.family.is_empty() {
         true => first.unwrap_or(Problem {
             place: Place::File,
@@ -509,7 +516,7 @@ impl Document {
             family_place: Place::File,
             sections: Vec::<Section>::new(),
             entries: Vec::new(),
-            problems: Vec::new(),
+            problems: Problems::default(),
         }
     }
 

@@ -8,7 +8,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::document::{Document, Entry, Given, Place, Problem, Source, plain};
+use super::document::{Document, Entry, Given, Place, Problem, Problems, Source, plain};
 use super::quantity::{Dimension, Limits};
 use super::words::{did_you_mean, listed, nearest, quoted};
 use crate::time::{Clock, Time};
@@ -58,7 +58,7 @@ pub(super) struct Reader<'d> {
     constants: Vec<Constant>,
     /// Those that may be left out, and are.
     left_out: Vec<Constant>,
-    problems: Vec<Problem>,
+    problems: Problems,
     missing: Vec<Problem>,
 }
 
@@ -105,10 +105,8 @@ impl<'d> Reader<'d> {
         let blamed = blamed.or_else(|| names.iter().find_map(entry));
         let place = blamed.map_or(Place::File, |entry| entry.place.clone());
         let name = names.first().copied().unwrap_or_default();
-        self.problems.push(Problem {
-            place,
-            message: format!("{name}: {}", message()),
-        });
+        self.problems
+            .report(place, || format!("{name}: {}", message()));
     }
 
     /// The constants that were read, and those that were rightly left out.
@@ -118,12 +116,11 @@ impl<'d> Reader<'d> {
     /// misspelt key is also a missing one.
     pub(super) fn finish(mut self) -> Result<(Vec<Constant>, Vec<Constant>), Problem> {
         self.report_unknown();
-        let line = |problem: &Problem| match problem.place {
-            Place::Line(line) => line,
-            Place::File | Place::Override { .. } => usize::MAX,
-        };
-        let first = self.problems.into_iter().min_by_key(line);
-        match first.or_else(|| self.missing.into_iter().next()) {
+        match self
+            .problems
+            .first()
+            .or_else(|| self.missing.into_iter().next())
+        {
             Some(problem) => Err(problem),
             None => Ok((self.constants, self.left_out)),
         }
@@ -140,11 +137,9 @@ impl<'d> Reader<'d> {
         known.dedup();
         for section in &self.document.sections {
             if !known.contains(&section.name.as_str()) {
-                let hint = did_you_mean(&section.name, known.iter().copied());
-                let message = format!("unknown section {}{hint}", quoted(&section.name));
-                self.problems.push(Problem {
-                    place: section.place.clone(),
-                    message,
+                self.problems.report(section.place.clone(), || {
+                    let hint = did_you_mean(&section.name, known.iter().copied());
+                    format!("unknown section {}{hint}", quoted(&section.name))
                 });
             }
         }
@@ -155,15 +150,10 @@ impl<'d> Reader<'d> {
                     .map(|constant| constant.key)
             };
             if known.contains(&entry.section.as_str()) && !keys().any(|key| key == entry.key) {
-                let hint = did_you_mean(&entry.key, keys());
-                let message = format!(
-                    "{}: unknown key {}{hint}",
-                    plain(&entry.section),
-                    quoted(&entry.key)
-                );
-                self.problems.push(Problem {
-                    place: entry.place.clone(),
-                    message,
+                self.problems.report(entry.place.clone(), || {
+                    let hint = did_you_mean(&entry.key, keys());
+                    let section = plain(&entry.section);
+                    format!("{section}: unknown key {}{hint}", quoted(&entry.key))
                 });
             }
         }
@@ -370,8 +360,10 @@ impl SectionReader<'_, '_> {
     }
 
     fn report(&mut self, place: Place, key: &str, message: String) {
-        let message = format!("{}.{key}: {message}", self.section);
-        self.reader.problems.push(Problem { place, message });
+        let section = self.section;
+        self.reader
+            .problems
+            .report(place, || format!("{section}.{key}: {message}"));
     }
 
     fn declare(

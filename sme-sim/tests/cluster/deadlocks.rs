@@ -2,6 +2,7 @@
 
 use sme_memory::{Atomic, Flags, Futex, Memory, Route, Until};
 use sme_sim::cluster::{Failure, Pinning, Setup, Stuck};
+use sme_sim::time::Time;
 
 use crate::programs::{nothing, ns, place, run, setup, setup_with, word};
 
@@ -243,4 +244,27 @@ fn more_loads_than_tags_share_them() {
         })
     });
     assert_eq!(outcome, Ok(()));
+}
+
+#[test]
+fn a_run_that_the_simulators_clock_cannot_hold_ends_before_it_overflows() {
+    let mut setup = setup("mesh:1x1", 1, 1);
+    setup.spec.coherence.dram = Time::from_ps(1 << 60);
+    let outcome = run(setup, |memory, _, _| {
+        Box::pin(async move {
+            for line in 1..30 {
+                memory
+                    .load(memory.word(place(0, 64 * line), Route::Nearest))
+                    .await;
+            }
+        })
+    });
+    let Err(failure @ Failure::TooLong { .. }) = outcome else {
+        panic!("it has not been stopped: {outcome:?}");
+    };
+    assert_eq!(
+        failure.to_string(),
+        "the run has come to 53 days of simulated time and stops there: let it do less, or make the \
+         machine's constants faster"
+    );
 }

@@ -31,7 +31,7 @@ pub use plan::{NotCompact, Skew};
 
 use super::among::{Among, Figures, all_stuck};
 use super::constants::Constants;
-use super::failure::{Failure, NAMED};
+use super::failure::{self, Failure, NAMED};
 use super::record::EpisodeTimes;
 use super::watched::{Plugged, Watched};
 use super::{Gauge, LinkLoad, Progress, Setup, Traffic};
@@ -133,7 +133,8 @@ impl<L: Leader, E: EngineModel> CompactCluster<L, E> {
     ///
     /// # Errors
     /// [`Failure::Deadlock`] if threads wait for what can never happen, [`Failure::Overtaken`] if a
-    /// thread left the barrier before the last had arrived.
+    /// thread left the barrier before the last had arrived, [`Failure::TooLong`] if the simulator's
+    /// clock would overflow.
     pub fn run(&mut self, workers: usize, watch: impl FnMut(Progress)) -> Result<(), Failure> {
         self.run_among(&mut Alone, workers, watch)
     }
@@ -152,11 +153,17 @@ impl<L: Leader, E: EngineModel> CompactCluster<L, E> {
         let lookahead = self.plan.constants.lookahead();
         let look = |now, nodes: &[CompactNode<L, E>], _: &mut dyn Peers| {
             watch(progress(now, nodes));
-            Ok((Verdict::Continue, now + TOLD_EVERY))
+            let verdict = match failure::is_too_long(now) {
+                true => Verdict::Stop,
+                false => Verdict::Continue,
+            };
+            Ok((verdict, now + TOLD_EVERY))
         };
         let (nodes, all) = (&mut self.nodes, self.among.positions);
         let ran = window::run_among(peers, all, nodes, lookahead, workers, look);
-        self.among.exchanged = ran?.1;
+        let (last, exchanged) = ran?;
+        self.among.exchanged = exchanged;
+        failure::within_time(last)?;
         self.nodes.iter_mut().for_each(CompactNode::settle);
         let own = Figures::of(self.nodes.iter().map(|n| (&n.record, n.events)));
         self.among.tell(peers, own)?;
