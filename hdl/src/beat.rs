@@ -242,7 +242,7 @@ impl PacketBeat {
             target: self.target,
             source: self.source,
             trace,
-            kind: kind(self.kind),
+            kind: Kind::from_bits(self.kind.into()),
             coherent: self.coherent,
             tag: self.tag,
             enables: self.enables,
@@ -297,7 +297,7 @@ impl From<HtPacket> for HtBeat {
 impl HtBeat {
     /// The packet, with the observer's mark `trace`.
     pub fn packet(&self, trace: u32) -> HtPacket {
-        match kind(self.kind) {
+        match Kind::from_bits(self.kind.into()) {
             Kind::ReadRequest => HtPacket::Read {
                 address: self.address,
                 enables: self.enables,
@@ -318,14 +318,5 @@ impl HtBeat {
                 trace,
             },
         }
-    }
-}
-
-fn kind(bits: u8) -> Kind {
-    match bits & 3 {
-        0 => Kind::ReadRequest,
-        1 => Kind::PostedWrite,
-        2 => Kind::ReadResponse,
-        _ => Kind::ErrorResponse,
     }
 }

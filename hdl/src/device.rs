@@ -32,6 +32,9 @@ pub trait Device {
     /// ends the cycle; then comes the edge.
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>);
 
+    /// One cycle with reset high; nothing where there is no reset.
+    fn reset(&mut self) {}
+
     /// Its Verilog, as the module `name`, where it is RTL.
     fn verilog(&self, _name: &str) -> Result<String, VerilogError> {
         Err(VerilogError::NotRtl)
@@ -267,13 +270,6 @@ impl<B: Pins> Clocked<B> {
         &self.block
     }
 
-    /// One cycle with reset high.
-    pub fn reset(&mut self) {
-        self.block.reset().next = true;
-        self.edge(|_| ());
-        self.block.reset().next = false;
-    }
-
     fn edge(&mut self, before: impl FnOnce(&B)) {
         self.block.clock().next = false.into();
         self.settle();
@@ -303,6 +299,12 @@ impl<B: Pins> Device for Clocked<B> {
         self.block.drive(inputs);
         outputs.clear();
         self.edge(|block| block.read(outputs));
+    }
+
+    fn reset(&mut self) {
+        self.block.reset().next = true;
+        self.edge(|_| ());
+        self.block.reset().next = false;
     }
 
     fn verilog(&self, name: &str) -> Result<String, VerilogError> {

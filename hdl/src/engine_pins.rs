@@ -4,7 +4,7 @@
 //! the ports of [`Engine`](crate::blocks::engine::Engine), [`OutputPins`] reads its outputs. Of the pins
 //! of which each link has one, the six stand side by side.
 
-use sme_sim::engine::{HtChannel, Input};
+use sme_sim::engine::{HtChannel, Input, Packet};
 use sme_sim::fabric::{CHANNELS, LINK_PORTS};
 
 use crate::beat::{HtBeat, PacketBeat, packet_crc};
@@ -31,7 +31,7 @@ const LINK_OUT_DATA: usize = LINK_OUT_CHANNEL + LINK_PORTS;
 const LINK_OUT_CRC: usize = LINK_OUT_DATA + LINK_PORTS;
 const LINK_OUT_CREDIT: usize = LINK_OUT_CRC + LINK_PORTS;
 const BEGUN: usize = LINK_OUT_CREDIT + LINK_PORTS;
-const CRC_ERROR: usize = BEGUN + LINK_PORTS;
+pub(crate) const CRC_ERROR: usize = BEGUN + LINK_PORTS;
 const DROPPED_VALID: usize = CRC_ERROR + LINK_PORTS;
 const FAILED_VALID: usize = DROPPED_VALID + 1;
 const UNKNOWN_TAGS: usize = FAILED_VALID + 1;
@@ -92,6 +92,13 @@ impl InputPins {
         self.0[HOST_IN_CREDIT] = Value::default();
         self.0[LINK_IN_VALID..][..LINK_PORTS].fill(Value::default());
         self.0[LINK_IN_CREDIT..][..LINK_PORTS].fill(Value::default());
+    }
+
+    /// One bit of the CRC that comes over a link is wrong.
+    pub fn spoil_crc(&mut self, port: usize, bit: usize) {
+        let crc = &mut self.0[LINK_IN_CRC + port];
+        let wrong = u64::from(!crc.bit(bit));
+        crc.set(bit, 1, wrong);
     }
 
     /// This comes, too.
@@ -215,9 +222,22 @@ pub(crate) struct Moves {
     pub lost_from_host: u32,
 }
 
-/// What is on the input pins.
+/// The links over which a packet comes with a wrong CRC.
+pub(crate) fn wrong_crcs(values: &[Value]) -> [bool; LINK_PORTS] {
+    std::array::from_fn(|port| {
+        let right = packet_crc(&link_packet(values, port));
+        values[LINK_IN_VALID + port].bit(0) && values[LINK_IN_CRC + port].low() != u64::from(right)
+    })
+}
+
+fn link_packet(values: &[Value], port: usize) -> Packet {
+    PacketBeat::from_value(values[LINK_IN_DATA + port]).packet(0)
+}
+
+/// What is on the input pins, without packets whose CRC is wrong.
 pub(crate) fn inputs_of(values: &[Value]) -> Vec<Input> {
     let mut inputs = Vec::new();
+    let wrong = wrong_crcs(values);
     if values[HOST_IN_VALID].bit(0) {
         let packet = HtBeat::from_value(values[HOST_IN_DATA]).packet(0);
         inputs.push(Input::Host(packet));
@@ -226,11 +246,11 @@ pub(crate) fn inputs_of(values: &[Value]) -> Vec<Input> {
     let credits = credits.filter(|&channel| values[HOST_IN_CREDIT].bit(channel as usize));
     inputs.extend(credits.map(Input::HostCredit));
     for port in 0..LINK_PORTS {
-        if values[LINK_IN_VALID + port].bit(0) {
+        if values[LINK_IN_VALID + port].bit(0) && !wrong[port] {
             inputs.push(Input::Link {
                 port: port as u8,
                 channel: values[LINK_IN_CHANNEL + port].low() as u8,
-                packet: PacketBeat::from_value(values[LINK_IN_DATA + port]).packet(0),
+                packet: link_packet(values, port),
             });
         }
         let credits = (0..CHANNELS).filter(|&c| values[LINK_IN_CREDIT + port].bit(c));

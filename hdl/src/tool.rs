@@ -3,7 +3,7 @@
 //! Called by [`crate::verilated`], [`crate::synthesis`] and the tests. None is needed to simulate.
 
 use std::io;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// What went wrong with a tool.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +31,17 @@ pub enum ToolError {
 
 /// Runs a tool to its end; what it printed on stdout, and after that on stderr.
 pub fn output(command: &mut Command) -> Result<String, ToolError> {
+    run(command).map(|output| all_said(&output))
+}
+
+/// Runs a tool to its end; what it printed on stdout alone, where that is an answer, not a report:
+/// on stderr there may be warnings that have nothing to do with it, as of a locale that is missing.
+pub fn stdout(command: &mut Command) -> Result<String, ToolError> {
+    run(command).map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs a tool to its end, which must be a good one.
+fn run(command: &mut Command) -> Result<Output, ToolError> {
     let tool = command.get_program().to_string_lossy().into_owned();
     let output = match command.stdin(Stdio::null()).output() {
         Ok(output) => output,
@@ -39,13 +50,18 @@ pub fn output(command: &mut Command) -> Result<String, ToolError> {
         }
         Err(error) => return Err(ToolError::NotRun { tool, error }),
     };
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
     if output.status.success() {
-        Ok(said)
+        Ok(output)
     } else {
+        let said = all_said(&output);
         Err(ToolError::Failed { tool, said })
     }
+}
+
+/// Stdout, and after that stderr.
+fn all_said(output: &Output) -> String {
+    let said = [output.stdout.as_slice(), &output.stderr].concat();
+    String::from_utf8_lossy(&said).into_owned()
 }
 
 /// Whether a tool can be run at all.
@@ -73,6 +89,21 @@ mod tests {
         let error = output(&mut Command::new("no-such-tool-anywhere")).unwrap_err();
         assert_eq!(error.to_string(), "no-such-tool-anywhere is not installed");
         assert!(!is_installed("no-such-tool-anywhere", "--version"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_answer_is_what_is_on_stdout_and_a_complaint_what_is_on_either() {
+        let shell = |script| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", script]);
+            shell
+        };
+        let mut warns = shell("echo warning >&2; echo answer");
+        assert_eq!(stdout(&mut warns).unwrap(), "answer\n");
+        assert_eq!(output(&mut warns).unwrap(), "answer\nwarning\n");
+        let error = stdout(&mut shell("echo answer; echo an error >&2; exit 1")).unwrap_err();
+        assert_eq!(error.to_string(), "sh failed: an error");
     }
 
     #[test]

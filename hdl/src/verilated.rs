@@ -8,10 +8,13 @@
 //! `sme rtl`; it needs [`crate::verilog`], and Verilator 5.
 
 mod cache;
+mod compiler;
 mod interface;
 mod library;
 
-use std::ffi::OsString;
+use std::cell::Cell;
+use std::env::consts::{ARCH, OS};
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +25,8 @@ use crate::tool::{self, ToolError};
 use crate::value::Value;
 use crate::verilog::VerilogError;
 
-use cache::Cache;
+use cache::{Build, Cache};
+use compiler::Compiler;
 use library::{Instance, Library};
 
 /// Why there is no verilated block.
@@ -50,8 +54,10 @@ pub enum VerilatedError {
 /// Verilator and a C++ compiler.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
-    compiler: OsString,
-    /// What they say of their versions; a part of what a build is known by.
+    verilator: OsString,
+    compiler: Compiler,
+    /// For which machine, and what the tools say of their versions; a part of what a build is
+    /// known by.
     versions: String,
     /// Where Verilator's C++ is.
     include: PathBuf,
@@ -76,34 +82,32 @@ const COMPILE: &[&str] = &[
 ];
 
 impl Toolchain {
-    /// Finds `verilator` and the compiler: `$CXX`, else `c++`, `g++` or `clang++`.
+    /// Finds `verilator` and the compiler: `$CXX`, which may have arguments behind blanks, else
+    /// `c++`, `g++` or `clang++`.
     pub fn find() -> Result<Self, VerilatedError> {
-        let verilator = tool::output(Command::new("verilator").arg("--version"))?;
-        let root = tool::output(Command::new("verilator").args(["--getenv", "VERILATOR_ROOT"]))?;
-        let named: Vec<OsString> = match std::env::var_os("CXX").filter(|cxx| !cxx.is_empty()) {
-            Some(compiler) => vec![compiler],
-            None => ["c++", "g++", "clang++"].map(OsString::from).to_vec(),
-        };
-        let version = |compiler: &OsString| tool::output(Command::new(compiler).arg("--version"));
-        let found = named
-            .iter()
-            .find_map(|compiler| Some((compiler, version(compiler).ok()?)));
-        let Some((compiler, version)) = found else {
-            let name = named
-                .first()
-                .map(|name| name.to_string_lossy().into_owned());
-            return Err(ToolError::Missing(name.unwrap_or_default()).into());
-        };
+        Self::of(OsStr::new("verilator"), Compiler::find)
+    }
+
+    /// Of a program that is Verilator, and a compiler.
+    fn of(
+        verilator: &OsStr,
+        compiler: impl FnOnce() -> Result<Compiler, VerilatedError>,
+    ) -> Result<Self, VerilatedError> {
+        let version = tool::stdout(Command::new(verilator).arg("--version"))?;
+        let root = tool::stdout(Command::new(verilator).args(["--getenv", "VERILATOR_ROOT"]))?;
+        let compiler = compiler()?;
         Ok(Self {
-            compiler: compiler.clone(),
-            versions: format!("{}\n{}", verilator.trim(), version.trim()),
+            verilator: verilator.to_owned(),
+            versions: format!("{ARCH} {OS}\n{}\n{}", version.trim(), compiler.identity()),
+            compiler,
             include: Path::new(root.trim()).join("include"),
             optimize: "-O2",
             cache: Cache::of_user(),
         })
     }
 
-    /// With what is built kept in `directory`, which only this user should be able to write to.
+    /// With what is built kept in `directory`. Where that is another user's, or others may write
+    /// to it, nothing is kept.
     pub fn cached_in(mut self, directory: &Path) -> Self {
         self.cache = Cache::at(directory);
         self
@@ -120,7 +124,6 @@ impl Toolchain {
         let (inputs, outputs) = (block.inputs(), block.outputs());
         let verilog = block.verilog(BLOCK)? + &interface::wrapper(BLOCK, &inputs, &outputs);
         let interface = interface::source(&inputs, &outputs);
-        let runtime = self.runtime()?;
         let key = [
             self.versions.as_str(),
             self.optimize,
@@ -128,50 +131,91 @@ impl Toolchain {
             &verilog,
             &interface,
         ];
-        let directory = self.cache.get(&key, |directory| {
-            write(&directory.join("sme_rtl.v"), &verilog)?;
-            write(&directory.join("interface.cpp"), &interface)?;
-            let mut verilator = Command::new("verilator");
-            verilator
-                .args(["--cc", "-O3", "--no-timing", "--x-assign", "fast"])
-                .args([
-                    "--x-initial",
-                    "fast",
-                    "-Wno-lint",
-                    "-Wno-style",
-                    "-Wno-fatal",
-                ])
-                .args(["--top-module", interface::TOP, "--prefix", "Vsme_rtl"])
-                .args(["--Mdir", "generated", "sme_rtl.v"])
-                .current_dir(directory);
-            tool::output(&mut verilator)?;
-            // One translation unit: Verilator's headers take longer than what it generates.
-            let all = directory.join("all.cpp");
-            write(&all, &including(&directory.join("generated"))?)?;
-            let mut compiler = self.compiler();
-            compiler
-                .args(["-shared", "-Wl,-Bsymbolic", "-pthread", "-I", "generated"])
-                .args(["-o", LIBRARY, "all.cpp"])
-                .args([
-                    runtime.join("verilated.o"),
-                    runtime.join("verilated_threads.o"),
-                ])
-                .current_dir(directory);
-            tool::output(&mut compiler)?;
-            Ok(())
+        let found = Cell::new(false);
+        let load = |cache: &Cache| {
+            let runtime = self.runtime(cache)?;
+            let build = cache.get(&key, |directory| {
+                found.set(runtime.found);
+                self.verilate(directory, &verilog, &interface)?;
+                self.link(directory, runtime.path())
+            })?;
+            found.set(found.get() || build.found);
+            Library::load(&build.path().join(LIBRARY), &inputs, &outputs)
+        };
+        // What was found may be broken, as after a loss of power: then it is built once more.
+        let library = load(&self.cache).or_else(|error| {
+            if found.get() && self.is_of_what_was_found(&error) {
+                load(&self.cache.renewing())
+            } else {
+                Err(error)
+            }
         })?;
         Ok(Model {
-            library: Library::load(&directory.join(LIBRARY), &inputs, &outputs)?,
+            library,
             inputs,
             outputs,
         })
     }
 
-    /// Verilator's own C++, compiled once for all blocks: the directory with its object files.
-    fn runtime(&self) -> Result<PathBuf, VerilatedError> {
+    /// Whether builds that were found, but are broken, can be the reason of `error`.
+    fn is_of_what_was_found(&self, error: &VerilatedError) -> bool {
+        match error {
+            VerilatedError::Load(_) => true,
+            VerilatedError::Tool(ToolError::Failed { tool, .. }) => self.compiler.is_called(tool),
+            _ => false,
+        }
+    }
+
+    /// Makes the block's C++, all of it in the file [`ALL`] of `directory`.
+    fn verilate(
+        &self,
+        directory: &Path,
+        verilog: &str,
+        interface: &str,
+    ) -> Result<(), VerilatedError> {
+        write(&directory.join("sme_rtl.v"), verilog)?;
+        write(&directory.join("interface.cpp"), interface)?;
+        let mut verilator = Command::new(&self.verilator);
+        verilator
+            .args(["--cc", "-O3", "--no-timing", "--x-assign", "fast"])
+            .args([
+                "--x-initial",
+                "fast",
+                "-Wno-lint",
+                "-Wno-style",
+                "-Wno-fatal",
+            ])
+            .args(["--top-module", interface::TOP, "--prefix", "Vsme_rtl"])
+            .args(["--Mdir", "generated", "sme_rtl.v"])
+            .current_dir(directory);
+        tool::output(&mut verilator)?;
+        // One translation unit: Verilator's headers take longer than what it generates.
+        write(
+            &directory.join(ALL),
+            &including(&directory.join("generated"))?,
+        )
+    }
+
+    /// Makes the library of the C++ in `directory` and of Verilator's own in `runtime`.
+    fn link(&self, directory: &Path, runtime: &Path) -> Result<(), VerilatedError> {
+        let mut compiler = self.compiler();
+        compiler
+            .args(["-shared", "-Wl,-Bsymbolic", "-pthread", "-I", "generated"])
+            .args(["-o", LIBRARY, ALL])
+            .args([
+                runtime.join("verilated.o"),
+                runtime.join("verilated_threads.o"),
+            ])
+            .current_dir(directory);
+        tool::output(&mut compiler)?;
+        Ok(())
+    }
+
+    /// Verilator's own C++, compiled once for all blocks: its object files.
+    fn runtime(&self, cache: &Cache) -> Result<Build, VerilatedError> {
         let include = self.include.to_string_lossy();
         let key = [self.versions.as_str(), self.optimize, HOW, &include];
-        self.cache.get(&key, |directory| {
+        cache.get(&key, |directory| {
             let mut compiler = self.compiler();
             compiler
                 .args(["-pthread", "-c"])
@@ -184,7 +228,7 @@ impl Toolchain {
     }
 
     fn compiler(&self) -> Command {
-        let mut compiler = Command::new(&self.compiler);
+        let mut compiler = self.compiler.command();
         compiler
             .arg(self.optimize)
             .args(COMPILE)
@@ -202,6 +246,9 @@ const HOW: &str = include_str!("verilated.rs");
 const BLOCK: &str = "sme_block";
 
 const LIBRARY: &str = "libsme_rtl.so";
+
+/// The C++ of a block.
+const ALL: &str = "all.cpp";
 
 fn write(path: &Path, text: &str) -> Result<(), VerilatedError> {
     std::fs::write(path, text).map_err(|error| file_error(path, error))
@@ -279,5 +326,86 @@ impl Device for Verilated {
 
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         self.instance.cycle(inputs, outputs);
+    }
+}
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::find;
+
+    /// Writes an executable shell script, in a process of its own: what a program that another
+    /// thread starts still has open for writing could not be run.
+    pub(super) fn write_script(path: &Path, script: &str) {
+        let mut shell = Command::new("sh");
+        shell.args([
+            "-c",
+            "echo '#!/bin/sh' > $0; echo \"$1\" >> $0; chmod 700 $0",
+        ]);
+        assert!(shell.arg(path).arg(script).status().unwrap().success());
+    }
+
+    /// Verilator and a compiler that make empty files, and write into the file `calls` of
+    /// `directory` what is compiled.
+    fn fakes(directory: &Path) -> Toolchain {
+        let verilator = directory.join("verilator");
+        let here = directory.display();
+        let script = format!(
+            "echo 'perl: warning: Setting locale failed.' >&2
+            case $1 in
+            --version) echo 'Verilator 5.0' ;;
+            --getenv) echo {here}/root ;;
+            *) mkdir generated ;;
+            esac"
+        );
+        write_script(&verilator, &script);
+        let script = format!(
+            "echo 'c++: warning: Setting locale failed.' >&2
+            case $* in
+            *--version) echo 'c++ 12' ;;
+            *-shared*) : > {LIBRARY}; echo block >> {here}/calls ;;
+            *) : > verilated.o; echo runtime >> {here}/calls ;;
+            esac"
+        );
+        write_script(&directory.join("compiler"), &script);
+        let compiler = format!("sh {here}/compiler");
+        let compiler = || Compiler::named(OsStr::new(&compiler)).unwrap();
+        let toolchain = Toolchain::of(verilator.as_os_str(), compiler).unwrap();
+        toolchain.cached_in(&directory.join("cache"))
+    }
+
+    #[test]
+    fn warnings_of_the_tools_are_not_taken_for_answers() {
+        let directory = tempfile::tempdir().unwrap();
+        let toolchain = fakes(directory.path());
+        assert_eq!(toolchain.include, directory.path().join("root/include"));
+        let versions = &toolchain.versions;
+        assert!(versions.contains("Verilator 5.0") && versions.contains("c++ 12"));
+        assert!(!versions.contains("warning"), "{versions}");
+    }
+
+    #[test]
+    fn a_build_is_known_by_its_machine() {
+        let directory = tempfile::tempdir().unwrap();
+        let toolchain = fakes(directory.path());
+        let runtime = toolchain.runtime(&toolchain.cache).unwrap();
+        let made_from = std::fs::read_to_string(runtime.path().join("made-from")).unwrap();
+        let machine = format!("{ARCH} {OS}\n");
+        assert!(made_from.starts_with(&machine), "{made_from}");
+    }
+
+    #[test]
+    fn what_was_found_and_cannot_be_loaded_is_built_once_more() {
+        let directory = tempfile::tempdir().unwrap();
+        let toolchain = fakes(directory.path());
+        let block = (find("fifo").unwrap().build)(0, None).rtl;
+        let build = || {
+            let error = toolchain.build(&*block).unwrap_err();
+            assert!(matches!(error, VerilatedError::Load(_)), "{error}");
+            std::fs::read_to_string(directory.path().join("calls")).unwrap()
+        };
+        assert_eq!(build(), "runtime\nblock\n");
+        assert_eq!(build(), "runtime\nblock\nruntime\nblock\n");
     }
 }

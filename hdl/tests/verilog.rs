@@ -25,8 +25,14 @@ use sme_hdl::verilog::{Files, VerilogError, module_name};
 /// Chooses sizes and traffic.
 const SEED: u64 = 3;
 
-/// Another link port: that of [`SEED`] has no time to fetch its packets, this one has.
-const SLOW_LINK: (&str, u64) = ("link_port", 5);
+/// What blocks of [`SEED`] do not have: a link port without time to fetch its packets, rings, three
+/// dimensions, and an engine with all of it.
+const MORE: [(&str, u64); 4] = [
+    ("link_port", 5),
+    ("router", 2),
+    ("switch", 2),
+    ("engine", 5),
+];
 
 /// Cycles of each block under Verilator.
 const CYCLES: u64 = 4_000;
@@ -63,7 +69,9 @@ fn verilator() -> Option<Toolchain> {
 /// Does `check` for every block and its seed, two at a time.
 fn each_block(check: impl Fn(&'static Bench, u64) + Sync) {
     let mut queue: VecDeque<_> = BENCHES.iter().map(|bench| (bench, SEED)).collect();
-    queue.push_front((find(SLOW_LINK.0).unwrap(), SLOW_LINK.1));
+    for (name, seed) in MORE {
+        queue.push_front((find(name).unwrap(), seed));
+    }
     let queue = Mutex::new(queue);
     let next = || queue.lock().unwrap().pop_front();
     std::thread::scope(|scope| {
@@ -134,6 +142,39 @@ fn verilator_finds_a_broken_variant_out() {
         };
         assert!(pair.run(CYCLES, SEED).mismatch.is_some(), "{fault}");
     }
+}
+
+#[test]
+fn a_library_that_a_loss_of_power_has_left_empty_is_built_again() {
+    let Some(toolchain) = verilator() else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let [cache, moved] = ["cache", "moved"].map(|name| directory.path().join(name));
+    let toolchain = toolchain.cached_in(&cache);
+    let bench = find("fifo").unwrap();
+    toolchain.build(&*(bench.build)(SEED, None).rtl).unwrap();
+    // Elsewhere, for a library that is loaded is known by its path.
+    fs::rename(&cache, &moved).unwrap();
+    for entry in fs::read_dir(&moved).unwrap() {
+        let build = entry.unwrap().path();
+        for file in ["libsme_rtl.so", "verilated.o"].map(|file| build.join(file)) {
+            // What is loaded is another file than this one.
+            if fs::remove_file(&file).is_ok() {
+                fs::write(&file, "").unwrap();
+            }
+        }
+    }
+    let toolchain = toolchain.cached_in(&moved);
+    let device = toolchain
+        .build(&*(bench.build)(SEED, None).rtl)
+        .unwrap()
+        .device();
+    let mut pair = Pair {
+        rtl: Box::new(device),
+        ..(bench.build)(SEED, None)
+    };
+    assert_eq!(pair.run(CYCLES, SEED).mismatch, None);
 }
 
 /// Runs the bench in `directory` under iverilog.

@@ -28,7 +28,7 @@ pub(super) const BENCH: Bench = Bench {
         "one tag less",
         "the FIFO has a place less",
         "the partition begins 8 bytes later",
-        "responses are taken for writes",
+        "writes and responses are confused",
         "reads leave as writes",
         "write and read share a ready",
         "the responder frees nothing",
@@ -47,7 +47,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("the partition begins 8 bytes later") => {
             rtl.address = Displace::new(shared_base + 8);
         }
-        Some("responses are taken for writes") => {
+        Some("writes and responses are confused") => {
             rtl.posted_write = Constant::new((Kind::ReadResponse as u64).into());
         }
         Some("reads leave as writes") => {

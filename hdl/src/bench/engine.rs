@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
+use sme_sim::engine::link_port::ARRIVAL_CYCLES;
 use sme_sim::engine::{
     self as cycle_model, Counters, Design, EngineModel, HtChannel, HtPacket, Input, Kind, Output,
     Packet,
@@ -14,12 +15,15 @@ use sme_sim::fabric::{CHANNELS, Class, LINK_PORTS, Router, Topology};
 use sme_sim::machine::{ClusterSpec, Machine};
 
 use super::Bench;
+use super::miswired::Miswired;
 use super::source::{any_bits, below, chance};
 use crate::beat::{HtBeat, PacketBeat, packet_crc};
 use crate::blocks::engine::{Engine, Unsupported};
 use crate::blocks::turns::Turns;
 use crate::device::{Clocked, Device, Port};
-use crate::engine_pins::{INPUTS, InputPins, OutputPins, VISIBLE, inputs_of};
+use crate::engine_pins::{
+    CRC_ERROR, INPUTS, InputPins, OutputPins, VISIBLE, inputs_of, wrong_crcs,
+};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -34,6 +38,7 @@ pub(super) const BENCH: Bench = Bench {
         "one credit more",
         "links of half the bandwidth",
         "a mesh instead of a torus",
+        "wrong packets of another link",
     ],
     build,
 };
@@ -47,19 +52,22 @@ struct Place {
 }
 
 impl Place {
-    fn any(random: &mut Pcg32) -> Self {
+    /// The network and how long packets take a link follow from `seed` alone, so that a few seeds
+    /// have all: at 624 MB/s, the prototype's, there is time to fetch a packet.
+    fn any(seed: u64) -> Self {
+        let random = &mut Pcg32::seed_from_u64(seed);
         let machine = Machine::builtin("sme-prototype").expect("it is built in");
         let mut spec = machine.cluster().clone();
         spec.node.private_bytes = 3 << 30;
         spec.node.shared_bytes = 1 << 20;
         spec.engine.tags = 1 + below(random, 8);
         spec.link.channel_credits = 1 + below(random, 6);
-        spec.link.bytes_per_second = 156_000_000 * [4, 8, 24][below(random, 3) as usize];
+        spec.link.bytes_per_second = 156_000_000 * [4, 8, 24][(seed % 3) as usize];
         spec.host.posted_credits = 1 + below(random, 6);
         spec.host.nonposted_credits = 1 + below(random, 6);
         spec.host.response_credits = 1 + below(random, 6);
         let shape = ["torus:5x3", "torus:3x4x5", "mesh:3x3", "mesh:4x3x3"];
-        let shape = shape[below(random, 4) as usize];
+        let shape = shape[(seed % 4) as usize];
         let topology: Topology = shape.parse().expect("a topology");
         let hosts = topology.positions() - below(random, 2);
         let node = below(random, hosts);
@@ -90,12 +98,11 @@ pub fn of(
         node,
     };
     let engine = Engine::new(spec, topology, hosts)?;
-    Ok(pair(engine, place))
+    Ok(pair(engine, place, |_| ()))
 }
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
-    let mut random = Pcg32::seed_from_u64(seed);
-    let place = Place::any(&mut random);
+    let place = Place::any(seed);
     let (mut spec, mut topology, mut hosts) =
         (place.spec.clone(), place.topology.clone(), place.hosts);
     match fault {
@@ -110,18 +117,28 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         _ => {}
     }
     let engine = Engine::new(&spec, &topology, hosts).expect("few credits");
-    pair(engine, place)
+    let outputs: fn(&mut [Value]) = match fault {
+        Some("wrong packets of another link") => {
+            |outputs| outputs[CRC_ERROR..][..LINK_PORTS].rotate_left(2)
+        }
+        _ => |_| (),
+    };
+    pair(engine, place, outputs)
 }
 
-fn pair(engine: Engine, place: Place) -> Pair {
+/// `outputs` changes what the RTL shows.
+fn pair(engine: Engine, place: Place, outputs: fn(&mut [Value])) -> Pair {
     let rtl = Clocked::new(engine);
     let model = Model::new(&place, &rtl);
     Pair {
-        rtl: Box::new(rtl),
+        rtl: Box::new(Miswired::new(rtl, |_| (), outputs)),
         model: Box::new(model),
         traffic: Box::new(Load::new(place)),
     }
 }
+
+#[cfg(test)]
+mod beside;
 
 /// The cycle model on the same pins.
 struct Model {
@@ -131,6 +148,9 @@ struct Model {
     now: u64,
     counted: Counters,
     out: Vec<Output>,
+    /// The links that have brought a wrong CRC in the cycles before: the cycle model gets sound
+    /// packets only.
+    wrong: VecDeque<[bool; LINK_PORTS]>,
 }
 
 impl Model {
@@ -144,6 +164,7 @@ impl Model {
             now: 0,
             counted: Counters::default(),
             out: Vec::new(),
+            wrong: VecDeque::from([[false; LINK_PORTS]; ARRIVAL_CYCLES as usize]),
         }
     }
 
@@ -174,10 +195,23 @@ impl Device for Model {
         out.clear();
         self.engine.step(self.now, &mut out);
         self.now += 1;
+        self.show_all(&out, outputs);
+        self.out = out;
+        self.wrong.push_back(wrong_crcs(inputs));
+        let wrong = self.wrong.pop_front().unwrap_or_default();
+        for (port, wrong) in wrong.into_iter().enumerate() {
+            self.show(outputs, "crc_error", port, wrong.into());
+        }
+    }
+}
+
+impl Model {
+    /// What the engine has given out, and what its counters say that they did not say before.
+    fn show_all(&mut self, out: &[Output], outputs: &mut Vec<Value>) {
         outputs.clear();
         outputs.resize(self.outputs.len(), Value::default());
         let mut freed = [0; LINK_PORTS + 1];
-        for output in &out {
+        for output in out {
             match *output {
                 Output::Host(packet) => {
                     self.show(outputs, "host_out_valid", 0, true.into());
@@ -201,7 +235,6 @@ impl Device for Model {
                 Output::LinkCredit { port, channel } => freed[usize::from(port)] |= 1 << channel,
             }
         }
-        self.out = out;
         let counters = self.engine.counters().clone();
         for (port, &places) in freed[..LINK_PORTS].iter().enumerate() {
             self.show(outputs, "link_out_credit", port, places.into());
@@ -432,14 +465,21 @@ impl Traffic for Load {
                 && self.link_credits[port][usize::from(channel)] > 0
                 && let Some(packet) = self.of_link(random, port as u8, channel)
             {
-                self.link_credits[port][usize::from(channel)] -= 1;
                 self.transactions += 1;
-                let port = port as u8;
                 self.pins.put(&Input::Link {
-                    port,
+                    port: port as u8,
                     channel,
                     packet,
                 });
+                if chance(random, 3) {
+                    // It is dropped: its place stays free, and a response comes another time.
+                    self.pins.spoil_crc(port, below(random, 16) as usize);
+                    if packet.class() == Class::Response && packet.target == self.place.node {
+                        self.remote_reads.push_front(packet.tag);
+                    }
+                } else {
+                    self.link_credits[port][usize::from(channel)] -= 1;
+                }
             }
             for channel in 0..CHANNELS {
                 if self.owed_by_links[port][channel] > 0 && chance(random, credit) {

@@ -17,6 +17,7 @@ use crate::blocks::arbiter::RoundRobin;
 use crate::blocks::fifo::Fifo;
 use crate::blocks::ht_port::HtPort;
 use crate::blocks::primitive::Register;
+use crate::blocks::read_order::ReadOrder;
 use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
@@ -29,7 +30,7 @@ pub(super) const BENCH: Bench = Bench {
         "a transmit FIFO has a place less",
         "responses go first after reset",
         "a read passes a write on its way to the host",
-        "a write that goes is not foreseen",
+        "reads wait for a write too many",
         "a read passes a write that is queued",
         "a read counts a write that came later",
         "error responses are lost",
@@ -62,7 +63,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let count = |more: u16| Register::new(u64::from(counted.wrapping_add(more)).into());
     let mut rtl = HtPort::new(credits);
     (rtl.received, rtl.queued) = (count(0), count(0));
-    (rtl.sent, rtl.sent_next) = (count(0), count(1));
+    rtl.order = ReadOrder::after(counted);
     let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
         Some("the host has a place more") => {
@@ -74,9 +75,9 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("a transmit FIFO has a place less") => rtl.transmit[2] = Fifo::new(1),
         Some("responses go first after reset") => rtl.arbiter = RoundRobin::new(1),
         Some("a read passes a write on its way to the host") => {
-            (rtl.sent, rtl.sent_next) = (count(1), count(2));
+            rtl.order = ReadOrder::after(counted.wrapping_add(1));
         }
-        Some("a write that goes is not foreseen") => rtl.sent_next = count(0),
+        Some("reads wait for a write too many") => rtl.order.gone_next = count(0),
         Some("a read passes a write that is queued") => rtl.queued = count(u16::MAX),
         Some("a read counts a write that came later") => rtl.received = count(1),
         Some("error responses are lost") => {

@@ -16,7 +16,8 @@ use super::Bench;
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{any_bits, below, chance};
-use crate::beat::PacketBeat;
+use crate::beat::{PacketBeat, packet_crc};
+use crate::blocks::MAX_PLACES;
 use crate::blocks::crc::PacketCrc;
 use crate::blocks::late_fifo::LateFifo;
 use crate::blocks::link_port::LinkPort;
@@ -58,15 +59,15 @@ pub(super) const BENCH: Bench = Bench {
         "a packet is fetched in the cycle in which it begins",
         "a packet is fetched a cycle too late",
         "a packet that has just come is looked for in the memory",
-        "packets are fetched where there is no time to",
-        "packets are not fetched where there is time to",
+        "packets are fetched, and timed as if not",
+        "packets are not fetched, and timed as if",
     ],
     build,
 };
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
     let bandwidth = BANDWIDTHS[(seed % 6) as usize];
-    let credits = 1 + (seed / 2 % 4) as u16;
+    let credits = [2, 5, 1, 16, 3, MAX_PLACES][(seed % 6) as usize];
     let spec = LinkPortSpec::new(bandwidth, 2, credits);
     let (short, long) = (spec.cycles(16), spec.cycles(24));
     let mut rtl = match fault {
@@ -126,8 +127,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("a packet that has just come is looked for in the memory") => {
             rtl.fetch.late = Constant::new(0.into());
         }
-        Some("packets are fetched where there is no time to") => rtl.late = Constant::new(true),
-        Some("packets are not fetched where there is time to") => rtl.late = Constant::new(false),
+        Some("packets are fetched, and timed as if not") => rtl.late = Constant::new(true),
+        Some("packets are not fetched, and timed as if") => rtl.late = Constant::new(false),
         _ => (),
     }
     let rtl = Clocked::new(rtl);
@@ -157,9 +158,7 @@ fn arrive(rtl: &mut LinkPort, count: usize) {
 
 /// The CRC of the bytes on the link.
 fn crc(packet: PacketBeat) -> u16 {
-    let encoded = packet.packet(0).encode();
-    let bytes = encoded.as_bytes();
-    u16::from_le_bytes([bytes[6], bytes[7]])
+    packet_crc(&packet.packet(0))
 }
 
 struct Model {

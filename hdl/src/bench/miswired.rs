@@ -39,6 +39,10 @@ impl<D: Device> Device for Miswired<D> {
         (self.outputs)(outputs);
     }
 
+    fn reset(&mut self) {
+        self.device.reset();
+    }
+
     /// Of the block between the wires.
     fn verilog(&self, name: &str) -> Result<String, VerilogError> {
         self.device.verilog(name)

@@ -18,6 +18,7 @@ use super::source::{Source, any_bits, below, chance};
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::address_decoder::AddressDecoder;
 use crate::blocks::primitive::Register;
+use crate::blocks::read_order::ReadOrder;
 use crate::blocks::requester::Requester;
 use crate::blocks::tags::TagTable;
 use crate::device::{Clocked, Wire};
@@ -34,7 +35,7 @@ pub(super) const BENCH: Bench = Bench {
         "a read waits for a write too many",
         "writes go to a node that is not there",
         "addresses of reads begin a partition late",
-        "failed reads are sent",
+        "requests to no node are sent",
         "failed reads are answered without an error",
         "FIFO of reads has a place less",
         "ignores that the crossbar is not ready",
@@ -78,20 +79,16 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     };
     let node = (seed as u32).wrapping_mul(0x9e37_79b9) % hosts;
     let written = if seed % 2 == 1 { WRITTEN } else { 0 };
-    let count = |rtl: &mut Requester, more: u16| {
-        let register = |writes: u16| Register::new(u64::from(writes).into());
-        rtl.written = register(written.wrapping_add(more));
-        rtl.written_next = register(written.wrapping_add(more).wrapping_add(1));
-    };
+    let order = |more: u16| ReadOrder::after(written.wrapping_add(more));
     let mut rtl = Requester::new(global_base, shared_bits, hosts, tags);
-    count(&mut rtl, 0);
+    rtl.order = order(0);
     let mut inputs: fn(&mut [Value]) = |_| ();
     match fault {
         Some("the first turn is a read's") => rtl.last_was_read = Register::new(false),
         Some("a tag more") => rtl.tags = TagTable::new(tags + 1),
         Some("a tag less") => rtl.tags = TagTable::new(tags - 1),
-        Some("a read passes a write") => count(&mut rtl, 1),
-        Some("a read waits for a write too many") => count(&mut rtl, u16::MAX),
+        Some("a read passes a write") => rtl.order = order(1),
+        Some("a read waits for a write too many") => rtl.order = order(u16::MAX),
         Some("writes go to a node that is not there") => {
             let hosts = (hosts + 1).min(1 << 20);
             rtl.decoders[0] = AddressDecoder::new(global_base, shared_bits, hosts);
@@ -100,7 +97,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
             let base = global_base + (1 << shared_bits);
             rtl.decoders[1] = AddressDecoder::new(base, shared_bits, hosts);
         }
-        Some("failed reads are sent") => rtl.no_kind = Constant::new(0.into()),
+        Some("requests to no node are sent") => rtl.no_kind = Constant::new(0.into()),
         Some("failed reads are answered without an error") => {
             let mut refusal = rtl.refusal.val();
             refusal.set_value_kind(2.into());

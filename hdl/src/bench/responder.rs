@@ -30,7 +30,7 @@ pub(super) const BENCH: Bench = Bench {
     faults: &[
         "the FIFO has a place less",
         "errors are unknown",
-        "requests are taken for responses",
+        "read requests and read responses are confused",
         "source and target are swapped",
         "ignores that the crossbar is not ready",
         "every tag is known",
@@ -48,7 +48,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("errors are unknown") => {
             rtl.error_response = Constant::new((Kind::ReadResponse as u64).into());
         }
-        Some("requests are taken for responses") => {
+        Some("read requests and read responses are confused") => {
             rtl.read_response = Constant::new((Kind::ReadRequest as u64).into());
         }
         Some("source and target are swapped") => inputs = |values| values.swap(NODE, SOURCE),

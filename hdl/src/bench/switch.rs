@@ -16,6 +16,7 @@ use super::ported::{ModelBlock, Ported};
 use super::router::{any_target, any_topology};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::PacketBeat;
+use crate::blocks::MAX_PLACES;
 use crate::blocks::primitive::buffers::INPUTS;
 use crate::blocks::switch::Switch;
 use crate::blocks::turns::Turns;
@@ -28,7 +29,7 @@ pub(super) const BENCH: Bench = Bench {
     faults: &[
         "one place less",
         "another input begins",
-        "responses on the requests' channels",
+        "responses look at the requests' places",
         "datelines forgotten",
         "x and y swapped",
         "a link's places not looked at",
@@ -50,9 +51,9 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let mut random = Pcg32::seed_from_u64(seed ^ 0x7377_6974);
     let topology = any_topology(seed);
     let here = below(&mut random, topology.positions());
-    let credits = 2 + below(&mut random, 7) as u16;
+    let credits = [2, 5, 1, 16, 3, MAX_PLACES][(seed % 6) as usize];
     let mut switch = match fault {
-        Some("one place less") => Switch::new(&topology, credits - 1),
+        Some("one place less") => Switch::new(&topology, credits.max(2) - 1),
         Some("another input begins") => Switch::with(&topology, credits, 3, Turns::of(&topology)),
         Some("no turn from x to y") => {
             let mut turns = Turns::of(&topology);
@@ -64,7 +65,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         _ => Switch::new(&topology, credits),
     };
     match fault {
-        Some("responses on the requests' channels") => {
+        Some("responses look at the requests' places") => {
             switch.responses.fill(Constant::new(false));
         }
         Some("datelines forgotten") => {

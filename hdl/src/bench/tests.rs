@@ -1,3 +1,6 @@
+use rand_core::SeedableRng;
+use rand_pcg::Pcg32;
+
 use super::*;
 
 /// Cycles of each block's run here; `sme rtl lockstep` runs longer ones.
@@ -23,6 +26,30 @@ fn broken_variants_are_found_out() {
                 outcome.mismatch.is_some()
             });
             assert!(found, "{}: {fault}", bench.name);
+        }
+    }
+}
+
+/// Of blocks that rest while nothing comes, too.
+#[test]
+fn a_reset_restores_the_state_of_power_on() {
+    for bench in BENCHES {
+        for seed in 0..3 {
+            let mut before = (bench.build)(seed, None);
+            let mut random = Pcg32::seed_from_u64(seed + 99);
+            let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+            for _ in 0..777 {
+                inputs.clear();
+                before.traffic.inputs(&mut random, &outputs, &mut inputs);
+                before.rtl.cycle(&inputs, &mut outputs);
+            }
+            before.rtl.reset();
+            let mut after = Pair {
+                rtl: before.rtl,
+                ..(bench.build)(seed, None)
+            };
+            let outcome = after.run(CYCLES / 2, seed);
+            assert_eq!(outcome.mismatch, None, "{}, seed {seed}", bench.name);
         }
     }
 }

@@ -18,9 +18,7 @@
 
 use crate::blocks::primitive::Register;
 use rust_hdl::prelude::*;
-
-/// Most credits: those of [`sme_sim::engine::design::MAX_CREDITS`].
-pub const MAX_CREDITS: u16 = 2048;
+use sme_sim::engine::design::MAX_CREDITS;
 
 /// The credits of one channel.
 #[derive(Clone, Debug, LogicBlock)]
@@ -45,7 +43,7 @@ pub struct Credits {
 impl Credits {
     /// All of `places` are free: 1 to [`MAX_CREDITS`].
     pub fn new(places: u16) -> Self {
-        assert!((1..=MAX_CREDITS).contains(&places));
+        assert!((1..=MAX_CREDITS).contains(&places.into()));
         let all = u64::from(places).into();
         Self {
             clock: Signal::default(),
@@ -79,6 +77,35 @@ impl Logic for Credits {
         } else if self.returned.val() & !self.taken.val() & (self.count.q.val() != self.all.val()) {
             self.count.d.next = self.count.q.val() + 1;
             self.not_zero.d.next = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{Clocked, Device};
+    use crate::pins;
+    use crate::value::Value;
+    use proptest::prelude::*;
+
+    pins!(Credits { in: returned, used; out: available });
+
+    proptest! {
+        /// Credits that are used without being there, and returned although all are, too.
+        #[test]
+        fn they_are_counted_and_never_more_than_the_places(
+            places in 1u16..6,
+            cycles in prop::collection::vec((any::<bool>(), any::<bool>()), 1..200),
+        ) {
+            let mut credits = Clocked::new(Credits::new(places));
+            let (mut left, mut outputs) = (places, Vec::new());
+            for (returned, used) in cycles {
+                credits.cycle(&[returned.into(), used.into()], &mut outputs);
+                prop_assert_eq!(&outputs[..], [Value::from(left > 0)]);
+                let taken = used && left > 0;
+                left = (left - u16::from(taken) + u16::from(returned)).min(places);
+            }
         }
     }
 }

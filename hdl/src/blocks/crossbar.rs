@@ -14,9 +14,9 @@
 //!
 //! Requests and responses have nothing in common but the clock: each class has a
 //! [`CrossbarHalf`]. What comes from this node stands in registers, since its target decides where it
-//! goes. Whether anything is offered depends on registers alone. A packet that waits for its
-//! reader is offered again in each cycle, but where two take turns, the other may come in between
-//! only after one has been taken:
+//! goes. Whether anything is offered depends on registers alone. Which of two is offered is decided anew in
+//! each cycle: a packet that is offered and not taken may give way to one that has come since, if it
+//! is that one's turn. So `…_data` may change while `…_valid` stands and `…_ready` does not:
 //!
 //! ```text
 //! cycle            0   1   2   3   4

@@ -3,7 +3,7 @@
 //! ```text
 //!            ┌────────────────────────── requester ───────┐
 //!            │                                            │
-//! host <─> ht_port ───> completer <──────────────────── crossbar <──> switch <──> 6 × link_port <─> links
+//! host <─> ht_port <─── completer <──────────────────── crossbar <──> switch <──> 6 × link_port <─> links
 //!            │              ┆ source tags                 │
 //!            └────────> responder ────────────────────────┘
 //! ```
@@ -31,6 +31,7 @@ use sme_sim::fabric::{LINK_PORTS, Shape, Topology};
 use sme_sim::machine::ClusterSpec;
 
 use crate::beat::{HtBeat, PacketBeat};
+use crate::blocks::MAX_PLACES;
 use crate::blocks::completer::Completer;
 use crate::blocks::crossbar::Crossbar;
 use crate::blocks::ht_port::HtPort;
@@ -45,7 +46,8 @@ use crate::device::{Clocked, Device};
 pub struct Engine {
     /// The clock.
     pub clock: Signal<In, Clock>,
-    /// Brings every register, but no memory, into its initial state.
+    /// Brings every register that says what is valid into its initial state; packets in registers
+    /// and memories stay.
     pub reset: Signal<In, Bit>,
     /// The node's number.
     pub node: Signal<In, Bits<20>>,
@@ -145,7 +147,7 @@ pub struct Engine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     /// A channel has more credits than the RTL's buffers have places.
-    #[error("{key} is {value}; the RTL's buffers hold at most {MAX_CREDITS}")]
+    #[error("{key} is {value}; the RTL's buffers hold at most {MAX_PLACES}")]
     Credits {
         /// Key in the machine file.
         key: &'static str,
@@ -169,9 +171,6 @@ pub enum Unsupported {
     },
 }
 
-/// Places of the largest buffer.
-pub const MAX_CREDITS: u32 = 32;
-
 impl Engine {
     /// The engines of a cluster of `hosts` nodes in `topology`, which
     /// [`Design::new`](sme_sim::engine::Design::new) must not refuse.
@@ -184,7 +183,7 @@ impl Engine {
             return Err(Unsupported::Network { shape });
         }
         let within = |key, value| {
-            if value <= MAX_CREDITS {
+            if value <= MAX_PLACES.into() {
                 Ok(value as u16)
             } else {
                 Err(Unsupported::Credits { key, value })

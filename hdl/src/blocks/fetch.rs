@@ -67,11 +67,10 @@ pub struct Fetch<T: Synth> {
     just_came: Signal<Local, Bit>,
     /// By channel: the pointers differ.
     unequal: Signal<Local, Bits<4>>,
-    /// The place, and above it the channel's number; likewise below.
-    write_address: Signal<Local, Bits<3>>,
-    read_address: Signal<Local, Bits<3>>,
-    /// What the addresses are made from, bit by bit.
-    nowhere: Constant<Bits<3>>,
+    /// Of the packet that is written.
+    written: Place,
+    /// Of the packet that was read.
+    found: Place,
     /// The channels of which a packet is found in the register as well; all but in a broken variant.
     pub(crate) late: Constant<Bits<4>>,
 }
@@ -95,9 +94,8 @@ impl<T: Synth> Default for Fetch<T> {
             read_pointers: Register::default(),
             just_came: Signal::default(),
             unequal: Signal::default(),
-            write_address: Signal::default(),
-            read_address: Signal::default(),
-            nowhere: Constant::new(0.into()),
+            written: Place::default(),
+            found: Place::default(),
             late: Constant::new(15.into()),
         }
     }
@@ -124,40 +122,17 @@ impl<T: Synth> Logic for Fetch<T> {
         self.arrival.enable.next = self.comes.q.val().any();
         self.arrival.d.next = self.write_data.val();
 
-        self.write_address.next = self
-            .nowhere
-            .val()
-            .replace_bit(0, (self.came.q.val() & self.write_pointers.q.val()).any())
-            .replace_bit(
-                1,
-                self.came.q.val().get_bit(1) | self.came.q.val().get_bit(3),
-            )
-            .replace_bit(
-                2,
-                self.came.q.val().get_bit(2) | self.came.q.val().get_bit(3),
-            );
+        self.written.channel.next = self.came.q.val();
+        self.written.pointers.next = self.write_pointers.q.val();
         self.memory.write_enable.next = self.came.q.val().any();
-        self.memory.write_address.next = self.write_address.val();
+        self.memory.write_address.next = self.written.address.val();
         self.memory.write_data.next = self.arrival.q.val();
         self.write_pointers.d.next = self.write_pointers.q.val() ^ self.came.q.val();
 
         self.was_read.d.next = self.read.val();
-        self.read_address.next = self
-            .nowhere
-            .val()
-            .replace_bit(
-                0,
-                (self.was_read.q.val() & self.read_pointers.q.val()).any(),
-            )
-            .replace_bit(
-                1,
-                self.was_read.q.val().get_bit(1) | self.was_read.q.val().get_bit(3),
-            )
-            .replace_bit(
-                2,
-                self.was_read.q.val().get_bit(2) | self.was_read.q.val().get_bit(3),
-            );
-        self.memory.read_address.next = self.read_address.val();
+        self.found.channel.next = self.was_read.q.val();
+        self.found.pointers.next = self.read_pointers.q.val();
+        self.memory.read_address.next = self.found.address.val();
         self.valid.next = self.was_read.q.val().any();
         // Of a channel whose pointers meet the memory holds nothing.
         self.unequal.next = self.write_pointers.q.val() ^ self.read_pointers.q.val();
@@ -169,6 +144,48 @@ impl<T: Synth> Logic for Fetch<T> {
             self.data.next = self.arrival.q.val();
         }
         self.read_pointers.d.next = self.read_pointers.q.val() ^ self.was_read.q.val();
+    }
+}
+
+/// Where in the memory a channel's pointer points.
+#[derive(Clone, Debug, LogicBlock)]
+struct Place {
+    /// The channel, one-hot.
+    channel: Signal<In, Bits<4>>,
+    /// The pointers of all.
+    pointers: Signal<In, Bits<4>>,
+    /// The channel's number, and below it its pointer.
+    address: Signal<Out, Bits<3>>,
+    /// What the address is made from, bit by bit.
+    nowhere: Constant<Bits<3>>,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            channel: Signal::default(),
+            pointers: Signal::default(),
+            address: Signal::default(),
+            nowhere: Constant::new(0.into()),
+        }
+    }
+}
+
+impl Logic for Place {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.address.next = self
+            .nowhere
+            .val()
+            .replace_bit(0, (self.channel.val() & self.pointers.val()).any())
+            .replace_bit(
+                1,
+                self.channel.val().get_bit(1) | self.channel.val().get_bit(3),
+            )
+            .replace_bit(
+                2,
+                self.channel.val().get_bit(2) | self.channel.val().get_bit(3),
+            );
     }
 }
 

@@ -9,7 +9,7 @@
 //!               ┌─ transmit 0, posted <─────────────────────── write        (completer)
 //! host_out <────┤─ transmit 1, non-posted + writes before <─── read         (completer)
 //!  │    arbiter └─ transmit 2, responses <──────────────────── answer       (requester)
-//!  └─ writes are counted: sent     writes are counted: queued
+//!  └─ read order: writes that went    writes are counted: queued
 //! host_credit ───> places left in the host, three counters
 //! ```
 //!
@@ -19,10 +19,8 @@
 //! among the channels whose first packet may go.
 //!
 //! A read carries the number of posted writes before it, modulo 2^16: `received` towards the
-//! requester, `queued` towards the host. It may go when `sent` has reached its number, that is,
-//! when the difference has its highest bit clear. Whether it has is a register: the differences of
-//! all counts and reads that the next cycle can have are there before it is known which it will be.
-//! Of a write and a read that are queued in the same cycle, the read is the first.
+//! requester, `queued` towards the host, where it may go when as many have gone
+//! ([`ReadOrder`]). Of a write and a read that are queued in the same cycle, the read is the first.
 //!
 //! ```text
 //! cycle          0   1   2   3   4   5
@@ -36,13 +34,12 @@
 //! ```
 
 use crate::beat::HtBeat;
+use crate::blocks::MAX_PLACES;
 use crate::blocks::arbiter::RoundRobin;
 use crate::blocks::fifo::Fifo;
-use crate::blocks::primitive::{Kept, Register};
+use crate::blocks::primitive::Register;
+use crate::blocks::read_order::ReadOrder;
 use rust_hdl::prelude::*;
-
-/// Most places of a receive buffer, and most credits of the host.
-pub const MAX_CREDITS: u16 = 32;
 
 /// The port. Channels 0, 1 and 2 are posted writes, reads and responses, as in
 /// [`HtChannel`](sme_sim::engine::HtChannel).
@@ -105,11 +102,8 @@ pub struct HtPort {
     pub(crate) receive: [Fifo<HtBeat, 5, 6>; 3],
     receive_before: Fifo<Bits<16>, 5, 6>,
     pub(crate) transmit: [Fifo<HtBeat, 1, 2>; 3],
-    /// Of the first read for the host: the writes before it. It moves as the second of `transmit`
-    /// does.
-    writes_before: Kept<Bits<16>>,
-    /// Of the second.
-    writes_behind: Kept<Bits<16>>,
+    /// Of the reads for the host.
+    pub(crate) order: ReadOrder,
     pub(crate) arbiter: RoundRobin<3, 2>,
     /// Places left in the host.
     pub(crate) places: [Register<Bits<6>>; 3],
@@ -117,21 +111,7 @@ pub struct HtPort {
     pub(crate) received: Register<Bits<16>>,
     /// Writes that came from the completer, likewise.
     pub(crate) queued: Register<Bits<16>>,
-    /// Writes that went to the host, likewise.
-    pub(crate) sent: Register<Bits<16>>,
-    /// One more.
-    pub(crate) sent_next: Register<Bits<16>>,
-    /// So many writes have gone as came before the first read.
-    may_read: Register<Bit>,
     kind: Signal<Local, Bits<2>>,
-    /// The first read for the host goes, or there is none.
-    read_moves: Signal<Local, Bit>,
-    /// Of the read that then comes first: the writes before it.
-    writes_next: Signal<Local, Bits<16>>,
-    /// `sent`, and one more, less the writes before the first read.
-    ahead: [Signal<Local, Bits<16>>; 2],
-    /// Less those before the next.
-    ahead_next: [Signal<Local, Bits<16>>; 2],
     may_go: [Signal<Local, Bit>; 3],
     none: Constant<Bits<3>>,
 }
@@ -141,10 +121,10 @@ impl HtPort {
     /// host.
     ///
     /// # Panics
-    /// If one of them is not 1 to [`MAX_CREDITS`].
+    /// If one of them is not 1 to [`MAX_PLACES`].
     pub fn new(credits: [u16; 3]) -> Self {
-        let fits = credits.iter().all(|all| (1..=MAX_CREDITS).contains(all));
-        assert!(fits, "{credits:?} credits: 1 to {MAX_CREDITS} are possible");
+        let fits = credits.iter().all(|all| (1..=MAX_PLACES).contains(all));
+        assert!(fits, "{credits:?} credits: 1 to {MAX_PLACES} are possible");
         let [_, reads, _] = credits;
         Self {
             clock: Signal::default(),
@@ -177,20 +157,12 @@ impl HtPort {
             receive: credits.map(|places| Fifo::new(places.into())),
             receive_before: Fifo::new(reads.into()),
             transmit: std::array::from_fn(|_| Fifo::new(2)),
-            writes_before: Kept::default(),
-            writes_behind: Kept::default(),
+            order: ReadOrder::after(0),
             arbiter: RoundRobin::new(2),
             places: credits.map(|places| Register::new(u64::from(places).into())),
             received: Register::default(),
             queued: Register::default(),
-            sent: Register::default(),
-            sent_next: Register::new(1.into()),
-            may_read: Register::default(),
             kind: Signal::default(),
-            read_moves: Signal::default(),
-            writes_next: Signal::default(),
-            ahead: Default::default(),
-            ahead_next: Default::default(),
             may_go: Default::default(),
             none: Constant::new(0.into()),
         }
@@ -209,21 +181,15 @@ impl Logic for HtPort {
             self.places[i].reset.next = self.reset.val();
         }
         self.receive_before.clock.next = self.clock.val();
-        self.writes_before.clock.next = self.clock.val();
-        self.writes_behind.clock.next = self.clock.val();
+        self.order.clock.next = self.clock.val();
         self.arbiter.clock.next = self.clock.val();
         self.received.clock.next = self.clock.val();
         self.queued.clock.next = self.clock.val();
-        self.sent.clock.next = self.clock.val();
-        self.sent_next.clock.next = self.clock.val();
-        self.may_read.clock.next = self.clock.val();
         self.receive_before.reset.next = self.reset.val();
+        self.order.reset.next = self.reset.val();
         self.arbiter.reset.next = self.reset.val();
         self.received.reset.next = self.reset.val();
         self.queued.reset.next = self.reset.val();
-        self.sent.reset.next = self.reset.val();
-        self.sent_next.reset.next = self.reset.val();
-        self.may_read.reset.next = self.reset.val();
 
         // From the host: reads are kind 0, writes 1, responses 2 and 3.
         self.kind.next = self.host_data.val().get_value_kind();
@@ -280,7 +246,7 @@ impl Logic for HtPort {
         // To the host.
         self.may_go[0].next = self.transmit[0].valid.val() & self.places[0].q.val().any();
         self.may_go[1].next =
-            self.transmit[1].valid.val() & self.places[1].q.val().any() & self.may_read.q.val();
+            self.transmit[1].valid.val() & self.places[1].q.val().any() & self.order.may_read.val();
         self.may_go[2].next = self.transmit[2].valid.val() & self.places[2].q.val().any();
         self.arbiter.want.next = self
             .none
@@ -305,38 +271,10 @@ impl Logic for HtPort {
                 self.places[i].d.next = self.places[i].q.val() - 1;
             }
         }
-        self.sent.d.next = self.sent.q.val();
-        self.sent_next.d.next = self.sent_next.q.val();
-        if self.arbiter.grant.val().get_bit(0) {
-            self.sent.d.next = self.sent_next.q.val();
-            self.sent_next.d.next = self.sent_next.q.val() + 1;
-        }
-
-        // Whether a read may go in the next cycle: there are two reads that can be the first
-        // then, and a write more that has gone or not.
-        self.read_moves.next = self.arbiter.grant.val().get_bit(1) | !self.transmit[1].valid.val();
-        self.writes_behind.enable.next = self.transmit[1].ready.val();
-        self.writes_behind.d.next = self.queued.q.val();
-        self.writes_next.next = self.writes_behind.q.val();
-        if self.transmit[1].ready.val() {
-            self.writes_next.next = self.queued.q.val();
-        }
-        self.writes_before.enable.next = self.read_moves.val();
-        self.writes_before.d.next = self.writes_next.val();
-        self.ahead[0].next = self.sent.q.val() - self.writes_before.q.val();
-        self.ahead[1].next = self.sent_next.q.val() - self.writes_before.q.val();
-        self.ahead_next[0].next = self.sent.q.val() - self.writes_next.val();
-        self.ahead_next[1].next = self.sent_next.q.val() - self.writes_next.val();
-        if self.read_moves.val() {
-            if self.arbiter.grant.val().get_bit(0) {
-                self.may_read.d.next = !self.ahead_next[1].val().get_bit(15);
-            } else {
-                self.may_read.d.next = !self.ahead_next[0].val().get_bit(15);
-            }
-        } else if self.arbiter.grant.val().get_bit(0) {
-            self.may_read.d.next = !self.ahead[1].val().get_bit(15);
-        } else {
-            self.may_read.d.next = !self.ahead[0].val().get_bit(15);
-        }
+        self.order.ready.next = self.transmit[1].ready.val();
+        self.order.writes_before.next = self.queued.q.val();
+        self.order.read_moves.next =
+            self.arbiter.grant.val().get_bit(1) | !self.transmit[1].valid.val();
+        self.order.write_goes.next = self.arbiter.grant.val().get_bit(0);
     }
 }

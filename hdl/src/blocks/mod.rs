@@ -1,7 +1,7 @@
 //! The hardware, one block a file: [`engine`] joins [`ht_port`], [`requester`], [`completer`],
 //! [`responder`], [`crossbar`], [`switch`] and six times [`link_port`]; the others are their parts.
 //!
-//! Every block has a clock, a synchronous reset, and ports of two kinds: packets with *valid* and
+//! Every block that has registers has a clock and a synchronous reset. There are ports of two kinds: packets with *valid* and
 //! *ready*, and pulses. What it does and in which cycle is its cycle model's to say, in
 //! [`sme_sim::engine`]; the rules for kernels are in docs/rtl.md.
 
@@ -18,6 +18,7 @@ pub mod ht_port;
 pub mod late_fifo;
 pub mod link_port;
 pub mod primitive;
+pub mod read_order;
 pub mod requester;
 pub mod responder;
 pub mod resting;
@@ -35,6 +36,13 @@ use fifo::Fifo;
 use late_fifo::LateFifo;
 use rust_hdl::prelude::*;
 use skid_buffer::SkidBuffer;
+use sme_sim::engine::wires::DEPTH;
+
+/// Most places of a buffer that credits are given for: of a link's channel, or of the host's.
+pub const MAX_PLACES: u16 = 32;
+
+// A skid buffer has two places, and so have the FIFOs beside which a `Fetch` stands.
+const _: () = assert!(DEPTH == 2);
 
 pins!([T: Wire, const A: usize, const C: usize] Fifo<T, A, C> {
     in: write, write_data, read;

@@ -14,10 +14,8 @@
 //! An address is decoded on its way into the FIFO: there it is a network packet already, under the
 //! host's tag, or one of kind 3, if it is no node's; the address itself waits with it, as a read's
 //! data or beside a write. A read takes the lowest free source tag and waits while there is none, or
-//! while `written`, the number of writes that have left, has not reached the number of writes before
-//! it (modulo 2^16: while the difference has its highest bit set). Whether it has is a register:
-//! the differences of all counts and reads that the next cycle can have are there before it is known
-//! which it will be. If a write and a read can go, they take turns. A response frees its tag and
+//! while fewer writes have left than came before it ([`ReadOrder`]). If a
+//! write and a read can go, they take turns. A response frees its tag and
 //! goes to the host under the host's. A failed read is answered with an error when no response wants
 //! the port; a failed write is dropped in one cycle and counts as one that has left.
 //!
@@ -36,7 +34,8 @@
 
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::address_decoder::AddressDecoder;
-use crate::blocks::primitive::{Kept, Register};
+use crate::blocks::primitive::Register;
+use crate::blocks::read_order::ReadOrder;
 use crate::blocks::skid_buffer::SkidBuffer;
 use crate::blocks::tags::TagTable;
 use rust_hdl::prelude::*;
@@ -100,33 +99,17 @@ pub struct Requester {
     pub(crate) requests: [SkidBuffer<PacketBeat>; 2],
     /// The writes as they came, in step with the first of `requests`: the addresses count.
     stores: SkidBuffer<HtBeat>,
-    /// Of the first read: the writes before it. It moves as the second of `requests` does.
-    writes_before: Kept<Bits<16>>,
-    /// Of the second.
-    writes_behind: Kept<Bits<16>>,
+    /// Of the reads.
+    pub(crate) order: ReadOrder,
     responses: SkidBuffer<PacketBeat>,
     /// The host's tags.
     pub(crate) tags: TagTable<5>,
-    /// Writes that have left, modulo 2^16.
-    pub(crate) written: Register<Bits<16>>,
-    /// One more.
-    pub(crate) written_next: Register<Bits<16>>,
-    /// So many writes have left as came before the first read.
-    may_read: Register<Bit>,
     /// Whether the last request was a read.
     pub(crate) last_was_read: Register<Bit>,
     /// The write that comes, decoded.
     store: Signal<Local, PacketBeat>,
     /// The read that comes, likewise.
     load: Signal<Local, PacketBeat>,
-    /// The first read goes, or there is none.
-    read_moves: Signal<Local, Bit>,
-    /// Of the read that then comes first: the writes before it.
-    writes_next: Signal<Local, Bits<16>>,
-    /// `written`, and one more, less the writes before the first read.
-    ahead: [Signal<Local, Bits<16>>; 2],
-    /// Less those before the next.
-    ahead_next: [Signal<Local, Bits<16>>; 2],
     write_can_go: Signal<Local, Bit>,
     write_fails: Signal<Local, Bit>,
     read_can_go: Signal<Local, Bit>,
@@ -201,21 +184,13 @@ impl Requester {
             unknown_tag: Signal::default(),
             decoders: std::array::from_fn(|_| AddressDecoder::new(global_base, shared_bits, hosts)),
             requests: std::array::from_fn(|_| SkidBuffer::default()),
-            writes_before: Kept::default(),
-            writes_behind: Kept::default(),
+            order: ReadOrder::after(0),
             stores: SkidBuffer::default(),
             responses: SkidBuffer::default(),
             tags: TagTable::new(tags),
-            written: Register::default(),
-            written_next: Register::new(1.into()),
-            may_read: Register::default(),
             last_was_read: Register::new(true),
             store: Signal::default(),
             load: Signal::default(),
-            read_moves: Signal::default(),
-            writes_next: Signal::default(),
-            ahead: Default::default(),
-            ahead_next: Default::default(),
             write_can_go: Signal::default(),
             write_fails: Signal::default(),
             read_can_go: Signal::default(),
@@ -240,21 +215,15 @@ impl Logic for Requester {
             self.requests[i].clock.next = self.clock.val();
             self.requests[i].reset.next = self.reset.val();
         }
-        self.writes_before.clock.next = self.clock.val();
-        self.writes_behind.clock.next = self.clock.val();
         self.stores.clock.next = self.clock.val();
         self.stores.reset.next = self.reset.val();
         self.responses.clock.next = self.clock.val();
         self.tags.clock.next = self.clock.val();
-        self.written.clock.next = self.clock.val();
-        self.written_next.clock.next = self.clock.val();
-        self.may_read.clock.next = self.clock.val();
+        self.order.clock.next = self.clock.val();
         self.last_was_read.clock.next = self.clock.val();
         self.responses.reset.next = self.reset.val();
         self.tags.reset.next = self.reset.val();
-        self.written.reset.next = self.reset.val();
-        self.written_next.reset.next = self.reset.val();
-        self.may_read.reset.next = self.reset.val();
+        self.order.reset.next = self.reset.val();
         self.last_was_read.reset.next = self.reset.val();
 
         // Writes, decoded.
@@ -332,11 +301,11 @@ impl Logic for Requester {
         self.write_fails.next =
             self.requests[0].valid.val() & (self.requests[0].data.val().get_value_kind() == 3);
         self.read_can_go.next = self.requests[1].valid.val()
-            & self.may_read.q.val()
+            & self.order.may_read.val()
             & self.tags.available.val()
             & (self.requests[1].data.val().get_value_kind() != 3);
         self.read_fails.next = self.requests[1].valid.val()
-            & self.may_read.q.val()
+            & self.order.may_read.val()
             & (self.requests[1].data.val().get_value_kind() == 3);
         self.read_goes.next =
             self.read_can_go.val() & !(self.write_can_go.val() & self.last_was_read.q.val());
@@ -355,12 +324,6 @@ impl Logic for Requester {
             | (self.write_can_go.val() & !self.read_goes.val() & self.request_ready.val());
         self.requests[0].read.next = self.write_leaves.val();
         self.stores.read.next = self.write_leaves.val();
-        self.written.d.next = self.written.q.val();
-        self.written_next.d.next = self.written_next.q.val();
-        if self.write_leaves.val() {
-            self.written.d.next = self.written_next.q.val();
-            self.written_next.d.next = self.written_next.q.val() + 1;
-        }
         self.last_was_read.d.next = self.last_was_read.q.val();
         if self.request_valid.val() & self.request_ready.val() {
             self.last_was_read.d.next = self.read_goes.val();
@@ -404,31 +367,9 @@ impl Logic for Requester {
             (self.read_goes.val() & self.request_ready.val()) | self.refused.val();
         self.requests[1].read.next = self.read_leaves.val();
 
-        // Whether a read may go in the next cycle: there are two reads that can be the first
-        // then, and a write more that has left or not.
-        self.read_moves.next = self.read_leaves.val() | !self.requests[1].valid.val();
-        self.writes_behind.enable.next = self.requests[1].ready.val();
-        self.writes_behind.d.next = self.nonposted_before.val();
-        self.writes_next.next = self.writes_behind.q.val();
-        if self.requests[1].ready.val() {
-            self.writes_next.next = self.nonposted_before.val();
-        }
-        self.writes_before.enable.next = self.read_moves.val();
-        self.writes_before.d.next = self.writes_next.val();
-        self.ahead[0].next = self.written.q.val() - self.writes_before.q.val();
-        self.ahead[1].next = self.written_next.q.val() - self.writes_before.q.val();
-        self.ahead_next[0].next = self.written.q.val() - self.writes_next.val();
-        self.ahead_next[1].next = self.written_next.q.val() - self.writes_next.val();
-        if self.read_moves.val() {
-            if self.write_leaves.val() {
-                self.may_read.d.next = !self.ahead_next[1].val().get_bit(15);
-            } else {
-                self.may_read.d.next = !self.ahead_next[0].val().get_bit(15);
-            }
-        } else if self.write_leaves.val() {
-            self.may_read.d.next = !self.ahead[1].val().get_bit(15);
-        } else {
-            self.may_read.d.next = !self.ahead[0].val().get_bit(15);
-        }
+        self.order.ready.next = self.requests[1].ready.val();
+        self.order.writes_before.next = self.nonposted_before.val();
+        self.order.read_moves.next = self.read_leaves.val() | !self.requests[1].valid.val();
+        self.order.write_goes.next = self.write_leaves.val();
     }
 }

@@ -33,7 +33,7 @@ use crate::blocks::resting::Rests;
 /// The route of the packets that arrive at one port.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct Route {
-    /// Not used; every block has one.
+    /// Not used; every block with pins of its own has one.
     pub clock: Signal<In, Clock>,
     /// Not used.
     pub reset: Signal<In, Bit>,

@@ -37,9 +37,10 @@ use sme_sim::engine::wires::DEPTH;
 use sme_sim::fabric::Topology;
 
 use crate::beat::PacketBeat;
+use crate::blocks::MAX_PLACES;
 use crate::blocks::primitive::Buffers;
 use crate::blocks::primitive::buffers::{INPUTS, OUTPUTS, WRITERS};
-use crate::blocks::resting::{Resting, Rests};
+use crate::blocks::resting::Resting;
 use crate::blocks::router::Route;
 use crate::blocks::switch_input::SwitchInput;
 use crate::blocks::switch_output::SwitchOutput;
@@ -47,8 +48,6 @@ use crate::blocks::turns::Turns;
 
 /// The host's request input; its responses are the next.
 const HOST_INPUT: usize = INPUTS - 2;
-/// Most places of a receive buffer.
-pub const MAX_CREDITS: u16 = 32;
 
 /// The switch of a position.
 #[derive(Clone, Debug, LogicBlock)]
@@ -128,14 +127,14 @@ pub struct Switch {
 
 impl Switch {
     /// A switch of `topology`, with receive buffers of `link_credits` places, 1 to
-    /// [`MAX_CREDITS`].
+    /// [`MAX_PLACES`].
     pub fn new(topology: &Topology, link_credits: u16) -> Self {
         Self::with(topology, link_credits, INPUTS - 1, Turns::of(topology))
     }
 
     /// The same, with another initial last winner of every output, or other turns.
     pub(crate) fn with(topology: &Topology, link_credits: u16, last: usize, turns: Turns) -> Self {
-        assert!((1..=MAX_CREDITS).contains(&link_credits));
+        assert!((1..=MAX_PLACES).contains(&link_credits));
         let depths = std::array::from_fn(|input| {
             usize::from(if input < HOST_INPUT {
                 link_credits
@@ -332,25 +331,5 @@ impl Logic for Switch {
             self.buffers.read_address[i].next = self.inputs[i].read_address.val();
         }
         self.buffers.write.next = self.written.val();
-    }
-}
-
-impl Rests for Switch {
-    fn rests(&self) -> bool {
-        let arrives = self
-            .receive_valid
-            .iter()
-            .any(|valid| valid.next.any() | valid.val().any());
-        let offered = self.request_valid.next
-            | self.request_valid.val()
-            | self.response_valid.next
-            | self.response_valid.val();
-        let holds = || self.inputs.iter().any(|buffer| buffer.head.val().any());
-        let sends = || (self.outputs.iter()).any(|output| output.select.val().any());
-        !(arrives | offered | self.reset.next | self.reset.val() || holds() || sends())
-    }
-
-    fn clock_is_high(&self) -> bool {
-        self.clock.val().clk
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! uint32_t sme_rtl_words(uint32_t outputs);   words of all inputs (0) or all outputs (1)
-//! void *sme_rtl_new(void);                    an instance after power-on
+//! void *sme_rtl_new(void);                    an instance after power-on, or null: no memory
 //! void sme_rtl_reset(void *);                 a cycle with reset high and the inputs zero
 //! void sme_rtl_cycle(void *, const uint64_t *inputs, uint64_t *outputs);
 //! void sme_rtl_free(void *);
@@ -11,6 +11,9 @@
 //! A port takes ⌈bits / 64⌉ words, the lowest first, and the ports follow one another in their
 //! order. `sme_rtl_cycle` puts the inputs on, reads the outputs, and gives the rising edge. A
 //! wrapper in Verilog gives the ports plain names (`i0`, `o0`), which are the same in C++.
+//!
+//! No exception gets out: where there is no memory for what Verilator's constructors make, beyond
+//! the instance itself, the program ends.
 
 use std::fmt::Write;
 
@@ -60,6 +63,7 @@ pub(super) fn source(inputs: &[Port], outputs: &[Port]) -> String {
     format!(
         r#"#include <cstddef>
 #include <cstdint>
+#include <new>
 #include "verilated.h"
 #include "Vsme_rtl.h"
 
@@ -107,7 +111,7 @@ INTERFACE std::uint32_t sme_rtl_words(std::uint32_t outputs) {{
     return outputs ? {output_words} : {input_words};
 }}
 
-INTERFACE void* sme_rtl_new() noexcept {{ return new Instance; }}
+INTERFACE void* sme_rtl_new() noexcept {{ return new (std::nothrow) Instance; }}
 
 INTERFACE void sme_rtl_reset(void* pointer) noexcept {{
     Instance& instance = *static_cast<Instance*>(pointer);

@@ -1,8 +1,12 @@
-//! The loaded library of a verilated block: the only unsafe code of the workspace's own.
+//! The loaded library of a verilated block: the only unsafe code of this package.
 //!
-//! What it relies on, beyond what each place says: the library is the one that
-//! [`super::Toolchain::build`] compiled from the source in [`super::interface`], or found in a
-//! directory of the user's own with that same source beside it.
+//! What it relies on, beyond what each place says: the library is one that
+//! [`super::Toolchain::build`] compiled from the source in [`super::interface`], just now or
+//! earlier. Just now, it is in a new directory that only the user may enter. Of an earlier one
+//! [`super::cache`] checks, before it is taken: beside it stands everything that it was made from,
+//! that source too, and it is the same as now; on Unix, the cache's directory, the build's in it
+//! and each file in that belong to the user, and neither the group nor others may write to them.
+//! Nothing is checked of the directories above the cache's, nor anything on other systems.
 
 #![allow(unsafe_code, reason = "a shared library's functions are foreign")]
 
@@ -57,13 +61,13 @@ impl Library {
                 *library.get::<Free>(b"sme_rtl_free\0").map_err(failed)?,
             )
         };
-        // It is never unloaded, so that the pointers to its functions stay good.
-        std::mem::forget(library);
         // SAFETY: it returns one of two constants.
         let (input_words, output_words) = unsafe { (words(0) as usize, words(1) as usize) };
         if (input_words, output_words) != (all_words(inputs), all_words(outputs)) {
             return Err(VerilatedError::Load("it has other ports".into()));
         }
+        // It is never unloaded, so that the pointers to its functions stay good.
+        std::mem::forget(library);
         let bits = |ports: &[Port]| ports.iter().map(|port| port.bits).collect();
         Ok(Arc::new(Self {
             new,
@@ -94,13 +98,14 @@ unsafe impl Send for Instance {}
 
 impl Instance {
     /// # Panics
-    /// If the library has no memory for it.
+    /// If the library has no memory for it. Where there is none for what Verilator's constructors
+    /// make in turn, the C++ ends the program.
     pub fn new(library: &Arc<Library>) -> Self {
-        // SAFETY: it takes nothing, and returns an object that is ours alone.
+        // SAFETY: it takes nothing, and returns an object that is ours alone, or null.
         let pointer = NonNull::new(unsafe { (library.new)() });
         Self {
             library: library.clone(),
-            pointer: pointer.expect("an instance is never at the null pointer"),
+            pointer: pointer.expect("there is no memory for a verilated block"),
             inputs: vec![0; library.input_words],
             outputs: vec![0; library.output_words],
         }

@@ -1,7 +1,7 @@
 //! What the blocks are made of and Verilog has by itself: registers, memories, parts of words.
 //!
-//! These are the only modules whose Verilog is written by hand; the lockstep with Verilator holds
-//! it against what the simulation does.
+//! These and the [CRC](super::crc) are the only modules whose Verilog is written by hand; the lockstep
+//! with Verilator holds it against what the simulation does.
 
 mod below;
 pub mod buffers;
