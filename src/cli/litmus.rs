@@ -13,7 +13,7 @@ use sme_fft_demo::litmus::{MOST_BYTES, Report, Test, parse};
 
 use super::args;
 use super::flags::{FileFlags, Format, MachineFlags};
-use super::output::Output;
+use super::output::{self, Output};
 use super::read::{self, MAX_NODES, Values};
 use super::row::{self, Cell, rendered};
 use super::stop::{Stop, one_line};
@@ -123,6 +123,8 @@ impl LitmusRun {
             runs: count("--runs", &flags.runs, 1, MAX_RUNS)?,
             seed: read::seed(&flags.seed)?,
         };
+        let written = [("-o", flags.output.output.as_deref())];
+        output::apart_from_inputs(&flags.files, &written)?;
         let read = |path: &PathBuf| {
             let test = test(path)?;
             let fits = setting.check(&test);
@@ -142,7 +144,7 @@ impl LitmusRun {
         let watch = progress::on_stderr();
         let runs = u64::from(self.setting.runs);
         watch.begin("runs", runs.saturating_mul(self.tests.len() as u64));
-        let mut rows = Vec::new();
+        let (mut tables, mut rows) = (String::new(), Vec::new());
         for (number, (path, test)) in self.tests.iter().enumerate() {
             let histogram = self.setting.run(test, watch.as_ref()).map_err(|error| {
                 watch.end();
@@ -153,14 +155,20 @@ impl LitmusRun {
             match self.output.format() {
                 Format::Table => {
                     let apart = if number > 0 { "\n" } else { "" };
-                    output.push_now(&format!("{apart}{report}"))?;
+                    let table = format!("{apart}{report}");
+                    // A file is begun at the end: an interruption leaves nothing of it.
+                    match output.is_file() {
+                        true => tables.push_str(&table),
+                        false => output.push_now(&table)?,
+                    }
                 }
                 _ => rows.extend(self.rows(path, test, &report)),
             }
         }
         watch.end();
-        if self.output.format() != Format::Table {
-            output.push(&rendered(HEADING, &rows, self.output.format()))?;
+        match self.output.format() {
+            Format::Table => output.push(&tables)?,
+            format => output.push(&rendered(HEADING, &rows, format))?,
         }
         output.commit()
     }

@@ -17,6 +17,7 @@ use sme_sim::engine::DesignError;
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
+use crate::experiment::Full;
 use crate::progress::Watch;
 use roles::Plan;
 use timing::Timing;
@@ -98,6 +99,18 @@ pub enum Unfit {
         /// Threads that fit on a node.
         room: u32,
     },
+    /// Not even one thread fits on a node.
+    #[error(
+        "the test has {threads} threads, one a node; a node of this machine has no core for it \
+         besides the core that starts it"
+    )]
+    NoCore {
+        /// Threads of the test.
+        threads: u32,
+    },
+    /// What the threads reach does not fit a node.
+    #[error(transparent)]
+    Memory(#[from] Full),
     /// There are not enough nodes.
     #[error("the test has {threads} threads, one a node, and --nodes gives {nodes}")]
     Nodes {
@@ -155,9 +168,11 @@ impl Setting {
         match self.spread {
             Spread::OneNode if threads > room => return Err(Unfit::Cores { threads, room }),
             Spread::OnePerNode if threads > nodes => return Err(Unfit::Nodes { threads, nodes }),
-            Spread::OnePerNode if room == 0 => return Err(Unfit::Cores { threads: 1, room }),
+            Spread::OnePerNode if room == 0 => return Err(Unfit::NoCore { threads }),
             _ => {}
         }
+        let line_bytes = self.machine.cluster().cache.line_bytes;
+        Full::check(&self.machine, roles::LINES * line_bytes)?;
         let last = nodes - 1;
         match self.homes.iter().flatten().find(|&&home| home > last) {
             Some(&home) => Err(Unfit::Home { home, last }),

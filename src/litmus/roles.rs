@@ -19,6 +19,9 @@ use super::timing::Timing;
 /// Lines that each of the parts of the shared partition has.
 pub(super) const MOST_LINES: usize = 256;
 
+/// Lines that all parts have together.
+pub(super) const LINES: u64 = 4 * MOST_LINES as u64;
+
 /// What stands where, in parts of [`MOST_LINES`] lines.
 #[derive(Clone, Copy)]
 enum Region {

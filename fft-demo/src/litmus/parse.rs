@@ -427,6 +427,11 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// How many locations have been named so far.
+    pub(super) fn locations(&self) -> usize {
+        self.locations.len()
+    }
+
     /// `0:EAX`, `x` or `[x]`
     pub(super) fn observable(&mut self) -> Result<Observable, ParseError> {
         self.scanner.skip()?;

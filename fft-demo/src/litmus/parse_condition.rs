@@ -27,9 +27,18 @@ impl Parser<'_> {
     fn known_observable(&mut self) -> Result<Observable, ParseError> {
         self.scanner.skip()?;
         let mark = self.scanner.mark();
+        let known = self.locations();
         let what = self.observable()?;
-        if let Observable::Register(thread, register) = what {
-            self.check_register(thread, register, mark)?;
+        match what {
+            Observable::Register(thread, register) => {
+                self.check_register(thread, register, mark)?;
+            }
+            // It would be 0 for ever: rather a slip of the pen than a question.
+            Observable::Location(location) if location >= known => {
+                let reason = "neither the initial state nor a thread names this location";
+                return Err(mark.error(reason));
+            }
+            Observable::Location(_) => {}
         }
         Ok(what)
     }

@@ -273,7 +273,11 @@ fn what_is_not_of_the_subset_is_refused_at_its_place() {
             "line 4, column 9: there is no thread P1",
         ),
         (
-            "X86 t\n{ }\nP0 ;\nexists (x=1".to_owned(),
+            "X86 t\n{ x=0; }\nP0 ;\nexists (x=0 /\\ y=0)\n".to_owned(),
+            "line 4, column 16: neither the initial state nor a thread names this location",
+        ),
+        (
+            "X86 t\n{ x=0; }\nP0 ;\nexists (x=1".to_owned(),
             "line 4, column 12: `)` at the end of what `(` began is expected here, the file ends",
         ),
     ] {
@@ -285,7 +289,7 @@ fn what_is_not_of_the_subset_is_refused_at_its_place() {
 fn large_files_are_refused_before_they_cost_anything() {
     let refused = |text: String| parse(&text).unwrap_err().reason;
     assert!(refused("X86 t".repeat(MOST_BYTES / 5 + 1)).contains("at most"));
-    let deep = |open: &str| format!("X86 t\n{{}}\nP0;\nexists {}", open.repeat(100_000));
+    let deep = |open: &str| format!("X86 t\n{{x=0;}}\nP0;\nexists {}", open.repeat(100_000));
     for open in ["(", "~", "not ", "x=1 => "] {
         assert_eq!(
             refused(deep(open)),
@@ -309,7 +313,7 @@ fn large_files_are_refused_before_they_cost_anything() {
     );
     // A long chain stands side by side, not within each other.
     let chain = "x=1 /\\ ".repeat(20_000);
-    assert!(parse(&format!("X86 t\n{{}}\nP0;\nexists {chain} x=1")).is_ok());
+    assert!(parse(&format!("X86 t\n{{x=0;}}\nP0;\nexists {chain} x=1")).is_ok());
 }
 
 /// Whether `model` allows a state of which the test's proposition holds.
