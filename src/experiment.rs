@@ -15,7 +15,7 @@ use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
 pub use noise::Disturbance;
-pub use run::{Error, remote_load_latency};
+pub use run::{Error, Full, remote_load_latency};
 pub use sme_barrier::{Algorithm, Spacing as FlagLayout};
 pub use sme_sim::cluster::{LinkLoad, Part, PathStep};
 

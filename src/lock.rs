@@ -19,6 +19,8 @@ use sme_sim::kernel::thread::Note;
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
+use crate::experiment::Full;
+
 /// What a thread says when it has the lock, and before it releases it. Not [`Note::Arrive`], after
 /// which nobody may leave before all others have arrived too.
 const ENTERED: Note = Note::Leave(1);
@@ -124,6 +126,9 @@ pub enum Error {
     /// The machine cannot be built.
     #[error(transparent)]
     Design(#[from] DesignError),
+    /// The lock's data does not fit.
+    #[error(transparent)]
+    Memory(#[from] Full),
     /// The simulation did not end well.
     #[error(transparent)]
     Failure(#[from] Failure),
@@ -177,6 +182,7 @@ impl LockPlan {
             node: 0,
             offset: lock(Copies::Kept)?.bytes(),
         };
+        Full::check(&self.machine, word.offset + u64::from(line_bytes))?;
         let (route, copies) = match self.data {
             Data::Uncached => (Route::Global, Copies::Kept),
             Data::Line => (Route::Cached, Copies::Lines(vec![word])),

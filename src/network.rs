@@ -167,4 +167,35 @@ impl LoadCurve {
         // Where loads are far apart, a line may miss what is known for certain.
         Some(between.min(self.bound))
     }
+
+    /// The height in nanoseconds, at `load`, of the line through the mean latencies; `None` outside of it.
+    pub fn mean_at(&self, load: f64) -> Option<f64> {
+        let at = |point: &LoadPoint| (point.load.fraction(), point.outcome.latencies.mean.as_ns());
+        let points: Vec<_> = self.sorted().into_iter().map(at).collect();
+        points.windows(2).find_map(|pair| {
+            let [(from, begin), (to, end)] = [pair[0], pair[1]];
+            let part = (load - from) / (to - from);
+            (0.0..=1.0)
+                .contains(&part)
+                .then_some(begin + (end - begin) * part)
+        })
+    }
+
+    /// Why there is no saturation point, in a line; `None` where there is one.
+    pub fn without_saturation(&self) -> Option<String> {
+        let points = self.sorted();
+        let (least, most) = (points.first()?, points.last()?);
+        let name = self.pattern.name();
+        match points.iter().any(|point| point.outcome.saturated) {
+            false => Some(format!(
+                "{name}: not saturated up to {}",
+                most.load.fraction()
+            )),
+            true if least.outcome.saturated => Some(format!(
+                "{name}: saturated at {} already",
+                least.load.fraction()
+            )),
+            true => None,
+        }
+    }
 }

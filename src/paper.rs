@@ -87,7 +87,8 @@ fn run_episodes(
     workers: usize,
     watch: &dyn Watch,
 ) -> Result<String, Stop> {
-    let what = "the results";
+    // No flag has named them: their paths say what they are.
+    let what = "";
     fs::create_dir_all(directory).map_err(|error| Stop::unwritable(what, directory, &error))?;
     let (csv_path, svg_path) = (directory.join("fig8.csv"), directory.join("fig8.svg"));
     let mut csv = Output::file(what, &csv_path)?;

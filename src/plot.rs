@@ -8,6 +8,7 @@ mod scale;
 use std::error::Error;
 
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::ValueFormatter;
 use plotters::element::{DashedPathElement, EmptyElement, PathElement, Polygon};
 use plotters::prelude::{
     ChartBuilder, Circle, Color, DrawingArea, IntoDrawingArea, RGBColor, SVGBackend, ShapeStyle,
@@ -16,10 +17,18 @@ use plotters::prelude::{
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontDesc, FontFamily, FontStyle, TextStyle};
 
+use scale::Scale;
+
 /// Width and height of a chart [pixels].
 const SIZE: (u32, u32) = (1000, 620);
 /// Width of the legend [pixels].
 const LEGEND: u32 = 236;
+/// Least width of the y axis' label and numbers [pixels].
+const Y_LABEL_AREA: u32 = 58;
+/// What of it is not numbers [pixels].
+const Y_LABEL: u32 = 36;
+/// Width of a digit of a number at an axis [pixels].
+const DIGIT: u32 = 8;
 /// Height of a line of the caption [pixels].
 const CAPTION_LINE: i32 = 18;
 /// How much of its colour a band has.
@@ -187,6 +196,12 @@ impl Chart {
         let x = self.x.scale(self.range(bands, |point| point.0));
         let y = self.y.scale(self.range(bands, |point| point.1));
         let (x_count, y_count) = (x.ticks.len(), y.ticks.len());
+        let y_labels = y
+            .ticks
+            .iter()
+            .map(|tick| Scale::format(tick).chars().count());
+        let widest = y_labels.max().unwrap_or(0) as u32;
+        let y_label_area = Y_LABEL_AREA.max(Y_LABEL + DIGIT * widest);
         root.fill(&WHITE)?;
 
         root.draw(&Text::new(self.title.clone(), (20, 16), bold(20)))?;
@@ -201,7 +216,7 @@ impl Chart {
             .split_horizontally(SIZE.0 - LEGEND);
         let mut context = ChartBuilder::on(&left)
             .x_label_area_size(46)
-            .y_label_area_size(58)
+            .y_label_area_size(y_label_area)
             .margin_right(16)
             .margin_top(6)
             .build_cartesian_2d(x, y)?;

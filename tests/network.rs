@@ -106,8 +106,29 @@ fn the_chart_has_labelled_axes_and_a_curve_for_each_pattern() {
         "transpose",
         "mean",
         "99th percentile",
+        "saturation load",
     ] {
         assert!(svg.lines().any(|line| line == label), "{label}\n{svg}");
+    }
+}
+
+#[test]
+fn a_table_says_which_patterns_do_not_saturate() {
+    let small = format!("network --topology mesh:4x4 {SHORT}");
+    let run = format!("{small} --load 0.1,0.2");
+    let table = stdout(&run);
+    assert!(
+        table.ends_with("\n\nuniform: not saturated up to 0.2\n"),
+        "{table}"
+    );
+    let table = stdout(&format!("{small} --traffic transpose --load 0.9"));
+    assert!(
+        table.ends_with("\n\ntranspose: saturated at 0.9 already\n"),
+        "{table}"
+    );
+    for format in ["csv", "json"] {
+        let rows = stdout(&format!("{run} --format {format}"));
+        assert!(!rows.contains("not saturated"), "{rows}");
     }
 }
 

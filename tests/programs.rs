@@ -181,7 +181,7 @@ fn without_a_coherence_point_the_result_is_wrong_and_the_checker_says_where() {
     let (report, complaint) = text(&output.stderr).trim_end().rsplit_once('\n').unwrap();
     assert!(report.contains(" stale reads of "), "{report}");
     assert!(report.contains("steps.rs"), "{report}");
-    let begin = "sme: --nodes 4 --cores 1: the result is wrong: it differs by ";
+    let begin = "sme: --nodes 4 --cores 1: the result is wrong: the largest error is ";
     assert!(complaint.starts_with(begin), "{complaint}");
 
     // It is not looked at, then nobody complains; and with the barrier nothing is stale.
@@ -242,7 +242,8 @@ fn vectors_go_through_files_and_back() {
 #[cfg(unix)]
 #[test]
 fn a_vector_may_go_to_stdout() {
-    let output = sme("fft --log2n 2 --nodes 1 --memory-nodes 1 --output /dev/stdout -o /dev/null");
+    let output =
+        sme("fft --log2n 2 --nodes 1 --cores 2 --memory-nodes 1 --output /dev/stdout -o /dev/null");
     assert_eq!(text(&output.stderr), "");
     let found = npy::read_from(&*output.stdout, output.stdout.len() as u64).unwrap();
     assert_eq!(found.len(), 4);
@@ -297,17 +298,38 @@ fn the_sort_is_checked() {
     }
 }
 
-/// Threads without work are allowed, and so is the smallest of everything.
+/// Threads without work are allowed, and so is the smallest of everything; of the transform's threads
+/// without a row there is a warning.
 #[test]
 fn the_smallest_is_right() {
-    for arguments in [
-        "fft --log2n 0 --nodes 2 --memory-nodes 2",
-        "fft --log2n 1 --nodes 1 --cores 4 --topology mesh:2x1",
-        "fft --log2n 4 --nodes 4 --cores 4 --memory-nodes 4 --page 64B",
-        "lu --n 1 --nodes 2 --memory-nodes 2",
-        "radix --keys 1 --nodes 2 --memory-nodes 2",
+    for (arguments, warning) in [
+        (
+            "fft --log2n 0 --nodes 2 --memory-nodes 2",
+            "--log2n 0: the matrix's rows are 1,",
+        ),
+        (
+            "fft --log2n 1 --nodes 1 --cores 4 --topology mesh:2x1",
+            "--log2n 1: the matrix's rows are 1,",
+        ),
+        (
+            "fft --log2n 4 --nodes 4 --cores 4 --memory-nodes 4 --page 64B",
+            "--log2n 4: the matrix's rows are 4,",
+        ),
+        ("fft --log2n 4 --nodes 2 --cores 2 --memory-nodes 4", ""),
+        ("lu --n 1 --nodes 2 --memory-nodes 2", ""),
+        ("radix --keys 1 --nodes 2 --memory-nodes 2", ""),
     ] {
-        assert_eq!(rows(arguments)[0]["correct"], true, "{arguments}");
+        let output = sme(&format!("{arguments} --no-host --format json"));
+        let row: Value = serde_json::from_str(text(&output.stdout)).unwrap();
+        assert_eq!(row["correct"], true, "{arguments}");
+        let said = text(&output.stderr);
+        match warning {
+            "" => assert_eq!(said, "", "{arguments}"),
+            _ => assert!(
+                said.starts_with(&format!("warning: {warning}")) && said.lines().count() == 1,
+                "{arguments}: {said}"
+            ),
+        }
     }
 }
 

@@ -92,7 +92,7 @@ impl Analytic {
             Variant::Prototype | Variant::Ht400 => (400.0, 156.0),
             Variant::Ht200 => (200.0, 156.0),
             Variant::FastEngine => (400.0, 312.0),
-            Variant::AsicLatencies | Variant::Asic => (2000.0, 800.0),
+            Variant::AsicLatencies | Variant::Asic | Variant::Exascale => (2000.0, 800.0),
         };
         let engine = if self.0 == Wrong::FixedLogic {
             156.0
@@ -167,6 +167,9 @@ impl Simulate for Analytic {
                 nodes,
                 cores,
             } => Ok(self.barrier(variant, algorithm, placement, nodes, cores)),
+            Point::Large { .. } if self.0 == Wrong::Free => Ok(0.0),
+            // So many nodes take longer than the formula has it.
+            Point::Large { nodes, cores, .. } => Ok(1.4 * self.tree(nodes.into(), cores.into())),
             Point::Fft { .. } if self.0 == Wrong::Free => Ok(0.0),
             Point::Fft {
                 mapped,
@@ -215,14 +218,29 @@ fn a_machine_that_behaves_as_published_is_validated() {
         with(&report, Verdict::Calibrated),
         BTreeSet::from([
             "sme.fft.scaling",
+            "sme.fig3.local.16_threads",
             "sme.fig3.pthread.16_threads",
+            "sme.fig4.asic_remote_load",
             "sme.fig8.tree.64x1"
         ])
     );
     let derived = with(&report, Verdict::Derived);
     assert_eq!(derived.len(), 8);
+    // Beside the formula stands a simulation, unjudged.
+    let jaguar = "sme.exascale.jaguar_16";
+    let row = report.rows.iter().find(|row| row.figure.id == jaguar);
+    let notes = row.expect("a row").notes.join("\n");
+    let direct = notes.split("simulated directly: ").nth(1).expect("a note");
+    assert!(
+        direct.contains(" us (exascale, torus:24x24x24); "),
+        "{direct}"
+    );
+    assert!(
+        direct.ends_with(" us (this machine, mesh:118x117)"),
+        "{direct}"
+    );
     let reproduced = with(&report, Verdict::Reproduced);
-    assert_eq!(reproduced.len(), 14, "{reproduced:?}");
+    assert_eq!(reproduced.len(), 12, "{reproduced:?}");
 }
 
 #[test]
@@ -286,13 +304,13 @@ fn a_line_is_no_logarithm() {
 #[test]
 fn a_barrier_that_costs_nothing_reproduces_nothing() {
     let report = validate(Wrong::Free, 1);
+    assert_eq!(with(&report, Verdict::Reproduced), BTreeSet::new());
     assert_eq!(
-        with(&report, Verdict::Reproduced),
+        with(&report, Verdict::Calibrated),
         BTreeSet::from(["sme.fig4.asic_remote_load"]),
         "{}",
         report.to_table()
     );
-    assert_eq!(with(&report, Verdict::Calibrated), BTreeSet::new());
 }
 
 #[test]

@@ -54,7 +54,12 @@ pub fn points(flags: &ExperimentFlags) -> Result<Vec<Experiment>, Stop> {
 
 /// The machine called `name`, with the overrides `set`, each `section.key=value`.
 pub fn machine(flags: &MachineFlags) -> Result<Machine, Stop> {
-    one("--machine", machines(flags, Values::One)?)
+    machine_of("--machine", flags)
+}
+
+/// The same where the machine's name is not that of `--machine`, but of `place`.
+pub fn machine_of(place: &str, flags: &MachineFlags) -> Result<Machine, Stop> {
+    one(place, machines(place, flags, Values::One)?)
 }
 
 /// What each flag may be; no value is checked against another yet.
@@ -109,7 +114,7 @@ impl Axes {
         let skewed = skews.iter().any(|&skew| skew > Time::ZERO);
         let count = |flag, text: &str, most: u32| counts(flag, text, 1, most, values);
         Ok(Self {
-            machines: machines(&flags.machine, values)?
+            machines: machines("--machine", &flags.machine, values)?
                 .into_iter()
                 .map(Arc::new)
                 .collect(),
@@ -202,8 +207,16 @@ impl Axes {
         let drafts = expand(drafts, &self.disturbances, |d, v| d.disturbance = *v)?;
         let mut points = Vec::with_capacity(drafts.len());
         let mut known = HashSet::new();
+        let mut in_rtl = HashSet::new();
         for draft in drafts {
             let point = draft.build(self.workers, self.form)?;
+            // Known before the first point is simulated; an engine of each kind is enough.
+            let machine = Arc::as_ptr(&point.machine);
+            let kind = (machine, point.topology.to_string(), point.nodes);
+            if point.engine != EngineKind::Cycle && in_rtl.insert(kind) {
+                let checked = point.check_rtl();
+                checked.map_err(|error| Stop::Input(one_line(&error.to_string())))?;
+            }
             if known.insert(row::identity(&point)) {
                 points.push(point);
             }
@@ -362,13 +375,13 @@ fn expand<T>(
     Ok(drafts.into_iter().flat_map(assigned).collect())
 }
 
-/// Every machine with every combination of overrides.
-fn machines(flags: &MachineFlags, values: Values) -> Result<Vec<Machine>, Stop> {
+/// Every machine with every combination of overrides; `place` is what names them.
+fn machines(place: &str, flags: &MachineFlags, values: Values) -> Result<Vec<Machine>, Stop> {
     let name = flags.name.as_str();
     // A file may have any name: only a sweep splits at commas.
     let names = match values {
         Values::One | Values::Point => vec![name],
-        Values::Many => words("--machine", name, values)?,
+        Values::Many => words(place, name, values)?,
     };
     let mut overrides: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
     for text in &flags.set {
@@ -398,7 +411,7 @@ fn machines(flags: &MachineFlags, values: Values) -> Result<Vec<Machine>, Stop> 
     }
     let mut machines = Vec::new();
     for name in names {
-        let plain = Machine::load(name).map_err(|error| Stop::flag("--machine", error))?;
+        let plain = Machine::load(name).map_err(|error| Stop::flag(place, error))?;
         for pairs in &overrides {
             // The message begins with the flag.
             let machine = plain
@@ -530,6 +543,8 @@ mod tests {
         };
         assert!(all("--cores 1..17").is_err());
         assert!(all("--nodes 1..5 --topology mesh:2x2").is_err());
+        assert!(all("--engine cycle --topology fattree:4x2").is_ok());
+        assert!(all("--engine cycle,rtl --topology fattree:4x2").is_err());
         assert!(all("--algorithm flag-phase --placement local,remote --nodes 1").is_err());
         let both = all("--algorithm flag-phase --placement local,remote").unwrap();
         assert_eq!(both.iter().map(|e| e.nodes).collect::<Vec<_>>(), [1, 2]);

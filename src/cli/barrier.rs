@@ -245,7 +245,11 @@ fn measured_among(
         Ok(outcome) => outcome,
         Err(Error::Spec(error)) => return Err(Stop::Input(stop::one_line(&error.to_string()))),
         Err(
-            error @ (Error::Design(_) | Error::Rtl(_) | Error::Verilated(_) | Error::NotCompact(_)),
+            error @ (Error::Design(_)
+            | Error::Memory(_)
+            | Error::Rtl(_)
+            | Error::Verilated(_)
+            | Error::NotCompact(_)),
         ) => {
             return Err(Stop::Input(stop::one_line(&error.to_string())));
         }

@@ -36,21 +36,58 @@ const FIT_TOPOLOGY_NODES: u32 = 64;
 /// What `--against-simulation` compares unless told otherwise.
 const AGAINST_NODES: &str = "64..16384*2";
 const AGAINST_CORES: &str = "1,4,16";
+/// Where the plot is, unless told otherwise.
+const RESULTS: &str = "results";
 /// From so many threads on, an experiment has all of this computer's threads for itself.
 const LARGE: u64 = 1 << 16;
+
+/// The flags that only a simulation looks at, by their names in clap.
+const SIMULATION_ONLY: [&str; 29] = [
+    "against_simulation",
+    "topologies",
+    "fit_nodes",
+    "fit_cores",
+    "large_episodes",
+    "plot",
+    "name",
+    "set",
+    "algorithm",
+    "placement",
+    "topology",
+    "episodes",
+    "seed",
+    "pin",
+    "layout",
+    "fan_in",
+    "tree_shape",
+    "mapping",
+    "local_fan_in",
+    "skew",
+    "engine",
+    "workers",
+    "form",
+    "skew_distribution",
+    "work",
+    "noise_period",
+    "noise_duration",
+    "noise_distribution",
+    "noise_duration_distribution",
+];
 
 /// The flags of `sme extrapolate`.
 #[derive(Args, Clone, Debug)]
 pub struct ExtrapolateFlags {
     /// Sweeps to fit: rows of `sme sweep`, or of anybody, as CSV or JSON lines [default: simulate
     /// --fit-nodes times --fit-cores]
-    #[arg(value_name = "FILE")]
+    // What was measured is not simulated: the flags that say what is go without files. clap lets a
+    // flag that `requires` another pass where that one is ruled out, so those stand here, too.
+    #[arg(value_name = "FILE", conflicts_with_all = SIMULATION_ONLY)]
     files: Vec<PathBuf>,
     /// Take the paper's coefficients, with what one's own fit says beside them
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["topologies", "large_episodes", "plot"])]
     paper: bool,
     /// Simulate the large sizes too, and draw them with the formula
-    #[arg(long, conflicts_with_all = ["paper", "files"])]
+    #[arg(long, conflicts_with_all = ["paper", "files", "column", "only"])]
     against_simulation: bool,
     /// Kinds of networks that grow with the nodes: see the end of this text [default: all]
     #[arg(long, value_name = "NAMES", requires = "against_simulation")]
@@ -81,7 +118,8 @@ pub struct ExtrapolateFlags {
         long,
         value_name = "N",
         default_value = "2",
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        requires = "against_simulation"
     )]
     large_episodes: String,
     /// Draw formula and simulation as SVG [default: results/extrapolate.svg]
@@ -153,7 +191,7 @@ impl ExtrapolateRun {
             confidence,
             workers: read::host_threads("--workers", &flags.experiment.workers)?,
             plot: flags.against_simulation.then(|| {
-                let default = || Path::new("results").join("extrapolate.svg");
+                let default = || Path::new(RESULTS).join("extrapolate.svg");
                 flags.plot.clone().unwrap_or_else(default)
             }),
             lines: flags.lines.clone().map(|path| FileFlags {
@@ -162,11 +200,13 @@ impl ExtrapolateRun {
             }),
             output: flags.output.clone(),
         };
-        output::distinct(&[
+        let written = [
             ("-o", run.output.output.as_deref()),
             ("--plot", run.plot.as_deref()),
             ("--lines", flags.lines.as_deref()),
-        ])?;
+        ];
+        output::distinct(&written)?;
+        output::apart_from_inputs(&flags.files, &written)?;
         Ok(run)
     }
 
@@ -176,7 +216,11 @@ impl ExtrapolateRun {
             Some(path) => Output::file(flag, path).map(Some),
             None => Ok(None),
         };
-        if let Some(directory) = self.plot.as_deref().map(output::directory) {
+        // Only the directory of the default is made: another that is missing may be a mistake, and
+        // would be left behind where the run fails.
+        if let Some(directory) = self.plot.as_deref().map(output::directory)
+            && directory == Path::new(RESULTS)
+        {
             std::fs::create_dir_all(directory)
                 .map_err(|error| Stop::unwritable("--plot", directory, &error))?;
         }
@@ -458,4 +502,41 @@ fn describe(experiment: &Experiment) -> String {
         ..
     } = experiment;
     format!("--topology {topology} --nodes {nodes} --cores {cores}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::command;
+
+    /// A new flag of experiments must not be ignored beside a file.
+    #[test]
+    fn what_only_a_simulation_uses_is_refused_beside_a_file() {
+        let mut all = command();
+        all.build();
+        let extrapolate = all.find_subcommand("extrapolate").unwrap();
+        let used = [
+            "nodes",
+            "cores",
+            "files",
+            "paper",
+            "confidence",
+            "column",
+            "only",
+        ];
+        let also = ["lines", "format", "output", "help"];
+        let files = (extrapolate.get_arguments()).find(|argument| argument.get_id() == "files");
+        let refused = extrapolate.get_arg_conflicts_with(files.unwrap());
+        for argument in extrapolate.get_arguments() {
+            let is_used = used
+                .iter()
+                .chain(&also)
+                .any(|used| argument.get_id() == used);
+            assert_eq!(
+                is_used,
+                !refused.contains(&argument),
+                "{}",
+                argument.get_id()
+            );
+        }
+    }
 }

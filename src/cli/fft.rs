@@ -19,7 +19,7 @@ use super::output::Output;
 use super::program::{Plan, Task};
 use super::read::{self, Values};
 use super::row::Cell;
-use super::stop::Stop;
+use super::stop::{Stop, to_stderr};
 use crate::program::{FftKernel, Program, random_points};
 
 /// Binary logarithm of how many points there are if nobody says.
@@ -147,9 +147,28 @@ impl FftRun {
             Some(path) => Some(Output::file("--output", path)?),
             None => None,
         };
+        if let Some(idle) = self.idle_threads() {
+            to_stderr(&format!("warning: {idle}\n"));
+        }
         self.plan.run(&self.task, |result| match output.take() {
             Some(output) => write(output, &result),
             None => Ok(()),
+        })
+    }
+
+    /// That some threads have no row, in a line.
+    fn idle_threads(&self) -> Option<String> {
+        let rows = self.task.rows();
+        let programs = self.plan.programs();
+        let more = programs.iter().filter(|program| program.threads() > rows);
+        let more = more.count();
+        (more > 0).then(|| {
+            format!(
+                "{}: the matrix's rows are {rows}, and threads beyond that only wait \
+                 ({more} of {} runs have some)",
+                self.task.flag(),
+                programs.len(),
+            )
         })
     }
 }
@@ -249,7 +268,7 @@ impl Task for FftTask {
         let right = error <= FftKernel::TOLERANCE;
         (!right).then(|| {
             format!(
-                "it differs by {error:.1e} of the largest value, and may by {:.0e}",
+                "the largest error is {error:.1e} of the largest value; {:.0e} is allowed",
                 FftKernel::TOLERANCE
             )
         })

@@ -100,7 +100,7 @@ pub struct ExperimentFlags {
         long,
         value_name = "TIME",
         default_value = "0ns",
-        allow_negative_numbers = true
+        allow_hyphen_values = true
     )]
     pub skew: String,
     /// What stands in for the nodes' engines: the cycle model, or their RTL, which gives the same
@@ -158,7 +158,7 @@ pub struct ProgramFlags {
     pub(super) coherence_point: String,
     /// The piece in which data is spread [default: a line of the caches, so that a thread's data lies
     /// on all nodes; with pages of 4KiB much of it lies on one, and the slowest thread decides]
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub(super) page: Option<String>,
     /// What is drawn.
     #[command(flatten)]

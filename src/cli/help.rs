@@ -11,7 +11,7 @@ pub const PROGRAM: &str = "\
 Examples:
   sme
   sme barrier --nodes 64 --cores 16 --topology mesh:8x8 --algorithm tree --explain
-  sme sweep --nodes 1..64 --algorithm flat,tree -o latency.csv
+  sme sweep --nodes 1..64 --algorithm flat,tree --topology mesh:8x8 -o latency.csv
   sme machines show sme-prototype
 
 Exit status: 0 done, 1 the run failed, 2 bad input.";
@@ -40,19 +40,19 @@ Examples:
 /// `sme extrapolate --help`
 pub const EXTRAPOLATE: &str = "\
 Eq. 2 is t = (a1*cores + a0) * ln(nodes) + (b1*cores + b0). Its coefficients are fitted by least
-squares, their intervals are Student's t, those of latencies are of one more measurement. They hold
-as far as the formula does: --against-simulation shows how far that is.
+squares, their intervals are Student's t, those of latencies are of one more measurement. They
+hold as far as the formula does: --against-simulation shows how far that is.
 
 --nodes and --cores are lists of the sizes to predict [default: the paper's: 262144 nodes of 768
 cores, and Jaguar's 220000 cores on nodes of 16, 64 and 256; with one of the two lists, all of the
-sweep's for the other]. With --against-simulation they are simulated [default: 64..16384*2 nodes of
-1, 4 and 16 cores], each number of nodes on the least network of its kind that holds it: mesh (two
-dimensions), torus (three), fattree (switches with 16 links), dragonfly (balanced). Without FILE and
---topology the sweep runs on the first of 64 nodes, as the paper's (of mesh:8x8, on the prototype);
---episodes are those of the sweep.
+sweep's for the other]. With --against-simulation they are simulated [default: 64..16384*2 nodes
+of 1, 4 and 16 cores], each number of nodes on the least network of its kind that holds it: mesh
+(two dimensions), torus (three), fattree (switches with 16 links), dragonfly (balanced). Without
+FILE and --topology the sweep runs on the first of 64 nodes, as the paper's (of mesh:8x8, on the
+prototype); --episodes are those of the sweep.
 
-FILE needs the columns nodes, cores_per_node and a latency. Rows of other barriers or machines in it
-have to be left out with --where.
+FILE needs the columns nodes, cores_per_node and a latency. Rows of other barriers or machines in
+it have to be left out with --where.
 
 Columns: source is formula, paper or simulation, and latency_us is by it; low and high end the
 interval; fitted_latency_us is what one's own fit says beside the paper's formula or a simulation.
@@ -61,8 +61,8 @@ Examples:
   sme extrapolate
   sme extrapolate --paper --format json
   sme extrapolate --nodes 1024..262144*4 --cores 16,64,768 --confidence 99
-  sme sweep --nodes 2..64*2 --cores 1..16*2 --algorithm tree,dissemination -o sweep.csv
-  sme extrapolate sweep.csv --where algorithm=dissemination --column latency_p99_us --lines fit.csv
+  sme sweep --nodes 2..64*2 --cores 1..16*2 --algorithm flat,tree --topology mesh:8x8 -o sweep.csv
+  sme extrapolate sweep.csv --where algorithm=tree --column latency_p99_us --lines fit.csv
   sme extrapolate --against-simulation --nodes 64..1024*2 --topologies torus --plot torus.svg";
 
 /// `sme validate --help`
@@ -79,19 +79,20 @@ Examples:
 /// `sme network --help`
 pub const NETWORK: &str = "\
 Every node has a traffic source and a sink in the place of cores and memory: engines, switches and
-links are those of every other command. Sources are open-loop: a packet in each engine cycle with the
-same chance, and a queue without end. Packets are posted writes of 64 bits; latency is from a packet's
-generation until the target's engine has given it to the host. The host link is left out.
+links are those of every other command. Sources are open-loop: a packet in each engine cycle with
+the same chance, and a queue without end. Packets are posted writes of 64 bits; latency is from a
+packet's generation until the target's engine has given it to the host. The host link is left out.
 
-Loads are fractions of the capacity: of what each node injects when uniform traffic keeps the busiest
-link busy all the time (capacity_mb_per_s). bound_load is the load at which the pattern keeps its
-busiest link busy all the time: no switch can do better. offered_load and accepted_load are what was
-generated and what has arrived in the measurement window, per node that sends.
+Loads are fractions of the capacity: of what each node injects when uniform traffic keeps the
+busiest link busy all the time (capacity_mb_per_s). bound_load is the load at which the pattern
+keeps its busiest link busy all the time: no switch can do better. offered_load and accepted_load
+are what was generated and what has arrived in the measurement window, per node that sends.
 
 A load saturates the network if its mean latency is more than 3 times that of an idle network
-(zero_load_latency_ns), or less than 95 % of what was offered arrived, or a measured packet was under
-way when --drain was over; latencies are then those of the packets that did arrive. saturation_load
-is where the mean latency is 3 times that of an idle network, between the loads around it.
+(zero_load_latency_ns), or less than 95 % of what was offered arrived, or a measured packet was
+under way when --drain was over; latencies are then those of the packets that did arrive.
+saturation_load is where the mean latency is 3 times that of an idle network, between the loads
+around it, but never beyond bound_load.
 
 Patterns: uniform, any other node with equal chance; transpose, from (x,y) to (y,x); tornado,
 ceil(k/2)-1 further in every dimension k wide; bit-complement, to the inverted node number;
@@ -106,10 +107,10 @@ Examples:
 
 /// `sme lock --help`
 pub const LOCK: &str = "\
-Every thread acquires the lock, counts up a word of node 0, releases the lock, and does it again at
-once. A hand-over lasts from the end of one such section to the beginning of the next: within a node
-or across nodes. What makes the word's memory coherent is part of it. Exit status 1 if the lock does
-not hold.
+Every thread acquires the lock, counts up a word of node 0, releases the lock, and does it again
+at once. A hand-over lasts from the end of one such section to the beginning of the next: within a
+node or across nodes. What makes the word's memory coherent is part of it. Exit status 1 if the
+lock does not hold.
 
 Examples:
   sme lock
@@ -119,13 +120,13 @@ Examples:
 /// `sme litmus --help`
 pub const LITMUS: &str = "\
 Tests: a header `X86 NAME`, an initial state, a column for each thread with MOV between registers,
-numbers and locations and MFENCE, and a condition with exists, ~exists or forall. Each location is a
-word on a line of its own. docs/litmus.md says which outcomes are to be expected where, and why.
+numbers and locations and MFENCE, and a condition with exists, ~exists or forall. Each location is
+a word on a line of its own. docs/litmus.md says which outcomes are to be expected where, and why.
 
 Timings: the threads' lags walk over a grid from 0 to 10 us, every second run draws them and lets
-the threads halt between instructions; some runs have their caches warmed before, in some a crowd of
-other cores stores to the home of a location. With cached memory every node writes back when all
-threads have ended, and the final state is that of the homes.
+the threads halt between instructions; some runs have their caches warmed before, in some a crowd
+of other cores stores to the home of a location. With cached memory every node writes back when
+all threads have ended, and the final state is that of the homes.
 
 Exit status: 0 whatever was observed, 1 the simulation failed, 2 for a file that it cannot take.
 
@@ -157,13 +158,13 @@ its own; percentiles are by nearest rank. Parameters that an algorithm does not 
 wall_s and events_per_s are of everything that was simulated: with --explain, of the experiment
 twice.
 
-Noise takes a core away from its thread; what the thread computes then, --work and its part of each
-access, takes longer by as much, and what it waits for does not. Each core has detours of its own,
-known by the seed. Without --work there is little to disturb.
+Noise takes a core away from its thread; what the thread computes then, --work and its part of
+each access, takes longer by as much, and what it waits for does not. Each core has detours of its
+own, known by the seed. Without --work there is little to disturb.
 
 --waves records what passes the ports of engines, under the names of the RTL's ports, in the cycle
-in which the engine samples it or gives it. Times are those of --per-thread and --explain: from the
-beginning of the run, the warm-up included. gtkwave opens the file.
+in which the engine samples it or gives it. Times are those of --per-thread and --explain: from
+the beginning of the run, the warm-up included. gtkwave opens the file.
 
 Examples:
   sme barrier --nodes 64 --cores 16
@@ -185,12 +186,12 @@ mixture, 1,2..8*2. Names, topologies, times and constants: commas. Every flag un
 simulated' takes a list, except --workers.
 
 Order: as the row's columns, machine, set, algorithm, placement, topology, nodes, cores, episodes,
-seed, pin, layout, fan-in, tree shape, mapping, local fan-in, skew, its distribution, work, noise; the
-last varies fastest. Points that differ only in what their algorithm does not look at are simulated
-once. The rows do not depend on --jobs.
+seed, pin, layout, fan-in, tree shape, mapping, local fan-in, skew, its distribution, work, noise;
+the last varies fastest. Points that differ only in what their algorithm does not look at are
+simulated once. The rows do not depend on --jobs.
 
-With -o FILE (csv or json) whole rows are appended to FILE.partial, which is renamed to FILE at the
-end; --resume continues it after an interruption.
+With -o FILE (csv or json) whole rows are appended to FILE.partial, which is renamed to FILE at
+the end; --resume continues it after an interruption.
 
 {}
 
@@ -198,8 +199,8 @@ Examples:
   sme sweep --nodes 1..64 --cores 1,4,16 --algorithm flat,tree --topology mesh:8x8 -o fig8.csv
   sme sweep --algorithm flag-phase --placement local,engine --cores 1..16 --format csv
   sme sweep --set engine.clock=100MHz,156MHz,800MHz --set uncached.turnaround=50ns,100ns
-  sme sweep --nodes 2..64*2 --seed 1..10 -o seeds.json --no-host --resume
-  sme sweep --nodes 1..64*4 --work 1ms --noise-period 10ms --noise-duration 0,250us -o noise.csv",
+  sme sweep --nodes 2..64*2 --topology mesh:8x8 --seed 1..10 -o seeds.json --no-host --resume
+  sme sweep --nodes 64 --cores 1,16 --work 1ms --noise-period 10ms --noise-duration 0,250us",
         choices()
     )
 }
@@ -209,10 +210,10 @@ pub fn fft() -> String {
     format!(
         "\
 The transform in six steps of SPLASH-2, of complex doubles, over matrices that all threads share:
-2^floor(log2n/2) rows and 2^ceil(log2n/2) columns. More threads than rows are allowed: those beyond
-have no row, and only wait at the barriers. Phases: columns, rows, result. Exit status 1 if the
-result differs from rustfft's by more than 1e-10 of its largest value; the row and --output are
-written all the same.
+2^floor(log2n/2) rows and 2^ceil(log2n/2) columns. More threads than rows are allowed: those
+beyond have no row, and only wait at the barriers. Phases: columns, rows, result. Exit status 1 if
+the result differs from rustfft's by more than 1e-10 of its largest value; the row and --output
+are written all the same.
 
 --paper runs it as the paper did, uncached (Fig. 12) and cached (Fig. 13): by 1 to 64 nodes of an
 8x8 mesh with 1, 2, 4 and 8 threads each, the data on all 64, and prints a table for each figure,
@@ -243,8 +244,8 @@ pub fn lu() -> String {
         "\
 A dense matrix, drawn from the seed with a large diagonal, becomes its factors block by block,
 without pivoting. Threads without a block only wait at the barriers. Phases, of every step:
-diagonal, perimeter, interior. Exit status 1 if the product of the factors differs from the matrix by
-more than 1e-12 of it.
+diagonal, perimeter, interior. Exit status 1 if the product of the factors differs from the matrix
+by more than 1e-12 of it.
 
 {PROGRAMS}
 
@@ -260,8 +261,8 @@ pub fn radix() -> String {
     format!(
         "\
 Keys, drawn from the seed, are sorted by one digit after the other, the lowest first. Threads
-without keys only count, rank and wait. Phases, of every pass: count, rank, permute. Exit status 1 if
-a key is not where a sort by one thread of this computer has it.
+without keys only count, rank and wait. Phases, of every pass: count, rank, permute. Exit status 1
+if a key is not where a sort by one thread of this computer has it.
 
 {PROGRAMS}
 
@@ -275,17 +276,43 @@ Examples:
 /// What holds for the row of every program.
 const PROGRAMS: &str = "\
 Lists: 1,2,4; ranges 1..8, 1..64+3, 2..64*2. There is a row for each combination of --nodes and
---cores. speedup is over the row with the fewest threads, the first of these if there are more, and
-efficiency is it divided by how many times as many threads there are. Times of phases are from the
-last departure from one barrier to the last arrival at the next, those of barriers from there to the
-last departure; what comes before the first barrier does not count. flush_us is the time that all
-threads together spent writing caches back, busiest_link_fraction the share of the whole run in
-which the busiest link was taken. Cells of what was not checked are empty.";
+--cores. speedup is over the row with the fewest threads, the first of these if there are more,
+and efficiency is it divided by how many times as many threads there are. Times of phases are from
+the last departure from one barrier to the last arrival at the next, those of barriers from there
+to the last departure; what comes before the first barrier does not count. flush_us is the time
+that all threads together spent writing caches back, busiest_link_fraction the share of the whole
+run in which the busiest link was taken. Cells of what was not checked are empty.";
 
 fn choices() -> String {
     format!(
-        "Tree shapes: {} [default: {DEFAULT_TREE_SHAPE}]. Mappings: {} [default: {DEFAULT_MAPPING}].",
+        "Tree shapes: {} [default: {DEFAULT_TREE_SHAPE}].\nMappings: {} [default: {DEFAULT_MAPPING}].",
         TreeShape::NAMES.join(", "),
         Mapping::NAMES.join(", "),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is longer is wrapped by `clap`, which leaves a word on a line of its own.
+    #[test]
+    fn lines_are_not_wrapped_again() {
+        let texts = [
+            PROGRAM,
+            MACHINES,
+            RTL,
+            EXTRAPOLATE,
+            VALIDATE,
+            NETWORK,
+            LOCK,
+            LITMUS,
+            NATIVE,
+        ];
+        let made = [barrier(), sweep(), fft(), lu(), radix()];
+        let texts = texts.into_iter().chain(made.iter().map(String::as_str));
+        for line in texts.flat_map(str::lines) {
+            assert!(line.chars().count() <= 98, "{line}");
+        }
+    }
 }

@@ -155,7 +155,9 @@ impl LockRun {
         let ran = self.plan.run_watched(acquired);
         watch.end();
         let report = ran.map_err(|error| match error {
-            Error::Lock(_) | Error::Design(_) => Stop::Input(one_line(&error.to_string())),
+            Error::Lock(_) | Error::Design(_) | Error::Memory(_) => {
+                Stop::Input(one_line(&error.to_string()))
+            }
             Error::Failure(_) | Error::Overlap { .. } | Error::Lost { .. } => {
                 Stop::Failed(error.to_string())
             }

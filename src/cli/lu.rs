@@ -139,7 +139,7 @@ impl Task for LuTask {
         let right = error <= LuKernel::TOLERANCE;
         (!right).then(|| {
             format!(
-                "the product of the factors differs by {error:.1e} of the matrix, and may by {:.0e}",
+                "the product of the factors is off by {error:.1e} of the matrix; {:.0e} is allowed",
                 LuKernel::TOLERANCE
             )
         })

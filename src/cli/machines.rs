@@ -61,7 +61,8 @@ impl Machines {
                 set,
                 output,
             } => {
-                let machine = args::machine(&MachineFlags { name: machine, set })?;
+                let machine =
+                    args::machine_of("machines show", &MachineFlags { name: machine, set })?;
                 Ok(Self::Show(Box::new(machine), output))
             }
         }

@@ -82,7 +82,8 @@ fn ended(done: Result<(), Stop>) -> u8 {
         Stop::Help(text) => {
             let mut stdout = Output::stdout();
             let shown = stdout.push(text).and_then(|()| stdout.commit());
-            return shown.map_or_else(|stop| stop.status(), |()| 0);
+            // Whoever closes the pipe has read enough; a full disk is told.
+            return ended(shown);
         }
         Stop::Input(_) | Stop::Failed(_) => to_stderr(&format!("sme: {stop}\n")),
     }
@@ -252,10 +253,10 @@ enum Command {
     /// Run the fast Fourier transform over memory that is not coherent between nodes
     #[command(after_help = help::fft())]
     Fft(Box<fft::FftFlags>),
-    /// Run a blocked LU factorization over it
+    /// Run a blocked LU factorization over memory that is not coherent between nodes
     #[command(after_help = help::lu())]
     Lu(Box<lu::LuFlags>),
-    /// Run a radix sort over it
+    /// Run a radix sort over memory that is not coherent between nodes
     #[command(after_help = help::radix())]
     Radix(Box<radix::RadixFlags>),
     /// Measure the barriers on this computer's real threads

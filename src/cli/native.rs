@@ -53,7 +53,7 @@ pub struct NativeFlags {
         long,
         value_name = "TIME",
         default_value = "20ms",
-        allow_negative_numbers = true
+        allow_hyphen_values = true
     )]
     turn: String,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use sme_sim::time::Time;
 use sme_sim::traffic::{PACKET_BYTES, Pattern, Phases, TrafficError};
 
 use super::args;
-use super::flags::{MachineFlags, OutputFlags, SeedFlag};
+use super::flags::{Format, MachineFlags, OutputFlags, SeedFlag};
 use super::list;
 use super::memory;
 use super::names;
@@ -56,7 +56,7 @@ pub struct NetworkFlags {
         long,
         value_name = "TIME",
         default_value = "50us",
-        allow_negative_numbers = true
+        allow_hyphen_values = true
     )]
     warmup: String,
     /// Measurement window: its packets are the measured ones
@@ -64,7 +64,7 @@ pub struct NetworkFlags {
         long,
         value_name = "TIME",
         default_value = "100us",
-        allow_negative_numbers = true
+        allow_hyphen_values = true
     )]
     measure: String,
     /// Longest time to wait, behind the window, for measured packets
@@ -72,7 +72,7 @@ pub struct NetworkFlags {
         long,
         value_name = "TIME",
         default_value = "200us",
-        allow_negative_numbers = true
+        allow_hyphen_values = true
     )]
     drain: String,
     /// What is drawn.
@@ -174,7 +174,17 @@ impl NetworkRun {
             .iter()
             .flat_map(|curve| curve.points.iter().map(|point| self.row(curve, point)))
             .collect();
-        rows.push(&rendered(HEADING, &cells, self.output.file.format()))?;
+        let format = self.output.file.format();
+        rows.push(&rendered(HEADING, &cells, format))?;
+        if format == Format::Table {
+            let lines: Vec<_> = curves
+                .iter()
+                .filter_map(LoadCurve::without_saturation)
+                .collect();
+            if !lines.is_empty() {
+                rows.push(&format!("\n{}\n", lines.join("\n")))?;
+            }
+        }
         if let Some(mut plot) = plot {
             let svg = chart(&self.plan, &curves).to_svg();
             plot.push(&svg.map_err(|error| Stop::Failed(error.to_string()))?)?;

@@ -25,15 +25,15 @@ pub struct NoiseFlags {
         long,
         value_name = "TIME",
         default_value = "0ns",
-        allow_negative_numbers = true
+        allow_hyphen_values = true
     )]
     pub work: String,
     /// The operating system takes each core away from its thread, once in this time on average
     /// [default: never]
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub noise_period: Option<String>,
     /// For how long it does, on average; 0 is no noise
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub noise_duration: Option<String>,
     /// When: periodic, uniform (once in every period, at any time in it) or exponential (gaps), each
     /// core out of step with the others [default: periodic]

@@ -68,6 +68,12 @@ impl Output {
 
     /// The file at `path`, given with `flag`; an error where it could not be written.
     pub fn file(flag: &str, path: &Path) -> Result<Self, Stop> {
+        if path == Path::new("-") {
+            return Err(Stop::flag(
+                &format!("{flag} -"),
+                "only -o writes to stdout so; write /dev/stdout, or ./- for a file of that name",
+            ));
+        }
         let unwritable = |error| Stop::unwritable(flag, path, &error);
         let to = match Target::of(path).map_err(unwritable)? {
             Target::Device(path) => {
@@ -94,6 +100,11 @@ impl Output {
             Some(path) if path != Path::new("-") => Self::file("-o", path),
             _ => Ok(Self::stdout()),
         }
+    }
+
+    /// Whether results go to a file that appears at the end, which nobody reads along.
+    pub fn is_file(&self) -> bool {
+        matches!(self.to, To::File(..))
     }
 
     /// Whether results go to stdout.
@@ -300,6 +311,26 @@ pub fn distinct(destinations: &[(&str, Option<&Path>)]) -> Result<(), Stop> {
             ));
         }
         known.push((flag, file));
+    }
+    Ok(())
+}
+
+/// Refuses a result in a file that the command reads.
+pub fn apart_from_inputs(
+    inputs: &[PathBuf],
+    destinations: &[(&str, Option<&Path>)],
+) -> Result<(), Stop> {
+    let inputs: Vec<PathBuf> = inputs.iter().filter_map(|path| resolved(path)).collect();
+    for &(flag, path) in destinations {
+        let Some(path) = path.filter(|path| *path != Path::new("-")) else {
+            continue;
+        };
+        if resolved(path).is_some_and(|file| inputs.contains(&file)) {
+            return Err(Stop::flag(
+                &format!("{flag} {}", path.display()),
+                "is a file that is read, and would be overwritten; choose another name",
+            ));
+        }
     }
     Ok(())
 }

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 use super::output::{directory, sync_directory};
 use super::stop::Stop;
 
+/// More bytes than any sweep's rows have.
+const LARGEST: u64 = 4 << 30;
+
 /// A sweep's file, open for more rows.
 #[derive(Debug)]
 pub struct Partial {
@@ -53,6 +56,7 @@ impl Partial {
         header: Option<&str>,
     ) -> Result<Option<(Self, Vec<String>)>, Stop> {
         let path = partial_path(target);
+        resumable(&path)?;
         let file = match OpenOptions::new().read(true).write(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(|error| Stop::unwritable("-o", &path, &error))?,
@@ -114,6 +118,24 @@ impl Partial {
     fn unwritable(&self, error: &io::Error) -> Stop {
         Stop::unwritable("-o", &self.path, error)
     }
+}
+
+/// Refuses what no sweep has left: it might have no end.
+fn resumable(path: &Path) -> Result<(), Stop> {
+    let reason = match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
+            "is no file but a pipe or a device; remove it"
+        }
+        Ok(metadata) if metadata.len() > LARGEST => {
+            "is larger than the rows of any sweep (4 GiB); remove it"
+        }
+        // The opening says what is wrong.
+        _ => return Ok(()),
+    };
+    Err(Stop::flag(
+        "--resume",
+        format!("{} {reason}", path.display()),
+    ))
 }
 
 /// The rows of a complete result file; `None` where it is none, or has no such header.

@@ -31,12 +31,10 @@ impl Stop {
         Self::Input(one_line(&format!("{flag}: {reason}")))
     }
 
-    /// `path` of `flag` cannot be written.
+    /// `path` of `flag` cannot be written; either is empty where there is none.
     pub fn unwritable(flag: &str, path: &Path, error: &io::Error) -> Self {
-        Self::flag(
-            &format!("{flag} {}", path.display()),
-            format!("cannot be written: {error}"),
-        )
+        let what = format!("{flag} {}", path.display());
+        Self::flag(what.trim(), format!("cannot be written: {error}"))
     }
 
     /// The same, with `place` in front.

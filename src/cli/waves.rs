@@ -30,11 +30,11 @@ pub struct WavesFlags {
     waves_nodes: Option<String>,
     /// Record from this simulated time on, e.g. 250us [default: the beginning, warm-up included]
     #[arg(long, value_name = "TIME", requires = "waves")]
-    #[arg(allow_negative_numbers = true)]
+    #[arg(allow_hyphen_values = true)]
     waves_from: Option<String>,
     /// Record up to this simulated time, e.g. 260us [default: the end]
     #[arg(long, value_name = "TIME", requires = "waves")]
-    #[arg(allow_negative_numbers = true)]
+    #[arg(allow_hyphen_values = true)]
     waves_to: Option<String>,
 }
 

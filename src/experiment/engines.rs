@@ -13,6 +13,19 @@ use super::run::Error;
 use super::{EngineKind, Experiment};
 
 impl Experiment {
+    /// Whether engines as the machine wants them can be built in RTL, if that is asked for.
+    ///
+    /// # Errors
+    /// [`Error::Design`] and [`Error::Rtl`].
+    pub fn check_rtl(&self) -> Result<(), Error> {
+        if self.engine != EngineKind::Cycle {
+            let spec = self.machine.cluster();
+            Design::new(spec, &self.topology, self.nodes)?;
+            Engine::new(spec, &self.topology, self.nodes)?;
+        }
+        Ok(())
+    }
+
     /// What makes the engine of each position.
     ///
     /// # Errors

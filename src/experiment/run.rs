@@ -24,6 +24,28 @@ use super::{
 };
 use crate::progress::Watch;
 
+/// Data that does not fit the nodes' shared partitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "node.shared_memory: the data does not fit: it takes {needed} bytes of each node's {available}"
+)]
+pub struct Full {
+    needed: u64,
+    available: u64,
+}
+
+impl Full {
+    /// # Errors
+    /// [`Full`] if a node of `machine` has less than `needed` bytes.
+    pub fn check(machine: &Machine, needed: u64) -> Result<(), Full> {
+        let available = machine.cluster().node.shared_bytes;
+        match needed > available {
+            true => Err(Full { needed, available }),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Why an experiment has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -33,6 +55,9 @@ pub enum Error {
     /// The machine cannot be built.
     #[error(transparent)]
     Design(#[from] DesignError),
+    /// The barrier's data does not fit.
+    #[error(transparent)]
+    Memory(#[from] Full),
     /// The machine cannot be built in RTL.
     #[error(transparent)]
     Rtl(#[from] Unsupported),
@@ -82,7 +107,9 @@ impl Experiment {
                     route,
                     layout,
                 };
-                self.simulate_among(peers, FlagPhase::new(spec)?, observe, watch)
+                let barrier = FlagPhase::new(spec)?;
+                self.holds(barrier.bytes())?;
+                self.simulate_among(peers, barrier, observe, watch)
             }
             Algorithm::Flat => {
                 let ranks = self.ranks()?;
@@ -91,7 +118,9 @@ impl Experiment {
                     cores,
                     layout,
                 };
-                self.simulate_among(peers, Flat::new(spec)?, observe, watch)
+                let barrier = Flat::new(spec)?;
+                self.holds(barrier.bytes())?;
+                self.simulate_among(peers, barrier, observe, watch)
             }
             Algorithm::Tree => {
                 let spec = TreeSpec {
@@ -107,9 +136,13 @@ impl Experiment {
                         among,
                         local_fan_in,
                     };
-                    return self.simulate_among(peers, NodeTree::new(spec)?, observe, watch);
+                    let barrier = NodeTree::new(spec)?;
+                    self.holds(barrier.bytes())?;
+                    return self.simulate_among(peers, barrier, observe, watch);
                 }
-                self.simulate_in_its_form(peers, Tree::new(spec)?, observe, watch)
+                let barrier = Tree::new(spec)?;
+                self.holds(barrier.bytes())?;
+                self.simulate_in_its_form(peers, barrier, observe, watch)
             }
             Algorithm::Dissemination => {
                 let ranks = self.ranks()?;
@@ -118,7 +151,9 @@ impl Experiment {
                     cores,
                     layout,
                 };
-                self.simulate_in_its_form(peers, Dissemination::new(spec)?, observe, watch)
+                let barrier = Dissemination::new(spec)?;
+                self.holds(barrier.bytes())?;
+                self.simulate_in_its_form(peers, barrier, observe, watch)
             }
             Algorithm::Butterfly => {
                 let ranks = self.ranks()?;
@@ -127,7 +162,9 @@ impl Experiment {
                     cores,
                     layout,
                 };
-                self.simulate_among(peers, Butterfly::new(spec)?, observe, watch)
+                let barrier = Butterfly::new(spec)?;
+                self.holds(barrier.bytes())?;
+                self.simulate_among(peers, barrier, observe, watch)
             }
             Algorithm::Pthread => {
                 let spec = PthreadSpec {
@@ -135,9 +172,16 @@ impl Experiment {
                     threads: cores,
                     layout,
                 };
-                self.simulate_among(peers, Pthread::new(spec)?, observe, watch)
+                let barrier = Pthread::new(spec)?;
+                self.holds(barrier.bytes())?;
+                self.simulate_among(peers, barrier, observe, watch)
             }
         }
+    }
+
+    /// Whether nodes hold `bytes`: in the compact form what lies beyond would never be seen.
+    fn holds(&self, bytes: u64) -> Result<(), Full> {
+        Full::check(&self.machine, bytes)
     }
 
     /// `--layout`, or the algorithm's own.

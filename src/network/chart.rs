@@ -2,13 +2,15 @@
 //!
 //! Called by [`crate::cli::network`] for `--plot`.
 
-use super::{LoadCurve, NetworkPlan};
+use super::{LOAD_UNITS, Load, LoadCurve, NetworkPlan};
 use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke, Symbol};
-use sme_sim::traffic::SATURATED;
 
 /// The chart ends at so many times the highest zero-load latency: beyond saturation latencies have no
 /// end.
 const CEILING: f64 = 6.0;
+
+/// Digits behind the point of a load.
+const DECIMALS: u32 = LOAD_UNITS.ilog10();
 
 /// A colour for each pattern, in the order in which they were given.
 const COLOURS: [(u8, u8, u8); 5] = [
@@ -19,7 +21,8 @@ const COLOURS: [(u8, u8, u8); 5] = [
     (110, 110, 110),
 ];
 
-/// Latency over load of every curve: the mean, the 99th percentile, and a mark where it saturates.
+/// Latency over load of every curve: the mean, the 99th percentile, and on the mean a mark where it
+/// saturates.
 pub fn chart(plan: &NetworkPlan, curves: &[LoadCurve]) -> Chart {
     let idle = curves.iter().map(|curve| curve.zero_load_latency.as_ns());
     let ceiling = CEILING * idle.fold(0.0, f64::max);
@@ -53,12 +56,21 @@ pub fn chart(plan: &NetworkPlan, curves: &[LoadCurve]) -> Chart {
         drawn.push(line("mean", measured.collect(), Stroke::Dotted));
         drawn.push(line("", below(ceiling, mean), Stroke::Solid));
         if let Some(load) = curve.saturation() {
-            let latency = SATURATED as f64 * curve.zero_load_latency.as_ns();
-            saturation.push((load, latency));
+            let latency = curve.mean_at(load);
+            saturation.extend(latency.map(|latency| (load, latency.min(ceiling))));
         }
     }
-    // Those that cannot be reached are no part of the picture.
-    drawn.retain(|curve| curve.points.iter().all(|&(load, _)| load <= 1.05));
+    let ticks = ticks(plan.loads.iter().copied().max().unwrap_or(Load(0)));
+    let last = ticks.last().copied().unwrap_or(1.0);
+    // Bounds that no load reaches are no part of the picture.
+    drawn.retain(|curve| curve.points.iter().all(|&(load, _)| load <= last));
+    // Where nothing saturates the legend has no symbol for it.
+    let marks = (!saturation.is_empty()).then(|| Marks {
+        group: "saturation".to_owned(),
+        label: "saturation load".to_owned(),
+        points: saturation,
+        symbol: Symbol::Diamond,
+    });
     let phases = &plan.phases;
     Chart {
         title: "Latency over offered load".to_owned(),
@@ -67,15 +79,13 @@ pub fn chart(plan: &NetworkPlan, curves: &[LoadCurve]) -> Chart {
             plan.machine.name(),
             plan.topology
         ),
-        x: axis("offered load [fraction of the capacity under uniform traffic]"),
-        y: axis("latency [ns]"),
+        x: axis(
+            "offered load [fraction of the capacity under uniform traffic]",
+            ticks,
+        ),
+        y: axis("latency [ns]", Vec::new()),
         curves: drawn,
-        marks: vec![Marks {
-            group: "saturation".to_owned(),
-            label: format!("{SATURATED} × zero-load latency"),
-            points: saturation,
-            symbol: Symbol::Diamond,
-        }],
+        marks: marks.into_iter().collect(),
         caption: vec![format!(
             "Warm-up {} µs, measured {} µs, drained for {} µs at most; seed {}.",
             phases.warmup.as_us(),
@@ -86,12 +96,23 @@ pub fn chart(plan: &NetworkPlan, curves: &[LoadCurve]) -> Chart {
     }
 }
 
-fn axis(label: &str) -> Axis {
+fn axis(label: &str, ticks: Vec<f64>) -> Axis {
     Axis {
         label: label.to_owned(),
-        ticks: Vec::new(),
+        ticks,
         scaling: Scaling::Linear,
     }
+}
+
+/// Ten round loads at most, the last of them the first that is not below `largest`.
+fn ticks(largest: Load) -> Vec<f64> {
+    let steps = (0..=DECIMALS).flat_map(|decade| [1, 2, 5].map(|digit| digit * 10u32.pow(decade)));
+    let step = steps
+        .into_iter()
+        .find(|step| largest.0.div_ceil(*step) <= 10)
+        .unwrap_or(LOAD_UNITS);
+    let ticks = 0..=largest.0.div_ceil(step);
+    ticks.map(|tick| Load(tick * step).fraction()).collect()
 }
 
 /// A curve as far as it is below `ceiling`, its last piece cut there.
@@ -114,6 +135,17 @@ fn below(ceiling: f64, points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f6
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_axis_ends_at_the_largest_load() {
+        let last = |load| ticks(Load(load)).last().copied();
+        assert_eq!(last(10_000), Some(1.0));
+        assert_eq!(last(9_500), Some(1.0));
+        assert_eq!(last(8_000), Some(0.8));
+        assert_eq!(last(3_100), Some(0.35));
+        assert_eq!(last(10), Some(0.001));
+        assert_eq!(ticks(Load(3_000)), [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3]);
+    }
 
     #[test]
     fn a_curve_ends_at_the_ceiling() {

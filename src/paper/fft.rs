@@ -78,7 +78,8 @@ pub fn run(
     workers: usize,
     watch: &dyn Watch,
 ) -> Result<String, Stop> {
-    let what = "the results";
+    // No flag has named them: their paths say what they are.
+    let what = "";
     fs::create_dir_all(directory).map_err(|error| Stop::unwritable(what, directory, &error))?;
     let mut outputs = Vec::with_capacity(figures.len());
     for figure in figures {

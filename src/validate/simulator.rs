@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use sme_barrier::{Mapping, TreeShape};
 use sme_fft_demo::Placement as Spread;
 use sme_sim::fabric::{Shape, Topology, TopologyError};
 use sme_sim::machine::{Machine, MachineError};
 use sme_sim::time::Time;
 
 use super::Validation;
-use super::points::{Point, Simulate, Variant};
+use super::points::{ASIC_REPEATS, Point, Simulate, Variant, network};
 use super::report::Identity;
 use crate::cli::args::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use crate::experiment::{
@@ -28,11 +29,17 @@ const FAN_IN: u32 = 8;
 /// all its data at one node, and waits for the farthest of them.
 const PAGE: u64 = 64;
 
+/// Counted barriers of a [`Point::Large`]: each takes up to seconds, and one differs from the next by
+/// no more than some 4 %.
+const LARGE_EPISODES: u32 = 2;
+
 /// The paper's experiments on a machine.
 pub struct Simulator {
     machine: Arc<Machine>,
     variants: Vec<(Variant, Arc<Machine>)>,
     mesh: Topology,
+    tree_shape: TreeShape,
+    mapping: Mapping,
     episodes: u32,
     seed: u64,
     programs: bool,
@@ -63,6 +70,7 @@ impl Simulator {
             Variant::FastEngine,
             Variant::AsicLatencies,
             Variant::Asic,
+            Variant::Exascale,
         ];
         let mut variants = Vec::with_capacity(all.len());
         for variant in all {
@@ -82,6 +90,8 @@ impl Simulator {
             machine,
             variants,
             mesh: Topology::new(Shape::Mesh, &[8, 8])?,
+            tree_shape: DEFAULT_TREE_SHAPE,
+            mapping: DEFAULT_MAPPING,
             episodes,
             seed,
             programs: true,
@@ -91,6 +101,14 @@ impl Simulator {
     /// The same without the figures for which programs are run: these take a minute.
     pub fn without_programs(mut self) -> Self {
         self.programs = false;
+        self
+    }
+
+    /// The same with trees of another shape, and their masters on other nodes: one of
+    /// [`super::CALIBRATED_CHOICES`].
+    pub fn with_trees(mut self, shape: TreeShape, mapping: Mapping) -> Self {
+        self.tree_shape = shape;
+        self.mapping = mapping;
         self
     }
 
@@ -131,6 +149,10 @@ impl Simulator {
             Algorithm::FlagPhase | Algorithm::Pthread => Topology::for_nodes(nodes),
             _ => self.mesh.clone(),
         };
+        let repeats = match variant {
+            Variant::AsicLatencies => ASIC_REPEATS,
+            _ => 1,
+        };
         Experiment {
             engine: EngineKind::Cycle,
             machine: self.machine(variant),
@@ -139,13 +161,13 @@ impl Simulator {
             topology,
             nodes,
             cores,
-            episodes: self.episodes,
+            episodes: self.episodes.saturating_mul(repeats),
             seed: self.seed,
             pin: Pin::Scatter,
             layout: None,
             fan_in: FAN_IN,
-            tree_shape: DEFAULT_TREE_SHAPE,
-            mapping: DEFAULT_MAPPING,
+            tree_shape: self.tree_shape,
+            mapping: self.mapping,
             local_fan_in: None,
             skew: Time::ZERO,
             disturbance: Disturbance::default(),
@@ -208,6 +230,20 @@ impl Simulate for Simulator {
                 cores,
             } => {
                 let experiment = self.experiment(variant, algorithm, placement, nodes, cores);
+                let outcome = experiment.run(&Observe::default(), &Silent);
+                Ok(mean_us(&outcome.map_err(|error| error.to_string())?))
+            }
+            Point::Large {
+                variant,
+                grid,
+                nodes,
+                cores,
+            } => {
+                let experiment = Experiment {
+                    topology: network(grid, nodes),
+                    episodes: LARGE_EPISODES,
+                    ..self.experiment(variant, Algorithm::Tree, Placement::Local, nodes, cores)
+                };
                 let outcome = experiment.run(&Observe::default(), &Silent);
                 Ok(mean_us(&outcome.map_err(|error| error.to_string())?))
             }

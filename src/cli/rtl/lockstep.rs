@@ -15,7 +15,7 @@ use sme_hdl::verilated::Toolchain;
 
 use super::super::flags::FileFlags;
 use super::super::names;
-use super::super::output::Output;
+use super::super::output::{self, Output};
 use super::super::read;
 use super::super::row::{Cell, rendered};
 use super::super::stop::{Stop, to_stderr};
@@ -108,6 +108,11 @@ impl LockstepRun {
             }
             Some(text) => Some(fault(text, &blocks)?),
         };
+        for bench in &blocks {
+            let waveform = waveform(flags.vcd.as_deref(), bench);
+            let rows = ("-o", flags.output.output.as_deref());
+            output::distinct(&[("--vcd", Some(&waveform)), rows])?;
+        }
         Ok(Self {
             cycles: super::cycles(&flags.cycles, MAX_CYCLES)?,
             seed: read::seed(&flags.seed)?,
@@ -213,10 +218,7 @@ impl LockstepRun {
         let ports = pair(failing.seed);
         let (inputs, model) = (ports.rtl.inputs(), ports.model.outputs());
         let rtl = ports.rtl.outputs();
-        let path = match &self.vcd {
-            Some(path) => path.clone(),
-            None => Path::new(&format!("lockstep-{}.vcd", bench.name)).to_owned(),
-        };
+        let path = waveform(self.vcd.as_deref(), bench);
         let mut file = match vcd {
             Some(file) => file,
             None => Output::file("--vcd", &path)?,
@@ -250,6 +252,12 @@ impl LockstepRun {
             bench.name
         )))
     }
+}
+
+/// Where the waveform of `bench` goes: what `--vcd` says, else a file called after it.
+fn waveform(vcd: Option<&Path>, bench: &Bench) -> PathBuf {
+    let usual = || PathBuf::from(format!("lockstep-{}.vcd", bench.name));
+    vcd.map_or_else(usual, Path::to_owned)
 }
 
 /// The broken variant called `text`; only one block has it.

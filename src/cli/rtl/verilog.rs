@@ -12,7 +12,7 @@ use sme_hdl::bench::Bench;
 use sme_hdl::verilog::{Files, module_name};
 
 use super::super::flags::FileFlags;
-use super::super::output::Output;
+use super::super::output::{self, Output};
 use super::super::read;
 use super::super::row::{Cell, rendered};
 use super::super::stop::Stop;
@@ -91,7 +91,7 @@ impl VerilogRun {
     }
 
     fn files(&self) -> Result<Vec<Vec<Cell>>, Stop> {
-        let (mut files, mut rows) = (Vec::new(), Vec::new());
+        let (mut texts, mut rows) = (Vec::new(), Vec::new());
         for bench in &self.blocks {
             let made = {
                 let pair = self.engine.pair(bench, self.seed);
@@ -110,11 +110,16 @@ impl VerilogRun {
                 name(1).unwrap_or(Cell::Absent),
                 name(2).unwrap_or(Cell::Absent),
             ]);
-            for (name, text) in made.files {
-                let mut file = Output::file("--out", &self.out.join(name))?;
-                file.push(&text)?;
-                files.push(file);
-            }
+            let in_directory = |(name, text)| (self.out.join(name), text);
+            texts.extend(made.files.into_iter().map(in_directory));
+        }
+        let rows_file = ("-o", self.output.output.as_deref());
+        let mut files = Vec::with_capacity(texts.len());
+        for (path, text) in &texts {
+            output::distinct(&[("--out", Some(path)), rows_file])?;
+            let mut file = Output::file("--out", path)?;
+            file.push(text)?;
+            files.push(file);
         }
         files.into_iter().try_for_each(Output::commit)?;
         Ok(rows)
