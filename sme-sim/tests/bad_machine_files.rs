@@ -566,37 +566,3 @@ fn every_message_about_a_bad_override() {
     let message = machine.with(&twice).unwrap_err().to_string();
     assert_eq!(message, "--set engine.tags=8: engine.tags is set twice");
 }
-
-#[test]
-fn of_many_thousand_mistakes_the_first_is_told() {
-    // Just below the size that is read; where each cost a walk through the file, this took minutes.
-    let unknown: String = (0..100_000).map(|key| format!("k{key}=1\n")).collect();
-    for (text, line) in [
-        (unknown.clone(), r#"1: unknown key "k0""#),
-        (
-            format!("{PROTOTYPE}{unknown}"),
-            "k0: give the value with where it comes from",
-        ),
-    ] {
-        let message = Machine::parse("x.toml", &text).unwrap_err().to_string();
-        assert!(message.contains(line), "{message}");
-    }
-}
-
-#[cfg(unix)]
-#[test]
-fn a_pipe_is_refused_and_not_waited_for() {
-    let directory = std::env::temp_dir().join(format!("sme-pipe-{}", std::process::id()));
-    fs::create_dir_all(&directory).unwrap();
-    let path = directory.join("x.toml");
-    let made = std::process::Command::new("mkfifo").arg(&path).status();
-    let made = made.is_ok_and(|status| status.success());
-    let message = Machine::load(path.to_str().unwrap())
-        .unwrap_err()
-        .to_string();
-    fs::remove_dir_all(&directory).unwrap();
-    assert!(
-        !made || message.contains("is no file but a pipe or a device"),
-        "{message}"
-    );
-}

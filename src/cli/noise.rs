@@ -4,6 +4,7 @@
 //! [`Disturbance`] once its point's seed is known.
 
 use clap::Args;
+use sme_sim::cluster::LONGEST;
 use sme_sim::time::Time;
 
 use super::read::{Values, names, times};
@@ -162,8 +163,6 @@ impl Product {
     }
 }
 
-/// The longest that a run may be in simulated time: beyond three months, picoseconds do not fit.
-const LONGEST: u128 = 1 << 63;
 /// How many times --skew a thread can be late.
 const LATEST: u128 = 64;
 /// How many times as long noise can make anything.
@@ -186,11 +185,12 @@ impl Draft {
         };
         let slowest = if noise.is_some() { SLOWEST } else { 1 };
         let [work, skew] = [self.work, skew].map(|time| u128::from(time.as_ps()));
-        if (work + latest * skew) * slowest * (u128::from(episodes) + 1) > LONGEST {
+        let longest = u128::from(LONGEST.as_ps());
+        if (work + latest * skew) * slowest * (u128::from(episodes) + 1) > longest {
             return Err(Stop::flag(
                 &format!("--episodes {episodes}"),
-                "with this --work, --skew and noise the run could last for more than three months \
-                 of simulated time",
+                "with this --work, --skew and noise the run could last for more than 53 days of \
+                 simulated time",
             ));
         }
         Ok(Disturbance {
@@ -267,7 +267,7 @@ mod tests {
             (
                 "--work 1s --episodes 10000000 --skew 1s --skew-distribution exponential",
                 "--episodes 10000000: with this --work, --skew and noise the run could last for \
-                 more than three months of simulated time",
+                 more than 53 days of simulated time",
             ),
         ] {
             assert_eq!(refused(flags), line, "{flags}");

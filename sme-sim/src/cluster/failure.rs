@@ -62,7 +62,7 @@ pub enum Failure {
 }
 
 /// Most simulated time of a run: 53 days, a quarter of what a [`Time`] holds.
-const LONGEST: Time = Time::from_ps(1 << 62);
+pub const LONGEST: Time = Time::from_ps(1 << 62);
 
 /// Whether a run that has come to `now` has to stop there.
 pub(super) fn is_too_long(now: Time) -> bool {

@@ -37,7 +37,7 @@ use std::sync::Arc;
 pub use caches::CacheTraffic;
 pub use constants::{Pinning, Setup};
 pub use critical_path::PathStep;
-pub use failure::{Failure, Stuck};
+pub use failure::{Failure, LONGEST, Stuck};
 pub use gauge::Gauge;
 pub use mark::Part;
 pub use record::{EpisodeTimes, Traffic, Visit};
