@@ -553,3 +553,20 @@ fn a_full_disk_is_a_complaint() {
     let output = run(Stdio::piped(), full().into(), "barrier --nodes 0");
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// A shell's limit of the address space is one of memory: the run is refused and does not abort.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_shell_allows_is_not_exceeded() {
+    let run = "ulimit -v 4000000 && exec \"$0\" barrier --nodes 1048576 --cores 16 --form readable";
+    let output = Command::new("sh")
+        .args(["-c", run, env!("CARGO_BIN_EXE_sme")])
+        .output()
+        .unwrap();
+    let complaint = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{complaint}");
+    let available = complaint.split_once("takes about 16385 MiB of memory; ");
+    let available = available.and_then(|(_, rest)| rest.strip_suffix(" MiB are available\n"));
+    let mebibytes: u64 = available.expect(complaint).parse().expect(complaint);
+    assert!(mebibytes < 4000, "{complaint}");
+}

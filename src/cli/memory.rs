@@ -151,23 +151,14 @@ fn mebibytes(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
 }
 
-/// What the system says that programs can still have without swapping; `None` where it does not
-/// say (it is `MemAvailable` of `/proc/meminfo`, on Linux).
+/// What a run can have ([`super::available`]); `None` where the system does not say.
 ///
 /// Where processes on several computers share a run it is that of all these.
 pub fn available() -> Option<u64> {
-    let here = available_of(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
+    let here = super::available::here()?;
     #[cfg(feature = "mpi")]
     let here = here.saturating_mul(crate::distributed::mpi::computers());
     Some(here)
-}
-
-fn available_of(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -239,22 +230,5 @@ mod tests {
         assert_eq!(jobs_that_fit(4, &points, Some(69)), 1);
         assert_eq!(jobs_that_fit(4, &points, Some(1)), 1);
         assert_eq!(jobs_that_fit(4, &points, None), 4);
-    }
-
-    #[test]
-    fn what_the_system_says_is_read() {
-        let text = "MemTotal:       24683600 kB\nMemAvailable:   23404544 kB\n";
-        assert_eq!(available_of(text), Some(23_404_544 << 10));
-        for text in [
-            "",
-            "MemAvailable: x kB\n",
-            "MemAvailable: 5\n",
-            "MemAvailable: 99999999999999999999 kB",
-        ] {
-            assert_eq!(available_of(text), None, "{text}");
-        }
-        if cfg!(target_os = "linux") {
-            assert!(available().unwrap() > 1 << 20);
-        }
     }
 }

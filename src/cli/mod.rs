@@ -46,6 +46,7 @@ pub mod table;
 pub mod validate;
 pub mod waves;
 
+mod available;
 mod help;
 
 use output::Output;
