@@ -151,7 +151,7 @@ fn mebibytes(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
 }
 
-/// What a run can have ([`super::available`]); `None` where the system does not say.
+/// What a run can have here (`available.rs`); `None` where the system does not say.
 ///
 /// Where processes on several computers share a run it is that of all these.
 pub fn available() -> Option<u64> {
