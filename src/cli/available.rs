@@ -101,8 +101,8 @@ fn of_addresses(_: &Path) -> Option<u64> {
 
 /// Bytes, of the line `name: 12 kB` of a file in `/proc`.
 fn kibibytes_of(name: &str, text: &str) -> Option<u64> {
-    let after = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(':')?.to_owned());
-    let kibibytes = text.lines().find_map(after)?;
+    let mut lines = text.lines();
+    let kibibytes = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     let kibibytes: u64 = kibibytes.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
 }
