@@ -174,8 +174,8 @@ pub trait Pins: Block {
 ///
 /// An output `data`, or one whose name ends in `_data`, means something only in cycles in which
 /// `valid`, or the output with `_valid` in that place, is not zero; only then it is compared.
-/// `_channel` and `_crc`, which accompany the data, are treated likewise; so are `found`, `_source`
-/// and `_tag`, which a table looks up, with `used`.
+/// `_channel`, `_crc` and `_stays`, which accompany the data, are treated likewise; so are `found`,
+/// `_source` and `_tag`, which a table looks up, with `used`.
 #[macro_export]
 macro_rules! pins {
     (@ [$($generics:tt)*] [$block:ty] [$($input:ident)*] [$($output:ident)*]) => {
@@ -220,10 +220,11 @@ macro_rules! pins {
 
 /// Endings of the names of outputs that mean something only while another is not zero, and of that
 /// one's name.
-const WITH_VALID: [(&str, &str); 6] = [
+const WITH_VALID: [(&str, &str); 7] = [
     ("data", "valid"),
     ("channel", "valid"),
     ("crc", "valid"),
+    ("stays", "valid"),
     ("found", "used"),
     ("source", "used"),
     ("tag", "used"),

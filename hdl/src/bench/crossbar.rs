@@ -20,10 +20,12 @@ use crate::blocks::primitive::Register;
 use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
+/// Whether the requester's packet is for this node; after it, the responder's.
+const STAYS: usize = 0;
 /// Where the senders' inputs begin.
-const SENDERS: usize = 1;
+const SENDERS: usize = 2;
 /// Where the readers' *ready* inputs begin.
-const READERS: usize = 9;
+const READERS: usize = 10;
 
 /// The FIFOs of the inputs, in the order of the ports.
 const INPUTS: [usize; 4] = [
@@ -47,7 +49,8 @@ pub(super) const BENCH: Bench = Bench {
         "an input has a place less",
         "requester and switch are swapped",
         "ignores that the switch is not ready",
-        "sees 19 bits of its node",
+        "requester and responder stay together",
+        "what stays has a place less",
         "completer and requester share a ready",
         "data and valid of different outputs",
     ],
@@ -72,8 +75,9 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("ignores that the switch is not ready") => {
             inputs = |values| values[READERS + 2] = true.into();
         }
-        Some("sees 19 bits of its node") => {
-            inputs = |values| values[0] = Value::from(values[0].get(0, 19));
+        Some("what stays has a place less") => rtl.requests.stays.two = Constant::new(false),
+        Some("requester and responder stay together") => {
+            inputs = |values| values[STAYS + 1] = values[STAYS];
         }
         Some("completer and requester share a ready") => {
             inputs = |values| values[READERS] = values[READERS + 1];
@@ -82,8 +86,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         _ => (),
     }
     let rtl = Clocked::new(rtl);
-    // The node's highest bit is set, so that a comparison without it never holds.
-    let node = (1 << 19) | (seed as u32 % (1 << 19));
+    let node = seed as u32 % (1 << 20);
     let model = Model {
         crossbar: CycleModel::new(node),
         packets: depths(),
@@ -206,7 +209,8 @@ impl Traffic for Load {
         if chance(random, 3) {
             self.rates = std::array::from_fn(|_| below(random, 101));
         }
-        inputs.push(u64::from(self.node).into());
+        // Whether a packet is for this node means nothing while there is none.
+        inputs.extend([(); 2].map(|()| Value::from(chance(random, 50))));
         for sender in 0..4 {
             let ready = outputs.get(sender).is_some_and(|ready| ready.bit(0));
             self.senders[sender].ready(ready);
@@ -215,10 +219,12 @@ impl Traffic for Load {
                 self.senders[sender].offer(packet);
             }
             self.senders[sender].drive(Value::default(), inputs);
-            if is_switch(sender)
-                && let Some(packet) = inputs.last_mut()
-            {
-                std::mem::swap(packet, &mut self.before[sender]);
+            let packet = SENDERS + 2 * sender + 1;
+            if is_switch(sender) {
+                std::mem::swap(&mut inputs[packet], &mut self.before[sender]);
+            } else if self.senders[sender].is_offering() {
+                let target = inputs[packet].get(104, 20);
+                inputs[STAYS + sender / 2] = (target == u64::from(self.node)).into();
             }
         }
         for reader in 0..4 {

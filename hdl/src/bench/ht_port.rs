@@ -2,6 +2,7 @@
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
+use rust_hdl::prelude::Constant;
 use sme_sim::engine::ht_port::{HtPort as CycleModel, HtPortSpec};
 use sme_sim::engine::wires::{
     DEPTH, HOST_FIFOS, HT_RECEIVE, HT_TRANSMIT, HostFifos, REQUESTER_POSTED,
@@ -72,7 +73,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("a receive buffer has a place less") => {
             rtl.receive[0] = Fifo::new(usize::from(credits[0] - 1).max(1));
         }
-        Some("a transmit FIFO has a place less") => rtl.transmit[2] = Fifo::new(1),
+        Some("a transmit FIFO has a place less") => rtl.transmit[2].two = Constant::new(false),
         Some("responses go first after reset") => rtl.arbiter = RoundRobin::new(1),
         Some("a read passes a write on its way to the host") => {
             rtl.order = ReadOrder::after(counted.wrapping_add(1));

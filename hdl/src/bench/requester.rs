@@ -40,6 +40,8 @@ pub(super) const BENCH: Bench = Bench {
         "FIFO of reads has a place less",
         "ignores that the crossbar is not ready",
         "ignores that the HyperTransport port is not ready",
+        "every request is for its own node",
+        "no request is for its own node",
     ],
     build,
 };
@@ -64,10 +66,10 @@ const BEFORE: usize = 4;
 const RESPONSE: usize = 5;
 const REQUEST_READY: usize = 7;
 const ANSWER_READY: usize = 8;
-/// Output `request_valid`.
+/// Output `request_valid`; behind it data, and whether it stays.
 const REQUEST: usize = 3;
 /// Output `answer_valid`.
-const ANSWER: usize = 5;
+const ANSWER: usize = 6;
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
     let (global_base, shared_bits, hosts, tags) = MACHINES[(seed % MACHINES.len() as u64) as usize];
@@ -82,7 +84,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let order = |more: u16| ReadOrder::after(written.wrapping_add(more));
     let mut rtl = Requester::new(global_base, shared_bits, hosts, tags);
     rtl.order = order(0);
-    let mut inputs: fn(&mut [Value]) = |_| ();
+    let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
         Some("the first turn is a read's") => rtl.last_was_read = Register::new(false),
         Some("a tag more") => rtl.tags = TagTable::new(tags + 1),
@@ -110,9 +112,15 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("ignores that the HyperTransport port is not ready") => {
             inputs = |values| values[ANSWER_READY] = true.into();
         }
+        Some("every request is for its own node") => {
+            outputs = |values| values[REQUEST + 2] = true.into();
+        }
+        Some("no request is for its own node") => {
+            outputs = |values| values[REQUEST + 2] = false.into();
+        }
         _ => (),
     }
-    let rtl = Miswired::new(Clocked::new(rtl), inputs, |_| ());
+    let rtl = Miswired::new(Clocked::new(rtl), inputs, outputs);
     let mut model = Model::new(spec, node);
     model.let_writes_leave(written);
     let model = Ported::like(&rtl, model);
@@ -139,6 +147,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
 /// input says.
 struct Model {
     spec: RequesterSpec,
+    node: u32,
     requester: CycleModel,
     port: HtPort,
     host: HostFifos,
@@ -153,6 +162,7 @@ impl Model {
         packets[CROSSBAR_REQUESTER] = 1;
         Self {
             spec,
+            node,
             requester: CycleModel::new(&spec, node),
             port: HtPort::new(&HtPortSpec { credits: [1; 3] }),
             host: HostFifos::new(&host),
@@ -216,6 +226,11 @@ impl ModelBlock for Model {
         outputs.extend(ready.map(Value::from));
         outputs.push(request.is_some().into());
         outputs.push(request.map(PacketBeat::from).unwrap_or_default().value());
+        outputs.push(
+            request
+                .is_some_and(|packet| packet.target == self.node)
+                .into(),
+        );
         outputs.push(answer.is_some().into());
         outputs.push(answer.map(HtBeat::from).unwrap_or_default().value());
         for address in [faults.first_dropped_write, faults.first_failed_read] {
@@ -279,7 +294,8 @@ impl Load {
             1 => base.wrapping_add(at_edge),
             2 => partition(self.spec.hosts).wrapping_add(at_edge),
             3 => any_bits(random),
-            4..8 => partition(below(random, self.spec.hosts)).wrapping_add(at_edge),
+            4 | 5 => partition(self.node) + u64::from(below(random, 8)),
+            6..9 => partition(below(random, self.spec.hosts)).wrapping_add(at_edge),
             _ => {
                 let offset = random.next_u64() & ((1 << bits) - 1);
                 partition(below(random, self.spec.hosts)) + offset

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use rand_core::Rng;
 use rand_pcg::Pcg32;
 use rust_hdl::prelude::Constant;
 use sme_sim::engine::Kind;
@@ -19,7 +18,6 @@ use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::{HtBeat, PacketBeat};
-use crate::blocks::fifo::Fifo;
 use crate::blocks::responder::Responder;
 use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
@@ -36,6 +34,8 @@ pub(super) const BENCH: Bench = Bench {
         "every tag is known",
         "the tag is not freed",
         "sends the memory's tag",
+        "every response is for its own node",
+        "no response is for its own node",
     ],
     build,
 };
@@ -44,7 +44,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let mut rtl = Responder::new();
     let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
-        Some("the FIFO has a place less") => rtl.answers = Fifo::new(1),
+        Some("the FIFO has a place less") => rtl.answers.two = Constant::new(false),
         Some("errors are unknown") => {
             rtl.error_response = Constant::new((Kind::ReadResponse as u64).into());
         }
@@ -63,6 +63,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
                 values[RESPONSE].set(offset, width, lookup);
             };
         }
+        Some("every response is for its own node") => {
+            outputs = |values| values[STAYS] = true.into();
+        }
+        Some("no response is for its own node") => outputs = |values| values[STAYS] = false.into(),
         _ => (),
     }
     let rtl = Clocked::new(rtl);
@@ -70,6 +74,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let mut depths = [DEPTH; PACKET_FIFOS];
     depths[CROSSBAR_RESPONDER] = 1;
     let model = Model {
+        node,
         responder: CycleModel::new(node),
         host: HostFifos::new(&[DEPTH; HOST_FIFOS]),
         packets: PacketFifos::new(&depths),
@@ -92,16 +97,18 @@ const READY: usize = 3;
 const USED: usize = 4;
 const SOURCE: usize = 5;
 const TAG: usize = 6;
-/// Some of the outputs, in the order memory_ready, response_valid, response_data, origin_lookup,
-/// origin_free, unknown_tag.
+/// Some of the outputs, in the order memory_ready, response_valid, response_data, response_stays,
+/// origin_lookup, origin_free, unknown_tag.
 const RESPONSE: usize = 2;
-const LOOKUP: usize = 3;
-const FREE: usize = 4;
-const UNKNOWN: usize = 5;
+const STAYS: usize = 3;
+const LOOKUP: usize = 4;
+const FREE: usize = 5;
+const UNKNOWN: usize = 6;
 /// The tag in a packet.
 const TAG_FIELD: (&str, usize, usize) = PacketBeat::FIELDS[6];
 
 struct Model {
+    node: u32,
     responder: CycleModel,
     host: HostFifos,
     /// The crossbar's FIFO has one place, so that it is ready or not as the bench wants.
@@ -156,6 +163,11 @@ impl ModelBlock for Model {
         outputs.push(ready.into());
         outputs.push(offer.is_some().into());
         outputs.push(offer.map_or(Value::default(), |packet| PacketBeat::from(packet).value()));
+        outputs.push(
+            offer
+                .is_some_and(|packet| packet.target == self.node)
+                .into(),
+        );
         outputs.push(u64::from(tag).into());
         outputs.push((used && !reads.is_used(tag)).into());
         outputs.push((self.faults.unknown_tags - unknown).into());
@@ -171,7 +183,8 @@ impl ModelBlock for Model {
 }
 
 /// Reads under way in a table beside the responder, and a memory that answers them, other tags
-/// now and then, some twice; an answer that is none; a table that now and then says anything.
+/// now and then, some twice; an answer that is none; a table that now and then says anything. Of
+/// the nodes that asked, many are the own one.
 struct Load {
     node: u32,
     reads: Tags<Origin>,
@@ -216,6 +229,15 @@ impl Load {
         }
     }
 
+    /// Any node; the own one often, and nodes that differ from it in one bit.
+    fn asker(&self, random: &mut Pcg32) -> u32 {
+        match below(random, 4) {
+            0 => self.node,
+            1 => self.node ^ 1 << below(random, 20),
+            _ => below(random, 1 << 20),
+        }
+    }
+
     fn offer(&mut self, random: &mut Pcg32) {
         let mut tag = below(random, MAX_TAGS) as u8;
         while !chance(random, self.wrong) && !self.reads.is_used(tag) {
@@ -254,7 +276,7 @@ impl Traffic for Load {
         }
         if chance(random, 60) {
             self.reads.allocate(Origin {
-                source: random.next_u32() >> 12,
+                source: self.asker(random),
                 trace: 0,
                 tag: below(random, MAX_TAGS) as u8,
             });
@@ -265,7 +287,7 @@ impl Traffic for Load {
         self.is_ready = chance(random, self.ready);
         let first = self.waiting.front().copied().unwrap_or(0);
         let mut used = self.reads.is_used(first);
-        let (mut source, mut tag) = (below(random, 1 << 20), below(random, MAX_TAGS) as u8);
+        let (mut source, mut tag) = (self.asker(random), below(random, MAX_TAGS) as u8);
         if chance(random, 5) {
             used = chance(random, 50);
         } else if let Some(origin) = self.reads.context(first) {

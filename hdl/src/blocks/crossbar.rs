@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Requests and responses have nothing in common but the clock: each class has a
-//! [`CrossbarHalf`]. What comes from this node stands in registers, since its target decides where it
-//! goes. Whether anything is offered depends on registers alone. Which of two is offered is decided anew in
+//! [`CrossbarHalf`]. What comes from this node says itself whether it is for this node: whoever sends
+//! it has the time to compare, and here it decides where 160 bits go. It stands in registers. Whether anything is offered depends on registers alone. Which of two is offered is decided anew in
 //! each cycle: a packet that is offered and not taken may give way to one that has come since, if it
 //! is that one's turn. So `…_data` may change while `…_valid` stands and `…_ready` does not:
 //!
@@ -41,8 +41,6 @@ pub struct Crossbar {
     pub clock: Signal<In, Clock>,
     /// Empties the FIFOs.
     pub reset: Signal<In, Bit>,
-    /// The own node; does not change.
-    pub node: Signal<In, Bits<20>>,
     /// The switch offers a request to this node.
     pub switch_request_valid: Signal<In, Bit>,
     /// The request that it offered in the cycle before, if that was taken.
@@ -53,6 +51,8 @@ pub struct Crossbar {
     pub requester_valid: Signal<In, Bit>,
     /// That request.
     pub requester_data: Signal<In, PacketBeat>,
+    /// It is for this node.
+    pub requester_stays: Signal<In, Bit>,
     /// It is taken.
     pub requester_ready: Signal<Out, Bit>,
     /// The switch offers a response to this node.
@@ -65,6 +65,8 @@ pub struct Crossbar {
     pub responder_valid: Signal<In, Bit>,
     /// That response.
     pub responder_data: Signal<In, PacketBeat>,
+    /// It is for this node.
+    pub responder_stays: Signal<In, Bit>,
     /// It is taken.
     pub responder_ready: Signal<Out, Bit>,
     /// A request for the completer.
@@ -101,18 +103,19 @@ impl Crossbar {
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
-            node: Signal::default(),
             switch_request_valid: Signal::default(),
             switch_request_packet: Signal::default(),
             switch_request_ready: Signal::default(),
             requester_valid: Signal::default(),
             requester_data: Signal::default(),
+            requester_stays: Signal::default(),
             requester_ready: Signal::default(),
             switch_response_valid: Signal::default(),
             switch_response_packet: Signal::default(),
             switch_response_ready: Signal::default(),
             responder_valid: Signal::default(),
             responder_data: Signal::default(),
+            responder_stays: Signal::default(),
             responder_ready: Signal::default(),
             completer_valid: Signal::default(),
             completer_data: Signal::default(),
@@ -143,9 +146,9 @@ impl Logic for Crossbar {
     fn update(&mut self) {
         self.requests.clock.next = self.clock.val();
         self.requests.reset.next = self.reset.val();
-        self.requests.node.next = self.node.val();
         self.requests.own_valid.next = self.requester_valid.val();
         self.requests.own_data.next = self.requester_data.val();
+        self.requests.own_stays.next = self.requester_stays.val();
         self.requester_ready.next = self.requests.own_ready.val();
         self.requests.switch_valid.next = self.switch_request_valid.val();
         self.requests.switch_packet.next = self.switch_request_packet.val();
@@ -159,9 +162,9 @@ impl Logic for Crossbar {
 
         self.responses.clock.next = self.clock.val();
         self.responses.reset.next = self.reset.val();
-        self.responses.node.next = self.node.val();
         self.responses.own_valid.next = self.responder_valid.val();
         self.responses.own_data.next = self.responder_data.val();
+        self.responses.own_stays.next = self.responder_stays.val();
         self.responder_ready.next = self.responses.own_ready.val();
         self.responses.switch_valid.next = self.switch_response_valid.val();
         self.responses.switch_packet.next = self.switch_response_packet.val();
@@ -182,12 +185,12 @@ pub struct CrossbarHalf {
     pub clock: Signal<In, Clock>,
     /// Empties the FIFOs.
     pub reset: Signal<In, Bit>,
-    /// The own node.
-    pub node: Signal<In, Bits<20>>,
     /// This node's block offers a packet.
     pub own_valid: Signal<In, Bit>,
     /// That packet.
     pub own_data: Signal<In, PacketBeat>,
+    /// It is for this node.
+    pub own_stays: Signal<In, Bit>,
     /// It is taken.
     pub own_ready: Signal<Out, Bit>,
     /// The switch offers a packet.
@@ -209,12 +212,12 @@ pub struct CrossbarHalf {
     /// It is taken.
     pub away_ready: Signal<In, Bit>,
     pub(crate) own: SkidBuffer<PacketBeat>,
+    /// In step with `own`: the packet is for this node.
+    pub(crate) stays: SkidBuffer<Bit>,
     pub(crate) switch: LateFifo<PacketBeat, 1, 2>,
     /// The last packet to the own node came from the switch.
     pub(crate) last_from_switch: Register<Bit>,
-    /// This node's packet is for this node.
-    stays: Signal<Local, Bit>,
-    /// It is its turn.
+    /// This node's packet is for this node, and it is its turn.
     own_turn: Signal<Local, Bit>,
 }
 
@@ -223,9 +226,9 @@ impl CrossbarHalf {
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
-            node: Signal::default(),
             own_valid: Signal::default(),
             own_data: Signal::default(),
+            own_stays: Signal::default(),
             own_ready: Signal::default(),
             switch_valid: Signal::default(),
             switch_packet: Signal::default(),
@@ -237,9 +240,9 @@ impl CrossbarHalf {
             away_data: Signal::default(),
             away_ready: Signal::default(),
             own: SkidBuffer::default(),
+            stays: SkidBuffer::default(),
             switch: LateFifo::new(2),
             last_from_switch: Register::new(true),
-            stays: Signal::default(),
             own_turn: Signal::default(),
         }
     }
@@ -252,6 +255,10 @@ impl Logic for CrossbarHalf {
         self.own.reset.next = self.reset.val();
         self.own.write.next = self.own_valid.val();
         self.own.write_data.next = self.own_data.val();
+        self.stays.clock.next = self.clock.val();
+        self.stays.reset.next = self.reset.val();
+        self.stays.write.next = self.own_valid.val();
+        self.stays.write_data.next = self.own_stays.val();
         self.own_ready.next = self.own.ready.val();
         self.switch.clock.next = self.clock.val();
         self.switch.reset.next = self.reset.val();
@@ -261,22 +268,24 @@ impl Logic for CrossbarHalf {
         self.last_from_switch.clock.next = self.clock.val();
         self.last_from_switch.reset.next = self.reset.val();
 
-        self.stays.next = self.own.data.val().get_value_target() == self.node.val();
         self.own_turn.next = self.own.valid.val()
-            & self.stays.val()
+            & self.stays.data.val()
             & (self.last_from_switch.q.val() | !self.switch.valid.val());
-        self.home_valid.next = self.switch.valid.val() | (self.own.valid.val() & self.stays.val());
+        self.home_valid.next =
+            self.switch.valid.val() | (self.own.valid.val() & self.stays.data.val());
         self.home_data.next = self.switch.data.val();
         if self.own_turn.val() {
             self.home_data.next = self.own.data.val();
         }
-        self.away_valid.next = self.own.valid.val() & !self.stays.val();
+        self.away_valid.next = self.own.valid.val() & !self.stays.data.val();
         self.away_data.next = self.own.data.val();
 
         self.switch.read.next = self.home_ready.val() & !self.own_turn.val();
         self.own.read.next = self.away_ready.val();
-        if self.stays.val() {
+        self.stays.read.next = self.away_ready.val();
+        if self.stays.data.val() {
             self.own.read.next = self.home_ready.val() & self.own_turn.val();
+            self.stays.read.next = self.home_ready.val() & self.own_turn.val();
         }
         self.last_from_switch.d.next = self.last_from_switch.q.val();
         if self.home_valid.val() & self.home_ready.val() {

@@ -289,7 +289,6 @@ impl Logic for Engine {
         self.switch.reset.next = self.reset.val();
         self.requester.node.next = self.node.val();
         self.responder.node.next = self.node.val();
-        self.crossbar.node.next = self.node.val();
         self.switch.x.next = self.x.val();
         self.switch.y.next = self.y.val();
         self.switch.z.next = self.z.val();
@@ -333,9 +332,11 @@ impl Logic for Engine {
         // Crossbar and its neighbours.
         self.crossbar.requester_valid.next = self.requester.request_valid.val();
         self.crossbar.requester_data.next = self.requester.request_data.val();
+        self.crossbar.requester_stays.next = self.requester.request_stays.val();
         self.requester.request_ready.next = self.crossbar.requester_ready.val();
         self.crossbar.responder_valid.next = self.responder.response_valid.val();
         self.crossbar.responder_data.next = self.responder.response_data.val();
+        self.crossbar.responder_stays.next = self.responder.response_stays.val();
         self.responder.response_ready.next = self.crossbar.responder_ready.val();
         self.completer.request_valid.next = self.crossbar.completer_valid.val();
         self.completer.request_data.next = self.crossbar.completer_data.val();

@@ -39,6 +39,7 @@ use crate::blocks::arbiter::RoundRobin;
 use crate::blocks::fifo::Fifo;
 use crate::blocks::primitive::Register;
 use crate::blocks::read_order::ReadOrder;
+use crate::blocks::skid_buffer::SkidBuffer;
 use rust_hdl::prelude::*;
 
 /// The port. Channels 0, 1 and 2 are posted writes, reads and responses, as in
@@ -101,7 +102,7 @@ pub struct HtPort {
     pub host_out_data: Signal<Out, HtBeat>,
     pub(crate) receive: [Fifo<HtBeat, 5, 6>; 3],
     receive_before: Fifo<Bits<16>, 5, 6>,
-    pub(crate) transmit: [Fifo<HtBeat, 1, 2>; 3],
+    pub(crate) transmit: [SkidBuffer<HtBeat>; 3],
     /// Of the reads for the host.
     pub(crate) order: ReadOrder,
     pub(crate) arbiter: RoundRobin<3, 2>,
@@ -156,7 +157,7 @@ impl HtPort {
             host_out_data: Signal::default(),
             receive: credits.map(|places| Fifo::new(places.into())),
             receive_before: Fifo::new(reads.into()),
-            transmit: std::array::from_fn(|_| Fifo::new(2)),
+            transmit: std::array::from_fn(|_| SkidBuffer::default()),
             order: ReadOrder::after(0),
             arbiter: RoundRobin::new(2),
             places: credits.map(|places| Register::new(u64::from(places).into())),
@@ -245,8 +246,7 @@ impl Logic for HtPort {
 
         // To the host.
         self.may_go[0].next = self.transmit[0].valid.val() & self.places[0].q.val().any();
-        self.may_go[1].next =
-            self.transmit[1].valid.val() & self.places[1].q.val().any() & self.order.may_read.val();
+        self.may_go[1].next = self.places[1].q.val().any() & self.order.may_read.val();
         self.may_go[2].next = self.transmit[2].valid.val() & self.places[2].q.val().any();
         self.arbiter.want.next = self
             .none
@@ -272,6 +272,7 @@ impl Logic for HtPort {
             }
         }
         self.order.ready.next = self.transmit[1].ready.val();
+        self.order.comes.next = self.read_valid.val();
         self.order.writes_before.next = self.queued.q.val();
         self.order.read_moves.next =
             self.arbiter.grant.val().get_bit(1) | !self.transmit[1].valid.val();

@@ -61,8 +61,9 @@ pins!([const W: usize] tags::TagTable<W> {
     out: available, lowest, used, found
 });
 pins!(crossbar::Crossbar {
-    in: node, switch_request_valid, switch_request_packet, requester_valid, requester_data,
-        switch_response_valid, switch_response_packet, responder_valid, responder_data,
+    in: requester_stays, responder_stays, switch_request_valid, switch_request_packet,
+        requester_valid, requester_data, switch_response_valid, switch_response_packet,
+        responder_valid, responder_data,
         completer_ready, answer_ready, request_ready, response_ready;
     out: switch_request_ready, requester_ready, switch_response_ready, responder_ready,
         completer_valid, completer_data, answer_valid, answer_data,
@@ -75,7 +76,8 @@ pins!(completer::Completer {
 });
 pins!(responder::Responder {
     in: node, memory_valid, memory_data, response_ready, origin_used, origin_source, origin_tag;
-    out: memory_ready, response_valid, response_data, origin_lookup, origin_free, unknown_tag
+    out: memory_ready, response_valid, response_data, response_stays, origin_lookup, origin_free,
+        unknown_tag
 });
 pins!(link_port::LinkPort {
     in: transmit_valid, transmit_packet, link_credit, link_in_valid, link_in_channel, link_in_data,
@@ -104,6 +106,6 @@ pins!(requester::Requester {
     in: posted_valid, posted_data, nonposted_valid, nonposted_data, nonposted_before,
         response_valid, response_data, request_ready, answer_ready, node;
     out: posted_ready, nonposted_ready, response_ready, request_valid, request_data,
-        answer_valid, answer_data, dropped_valid, dropped_data, failed_valid, failed_data,
-        unknown_tag
+        request_stays, answer_valid, answer_data, dropped_valid, dropped_data, failed_valid,
+        failed_data, unknown_tag
 });

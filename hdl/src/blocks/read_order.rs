@@ -14,15 +14,17 @@
 //! 2^16, and may go when as many have gone, that is, when the difference has its highest bit clear.
 //! Whoever reads the FIFO decides by that and by much else, so that it is a register: there are two
 //! reads that can be the first in the next cycle, and a write more that has gone or not, and the
-//! differences of all four are there before it is known which it will be.
+//! differences of all four are there before it is known which it will be. Whether there is a first
+//! read at all is in the same register.
 //!
 //! ```text
 //! cycle          0   1   2   3   4
 //! ready         ▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔     the FIFO takes what is offered
+//! comes         ▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
 //! writes_before  1                       a read comes in cycle 0, after one write
 //! read_moves    ▔▔▔▔▁▁▁▁▁▁▁▁▔▔▔▔▔▔▔▔     there is none in cycle 0; it goes in cycle 3
 //! write_goes    ▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁
-//! may_read       ?  ▁▁▁▁▁▁▁▁▔▔▔▔ ?       without a read it means nothing
+//! may_read      ▁▁▁▁▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁
 //! ```
 
 use crate::blocks::primitive::{Kept, Register};
@@ -37,13 +39,15 @@ pub struct ReadOrder {
     pub reset: Signal<In, Bit>,
     /// The FIFO is not full: the read that is offered to it is kept, if there is one.
     pub ready: Signal<In, Bit>,
+    /// There is one.
+    pub comes: Signal<In, Bit>,
     /// Of that read: the writes before it.
     pub writes_before: Signal<In, Bits<16>>,
     /// The first read goes, or there is none.
     pub read_moves: Signal<In, Bit>,
     /// A write goes.
     pub write_goes: Signal<In, Bit>,
-    /// So many writes have gone as came before the first read.
+    /// There is a first read, and so many writes have gone as came before it.
     pub may_read: Signal<Out, Bit>,
     /// Of the first read.
     first: Kept<Bits<16>>,
@@ -54,7 +58,10 @@ pub struct ReadOrder {
     /// One more.
     pub(crate) gone_next: Register<Bits<16>>,
     allowed: Register<Bit>,
-    /// Of the read that comes first if the first one goes.
+    /// There is a read that comes first if the first one goes: the one that is offered, or, if the
+    /// FIFO is full, the second.
+    follows: Signal<Local, Bit>,
+    /// Of that read.
     before_next: Signal<Local, Bits<16>>,
     /// `gone`, and one more, less the writes before the first read.
     ahead: [Signal<Local, Bits<16>>; 2],
@@ -70,6 +77,7 @@ impl ReadOrder {
             clock: Signal::default(),
             reset: Signal::default(),
             ready: Signal::default(),
+            comes: Signal::default(),
             writes_before: Signal::default(),
             read_moves: Signal::default(),
             write_goes: Signal::default(),
@@ -79,6 +87,7 @@ impl ReadOrder {
             gone: count(0),
             gone_next: count(1),
             allowed: Register::default(),
+            follows: Signal::default(),
             before_next: Signal::default(),
             ahead: Default::default(),
             ahead_next: Default::default(),
@@ -110,6 +119,7 @@ impl Logic for ReadOrder {
         if self.ready.val() {
             self.before_next.next = self.writes_before.val();
         }
+        self.follows.next = self.comes.val() | !self.ready.val();
         self.first.enable.next = self.read_moves.val();
         self.first.d.next = self.before_next.val();
 
@@ -119,9 +129,9 @@ impl Logic for ReadOrder {
         self.ahead_next[1].next = self.gone_next.q.val() - self.before_next.val();
         if self.read_moves.val() {
             if self.write_goes.val() {
-                self.allowed.d.next = !self.ahead_next[1].val().get_bit(15);
+                self.allowed.d.next = self.follows.val() & !self.ahead_next[1].val().get_bit(15);
             } else {
-                self.allowed.d.next = !self.ahead_next[0].val().get_bit(15);
+                self.allowed.d.next = self.follows.val() & !self.ahead_next[0].val().get_bit(15);
             }
         } else if self.write_goes.val() {
             self.allowed.d.next = !self.ahead[1].val().get_bit(15);

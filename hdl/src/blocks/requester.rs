@@ -17,7 +17,8 @@
 //! while fewer writes have left than came before it ([`ReadOrder`]). If a
 //! write and a read can go, they take turns. A response frees its tag and
 //! goes to the host under the host's. A failed read is answered with an error when no response wants
-//! the port; a failed write is dropped in one cycle and counts as one that has left.
+//! the port; a failed write is dropped in one cycle and counts as one that has left. A response to a
+//! tag that no read holds is dropped in the cycle in which the port would take it.
 //!
 //! ```text
 //! cycle            0   1   2   3   4   5
@@ -79,6 +80,8 @@ pub struct Requester {
     pub request_valid: Signal<Out, Bit>,
     /// That request.
     pub request_data: Signal<Out, PacketBeat>,
+    /// It is for this node itself.
+    pub request_stays: Signal<Out, Bit>,
     /// A response for the host.
     pub answer_valid: Signal<Out, Bit>,
     /// That response.
@@ -104,12 +107,17 @@ pub struct Requester {
     responses: SkidBuffer<PacketBeat>,
     /// The host's tags.
     pub(crate) tags: TagTable<5>,
+    /// Of writes and of reads: the first one is for this node. Both are compared while it is decided
+    /// which of them goes.
+    stays: [Signal<Local, Bit>; 2],
     /// Whether the last request was a read.
     pub(crate) last_was_read: Register<Bit>,
     /// The write that comes, decoded.
     store: Signal<Local, PacketBeat>,
     /// The read that comes, likewise.
     load: Signal<Local, PacketBeat>,
+    /// Of the first write and the first read.
+    kinds: [Signal<Local, Bits<2>>; 2],
     write_can_go: Signal<Local, Bit>,
     write_fails: Signal<Local, Bit>,
     read_can_go: Signal<Local, Bit>,
@@ -175,6 +183,7 @@ impl Requester {
             response_ready: Signal::default(),
             request_valid: Signal::default(),
             request_data: Signal::default(),
+            request_stays: Signal::default(),
             answer_valid: Signal::default(),
             answer_data: Signal::default(),
             dropped_valid: Signal::default(),
@@ -188,9 +197,11 @@ impl Requester {
             stores: SkidBuffer::default(),
             responses: SkidBuffer::default(),
             tags: TagTable::new(tags),
+            stays: Default::default(),
             last_was_read: Register::new(true),
             store: Signal::default(),
             load: Signal::default(),
+            kinds: Default::default(),
             write_can_go: Signal::default(),
             write_fails: Signal::default(),
             read_can_go: Signal::default(),
@@ -296,27 +307,29 @@ impl Logic for Requester {
         self.requests[1].write_data.next = self.load.val();
 
         // Requests.
-        self.write_can_go.next =
-            self.requests[0].valid.val() & (self.requests[0].data.val().get_value_kind() != 3);
-        self.write_fails.next =
-            self.requests[0].valid.val() & (self.requests[0].data.val().get_value_kind() == 3);
-        self.read_can_go.next = self.requests[1].valid.val()
-            & self.order.may_read.val()
-            & self.tags.available.val()
-            & (self.requests[1].data.val().get_value_kind() != 3);
-        self.read_fails.next = self.requests[1].valid.val()
-            & self.order.may_read.val()
-            & (self.requests[1].data.val().get_value_kind() == 3);
+        // Much follows in this cycle from who goes, so that it follows from few registers: the higher
+        // bit of the kind tells `no_kind` from a write and from a read.
+        self.kinds[0].next = self.requests[0].data.val().get_value_kind();
+        self.kinds[1].next = self.requests[1].data.val().get_value_kind();
+        self.write_can_go.next = self.requests[0].valid.val() & !self.kinds[0].val().get_bit(1);
+        self.write_fails.next = self.requests[0].valid.val() & self.kinds[0].val().get_bit(1);
+        self.read_can_go.next =
+            self.order.may_read.val() & self.tags.available.val() & !self.kinds[1].val().get_bit(1);
+        self.read_fails.next = self.order.may_read.val() & self.kinds[1].val().get_bit(1);
         self.read_goes.next =
             self.read_can_go.val() & !(self.write_can_go.val() & self.last_was_read.q.val());
+        self.stays[0].next = self.requests[0].data.val().get_value_target() == self.node.val();
+        self.stays[1].next = self.requests[1].data.val().get_value_target() == self.node.val();
         self.request_valid.next = self.write_can_go.val() | self.read_can_go.val();
         if self.read_goes.val() {
             self.request_data.next = self.requests[1].data.val();
             self.request_data.next.set_value_data_low(0.into());
             self.request_data.next.set_value_data_high(0.into());
             self.request_data.next.set_value_tag(self.tags.lowest.val());
+            self.request_stays.next = self.stays[1].val();
         } else {
             self.request_data.next = self.requests[0].data.val();
+            self.request_stays.next = self.stays[0].val();
         }
         self.tags.allocate.next = self.read_goes.val() & self.request_ready.val();
         self.tags.new_context.next = self.requests[1].data.val().get_value_tag();
@@ -357,8 +370,10 @@ impl Logic for Requester {
             self.answer_valid.next = self.read_fails.val();
         }
         self.tags.free.next = self.responses.valid.val() & self.answer_ready.val();
-        self.responses.read.next = !self.tags.used.val() | self.answer_ready.val();
-        self.unknown_tag.next = self.responses.valid.val() & !self.tags.used.val();
+        // Dropped or not, a response goes when the port takes one: `used` comes late.
+        self.responses.read.next = self.answer_ready.val();
+        self.unknown_tag.next =
+            self.responses.valid.val() & !self.tags.used.val() & self.answer_ready.val();
         self.refused.next =
             self.read_fails.val() & !self.responses.valid.val() & self.answer_ready.val();
         self.failed_valid.next = self.refused.val();
@@ -368,6 +383,7 @@ impl Logic for Requester {
         self.requests[1].read.next = self.read_leaves.val();
 
         self.order.ready.next = self.requests[1].ready.val();
+        self.order.comes.next = self.nonposted_valid.val();
         self.order.writes_before.next = self.nonposted_before.val();
         self.order.read_moves.next = self.read_leaves.val() | !self.requests[1].valid.val();
         self.order.write_goes.next = self.write_leaves.val();

@@ -11,7 +11,8 @@
 //! One response a cycle, in the order in which the host gives them. Who asked stands in the
 //! completer's table, which answers in the same cycle; the tag is freed when the response is
 //! taken. A response with a tag that no read holds, or a packet that is no response, is dropped in
-//! one cycle, and `unknown_tag` shows it.
+//! the cycle in which a response would be taken, and `unknown_tag` shows it: what the table says
+//! comes late, and must not decide whether the FIFO moves on.
 //!
 //! ```text
 //! cycle          0   1   2   3   4
@@ -26,10 +27,9 @@
 //! ```
 
 use crate::beat::{HtBeat, PacketBeat};
-use crate::blocks::fifo::Fifo;
+use crate::blocks::skid_buffer::SkidBuffer;
 use rust_hdl::prelude::*;
 use sme_sim::engine::Kind;
-use sme_sim::engine::wires::DEPTH;
 
 /// The responder of a node.
 #[derive(Clone, Debug, LogicBlock)]
@@ -50,6 +50,8 @@ pub struct Responder {
     pub response_valid: Signal<Out, Bit>,
     /// The response.
     pub response_data: Signal<Out, PacketBeat>,
+    /// It is for this node itself.
+    pub response_stays: Signal<Out, Bit>,
     /// It is taken.
     pub response_ready: Signal<In, Bit>,
     /// The first answer's tag; 0 while there is none.
@@ -64,7 +66,7 @@ pub struct Responder {
     pub origin_tag: Signal<In, Bits<5>>,
     /// The first answer is dropped in this cycle.
     pub unknown_tag: Signal<Out, Bit>,
-    pub(crate) answers: Fifo<HtBeat, 1, 2>,
+    pub(crate) answers: SkidBuffer<HtBeat>,
     /// The first answer.
     answer: Signal<Local, HtBeat>,
     is_response: Signal<Local, Bit>,
@@ -89,6 +91,7 @@ impl Responder {
             memory_ready: Signal::default(),
             response_valid: Signal::default(),
             response_data: Signal::default(),
+            response_stays: Signal::default(),
             response_ready: Signal::default(),
             origin_lookup: Signal::default(),
             origin_free: Signal::default(),
@@ -96,7 +99,7 @@ impl Responder {
             origin_source: Signal::default(),
             origin_tag: Signal::default(),
             unknown_tag: Signal::default(),
-            answers: Fifo::new(DEPTH.into()),
+            answers: SkidBuffer::default(),
             answer: Signal::default(),
             is_response: Signal::default(),
             known: Signal::default(),
@@ -133,12 +136,14 @@ impl Logic for Responder {
             | (self.answer.val().get_value_kind() == self.error_response.val());
         self.known.next = self.is_response.val() & self.origin_used.val();
         self.sent.next = self.answers.valid.val() & self.known.val() & self.response_ready.val();
-        self.dropped.next = self.answers.valid.val() & !self.known.val();
+        self.dropped.next =
+            self.answers.valid.val() & !self.known.val() & self.response_ready.val();
         self.response_valid.next = self.answers.valid.val() & self.known.val();
         self.origin_free.next = self.sent.val();
         self.unknown_tag.next = self.dropped.val();
-        self.answers.read.next = self.sent.val() | self.dropped.val();
+        self.answers.read.next = self.response_ready.val();
 
+        self.response_stays.next = self.origin_source.val() == self.node.val();
         self.response_data.next = self.nothing.val();
         // Both kinds of response have the same number on either side.
         self.response_data

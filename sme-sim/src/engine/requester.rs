@@ -147,7 +147,9 @@ impl Requester {
         let response = self
             .response(spec, host, packets)
             .filter(|_| response_ready);
-        let unknown = packets.is_valid(REQUESTER_RESPONSE)
+        // What is dropped waits for the port, too, as in the RTL.
+        let unknown = response_ready
+            && packets.is_valid(REQUESTER_RESPONSE)
             && !self.tags.is_used(packets.head(REQUESTER_RESPONSE).tag);
         let dropped = match self.write(spec, host) {
             Wish::Fail(address) => Some(address),

@@ -66,8 +66,8 @@ impl Responder {
         packets: &mut PacketFifos,
         faults: &mut Faults,
     ) -> bool {
-        if !host.is_valid(RESPONDER) || (offered.is_some() && !packets.is_ready(CROSSBAR_RESPONDER))
-        {
+        // What is dropped waits for the crossbar, too, as the RTL does.
+        if !host.is_valid(RESPONDER) || !packets.is_ready(CROSSBAR_RESPONDER) {
             return false;
         }
         let answer = host.pop(RESPONDER);
