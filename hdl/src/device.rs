@@ -174,7 +174,7 @@ pub trait Pins: Block {
 ///
 /// An output `data`, or one whose name ends in `_data`, means something only in cycles in which
 /// `valid`, or the output with `_valid` in that place, is not zero; only then it is compared.
-/// `_channel`, `_crc` and `_stays`, which accompany the data, are treated likewise; so are `found`,
+/// `_channel`, `_crc`, `_stays` and `_before`, which accompany the data, are treated likewise; so are `found`,
 /// `_source` and `_tag`, which a table looks up, with `used`.
 #[macro_export]
 macro_rules! pins {
@@ -220,11 +220,12 @@ macro_rules! pins {
 
 /// Endings of the names of outputs that mean something only while another is not zero, and of that
 /// one's name.
-const WITH_VALID: [(&str, &str); 7] = [
+const WITH_VALID: [(&str, &str); 8] = [
     ("data", "valid"),
     ("channel", "valid"),
     ("crc", "valid"),
     ("stays", "valid"),
+    ("before", "valid"),
     ("found", "used"),
     ("source", "used"),
     ("tag", "used"),

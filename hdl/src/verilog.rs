@@ -146,6 +146,8 @@ mod tests {
         let names = [
             "sme_fifo(",
             "sme_fifo_lut_ram_8x8(",
+            "sme_fifo_head(",
+            "sme_fifo_register_3_initial_1(",
             "sme_fifo_register_3(",
             "sme_fifo_register_4(",
             "sme_fifo_register_1(",

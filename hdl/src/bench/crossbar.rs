@@ -50,7 +50,7 @@ pub(super) const BENCH: Bench = Bench {
         "requester and switch are swapped",
         "ignores that the switch is not ready",
         "requester and responder stay together",
-        "what stays has a place less",
+        "a packet that stays goes away",
         "completer and requester share a ready",
         "data and valid of different outputs",
     ],
@@ -75,7 +75,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("ignores that the switch is not ready") => {
             inputs = |values| values[READERS + 2] = true.into();
         }
-        Some("what stays has a place less") => rtl.requests.stays.two = Constant::new(false),
+        Some("a packet that stays goes away") => inputs = |values| values[STAYS] = false.into(),
         Some("requester and responder stay together") => {
             inputs = |values| values[STAYS + 1] = values[STAYS];
         }

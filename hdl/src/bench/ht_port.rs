@@ -15,6 +15,7 @@ use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
 use crate::beat::HtBeat;
 use crate::blocks::arbiter::RoundRobin;
+use crate::blocks::credits::Credits;
 use crate::blocks::fifo::Fifo;
 use crate::blocks::ht_port::HtPort;
 use crate::blocks::primitive::Register;
@@ -68,7 +69,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
         Some("the host has a place more") => {
-            rtl.places[1] = Register::new((u64::from(credits[1]) + 1).into());
+            rtl.places[1] = Credits::new(credits[1] + 1);
         }
         Some("a receive buffer has a place less") => {
             rtl.receive[0] = Fifo::new(usize::from(credits[0] - 1).max(1));

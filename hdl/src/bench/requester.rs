@@ -35,7 +35,7 @@ pub(super) const BENCH: Bench = Bench {
         "a read waits for a write too many",
         "writes go to a node that is not there",
         "addresses of reads begin a partition late",
-        "requests to no node are sent",
+        "reads go to a node that is not there",
         "failed reads are answered without an error",
         "FIFO of reads has a place less",
         "ignores that the crossbar is not ready",
@@ -99,7 +99,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
             let base = global_base + (1 << shared_bits);
             rtl.decoders[1] = AddressDecoder::new(base, shared_bits, hosts);
         }
-        Some("requests to no node are sent") => rtl.no_kind = Constant::new(0.into()),
+        Some("reads go to a node that is not there") => {
+            let hosts = (hosts + 1).min(1 << 20);
+            rtl.decoders[1] = AddressDecoder::new(global_base, shared_bits, hosts);
+        }
         Some("failed reads are answered without an error") => {
             let mut refusal = rtl.refusal.val();
             refusal.set_value_kind(2.into());

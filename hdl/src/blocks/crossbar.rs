@@ -29,6 +29,7 @@
 //! ```
 
 use crate::beat::PacketBeat;
+use crate::blocks::fork::Fork;
 use crate::blocks::late_fifo::LateFifo;
 use crate::blocks::primitive::Register;
 use crate::blocks::skid_buffer::SkidBuffer;
@@ -212,13 +213,15 @@ pub struct CrossbarHalf {
     /// It is taken.
     pub away_ready: Signal<In, Bit>,
     pub(crate) own: SkidBuffer<PacketBeat>,
-    /// In step with `own`: the packet is for this node.
-    pub(crate) stays: SkidBuffer<Bit>,
+    /// Its packets for this node go aside.
+    pub(crate) stays: Fork,
     pub(crate) switch: LateFifo<PacketBeat, 1, 2>,
     /// The last packet to the own node came from the switch.
     pub(crate) last_from_switch: Register<Bit>,
     /// This node's packet is for this node, and it is its turn.
     own_turn: Signal<Local, Bit>,
+    /// It is taken.
+    own_goes: Signal<Local, Bit>,
 }
 
 impl CrossbarHalf {
@@ -240,10 +243,11 @@ impl CrossbarHalf {
             away_data: Signal::default(),
             away_ready: Signal::default(),
             own: SkidBuffer::default(),
-            stays: SkidBuffer::default(),
+            stays: Fork::default(),
             switch: LateFifo::new(2),
             last_from_switch: Register::new(true),
             own_turn: Signal::default(),
+            own_goes: Signal::default(),
         }
     }
 }
@@ -258,7 +262,8 @@ impl Logic for CrossbarHalf {
         self.stays.clock.next = self.clock.val();
         self.stays.reset.next = self.reset.val();
         self.stays.write.next = self.own_valid.val();
-        self.stays.write_data.next = self.own_stays.val();
+        self.stays.aside.next = self.own_stays.val();
+        self.stays.ready.next = self.own.ready.val();
         self.own_ready.next = self.own.ready.val();
         self.switch.clock.next = self.clock.val();
         self.switch.reset.next = self.reset.val();
@@ -268,25 +273,21 @@ impl Logic for CrossbarHalf {
         self.last_from_switch.clock.next = self.clock.val();
         self.last_from_switch.reset.next = self.reset.val();
 
-        self.own_turn.next = self.own.valid.val()
-            & self.stays.data.val()
+        self.own_turn.next = self.stays.goes_aside.val()
             & (self.last_from_switch.q.val() | !self.switch.valid.val());
-        self.home_valid.next =
-            self.switch.valid.val() | (self.own.valid.val() & self.stays.data.val());
+        self.home_valid.next = self.switch.valid.val() | self.stays.goes_aside.val();
         self.home_data.next = self.switch.data.val();
         if self.own_turn.val() {
             self.home_data.next = self.own.data.val();
         }
-        self.away_valid.next = self.own.valid.val() & !self.stays.data.val();
+        self.away_valid.next = self.stays.goes_straight.val();
         self.away_data.next = self.own.data.val();
 
         self.switch.read.next = self.home_ready.val() & !self.own_turn.val();
-        self.own.read.next = self.away_ready.val();
-        self.stays.read.next = self.away_ready.val();
-        if self.stays.data.val() {
-            self.own.read.next = self.home_ready.val() & self.own_turn.val();
-            self.stays.read.next = self.home_ready.val() & self.own_turn.val();
-        }
+        self.own_goes.next = (self.stays.goes_straight.val() & self.away_ready.val())
+            | (self.own_turn.val() & self.home_ready.val());
+        self.own.read.next = self.own_goes.val();
+        self.stays.read.next = self.own_goes.val();
         self.last_from_switch.d.next = self.last_from_switch.q.val();
         if self.home_valid.val() & self.home_ready.val() {
             self.last_from_switch.d.next = !self.own_turn.val();

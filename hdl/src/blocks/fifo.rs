@@ -2,11 +2,14 @@
 //!
 //! ```text
 //!                 ┌──────────────── memory ───────────────┐
-//! write_data ─────┤ write pointer          read pointer   ├────> data
-//! write ──────────┤                                       ├────> valid = not empty, a register
-//! ready <─────────┤ = not full, a register                ├<──── read
-//!                 └───────────────────────────────────────┘
+//! write_data ──┬──┤ write pointer      the second packet  ├─ if there are two ─┬─> head ──> data
+//!              │  └───────────────────────────────────────┘                    │
+//!              └────────────────────────────────────────────── if not ─────────┘
+//! write, read ──> count ──> valid = not empty, ready = not full: registers
 //! ```
+//!
+//! The first packet stands in a register, so that its reader has the whole cycle for it; the place in
+//! the memory that it came to holds it, too, until it is taken.
 //!
 //! Every wire between two blocks ends in one, or in a
 //! [`SkidBuffer`](super::skid_buffer::SkidBuffer) or [`LateFifo`](super::late_fifo::LateFifo), which
@@ -23,7 +26,7 @@
 //! read       ▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁
 //! ```
 
-use crate::blocks::primitive::{LutRam, Register};
+use crate::blocks::primitive::{Kept, LutRam, Register};
 use rust_hdl::prelude::*;
 
 /// A FIFO of up to 2^A places; `C` = A + 1 bits count them.
@@ -46,11 +49,16 @@ pub struct Fifo<T: Synth, const A: usize, const C: usize> {
     /// Takes the first packet, if valid.
     pub read: Signal<In, Bit>,
     memory: LutRam<T, A>,
-    read_pointer: Register<Bits<A>>,
+    /// The first packet.
+    head: Kept<T>,
+    /// The second packet's place.
+    second: Register<Bits<A>>,
     write_pointer: Register<Bits<A>>,
     count: Register<Bits<C>>,
     not_empty: Register<Bit>,
     not_full: Register<Bit>,
+    /// There is a second packet.
+    two: Register<Bit>,
     written: Signal<Local, Bit>,
     taken: Signal<Local, Bit>,
     /// The last place.
@@ -73,11 +81,13 @@ impl<T: Synth, const A: usize, const C: usize> Fifo<T, A, C> {
             data: Signal::default(),
             read: Signal::default(),
             memory: LutRam::default(),
-            read_pointer: Register::default(),
+            head: Kept::default(),
+            second: Register::new(usize::from(depth > 1).to_bits()),
             write_pointer: Register::default(),
             count: Register::default(),
             not_empty: Register::default(),
             not_full: Register::new(true),
+            two: Register::default(),
             written: Signal::default(),
             taken: Signal::default(),
             last: Constant::new((depth - 1).to_bits()),
@@ -90,12 +100,15 @@ impl<T: Synth, const A: usize, const C: usize> Logic for Fifo<T, A, C> {
     #[hdl_gen]
     fn update(&mut self) {
         self.memory.clock.next = self.clock.val();
-        self.read_pointer.clock.next = self.clock.val();
+        self.head.clock.next = self.clock.val();
+        self.second.clock.next = self.clock.val();
+        self.two.clock.next = self.clock.val();
         self.write_pointer.clock.next = self.clock.val();
         self.count.clock.next = self.clock.val();
         self.not_empty.clock.next = self.clock.val();
         self.not_full.clock.next = self.clock.val();
-        self.read_pointer.reset.next = self.reset.val();
+        self.second.reset.next = self.reset.val();
+        self.two.reset.next = self.reset.val();
         self.write_pointer.reset.next = self.reset.val();
         self.count.reset.next = self.reset.val();
         self.not_empty.reset.next = self.reset.val();
@@ -103,8 +116,13 @@ impl<T: Synth, const A: usize, const C: usize> Logic for Fifo<T, A, C> {
 
         self.ready.next = self.not_full.q.val();
         self.valid.next = self.not_empty.q.val();
-        self.memory.read_address.next = self.read_pointer.q.val();
-        self.data.next = self.memory.read_data.val();
+        self.data.next = self.head.q.val();
+        self.memory.read_address.next = self.second.q.val();
+        self.head.enable.next = self.read.val() | !self.not_empty.q.val();
+        self.head.d.next = self.write_data.val();
+        if self.two.q.val() {
+            self.head.d.next = self.memory.read_data.val();
+        }
         self.written.next = self.write.val() & self.not_full.q.val();
         self.taken.next = self.read.val() & self.not_empty.q.val();
         self.memory.write_enable.next = self.written.val();
@@ -118,25 +136,28 @@ impl<T: Synth, const A: usize, const C: usize> Logic for Fifo<T, A, C> {
                 self.write_pointer.d.next = 0.into();
             }
         }
-        self.read_pointer.d.next = self.read_pointer.q.val();
+        self.second.d.next = self.second.q.val();
         if self.taken.val() {
-            self.read_pointer.d.next = self.read_pointer.q.val() + 1;
-            if self.read_pointer.q.val() == self.last.val() {
-                self.read_pointer.d.next = 0.into();
+            self.second.d.next = self.second.q.val() + 1;
+            if self.second.q.val() == self.last.val() {
+                self.second.d.next = 0.into();
             }
         }
 
         self.count.d.next = self.count.q.val();
         self.not_empty.d.next = self.not_empty.q.val();
         self.not_full.d.next = self.not_full.q.val();
+        self.two.d.next = self.two.q.val();
         if self.written.val() & !self.taken.val() {
             self.count.d.next = self.count.q.val() + 1;
             self.not_empty.d.next = true;
             self.not_full.d.next = self.count.q.val() != self.almost.val();
+            self.two.d.next = self.not_empty.q.val();
         } else if self.taken.val() & !self.written.val() {
             self.count.d.next = self.count.q.val() - 1;
             self.not_full.d.next = true;
             self.not_empty.d.next = self.count.q.val() != 1;
+            self.two.d.next = self.two.q.val() & (self.count.q.val() != 2);
         }
     }
 }

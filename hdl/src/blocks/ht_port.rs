@@ -36,6 +36,7 @@
 use crate::beat::HtBeat;
 use crate::blocks::MAX_PLACES;
 use crate::blocks::arbiter::RoundRobin;
+use crate::blocks::credits::Credits;
 use crate::blocks::fifo::Fifo;
 use crate::blocks::primitive::Register;
 use crate::blocks::read_order::ReadOrder;
@@ -84,7 +85,7 @@ pub struct HtPort {
     pub nonposted_valid: Signal<Out, Bit>,
     /// That read.
     pub nonposted_data: Signal<Out, HtBeat>,
-    /// How many writes of the host came before it, modulo 2^16; 0 without a read.
+    /// How many writes of the host came before it, modulo 2^16.
     pub nonposted_before: Signal<Out, Bits<16>>,
     /// A response of the host's memory.
     pub memory_valid: Signal<Out, Bit>,
@@ -107,7 +108,7 @@ pub struct HtPort {
     pub(crate) order: ReadOrder,
     pub(crate) arbiter: RoundRobin<3, 2>,
     /// Places left in the host.
-    pub(crate) places: [Register<Bits<6>>; 3],
+    pub(crate) places: [Credits; 3],
     /// Writes that came from the host, modulo 2^16.
     pub(crate) received: Register<Bits<16>>,
     /// Writes that came from the completer, likewise.
@@ -160,7 +161,7 @@ impl HtPort {
             transmit: std::array::from_fn(|_| SkidBuffer::default()),
             order: ReadOrder::after(0),
             arbiter: RoundRobin::new(2),
-            places: credits.map(|places| Register::new(u64::from(places).into())),
+            places: credits.map(Credits::new),
             received: Register::default(),
             queued: Register::default(),
             kind: Signal::default(),
@@ -215,10 +216,7 @@ impl Logic for HtPort {
         self.nonposted_data.next = self.receive[1].data.val();
         self.receive[1].read.next = self.nonposted_ready.val();
         self.receive_before.read.next = self.nonposted_ready.val();
-        self.nonposted_before.next = 0.into();
-        if self.receive_before.valid.val() {
-            self.nonposted_before.next = self.receive_before.data.val();
-        }
+        self.nonposted_before.next = self.receive_before.data.val();
         self.memory_valid.next = self.receive[2].valid.val();
         self.memory_data.next = self.receive[2].data.val();
         self.receive[2].read.next = self.memory_ready.val();
@@ -245,9 +243,9 @@ impl Logic for HtPort {
         }
 
         // To the host.
-        self.may_go[0].next = self.transmit[0].valid.val() & self.places[0].q.val().any();
-        self.may_go[1].next = self.places[1].q.val().any() & self.order.may_read.val();
-        self.may_go[2].next = self.transmit[2].valid.val() & self.places[2].q.val().any();
+        self.may_go[0].next = self.transmit[0].valid.val() & self.places[0].available.val();
+        self.may_go[1].next = self.order.may_read.val() & self.places[1].available.val();
+        self.may_go[2].next = self.transmit[2].valid.val() & self.places[2].available.val();
         self.arbiter.want.next = self
             .none
             .val()
@@ -264,15 +262,12 @@ impl Logic for HtPort {
         }
         for i in 0..3 {
             self.transmit[i].read.next = self.arbiter.grant.val().get_bit(i);
-            self.places[i].d.next = self.places[i].q.val();
-            if self.host_credit.val().get_bit(i) & !self.arbiter.grant.val().get_bit(i) {
-                self.places[i].d.next = self.places[i].q.val() + 1;
-            } else if self.arbiter.grant.val().get_bit(i) & !self.host_credit.val().get_bit(i) {
-                self.places[i].d.next = self.places[i].q.val() - 1;
-            }
+            self.places[i].used.next = self.arbiter.grant.val().get_bit(i);
+            self.places[i].returned.next = self.host_credit.val().get_bit(i);
         }
         self.order.ready.next = self.transmit[1].ready.val();
         self.order.comes.next = self.read_valid.val();
+        self.order.fails.next = false;
         self.order.writes_before.next = self.queued.q.val();
         self.order.read_moves.next =
             self.arbiter.grant.val().get_bit(1) | !self.transmit[1].valid.val();

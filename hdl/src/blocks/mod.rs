@@ -14,6 +14,7 @@ pub mod crossbar;
 pub mod engine;
 pub mod fetch;
 pub mod fifo;
+pub mod fork;
 pub mod ht_port;
 pub mod late_fifo;
 pub mod link_port;

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! An address is decoded on its way into the FIFO: there it is a network packet already, under the
-//! host's tag, or one of kind 3, if it is no node's; the address itself waits with it, as a read's
-//! data or beside a write. A read takes the lowest free source tag and waits while there is none, or
+//! host's tag, and beside it is known whether it is a node's; the address itself waits with it, as a
+//! read's data or beside a write. A read takes the lowest free source tag and waits while there is none, or
 //! while fewer writes have left than came before it ([`ReadOrder`]). If a
 //! write and a read can go, they take turns. A response frees its tag and
 //! goes to the host under the host's. A failed read is answered with an error when no response wants
@@ -35,6 +35,7 @@
 
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::address_decoder::AddressDecoder;
+use crate::blocks::fork::Fork;
 use crate::blocks::primitive::Register;
 use crate::blocks::read_order::ReadOrder;
 use crate::blocks::skid_buffer::SkidBuffer;
@@ -102,6 +103,8 @@ pub struct Requester {
     pub(crate) requests: [SkidBuffer<PacketBeat>; 2],
     /// The writes as they came, in step with the first of `requests`: the addresses count.
     stores: SkidBuffer<HtBeat>,
+    /// Of the writes: those to no node go aside.
+    pub(crate) writes: Fork,
     /// Of the reads.
     pub(crate) order: ReadOrder,
     responses: SkidBuffer<PacketBeat>,
@@ -116,8 +119,6 @@ pub struct Requester {
     store: Signal<Local, PacketBeat>,
     /// The read that comes, likewise.
     load: Signal<Local, PacketBeat>,
-    /// Of the first write and the first read.
-    kinds: [Signal<Local, Bits<2>>; 2],
     write_can_go: Signal<Local, Bit>,
     write_fails: Signal<Local, Bit>,
     read_can_go: Signal<Local, Bit>,
@@ -130,8 +131,6 @@ pub struct Requester {
     read_leaves: Signal<Local, Bit>,
     write: Constant<PacketBeat>,
     read: Constant<PacketBeat>,
-    /// Of a request to an address of no node.
-    pub(crate) no_kind: Constant<Bits<2>>,
     response: Constant<HtBeat>,
     /// What answers a failed read.
     pub(crate) refusal: Constant<HtBeat>,
@@ -193,6 +192,7 @@ impl Requester {
             unknown_tag: Signal::default(),
             decoders: std::array::from_fn(|_| AddressDecoder::new(global_base, shared_bits, hosts)),
             requests: std::array::from_fn(|_| SkidBuffer::default()),
+            writes: Fork::default(),
             order: ReadOrder::after(0),
             stores: SkidBuffer::default(),
             responses: SkidBuffer::default(),
@@ -201,7 +201,6 @@ impl Requester {
             last_was_read: Register::new(true),
             store: Signal::default(),
             load: Signal::default(),
-            kinds: Default::default(),
             write_can_go: Signal::default(),
             write_fails: Signal::default(),
             read_can_go: Signal::default(),
@@ -212,7 +211,6 @@ impl Requester {
             read_leaves: Signal::default(),
             write: kind(Kind::PostedWrite),
             read: kind(Kind::ReadRequest),
-            no_kind: Constant::new((Kind::ErrorResponse as u64).into()),
             response: answer(0, false),
             refusal: answer(u64::MAX, true),
         }
@@ -241,9 +239,6 @@ impl Logic for Requester {
         self.decoders[0].address_low.next = self.posted_data.val().get_value_address_low();
         self.decoders[0].address_high.next = self.posted_data.val().get_value_address_high();
         self.store.next = self.write.val();
-        if !self.decoders[0].found.val() {
-            self.store.next.set_value_kind(self.no_kind.val());
-        }
         self.store
             .next
             .set_value_data_low(self.posted_data.val().get_value_data_low());
@@ -270,15 +265,17 @@ impl Logic for Requester {
         self.requests[0].write.next = self.posted_valid.val();
         self.requests[0].write_data.next = self.store.val();
         self.stores.write.next = self.posted_valid.val();
+        self.writes.clock.next = self.clock.val();
+        self.writes.reset.next = self.reset.val();
+        self.writes.ready.next = self.requests[0].ready.val();
+        self.writes.write.next = self.posted_valid.val();
+        self.writes.aside.next = !self.decoders[0].found.val();
         self.stores.write_data.next = self.posted_data.val();
 
         // Reads, decoded.
         self.decoders[1].address_low.next = self.nonposted_data.val().get_value_address_low();
         self.decoders[1].address_high.next = self.nonposted_data.val().get_value_address_high();
         self.load.next = self.read.val();
-        if !self.decoders[1].found.val() {
-            self.load.next.set_value_kind(self.no_kind.val());
-        }
         self.load
             .next
             .set_value_enables(self.nonposted_data.val().get_value_enables());
@@ -307,15 +304,11 @@ impl Logic for Requester {
         self.requests[1].write_data.next = self.load.val();
 
         // Requests.
-        // Much follows in this cycle from who goes, so that it follows from few registers: the higher
-        // bit of the kind tells `no_kind` from a write and from a read.
-        self.kinds[0].next = self.requests[0].data.val().get_value_kind();
-        self.kinds[1].next = self.requests[1].data.val().get_value_kind();
-        self.write_can_go.next = self.requests[0].valid.val() & !self.kinds[0].val().get_bit(1);
-        self.write_fails.next = self.requests[0].valid.val() & self.kinds[0].val().get_bit(1);
-        self.read_can_go.next =
-            self.order.may_read.val() & self.tags.available.val() & !self.kinds[1].val().get_bit(1);
-        self.read_fails.next = self.order.may_read.val() & self.kinds[1].val().get_bit(1);
+        // Much follows in this cycle from who goes, so that it follows from four registers.
+        self.write_can_go.next = self.writes.goes_straight.val();
+        self.write_fails.next = self.writes.goes_aside.val();
+        self.read_can_go.next = self.order.may_read.val() & self.tags.available.val();
+        self.read_fails.next = self.order.may_fail.val();
         self.read_goes.next =
             self.read_can_go.val() & !(self.write_can_go.val() & self.last_was_read.q.val());
         self.stays[0].next = self.requests[0].data.val().get_value_target() == self.node.val();
@@ -337,6 +330,7 @@ impl Logic for Requester {
             | (self.write_can_go.val() & !self.read_goes.val() & self.request_ready.val());
         self.requests[0].read.next = self.write_leaves.val();
         self.stores.read.next = self.write_leaves.val();
+        self.writes.read.next = self.write_leaves.val();
         self.last_was_read.d.next = self.last_was_read.q.val();
         if self.request_valid.val() & self.request_ready.val() {
             self.last_was_read.d.next = self.read_goes.val();
@@ -384,6 +378,7 @@ impl Logic for Requester {
 
         self.order.ready.next = self.requests[1].ready.val();
         self.order.comes.next = self.nonposted_valid.val();
+        self.order.fails.next = !self.decoders[1].found.val();
         self.order.writes_before.next = self.nonposted_before.val();
         self.order.read_moves.next = self.read_leaves.val() | !self.requests[1].valid.val();
         self.order.write_goes.next = self.write_leaves.val();

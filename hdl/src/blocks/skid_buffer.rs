@@ -9,10 +9,9 @@
 //! ready <── not full, a register       valid <── not empty, a register
 //! ```
 //!
-//! To its neighbours it is a [`Fifo`](super::fifo::Fifo) of depth 2, cycle for cycle. That one
-//! keeps its data in a memory, which is smaller, but `data` then comes behind a pointer and the
-//! memory's look-up. This one stands where the reader decides by the data whether it reads, and
-//! has most of the cycle to do so.
+//! To its neighbours it is a [`Fifo`](super::fifo::Fifo) of depth 2, cycle for cycle; that one, which
+//! keeps what waits in a memory, is for many places. `write` decides little here: whoever writes may
+//! know late in the cycle that it does.
 //!
 //! ```text
 //! cycle      0   1   2   3   4   5
