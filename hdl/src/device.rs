@@ -174,8 +174,8 @@ pub trait Pins: Block {
 ///
 /// An output `data`, or one whose name ends in `_data`, means something only in cycles in which
 /// `valid`, or the output with `_valid` in that place, is not zero; only then it is compared.
-/// `_channel`, `_crc`, `_stays` and `_before`, which accompany the data, are treated likewise; so are `found`,
-/// `_source` and `_tag`, which a table looks up, with `used`.
+/// `_channel`, `_crc`, `_stays` and `_before`, which accompany the data, are treated likewise; so are
+/// `found`, `_source`, `_tag` and `_stays`, which a table looks up, with `used`.
 #[macro_export]
 macro_rules! pins {
     (@ [$($generics:tt)*] [$block:ty] [$($input:ident)*] [$($output:ident)*]) => {
@@ -220,11 +220,12 @@ macro_rules! pins {
 
 /// Endings of the names of outputs that mean something only while another is not zero, and of that
 /// one's name.
-const WITH_VALID: [(&str, &str); 8] = [
+const WITH_VALID: [(&str, &str); 9] = [
     ("data", "valid"),
     ("channel", "valid"),
     ("crc", "valid"),
     ("stays", "valid"),
+    ("stays", "used"),
     ("before", "valid"),
     ("found", "used"),
     ("source", "used"),
@@ -238,15 +239,14 @@ pub fn validity(outputs: &[Port]) -> Vec<Option<usize>> {
             Some((stem, index)) => (stem, format!("${index}")),
             None => (port.name.as_str(), String::new()),
         };
-        let (stem, valid) = WITH_VALID
-            .iter()
-            .find_map(|(suffix, valid)| Some((stem.strip_suffix(suffix)?, valid)))?;
-        (stem.is_empty() || stem.ends_with('_')).then(|| format!("{stem}{valid}{index}"))
+        WITH_VALID.iter().find_map(|(suffix, valid)| {
+            let stem = stem.strip_suffix(suffix)?;
+            let name = format!("{stem}{valid}{index}");
+            let valid = || outputs.iter().position(|port| port.name == name);
+            (stem.is_empty() || stem.ends_with('_')).then(valid)?
+        })
     };
-    outputs
-        .iter()
-        .map(|port| valid(port).and_then(|name| outputs.iter().position(|p| p.name == name)))
-        .collect()
+    outputs.iter().map(valid).collect()
 }
 
 /// A block in RTL with its clock running.

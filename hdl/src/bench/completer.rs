@@ -3,7 +3,7 @@
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 use rust_hdl::prelude::Constant;
-use sme_sim::engine::completer::{Completer as CycleModel, CompleterSpec};
+use sme_sim::engine::completer::{Completer as CycleModel, CompleterSpec, Origin};
 use sme_sim::engine::ht_port::{HtPort, HtPortSpec};
 use sme_sim::engine::wires::{
     COMPLETER, DEPTH, HOST_FIFOS, HT_TRANSMIT, HostFifos, PACKET_FIFOS, PacketFifos,
@@ -33,6 +33,8 @@ pub(super) const BENCH: Bench = Bench {
         "write and read share a ready",
         "the responder frees nothing",
         "origins lose their highest bit",
+        "every origin is its own node",
+        "no origin is its own node",
     ],
     build,
 };
@@ -60,6 +62,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("origins lose their highest bit") => {
             outputs = |values| values[SOURCE] = Value::from(values[SOURCE].get(0, 19));
         }
+        Some("every origin is its own node") => outputs = |values| values[STAYS] = true.into(),
+        Some("no origin is its own node") => outputs = |values| values[STAYS] = false.into(),
         _ => (),
     }
     let rtl = Clocked::new(rtl);
@@ -76,7 +80,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     Pair {
         rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
         model: Box::new(model),
-        traffic: Box::new(Load::default()),
+        traffic: Box::new(Load {
+            node: (seed as u32).wrapping_mul(0x9e37_79b9) >> 12,
+            ..Load::default()
+        }),
     }
 }
 
@@ -84,12 +91,14 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
 const WRITE_READY: usize = 2;
 const READ_READY: usize = 3;
 const FREE: usize = 5;
-/// One of the outputs.
+const NODE: usize = 6;
+/// Some of the outputs.
 const SOURCE: usize = 6;
+const STAYS: usize = 8;
 
-/// Ports: request_valid, request_data, write_ready, read_ready, origin_lookup, origin_free;
+/// Ports: request_valid, request_data, write_ready, read_ready, origin_lookup, origin_free, node;
 /// request_ready, write_valid, write_data, read_valid, read_data, origin_used, origin_source,
-/// origin_tag.
+/// origin_tag, origin_stays.
 struct Model {
     completer: CycleModel,
     spec: CompleterSpec,
@@ -127,6 +136,8 @@ impl ModelBlock for Model {
         outputs.push(origin.is_some().into());
         outputs.push(origin.map_or(0, |origin| origin.source.into()).into());
         outputs.push(origin.map_or(0, |origin| origin.tag.into()).into());
+        let stays = |origin: Origin| u64::from(origin.source) == inputs[NODE].low();
+        outputs.push(origin.is_some_and(stays).into());
 
         self.completer.step(
             &self.spec,
@@ -153,6 +164,7 @@ impl ModelBlock for Model {
 /// freed in bursts, twice, and without being in use.
 #[derive(Default)]
 struct Load {
+    node: u32,
     source: Source,
     requests: u32,
     writes: u32,
@@ -172,7 +184,7 @@ impl Traffic for Load {
             self.frees = below(random, 101).saturating_sub(40);
         }
         if !self.source.is_offering() && chance(random, self.requests) {
-            self.source.offer(request(random, self.writes));
+            self.source.offer(request(random, self.node, self.writes));
         }
         self.source.drive(Value::default(), inputs);
         for percent in self.ready {
@@ -180,6 +192,7 @@ impl Traffic for Load {
         }
         inputs.push(u64::from(below(random, 32)).into());
         inputs.push(chance(random, self.frees).into());
+        inputs.push(u64::from(self.node).into());
     }
 
     fn transactions(&self) -> u64 {
@@ -187,8 +200,8 @@ impl Traffic for Load {
     }
 }
 
-/// A request; one of twenty packets is none.
-fn request(random: &mut Pcg32, writes: u32) -> Value {
+/// A request, often of the own `node` or of one that differs in one bit; one of twenty packets is none.
+fn request(random: &mut Pcg32, node: u32, writes: u32) -> Value {
     let kind = if chance(random, 5) {
         Kind::ReadResponse as u64 + u64::from(below(random, 2))
     } else if chance(random, writes) {
@@ -201,6 +214,11 @@ fn request(random: &mut Pcg32, writes: u32) -> Value {
         let bits = match *name {
             "kind" => kind,
             "data" | "offset" => any_bits(random),
+            "source" => match below(random, 4) {
+                0 => node.into(),
+                1 => (node ^ 1 << below(random, 20)).into(),
+                _ => random.next_u64(),
+            },
             _ => random.next_u64(),
         };
         packet.set(*offset, *width, bits);

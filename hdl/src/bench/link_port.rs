@@ -19,7 +19,6 @@ use super::source::{any_bits, below, chance};
 use crate::beat::{PacketBeat, packet_crc};
 use crate::blocks::MAX_PLACES;
 use crate::blocks::crc::PacketCrc;
-use crate::blocks::late_fifo::LateFifo;
 use crate::blocks::link_port::LinkPort;
 use crate::blocks::primitive::Stages;
 use crate::device::{Clocked, Wire};
@@ -80,7 +79,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
         Some("the winner's number has one bit") => rtl.arbiter.turn._mask = 1,
-        Some("a channel has a place less") => rtl.fifos[2] = LateFifo::new(1),
+        Some("a channel has a place less") => rtl.fifos[2].two = Constant::new(false),
         Some("the transmitter's CRC begins with zeros") => {
             rtl.out_crc = PacketCrc::with_initial(0);
         }

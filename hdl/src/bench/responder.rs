@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use rand_pcg::Pcg32;
 use rust_hdl::prelude::Constant;
-use sme_sim::engine::Kind;
 use sme_sim::engine::completer::Origin;
 use sme_sim::engine::counters::Faults;
 use sme_sim::engine::responder::Responder as CycleModel;
@@ -12,6 +11,7 @@ use sme_sim::engine::tags::{MAX_TAGS, Tags};
 use sme_sim::engine::wires::{
     CROSSBAR_RESPONDER, DEPTH, HOST_FIFOS, HostFifos, PACKET_FIFOS, PacketFifos, RESPONDER,
 };
+use sme_sim::engine::{HtPacket, Kind};
 
 use super::Bench;
 use super::miswired::Miswired;
@@ -143,15 +143,14 @@ impl ModelBlock for Model {
         self.packets.latch();
 
         let ready = self.host.is_ready(RESPONDER);
-        let tag = if self.host.is_valid(RESPONDER) {
-            let answer = HtBeat::from(*self.host.head(RESPONDER));
-            u64::from(answer.get_value_tag()) as u8
-        } else {
-            0
-        };
+        let valid = self.host.is_valid(RESPONDER);
+        let answer = valid.then(|| *self.host.head(RESPONDER));
+        let tag = answer.map_or(0, |packet| {
+            u64::from(HtBeat::from(packet).get_value_tag()) as u8
+        });
         let mut reads = Self::reads(tag, inputs);
         let offer = self.responder.offers(&reads, &self.host);
-        let (used, unknown) = (reads.is_used(tag), self.faults.unknown_tags);
+        let unknown = self.faults.unknown_tags;
         self.responder.step(
             offer,
             &mut reads,
@@ -169,7 +168,8 @@ impl ModelBlock for Model {
                 .into(),
         );
         outputs.push(u64::from(tag).into());
-        outputs.push((used && !reads.is_used(tag)).into());
+        let answers = answer.is_some_and(|packet| matches!(packet, HtPacket::Response { .. }));
+        outputs.push((answers && inputs[READY].bit(0)).into());
         outputs.push((self.faults.unknown_tags - unknown).into());
 
         if inputs[VALID].bit(0) && ready {
@@ -299,6 +299,7 @@ impl Traffic for Load {
         inputs.push(used.into());
         inputs.push(u64::from(source).into());
         inputs.push(u64::from(tag).into());
+        inputs.push((source == self.node).into());
     }
 
     fn transactions(&self) -> u64 {

@@ -6,7 +6,7 @@
 //!                                       └─> read  (non-posted, with the lowest free tag)
 //!                                            │ source and tag of the request
 //!                                       ┌────┴──────┐
-//!               origin_source, _tag <───┤ tag table ├─── origin_lookup   (the responder's)
+//!        origin_source, _tag, _stays <──┤ tag table ├─── origin_lookup   (the responder's)
 //!               origin_used <───────────┤ of reads  ├─── origin_free
 //!                                       └───────────┘
 //! ```
@@ -64,12 +64,16 @@ pub struct Completer {
     pub origin_lookup: Signal<In, Bits<5>>,
     /// Frees it, if a read holds it.
     pub origin_free: Signal<In, Bit>,
+    /// The number of the node.
+    pub node: Signal<In, Bits<20>>,
     /// A read holds it.
     pub origin_used: Signal<Out, Bit>,
     /// The node that asked for that read.
     pub origin_source: Signal<Out, Bits<20>>,
     /// That node's source tag.
     pub origin_tag: Signal<Out, Bits<5>>,
+    /// It is this node itself.
+    pub origin_stays: Signal<Out, Bit>,
     /// The node that the first request came from; for observers.
     pub request_source: Signal<Out, Bits<20>>,
     pub(crate) requests: SkidBuffer<PacketBeat>,
@@ -77,6 +81,8 @@ pub struct Completer {
     pub(crate) reads: TagTable<20>,
     /// Beside them, the origins' tags.
     origin_tags: LutRam<Bits<5>, 5>,
+    /// And whether they are this node, which the responder has no time to find out.
+    origins_here: LutRam<Bit, 5>,
     pub(crate) address: Displace,
     /// The first request.
     request: Signal<Local, PacketBeat>,
@@ -107,13 +113,16 @@ impl Completer {
             read_ready: Signal::default(),
             origin_lookup: Signal::default(),
             origin_free: Signal::default(),
+            node: Signal::default(),
             origin_used: Signal::default(),
             origin_source: Signal::default(),
             origin_tag: Signal::default(),
+            origin_stays: Signal::default(),
             request_source: Signal::default(),
             requests: SkidBuffer::default(),
             reads: TagTable::new(MAX_TAGS),
             origin_tags: LutRam::default(),
+            origins_here: LutRam::default(),
             address: Displace::new(shared_base),
             request: Signal::default(),
             is_write: Signal::default(),
@@ -135,6 +144,7 @@ impl Logic for Completer {
         self.reads.clock.next = self.clock.val();
         self.reads.reset.next = self.reset.val();
         self.origin_tags.clock.next = self.clock.val();
+        self.origins_here.clock.next = self.clock.val();
 
         self.requests.write.next = self.request_valid.val();
         self.requests.write_data.next = self.request_data.val();
@@ -192,12 +202,18 @@ impl Logic for Completer {
         self.origin_tags.write_enable.next = self.read_taken.val();
         self.origin_tags.write_address.next = self.reads.lowest.val();
         self.origin_tags.write_data.next = self.request.val().get_value_tag();
+        self.origins_here.write_enable.next = self.read_taken.val();
+        self.origins_here.write_address.next = self.reads.lowest.val();
+        self.origins_here.write_data.next =
+            self.request.val().get_value_source() == self.node.val();
 
         self.reads.lookup.next = self.origin_lookup.val();
         self.reads.free.next = self.origin_free.val();
         self.origin_tags.read_address.next = self.origin_lookup.val();
+        self.origins_here.read_address.next = self.origin_lookup.val();
         self.origin_used.next = self.reads.used.val();
         self.origin_source.next = self.reads.found.val();
         self.origin_tag.next = self.origin_tags.read_data.val();
+        self.origin_stays.next = self.origins_here.read_data.val();
     }
 }

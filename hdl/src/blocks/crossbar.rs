@@ -215,13 +215,15 @@ pub struct CrossbarHalf {
     pub(crate) own: SkidBuffer<PacketBeat>,
     /// Its packets for this node go aside.
     pub(crate) stays: Fork,
-    pub(crate) switch: LateFifo<PacketBeat, 1, 2>,
+    pub(crate) switch: LateFifo<PacketBeat>,
     /// The last packet to the own node came from the switch.
     pub(crate) last_from_switch: Register<Bit>,
     /// This node's packet is for this node, and it is its turn.
     own_turn: Signal<Local, Bit>,
     /// It is taken.
     own_goes: Signal<Local, Bit>,
+    /// The packet to this node, if it does not come in this very cycle.
+    early: Signal<Local, PacketBeat>,
 }
 
 impl CrossbarHalf {
@@ -244,10 +246,11 @@ impl CrossbarHalf {
             away_ready: Signal::default(),
             own: SkidBuffer::default(),
             stays: Fork::default(),
-            switch: LateFifo::new(2),
+            switch: LateFifo::default(),
             last_from_switch: Register::new(true),
             own_turn: Signal::default(),
             own_goes: Signal::default(),
+            early: Signal::default(),
         }
     }
 }
@@ -276,9 +279,14 @@ impl Logic for CrossbarHalf {
         self.own_turn.next = self.stays.goes_aside.val()
             & (self.last_from_switch.q.val() | !self.switch.valid.val());
         self.home_valid.next = self.switch.valid.val() | self.stays.goes_aside.val();
-        self.home_data.next = self.switch.data.val();
+        // The packet that just comes from the switch is the last to be there.
+        self.early.next = self.switch.stored_data.val();
         if self.own_turn.val() {
-            self.home_data.next = self.own.data.val();
+            self.early.next = self.own.data.val();
+        }
+        self.home_data.next = self.early.val();
+        if self.switch.is_late.val() & !self.own_turn.val() {
+            self.home_data.next = self.switch_packet.val();
         }
         self.away_valid.next = self.stays.goes_straight.val();
         self.away_data.next = self.own.data.val();

@@ -289,6 +289,7 @@ impl Logic for Engine {
         self.switch.reset.next = self.reset.val();
         self.requester.node.next = self.node.val();
         self.responder.node.next = self.node.val();
+        self.completer.node.next = self.node.val();
         self.switch.x.next = self.x.val();
         self.switch.y.next = self.y.val();
         self.switch.z.next = self.z.val();
@@ -328,6 +329,7 @@ impl Logic for Engine {
         self.responder.origin_used.next = self.completer.origin_used.val();
         self.responder.origin_source.next = self.completer.origin_source.val();
         self.responder.origin_tag.next = self.completer.origin_tag.val();
+        self.responder.origin_stays.next = self.completer.origin_stays.val();
 
         // Crossbar and its neighbours.
         self.crossbar.requester_valid.next = self.requester.request_valid.val();

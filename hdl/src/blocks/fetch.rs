@@ -65,8 +65,13 @@ pub struct Fetch<T: Synth> {
     read_pointers: Register<Bits<4>>,
     /// What was read came in the cycle before, and is not in the memory.
     just_came: Signal<Local, Bit>,
-    /// By channel: the pointers differ.
+    /// The pointers of the next cycle.
+    next_write: Signal<Local, Bits<4>>,
+    next_read: Signal<Local, Bits<4>>,
+    /// By channel: the pointers differ in the next cycle.
     unequal: Signal<Local, Bits<4>>,
+    /// The FIFO whose packet came in the cycle before, if it is its only one, one-hot.
+    fresh: Register<Bits<4>>,
     /// Of the packet that is written.
     written: Place,
     /// Of the packet that was read.
@@ -93,7 +98,10 @@ impl<T: Synth> Default for Fetch<T> {
             was_read: Stages::new(1, 0.into()),
             read_pointers: Register::default(),
             just_came: Signal::default(),
+            next_write: Signal::default(),
+            next_read: Signal::default(),
             unequal: Signal::default(),
+            fresh: Register::default(),
             written: Place::default(),
             found: Place::default(),
             late: Constant::new(15.into()),
@@ -108,6 +116,8 @@ impl<T: Synth> Logic for Fetch<T> {
         self.comes.clock.next = self.clock.val();
         self.comes.reset.next = self.reset.val();
         self.came.clock.next = self.clock.val();
+        self.fresh.clock.next = self.clock.val();
+        self.fresh.reset.next = self.reset.val();
         self.came.reset.next = self.reset.val();
         self.arrival.clock.next = self.clock.val();
         self.write_pointers.clock.next = self.clock.val();
@@ -127,23 +137,24 @@ impl<T: Synth> Logic for Fetch<T> {
         self.memory.write_enable.next = self.came.q.val().any();
         self.memory.write_address.next = self.written.address.val();
         self.memory.write_data.next = self.arrival.q.val();
-        self.write_pointers.d.next = self.write_pointers.q.val() ^ self.came.q.val();
 
         self.was_read.d.next = self.read.val();
         self.found.channel.next = self.was_read.q.val();
         self.found.pointers.next = self.read_pointers.q.val();
         self.memory.read_address.next = self.found.address.val();
         self.valid.next = self.was_read.q.val().any();
+        self.next_write.next = self.write_pointers.q.val() ^ self.came.q.val();
+        self.next_read.next = self.read_pointers.q.val() ^ self.was_read.q.val();
+        self.write_pointers.d.next = self.next_write.val();
+        self.read_pointers.d.next = self.next_read.val();
         // Of a channel whose pointers meet the memory holds nothing.
-        self.unequal.next = self.write_pointers.q.val() ^ self.read_pointers.q.val();
-        self.just_came.next =
-            (self.was_read.q.val() & self.came.q.val() & self.late.val() & !self.unequal.val())
-                .any();
+        self.unequal.next = self.next_write.val() ^ self.next_read.val();
+        self.fresh.d.next = self.comes.q.val() & self.late.val() & !self.unequal.val();
+        self.just_came.next = (self.was_read.q.val() & self.fresh.q.val()).any();
         self.data.next = self.memory.read_data.val();
         if self.just_came.val() {
             self.data.next = self.arrival.q.val();
         }
-        self.read_pointers.d.next = self.read_pointers.q.val() ^ self.was_read.q.val();
     }
 }
 

@@ -1,20 +1,21 @@
-//! A FIFO whose data comes a cycle after it is written.
+//! A FIFO of two places whose data comes a cycle after it is written.
 //!
 //! ```text
 //!              ┌────────┐                    ┌───────── memory ─────────┐
 //! write ───────┤register├─ comes ─┬──────────┤ write pointer, a cycle   │
-//!              └────────┘         │          │ later       read pointer ├─ if it holds one ─┐
+//!              └────────┘         │          │ later       read pointer ├─ if it is stored ─┐
 //! write_data ─────────────────────┼────┬─────┤                          │                   ├─> data
 //! (of the write of the cycle      │    │     └──────────────────────────┘                   │
-//!  before)                        │    └────────────────────────────────── if it is empty ──┘
-//! valid <── not empty, or comes ──┤
-//! ready <── place for one more, or if one comes for two: two registers          <──── read
+//!  before)                        │    └────────────────────────────────── if it is not ────┘
+//! valid <── stored, or comes: a register
+//! ready <── not full: a register                                                  <──── read
 //! ```
 //!
 //! To its neighbours it is a [`Fifo`](super::fifo::Fifo), cycle for cycle, but for `write_data`. The
 //! [switch](super::switch) knows late in a cycle who has won an output; with a cycle more it has time
 //! to fetch the winner's packet, while whoever reads here decides already by `valid`. A packet that
-//! is read at once passes by the memory.
+//! is read at once passes by the memory. `write` may come late in the cycle: each register is one table
+//! behind it.
 //!
 //! ```text
 //! cycle      0   1   2   3   4
@@ -28,9 +29,9 @@
 use crate::blocks::primitive::{LutRam, Register};
 use rust_hdl::prelude::*;
 
-/// A FIFO of up to 2^A places; `C` = A + 1 bits count them.
+/// A FIFO of two places.
 #[derive(Clone, Debug, LogicBlock)]
-pub struct LateFifo<T: Synth, const A: usize, const C: usize> {
+pub struct LateFifo<T: Synth> {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Empties it.
@@ -45,32 +46,32 @@ pub struct LateFifo<T: Synth, const A: usize, const C: usize> {
     pub valid: Signal<Out, Bit>,
     /// The first packet, if valid.
     pub data: Signal<Out, T>,
+    /// The first packet is the one that comes in this cycle, if valid.
+    pub is_late: Signal<Out, Bit>,
+    /// The first packet, if valid and not late: it is there early in the cycle.
+    pub stored_data: Signal<Out, T>,
     /// Takes the first packet, if valid.
     pub read: Signal<In, Bit>,
-    memory: LutRam<T, A>,
+    memory: LutRam<T, 1>,
     /// The data of a write comes in this cycle.
     pub(crate) comes: Register<Bit>,
-    read_pointer: Register<Bits<A>>,
-    write_pointer: Register<Bits<A>>,
-    /// Packets in the memory, without the one that comes.
-    count: Register<Bits<C>>,
-    not_empty: Register<Bit>,
-    not_full: Register<Bit>,
-    /// There are two places.
-    two_free: Register<Bit>,
+    read_pointer: Register<Bits<1>>,
+    write_pointer: Register<Bits<1>>,
+    /// The first packet is in the memory.
+    stored: Register<Bit>,
+    pub(crate) not_empty: Register<Bit>,
+    pub(crate) not_full: Register<Bit>,
+    written: Signal<Local, Bit>,
     taken: Signal<Local, Bit>,
-    /// The last place.
-    last: Constant<Bits<A>>,
-    /// One less than the places.
-    almost: Constant<Bits<C>>,
-    /// Two less than the places, if there are as many.
-    two_left: Constant<Bits<C>>,
+    /// A packet of those that are there or come stays.
+    stays: Signal<Local, Bit>,
+    /// There is a second place; not so in a broken variant.
+    pub(crate) two: Constant<Bit>,
 }
 
-impl<T: Synth, const A: usize, const C: usize> LateFifo<T, A, C> {
-    /// Empty, with `depth` places, 1 to 2^A.
-    pub fn new(depth: usize) -> Self {
-        assert!(C == A + 1 && (1..=1 << A).contains(&depth));
+impl<T: Synth> Default for LateFifo<T> {
+    /// Empty.
+    fn default() -> Self {
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
@@ -79,88 +80,79 @@ impl<T: Synth, const A: usize, const C: usize> LateFifo<T, A, C> {
             ready: Signal::default(),
             valid: Signal::default(),
             data: Signal::default(),
+            is_late: Signal::default(),
+            stored_data: Signal::default(),
             read: Signal::default(),
             memory: LutRam::default(),
             comes: Register::default(),
             read_pointer: Register::default(),
             write_pointer: Register::default(),
-            count: Register::default(),
+            stored: Register::default(),
             not_empty: Register::default(),
             not_full: Register::new(true),
-            two_free: Register::new(depth > 1),
+            written: Signal::default(),
             taken: Signal::default(),
-            last: Constant::new((depth - 1).to_bits()),
-            almost: Constant::new((depth - 1).to_bits()),
-            two_left: Constant::new(depth.saturating_sub(2).to_bits()),
+            stays: Signal::default(),
+            two: Constant::new(true),
         }
     }
 }
 
-impl<T: Synth, const A: usize, const C: usize> Logic for LateFifo<T, A, C> {
+impl<T: Synth> Logic for LateFifo<T> {
     #[hdl_gen]
     fn update(&mut self) {
         self.memory.clock.next = self.clock.val();
         self.comes.clock.next = self.clock.val();
         self.read_pointer.clock.next = self.clock.val();
         self.write_pointer.clock.next = self.clock.val();
-        self.count.clock.next = self.clock.val();
+        self.stored.clock.next = self.clock.val();
         self.not_empty.clock.next = self.clock.val();
         self.not_full.clock.next = self.clock.val();
-        self.two_free.clock.next = self.clock.val();
         self.comes.reset.next = self.reset.val();
         self.read_pointer.reset.next = self.reset.val();
         self.write_pointer.reset.next = self.reset.val();
-        self.count.reset.next = self.reset.val();
+        self.stored.reset.next = self.reset.val();
         self.not_empty.reset.next = self.reset.val();
         self.not_full.reset.next = self.reset.val();
-        self.two_free.reset.next = self.reset.val();
 
         self.ready.next = self.not_full.q.val();
-        if self.comes.q.val() {
-            self.ready.next = self.two_free.q.val();
+        self.valid.next = self.not_empty.q.val();
+        self.written.next = self.write.val() & self.not_full.q.val();
+        self.taken.next = self.read.val() & self.not_empty.q.val();
+        self.comes.d.next = self.written.val();
+        self.stays.next = self.not_empty.q.val() & !(self.read.val() & self.not_full.q.val());
+        // What comes and stays is in the memory from the next cycle on.
+        self.stored.d.next = self.stays.val();
+        // Said so that the tools see it: what is never written to is never valid.
+        self.not_empty.d.next = self.not_empty.q.val();
+        if self.written.val() {
+            self.not_empty.d.next = true;
+        } else if self.read.val() & self.not_full.q.val() {
+            self.not_empty.d.next = false;
         }
-        self.comes.d.next = self.write.val() & self.ready.val();
-        self.valid.next = self.not_empty.q.val() | self.comes.q.val();
-        self.taken.next = self.read.val() & self.valid.val();
-        self.memory.read_address.next = self.read_pointer.q.val();
-        self.data.next = self.write_data.val();
-        if self.not_empty.q.val() {
-            self.data.next = self.memory.read_data.val();
+        if self.written.val() {
+            self.not_full.d.next = self.two.val() & (self.taken.val() | !self.not_empty.q.val());
+        } else {
+            self.not_full.d.next = self.not_full.q.val() | self.taken.val();
         }
+
         self.memory.write_enable.next = self.comes.q.val();
         self.memory.write_address.next = self.write_pointer.q.val();
         self.memory.write_data.next = self.write_data.val();
-
         self.write_pointer.d.next = self.write_pointer.q.val();
         if self.comes.q.val() {
-            self.write_pointer.d.next = self.write_pointer.q.val() + 1;
-            if self.write_pointer.q.val() == self.last.val() {
-                self.write_pointer.d.next = 0.into();
-            }
+            self.write_pointer.d.next = self.write_pointer.q.val() ^ 1;
         }
+        self.memory.read_address.next = self.read_pointer.q.val();
         self.read_pointer.d.next = self.read_pointer.q.val();
         if self.taken.val() {
-            self.read_pointer.d.next = self.read_pointer.q.val() + 1;
-            if self.read_pointer.q.val() == self.last.val() {
-                self.read_pointer.d.next = 0.into();
-            }
+            self.read_pointer.d.next = self.read_pointer.q.val() ^ 1;
         }
-
-        self.count.d.next = self.count.q.val();
-        self.not_empty.d.next = self.not_empty.q.val();
-        self.not_full.d.next = self.not_full.q.val();
-        self.two_free.d.next = self.two_free.q.val();
-        if self.comes.q.val() & !self.taken.val() {
-            self.count.d.next = self.count.q.val() + 1;
-            self.not_empty.d.next = true;
-            self.not_full.d.next = self.count.q.val() != self.almost.val();
-            self.two_free.d.next =
-                self.two_free.q.val() & (self.count.q.val() != self.two_left.val());
-        } else if self.taken.val() & !self.comes.q.val() {
-            self.count.d.next = self.count.q.val() - 1;
-            self.not_empty.d.next = self.count.q.val() != 1;
-            self.not_full.d.next = true;
-            self.two_free.d.next = self.not_full.q.val();
+        self.is_late.next = !self.stored.q.val();
+        self.stored_data.next = self.memory.read_data.val();
+        self.data.next = self.write_data.val();
+        if self.stored.q.val() {
+            self.data.next = self.memory.read_data.val();
         }
     }
 }

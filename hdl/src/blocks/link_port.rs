@@ -106,7 +106,7 @@ pub struct LinkPort {
     pub waiting: Signal<Out, Bits<4>>,
     /// The first packet of the channel that begins is a posted write; for observers.
     pub begun_write: Signal<Out, Bit>,
-    pub(crate) fifos: [LateFifo<PacketBeat, 1, 2>; 4],
+    pub(crate) fifos: [LateFifo<PacketBeat>; 4],
     pub(crate) fetch: Resting<Fetch<PacketBeat>>,
     pub(crate) credits: [Credits; 4],
     pub(crate) arbiter: RoundRobin<4, 2>,
@@ -179,7 +179,7 @@ impl LinkPort {
             begun: Signal::default(),
             waiting: Signal::default(),
             begun_write: Signal::default(),
-            fifos: std::array::from_fn(|_| LateFifo::new(2)),
+            fifos: std::array::from_fn(|_| LateFifo::default()),
             fetch: Resting::new(Fetch::default()),
             credits: std::array::from_fn(|_| Credits::new(credits)),
             arbiter: RoundRobin::new(3),

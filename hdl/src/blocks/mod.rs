@@ -49,7 +49,7 @@ pins!([T: Wire, const A: usize, const C: usize] Fifo<T, A, C> {
     in: write, write_data, read;
     out: ready, valid, data
 });
-pins!([T: Wire, const A: usize, const C: usize] LateFifo<T, A, C> {
+pins!([T: Wire] LateFifo<T> {
     in: write, write_data, read;
     out: ready, valid, data
 });
@@ -71,12 +71,13 @@ pins!(crossbar::Crossbar {
         request_valid, request_data, response_valid, response_data
 });
 pins!(completer::Completer {
-    in: request_valid, request_data, write_ready, read_ready, origin_lookup, origin_free;
+    in: request_valid, request_data, write_ready, read_ready, origin_lookup, origin_free, node;
     out: request_ready, write_valid, write_data, read_valid, read_data, origin_used,
-        origin_source, origin_tag
+        origin_source, origin_tag, origin_stays
 });
 pins!(responder::Responder {
-    in: node, memory_valid, memory_data, response_ready, origin_used, origin_source, origin_tag;
+    in: node, memory_valid, memory_data, response_ready, origin_used, origin_source, origin_tag,
+        origin_stays;
     out: memory_ready, response_valid, response_data, response_stays, origin_lookup, origin_free,
         unknown_tag
 });

@@ -3,7 +3,7 @@
 //! ```text
 //!                                        ┌─ data ──────────────────> response (to the crossbar)
 //! memory (from the HyperTransport ─> FIFO ┤                              ↑ target, tag
-//!         port)                          └─ tag ─> origin_lookup    origin_source, _tag
+//!         port)                          └─ tag ─> origin_lookup    origin_source, _tag, _stays
 //!                                                  origin_free      origin_used
 //!                                                      └─ completer's table ─┘
 //! ```
@@ -23,7 +23,7 @@
 //! unknown_tag   ▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
 //! response_valid▁▁▁▁▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁
 //! response_ready▔▔▔▔▔▔▔▔▁▁▁▁▔▔▔▔▔▔▔▔
-//! origin_free   ▁▁▁▁▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁
+//! origin_free   ▁▁▁▁▔▔▔▔▁▁▁▁▔▔▔▔▁▁▁▁
 //! ```
 
 use crate::beat::{HtBeat, PacketBeat};
@@ -56,7 +56,7 @@ pub struct Responder {
     pub response_ready: Signal<In, Bit>,
     /// The first answer's tag; 0 while there is none.
     pub origin_lookup: Signal<Out, Bits<5>>,
-    /// Frees that tag.
+    /// Frees that tag, if a read holds it.
     pub origin_free: Signal<Out, Bit>,
     /// A read holds that tag.
     pub origin_used: Signal<In, Bit>,
@@ -64,6 +64,8 @@ pub struct Responder {
     pub origin_source: Signal<In, Bits<20>>,
     /// That node's source tag.
     pub origin_tag: Signal<In, Bits<5>>,
+    /// It is this node itself.
+    pub origin_stays: Signal<In, Bit>,
     /// The first answer is dropped in this cycle.
     pub unknown_tag: Signal<Out, Bit>,
     pub(crate) answers: SkidBuffer<HtBeat>,
@@ -72,7 +74,6 @@ pub struct Responder {
     is_response: Signal<Local, Bit>,
     /// Its origin is known.
     known: Signal<Local, Bit>,
-    sent: Signal<Local, Bit>,
     dropped: Signal<Local, Bit>,
     pub(crate) read_response: Constant<Bits<2>>,
     pub(crate) error_response: Constant<Bits<2>>,
@@ -98,12 +99,12 @@ impl Responder {
             origin_used: Signal::default(),
             origin_source: Signal::default(),
             origin_tag: Signal::default(),
+            origin_stays: Signal::default(),
             unknown_tag: Signal::default(),
             answers: SkidBuffer::default(),
             answer: Signal::default(),
             is_response: Signal::default(),
             known: Signal::default(),
-            sent: Signal::default(),
             dropped: Signal::default(),
             read_response: Constant::new((Kind::ReadResponse as u64).into()),
             error_response: Constant::new((Kind::ErrorResponse as u64).into()),
@@ -135,15 +136,16 @@ impl Logic for Responder {
         self.is_response.next = (self.answer.val().get_value_kind() == self.read_response.val())
             | (self.answer.val().get_value_kind() == self.error_response.val());
         self.known.next = self.is_response.val() & self.origin_used.val();
-        self.sent.next = self.answers.valid.val() & self.known.val() & self.response_ready.val();
         self.dropped.next =
             self.answers.valid.val() & !self.known.val() & self.response_ready.val();
         self.response_valid.next = self.answers.valid.val() & self.known.val();
-        self.origin_free.next = self.sent.val();
+        // A tag that no read holds is not freed in the table, either.
+        self.origin_free.next =
+            self.answers.valid.val() & self.is_response.val() & self.response_ready.val();
         self.unknown_tag.next = self.dropped.val();
         self.answers.read.next = self.response_ready.val();
 
-        self.response_stays.next = self.origin_source.val() == self.node.val();
+        self.response_stays.next = self.origin_stays.val();
         self.response_data.next = self.nothing.val();
         // Both kinds of response have the same number on either side.
         self.response_data
