@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 use command::{sme_in, text};
 
-/// `mpirun -n PROCESSES sme ARGUMENTS` in `directory`, or nothing where there is no `mpirun`.
-fn mpirun(directory: &Path, processes: usize, arguments: &str) -> Option<Command> {
+/// `mpirun -n PROCESSES sme ARGUMENTS` in `directory`, or nothing where there is no `mpirun`. Open MPI
+/// keeps what it needs meanwhile in `sessions`: two that begin at once fail over one directory.
+fn mpirun(directory: &Path, sessions: &Path, processes: usize, arguments: &str) -> Option<Command> {
     let found = Command::new("mpirun")
         .arg("--version")
         .stdout(Stdio::null())
@@ -35,6 +36,8 @@ fn mpirun(directory: &Path, processes: usize, arguments: &str) -> Option<Command
         .stdin(Stdio::null())
         // As flags of Open MPI, which other launchers do not know: more processes than processors,
         // and in a container one may be root.
+        .env("OMPI_MCA_orte_tmpdir_base", sessions)
+        .env("PRTE_MCA_prte_tmpdir_base", sessions)
         .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
         .env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
@@ -68,9 +71,11 @@ fn files(directory: &Path) -> Vec<(String, String)> {
 fn same(arguments: &str, processes: std::ops::RangeInclusive<usize>) {
     let alone_in = tempfile::tempdir().unwrap();
     let alone = sme_in(alone_in.path(), arguments);
+    let sessions = tempfile::tempdir().unwrap();
     for count in processes {
         let directory = tempfile::tempdir().unwrap();
-        let Some(mut command) = mpirun(directory.path(), count, arguments) else {
+        let launch = mpirun(directory.path(), sessions.path(), count, arguments);
+        let Some(mut command) = launch else {
             return;
         };
         let together = command.output().unwrap();
@@ -154,7 +159,8 @@ fn when_a_process_dies_all_end_and_say_so() {
     for victim in [0, 2] {
         let directory = tempfile::tempdir().unwrap();
         let arguments = "barrier --nodes 4096 --cores 16 --episodes 100000 --no-host -o row.csv";
-        let Some(mut command) = mpirun(directory.path(), 3, arguments) else {
+        let sessions = tempfile::tempdir().unwrap();
+        let Some(mut command) = mpirun(directory.path(), sessions.path(), 3, arguments) else {
             return;
         };
         let mut run = command

@@ -13,8 +13,8 @@
 //!
 //! Every wire between two blocks ends in one, or in a
 //! [`SkidBuffer`](super::skid_buffer::SkidBuffer) or [`LateFifo`](super::late_fifo::LateFifo), which
-//! belongs to the block that reads it. `valid` and `ready` are registers: what is written in a cycle is offered in the next, and a place freed
-//! in a cycle can be written in the next. Writes while it is not ready and reads while it is not
+//! belongs to the block that reads it. `valid` and `ready` are registers: what is written in a cycle is
+//! offered in the next, and a place freed in a cycle can be written in the next. Writes while it is not ready and reads while it is not
 //! valid do nothing. A FIFO of depth 2 carries a packet every cycle:
 //!
 //! ```text

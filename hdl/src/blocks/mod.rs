@@ -42,7 +42,7 @@ use sme_sim::engine::wires::DEPTH;
 /// Most places of a buffer that credits are given for: of a link's channel, or of the host's.
 pub const MAX_PLACES: u16 = 32;
 
-// A skid buffer has two places, and so have the FIFOs beside which a `Fetch` stands.
+// A skid buffer and a late FIFO have two places.
 const _: () = assert!(DEPTH == 2);
 
 pins!([T: Wire, const A: usize, const C: usize] Fifo<T, A, C> {
