@@ -34,10 +34,10 @@ fn mpirun(directory: &Path, sessions: &Path, processes: usize, arguments: &str) 
         .args(arguments.split_whitespace())
         .current_dir(directory)
         .stdin(Stdio::null())
-        // As flags of Open MPI, which other launchers do not know: more processes than processors,
-        // and in a container one may be root.
+        // What follows would be flags of Open MPI, which other launchers do not know.
         .env("OMPI_MCA_orte_tmpdir_base", sessions)
         .env("PRTE_MCA_prte_tmpdir_base", sessions)
+        // More processes than processors, and in a container one may be root.
         .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
         .env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")

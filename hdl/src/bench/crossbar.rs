@@ -20,6 +20,7 @@ use crate::blocks::primitive::Register;
 use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
+
 /// Whether the requester's packet is for this node; after it, the responder's.
 const STAYS: usize = 0;
 /// Where the senders' inputs begin.

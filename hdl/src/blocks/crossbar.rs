@@ -215,7 +215,7 @@ pub struct CrossbarHalf {
     pub away_ready: Signal<In, Bit>,
     pub(crate) own: SkidBuffer<PacketBeat>,
     /// Its packets for this node go aside.
-    pub(crate) stays: Fork,
+    stays: Fork,
     pub(crate) switch: LateFifo<PacketBeat>,
     /// The last packet to the own node came from the switch.
     pub(crate) last_from_switch: Register<Bit>,

@@ -13,10 +13,9 @@
 //!
 //! An address is decoded on its way into the FIFO: there it is a network packet already, under the
 //! host's tag, and beside it is known whether it is a node's; the address itself waits with it, as a
-//! read's data or beside a write. A read takes the lowest free source tag and waits while there is none, or
-//! while fewer writes have left than came before it ([`ReadOrder`]). If a
-//! write and a read can go, they take turns. A response frees its tag and
-//! goes to the host under the host's. A failed read is answered with an error when no response wants
+//! read's data or beside a write. A read takes the lowest free source tag and waits while there is
+//! none, or while fewer writes have left than came before it ([`ReadOrder`]). If a write and a read
+//! can go, they take turns. A response frees its tag and goes to the host under the host's. A failed read is answered with an error when no response wants
 //! the port; a failed write is dropped in one cycle and counts as one that has left. A response to a
 //! tag that no read holds is dropped in the cycle in which the port would take it.
 //!
@@ -104,7 +103,7 @@ pub struct Requester {
     /// The writes as they came, in step with the first of `requests`: the addresses count.
     stores: SkidBuffer<HtBeat>,
     /// Of the writes: those to no node go aside.
-    pub(crate) writes: Fork,
+    writes: Fork,
     /// Of the reads.
     pub(crate) order: ReadOrder,
     responses: SkidBuffer<PacketBeat>,

@@ -74,7 +74,6 @@ pub struct Responder {
     is_response: Signal<Local, Bit>,
     /// Its origin is known.
     known: Signal<Local, Bit>,
-    dropped: Signal<Local, Bit>,
     pub(crate) read_response: Constant<Bits<2>>,
     pub(crate) error_response: Constant<Bits<2>>,
     nothing: Constant<PacketBeat>,
@@ -105,7 +104,6 @@ impl Responder {
             answer: Signal::default(),
             is_response: Signal::default(),
             known: Signal::default(),
-            dropped: Signal::default(),
             read_response: Constant::new((Kind::ReadResponse as u64).into()),
             error_response: Constant::new((Kind::ErrorResponse as u64).into()),
             nothing: Constant::new(PacketBeat::default()),
@@ -136,13 +134,12 @@ impl Logic for Responder {
         self.is_response.next = (self.answer.val().get_value_kind() == self.read_response.val())
             | (self.answer.val().get_value_kind() == self.error_response.val());
         self.known.next = self.is_response.val() & self.origin_used.val();
-        self.dropped.next =
-            self.answers.valid.val() & !self.known.val() & self.response_ready.val();
         self.response_valid.next = self.answers.valid.val() & self.known.val();
         // A tag that no read holds is not freed in the table, either.
         self.origin_free.next =
             self.answers.valid.val() & self.is_response.val() & self.response_ready.val();
-        self.unknown_tag.next = self.dropped.val();
+        self.unknown_tag.next =
+            self.answers.valid.val() & !self.known.val() & self.response_ready.val();
         self.answers.read.next = self.response_ready.val();
 
         self.response_stays.next = self.origin_stays.val();
