@@ -51,6 +51,7 @@ pub(super) const BENCH: Bench = Bench {
         "what arrives goes through two registers before it is checked",
         "a packet's register is forgotten",
         "the CRC's register is forgotten",
+        "the CRC of what is sent is a cycle late",
         "a sound packet's register is forgotten",
         "a wrong packet is told of at once",
         "a register of the credits is forgotten",
@@ -110,7 +111,12 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("a packet's register is forgotten") => {
             rtl.arrived_data = Stages::new(0, PacketBeat::default());
         }
-        Some("the CRC's register is forgotten") => rtl.difference = Stages::new(0, 0.into()),
+        Some("the CRC's register is forgotten") => {
+            rtl.difference.fill_with(|| Stages::new(0, 0.into()));
+        }
+        Some("the CRC of what is sent is a cycle late") => {
+            rtl.sent.fill_with(|| Stages::new(2, 0.into()));
+        }
         Some("a sound packet's register is forgotten") => {
             rtl.accepted_data = Stages::new(0, PacketBeat::default());
         }
@@ -152,7 +158,7 @@ fn arrive(rtl: &mut LinkPort, count: usize) {
     rtl.arrived = Stages::new(count, false);
     rtl.arrived_on = Stages::new(count, 0.into());
     rtl.arrived_data = Stages::new(count, PacketBeat::default());
-    rtl.difference = Stages::new(count, 0.into());
+    rtl.difference.fill_with(|| Stages::new(count, 0.into()));
 }
 
 /// The CRC of the bytes on the link.

@@ -120,8 +120,9 @@ struct Model {
     switch: Specification,
     router: Router,
     fifos: PacketFifos,
-    /// The packets that left in the cycle before, by port: they come in this one.
-    before: [Value; LINK_PORTS + 1],
+    /// The packets that left in the cycle before, by port, and by class for the host: they come in
+    /// this one.
+    before: [Value; LINK_PORTS + 2],
 }
 
 impl Model {
@@ -169,12 +170,13 @@ impl ModelBlock for Model {
         let freed = u64::from(self.switch.step(&mut self.fifos).freed);
 
         let mut valid = [0u64; LINK_PORTS + 1];
-        let mut data = [Value::default(); LINK_PORTS + 1];
+        let mut data = [Value::default(); LINK_PORTS + 2];
         for (port, channel) in links().chain(host) {
             let packet = self.sent(behind(port, channel), ready(port, channel));
             if let Some(packet) = packet {
                 valid[port] |= 1 << channel;
-                data[port] = packet;
+                let second = port == LINK_PORTS && channel == 2;
+                data[port + usize::from(second)] = packet;
             }
         }
 
@@ -195,8 +197,10 @@ impl ModelBlock for Model {
         outputs.extend((0..LINK_PORTS).map(|port| Value::from(freed >> (4 * port) & 15)));
         outputs.extend(valid[..LINK_PORTS].iter().copied().map(Value::from));
         outputs.extend(&data[..LINK_PORTS]);
-        outputs.extend([0, 2].map(|channel| Value::from(valid[LINK_PORTS] >> channel & 1)));
-        outputs.push(data[LINK_PORTS]);
+        for class in 0..2 {
+            outputs.push((valid[LINK_PORTS] >> (2 * class) & 1).into());
+            outputs.push(data[LINK_PORTS + class]);
+        }
     }
 }
 

@@ -1,11 +1,14 @@
-//! The CRC of a packet, all of its bits at once.
+//! The CRC of a packet, all of its bits at once, for each format that it can have.
 //!
 //! ```text
 //!          ┌─ exclusive or of the bits under a mask, 16 masks for each format ─┐
-//! packet ──┤   read request   header, address                                  ├─ kind ──> crc
-//!          │   posted write   header, address, data                            │
-//!          └─  responses      header, data                                     ┘
+//! packet ──┤   read request   header, address                                  ├──> crc[0]
+//!          │   posted write   header, address, data                            ├──> crc[1]
+//!          └─  responses      header, data                                     ┴──> crc[2]
 //! ```
+//!
+//! Which of them it is, the packet's kind says; whoever reads chooses, in the next cycle if need be:
+//! the sums are deep enough alone.
 //!
 //! A CRC is linear: each of its bits is the exclusive or of certain bits of the packet, and of a
 //! constant. Which, [`PacketCrc::new`] finds by sending the bits one at a time through the shift
@@ -17,7 +20,7 @@
 //! ```text
 //! cycle    0   1   2
 //! packet    a   b   b
-//! crc       A   B   B      no register: in the same cycle
+//! crc[1]    A   B   B      no register: in the same cycle
 //! ```
 
 use crate::beat::PacketBeat;
@@ -42,11 +45,10 @@ const HEADER: &[(&str, usize)] = &[
 const ADDRESS: &[(&str, usize)] = &[("offset", 0), ("enables", 40)];
 const DATA: &[(&str, usize)] = &[("data", 0)];
 
-/// Words of each kind of packet, in the order of the kinds' numbers.
-const FORMATS: [&[&[(&str, usize)]]; 4] = [
+/// Words of each format.
+const FORMATS: [&[&[(&str, usize)]]; 3] = [
     &[HEADER, ADDRESS],
     &[HEADER, ADDRESS, DATA],
-    &[HEADER, DATA],
     &[HEADER, DATA],
 ];
 
@@ -60,17 +62,17 @@ struct Parity {
     inverted: bool,
 }
 
-/// The CRC of a packet's bytes with the CRC field zero. Fields that its kind does not carry do not
+/// The CRC of a packet's bytes with the CRC field zero. Fields that its format does not carry do not
 /// matter.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct PacketCrc {
     /// The packet.
     pub packet: Signal<In, PacketBeat>,
-    /// Its CRC.
-    pub crc: Signal<Out, Bits<16>>,
-    _parities: [[Parity; CRC_BITS]; 4],
-    /// The last packet and its CRC: most evaluations see the same packet again.
-    _known: (PacketBeat, u16),
+    /// Its CRC if it is a read request, a posted write (kind 1), or a response (kinds 2 and 3).
+    pub crc: [Signal<Out, Bits<16>>; 3],
+    _parities: [[Parity; CRC_BITS]; 3],
+    /// The last packet and these: most evaluations see the same packet again.
+    _known: (PacketBeat, [u16; 3]),
 }
 
 impl PacketCrc {
@@ -84,10 +86,10 @@ impl PacketCrc {
         let parities = FORMATS.map(|words| parities(words, initial));
         Self {
             packet: Signal::default(),
-            crc: Signal::default(),
+            crc: Default::default(),
             _known: (
                 PacketBeat::default(),
-                checksum(&parities, PacketBeat::default()),
+                checksums(&parities, PacketBeat::default()),
             ),
             _parities: parities,
         }
@@ -104,40 +106,49 @@ impl Logic for PacketCrc {
     fn update(&mut self) {
         let packet = self.packet.val();
         if packet != self._known.0 {
-            self._known = (packet, checksum(&self._parities, packet));
+            self._known = (packet, checksums(&self._parities, packet));
         }
-        self.crc.next = u64::from(self._known.1).into();
+        for (crc, known) in self.crc.iter_mut().zip(self._known.1) {
+            crc.next = u64::from(known).into();
+        }
     }
 
     fn connect(&mut self) {
-        self.crc.connect();
+        self.crc.iter_mut().for_each(Logic::connect);
     }
 
     fn hdl(&self) -> Verilog {
-        let (offset, width) = field("kind");
-        let mut text = format!(
-            "always @(*) begin\n    case (packet[{}:{offset}])\n",
-            offset + width - 1
-        );
-        for (kind, parities) in self._parities.iter().enumerate() {
-            let label = match kind {
-                3 => "default".to_owned(),
-                _ => format!("{width}'d{kind}"),
-            };
-            let _ = writeln!(text, "    {label}: begin");
-            for (bit, Parity { mask, inverted }) in parities.iter().enumerate() {
-                let [low, middle, high] = mask;
-                let _ = writeln!(
-                    text,
-                    "        crc[{bit}] = 1'b{} ^ (^(packet & {}'h{high:x}{middle:016x}{low:016x}));",
-                    u8::from(*inverted),
-                    PacketBeat::BITS,
-                );
+        let mut text = "always @(*) begin\n".to_owned();
+        for (format, parities) in self._parities.iter().enumerate() {
+            for (bit, parity) in parities.iter().enumerate() {
+                // Word by word: two formats have some of these sums in common.
+                let words = [HEADER, ADDRESS, DATA].map(|word| parity.of_word(word));
+                let words = words.iter().filter(|mask| **mask != [0; 3]);
+                let sums = words.map(|[low, middle, high]| {
+                    let bits = PacketBeat::BITS;
+                    format!(" ^ (^(packet & {bits}'h{high:x}{middle:016x}{low:016x}))")
+                });
+                let sums: String = sums.collect();
+                let inverted = u8::from(parity.inverted);
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "    crc${format}[{bit}] = 1'b{inverted}{sums};");
             }
-            text.push_str("    end\n");
         }
-        text.push_str("    endcase\nend");
+        text.push_str("end");
         Verilog::Custom(text)
+    }
+}
+
+impl Parity {
+    /// The bits of the mask that are fields of this word.
+    fn of_word(&self, word: &[(&str, usize)]) -> Mask {
+        let mut fields = Mask::default();
+        for (offset, width) in word.iter().map(|&(name, _)| field(name)) {
+            for bit in offset..offset + width {
+                fields[bit / 64] |= 1 << (bit % 64);
+            }
+        }
+        std::array::from_fn(|word| self.mask[word] & fields[word])
     }
 }
 
@@ -147,17 +158,17 @@ fn field(name: &str) -> (usize, usize) {
     found.map_or((0, 0), |&(_, width, offset)| (offset, width))
 }
 
-fn checksum(parities: &[[Parity; CRC_BITS]; 4], packet: PacketBeat) -> u16 {
+fn checksums(parities: &[[Parity; CRC_BITS]; 3], packet: PacketBeat) -> [u16; 3] {
     let value = packet.value();
     let words: Mask = [value.get(0, 64), value.get(64, 64), value.get(128, 64)];
-    let (offset, width) = field("kind");
-    let parities = &parities[value.get(offset, width) as usize];
-    let mut crc = 0;
-    for (bit, Parity { mask, inverted }) in parities.iter().enumerate() {
+    let bit = |Parity { mask, inverted }: &Parity| {
         let ones = words.iter().zip(mask).fold(0, |sum, (w, m)| sum ^ (w & m));
-        crc |= ((ones.count_ones() as u16 & 1) ^ u16::from(*inverted)) << bit;
-    }
-    crc
+        (ones.count_ones() as u16 & 1) ^ u16::from(*inverted)
+    };
+    parities.map(|parities| {
+        let bits = parities.iter().enumerate();
+        bits.fold(0, |crc, (number, parity)| crc | bit(parity) << number)
+    })
 }
 
 /// Of each bit of the CRC of a packet that has these words.
@@ -222,7 +233,8 @@ mod tests {
             block.update();
             let bytes = beat.packet(0).encode();
             let expected = u16::from_le_bytes([bytes.as_bytes()[6], bytes.as_bytes()[7]]);
-            prop_assert_eq!(u64::from(block.crc.next), u64::from(expected));
+            let format = [0, 1, 2, 2][u64::from(beat.get_value_kind()) as usize];
+            prop_assert_eq!(u64::from(block.crc[format].next), u64::from(expected));
         }
     }
 }

@@ -223,6 +223,8 @@ pub struct CrossbarHalf {
     own_turn: Signal<Local, Bit>,
     /// It is taken.
     own_goes: Signal<Local, Bit>,
+    /// There is one of the switch, and it is its turn.
+    switch_turn: Signal<Local, Bit>,
     /// The packet to this node, if it does not come in this very cycle.
     early: Signal<Local, PacketBeat>,
 }
@@ -251,6 +253,7 @@ impl CrossbarHalf {
             last_from_switch: Register::new(true),
             own_turn: Signal::default(),
             own_goes: Signal::default(),
+            switch_turn: Signal::default(),
             early: Signal::default(),
         }
     }
@@ -279,14 +282,17 @@ impl Logic for CrossbarHalf {
 
         self.own_turn.next = self.stays.goes_aside.val()
             & (self.last_from_switch.q.val() | !self.switch.valid.val());
+        self.switch_turn.next = self.switch.valid.val()
+            & !(self.stays.goes_aside.val() & self.last_from_switch.q.val());
         self.home_valid.next = self.switch.valid.val() | self.stays.goes_aside.val();
-        // The packet that just comes from the switch is the last to be there.
-        self.early.next = self.switch.stored_data.val();
-        if self.own_turn.val() {
-            self.early.next = self.own.data.val();
+        // The packet that just comes from the switch is the last to be there. `switch_turn` chooses
+        // between packets and `own_turn` what goes, so that the two need not lie together.
+        self.early.next = self.own.data.val();
+        if self.switch_turn.val() {
+            self.early.next = self.switch.stored_data.val();
         }
         self.home_data.next = self.early.val();
-        if self.switch.is_late.val() & !self.own_turn.val() {
+        if self.switch.is_late.val() & self.switch_turn.val() {
             self.home_data.next = self.switch_packet.val();
         }
         self.away_valid.next = self.stays.goes_straight.val();

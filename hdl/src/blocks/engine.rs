@@ -355,10 +355,10 @@ impl Logic for Engine {
         self.switch.response_data.next = self.crossbar.response_data.val();
         self.crossbar.response_ready.next = self.switch.response_ready.val();
         self.crossbar.switch_request_valid.next = self.switch.request_out_valid.val();
-        self.crossbar.switch_request_packet.next = self.switch.host_out_packet.val();
+        self.crossbar.switch_request_packet.next = self.switch.request_out_packet.val();
         self.switch.request_out_ready.next = self.crossbar.switch_request_ready.val();
         self.crossbar.switch_response_valid.next = self.switch.response_out_valid.val();
-        self.crossbar.switch_response_packet.next = self.switch.host_out_packet.val();
+        self.crossbar.switch_response_packet.next = self.switch.response_out_packet.val();
         self.switch.response_out_ready.next = self.crossbar.switch_response_ready.val();
 
         // Switch, link ports, links.

@@ -5,11 +5,11 @@
 //!                                           ├────┤ channel, its write  │
 //! write_data ────────────────────┤register├─┤    │ pointer             │
 //! (of the write of the cycle before)        │    │                     ├──┬─> data
-//!                                           │ ┌──┤ channel, its read   │  │
-//! read, by channel ───┤register├────────────│─┤  │ pointer             │  │
-//!                                           │ │  └─────────────────────┘  │
-//!                                           └─│─── if that is the one ────┘
-//!                                             └───────────────────────────────> valid
+//!                     ┌ channel, its read   │    │                     │  │
+//! read, by channel ─┬─┴ pointer ─┤register├─│────┤                     │  │
+//!                   │                       │    └─────────────────────┘  │
+//!                   ├─ just came ┤register├─└───── if that is the one ────┘
+//!                   └────────────┤register├───────────────────────────────────> valid
 //! ```
 //!
 //! It stands beside [`LateFifo`](super::late_fifo::LateFifo)s of two places, one for each virtual
@@ -63,18 +63,20 @@ pub struct Fetch<T: Synth> {
     pub(crate) was_read: Stages<Bits<4>>,
     /// By channel, the place of the first packet.
     read_pointers: Register<Bits<4>>,
+    /// Where what was read is in the memory.
+    read_address: Register<Bits<3>>,
     /// What was read came in the cycle before, and is not in the memory.
-    just_came: Signal<Local, Bit>,
+    just_came: Register<Bit>,
     /// The pointers of the next cycle.
     next_write: Signal<Local, Bits<4>>,
     next_read: Signal<Local, Bits<4>>,
     /// By channel: the pointers differ in the next cycle.
     unequal: Signal<Local, Bits<4>>,
-    /// The FIFO whose packet came in the cycle before, if it is its only one, one-hot.
-    fresh: Register<Bits<4>>,
+    /// The FIFO whose packet comes in this cycle, if it is its only one, one-hot.
+    fresh: Signal<Local, Bits<4>>,
     /// Of the packet that is written.
     written: Place,
-    /// Of the packet that was read.
+    /// Of the packet that is read.
     found: Place,
     /// The channels of which a packet is found in the register as well; all but in a broken variant.
     pub(crate) late: Constant<Bits<4>>,
@@ -97,11 +99,12 @@ impl<T: Synth> Default for Fetch<T> {
             write_pointers: Register::default(),
             was_read: Stages::new(1, 0.into()),
             read_pointers: Register::default(),
-            just_came: Signal::default(),
+            read_address: Register::default(),
+            just_came: Register::default(),
             next_write: Signal::default(),
             next_read: Signal::default(),
             unequal: Signal::default(),
-            fresh: Register::default(),
+            fresh: Signal::default(),
             written: Place::default(),
             found: Place::default(),
             late: Constant::new(15.into()),
@@ -116,8 +119,6 @@ impl<T: Synth> Logic for Fetch<T> {
         self.comes.clock.next = self.clock.val();
         self.comes.reset.next = self.reset.val();
         self.came.clock.next = self.clock.val();
-        self.fresh.clock.next = self.clock.val();
-        self.fresh.reset.next = self.reset.val();
         self.came.reset.next = self.reset.val();
         self.arrival.clock.next = self.clock.val();
         self.write_pointers.clock.next = self.clock.val();
@@ -126,6 +127,10 @@ impl<T: Synth> Logic for Fetch<T> {
         self.was_read.reset.next = self.reset.val();
         self.read_pointers.clock.next = self.clock.val();
         self.read_pointers.reset.next = self.reset.val();
+        self.read_address.clock.next = self.clock.val();
+        self.read_address.reset.next = self.reset.val();
+        self.just_came.clock.next = self.clock.val();
+        self.just_came.reset.next = self.reset.val();
 
         self.comes.d.next = self.write.val();
         self.came.d.next = self.comes.q.val();
@@ -139,9 +144,6 @@ impl<T: Synth> Logic for Fetch<T> {
         self.memory.write_data.next = self.arrival.q.val();
 
         self.was_read.d.next = self.read.val();
-        self.found.channel.next = self.was_read.q.val();
-        self.found.pointers.next = self.read_pointers.q.val();
-        self.memory.read_address.next = self.found.address.val();
         self.valid.next = self.was_read.q.val().any();
         self.next_write.next = self.write_pointers.q.val() ^ self.came.q.val();
         self.next_read.next = self.read_pointers.q.val() ^ self.was_read.q.val();
@@ -149,10 +151,14 @@ impl<T: Synth> Logic for Fetch<T> {
         self.read_pointers.d.next = self.next_read.val();
         // Of a channel whose pointers meet the memory holds nothing.
         self.unequal.next = self.next_write.val() ^ self.next_read.val();
-        self.fresh.d.next = self.comes.q.val() & self.late.val() & !self.unequal.val();
-        self.just_came.next = (self.was_read.q.val() & self.fresh.q.val()).any();
+        self.fresh.next = self.comes.q.val() & self.late.val() & !self.unequal.val();
+        self.just_came.d.next = (self.read.val() & self.fresh.val()).any();
+        self.found.channel.next = self.read.val();
+        self.found.pointers.next = self.next_read.val();
+        self.read_address.d.next = self.found.address.val();
+        self.memory.read_address.next = self.read_address.q.val();
         self.data.next = self.memory.read_data.val();
-        if self.just_came.val() {
+        if self.just_came.q.val() {
             self.data.next = self.arrival.q.val();
         }
     }

@@ -95,7 +95,7 @@ pins!(switch::Switch {
     in: x, y, z, receive_valid, receive_data, request_valid, request_data, response_valid,
         response_data, transmit_ready, request_out_ready, response_out_ready;
     out: request_ready, response_ready, credit, transmit_valid, transmit_packet,
-        request_out_valid, response_out_valid, host_out_packet
+        request_out_valid, request_out_packet, response_out_valid, response_out_packet
 });
 pins!(ht_port::HtPort {
     in: host_valid, host_data, host_credit, posted_ready, nonposted_ready, memory_ready,

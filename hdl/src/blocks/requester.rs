@@ -124,6 +124,8 @@ pub struct Requester {
     read_fails: Signal<Local, Bit>,
     /// It is the read's turn.
     read_goes: Signal<Local, Bit>,
+    /// It is the write's turn.
+    write_goes: Signal<Local, Bit>,
     write_leaves: Signal<Local, Bit>,
     /// A failed read is answered.
     refused: Signal<Local, Bit>,
@@ -205,6 +207,7 @@ impl Requester {
             read_can_go: Signal::default(),
             read_fails: Signal::default(),
             read_goes: Signal::default(),
+            write_goes: Signal::default(),
             write_leaves: Signal::default(),
             refused: Signal::default(),
             read_leaves: Signal::default(),
@@ -310,23 +313,27 @@ impl Logic for Requester {
         self.read_fails.next = self.order.may_fail.val();
         self.read_goes.next =
             self.read_can_go.val() & !(self.write_can_go.val() & self.last_was_read.q.val());
+        self.write_goes.next =
+            self.write_can_go.val() & !(self.read_can_go.val() & !self.last_was_read.q.val());
         self.stays[0].next = self.requests[0].data.val().get_value_target() == self.node.val();
         self.stays[1].next = self.requests[1].data.val().get_value_target() == self.node.val();
         self.request_valid.next = self.write_can_go.val() | self.read_can_go.val();
-        if self.read_goes.val() {
+        // Not by `read_goes`: what chooses a whole packet lies where the packets are, and that moves
+        // the table's and the order's registers.
+        if self.write_goes.val() {
+            self.request_data.next = self.requests[0].data.val();
+            self.request_stays.next = self.stays[0].val();
+        } else {
             self.request_data.next = self.requests[1].data.val();
             self.request_data.next.set_value_data_low(0.into());
             self.request_data.next.set_value_data_high(0.into());
             self.request_data.next.set_value_tag(self.tags.lowest.val());
             self.request_stays.next = self.stays[1].val();
-        } else {
-            self.request_data.next = self.requests[0].data.val();
-            self.request_stays.next = self.stays[0].val();
         }
         self.tags.allocate.next = self.read_goes.val() & self.request_ready.val();
         self.tags.new_context.next = self.requests[1].data.val().get_value_tag();
-        self.write_leaves.next = self.write_fails.val()
-            | (self.write_can_go.val() & !self.read_goes.val() & self.request_ready.val());
+        self.write_leaves.next =
+            self.write_fails.val() | (self.write_goes.val() & self.request_ready.val());
         self.requests[0].read.next = self.write_leaves.val();
         self.stores.read.next = self.write_leaves.val();
         self.writes.read.next = self.write_leaves.val();

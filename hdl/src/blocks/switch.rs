@@ -6,7 +6,7 @@
 //! request ─────┤       │       └───┬───────────^───┘  & place     └──┬──────────┬─────┘
 //! response ────┤       └           │ addresses └──────── taken ──────┘ grant    │ select: a register
 //!              │               ┌───v────────────────────────────────────────────v┐
-//!              └── packets ───>│ buffers: 26 memories, 7 multiplexers            ├──> transmit_packet
+//!              └── packets ───>│ buffers: 26 memories, 8 multiplexers            ├──> transmit_packet
 //!                              └─────────────────────────────────────────────────┘
 //! ```
 //!
@@ -39,7 +39,7 @@ use sme_sim::fabric::Topology;
 use crate::beat::PacketBeat;
 use crate::blocks::MAX_PLACES;
 use crate::blocks::primitive::Buffers;
-use crate::blocks::primitive::buffers::{INPUTS, OUTPUTS, WRITERS};
+use crate::blocks::primitive::buffers::{INPUTS, OUTPUTS, READERS, WRITERS};
 use crate::blocks::resting::Resting;
 use crate::blocks::router::Route;
 use crate::blocks::switch_input::SwitchInput;
@@ -88,14 +88,16 @@ pub struct Switch {
     pub transmit_packet: [Signal<Out, PacketBeat>; 6],
     /// The host side takes a request.
     pub request_out_ready: Signal<In, Bit>,
-    /// The host side takes a request now, `host_out_packet` in the next cycle.
+    /// The host side takes a request now, `request_out_packet` in the next cycle.
     pub request_out_valid: Signal<Out, Bit>,
+    /// The request that it took in the cycle before.
+    pub request_out_packet: Signal<Out, PacketBeat>,
     /// The host side takes a response.
     pub response_out_ready: Signal<In, Bit>,
     /// The same of a response; never together with a request.
     pub response_out_valid: Signal<Out, Bit>,
-    /// The packet that arrived at its target in the cycle before.
-    pub host_out_packet: Signal<Out, PacketBeat>,
+    /// The response that it took in the cycle before.
+    pub response_out_packet: Signal<Out, PacketBeat>,
     // Many and large: on the heap.
     routes: Vec<Resting<Route>>,
     inputs: Vec<Resting<SwitchInput>>,
@@ -144,6 +146,10 @@ impl Switch {
         });
         let is_response = |input: usize| input % 4 >= 2 || input == HOST_INPUT + 1;
         let responses = (0..INPUTS).fold(0, |mask, i| mask | u32::from(is_response(i)) << i);
+        let mut reads = [0; READERS];
+        reads[..OUTPUTS].copy_from_slice(&turns.into);
+        reads[6] = turns.into[6] & !responses;
+        reads[7] = turns.into[6] & responses;
         let input = |input: usize| {
             Resting::new(match input {
                 ..HOST_INPUT => SwitchInput::of_link(depths[input], turns.ways(input)),
@@ -170,9 +176,10 @@ impl Switch {
             transmit_packet: Default::default(),
             request_out_ready: Signal::default(),
             request_out_valid: Signal::default(),
+            request_out_packet: Signal::default(),
             response_out_ready: Signal::default(),
             response_out_valid: Signal::default(),
-            host_out_packet: Signal::default(),
+            response_out_packet: Signal::default(),
             routes: (0..WRITERS)
                 .map(|_| Resting::new(Route::new(topology)))
                 .collect(),
@@ -180,7 +187,7 @@ impl Switch {
             outputs: (turns.into.iter())
                 .map(|&turns| Resting::new(SwitchOutput::new(last, responses, turns)))
                 .collect(),
-            buffers: Buffers::new(&depths, &turns.into),
+            buffers: Buffers::new(&depths, &reads),
             places: Default::default(),
             head: Signal::default(),
             free: Signal::default(),
@@ -301,7 +308,10 @@ impl Logic for Switch {
         }
         self.request_out_valid.next = self.outputs[6].valid.val().get_bit(0);
         self.response_out_valid.next = self.outputs[6].valid.val().get_bit(2);
-        self.host_out_packet.next = self.buffers.data[6].val();
+        // The host's output has a multiplexer for each class: half as deep, and so are the ways on.
+        self.buffers.select[7].next = self.outputs[6].select.val();
+        self.request_out_packet.next = self.buffers.data[6].val();
+        self.response_out_packet.next = self.buffers.data[7].val();
 
         // Buffers.
         self.buffers.clock.next = self.clock.val();

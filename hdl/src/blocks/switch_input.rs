@@ -8,7 +8,7 @@
 //!           └──────────────────────────────────────┤        ├─┴── if none was ──────┘   way, 0 if
 //!                                                  └────────┘                           none
 //! write ────> written                 write_address, read_address ──> the packets' memory
-//! ready <──── = not full, or one was taken
+//! ready <──── register: not full, or one was taken
 //! taken ────> register: one was taken ──> moves first, second and the read pointer on
 //! ```
 //!
@@ -72,6 +72,10 @@ pub struct SwitchInput {
     /// At least three of these.
     third: Register<Bit>,
     not_full: Register<Bit>,
+    /// Not full, or one was taken.
+    accepts: Register<Bit>,
+    /// Not full in the next cycle.
+    has_place: Signal<Local, Bit>,
     /// `way`, without the bits that it cannot have.
     possible: Signal<Local, Bits<8>>,
     /// It is offered packets for which it may have no place.
@@ -121,6 +125,8 @@ impl SwitchInput {
             count: Register::default(),
             third: Register::default(),
             not_full: Register::new(true),
+            accepts: Register::new(true),
+            has_place: Signal::default(),
             asks: Constant::new(asks),
             possible: Signal::default(),
             ways: Constant::new(ways.to_bits()),
@@ -144,6 +150,7 @@ impl Logic for SwitchInput {
         self.count.clock.next = self.clock.val();
         self.third.clock.next = self.clock.val();
         self.not_full.clock.next = self.clock.val();
+        self.accepts.clock.next = self.clock.val();
         self.first.reset.next = self.reset.val();
         self.second.reset.next = self.reset.val();
         self.was_taken.reset.next = self.reset.val();
@@ -153,12 +160,14 @@ impl Logic for SwitchInput {
         self.count.reset.next = self.reset.val();
         self.third.reset.next = self.reset.val();
         self.not_full.reset.next = self.reset.val();
+        self.accepts.reset.next = self.reset.val();
 
         self.was_taken.d.next = self.taken.val();
-        self.ready.next = self.not_full.q.val() | self.was_taken.q.val();
-        self.head.next = self.first.q.val();
+        self.ready.next = self.accepts.q.val();
+        // Masked here as well: the tools do not see what two registers hand each other.
+        self.head.next = self.first.q.val() & self.ways.val();
         if self.was_taken.q.val() {
-            self.head.next = self.second.q.val();
+            self.head.next = self.second.q.val() & self.ways.val();
         }
         self.write_address.next = self.write_pointer.q.val();
         self.read_address.next = self.read_pointer.q.val();
@@ -212,19 +221,21 @@ impl Logic for SwitchInput {
 
         self.count.d.next = self.count.q.val();
         self.third.d.next = self.third.q.val();
-        self.not_full.d.next = self.not_full.q.val();
+        self.has_place.next = self.not_full.q.val();
         // As if of what is written, but without waiting for that: if one was taken there is a place.
         if self.was_taken.q.val() {
             if !self.write.val() {
                 self.count.d.next = self.count.q.val() - 1;
                 self.third.d.next = self.third.q.val() & (self.count.q.val() != 3);
-                self.not_full.d.next = true;
+                self.has_place.next = true;
             }
         } else if self.write.val() & (self.not_full.q.val() | !self.asks.val()) {
             self.count.d.next = self.count.q.val() + 1;
             self.third.d.next = self.second.q.val().any();
-            self.not_full.d.next = self.count.q.val() != self.almost.val();
+            self.has_place.next = self.count.q.val() != self.almost.val();
         }
+        self.not_full.d.next = self.has_place.val();
+        self.accepts.d.next = self.has_place.val() | self.taken.val();
     }
 }
 

@@ -8,19 +8,21 @@ use crate::beat::PacketBeat;
 pub const INPUTS: usize = 26;
 /// Writers: each serves the buffers that [`writer`] gives it.
 pub const WRITERS: usize = 8;
-/// Readers.
+/// The switch's outputs.
 pub const OUTPUTS: usize = 7;
+/// Readers: an output each, but two for the host, of requests and of responses.
+pub const READERS: usize = OUTPUTS + 1;
 
 /// The writer of a buffer: a link's four channels share one; the host's two have one each.
 pub const fn writer(input: usize) -> usize {
     if input < 24 { input / 4 } else { input - 18 }
 }
 
-/// A memory for each buffer, whose first packet every output can take in the same cycle.
+/// A memory for each buffer, whose first packet every reader can take in the same cycle.
 ///
-/// A packet written is seen after the edge. `data` of an output is what its one-hot `select` picks
-/// of the buffers' `read_address`es, an and-or of all of them; 0 if it picks nothing. Packets move
-/// in here and nowhere else in the switch.
+/// A packet written is seen after the edge. `data` of a reader is what its one-hot `select` picks
+/// of the buffers that it reads, at their `read_address`es, an and-or of all of them; 0 if it picks
+/// none of these. Packets move in here and nowhere else in the switch.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct Buffers {
     /// The clock of the writes.
@@ -33,18 +35,18 @@ pub struct Buffers {
     pub write_address: [Signal<In, Bits<5>>; INPUTS],
     /// Where a buffer is read.
     pub read_address: [Signal<In, Bits<5>>; INPUTS],
-    /// Which buffer an output takes, one-hot.
-    pub select: [Signal<In, Bits<INPUTS>>; OUTPUTS],
-    /// What an output takes.
-    pub data: [Signal<Out, PacketBeat>; OUTPUTS],
+    /// Which buffer a reader takes, one-hot.
+    pub select: [Signal<In, Bits<INPUTS>>; READERS],
+    /// What a reader takes.
+    pub data: [Signal<Out, PacketBeat>; READERS],
     _places: Box<[Box<[PacketBeat]>]>,
-    _reads: [u32; OUTPUTS],
+    _reads: [u32; READERS],
 }
 
 impl Buffers {
-    /// Buffers of these depths, 1 to 32; an output reads those in `reads`, bit by bit, and selects
-    /// no other. What nobody reads is not there.
-    pub fn new(depths: &[usize; INPUTS], reads: &[u32; OUTPUTS]) -> Self {
+    /// Buffers of these depths, 1 to 32; a reader reads those in `reads`, bit by bit. What nobody
+    /// reads is not there.
+    pub fn new(depths: &[usize; INPUTS], reads: &[u32; READERS]) -> Self {
         assert!(depths.iter().all(|depth| (1..=32).contains(depth)));
         let places = |&depth: &usize| vec![PacketBeat::default(); depth].into();
         Self {
@@ -72,8 +74,9 @@ impl Logic for Buffers {
                 self._places[input][address] = self.write_data[writer(input)].val();
             }
         }
-        for (select, data) in self.select.iter().zip(&mut self.data) {
-            let select = select.val().to_u32();
+        let selects = self.select.iter().zip(self._reads);
+        for ((select, reads), data) in selects.zip(&mut self.data) {
+            let select = select.val().to_u32() & reads;
             data.next = match select.trailing_zeros() as usize {
                 input @ 0..INPUTS => self._places[input][self.read_address[input].val().index()],
                 _ => PacketBeat::default(),
@@ -104,16 +107,16 @@ end
 "
             );
         }
-        for output in 0..OUTPUTS {
+        for reader in 0..READERS {
             let bits = PacketBeat::BITS;
-            let term = |input| format!("({{{bits}{{select${output}[{input}]}}}} & first{input})");
-            let inputs = (0..INPUTS).filter(|input| self._reads[output] >> input & 1 == 1);
+            let term = |input| format!("({{{bits}{{select${reader}[{input}]}}}} & first{input})");
+            let inputs = (0..INPUTS).filter(|input| self._reads[reader] >> input & 1 == 1);
             let terms: Vec<String> = inputs.map(term).collect();
             let terms = match terms.len() {
-                0 => format!("{{{bits}{{select${output}[0]}}}} & {bits}'h0"),
+                0 => format!("{{{bits}{{select${reader}[0]}}}} & {bits}'h0"),
                 _ => terms.join("\n    | "),
             };
-            code += &format!("\nalways @(*) data${output} = {terms};\n");
+            code += &format!("\nalways @(*) data${reader} = {terms};\n");
         }
         Verilog::Custom(code)
     }

@@ -28,6 +28,9 @@ pub struct InTurn {
     pub(crate) _mask: u32,
 }
 
+/// Up to so many inputs, each is compared with every other.
+const PAIRED: u32 = 8;
+
 impl InTurn {
     /// Among these bits.
     pub fn among(inputs: u32) -> Self {
@@ -79,9 +82,13 @@ wire next_below{i} = {next_before} | {next_here};
 wire below{i} = {before} | {here};
 "
                 );
+                let grant = match self._inputs.count_ones() {
+                    ..=PAIRED => paired_grant(self._inputs, *i),
+                    _ => format!("after[{i}] ? next_below{i} : below{i} | some_next"),
+                };
                 let _ = write!(
                     assigned,
-                    "    grant[{i}] = want[{i}] & ~(after[{i}] ? next_below{i} : below{i} | some_next);
+                    "    grant[{i}] = want[{i}] & ~({grant});
     above[{i}] = some_next ? next_below{i} : below{i};
 "
                 );
@@ -100,6 +107,23 @@ wire below{i} = {before} | {here};
 end"
         ))
     }
+}
+
+/// In Verilog, for one of few inputs: one that comes before it wants to win. Pairs of the others, since
+/// two of them and whether this one stands after the last winner are five bits, as many as one table takes.
+fn paired_grant(inputs: u32, input: usize) -> String {
+    let comes_before = |other: usize| match other < input {
+        true => format!("(want[{other}] & (after[{other}] | ~after[{input}]))"),
+        false => format!("(want[{other}] & after[{other}] & ~after[{input}])"),
+    };
+    let others: Vec<usize> = (0..32)
+        .filter(|&other| inputs >> other & 1 == 1 && other != input)
+        .collect();
+    let pairs = others.chunks(2).map(|pair| {
+        let pair = term(pair.iter().map(|&other| comes_before(other)));
+        format!("({pair})")
+    });
+    term(pairs)
 }
 
 /// The inputs, four and four, whose turn is looked for together.
