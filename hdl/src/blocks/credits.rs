@@ -33,6 +33,8 @@ pub struct Credits {
     pub used: Signal<In, Bit>,
     /// There is a place.
     pub available: Signal<Out, Bit>,
+    /// There is one in the next cycle, for whoever decides ahead.
+    pub available_next: Signal<Out, Bit>,
     count: Register<Bits<12>>,
     not_zero: Register<Bit>,
     taken: Signal<Local, Bit>,
@@ -51,6 +53,7 @@ impl Credits {
             returned: Signal::default(),
             used: Signal::default(),
             available: Signal::default(),
+            available_next: Signal::default(),
             count: Register::new(all),
             not_zero: Register::new(true),
             taken: Signal::default(),
@@ -70,14 +73,15 @@ impl Logic for Credits {
         self.available.next = self.not_zero.q.val();
         self.taken.next = self.used.val() & self.not_zero.q.val();
         self.count.d.next = self.count.q.val();
-        self.not_zero.d.next = self.not_zero.q.val();
+        self.available_next.next = self.not_zero.q.val();
         if self.taken.val() & !self.returned.val() {
             self.count.d.next = self.count.q.val() - 1;
-            self.not_zero.d.next = self.count.q.val() != 1;
+            self.available_next.next = self.count.q.val() != 1;
         } else if self.returned.val() & !self.taken.val() & (self.count.q.val() != self.all.val()) {
             self.count.d.next = self.count.q.val() + 1;
-            self.not_zero.d.next = true;
+            self.available_next.next = true;
         }
+        self.not_zero.d.next = self.available_next.val();
     }
 }
 

@@ -114,8 +114,12 @@ pub struct HtPort {
     /// Writes that came from the completer, likewise.
     pub(crate) queued: Register<Bits<16>>,
     kind: Signal<Local, Bits<2>>,
-    may_go: [Signal<Local, Bit>; 3],
+    /// By channel: there is a packet that may go, and the host has a place.
+    may_go: [Register<Bit>; 3],
+    /// Which channel's packet is offered to the host, one-hot; anything if none is.
+    chosen: Signal<Local, Bits<3>>,
     none: Constant<Bits<3>>,
+    all: Constant<Bits<3>>,
 }
 
 impl HtPort {
@@ -166,7 +170,9 @@ impl HtPort {
             queued: Register::default(),
             kind: Signal::default(),
             may_go: Default::default(),
+            chosen: Signal::default(),
             none: Constant::new(0.into()),
+            all: Constant::new(7.into()),
         }
     }
 }
@@ -181,6 +187,8 @@ impl Logic for HtPort {
             self.transmit[i].reset.next = self.reset.val();
             self.places[i].clock.next = self.clock.val();
             self.places[i].reset.next = self.reset.val();
+            self.may_go[i].clock.next = self.clock.val();
+            self.may_go[i].reset.next = self.reset.val();
         }
         self.receive_before.clock.next = self.clock.val();
         self.order.clock.next = self.clock.val();
@@ -243,21 +251,30 @@ impl Logic for HtPort {
         }
 
         // To the host.
-        self.may_go[0].next = self.transmit[0].valid.val() & self.places[0].available.val();
-        self.may_go[1].next = self.order.may_read.val() & self.places[1].available.val();
-        self.may_go[2].next = self.transmit[2].valid.val() & self.places[2].available.val();
+        self.may_go[0].d.next =
+            self.transmit[0].valid_next.val() & self.places[0].available_next.val();
+        self.may_go[1].d.next =
+            self.order.may_read_next.val() & self.places[1].available_next.val();
+        self.may_go[2].d.next =
+            self.transmit[2].valid_next.val() & self.places[2].available_next.val();
         self.arbiter.want.next = self
             .none
             .val()
-            .replace_bit(0, self.may_go[0].val())
-            .replace_bit(1, self.may_go[1].val())
-            .replace_bit(2, self.may_go[2].val());
+            .replace_bit(0, self.may_go[0].q.val())
+            .replace_bit(1, self.may_go[1].q.val())
+            .replace_bit(2, self.may_go[2].q.val());
         self.arbiter.take.next = true;
         self.host_out_valid.next = self.arbiter.any.val();
+        // Not by `grant`: what chooses a whole packet lies where the packets are, and that moves the
+        // counters and the FIFOs.
+        self.chosen.next = self.arbiter.grant.val();
+        if !self.arbiter.any.val() {
+            self.chosen.next = self.all.val();
+        }
         self.host_out_data.next = self.transmit[0].data.val();
-        if self.arbiter.grant.val().get_bit(1) {
+        if self.chosen.val().get_bit(1) {
             self.host_out_data.next = self.transmit[1].data.val();
-        } else if self.arbiter.grant.val().get_bit(2) {
+        } else if self.chosen.val().get_bit(2) {
             self.host_out_data.next = self.transmit[2].data.val();
         }
         for i in 0..3 {

@@ -53,6 +53,8 @@ pub struct ReadOrder {
     pub may_read: Signal<Out, Bit>,
     /// Likewise, and it fails.
     pub may_fail: Signal<Out, Bit>,
+    /// What `may_read` is in the next cycle, for whoever decides ahead.
+    pub may_read_next: Signal<Out, Bit>,
     /// Of the first read.
     first: Kept<Bits<16>>,
     first_fails: Kept<Bit>,
@@ -99,6 +101,7 @@ impl ReadOrder {
             write_goes: Signal::default(),
             may_read: Signal::default(),
             may_fail: Signal::default(),
+            may_read_next: Signal::default(),
             first: Kept::default(),
             first_fails: Kept::default(),
             behind: Kept::default(),
@@ -176,16 +179,17 @@ impl Logic for ReadOrder {
             if self.write_goes.val() {
                 self.goes.next = self.next_in_time[1].val();
             }
-            self.allowed.d.next = self.goes.val() & !self.fails_next.val();
+            self.may_read_next.next = self.goes.val() & !self.fails_next.val();
             self.failing.d.next = self.goes.val() & self.fails_next.val();
         } else {
             self.goes.next = self.in_time[0].val();
             if self.write_goes.val() {
                 self.goes.next = self.in_time[1].val();
             }
-            self.allowed.d.next = self.goes.val() & !self.first_fails.q.val();
+            self.may_read_next.next = self.goes.val() & !self.first_fails.q.val();
             self.failing.d.next = self.goes.val() & self.first_fails.q.val();
         }
+        self.allowed.d.next = self.may_read_next.val();
         self.may_fail.next = self.failing.q.val();
         self.may_read.next = self.allowed.q.val();
     }

@@ -41,6 +41,8 @@ pub struct SkidBuffer<T: Synth> {
     pub ready: Signal<Out, Bit>,
     /// Not empty.
     pub valid: Signal<Out, Bit>,
+    /// Not empty in the next cycle, for whoever decides ahead.
+    pub valid_next: Signal<Out, Bit>,
     /// The first packet, if valid.
     pub data: Signal<Out, T>,
     /// Takes the first packet, if valid.
@@ -49,8 +51,6 @@ pub struct SkidBuffer<T: Synth> {
     behind: Kept<T>,
     pub(crate) not_empty: Register<Bit>,
     pub(crate) not_full: Register<Bit>,
-    /// A packet comes, and the first does not go.
-    fills: Signal<Local, Bit>,
     /// There is a second place; not so in a broken variant.
     pub(crate) two: Constant<Bit>,
 }
@@ -65,13 +65,13 @@ impl<T: Synth> Default for SkidBuffer<T> {
             write_data: Signal::default(),
             ready: Signal::default(),
             valid: Signal::default(),
+            valid_next: Signal::default(),
             data: Signal::default(),
             read: Signal::default(),
             head: Kept::default(),
             behind: Kept::default(),
             not_empty: Register::default(),
             not_full: Register::new(true),
-            fills: Signal::default(),
             two: Constant::new(true),
         }
     }
@@ -100,13 +100,15 @@ impl<T: Synth> Logic for SkidBuffer<T> {
             self.head.d.next = self.behind.q.val();
         }
 
-        self.fills.next = self.not_empty.q.val() & !self.read.val();
-        if self.not_full.q.val() {
-            self.not_empty.d.next = self.write.val() | self.fills.val();
-            self.not_full.d.next = !self.write.val() | (self.two.val() & !self.fills.val());
+        // By `read`, not by what the packets' registers take: that lies where they lie.
+        if self.read.val() {
+            self.valid_next.next = self.write.val() | (self.two.val() & !self.not_full.q.val());
+            self.not_full.d.next = self.two.val() | !(self.not_full.q.val() & self.write.val());
         } else {
-            self.not_empty.d.next = self.two.val() | !self.read.val();
-            self.not_full.d.next = self.read.val();
+            self.valid_next.next = self.write.val() | self.not_empty.q.val();
+            self.not_full.d.next = self.not_full.q.val()
+                & !(self.write.val() & (self.not_empty.q.val() | !self.two.val()));
         }
+        self.not_empty.d.next = self.valid_next.val();
     }
 }

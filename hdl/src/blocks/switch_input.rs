@@ -16,8 +16,8 @@
 //! stand decoded in registers, so that the allocators begin with one-hot bits. That a packet is
 //! taken is known late in a cycle, and only noted in it: in the next the second packet is the head,
 //! and everything moves on. The packets themselves are in the switch's
-//! [`Buffers`](crate::blocks::primitive::Buffers), at the addresses given here; what is taken is read
-//! in the cycle after, when `read_address` still points to it.
+//! [`Buffers`](crate::blocks::primitive::Buffers), at the addresses given here: the head is read in
+//! every cycle, and stands in a register in the next, when it may be known that it was taken.
 //!
 //! ```text
 //! cycle          0   1   2   3   4
@@ -26,7 +26,7 @@
 //! head           0   a   a   b   0
 //! taken          ▁▁▁▁▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁
 //! write_address  0   1   2   2   2
-//! read_address   0   0   0   0   1
+//! read_address   0   0   0   1   2
 //! ```
 
 use rust_hdl::prelude::*;
@@ -53,7 +53,7 @@ pub struct SwitchInput {
     pub written: Signal<Out, Bit>,
     /// Where.
     pub write_address: Signal<Out, Bits<5>>,
-    /// Where the packet is that was taken in the cycle before.
+    /// Where the first packet is, if there is one.
     pub read_address: Signal<Out, Bits<5>>,
     /// Where the first packet goes; 0 if there is none.
     pub head: Signal<Out, Bits<8>>,
@@ -65,7 +65,9 @@ pub struct SwitchInput {
     was_taken: Register<Bit>,
     write_pointer: Register<Bits<5>>,
     read_pointer: Register<Bits<5>>,
-    /// The place two after the read pointer's.
+    /// The place after the read pointer's.
+    second_pointer: Register<Bits<5>>,
+    /// The one after that.
     third_pointer: Register<Bits<5>>,
     /// Packets, with the one that was taken in the cycle before.
     count: Register<Bits<6>>,
@@ -121,6 +123,7 @@ impl SwitchInput {
             was_taken: Register::default(),
             write_pointer: Register::default(),
             read_pointer: Register::default(),
+            second_pointer: Register::new((1 % depth).to_bits()),
             third_pointer: Register::new((2 % depth).to_bits()),
             count: Register::default(),
             third: Register::default(),
@@ -146,6 +149,7 @@ impl Logic for SwitchInput {
         self.was_taken.clock.next = self.clock.val();
         self.write_pointer.clock.next = self.clock.val();
         self.read_pointer.clock.next = self.clock.val();
+        self.second_pointer.clock.next = self.clock.val();
         self.third_pointer.clock.next = self.clock.val();
         self.count.clock.next = self.clock.val();
         self.third.clock.next = self.clock.val();
@@ -156,6 +160,7 @@ impl Logic for SwitchInput {
         self.was_taken.reset.next = self.reset.val();
         self.write_pointer.reset.next = self.reset.val();
         self.read_pointer.reset.next = self.reset.val();
+        self.second_pointer.reset.next = self.reset.val();
         self.third_pointer.reset.next = self.reset.val();
         self.count.reset.next = self.reset.val();
         self.third.reset.next = self.reset.val();
@@ -171,6 +176,9 @@ impl Logic for SwitchInput {
         }
         self.write_address.next = self.write_pointer.q.val();
         self.read_address.next = self.read_pointer.q.val();
+        if self.was_taken.q.val() {
+            self.read_address.next = self.second_pointer.q.val();
+        }
         self.written.next = self.write.val() & (self.ready.val() | !self.asks.val());
         self.routes.write_enable.next = self.written.val();
         self.routes.write_address.next = self.write_pointer.q.val();
@@ -186,12 +194,11 @@ impl Logic for SwitchInput {
             }
         }
         self.read_pointer.d.next = self.read_pointer.q.val();
+        self.second_pointer.d.next = self.second_pointer.q.val();
         self.third_pointer.d.next = self.third_pointer.q.val();
         if self.was_taken.q.val() {
-            self.read_pointer.d.next = self.read_pointer.q.val() + 1;
-            if self.read_pointer.q.val() == self.last.val() {
-                self.read_pointer.d.next = 0.into();
-            }
+            self.read_pointer.d.next = self.second_pointer.q.val();
+            self.second_pointer.d.next = self.third_pointer.q.val();
             self.third_pointer.d.next = self.third_pointer.q.val() + 1;
             if self.third_pointer.q.val() == self.last.val() {
                 self.third_pointer.d.next = 0.into();

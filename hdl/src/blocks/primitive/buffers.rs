@@ -20,9 +20,10 @@ pub const fn writer(input: usize) -> usize {
 
 /// A memory for each buffer, whose first packet every reader can take in the same cycle.
 ///
-/// A packet written is seen after the edge. `data` of a reader is what its one-hot `select` picks
-/// of the buffers that it reads, at their `read_address`es, an and-or of all of them; 0 if it picks
-/// none of these. Packets move in here and nowhere else in the switch.
+/// A packet written can be read after the edge. `data` of a reader is what its one-hot `select` picks
+/// of the buffers that it reads, an and-or of what their `read_address`es pointed to in the cycle
+/// before; 0 if it picks none of these. Where something is written in the very cycle in which it is
+/// read, nobody may pick it. Packets move in here and nowhere else in the switch.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct Buffers {
     /// The clock of the writes.
@@ -40,6 +41,8 @@ pub struct Buffers {
     /// What a reader takes.
     pub data: [Signal<Out, PacketBeat>; READERS],
     _places: Box<[Box<[PacketBeat]>]>,
+    /// Where each buffer was read: what is there does not change while it is picked.
+    _read_at: [u8; INPUTS],
     _reads: [u32; READERS],
 }
 
@@ -58,6 +61,7 @@ impl Buffers {
             select: Default::default(),
             data: Default::default(),
             _places: depths.iter().map(places).collect(),
+            _read_at: [0; INPUTS],
             _reads: *reads,
         }
     }
@@ -73,12 +77,15 @@ impl Logic for Buffers {
                 let address = self.write_address[input].val().index();
                 self._places[input][address] = self.write_data[writer(input)].val();
             }
+            for (at, address) in self._read_at.iter_mut().zip(&self.read_address) {
+                *at = address.val().index() as u8;
+            }
         }
         let selects = self.select.iter().zip(self._reads);
         for ((select, reads), data) in selects.zip(&mut self.data) {
             let select = select.val().to_u32() & reads;
             data.next = match select.trailing_zeros() as usize {
-                input @ 0..INPUTS => self._places[input][self.read_address[input].val().index()],
+                input @ 0..INPUTS => self._places[input][usize::from(self._read_at[input])],
                 _ => PacketBeat::default(),
             };
         }
@@ -98,10 +105,11 @@ impl Logic for Buffers {
             let bits = places.len().next_power_of_two().trailing_zeros().max(1) as usize - 1;
             code += &format!(
                 "
-reg [{last}:0] places{input} [0:{end}];
-wire [{last}:0] first{input} = places{input}[read_address${input}[{bits}:0]];
+(* ram_style = \"distributed\" *) reg [{last}:0] places{input} [0:{end}];
+reg [{last}:0] first{input} = 0;
 initial for (place = 0; place <= {end}; place = place + 1) places{input}[place] = 0;
 always @(posedge clock) begin
+    first{input} <= places{input}[read_address${input}[{bits}:0]];
     if (write[{input}]) places{input}[write_address${input}[{bits}:0]] <= write_data${writer};
 end
 "
