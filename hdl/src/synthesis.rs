@@ -107,9 +107,11 @@ const CHECK: &str = "read_verilog block.v; hierarchy -check -top sme_block; proc
     tee -q -o check.txt check; \
     tee -q -o latches.txt select -list t:$dlatch t:$adlatch t:$dlatchsr t:$sr";
 
-/// `abc9` maps by the delays of tables and of the multiplexers behind them. Without it the engine takes
-/// 17,200 or 21,800 tables after changes that have nothing to do with it.
-const SYNTHESIS: &str = "synth_ecp5 -abc9";
+/// `abc9` maps by the delays of tables and of the multiplexers behind them, here twice, the second time
+/// from what came out: a level less where the engine is deepest, and fewer tables. Without `abc9` the
+/// engine takes 17,200 or 21,800 tables after changes that have nothing to do with it.
+const SYNTHESIS: &str = "scratchpad -set abc9.script \
+    \"+&scorr;&sweep;&dc2;&dch,-f;&if,{W},-v;&mfs;&st;&dch,-f;&if,{W},-v;&mfs\"; synth_ecp5 -abc9";
 
 /// How much more a wire counts for the placer that is on the longest path, as against its length; 10 if
 /// nothing is said. With that the placer tears the engine's longest paths apart; see BENCHMARKS.md.

@@ -73,13 +73,14 @@ impl Logic for Credits {
         self.available.next = self.not_zero.q.val();
         self.taken.next = self.used.val() & self.not_zero.q.val();
         self.count.d.next = self.count.q.val();
-        self.available_next.next = self.not_zero.q.val();
         if self.taken.val() & !self.returned.val() {
             self.count.d.next = self.count.q.val() - 1;
-            self.available_next.next = self.count.q.val() != 1;
         } else if self.returned.val() & !self.taken.val() & (self.count.q.val() != self.all.val()) {
             self.count.d.next = self.count.q.val() + 1;
-            self.available_next.next = true;
+        }
+        self.available_next.next = self.returned.val() | self.not_zero.q.val();
+        if self.taken.val() {
+            self.available_next.next = self.returned.val() | (self.count.q.val() != 1);
         }
         self.not_zero.d.next = self.available_next.val();
     }
@@ -93,7 +94,7 @@ mod tests {
     use crate::value::Value;
     use proptest::prelude::*;
 
-    pins!(Credits { in: returned, used; out: available });
+    pins!(Credits { in: returned, used; out: available, available_next });
 
     proptest! {
         /// Credits that are used without being there, and returned although all are, too.
@@ -106,9 +107,9 @@ mod tests {
             let (mut left, mut outputs) = (places, Vec::new());
             for (returned, used) in cycles {
                 credits.cycle(&[returned.into(), used.into()], &mut outputs);
-                prop_assert_eq!(&outputs[..], [Value::from(left > 0)]);
-                let taken = used && left > 0;
+                let (available, taken) = (left > 0, used && left > 0);
                 left = (left - u16::from(taken) + u16::from(returned)).min(places);
+                prop_assert_eq!(&outputs[..], [available, left > 0].map(Value::from));
             }
         }
     }

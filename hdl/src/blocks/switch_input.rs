@@ -1,21 +1,20 @@
 //! A switch input: a receive buffer that knows where its first packet goes.
 //!
 //! ```text
-//!                 ┌──── routes (LutRam) ────┐      ┌ second ┐
-//! way ──────┬─────┤ write pointer     third ├──────┤        ├─┬── if one was taken ─┐
-//!           │     └─────────────────────────┘      └────────┘ │                     ├─> head: the
-//!           │                                      ┌ first ─┐ v                     │   first packet's
-//!           └──────────────────────────────────────┤        ├─┴── if none was ──────┘   way, 0 if
-//!                                                  └────────┘                           none
+//!                 ┌──── routes (LutRam) ────┐   ┌ second ┐     ┌ first ┐
+//! way ──────┬─────┤ write pointer     third ├─┬─┤        ├─┬───┤       ├──> head: the first packet's
+//!           │     └─────────────────────────┘ │ └────────┘ │   └───────┘    way, 0 if none
+//!           └─────────────────────────────────┴────────────┘
 //! write ────> written                 write_address, read_address ──> the packets' memory
 //! ready <──── register: not full, or one was taken
-//! taken ────> register: one was taken ──> moves first, second and the read pointer on
+//! taken ─┬──> moves second and third one on
+//!        └──> register: one was taken ──> counts, and moves the pointers on
 //! ```
 //!
 //! The route is decided when a packet is written and kept beside it. Those of the first two packets
 //! stand decoded in registers, so that the allocators begin with one-hot bits. That a packet is
-//! taken is known late in a cycle, and only noted in it: in the next the second packet is the head,
-//! and everything moves on. The packets themselves are in the switch's
+//! taken is known late in a cycle: it chooses between ways that are there, and is noted; the pointers
+//! and the count follow a cycle later. The packets themselves are in the switch's
 //! [`Buffers`](crate::blocks::primitive::Buffers), at the addresses given here: the head is read in
 //! every cycle, and stands in a register in the next, when it may be known that it was taken.
 //!
@@ -58,28 +57,39 @@ pub struct SwitchInput {
     /// Where the first packet goes; 0 if there is none.
     pub head: Signal<Out, Bits<8>>,
     routes: LutRam<Bits<8>, 5>,
-    /// The way of the first packet, or of the one that was taken in the cycle before.
+    /// The way of the first packet.
     first: Register<Bits<8>>,
     /// That of the packet behind it.
     second: Register<Bits<8>>,
     was_taken: Register<Bit>,
     write_pointer: Register<Bits<5>>,
+    /// Where the first packet is, or the one that was taken in the cycle before.
     read_pointer: Register<Bits<5>>,
-    /// The place after the read pointer's.
+    /// The places after that one.
     second_pointer: Register<Bits<5>>,
-    /// The one after that.
     third_pointer: Register<Bits<5>>,
+    fourth_pointer: Register<Bits<5>>,
     /// Packets, with the one that was taken in the cycle before.
     count: Register<Bits<6>>,
     /// At least three of these.
-    third: Register<Bit>,
+    three: Register<Bit>,
+    /// At least four.
+    four: Register<Bit>,
+    /// There is a third packet.
+    third: Signal<Local, Bit>,
     not_full: Register<Bit>,
     /// Not full, or one was taken.
     accepts: Register<Bit>,
     /// Not full in the next cycle.
     has_place: Signal<Local, Bit>,
+    /// The way of the second packet, 0 if there is none.
+    behind: Signal<Local, Bits<8>>,
     /// `way`, without the bits that it cannot have.
     possible: Signal<Local, Bits<8>>,
+    /// That of the packet that is written; 0 if none is.
+    comes: Signal<Local, Bits<8>>,
+    /// The same, if there is a place for a second packet at all.
+    comes_second: Signal<Local, Bits<8>>,
     /// It is offered packets for which it may have no place.
     asks: Constant<Bit>,
     /// What a way can have.
@@ -126,12 +136,18 @@ impl SwitchInput {
             second_pointer: Register::new((1 % depth).to_bits()),
             third_pointer: Register::new((2 % depth).to_bits()),
             count: Register::default(),
-            third: Register::default(),
+            fourth_pointer: Register::new((3 % depth).to_bits()),
+            three: Register::default(),
+            four: Register::default(),
+            third: Signal::default(),
             not_full: Register::new(true),
             accepts: Register::new(true),
             has_place: Signal::default(),
             asks: Constant::new(asks),
+            behind: Signal::default(),
             possible: Signal::default(),
+            comes: Signal::default(),
+            comes_second: Signal::default(),
             ways: Constant::new(ways.to_bits()),
             several: Constant::new(depth > 1),
             last: Constant::new((depth - 1).to_bits()),
@@ -152,7 +168,9 @@ impl Logic for SwitchInput {
         self.second_pointer.clock.next = self.clock.val();
         self.third_pointer.clock.next = self.clock.val();
         self.count.clock.next = self.clock.val();
-        self.third.clock.next = self.clock.val();
+        self.fourth_pointer.clock.next = self.clock.val();
+        self.three.clock.next = self.clock.val();
+        self.four.clock.next = self.clock.val();
         self.not_full.clock.next = self.clock.val();
         self.accepts.clock.next = self.clock.val();
         self.first.reset.next = self.reset.val();
@@ -163,7 +181,9 @@ impl Logic for SwitchInput {
         self.second_pointer.reset.next = self.reset.val();
         self.third_pointer.reset.next = self.reset.val();
         self.count.reset.next = self.reset.val();
-        self.third.reset.next = self.reset.val();
+        self.fourth_pointer.reset.next = self.reset.val();
+        self.three.reset.next = self.reset.val();
+        self.four.reset.next = self.reset.val();
         self.not_full.reset.next = self.reset.val();
         self.accepts.reset.next = self.reset.val();
 
@@ -171,9 +191,7 @@ impl Logic for SwitchInput {
         self.ready.next = self.accepts.q.val();
         // Masked here as well: the tools do not see what two registers hand each other.
         self.head.next = self.first.q.val() & self.ways.val();
-        if self.was_taken.q.val() {
-            self.head.next = self.second.q.val() & self.ways.val();
-        }
+        self.behind.next = self.second.q.val() & self.ways.val();
         self.write_address.next = self.write_pointer.q.val();
         self.read_address.next = self.read_pointer.q.val();
         if self.was_taken.q.val() {
@@ -184,7 +202,12 @@ impl Logic for SwitchInput {
         self.routes.write_address.next = self.write_pointer.q.val();
         self.possible.next = self.way.val() & self.ways.val();
         self.routes.write_data.next = self.possible.val();
+        self.third.next = self.three.q.val();
         self.routes.read_address.next = self.third_pointer.q.val();
+        if self.was_taken.q.val() {
+            self.third.next = self.four.q.val();
+            self.routes.read_address.next = self.fourth_pointer.q.val();
+        }
 
         self.write_pointer.d.next = self.write_pointer.q.val();
         if self.written.val() {
@@ -196,49 +219,63 @@ impl Logic for SwitchInput {
         self.read_pointer.d.next = self.read_pointer.q.val();
         self.second_pointer.d.next = self.second_pointer.q.val();
         self.third_pointer.d.next = self.third_pointer.q.val();
+        self.fourth_pointer.d.next = self.fourth_pointer.q.val();
         if self.was_taken.q.val() {
             self.read_pointer.d.next = self.second_pointer.q.val();
             self.second_pointer.d.next = self.third_pointer.q.val();
-            self.third_pointer.d.next = self.third_pointer.q.val() + 1;
-            if self.third_pointer.q.val() == self.last.val() {
-                self.third_pointer.d.next = 0.into();
+            self.third_pointer.d.next = self.fourth_pointer.q.val();
+            self.fourth_pointer.d.next = self.fourth_pointer.q.val() + 1;
+            if self.fourth_pointer.q.val() == self.last.val() {
+                self.fourth_pointer.d.next = 0.into();
             }
         }
 
-        // Whoever would be the first or the second has a place, if there are two at all.
-        self.first.d.next = self.head.val();
-        if self.write.val() & !self.head.val().any() {
-            self.first.d.next = self.possible.val();
+        self.comes.next = 0.into();
+        if self.written.val() {
+            self.comes.next = self.possible.val();
         }
-        self.second.d.next = self.second.q.val();
-        if self.was_taken.q.val() {
+        self.comes_second.next = 0.into();
+        if self.several.val() {
+            self.comes_second.next = self.comes.val();
+        }
+        if self.taken.val() {
+            self.first.d.next = self.comes.val();
             self.second.d.next = 0.into();
-            if self.third.q.val() {
-                self.second.d.next = self.routes.read_data.val() & self.ways.val();
-            } else if self.write.val() & self.several.val() & self.second.q.val().any() {
-                self.second.d.next = self.possible.val();
+            if self.behind.val().any() {
+                self.first.d.next = self.behind.val();
+                self.second.d.next = self.comes_second.val();
             }
-        } else if self.write.val()
-            & self.several.val()
-            & self.first.q.val().any()
-            & !self.second.q.val().any()
-        {
-            self.second.d.next = self.possible.val();
+            if self.third.val() {
+                self.second.d.next = self.routes.read_data.val() & self.ways.val();
+            }
+        } else {
+            self.first.d.next = self.comes.val();
+            self.second.d.next = 0.into();
+            if self.head.val().any() {
+                self.first.d.next = self.head.val();
+                self.second.d.next = self.comes_second.val();
+            }
+            if self.behind.val().any() {
+                self.second.d.next = self.behind.val();
+            }
         }
 
         self.count.d.next = self.count.q.val();
-        self.third.d.next = self.third.q.val();
+        self.three.d.next = self.three.q.val();
+        self.four.d.next = self.four.q.val();
         self.has_place.next = self.not_full.q.val();
         // As if of what is written, but without waiting for that: if one was taken there is a place.
         if self.was_taken.q.val() {
             if !self.write.val() {
                 self.count.d.next = self.count.q.val() - 1;
-                self.third.d.next = self.third.q.val() & (self.count.q.val() != 3);
+                self.three.d.next = self.three.q.val() & (self.count.q.val() != 3);
+                self.four.d.next = self.four.q.val() & (self.count.q.val() != 4);
                 self.has_place.next = true;
             }
         } else if self.write.val() & (self.not_full.q.val() | !self.asks.val()) {
             self.count.d.next = self.count.q.val() + 1;
-            self.third.d.next = self.second.q.val().any();
+            self.three.d.next = self.behind.val().any();
+            self.four.d.next = self.three.q.val();
             self.has_place.next = self.count.q.val() != self.almost.val();
         }
         self.not_full.d.next = self.has_place.val();
