@@ -1,20 +1,23 @@
 //! A switch input: a receive buffer that knows where its first packet goes.
 //!
 //! ```text
-//!                 ┌──── routes (LutRam) ────┐   ┌ second ┐     ┌ first ┐
-//! way ──────┬─────┤ write pointer     third ├─┬─┤        ├─┬───┤       ├──> head: the first packet's
-//!           │     └─────────────────────────┘ │ └────────┘ │   └───────┘    way, 0 if none
-//!           └─────────────────────────────────┴────────────┘
+//!                 ┌──── routes (LutRam) ────┐
+//! way ──────┬─────┤ write pointer     third ├─── if one was taken ─┐
+//!           │     └─────────────────────────┘    ┌ second ┐        ├─┬──┬ first ┐
+//!           ├────────────────────────────────────┤        ├─ else ─┘ │  │       ├──> head: the first
+//!           │                                    └───^────┘          │  └───────┘    packet's way,
+//!           │                                        └───────────────┤               0 if none
+//!           └────────────────────────────────────────────────────────┘
 //! write ────> written                 write_address, read_address ──> the packets' memory
 //! ready <──── register: not full, or one was taken
-//! taken ─┬──> moves second and third one on
-//!        └──> register: one was taken ──> counts, and moves the pointers on
+//! taken ─┬──> moves first on
+//!        └──> register: one was taken ──> moves second and the pointers on, and counts
 //! ```
 //!
 //! The route is decided when a packet is written and kept beside it. Those of the first two packets
 //! stand decoded in registers, so that the allocators begin with one-hot bits. That a packet is
-//! taken is known late in a cycle: it chooses between ways that are there, and is noted; the pointers
-//! and the count follow a cycle later. The packets themselves are in the switch's
+//! taken is known late in a cycle: it chooses between the ways of the first two, and is noted; all else
+//! follows a cycle later. The packets themselves are in the switch's
 //! [`Buffers`](crate::blocks::primitive::Buffers), at the addresses given here: the head is read in
 //! every cycle, and stands in a register in the next, when it may be known that it was taken.
 //!
@@ -59,7 +62,7 @@ pub struct SwitchInput {
     routes: LutRam<Bits<8>, 5>,
     /// The way of the first packet.
     first: Register<Bits<8>>,
-    /// That of the packet behind it.
+    /// That of the packet behind it, unless one was taken in the cycle before.
     second: Register<Bits<8>>,
     was_taken: Register<Bit>,
     write_pointer: Register<Bits<5>>,
@@ -68,15 +71,10 @@ pub struct SwitchInput {
     /// The places after that one.
     second_pointer: Register<Bits<5>>,
     third_pointer: Register<Bits<5>>,
-    fourth_pointer: Register<Bits<5>>,
     /// Packets, with the one that was taken in the cycle before.
     count: Register<Bits<6>>,
     /// At least three of these.
-    three: Register<Bit>,
-    /// At least four.
-    four: Register<Bit>,
-    /// There is a third packet.
-    third: Signal<Local, Bit>,
+    third: Register<Bit>,
     not_full: Register<Bit>,
     /// Not full, or one was taken.
     accepts: Register<Bit>,
@@ -88,8 +86,6 @@ pub struct SwitchInput {
     possible: Signal<Local, Bits<8>>,
     /// That of the packet that is written; 0 if none is.
     comes: Signal<Local, Bits<8>>,
-    /// The same, if there is a place for a second packet at all.
-    comes_second: Signal<Local, Bits<8>>,
     /// It is offered packets for which it may have no place.
     asks: Constant<Bit>,
     /// What a way can have.
@@ -136,10 +132,7 @@ impl SwitchInput {
             second_pointer: Register::new((1 % depth).to_bits()),
             third_pointer: Register::new((2 % depth).to_bits()),
             count: Register::default(),
-            fourth_pointer: Register::new((3 % depth).to_bits()),
-            three: Register::default(),
-            four: Register::default(),
-            third: Signal::default(),
+            third: Register::default(),
             not_full: Register::new(true),
             accepts: Register::new(true),
             has_place: Signal::default(),
@@ -147,7 +140,6 @@ impl SwitchInput {
             behind: Signal::default(),
             possible: Signal::default(),
             comes: Signal::default(),
-            comes_second: Signal::default(),
             ways: Constant::new(ways.to_bits()),
             several: Constant::new(depth > 1),
             last: Constant::new((depth - 1).to_bits()),
@@ -168,9 +160,7 @@ impl Logic for SwitchInput {
         self.second_pointer.clock.next = self.clock.val();
         self.third_pointer.clock.next = self.clock.val();
         self.count.clock.next = self.clock.val();
-        self.fourth_pointer.clock.next = self.clock.val();
-        self.three.clock.next = self.clock.val();
-        self.four.clock.next = self.clock.val();
+        self.third.clock.next = self.clock.val();
         self.not_full.clock.next = self.clock.val();
         self.accepts.clock.next = self.clock.val();
         self.first.reset.next = self.reset.val();
@@ -181,9 +171,7 @@ impl Logic for SwitchInput {
         self.second_pointer.reset.next = self.reset.val();
         self.third_pointer.reset.next = self.reset.val();
         self.count.reset.next = self.reset.val();
-        self.fourth_pointer.reset.next = self.reset.val();
-        self.three.reset.next = self.reset.val();
-        self.four.reset.next = self.reset.val();
+        self.third.reset.next = self.reset.val();
         self.not_full.reset.next = self.reset.val();
         self.accepts.reset.next = self.reset.val();
 
@@ -192,6 +180,12 @@ impl Logic for SwitchInput {
         // Masked here as well: the tools do not see what two registers hand each other.
         self.head.next = self.first.q.val() & self.ways.val();
         self.behind.next = self.second.q.val() & self.ways.val();
+        if self.was_taken.q.val() {
+            self.behind.next = 0.into();
+            if self.third.q.val() {
+                self.behind.next = self.routes.read_data.val() & self.ways.val();
+            }
+        }
         self.write_address.next = self.write_pointer.q.val();
         self.read_address.next = self.read_pointer.q.val();
         if self.was_taken.q.val() {
@@ -202,12 +196,7 @@ impl Logic for SwitchInput {
         self.routes.write_address.next = self.write_pointer.q.val();
         self.possible.next = self.way.val() & self.ways.val();
         self.routes.write_data.next = self.possible.val();
-        self.third.next = self.three.q.val();
         self.routes.read_address.next = self.third_pointer.q.val();
-        if self.was_taken.q.val() {
-            self.third.next = self.four.q.val();
-            self.routes.read_address.next = self.fourth_pointer.q.val();
-        }
 
         self.write_pointer.d.next = self.write_pointer.q.val();
         if self.written.val() {
@@ -219,14 +208,12 @@ impl Logic for SwitchInput {
         self.read_pointer.d.next = self.read_pointer.q.val();
         self.second_pointer.d.next = self.second_pointer.q.val();
         self.third_pointer.d.next = self.third_pointer.q.val();
-        self.fourth_pointer.d.next = self.fourth_pointer.q.val();
         if self.was_taken.q.val() {
             self.read_pointer.d.next = self.second_pointer.q.val();
             self.second_pointer.d.next = self.third_pointer.q.val();
-            self.third_pointer.d.next = self.fourth_pointer.q.val();
-            self.fourth_pointer.d.next = self.fourth_pointer.q.val() + 1;
-            if self.fourth_pointer.q.val() == self.last.val() {
-                self.fourth_pointer.d.next = 0.into();
+            self.third_pointer.d.next = self.third_pointer.q.val() + 1;
+            if self.third_pointer.q.val() == self.last.val() {
+                self.third_pointer.d.next = 0.into();
             }
         }
 
@@ -234,48 +221,35 @@ impl Logic for SwitchInput {
         if self.written.val() {
             self.comes.next = self.possible.val();
         }
-        self.comes_second.next = 0.into();
-        if self.several.val() {
-            self.comes_second.next = self.comes.val();
-        }
+        self.first.d.next = self.comes.val();
         if self.taken.val() {
-            self.first.d.next = self.comes.val();
-            self.second.d.next = 0.into();
             if self.behind.val().any() {
                 self.first.d.next = self.behind.val();
-                self.second.d.next = self.comes_second.val();
             }
-            if self.third.val() {
-                self.second.d.next = self.routes.read_data.val() & self.ways.val();
-            }
-        } else {
-            self.first.d.next = self.comes.val();
-            self.second.d.next = 0.into();
-            if self.head.val().any() {
-                self.first.d.next = self.head.val();
-                self.second.d.next = self.comes_second.val();
-            }
-            if self.behind.val().any() {
-                self.second.d.next = self.behind.val();
-            }
+        } else if self.head.val().any() {
+            self.first.d.next = self.head.val();
+        }
+        // If one is taken now nobody looks at it.
+        self.second.d.next = 0.into();
+        if self.behind.val().any() {
+            self.second.d.next = self.behind.val();
+        } else if self.head.val().any() & self.several.val() {
+            self.second.d.next = self.comes.val();
         }
 
         self.count.d.next = self.count.q.val();
-        self.three.d.next = self.three.q.val();
-        self.four.d.next = self.four.q.val();
+        self.third.d.next = self.third.q.val();
         self.has_place.next = self.not_full.q.val();
         // As if of what is written, but without waiting for that: if one was taken there is a place.
         if self.was_taken.q.val() {
             if !self.write.val() {
                 self.count.d.next = self.count.q.val() - 1;
-                self.three.d.next = self.three.q.val() & (self.count.q.val() != 3);
-                self.four.d.next = self.four.q.val() & (self.count.q.val() != 4);
+                self.third.d.next = self.third.q.val() & (self.count.q.val() != 3);
                 self.has_place.next = true;
             }
         } else if self.write.val() & (self.not_full.q.val() | !self.asks.val()) {
             self.count.d.next = self.count.q.val() + 1;
-            self.three.d.next = self.behind.val().any();
-            self.four.d.next = self.three.q.val();
+            self.third.d.next = self.behind.val().any();
             self.has_place.next = self.count.q.val() != self.almost.val();
         }
         self.not_full.d.next = self.has_place.val();
