@@ -109,9 +109,8 @@ pub struct Requester {
     responses: SkidBuffer<PacketBeat>,
     /// The host's tags.
     pub(crate) tags: TagTable<5>,
-    /// Of writes and of reads: the first one is for this node. Both are compared while it is decided
-    /// which of them goes.
-    stays: [Signal<Local, Bit>; 2],
+    /// In step with `requests`: they are for this node, compared before they wait.
+    stays: [SkidBuffer<Bit>; 2],
     /// Whether the last request was a read.
     pub(crate) last_was_read: Register<Bit>,
     /// The write that comes, decoded.
@@ -198,7 +197,7 @@ impl Requester {
             stores: SkidBuffer::default(),
             responses: SkidBuffer::default(),
             tags: TagTable::new(tags),
-            stays: Default::default(),
+            stays: std::array::from_fn(|_| SkidBuffer::default()),
             last_was_read: Register::new(true),
             store: Signal::default(),
             load: Signal::default(),
@@ -225,7 +224,12 @@ impl Logic for Requester {
         for i in 0..2 {
             self.requests[i].clock.next = self.clock.val();
             self.requests[i].reset.next = self.reset.val();
+            self.stays[i].clock.next = self.clock.val();
+            self.stays[i].reset.next = self.reset.val();
+            self.stays[i].write_data.next = self.decoders[i].target.val() == self.node.val();
         }
+        self.stays[0].write.next = self.posted_valid.val();
+        self.stays[1].write.next = self.nonposted_valid.val();
         self.stores.clock.next = self.clock.val();
         self.stores.reset.next = self.reset.val();
         self.responses.clock.next = self.clock.val();
@@ -315,26 +319,25 @@ impl Logic for Requester {
             self.read_can_go.val() & !(self.write_can_go.val() & self.last_was_read.q.val());
         self.write_goes.next =
             self.write_can_go.val() & !(self.read_can_go.val() & !self.last_was_read.q.val());
-        self.stays[0].next = self.requests[0].data.val().get_value_target() == self.node.val();
-        self.stays[1].next = self.requests[1].data.val().get_value_target() == self.node.val();
         self.request_valid.next = self.write_can_go.val() | self.read_can_go.val();
         // Not by `read_goes`: what chooses a whole packet lies where the packets are, and that moves
         // the table's and the order's registers.
         if self.write_goes.val() {
             self.request_data.next = self.requests[0].data.val();
-            self.request_stays.next = self.stays[0].val();
+            self.request_stays.next = self.stays[0].data.val();
         } else {
             self.request_data.next = self.requests[1].data.val();
             self.request_data.next.set_value_data_low(0.into());
             self.request_data.next.set_value_data_high(0.into());
             self.request_data.next.set_value_tag(self.tags.lowest.val());
-            self.request_stays.next = self.stays[1].val();
+            self.request_stays.next = self.stays[1].data.val();
         }
         self.tags.allocate.next = self.read_goes.val() & self.request_ready.val();
         self.tags.new_context.next = self.requests[1].data.val().get_value_tag();
         self.write_leaves.next =
             self.write_fails.val() | (self.write_goes.val() & self.request_ready.val());
         self.requests[0].read.next = self.write_leaves.val();
+        self.stays[0].read.next = self.write_leaves.val();
         self.stores.read.next = self.write_leaves.val();
         self.writes.read.next = self.write_leaves.val();
         self.last_was_read.d.next = self.last_was_read.q.val();
@@ -381,6 +384,7 @@ impl Logic for Requester {
         self.read_leaves.next =
             (self.read_goes.val() & self.request_ready.val()) | self.refused.val();
         self.requests[1].read.next = self.read_leaves.val();
+        self.stays[1].read.next = self.read_leaves.val();
 
         self.order.ready.next = self.requests[1].ready.val();
         self.order.comes.next = self.nonposted_valid.val();
