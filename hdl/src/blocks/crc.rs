@@ -7,8 +7,8 @@
 //!          └─  responses      header, data                                     ┴──> crc[2]
 //! ```
 //!
-//! Which of them it is, the packet's kind says; whoever reads chooses, in the next cycle if need be:
-//! the sums are deep enough alone.
+//! The packet's kind says which of them it is. The reader chooses, in the next cycle if it has one:
+//! the sums take most of a cycle.
 //!
 //! A CRC is linear: each of its bits is the exclusive or of certain bits of the packet, and of a
 //! constant. Which, [`PacketCrc::new`] finds by sending the bits one at a time through the shift
@@ -68,7 +68,7 @@ struct Parity {
 pub struct PacketCrc {
     /// The packet.
     pub packet: Signal<In, PacketBeat>,
-    /// Its CRC if it is a read request, a posted write (kind 1), or a response (kinds 2 and 3).
+    /// Its CRC if it is a read request (kind 0), a posted write (kind 1), or a response (kinds 2, 3).
     pub crc: [Signal<Out, Bits<16>>; 3],
     _parities: [[Parity; CRC_BITS]; 3],
     /// The last packet and these: most evaluations see the same packet again.
@@ -148,7 +148,7 @@ impl Parity {
                 fields[bit / 64] |= 1 << (bit % 64);
             }
         }
-        std::array::from_fn(|word| self.mask[word] & fields[word])
+        std::array::from_fn(|i| self.mask[i] & fields[i])
     }
 }
 

@@ -286,7 +286,8 @@ impl Logic for CrossbarHalf {
             & !(self.stays.goes_aside.val() & self.last_from_switch.q.val());
         self.home_valid.next = self.switch.valid.val() | self.stays.goes_aside.val();
         // The packet that just comes from the switch is the last to be there. `switch_turn` chooses
-        // between packets and `own_turn` what goes, so that the two need not lie together.
+        // the packet, `own_turn` what moves on; they differ where nothing is offered, so that Yosys
+        // leaves them two tables, which need not be placed together.
         self.early.next = self.own.data.val();
         if self.switch_turn.val() {
             self.early.next = self.switch.stored_data.val();

@@ -265,8 +265,8 @@ impl Logic for HtPort {
             .replace_bit(2, self.may_go[2].q.val());
         self.arbiter.take.next = true;
         self.host_out_valid.next = self.arbiter.any.val();
-        // Not by `grant`: what chooses a whole packet lies where the packets are, and that moves the
-        // counters and the FIFOs.
+        // Not chosen by `grant`, which moves the counters and the FIFOs on: a table of its own, other
+        // than `grant` where nobody looks, can be placed where the packets are.
         self.chosen.next = self.arbiter.grant.val();
         if !self.arbiter.any.val() {
             self.chosen.next = self.all.val();

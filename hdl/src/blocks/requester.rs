@@ -320,8 +320,8 @@ impl Logic for Requester {
         self.write_goes.next =
             self.write_can_go.val() & !(self.read_can_go.val() & !self.last_was_read.q.val());
         self.request_valid.next = self.write_can_go.val() | self.read_can_go.val();
-        // Not by `read_goes`: what chooses a whole packet lies where the packets are, and that moves
-        // the table's and the order's registers.
+        // Not chosen by `read_goes`, which moves the tag table and the order on: a table of its own
+        // can be placed where the packets are.
         if self.write_goes.val() {
             self.request_data.next = self.requests[0].data.val();
             self.request_stays.next = self.stays[0].data.val();

@@ -100,7 +100,8 @@ impl<T: Synth> Logic for SkidBuffer<T> {
             self.head.d.next = self.behind.q.val();
         }
 
-        // By `read`, not by what the packets' registers take: that lies where they lie.
+        // Made from `read` and not from `head.enable`, which would do: placed among the packet's bits,
+        // that table would take these two registers along.
         if self.read.val() {
             self.valid_next.next = self.write.val() | (self.two.val() & !self.not_full.q.val());
             self.not_full.d.next = self.two.val() | !(self.not_full.q.val() & self.write.val());

@@ -177,7 +177,8 @@ impl Logic for SwitchInput {
 
         self.was_taken.d.next = self.taken.val();
         self.ready.next = self.accepts.q.val();
-        // Masked here as well: the tools do not see what two registers hand each other.
+        // Masked here as well as on the way in: Yosys does not find out that bits which go round
+        // between registers are never set, and would keep what reads them.
         self.head.next = self.first.q.val() & self.ways.val();
         self.behind.next = self.second.q.val() & self.ways.val();
         if self.was_taken.q.val() {
@@ -229,7 +230,7 @@ impl Logic for SwitchInput {
         } else if self.head.val().any() {
             self.first.d.next = self.head.val();
         }
-        // If one is taken now nobody looks at it.
+        // After a cycle in which one is taken `behind` comes from the memory, whatever this becomes.
         self.second.d.next = 0.into();
         if self.behind.val().any() {
             self.second.d.next = self.behind.val();

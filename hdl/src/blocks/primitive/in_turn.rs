@@ -9,7 +9,8 @@ use rust_hdl::prelude::*;
 ///
 /// Both searches run side by side, in few levels of logic, over those of the bits only that can be
 /// set: first what groups of four neighbours have, then what stands before each group, then what
-/// stands before a bit in its group.
+/// stands before a bit in its group. Of eight bits or fewer, the winner is found by comparing each
+/// with every other.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct InTurn {
     /// The bits.
