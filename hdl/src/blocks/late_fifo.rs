@@ -44,6 +44,8 @@ pub struct LateFifo<T: Synth> {
     pub ready: Signal<Out, Bit>,
     /// Not empty.
     pub valid: Signal<Out, Bit>,
+    /// Not empty in the next cycle, for whoever decides ahead.
+    pub valid_next: Signal<Out, Bit>,
     /// The first packet, if valid.
     pub data: Signal<Out, T>,
     /// The first packet is the one that comes in this cycle, if valid.
@@ -79,6 +81,7 @@ impl<T: Synth> Default for LateFifo<T> {
             write_data: Signal::default(),
             ready: Signal::default(),
             valid: Signal::default(),
+            valid_next: Signal::default(),
             data: Signal::default(),
             is_late: Signal::default(),
             stored_data: Signal::default(),
@@ -130,6 +133,7 @@ impl<T: Synth> Logic for LateFifo<T> {
         } else if self.read.val() & self.not_full.q.val() {
             self.not_empty.d.next = false;
         }
+        self.valid_next.next = self.written.val() | self.stays.val();
         if self.written.val() {
             self.not_full.d.next = self.two.val() & (self.taken.val() | !self.not_empty.q.val());
         } else {

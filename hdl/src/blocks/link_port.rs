@@ -2,13 +2,13 @@
 //! packets with a CRC.
 //!
 //! ```text
-//! transmit ─┬> FIFO 0 ─┐ not empty               ┌─────────┐
-//!           ├> FIFO 1 ─┼─> round robin ──────────┤ channel ├─────────────┬──> link_out
-//!           ├> FIFO 2 ─┤    ^     │              └─────────┘             │
-//!           └> FIFO 3 ─┤    │     v                                      │
-//!                      │  credits <── register <── link_credit           │
-//!                      │                         ┌─────────────────────┐ │
-//!                      └─ fetched, a cycle later ┤ packet, cycles left ├─┴─ CRC ──> link_out_crc
+//! transmit ─┬> FIFO 0 ─┬─ not empty in ┐ ┌───────────┐               ┌─────────┐
+//!           ├> FIFO 1 ─┤  the next     ├─┤ may begin ├─> round robin ┤ channel ├─┬──> link_out
+//!           ├> FIFO 2 ─┤  cycle        │ └───────────┘               └─────────┘ │
+//!           └> FIFO 3 ─┤    link free, ┤                                         │
+//!                      │       credits ┘ <── register <── link_credit            │
+//!                      │                         ┌─────────────────────┐         │
+//!                      └─ fetched, a cycle later ┤ packet, cycles left ├─────────┴─ CRC ──> link_out_crc
 //!                                                └─────────────────────┘
 //!
 //! link_in ──┬─────────────────┬──────────┬───────────────┬──────────┬──> receive_data
@@ -19,8 +19,8 @@
 //!                                                        └──────────┘
 //! ```
 //!
-//! A channel may begin a packet while the link is free and the receiver has a place for it; the
-//! channels that may take turns. The packet is given to the link whole, in the last cycle that its
+//! A channel may begin a packet while the link is free and the receiver has a place for it, which is
+//! found out a cycle ahead; the channels that may take turns. The packet is given to the link whole, in the last cycle that its
 //! bytes take; the next may begin in the cycle after. Who begins is known late in a cycle: only in
 //! the next one the packet is fetched, and how long it takes is noted. Where a packet takes less
 //! than three cycles there is no time for that: such a link gets them from the FIFOs at once, which
@@ -119,8 +119,12 @@ pub struct LinkPort {
     pub(crate) arbiter: RoundRobin<4, 2>,
     pub(crate) out_crc: PacketCrc,
     pub(crate) in_crc: PacketCrc,
+    /// By channel: it has a packet, the receiver a place, and the link is free.
+    may_begin: [Register<Bit>; 4],
     /// A packet is on the link.
     sending: Register<Bit>,
+    /// One is in the next cycle.
+    sending_next: Signal<Local, Bit>,
     packet: Kept<PacketBeat>,
     channel: Register<Bits<2>>,
     /// Cycles that it takes still, this one included.
@@ -199,7 +203,9 @@ impl LinkPort {
             arbiter: RoundRobin::new(3),
             out_crc: PacketCrc::new(),
             in_crc: PacketCrc::new(),
+            may_begin: Default::default(),
             sending: Register::default(),
+            sending_next: Signal::default(),
             packet: Kept::default(),
             channel: Register::default(),
             left: Register::default(),
@@ -269,6 +275,8 @@ impl Logic for LinkPort {
             self.credits[i].clock.next = self.clock.val();
             self.credits[i].reset.next = self.reset.val();
             self.credits[i].returned.next = self.returned.q.val().get_bit(i);
+            self.may_begin[i].clock.next = self.clock.val();
+            self.may_begin[i].reset.next = self.reset.val();
         }
         self.transmit_ready.next = bit_cast::<4, 1>(self.fifos[0].ready.val().into())
             | (bit_cast::<4, 1>(self.fifos[1].ready.val().into()) << 1)
@@ -278,18 +286,13 @@ impl Logic for LinkPort {
             | (bit_cast::<4, 1>(self.fifos[1].valid.val().into()) << 1)
             | (bit_cast::<4, 1>(self.fifos[2].valid.val().into()) << 2)
             | (bit_cast::<4, 1>(self.fifos[3].valid.val().into()) << 3);
-        self.arbiter.want.next = self.waiting.val()
-            & (bit_cast::<4, 1>(self.credits[0].available.val().into())
-                | (bit_cast::<4, 1>(self.credits[1].available.val().into()) << 1)
-                | (bit_cast::<4, 1>(self.credits[2].available.val().into()) << 2)
-                | (bit_cast::<4, 1>(self.credits[3].available.val().into()) << 3));
-
-        self.begins.next = self.arbiter.any.val() & !self.sending.q.val();
-        self.arbiter.take.next = self.begins.val();
-        self.begun.next = 0.into();
-        if !self.sending.q.val() {
-            self.begun.next = self.arbiter.grant.val();
-        }
+        self.arbiter.want.next = bit_cast::<4, 1>(self.may_begin[0].q.val().into())
+            | (bit_cast::<4, 1>(self.may_begin[1].q.val().into()) << 1)
+            | (bit_cast::<4, 1>(self.may_begin[2].q.val().into()) << 2)
+            | (bit_cast::<4, 1>(self.may_begin[3].q.val().into()) << 3);
+        self.arbiter.take.next = true;
+        self.begins.next = self.arbiter.any.val();
+        self.begun.next = self.arbiter.grant.val();
         for i in 0..4 {
             self.fifos[i].read.next = self.begun.val().get_bit(i);
             self.credits[i].used.next = self.begun.val().get_bit(i);
@@ -331,15 +334,21 @@ impl Logic for LinkPort {
         self.packet.d.next = self.chosen.val();
         self.channel.d.next = self.channel.q.val();
         self.left.d.next = self.left.q.val();
-        self.sending.d.next = self.sending.q.val();
+        self.sending_next.next = self.sending.q.val();
         if self.sending.q.val() {
             self.left.d.next = self.left.q.val() - 1;
-            self.sending.d.next = self.left.q.val() != 1;
+            self.sending_next.next = self.left.q.val() != 1;
         }
         // Of a packet that is not there yet nothing is known but that it takes more cycles than this one.
         if self.begins.val() {
             self.channel.d.next = self.arbiter.winner.val();
-            self.sending.d.next = self.beyond.val() != 0;
+            self.sending_next.next = self.beyond.val() != 0;
+        }
+        self.sending.d.next = self.sending_next.val();
+        for i in 0..4 {
+            self.may_begin[i].d.next = self.fifos[i].valid_next.val()
+                & self.credits[i].available_next.val()
+                & !self.sending_next.val();
         }
         if self.loads.val() {
             self.left.d.next = self.beyond.val();
