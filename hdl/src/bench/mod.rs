@@ -8,6 +8,7 @@ mod ht_port;
 mod late_fifo;
 mod link_port;
 mod miswired;
+mod ping_pong;
 mod ported;
 mod requester;
 mod responder;
@@ -37,6 +38,7 @@ pub struct Bench {
 pub const BENCHES: &[Bench] = &[
     fifo::BENCH,
     late_fifo::BENCH,
+    ping_pong::BENCH,
     skid_buffer::BENCH,
     crossbar::BENCH,
     link_port::BENCH,

@@ -98,7 +98,7 @@ const USED: usize = 4;
 const SOURCE: usize = 5;
 const TAG: usize = 6;
 /// Some of the outputs, in the order memory_ready, response_valid, response_data, response_stays,
-/// origin_lookup, origin_free, unknown_tag.
+/// origin_lookup, origin_free, unknown_tag, origin_valid.
 const RESPONSE: usize = 2;
 const STAYS: usize = 3;
 const LOOKUP: usize = 4;
@@ -171,6 +171,7 @@ impl ModelBlock for Model {
         let answers = answer.is_some_and(|packet| matches!(packet, HtPacket::Response { .. }));
         outputs.push((answers && inputs[READY].bit(0)).into());
         outputs.push((self.faults.unknown_tags - unknown).into());
+        outputs.push(valid.into());
 
         if inputs[VALID].bit(0) && ready {
             let packet = HtBeat::of(inputs[MEMORY]).packet(0);

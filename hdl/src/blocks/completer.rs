@@ -28,8 +28,9 @@
 //! ```
 
 use crate::beat::{HtBeat, PacketBeat};
+use crate::blocks::fork::Fork;
+use crate::blocks::ping_pong::PingPong;
 use crate::blocks::primitive::{Displace, LutRam};
-use crate::blocks::skid_buffer::SkidBuffer;
 use crate::blocks::tags::TagTable;
 use rust_hdl::prelude::*;
 use sme_sim::engine::Kind;
@@ -76,7 +77,9 @@ pub struct Completer {
     pub origin_stays: Signal<Out, Bit>,
     /// The node that the first request came from; for observers.
     pub request_source: Signal<Out, Bits<20>>,
-    pub(crate) requests: SkidBuffer<PacketBeat>,
+    pub(crate) requests: PingPong<PacketBeat>,
+    /// Of those, writes go aside.
+    way: Fork,
     /// Contexts: the origins' nodes.
     pub(crate) reads: TagTable<20>,
     /// Beside them, the origins' tags.
@@ -86,7 +89,8 @@ pub struct Completer {
     pub(crate) address: Displace,
     /// The first request.
     request: Signal<Local, PacketBeat>,
-    is_write: Signal<Local, Bit>,
+    /// It is taken.
+    moves: Signal<Local, Bit>,
     writes: Signal<Local, Bit>,
     reads_memory: Signal<Local, Bit>,
     read_taken: Signal<Local, Bit>,
@@ -119,13 +123,14 @@ impl Completer {
             origin_tag: Signal::default(),
             origin_stays: Signal::default(),
             request_source: Signal::default(),
-            requests: SkidBuffer::default(),
+            requests: PingPong::default(),
+            way: Fork::default(),
             reads: TagTable::new(MAX_TAGS),
             origin_tags: LutRam::default(),
             origins_here: LutRam::default(),
             address: Displace::new(shared_base),
             request: Signal::default(),
-            is_write: Signal::default(),
+            moves: Signal::default(),
             writes: Signal::default(),
             reads_memory: Signal::default(),
             read_taken: Signal::default(),
@@ -150,17 +155,21 @@ impl Logic for Completer {
         self.requests.write_data.next = self.request_data.val();
         self.request_ready.next = self.requests.ready.val();
         self.request.next = self.requests.data.val();
+        self.way.clock.next = self.clock.val();
+        self.way.reset.next = self.reset.val();
+        self.way.ready.next = self.requests.ready.val();
+        self.way.write.next = self.request_valid.val();
+        self.way.aside.next = self.request_data.val().get_value_kind() == self.posted_write.val();
 
         self.request_source.next = self.request.val().get_value_source();
-        self.is_write.next = self.request.val().get_value_kind() == self.posted_write.val();
-        self.writes.next = self.requests.valid.val() & self.is_write.val();
-        self.reads_memory.next =
-            self.requests.valid.val() & !self.is_write.val() & self.reads.available.val();
+        self.writes.next = self.way.goes_aside.val();
+        self.reads_memory.next = self.way.goes_straight.val() & self.reads.available.val();
         self.write_valid.next = self.writes.val();
         self.read_valid.next = self.reads_memory.val();
         self.read_taken.next = self.reads_memory.val() & self.read_ready.val();
-        self.requests.read.next =
-            (self.writes.val() & self.write_ready.val()) | self.read_taken.val();
+        self.moves.next = (self.writes.val() & self.write_ready.val()) | self.read_taken.val();
+        self.requests.read.next = self.moves.val();
+        self.way.read.next = self.moves.val();
 
         self.address.offset_low.next = self.request.val().get_value_offset_low();
         self.address.offset_high.next = self.request.val().get_value_offset_high();

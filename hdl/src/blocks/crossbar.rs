@@ -219,6 +219,8 @@ pub struct CrossbarHalf {
     pub(crate) switch: LateFifo<PacketBeat>,
     /// The last packet to the own node came from the switch.
     pub(crate) last_from_switch: Register<Bit>,
+    /// It did not: the same once more, for what chooses the packet.
+    last_from_own: Register<Bit>,
     /// This node's packet is for this node, and it is its turn.
     own_turn: Signal<Local, Bit>,
     /// It is taken.
@@ -251,6 +253,7 @@ impl CrossbarHalf {
             stays: Fork::default(),
             switch: LateFifo::default(),
             last_from_switch: Register::new(true),
+            last_from_own: Register::default(),
             own_turn: Signal::default(),
             own_goes: Signal::default(),
             switch_turn: Signal::default(),
@@ -279,15 +282,17 @@ impl Logic for CrossbarHalf {
         self.switch_ready.next = self.switch.ready.val();
         self.last_from_switch.clock.next = self.clock.val();
         self.last_from_switch.reset.next = self.reset.val();
+        self.last_from_own.clock.next = self.clock.val();
+        self.last_from_own.reset.next = self.reset.val();
 
         self.own_turn.next = self.stays.goes_aside.val()
             & (self.last_from_switch.q.val() | !self.switch.valid.val());
-        self.switch_turn.next = self.switch.valid.val()
-            & !(self.stays.goes_aside.val() & self.last_from_switch.q.val());
+        self.switch_turn.next =
+            self.switch.valid.val() & !(self.stays.goes_aside.val() & !self.last_from_own.q.val());
         self.home_valid.next = self.switch.valid.val() | self.stays.goes_aside.val();
         // The packet that just comes from the switch is the last to be there. `switch_turn` chooses
-        // the packet, `own_turn` what moves on; they differ where nothing is offered, so that Yosys
-        // leaves them two tables, which need not be placed together.
+        // the packet, `own_turn` what moves on; each from a register of its own, so that no table is of
+        // both, which need not be placed together.
         self.early.next = self.own.data.val();
         if self.switch_turn.val() {
             self.early.next = self.switch.stored_data.val();
@@ -305,8 +310,10 @@ impl Logic for CrossbarHalf {
         self.own.read.next = self.own_goes.val();
         self.stays.read.next = self.own_goes.val();
         self.last_from_switch.d.next = self.last_from_switch.q.val();
+        self.last_from_own.d.next = self.last_from_own.q.val();
         if self.home_valid.val() & self.home_ready.val() {
             self.last_from_switch.d.next = !self.own_turn.val();
+            self.last_from_own.d.next = self.own_turn.val();
         }
     }
 }

@@ -6,9 +6,10 @@
 //!                    read ── whether it is another ───────┴─ register ─> goes_aside
 //! ```
 //!
-//! It stands beside a [`SkidBuffer`](super::skid_buffer::SkidBuffer), with the same `write` and
-//! `read`, and knows of each packet one bit. Whoever reads the buffer decides by whether there is a
-//! packet and where it goes; here both are in one register, that is, none of the cycle is spent on it.
+//! It stands beside a [`SkidBuffer`](super::skid_buffer::SkidBuffer) or
+//! [`PingPong`](super::ping_pong::PingPong), with the same `write` and `read`, and knows of each packet
+//! one bit. Whoever reads the buffer decides by whether there is a packet and where it goes; here both
+//! are in one register, that is, none of the cycle is spent on it.
 //!
 //! ```text
 //! cycle          0   1   2   3   4

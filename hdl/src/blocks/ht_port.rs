@@ -16,7 +16,7 @@
 //! What comes from the host has a place, since the host holds a credit for it; the packet's kind
 //! chooses the buffer. The three buffers move on independently, and each place that is freed
 //! gives its credit back in the same cycle. To the host goes one packet a cycle, round robin
-//! among the channels whose first packet may go.
+//! among the channels whose first packet may go, which is found out a cycle ahead.
 //!
 //! A read carries the number of posted writes before it, modulo 2^16: `received` towards the
 //! requester, `queued` towards the host, where it may go when as many have gone
@@ -38,9 +38,9 @@ use crate::blocks::MAX_PLACES;
 use crate::blocks::arbiter::RoundRobin;
 use crate::blocks::credits::Credits;
 use crate::blocks::fifo::Fifo;
+use crate::blocks::ping_pong::PingPong;
 use crate::blocks::primitive::Register;
 use crate::blocks::read_order::ReadOrder;
-use crate::blocks::skid_buffer::SkidBuffer;
 use rust_hdl::prelude::*;
 
 /// The port. Channels 0, 1 and 2 are posted writes, reads and responses, as in
@@ -103,10 +103,13 @@ pub struct HtPort {
     pub host_out_data: Signal<Out, HtBeat>,
     pub(crate) receive: [Fifo<HtBeat, 5, 6>; 3],
     receive_before: Fifo<Bits<16>, 5, 6>,
-    pub(crate) transmit: [SkidBuffer<HtBeat>; 3],
+    pub(crate) transmit: [PingPong<HtBeat>; 3],
     /// Of the reads for the host.
     pub(crate) order: ReadOrder,
     pub(crate) arbiter: RoundRobin<3, 2>,
+    /// The same arbiter twice more, its channels counted from 1 and from 2 on, so that their registers
+    /// are others: they choose the packet, the first one all but its data.
+    choosers: [RoundRobin<3, 2>; 2],
     /// Places left in the host.
     pub(crate) places: [Credits; 3],
     /// Writes that came from the host, modulo 2^16.
@@ -116,10 +119,9 @@ pub struct HtPort {
     kind: Signal<Local, Bits<2>>,
     /// By channel: there is a packet that may go, and the host has a place.
     may_go: [Register<Bit>; 3],
-    /// Which channel's packet is offered to the host, one-hot; anything if none is.
-    chosen: Signal<Local, Bits<3>>,
+    /// The packet for the host, for its data.
+    carrier: Signal<Local, HtBeat>,
     none: Constant<Bits<3>>,
-    all: Constant<Bits<3>>,
 }
 
 impl HtPort {
@@ -162,17 +164,17 @@ impl HtPort {
             host_out_data: Signal::default(),
             receive: credits.map(|places| Fifo::new(places.into())),
             receive_before: Fifo::new(reads.into()),
-            transmit: std::array::from_fn(|_| SkidBuffer::default()),
+            transmit: std::array::from_fn(|_| PingPong::default()),
             order: ReadOrder::after(0),
             arbiter: RoundRobin::new(2),
+            choosers: [1, 0].map(RoundRobin::new),
             places: credits.map(Credits::new),
             received: Register::default(),
             queued: Register::default(),
             kind: Signal::default(),
             may_go: Default::default(),
-            chosen: Signal::default(),
+            carrier: Signal::default(),
             none: Constant::new(0.into()),
-            all: Constant::new(7.into()),
         }
     }
 }
@@ -265,18 +267,43 @@ impl Logic for HtPort {
             .replace_bit(2, self.may_go[2].q.val());
         self.arbiter.take.next = true;
         self.host_out_valid.next = self.arbiter.any.val();
-        // Not chosen by `grant`, which moves the counters and the FIFOs on: a table of its own, other
-        // than `grant` where nobody looks, can be placed where the packets are.
-        self.chosen.next = self.arbiter.grant.val();
-        if !self.arbiter.any.val() {
-            self.chosen.next = self.all.val();
+        // What chooses the packet decides the same as what moves the counters and the FIFOs on, but by
+        // registers of its own: they need not be placed together.
+        for i in 0..2 {
+            self.choosers[i].clock.next = self.clock.val();
+            self.choosers[i].reset.next = self.reset.val();
+            self.choosers[i].take.next = true;
+        }
+        self.choosers[0].want.next = self
+            .none
+            .val()
+            .replace_bit(0, self.may_go[1].q.val())
+            .replace_bit(1, self.may_go[2].q.val())
+            .replace_bit(2, self.may_go[0].q.val());
+        self.choosers[1].want.next = self
+            .none
+            .val()
+            .replace_bit(0, self.may_go[2].q.val())
+            .replace_bit(1, self.may_go[0].q.val())
+            .replace_bit(2, self.may_go[1].q.val());
+        self.carrier.next = self.transmit[0].data.val();
+        if self.choosers[1].grant.val().get_bit(2) {
+            self.carrier.next = self.transmit[1].data.val();
+        } else if self.choosers[1].grant.val().get_bit(0) {
+            self.carrier.next = self.transmit[2].data.val();
         }
         self.host_out_data.next = self.transmit[0].data.val();
-        if self.chosen.val().get_bit(1) {
+        if self.choosers[0].grant.val().get_bit(0) {
             self.host_out_data.next = self.transmit[1].data.val();
-        } else if self.chosen.val().get_bit(2) {
+        } else if self.choosers[0].grant.val().get_bit(1) {
             self.host_out_data.next = self.transmit[2].data.val();
         }
+        self.host_out_data
+            .next
+            .set_value_data_low(self.carrier.val().get_value_data_low());
+        self.host_out_data
+            .next
+            .set_value_data_high(self.carrier.val().get_value_data_high());
         for i in 0..3 {
             self.transmit[i].read.next = self.arbiter.grant.val().get_bit(i);
             self.places[i].used.next = self.arbiter.grant.val().get_bit(i);

@@ -18,6 +18,7 @@ pub mod fork;
 pub mod ht_port;
 pub mod late_fifo;
 pub mod link_port;
+pub mod ping_pong;
 pub mod primitive;
 pub mod read_order;
 pub mod requester;
@@ -35,6 +36,7 @@ use crate::device::Wire;
 use crate::pins;
 use fifo::Fifo;
 use late_fifo::LateFifo;
+use ping_pong::PingPong;
 use rust_hdl::prelude::*;
 use skid_buffer::SkidBuffer;
 use sme_sim::engine::wires::DEPTH;
@@ -42,7 +44,7 @@ use sme_sim::engine::wires::DEPTH;
 /// Most places of a buffer that credits are given for: of a link's channel, or of the host's.
 pub const MAX_PLACES: u16 = 32;
 
-// A skid buffer and a late FIFO have two places.
+// A skid buffer, a late FIFO and a ping-pong buffer have two places.
 const _: () = assert!(DEPTH == 2);
 
 pins!([T: Wire, const A: usize, const C: usize] Fifo<T, A, C> {
@@ -50,6 +52,10 @@ pins!([T: Wire, const A: usize, const C: usize] Fifo<T, A, C> {
     out: ready, valid, data
 });
 pins!([T: Wire] LateFifo<T> {
+    in: write, write_data, read;
+    out: ready, valid, data
+});
+pins!([T: Wire] PingPong<T> {
     in: write, write_data, read;
     out: ready, valid, data
 });
@@ -79,7 +85,7 @@ pins!(responder::Responder {
     in: node, memory_valid, memory_data, response_ready, origin_used, origin_source, origin_tag,
         origin_stays;
     out: memory_ready, response_valid, response_data, response_stays, origin_lookup, origin_free,
-        unknown_tag
+        unknown_tag, origin_valid
 });
 pins!(link_port::LinkPort {
     in: transmit_valid, transmit_packet, link_credit, link_in_valid, link_in_channel, link_in_data,

@@ -35,6 +35,7 @@
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::address_decoder::AddressDecoder;
 use crate::blocks::fork::Fork;
+use crate::blocks::ping_pong::PingPong;
 use crate::blocks::primitive::Register;
 use crate::blocks::read_order::ReadOrder;
 use crate::blocks::skid_buffer::SkidBuffer;
@@ -99,9 +100,9 @@ pub struct Requester {
     /// Of writes and of reads.
     pub(crate) decoders: [AddressDecoder; 2],
     /// Likewise.
-    pub(crate) requests: [SkidBuffer<PacketBeat>; 2],
+    pub(crate) requests: [PingPong<PacketBeat>; 2],
     /// The writes as they came, in step with the first of `requests`: the addresses count.
-    stores: SkidBuffer<HtBeat>,
+    stores: PingPong<HtBeat>,
     /// Of the writes: those to no node go aside.
     writes: Fork,
     /// Of the reads.
@@ -113,6 +114,8 @@ pub struct Requester {
     stays: [SkidBuffer<Bit>; 2],
     /// Whether the last request was a read.
     pub(crate) last_was_read: Register<Bit>,
+    /// It was not: the same once more, for the packet and the tag table.
+    last_was_write: Register<Bit>,
     /// The write that comes, decoded.
     store: Signal<Local, PacketBeat>,
     /// The read that comes, likewise.
@@ -125,6 +128,9 @@ pub struct Requester {
     read_goes: Signal<Local, Bit>,
     /// It is the write's turn.
     write_goes: Signal<Local, Bit>,
+    /// The request that is offered is a read, or a write.
+    read_sent: Signal<Local, Bit>,
+    write_sent: Signal<Local, Bit>,
     write_leaves: Signal<Local, Bit>,
     /// A failed read is answered.
     refused: Signal<Local, Bit>,
@@ -191,14 +197,15 @@ impl Requester {
             failed_data: Signal::default(),
             unknown_tag: Signal::default(),
             decoders: std::array::from_fn(|_| AddressDecoder::new(global_base, shared_bits, hosts)),
-            requests: std::array::from_fn(|_| SkidBuffer::default()),
+            requests: std::array::from_fn(|_| PingPong::default()),
             writes: Fork::default(),
             order: ReadOrder::after(0),
-            stores: SkidBuffer::default(),
+            stores: PingPong::default(),
             responses: SkidBuffer::default(),
             tags: TagTable::new(tags),
             stays: std::array::from_fn(|_| SkidBuffer::default()),
             last_was_read: Register::new(true),
+            last_was_write: Register::default(),
             store: Signal::default(),
             load: Signal::default(),
             write_can_go: Signal::default(),
@@ -207,6 +214,8 @@ impl Requester {
             read_fails: Signal::default(),
             read_goes: Signal::default(),
             write_goes: Signal::default(),
+            read_sent: Signal::default(),
+            write_sent: Signal::default(),
             write_leaves: Signal::default(),
             refused: Signal::default(),
             read_leaves: Signal::default(),
@@ -240,6 +249,8 @@ impl Logic for Requester {
         self.tags.reset.next = self.reset.val();
         self.order.reset.next = self.reset.val();
         self.last_was_read.reset.next = self.reset.val();
+        self.last_was_write.clock.next = self.clock.val();
+        self.last_was_write.reset.next = self.reset.val();
 
         // Writes, decoded.
         self.decoders[0].address_low.next = self.posted_data.val().get_value_address_low();
@@ -320,9 +331,14 @@ impl Logic for Requester {
         self.write_goes.next =
             self.write_can_go.val() & !(self.read_can_go.val() & !self.last_was_read.q.val());
         self.request_valid.next = self.write_can_go.val() | self.read_can_go.val();
-        // Not chosen by `read_goes`, which moves the tag table and the order on: a table of its own
-        // can be placed where the packets are.
-        if self.write_goes.val() {
+        // What chooses the packet and what moves the tag table on decide the same by a register of
+        // their own: then they share no table with what moves the FIFOs and the order on, and need not
+        // be placed with that.
+        self.write_sent.next =
+            self.write_can_go.val() & !(self.read_can_go.val() & self.last_was_write.q.val());
+        self.read_sent.next =
+            self.read_can_go.val() & !(self.write_can_go.val() & !self.last_was_write.q.val());
+        if self.write_sent.val() {
             self.request_data.next = self.requests[0].data.val();
             self.request_stays.next = self.stays[0].data.val();
         } else {
@@ -332,7 +348,7 @@ impl Logic for Requester {
             self.request_data.next.set_value_tag(self.tags.lowest.val());
             self.request_stays.next = self.stays[1].data.val();
         }
-        self.tags.allocate.next = self.read_goes.val() & self.request_ready.val();
+        self.tags.allocate.next = self.read_sent.val() & self.request_ready.val();
         self.tags.new_context.next = self.requests[1].data.val().get_value_tag();
         self.write_leaves.next =
             self.write_fails.val() | (self.write_goes.val() & self.request_ready.val());
@@ -341,8 +357,10 @@ impl Logic for Requester {
         self.stores.read.next = self.write_leaves.val();
         self.writes.read.next = self.write_leaves.val();
         self.last_was_read.d.next = self.last_was_read.q.val();
+        self.last_was_write.d.next = self.last_was_write.q.val();
         if self.request_valid.val() & self.request_ready.val() {
             self.last_was_read.d.next = self.read_goes.val();
+            self.last_was_write.d.next = self.write_goes.val();
         }
         self.dropped_valid.next = self.write_fails.val();
         self.dropped_data.next = self.stores.data.val().get_value_address();

@@ -18,7 +18,8 @@
 //! cycle          0   1   2   3   4
 //! memory_valid  ▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
 //! memory_data     a   b
-//! origin_lookup   0   a   b   b   0
+//! origin_valid  ▁▁▁▁▔▔▔▔▔▔▔▔▔▔▔▔▁▁▁▁
+//! origin_lookup       a   b   b
 //! origin_used   ▁▁▁▁▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁     a's tag is unknown
 //! unknown_tag   ▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
 //! response_valid▁▁▁▁▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁
@@ -54,7 +55,9 @@ pub struct Responder {
     pub response_stays: Signal<Out, Bit>,
     /// It is taken.
     pub response_ready: Signal<In, Bit>,
-    /// The first answer's tag; 0 while there is none.
+    /// There is an answer.
+    pub origin_valid: Signal<Out, Bit>,
+    /// The tag of the first one, if there is one.
     pub origin_lookup: Signal<Out, Bits<5>>,
     /// Frees that tag, if a read holds it.
     pub origin_free: Signal<Out, Bit>,
@@ -93,6 +96,7 @@ impl Responder {
             response_data: Signal::default(),
             response_stays: Signal::default(),
             response_ready: Signal::default(),
+            origin_valid: Signal::default(),
             origin_lookup: Signal::default(),
             origin_free: Signal::default(),
             origin_used: Signal::default(),
@@ -127,10 +131,8 @@ impl Logic for Responder {
         self.memory_ready.next = self.answers.ready.val();
         self.answer.next = self.answers.data.val();
 
-        self.origin_lookup.next = 0.into();
-        if self.answers.valid.val() {
-            self.origin_lookup.next = self.answer.val().get_value_tag();
-        }
+        self.origin_valid.next = self.answers.valid.val();
+        self.origin_lookup.next = self.answer.val().get_value_tag();
         self.is_response.next = (self.answer.val().get_value_kind() == self.read_response.val())
             | (self.answer.val().get_value_kind() == self.error_response.val());
         self.known.next = self.is_response.val() & self.origin_used.val();

@@ -41,8 +41,6 @@ pub struct SkidBuffer<T: Synth> {
     pub ready: Signal<Out, Bit>,
     /// Not empty.
     pub valid: Signal<Out, Bit>,
-    /// Not empty in the next cycle, for whoever decides ahead.
-    pub valid_next: Signal<Out, Bit>,
     /// The first packet, if valid.
     pub data: Signal<Out, T>,
     /// Takes the first packet, if valid.
@@ -65,7 +63,6 @@ impl<T: Synth> Default for SkidBuffer<T> {
             write_data: Signal::default(),
             ready: Signal::default(),
             valid: Signal::default(),
-            valid_next: Signal::default(),
             data: Signal::default(),
             read: Signal::default(),
             head: Kept::default(),
@@ -103,13 +100,12 @@ impl<T: Synth> Logic for SkidBuffer<T> {
         // Made from `read` and not from `head.enable`, which would do: placed among the packet's bits,
         // that table would take these two registers along.
         if self.read.val() {
-            self.valid_next.next = self.write.val() | (self.two.val() & !self.not_full.q.val());
+            self.not_empty.d.next = self.write.val() | (self.two.val() & !self.not_full.q.val());
             self.not_full.d.next = self.two.val() | !(self.not_full.q.val() & self.write.val());
         } else {
-            self.valid_next.next = self.write.val() | self.not_empty.q.val();
+            self.not_empty.d.next = self.write.val() | self.not_empty.q.val();
             self.not_full.d.next = self.not_full.q.val()
                 & !(self.write.val() & (self.not_empty.q.val() | !self.two.val()));
         }
-        self.not_empty.d.next = self.valid_next.val();
     }
 }

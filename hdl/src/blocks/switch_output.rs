@@ -44,7 +44,10 @@ pub struct SwitchOutput {
     pub valid: Signal<Out, Bits<4>>,
     arbiter: RoundRobin<INPUTS, 5>,
     winner: Register<Bits<INPUTS>>,
+    /// All ones but in the first cycle, when nobody requests anything.
+    started: Register<Bits<INPUTS>>,
     channel: ChannelInTurn,
+    all: Constant<Bits<INPUTS>>,
 }
 
 impl SwitchOutput {
@@ -61,6 +64,8 @@ impl SwitchOutput {
             valid: Signal::default(),
             arbiter: RoundRobin::among(turns, last),
             winner: Register::default(),
+            started: Register::default(),
+            all: Constant::new(!Bits::from(0)),
             channel: ChannelInTurn::among(turns, responses),
         }
     }
@@ -76,7 +81,12 @@ impl Logic for SwitchOutput {
         self.grant.next = self.arbiter.grant.val();
         self.winner.clock.next = self.clock.val();
         self.winner.reset.next = self.reset.val();
-        self.winner.d.next = self.arbiter.grant.val();
+        self.started.clock.next = self.clock.val();
+        self.started.reset.next = self.reset.val();
+        self.started.d.next = self.all.val();
+        // A table lies with the register that takes what it says. Were these the tables of `grant`, they
+        // would lie with the packets, and not with the inputs, which wait for `grant`.
+        self.winner.d.next = self.arbiter.grant.val() & self.started.q.val();
         self.select.next = self.winner.q.val();
 
         self.channel.want.next = bit_cast::<32, INPUTS>(self.request.val());
