@@ -47,6 +47,7 @@ pub(super) const BENCH: Bench = Bench {
     name: "crossbar",
     faults: &[
         "the switch goes first after reset",
+        "another packet is given than is taken",
         "an input has a place less",
         "requester and switch are swapped",
         "ignores that the switch is not ready",
@@ -64,6 +65,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     match fault {
         Some("the switch goes first after reset") => {
             rtl.requests.last_from_switch = Register::new(false);
+            rtl.requests.last_from_own = Register::new(true);
+        }
+        Some("another packet is given than is taken") => {
+            rtl.responses.last_from_own = Register::new(true);
         }
         Some("an input has a place less") => rtl.responses.own.two = Constant::new(false),
         Some("requester and switch are swapped") => {

@@ -31,6 +31,8 @@ pub(super) const BENCH: Bench = Bench {
         "a receive buffer has a place less",
         "a transmit FIFO has a place less",
         "responses go first after reset",
+        "another packet is sent than is taken",
+        "a packet is sent with another's data",
         "a read passes a write on its way to the host",
         "reads wait for a write too many",
         "a read passes a write that is queued",
@@ -75,7 +77,12 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
             rtl.receive[0] = Fifo::new(usize::from(credits[0] - 1).max(1));
         }
         Some("a transmit FIFO has a place less") => rtl.transmit[2].two = Constant::new(false),
-        Some("responses go first after reset") => rtl.arbiter = RoundRobin::new(1),
+        Some("responses go first after reset") => {
+            rtl.arbiter = RoundRobin::new(1);
+            rtl.choosers = [0, 2].map(RoundRobin::new);
+        }
+        Some("another packet is sent than is taken") => rtl.choosers[0] = RoundRobin::new(0),
+        Some("a packet is sent with another's data") => rtl.choosers[1] = RoundRobin::new(2),
         Some("a read passes a write on its way to the host") => {
             rtl.order = ReadOrder::after(counted.wrapping_add(1));
         }

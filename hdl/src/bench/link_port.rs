@@ -20,7 +20,7 @@ use crate::beat::{PacketBeat, packet_crc};
 use crate::blocks::MAX_PLACES;
 use crate::blocks::crc::PacketCrc;
 use crate::blocks::link_port::LinkPort;
-use crate::blocks::primitive::Stages;
+use crate::blocks::primitive::{Register, Stages};
 use crate::device::{Clocked, Wire};
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
@@ -41,6 +41,7 @@ pub(super) const BENCH: Bench = Bench {
         "short and long packets are confused",
         "the winner's number has one bit",
         "a channel has a place less",
+        "a channel begins after reset",
         "the transmitter's CRC begins with zeros",
         "the receiver's CRC begins with zeros",
         "the highest bit of the CRC is not seen",
@@ -81,6 +82,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     match fault {
         Some("the winner's number has one bit") => rtl.arbiter.turn._mask = 1,
         Some("a channel has a place less") => rtl.fifos[2].two = Constant::new(false),
+        Some("a channel begins after reset") => rtl.may_begin[2] = Register::new(true),
         Some("the transmitter's CRC begins with zeros") => {
             rtl.out_crc = PacketCrc::with_initial(0);
         }

@@ -29,6 +29,7 @@ pub(super) const BENCH: Bench = Bench {
     name: "requester",
     faults: &[
         "the first turn is a read's",
+        "another request is given than is taken",
         "a tag more",
         "a tag less",
         "a read passes a write",
@@ -86,7 +87,13 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     rtl.order = order(0);
     let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
-        Some("the first turn is a read's") => rtl.last_was_read = Register::new(false),
+        Some("the first turn is a read's") => {
+            rtl.last_was_read = Register::new(false);
+            rtl.last_was_write = Register::new(true);
+        }
+        Some("another request is given than is taken") => {
+            rtl.last_was_write = Register::new(true);
+        }
         Some("a tag more") => rtl.tags = TagTable::new(tags + 1),
         Some("a tag less") => rtl.tags = TagTable::new(tags - 1),
         Some("a read passes a write") => rtl.order = order(1),

@@ -220,7 +220,7 @@ pub struct CrossbarHalf {
     /// The last packet to the own node came from the switch.
     pub(crate) last_from_switch: Register<Bit>,
     /// It did not: the same once more, for what chooses the packet.
-    last_from_own: Register<Bit>,
+    pub(crate) last_from_own: Register<Bit>,
     /// This node's packet is for this node, and it is its turn.
     own_turn: Signal<Local, Bit>,
     /// It is taken.

@@ -109,7 +109,7 @@ pub struct HtPort {
     pub(crate) arbiter: RoundRobin<3, 2>,
     /// The same arbiter twice more, its channels counted from 1 and from 2 on, so that their registers
     /// are others: they choose the packet, the first one all but its data.
-    choosers: [RoundRobin<3, 2>; 2],
+    pub(crate) choosers: [RoundRobin<3, 2>; 2],
     /// Places left in the host.
     pub(crate) places: [Credits; 3],
     /// Writes that came from the host, modulo 2^16.

@@ -120,7 +120,7 @@ pub struct LinkPort {
     pub(crate) out_crc: PacketCrc,
     pub(crate) in_crc: PacketCrc,
     /// By channel: it has a packet, the receiver a place, and the link is free.
-    may_begin: [Register<Bit>; 4],
+    pub(crate) may_begin: [Register<Bit>; 4],
     /// A packet is on the link.
     sending: Register<Bit>,
     /// One is in the next cycle.

@@ -115,7 +115,7 @@ pub struct Requester {
     /// Whether the last request was a read.
     pub(crate) last_was_read: Register<Bit>,
     /// It was not: the same once more, for the packet and the tag table.
-    last_was_write: Register<Bit>,
+    pub(crate) last_was_write: Register<Bit>,
     /// The write that comes, decoded.
     store: Signal<Local, PacketBeat>,
     /// The read that comes, likewise.
