@@ -95,7 +95,7 @@ pub fn picture() -> String {
         (1, "  the completer takes it", "taken"),
         (1, "  read of the memory", "host_out_valid"),
         (1, "the memory answers", "host_in_valid"),
-        (1, "  responder to crossbar", "responded"),
+        (1, "  the responder takes it", "responded"),
         (1, "  the link port begins", "begun$1"),
         (1, "  its last bytes", "link_out_valid$1"),
         (0, "the response arrives", "link_in_valid$0"),

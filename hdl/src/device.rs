@@ -220,14 +220,13 @@ macro_rules! pins {
 
 /// Endings of the names of outputs that mean something only while another is not zero, and of that
 /// one's name.
-const WITH_VALID: [(&str, &str); 10] = [
+const WITH_VALID: [(&str, &str); 9] = [
     ("data", "valid"),
     ("channel", "valid"),
     ("crc", "valid"),
     ("stays", "valid"),
     ("stays", "used"),
     ("before", "valid"),
-    ("lookup", "valid"),
     ("found", "used"),
     ("source", "used"),
     ("tag", "used"),

@@ -210,7 +210,7 @@ impl OutputPins<'_> {
 
 /// Packets that move in a cycle.
 pub(crate) struct Moves {
-    /// Some packet moves.
+    /// Some packet moves, or a tag can be taken from the next cycle on.
     pub any: bool,
     /// From the host's side to the network's.
     pub to_network: u32,

@@ -5,8 +5,8 @@
 //!
 //! An engine without packets inside is not clocked. One with packets is clocked at every edge; but
 //! what the node sees as the engine's edges are those at which something can happen, by the same
-//! two facts as in the cycle model: if no packet moved and nothing came, nothing moves at the next
-//! edge either; and a link port knows when its packet ends. So both do the same work in the same
+//! two facts as in the cycle model: if no packet moved, no tag came back and nothing came, nothing
+//! moves at the next edge either; and a link port knows when its packet ends. So both do the same work in the same
 //! number of events.
 
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub struct RtlEngine<D> {
     inputs: InputPins,
     outputs: Vec<Value>,
     traces: Traces,
-    /// Packets in FIFOs on the host's side of the crossbar, and on the network's.
+    /// Packets inside, in HyperTransport's form and in the network's.
     waiting: [u32; 2],
     /// The edge that ends the packet on each link.
     sending: [Option<u64>; LINK_PORTS],

@@ -118,6 +118,7 @@ impl ModelBlock for Model {
         }
         self.packets.latch();
         self.host.latch();
+        self.completer.reads.latch();
 
         let ready = self.packets.is_ready(COMPLETER);
         let offer = self.completer.offers(&self.spec, &self.packets);

@@ -49,6 +49,7 @@ pub(super) const BENCH: Bench = Bench {
         "the switch goes first after reset",
         "another packet is given than is taken",
         "an input has a place less",
+        "an input has a place less for targets",
         "requester and switch are swapped",
         "ignores that the switch is not ready",
         "requester and responder stay together",
@@ -71,6 +72,9 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
             rtl.responses.last_from_own = Register::new(true);
         }
         Some("an input has a place less") => rtl.responses.own.two = Constant::new(false),
+        Some("an input has a place less for targets") => {
+            rtl.responses.targets.two = Constant::new(false);
+        }
         Some("requester and switch are swapped") => {
             inputs = |values| {
                 values.swap(SENDERS, SENDERS + 2);

@@ -5,7 +5,7 @@ use rand_pcg::Pcg32;
 use rust_hdl::prelude::Constant;
 use sme_sim::engine::ht_port::{HtPort as CycleModel, HtPortSpec};
 use sme_sim::engine::wires::{
-    DEPTH, HOST_FIFOS, HT_RECEIVE, HT_TRANSMIT, HostFifos, REQUESTER_POSTED,
+    DEPTH, HOST_FIFOS, HT_RECEIVE, HT_RECEIVE_RESPONSE, HT_TRANSMIT, HostFifos, REQUESTER_POSTED,
 };
 use sme_sim::engine::{HtChannel, HtPacket};
 
@@ -165,15 +165,25 @@ impl Model {
             self.port.receive(packet, &mut self.fifos);
             self.port.queue(packet, &mut self.fifos);
             self.fifos.latch();
-            self.port.forward(&mut self.fifos);
+            self.forward(true);
             self.port.transmit(&mut self.fifos);
             self.port.credit(channel, &self.spec);
             self.empty_readers();
         }
     }
 
+    /// The channels whose first packet goes on, bit by bit; the responder takes its own.
+    fn forward(&mut self, memory_ready: bool) -> u8 {
+        let mut freed = self.port.forward(&mut self.fifos);
+        if memory_ready && self.fifos.is_valid(HT_RECEIVE_RESPONSE) {
+            self.fifos.pop(HT_RECEIVE_RESPONSE);
+            freed |= 4;
+        }
+        freed
+    }
+
     fn empty_readers(&mut self) {
-        for reader in REQUESTER_POSTED..REQUESTER_POSTED + 3 {
+        for reader in REQUESTER_POSTED..REQUESTER_POSTED + 2 {
             if self.fifos.next_valid() >> reader & 1 == 1 {
                 self.fifos.pop(reader);
             }
@@ -184,7 +194,7 @@ impl Model {
 impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         let taken = HtBeat::default().packet(0);
-        for reader in 0..3 {
+        for reader in 0..2 {
             if !inputs[READERS + reader].bit(0) {
                 self.fifos.push(REQUESTER_POSTED + reader, taken, 0);
             }
@@ -207,7 +217,7 @@ impl ModelBlock for Model {
         let ready: [bool; 3] =
             std::array::from_fn(|channel| self.fifos.is_ready(HT_TRANSMIT + channel));
         outputs.extend(ready.map(Value::from));
-        outputs[0] = u64::from(self.port.forward(&mut self.fifos)).into();
+        outputs[0] = u64::from(self.forward(inputs[READERS + 2].bit(0))).into();
         let sent = self.port.transmit(&mut self.fifos);
         outputs.push(sent.is_some().into());
         outputs.push(sent.map(HtBeat::from).unwrap_or_default().value());

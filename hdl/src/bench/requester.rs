@@ -221,6 +221,7 @@ impl ModelBlock for Model {
         }
         self.host.latch();
         self.packets.latch();
+        self.requester.latch();
 
         let ready = [
             self.host.is_ready(REQUESTER_POSTED),

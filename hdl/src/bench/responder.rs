@@ -1,16 +1,11 @@
 //! The responder against the cycle model's, beside a completer's table of reads.
 
-use std::collections::VecDeque;
-
 use rand_pcg::Pcg32;
 use rust_hdl::prelude::Constant;
 use sme_sim::engine::completer::Origin;
-use sme_sim::engine::counters::Faults;
 use sme_sim::engine::responder::Responder as CycleModel;
 use sme_sim::engine::tags::{MAX_TAGS, Tags};
-use sme_sim::engine::wires::{
-    CROSSBAR_RESPONDER, DEPTH, HOST_FIFOS, HostFifos, PACKET_FIFOS, PacketFifos, RESPONDER,
-};
+use sme_sim::engine::wires::{CROSSBAR_RESPONDER, DEPTH, PACKET_FIFOS, PacketFifos, RESPONDER};
 use sme_sim::engine::{HtPacket, Kind};
 
 use super::Bench;
@@ -27,6 +22,7 @@ pub(super) const BENCH: Bench = Bench {
     name: "responder",
     faults: &[
         "the FIFO has a place less",
+        "what stays has a place less",
         "errors are unknown",
         "read requests and read responses are confused",
         "source and target are swapped",
@@ -44,7 +40,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let mut rtl = Responder::new();
     let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
-        Some("the FIFO has a place less") => rtl.answers.two = Constant::new(false),
+        Some("the FIFO has a place less") => rtl.responses.two = Constant::new(false),
+        Some("what stays has a place less") => rtl.stays.two = Constant::new(false),
         Some("errors are unknown") => {
             rtl.error_response = Constant::new((Kind::ReadResponse as u64).into());
         }
@@ -58,10 +55,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("every tag is known") => inputs = |values| values[USED] = true.into(),
         Some("the tag is not freed") => outputs = |values| values[FREE] = false.into(),
         Some("sends the memory's tag") => {
-            outputs = |values| {
-                let (lookup, (_, width, offset)) = (values[LOOKUP].low(), TAG_FIELD);
-                values[RESPONSE].set(offset, width, lookup);
-            };
+            inputs = |values| values[TAG] = HtBeat::of(values[MEMORY]).get_value_tag().value();
         }
         Some("every response is for its own node") => {
             outputs = |values| values[STAYS] = true.into();
@@ -76,9 +70,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let model = Model {
         node,
         responder: CycleModel::new(node),
-        host: HostFifos::new(&[DEPTH; HOST_FIFOS]),
         packets: PacketFifos::new(&depths),
-        faults: Faults::default(),
     };
     let model = Ported::like(&rtl, model);
     Pair {
@@ -89,7 +81,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
 }
 
 /// Inputs: the node's number, whether the memory answers and what, whether the crossbar is ready,
-/// and what the table says of the first answer's tag.
+/// and what the table says of the answer's tag.
 const NODE: usize = 0;
 const VALID: usize = 1;
 const MEMORY: usize = 2;
@@ -98,22 +90,15 @@ const USED: usize = 4;
 const SOURCE: usize = 5;
 const TAG: usize = 6;
 /// Some of the outputs, in the order memory_ready, response_valid, response_data, response_stays,
-/// origin_lookup, origin_free, unknown_tag, origin_valid.
-const RESPONSE: usize = 2;
+/// origin_lookup, origin_free, unknown_tag.
 const STAYS: usize = 3;
-const LOOKUP: usize = 4;
 const FREE: usize = 5;
-const UNKNOWN: usize = 6;
-/// The tag in a packet.
-const TAG_FIELD: (&str, usize, usize) = PacketBeat::FIELDS[6];
 
 struct Model {
     node: u32,
     responder: CycleModel,
-    host: HostFifos,
     /// The crossbar's FIFO has one place, so that it is ready or not as the bench wants.
     packets: PacketFifos,
-    faults: Faults,
 }
 
 impl Model {
@@ -127,7 +112,10 @@ impl Model {
         let mut reads = Tags::new(MAX_TAGS);
         if inputs[USED].bit(0) {
             while reads.allocate(origin) != Some(tag) {}
-            (0..tag).for_each(|other| _ = reads.free(other));
+            for other in 0..tag {
+                reads.free(other);
+                reads.latch();
+            }
         }
         reads
     }
@@ -139,25 +127,16 @@ impl ModelBlock for Model {
             let packet = PacketBeat::default().packet(0);
             self.packets.push(CROSSBAR_RESPONDER, packet, 0);
         }
-        self.host.latch();
         self.packets.latch();
 
-        let ready = self.host.is_ready(RESPONDER);
-        let valid = self.host.is_valid(RESPONDER);
-        let answer = valid.then(|| *self.host.head(RESPONDER));
-        let tag = answer.map_or(0, |packet| {
-            u64::from(HtBeat::from(packet).get_value_tag()) as u8
-        });
+        let ready = self.packets.is_ready(RESPONDER);
+        let offer = self.packets.is_valid(RESPONDER);
+        let offer = offer.then(|| *self.packets.head(RESPONDER));
+        let beat = HtBeat::of(inputs[MEMORY]);
+        let tag = u64::from(beat.get_value_tag()) as u8;
+        let answer = (inputs[VALID].bit(0) && ready).then(|| beat.packet(0));
         let mut reads = Self::reads(tag, inputs);
-        let offer = self.responder.offers(&reads, &self.host);
-        let unknown = self.faults.unknown_tags;
-        self.responder.step(
-            offer,
-            &mut reads,
-            &mut self.host,
-            &mut self.packets,
-            &mut self.faults,
-        );
+        let response = answer.and_then(|answer| self.responder.respond(&mut reads, &answer));
         outputs.clear();
         outputs.push(ready.into());
         outputs.push(offer.is_some().into());
@@ -169,13 +148,12 @@ impl ModelBlock for Model {
         );
         outputs.push(u64::from(tag).into());
         let answers = answer.is_some_and(|packet| matches!(packet, HtPacket::Response { .. }));
-        outputs.push((answers && inputs[READY].bit(0)).into());
-        outputs.push((self.faults.unknown_tags - unknown).into());
-        outputs.push(valid.into());
+        outputs.push(answers.into());
+        outputs.push((answer.is_some() && response.is_none()).into());
 
-        if inputs[VALID].bit(0) && ready {
-            let packet = HtBeat::of(inputs[MEMORY]).packet(0);
-            self.host.push(RESPONDER, packet, 0);
+        self.responder.step(&mut self.packets);
+        if let Some(response) = response {
+            self.packets.push(RESPONDER, response, 0);
         }
         if self.packets.next_valid() >> CROSSBAR_RESPONDER & 1 == 1 {
             self.packets.pop(CROSSBAR_RESPONDER);
@@ -190,10 +168,8 @@ struct Load {
     node: u32,
     reads: Tags<Origin>,
     source: Source,
+    /// The tag of what is offered.
     offered: u8,
-    /// The tags in the responder's FIFO.
-    waiting: VecDeque<u8>,
-    is_ready: bool,
     answers: u32,
     wrong: u32,
     ready: u32,
@@ -206,27 +182,18 @@ impl Load {
             reads: Tags::new(MAX_TAGS),
             source: Source::default(),
             offered: 0,
-            waiting: VecDeque::new(),
-            is_ready: false,
             answers: 50,
             wrong: 5,
             ready: 50,
         }
     }
 
-    /// What the cycle before has changed in the table and the FIFO.
+    /// What the cycle before has changed in the table.
     fn follow(&mut self, outputs: &[Value]) {
-        let taken = self.source.taken;
+        self.reads.latch();
         self.source.ready(outputs[0].bit(0));
         if outputs[FREE].bit(0) {
-            self.reads.free(outputs[LOOKUP].low() as u8);
-        }
-        let sent = outputs[1].bit(0) && self.is_ready;
-        if sent || outputs[UNKNOWN].bit(0) {
-            self.waiting.pop_front();
-        }
-        if self.source.taken > taken {
-            self.waiting.push_back(self.offered);
+            self.reads.free(self.offered);
         }
     }
 
@@ -285,18 +252,16 @@ impl Traffic for Load {
         if !self.source.is_offering() && chance(random, self.answers) {
             self.offer(random);
         }
-        self.is_ready = chance(random, self.ready);
-        let first = self.waiting.front().copied().unwrap_or(0);
-        let mut used = self.reads.is_used(first);
+        let mut used = self.reads.is_used(self.offered);
         let (mut source, mut tag) = (self.asker(random), below(random, MAX_TAGS) as u8);
         if chance(random, 5) {
             used = chance(random, 50);
-        } else if let Some(origin) = self.reads.context(first) {
+        } else if let Some(origin) = self.reads.context(self.offered) {
             (source, tag) = (origin.source, origin.tag);
         }
         inputs.push(u64::from(self.node).into());
         self.source.drive(Value::default(), inputs);
-        inputs.push(self.is_ready.into());
+        inputs.push(chance(random, self.ready).into());
         inputs.push(used.into());
         inputs.push(u64::from(source).into());
         inputs.push(u64::from(tag).into());

@@ -8,7 +8,7 @@ use sme_sim::engine::tags::Tags;
 use super::Bench;
 use super::ported::{ModelBlock, Ported};
 use super::source::{below, chance};
-use crate::blocks::primitive::Register;
+use crate::blocks::primitive::{Register, Stages};
 use crate::blocks::tags::TagTable;
 use crate::device::Clocked;
 use crate::lockstep::{Pair, Traffic};
@@ -23,6 +23,10 @@ pub(super) const BENCH: Bench = Bench {
         "one tag less",
         "tag 0 in use after reset",
         "the tag above is freed",
+        "the tag above returns",
+        "a tag returns after reset that nobody had",
+        "a freed tag can be taken at once",
+        "a freed tag can be taken a cycle too late",
         "tag 1 is forgotten",
         "four tags are forgotten",
         "tags that do not exist are found in use",
@@ -47,6 +51,12 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
             rtl.unused = Register::new((all & !1).into());
         }
         Some("the tag above is freed") => rtl.looked_up._zero = 2,
+        Some("the tag above returns") => rtl.returning_one._zero = 2,
+        Some("a tag returns after reset that nobody had") => {
+            rtl.is_returning = Stages::new(1, true);
+        }
+        Some("a freed tag can be taken at once") => returns_after(&mut rtl, 0),
+        Some("a freed tag can be taken a cycle too late") => returns_after(&mut rtl, 2),
         Some("tag 1 is forgotten") => rtl.rest = Register::new((all & !3).into()),
         Some("four tags are forgotten") => rtl.groups = Register::new(0xfd.into()),
         Some("tags that do not exist are found in use") => {
@@ -70,7 +80,13 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     }
 }
 
-/// Ports: allocate, new_context, lookup, free; available, lowest, used, found.
+/// Lets a freed tag go through `count` registers before the search for the lowest.
+fn returns_after(rtl: &mut Rtl, count: usize) {
+    rtl.returning = Stages::new(count, 0.into());
+    rtl.is_returning = Stages::new(count, false);
+}
+
+/// Ports: allocate, new_context, lookup, free; available, lowest, used, found, returns.
 struct Model {
     tags: Tags<u64>,
 }
@@ -79,6 +95,7 @@ impl ModelBlock for Model {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
         let [allocate, context, lookup, free] = [0, 1, 2, 3].map(|port| inputs[port].low());
         let tag = lookup as u8;
+        let returns = self.tags.latch();
         let lowest = self.tags.lowest_free();
         let found = self.tags.context(tag).copied();
         outputs.clear();
@@ -86,6 +103,7 @@ impl ModelBlock for Model {
         outputs.push(u64::from(lowest.unwrap_or(0)).into());
         outputs.push(found.is_some().into());
         outputs.push(found.unwrap_or(0).into());
+        outputs.push(returns.into());
         if allocate == 1 {
             self.tags.allocate(context);
         }

@@ -77,6 +77,8 @@ pub struct Completer {
     pub origin_stays: Signal<Out, Bit>,
     /// The node that the first request came from; for observers.
     pub request_source: Signal<Out, Bits<20>>,
+    /// A tag that was freed in the cycle before can be taken in the next; for observers.
+    pub tag_returns: Signal<Out, Bit>,
     pub(crate) requests: PingPong<PacketBeat>,
     /// Of those, writes go aside.
     way: Fork,
@@ -123,6 +125,7 @@ impl Completer {
             origin_tag: Signal::default(),
             origin_stays: Signal::default(),
             request_source: Signal::default(),
+            tag_returns: Signal::default(),
             requests: PingPong::default(),
             way: Fork::default(),
             reads: TagTable::new(MAX_TAGS),
@@ -216,6 +219,7 @@ impl Logic for Completer {
         self.origins_here.write_data.next =
             self.request.val().get_value_source() == self.node.val();
 
+        self.tag_returns.next = self.reads.returns.val();
         self.reads.lookup.next = self.origin_lookup.val();
         self.reads.free.next = self.origin_free.val();
         self.origin_tags.read_address.next = self.origin_lookup.val();

@@ -32,6 +32,7 @@
 use crate::beat::PacketBeat;
 use crate::blocks::fork::Fork;
 use crate::blocks::late_fifo::LateFifo;
+use crate::blocks::ping_pong::PingPong;
 use crate::blocks::primitive::Register;
 use crate::blocks::skid_buffer::SkidBuffer;
 use rust_hdl::prelude::*;
@@ -213,7 +214,9 @@ pub struct CrossbarHalf {
     pub away_data: Signal<Out, PacketBeat>,
     /// It is taken.
     pub away_ready: Signal<In, Bit>,
-    pub(crate) own: SkidBuffer<PacketBeat>,
+    pub(crate) own: PingPong<PacketBeat>,
+    /// In step with it, where its packets go: the switch finds their way from that in the same cycle.
+    pub(crate) targets: SkidBuffer<Bits<20>>,
     /// Its packets for this node go aside.
     stays: Fork,
     pub(crate) switch: LateFifo<PacketBeat>,
@@ -249,7 +252,8 @@ impl CrossbarHalf {
             away_valid: Signal::default(),
             away_data: Signal::default(),
             away_ready: Signal::default(),
-            own: SkidBuffer::default(),
+            own: PingPong::default(),
+            targets: SkidBuffer::default(),
             stays: Fork::default(),
             switch: LateFifo::default(),
             last_from_switch: Register::new(true),
@@ -269,6 +273,10 @@ impl Logic for CrossbarHalf {
         self.own.reset.next = self.reset.val();
         self.own.write.next = self.own_valid.val();
         self.own.write_data.next = self.own_data.val();
+        self.targets.clock.next = self.clock.val();
+        self.targets.reset.next = self.reset.val();
+        self.targets.write.next = self.own_valid.val();
+        self.targets.write_data.next = self.own_data.val().get_value_target();
         self.stays.clock.next = self.clock.val();
         self.stays.reset.next = self.reset.val();
         self.stays.write.next = self.own_valid.val();
@@ -303,11 +311,15 @@ impl Logic for CrossbarHalf {
         }
         self.away_valid.next = self.stays.goes_straight.val();
         self.away_data.next = self.own.data.val();
+        self.away_data
+            .next
+            .set_value_target(self.targets.data.val());
 
         self.switch.read.next = self.home_ready.val() & !self.own_turn.val();
         self.own_goes.next = (self.stays.goes_straight.val() & self.away_ready.val())
             | (self.own_turn.val() & self.home_ready.val());
         self.own.read.next = self.own_goes.val();
+        self.targets.read.next = self.own_goes.val();
         self.stays.read.next = self.own_goes.val();
         self.last_from_switch.d.next = self.last_from_switch.q.val();
         self.last_from_own.d.next = self.last_from_own.q.val();

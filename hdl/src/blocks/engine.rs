@@ -39,6 +39,7 @@ use crate::blocks::link_port::{LinkPort, MAX_CYCLES};
 use crate::blocks::requester::Requester;
 use crate::blocks::responder::Responder;
 use crate::blocks::switch::Switch;
+use crate::blocks::turns::exists;
 use crate::device::{Clocked, Device};
 
 /// One engine of a cluster.
@@ -112,11 +113,11 @@ pub struct Engine {
     pub waiting: [Signal<Out, Bits<4>>; 6],
     /// The packet that begins is a posted write, the longest.
     pub begun_write: [Signal<Out, Bit>; 6],
-    /// Some packet moves on in this cycle.
+    /// Some packet moves on in this cycle, or a tag can be taken from the next cycle on.
     pub moved: Signal<Out, Bit>,
     /// A request of the host moves on towards the network.
     pub requested: Signal<Out, Bit>,
-    /// An answer of the host's memory does.
+    /// The responder takes in an answer of the host's memory whose read it finds.
     pub responded: Signal<Out, Bit>,
     /// An answer of the network moves on towards the host.
     pub answered: Signal<Out, Bit>,
@@ -137,6 +138,8 @@ pub struct Engine {
     switch: Switch,
     /// Six; on the heap, since an engine in one piece is too large for a stack.
     link_ports: Vec<LinkPort>,
+    /// Whether there are links at a port, at any position; where there are none, nothing arrives.
+    linked: [Constant<Bit>; 6],
     /// A packet moves through the switch or a link port.
     switching: Signal<Local, Bit>,
     /// A packet moves through the crossbar.
@@ -256,6 +259,7 @@ impl Engine {
             link_ports: (0..LINK_PORTS)
                 .map(|_| LinkPort::new(link_credits, link.cycles(16), link.cycles(24)))
                 .collect(),
+            linked: std::array::from_fn(|port| Constant::new(exists(topology, port))),
         })
     }
 
@@ -372,7 +376,8 @@ impl Logic for Engine {
             self.switch.receive_data[i].next = self.link_ports[i].receive_data.val();
             self.link_out_credit[i].next = self.switch.credit[i].val();
             self.link_ports[i].link_credit.next = self.link_in_credit[i].val();
-            self.link_ports[i].link_in_valid.next = self.link_in_valid[i].val();
+            self.link_ports[i].link_in_valid.next =
+                self.link_in_valid[i].val() & self.linked[i].val();
             self.link_ports[i].link_in_channel.next = self.link_in_channel[i].val();
             self.link_ports[i].link_in_data.next = self.link_in_data[i].val();
             self.link_ports[i].link_in_crc.next = self.link_in_crc[i].val();
@@ -403,8 +408,9 @@ impl Logic for Engine {
             | (self.crossbar.answer_valid.val() & self.requester.response_ready.val());
         self.requested.next =
             self.requester.request_valid.val() & self.crossbar.requester_ready.val();
-        self.responded.next =
-            self.responder.response_valid.val() & self.crossbar.responder_ready.val();
+        self.responded.next = self.ht_port.memory_valid.val()
+            & self.responder.memory_ready.val()
+            & !self.responder.unknown_tag.val();
         self.answered.next = self.requester.answer_valid.val()
             & self.ht_port.answer_ready.val()
             & !self.requester.failed_valid.val();
@@ -424,7 +430,8 @@ impl Logic for Engine {
             | (self.completer.read_valid.val() & self.ht_port.read_ready.val())
             | self.requester.dropped_valid.val()
             | self.requester.unknown_tag.val()
-            | self.responder.unknown_tag.val();
+            | self.requester.tag_returns.val()
+            | self.completer.tag_returns.val();
 
         // What went wrong.
         self.dropped_valid.next = self.requester.dropped_valid.val();

@@ -65,7 +65,7 @@ pins!([T: Wire] SkidBuffer<T> {
 });
 pins!([const W: usize] tags::TagTable<W> {
     in: allocate, new_context, lookup, free;
-    out: available, lowest, used, found
+    out: available, lowest, used, found, returns
 });
 pins!(crossbar::Crossbar {
     in: requester_stays, responder_stays, switch_request_valid, switch_request_packet,
@@ -85,7 +85,7 @@ pins!(responder::Responder {
     in: node, memory_valid, memory_data, response_ready, origin_used, origin_source, origin_tag,
         origin_stays;
     out: memory_ready, response_valid, response_data, response_stays, origin_lookup, origin_free,
-        unknown_tag, origin_valid
+        unknown_tag
 });
 pins!(link_port::LinkPort {
     in: transmit_valid, transmit_packet, link_credit, link_in_valid, link_in_channel, link_in_data,

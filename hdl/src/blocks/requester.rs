@@ -97,6 +97,8 @@ pub struct Requester {
     pub failed_data: Signal<Out, Bits<64>>,
     /// A response is dropped, since no read holds its tag; a pulse.
     pub unknown_tag: Signal<Out, Bit>,
+    /// A tag that was freed in the cycle before can be taken in the next; for observers.
+    pub tag_returns: Signal<Out, Bit>,
     /// Of writes and of reads.
     pub(crate) decoders: [AddressDecoder; 2],
     /// Likewise.
@@ -196,6 +198,7 @@ impl Requester {
             failed_valid: Signal::default(),
             failed_data: Signal::default(),
             unknown_tag: Signal::default(),
+            tag_returns: Signal::default(),
             decoders: std::array::from_fn(|_| AddressDecoder::new(global_base, shared_bits, hosts)),
             requests: std::array::from_fn(|_| PingPong::default()),
             writes: Fork::default(),
@@ -369,6 +372,7 @@ impl Logic for Requester {
         self.response_ready.next = self.responses.ready.val();
         self.responses.write.next = self.response_valid.val();
         self.responses.write_data.next = self.response_data.val();
+        self.tag_returns.next = self.tags.returns.val();
         self.tags.lookup.next = self.responses.data.val().get_value_tag();
         if self.responses.valid.val() {
             self.answer_data.next = self.response.val();

@@ -1,33 +1,34 @@
 //! The responder: sends what the node's memory answers back to the node that asked.
 //!
 //! ```text
-//!                                        ┌─ data ──────────────────> response (to the crossbar)
-//! memory (from the HyperTransport ─> FIFO ┤                              ↑ target, tag
-//!         port)                          └─ tag ─> origin_lookup    origin_source, _tag, _stays
-//!                                                  origin_free      origin_used
-//!                                                      └─ completer's table ─┘
+//!                            ┌─ data ──────────────────────────────────┐
+//! memory (from the Hyper- ───┤                                         ├─> FIFO ──> response
+//!         Transport port)    └─ tag ─> origin_lookup    origin_source ─┤            (to the crossbar)
+//!                                      origin_free      _tag, _stays   │
+//!                                          │            origin_used ───┘ write
+//!                                          └── completer's table ──┘
 //! ```
 //!
 //! One response a cycle, in the order in which the host gives them. Who asked stands in the
-//! completer's table, which answers in the same cycle; the tag is freed when the response is
-//! taken. A response with a tag that no read holds, or a packet that is no response, is dropped in
-//! the cycle in which a response would be taken, and `unknown_tag` shows it: what the table says
-//! comes late, and must not decide whether the FIFO moves on.
+//! completer's table, which answers in the same cycle, on the way into the FIFO; with that the tag is
+//! freed. So what is offered to the crossbar depends on registers alone. A response with a tag that no
+//! read holds, or a packet that is no response, is dropped where a response would be taken in, and
+//! `unknown_tag` shows it.
 //!
 //! ```text
 //! cycle          0   1   2   3   4
 //! memory_valid  ▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
 //! memory_data     a   b
-//! origin_valid  ▁▁▁▁▔▔▔▔▔▔▔▔▔▔▔▔▁▁▁▁
-//! origin_lookup       a   b   b
-//! origin_used   ▁▁▁▁▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁     a's tag is unknown
-//! unknown_tag   ▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
+//! origin_lookup   a   b
+//! origin_used   ▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁     a's tag is unknown
+//! unknown_tag   ▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
+//! origin_free   ▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
 //! response_valid▁▁▁▁▁▁▁▁▔▔▔▔▔▔▔▔▁▁▁▁
 //! response_ready▔▔▔▔▔▔▔▔▁▁▁▁▔▔▔▔▔▔▔▔
-//! origin_free   ▁▁▁▁▔▔▔▔▁▁▁▁▔▔▔▔▁▁▁▁
 //! ```
 
 use crate::beat::{HtBeat, PacketBeat};
+use crate::blocks::ping_pong::PingPong;
 use crate::blocks::skid_buffer::SkidBuffer;
 use rust_hdl::prelude::*;
 use sme_sim::engine::Kind;
@@ -55,9 +56,7 @@ pub struct Responder {
     pub response_stays: Signal<Out, Bit>,
     /// It is taken.
     pub response_ready: Signal<In, Bit>,
-    /// There is an answer.
-    pub origin_valid: Signal<Out, Bit>,
-    /// The tag of the first one, if there is one.
+    /// The tag of the answer.
     pub origin_lookup: Signal<Out, Bits<5>>,
     /// Frees that tag, if a read holds it.
     pub origin_free: Signal<Out, Bit>,
@@ -69,14 +68,18 @@ pub struct Responder {
     pub origin_tag: Signal<In, Bits<5>>,
     /// It is this node itself.
     pub origin_stays: Signal<In, Bit>,
-    /// The first answer is dropped in this cycle.
+    /// The answer is dropped in this cycle.
     pub unknown_tag: Signal<Out, Bit>,
-    pub(crate) answers: SkidBuffer<HtBeat>,
-    /// The first answer.
-    answer: Signal<Local, HtBeat>,
+    pub(crate) responses: PingPong<PacketBeat>,
+    /// In step with it: they are for this node.
+    pub(crate) stays: SkidBuffer<Bit>,
+    /// What becomes of the answer.
+    response: Signal<Local, PacketBeat>,
     is_response: Signal<Local, Bit>,
     /// Its origin is known.
     known: Signal<Local, Bit>,
+    /// It goes into the FIFOs, if these have a place.
+    comes: Signal<Local, Bit>,
     pub(crate) read_response: Constant<Bits<2>>,
     pub(crate) error_response: Constant<Bits<2>>,
     nothing: Constant<PacketBeat>,
@@ -96,7 +99,6 @@ impl Responder {
             response_data: Signal::default(),
             response_stays: Signal::default(),
             response_ready: Signal::default(),
-            origin_valid: Signal::default(),
             origin_lookup: Signal::default(),
             origin_free: Signal::default(),
             origin_used: Signal::default(),
@@ -104,10 +106,12 @@ impl Responder {
             origin_tag: Signal::default(),
             origin_stays: Signal::default(),
             unknown_tag: Signal::default(),
-            answers: SkidBuffer::default(),
-            answer: Signal::default(),
+            responses: PingPong::default(),
+            stays: SkidBuffer::default(),
+            response: Signal::default(),
             is_response: Signal::default(),
             known: Signal::default(),
+            comes: Signal::default(),
             read_response: Constant::new((Kind::ReadResponse as u64).into()),
             error_response: Constant::new((Kind::ErrorResponse as u64).into()),
             nothing: Constant::new(PacketBeat::default()),
@@ -124,42 +128,49 @@ impl Default for Responder {
 impl Logic for Responder {
     #[hdl_gen]
     fn update(&mut self) {
-        self.answers.clock.next = self.clock.val();
-        self.answers.reset.next = self.reset.val();
-        self.answers.write.next = self.memory_valid.val();
-        self.answers.write_data.next = self.memory_data.val();
-        self.memory_ready.next = self.answers.ready.val();
-        self.answer.next = self.answers.data.val();
+        self.responses.clock.next = self.clock.val();
+        self.responses.reset.next = self.reset.val();
+        self.stays.clock.next = self.clock.val();
+        self.stays.reset.next = self.reset.val();
 
-        self.origin_valid.next = self.answers.valid.val();
-        self.origin_lookup.next = self.answer.val().get_value_tag();
-        self.is_response.next = (self.answer.val().get_value_kind() == self.read_response.val())
-            | (self.answer.val().get_value_kind() == self.error_response.val());
+        self.memory_ready.next = self.responses.ready.val();
+        self.origin_lookup.next = self.memory_data.val().get_value_tag();
+        self.is_response.next = (self.memory_data.val().get_value_kind()
+            == self.read_response.val())
+            | (self.memory_data.val().get_value_kind() == self.error_response.val());
         self.known.next = self.is_response.val() & self.origin_used.val();
-        self.response_valid.next = self.answers.valid.val() & self.known.val();
         // A tag that no read holds is not freed in the table, either.
         self.origin_free.next =
-            self.answers.valid.val() & self.is_response.val() & self.response_ready.val();
+            self.memory_valid.val() & self.is_response.val() & self.responses.ready.val();
         self.unknown_tag.next =
-            self.answers.valid.val() & !self.known.val() & self.response_ready.val();
-        self.answers.read.next = self.response_ready.val();
+            self.memory_valid.val() & !self.known.val() & self.responses.ready.val();
 
-        self.response_stays.next = self.origin_stays.val();
-        self.response_data.next = self.nothing.val();
+        self.response.next = self.nothing.val();
         // Both kinds of response have the same number on either side.
-        self.response_data
+        self.response
             .next
-            .set_value_kind(self.answer.val().get_value_kind());
-        self.response_data
+            .set_value_kind(self.memory_data.val().get_value_kind());
+        self.response
             .next
-            .set_value_data_low(self.answer.val().get_value_data_low());
-        self.response_data
+            .set_value_data_low(self.memory_data.val().get_value_data_low());
+        self.response
             .next
-            .set_value_data_high(self.answer.val().get_value_data_high());
-        self.response_data.next.set_value_source(self.node.val());
-        self.response_data
+            .set_value_data_high(self.memory_data.val().get_value_data_high());
+        self.response.next.set_value_source(self.node.val());
+        self.response
             .next
             .set_value_target(self.origin_source.val());
-        self.response_data.next.set_value_tag(self.origin_tag.val());
+        self.response.next.set_value_tag(self.origin_tag.val());
+
+        self.comes.next = self.memory_valid.val() & self.known.val();
+        self.responses.write.next = self.comes.val();
+        self.responses.write_data.next = self.response.val();
+        self.responses.read.next = self.response_ready.val();
+        self.stays.write.next = self.comes.val();
+        self.stays.write_data.next = self.origin_stays.val();
+        self.stays.read.next = self.response_ready.val();
+        self.response_valid.next = self.responses.valid.val();
+        self.response_data.next = self.responses.data.val();
+        self.response_stays.next = self.stays.data.val();
     }
 }

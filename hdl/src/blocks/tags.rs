@@ -4,25 +4,27 @@
 //!             ┌─────────────── contexts ───────────────┐
 //! new_context ┤ write address            read address  ├────> found
 //!             └──────┬──────────────────────────┬──────┘
-//! lowest <───────────┤                          ├─────────── lookup
+//! lowest <───────────┤                          ├───────────── lookup
 //! available <── lowest and any: registers       │
-//!                ↑ next: what is freed,    bit of that number
+//!                ↑ next: what returns,    bit of that number
 //!                │ or the lowest of the rest    │
 //!             ┌──┴────────────────────┐  ┌──────┴────────┐
 //!             │ rest: a register, bit │  │ unused: like- ├───> used
-//!             │ by bit: free, but not │  │ wise, with    │
-//!             │ the lowest            │  │ the lowest    │
-//!             └─ clear ───────── set ─┘  └─ clear ─ set ─┘
-//! allocate ──────┴───────────────│───────────┘      │
-//!                                └──────────────────┴─────── free
+//!             │ by bit: free, but not │  │ wise, with    │      │
+//!             │ the lowest            │  │ the lowest    │      │
+//!             └─ clear ───────── set ─┘  └─ clear ─ set ─┘      │
+//! allocate ──────┴───────────────│───────────┘      ├─────────(and)── free
+//!                                └── returning: a ──┘
+//! returns <──────────────────────┘    register
 //! ```
 //!
 //! The requester has one for reads of other nodes, the completer one for reads of its own node's
 //! memory. A read takes the lowest free tag and leaves its context; its response looks the
 //! context up and frees the tag. All outputs follow the registers as they were at the beginning of
-//! the cycle: a tag that is freed in a cycle can be allocated in the next, and found from the
-//! cycle after its allocation on. Both can happen in one cycle. `allocate` without a free tag does
-//! nothing, and so does `free` of a tag that no read holds.
+//! the cycle: a tag can be found from the cycle after its allocation on. One that is freed is held by
+//! no read from the next cycle on, and can be allocated in the one after that: `lookup` comes late
+//! and from afar, so that the search for the lowest begins at a register. `allocate` without a free
+//! tag does nothing, and so does `free` of a tag that no read holds.
 //!
 //! Whoever wants a tag decides with `available` and sends `lowest` on in the same cycle, a long
 //! way. Hence both are registers, and while the lowest tag waits in them, the table looks for the
@@ -30,17 +32,18 @@
 //! two numbers that are there already comes next.
 //!
 //! ```text
-//! cycle       0   1   2   3   4
-//! allocate    ▔▔▔▔▔▔▔▔▁▁▁▁▔▔▔▔▁▁▁▁
-//! new_context  a   b       c
-//! lowest       0   1   2   0   2
-//! lookup       0   0   0   1   0
-//! used        ▁▁▁▁▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔
-//! found            a   a   b   c
-//! free        ▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁
+//! cycle       0   1   2   3   4   5
+//! allocate    ▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁
+//! new_context  a   b           c
+//! lowest       0   1   2   2   0   2
+//! lookup       0   0   0   1   0   0
+//! used        ▁▁▁▁▔▔▔▔▔▔▔▔▔▔▔▔▁▁▁▁▔▔▔▔
+//! found            a   a   b       c
+//! free        ▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁
+//! returns     ▁▁▁▁▁▁▁▁▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁
 //! ```
 
-use crate::blocks::primitive::{Lower, LowestInGroups, LutRam, OneHot, Register};
+use crate::blocks::primitive::{Lower, LowestInGroups, LutRam, OneHot, Register, Stages};
 use rust_hdl::prelude::*;
 use sme_sim::engine::tags::MAX_TAGS;
 
@@ -67,6 +70,8 @@ pub struct TagTable<const W: usize> {
     pub used: Signal<Out, Bit>,
     /// Its context, if used.
     pub found: Signal<Out, Bits<W>>,
+    /// A tag that was freed in the cycle before can be allocated in the next.
+    pub returns: Signal<Out, Bit>,
     contexts: LutRam<Bits<W>, 5>,
     /// Bit by bit: the tag is free.
     pub(crate) unused: Register<Bits<32>>,
@@ -78,6 +83,10 @@ pub struct TagTable<const W: usize> {
     number: Register<Bits<5>>,
     /// There is one.
     any: Register<Bit>,
+    /// The tag that `lookup` was in the cycle before.
+    pub(crate) returning: Stages<Bits<5>>,
+    /// It was freed; it is not the lowest free one yet, and none of the rest.
+    pub(crate) is_returning: Stages<Bit>,
     /// Bit by bit: a read holds the tag.
     held: Signal<Local, Bits<32>>,
     /// Of the rest.
@@ -86,22 +95,24 @@ pub struct TagTable<const W: usize> {
     first: OneHot,
     /// Of `lookup`.
     pub(crate) looked_up: OneHot,
-    /// `lookup` and `number`.
+    /// Of `returning`.
+    pub(crate) returning_one: OneHot,
+    /// `returning` and `number`.
     compared: Lower,
     /// The lowest free tag is taken.
     taken: Signal<Local, Bit>,
-    /// A tag is freed that exists and is not the lowest free one.
-    freed: Signal<Local, Bit>,
-    /// It is lower than `number`.
+    /// What returns is lower than `number`.
     lower: Signal<Local, Bit>,
     /// It is lower than all of the rest.
     lower_than_rest: Signal<Local, Bit>,
     /// Which bit is cleared.
     cleared: Signal<Local, Bits<32>>,
-    /// Which bit is set, if it is not.
-    back: Signal<Local, Bits<32>>,
-    /// Its group, if it is set.
-    back_group: Signal<Local, Bits<8>>,
+    /// Which bit of `unused` is set.
+    given_back: Signal<Local, Bits<32>>,
+    /// Which bit of the rest is set, unless it becomes the lowest.
+    returning_bit: Signal<Local, Bits<32>>,
+    /// Its group.
+    returning_group: Signal<Local, Bits<8>>,
     /// Bit by bit: the tag exists.
     pub(crate) all: Constant<Bits<32>>,
 }
@@ -126,24 +137,28 @@ impl<const W: usize> TagTable<W> {
             lowest: Signal::default(),
             used: Signal::default(),
             found: Signal::default(),
+            returns: Signal::default(),
             contexts: LutRam::default(),
             unused: Register::new(all),
             rest: Register::new(rest),
             groups: Register::new(groups),
             number: Register::default(),
             any: Register::new(true),
+            returning: Stages::new(1, 0.into()),
+            is_returning: Stages::new(1, false),
             held: Signal::default(),
             second: LowestInGroups::default(),
             first: OneHot::default(),
             looked_up: OneHot::default(),
+            returning_one: OneHot::default(),
             compared: Lower::default(),
             taken: Signal::default(),
-            freed: Signal::default(),
             lower: Signal::default(),
             lower_than_rest: Signal::default(),
             cleared: Signal::default(),
-            back: Signal::default(),
-            back_group: Signal::default(),
+            given_back: Signal::default(),
+            returning_bit: Signal::default(),
+            returning_group: Signal::default(),
             all: Constant::new(all),
         }
     }
@@ -158,11 +173,15 @@ impl<const W: usize> Logic for TagTable<W> {
         self.groups.clock.next = self.clock.val();
         self.number.clock.next = self.clock.val();
         self.any.clock.next = self.clock.val();
+        self.returning.clock.next = self.clock.val();
+        self.is_returning.clock.next = self.clock.val();
         self.unused.reset.next = self.reset.val();
         self.rest.reset.next = self.reset.val();
         self.groups.reset.next = self.reset.val();
         self.number.reset.next = self.reset.val();
         self.any.reset.next = self.reset.val();
+        self.returning.reset.next = self.reset.val();
+        self.is_returning.reset.next = self.reset.val();
 
         self.available.next = self.any.q.val();
         self.lowest.next = self.number.q.val();
@@ -175,53 +194,60 @@ impl<const W: usize> Logic for TagTable<W> {
         self.used.next = self.held.val().get_bit(self.lookup.val().index());
         self.contexts.read_address.next = self.lookup.val();
         self.found.next = self.contexts.read_data.val();
+        self.returning.d.next = self.lookup.val();
+        self.is_returning.d.next =
+            self.free.val() & self.held.val().get_bit(self.lookup.val().index());
+        self.returns.next = self.is_returning.q.val();
 
         self.first.number.next = self.number.q.val();
         self.looked_up.number.next = self.lookup.val();
+        self.returning_one.number.next = self.returning.q.val();
         self.second.bits.next = self.rest.q.val();
         self.second.groups.next = self.groups.q.val();
-        self.second.limit.next = self.lookup.val();
-        self.compared.left.next = self.lookup.val();
+        self.second.limit.next = self.returning.q.val();
+        self.compared.left.next = self.returning.q.val();
         self.compared.right.next = self.number.q.val();
 
-        // `used` would come late. If the tag is free it is the lowest, or it is one of the rest:
-        // then `back` sets a bit that is set, and `missing` nothing.
-        self.freed.next = self.free.val()
-            & self.all.val().get_bit(self.lookup.val().index())
-            & !(self.any.q.val() & (self.lookup.val() == self.number.q.val()));
         self.cleared.next = 0.into();
         if self.taken.val() {
             self.cleared.next = self.first.one.val();
         }
-        self.back.next = 0.into();
-        self.back_group.next = 0.into();
-        if self.freed.val() {
-            self.back.next = self.looked_up.one.val();
-            self.back_group.next = self.second.missing.val();
+        // Whether a read holds it need not be asked here: the bit of a free tag is set already.
+        self.given_back.next = 0.into();
+        if self.free.val() & self.all.val().get_bit(self.lookup.val().index()) {
+            self.given_back.next = self.looked_up.one.val();
         }
-        self.unused.d.next = (self.unused.q.val() | self.back.val()) ^ self.cleared.val();
+        self.unused.d.next = (self.unused.q.val() | self.given_back.val()) ^ self.cleared.val();
 
-        self.lower.next = self.freed.val() & (!self.any.q.val() | self.compared.lower.val());
-        self.lower_than_rest.next = self.freed.val() & self.second.none_up_to.val();
+        self.returning_bit.next = 0.into();
+        self.returning_group.next = 0.into();
+        if self.is_returning.q.val() {
+            self.returning_bit.next = self.returning_one.one.val();
+            self.returning_group.next = self.returning_one.group.val();
+        }
+        self.lower.next =
+            self.is_returning.q.val() & (!self.any.q.val() | self.compared.lower.val());
+        self.lower_than_rest.next = self.is_returning.q.val() & self.second.none_up_to.val();
         if self.taken.val() {
-            self.any.d.next = (self.groups.q.val() != 0) | self.freed.val();
+            self.any.d.next = (self.groups.q.val() != 0) | self.is_returning.q.val();
             if self.lower_than_rest.val() {
-                self.number.d.next = self.lookup.val();
+                self.number.d.next = self.returning.q.val();
                 self.rest.d.next = self.rest.q.val();
                 self.groups.d.next = self.groups.q.val();
             } else {
                 self.number.d.next = self.second.number.val();
-                self.rest.d.next = (self.rest.q.val() | self.back.val()) ^ self.second.first.val();
+                self.rest.d.next =
+                    (self.rest.q.val() | self.returning_bit.val()) ^ self.second.first.val();
                 self.groups.d.next =
-                    (self.groups.q.val() ^ self.second.emptied.val()) | self.back_group.val();
+                    (self.groups.q.val() ^ self.second.emptied.val()) | self.returning_group.val();
             }
         } else {
-            self.any.d.next = self.any.q.val() | self.freed.val();
+            self.any.d.next = self.any.q.val() | self.is_returning.q.val();
             self.number.d.next = self.number.q.val();
-            self.rest.d.next = self.rest.q.val() | self.back.val();
-            self.groups.d.next = self.groups.q.val() | self.back_group.val();
+            self.rest.d.next = self.rest.q.val() | self.returning_bit.val();
+            self.groups.d.next = self.groups.q.val() | self.returning_group.val();
             if self.lower.val() {
-                self.number.d.next = self.lookup.val();
+                self.number.d.next = self.returning.q.val();
                 self.rest.d.next = self.rest.q.val();
                 self.groups.d.next = self.groups.q.val();
                 if self.any.q.val() {

@@ -79,7 +79,7 @@ fn input(port: u8, channel: u8) -> usize {
 }
 
 /// Whether the switches have this port.
-fn exists(topology: &Topology, port: usize) -> bool {
+pub(crate) fn exists(topology: &Topology, port: usize) -> bool {
     port == usize::from(HOST_PORT) || topology.sizes()[port / 2] > 1
 }
 

@@ -158,6 +158,7 @@ mod tests {
                 .filter(|_| {
                     packets.latch();
                     host.latch();
+                    completer.reads.latch();
                     completer.step(&spec, &mut packets, host, &mut port)
                 })
                 .count()

@@ -18,9 +18,7 @@
 
 use super::arbiter::round_robin;
 use super::ht::{HtChannel, HtPacket};
-use super::wires::{
-    HT_RECEIVE, HT_TRANSMIT, HostFifos, REQUESTER_NONPOSTED, REQUESTER_POSTED, RESPONDER,
-};
+use super::wires::{HT_RECEIVE, HT_TRANSMIT, HostFifos, REQUESTER_NONPOSTED, REQUESTER_POSTED};
 
 /// What does not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,11 +81,11 @@ impl HtPort {
         );
     }
 
-    /// Output port towards the requester and responder: moves what its receivers are ready for and
-    /// tells the channels whose place was freed, bit by bit.
+    /// Output ports towards the requester: moves what that is ready for and tells the channels whose
+    /// place was freed, bit by bit. Responses are the responder's to take.
     pub fn forward(&mut self, fifos: &mut HostFifos) -> u8 {
         let mut freed = 0;
-        for (channel, to) in [REQUESTER_POSTED, REQUESTER_NONPOSTED, RESPONDER]
+        for (channel, to) in [REQUESTER_POSTED, REQUESTER_NONPOSTED]
             .into_iter()
             .enumerate()
         {
@@ -146,7 +144,7 @@ impl HtPort {
 
 #[cfg(test)]
 mod tests {
-    use super::super::wires::DEPTH;
+    use super::super::wires::{DEPTH, HOST_FIFOS};
     use super::*;
     use proptest::prelude::*;
 
@@ -182,7 +180,7 @@ mod tests {
     fn a_read_without_credit_holds_up_nobody_and_a_write_without_credit_holds_up_reads() {
         let spec = HtPortSpec { credits: [1, 1, 1] };
         let mut port = HtPort::new(&spec);
-        let mut fifos = HostFifos::new(&[DEPTH; 9]);
+        let mut fifos = HostFifos::new(&[DEPTH; HOST_FIFOS]);
         for packet in [read(0), read(1), write(2), write(3), response(4)] {
             port.queue(packet, &mut fifos);
         }
@@ -214,7 +212,7 @@ mod tests {
         fn order_is_kept(events in prop::collection::vec((0u8..3, any::<bool>(), 0u8..3), 1..400)) {
             let spec = HtPortSpec { credits: [2, 1, 3] };
             let mut port = HtPort::new(&spec);
-            let mut fifos = HostFifos::new(&[DEPTH; 9]);
+            let mut fifos = HostFifos::new(&[DEPTH; HOST_FIFOS]);
             let mut used = [0u16; 3];
             let mut queued: Vec<HtPacket> = Vec::new();
             for (number, (kind, queue, credit)) in events.into_iter().enumerate() {

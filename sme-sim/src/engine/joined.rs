@@ -14,8 +14,9 @@ use super::requester::Requester;
 use super::responder::Responder;
 use super::switch::Switch;
 use super::wires::{
-    COMPLETER, CROSSBAR, HT_RECEIVE, HT_TRANSMIT, HostFifos, PacketFifos, REQUESTER_POSTED,
-    REQUESTER_RESPONSE, RESPONDER, SWITCH_OUTPUTS, any, port_and_channel, switch_input,
+    COMPLETER, CROSSBAR, HT_RECEIVE, HT_TRANSMIT, HostFifos, PACKET_FIFOS, PacketFifos,
+    REQUESTER_POSTED, REQUESTER_RESPONSE, RESPONDER, SWITCH_OUTPUTS, any, port_and_channel,
+    switch_input,
 };
 use crate::fabric::{CHANNELS, HOST_PORT, LINK_PORTS, Topology};
 use crate::inline::{ByChannel, Single, heap_bytes};
@@ -334,7 +335,7 @@ impl HostSide {
     ) -> bool {
         self.fifos.latch();
         let (to_host, to_network) = (self.fifos.valid(), packets.valid());
-        let mut changed = false;
+        let mut changed = self.requester.latch() | self.completer.reads.latch();
         if any(to_host, HT_TRANSMIT, 3)
             && let Some(packet) = self.port.transmit(&mut self.fifos)
         {
@@ -342,7 +343,15 @@ impl HostSide {
             changed = true;
         }
         if any(to_host, HT_RECEIVE, 3) {
-            let freed = self.port.forward(&mut self.fifos);
+            let mut freed = self.port.forward(&mut self.fifos);
+            // Before the completer, which may take a tag in this cycle.
+            let (reads, faults) = (&mut self.completer.reads, &mut self.faults);
+            if self
+                .responder
+                .receive(reads, &mut self.fifos, packets, faults)
+            {
+                freed |= 1 << HtChannel::Response as u8;
+            }
             changed |= freed != 0;
             let credits = HtChannel::ALL
                 .into_iter()
@@ -355,18 +364,13 @@ impl HostSide {
                 .requester
                 .step(spec, &mut self.fifos, packets, &mut self.port, faults);
         }
-        // From the tags as they were: the completer may take one in this cycle.
-        let answer = self.responder.offers(&self.completer.reads, &self.fifos);
         if any(to_network, COMPLETER, 1) {
             changed |=
                 self.completer
                     .step(&design.completer, packets, &mut self.fifos, &mut self.port);
         }
-        if any(to_host, RESPONDER, 1) {
-            let reads = &mut self.completer.reads;
-            changed |=
-                self.responder
-                    .step(answer, reads, &mut self.fifos, packets, &mut self.faults);
+        if any(to_network, RESPONDER, 1) {
+            changed |= self.responder.step(packets);
         }
         if any(to_network, CROSSBAR, 4) {
             let output =
@@ -545,7 +549,8 @@ impl EngineModel for Engine {
         );
         self.packets.latch();
         self.changed = false;
-        if (self.host_busy || any(self.packets.valid(), CROSSBAR, 6))
+        // Who gives a tag back leaves a packet behind, so that the tables are latched in time.
+        if (self.host_busy || any(self.packets.valid(), CROSSBAR, PACKET_FIFOS - CROSSBAR))
             && let Some(host) = &mut self.host
         {
             self.changed = host.step(&self.design, &self.switch, &mut self.packets, out);

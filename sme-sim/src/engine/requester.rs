@@ -88,6 +88,11 @@ impl Requester {
         }
     }
 
+    /// Begins a cycle, as [`Tags::latch`].
+    pub fn latch(&mut self) -> bool {
+        self.tags.latch()
+    }
+
     /// Port `request`: what is offered to the crossbar in this cycle.
     pub fn request(&self, spec: &RequesterSpec, host: &HostFifos) -> Option<Packet> {
         match (self.write(spec, host), self.read(spec, host)) {
@@ -314,6 +319,7 @@ mod tests {
         fn step(&mut self) -> bool {
             self.host.latch();
             self.packets.latch();
+            let returns = self.requester.latch();
             let Self {
                 requester,
                 port,
@@ -321,7 +327,7 @@ mod tests {
                 packets,
                 faults,
             } = self;
-            requester.step(&SPEC, host, packets, port, faults)
+            returns | requester.step(&SPEC, host, packets, port, faults)
         }
 
         fn write(&mut self, address: u64) {

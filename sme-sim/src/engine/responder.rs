@@ -1,19 +1,20 @@
 //! The responder: sends what the host's memory answers back to the node that asked.
 //!
 //! ```text
-//! memory's response (from the HyperTransport port) ─> origin from the completer's table
-//!                                                  ─> response (to the crossbar)
+//! memory's response (from the HyperTransport port) ─> origin from the completer's table ─> FIFO
+//!                                                  FIFO ─> response (to the crossbar)
 //! ```
 //!
-//! One response a cycle, in the order in which the host gives them. The completer's tag is free
-//! from the next cycle on. A response with a tag that no read holds is dropped and counted.
+//! One response a cycle, in the order in which the host gives them. Who asked is looked up on the way
+//! into the FIFO, and with that the completer's tag goes back. A response with a tag that no read holds
+//! is dropped there, and counted.
 
 use super::completer::Origin;
 use super::counters::Faults;
 use super::ht::HtPacket;
 use super::packet::{Kind, Packet};
 use super::tags::Tags;
-use super::wires::{CROSSBAR_RESPONDER, HostFifos, PacketFifos, RESPONDER};
+use super::wires::{CROSSBAR_RESPONDER, HT_RECEIVE_RESPONSE, HostFifos, PacketFifos, RESPONDER};
 
 /// It has no registers of its own, apart from the FIFO; only its node's number.
 #[derive(Clone, Debug)]
@@ -27,18 +28,15 @@ impl Responder {
         Self { node }
     }
 
-    /// Port `response`: what is offered to the crossbar in this cycle.
-    pub fn offers(&self, reads: &Tags<Origin>, host: &HostFifos) -> Option<Packet> {
-        if !host.is_valid(RESPONDER) {
-            return None;
-        }
+    /// What goes out for an answer, whose tag is given back; `None` if no read held that.
+    pub fn respond(&self, reads: &mut Tags<Origin>, answer: &HtPacket) -> Option<Packet> {
         let &HtPacket::Response {
             data, tag, error, ..
-        } = host.head(RESPONDER)
+        } = answer
         else {
             return None;
         };
-        let origin = reads.context(tag)?;
+        let origin = reads.free(tag)?;
         Some(Packet {
             data,
             offset: 0,
@@ -56,31 +54,32 @@ impl Responder {
         })
     }
 
-    /// One cycle, in which `offered` is what [`Responder::offers`] gave before the completer took
-    /// a tag; whether anything changed.
-    pub fn step(
+    /// Input port: takes an answer from the HyperTransport port if there is one, and a place for it;
+    /// whether it did.
+    pub fn receive(
         &mut self,
-        offered: Option<Packet>,
         reads: &mut Tags<Origin>,
         host: &mut HostFifos,
         packets: &mut PacketFifos,
         faults: &mut Faults,
     ) -> bool {
-        // What is dropped waits for the crossbar, too, as the RTL does.
-        if !host.is_valid(RESPONDER) || !packets.is_ready(CROSSBAR_RESPONDER) {
+        if !host.is_valid(HT_RECEIVE_RESPONSE) || !packets.is_ready(RESPONDER) {
             return false;
         }
-        let answer = host.pop(RESPONDER);
-        match offered {
-            Some(packet) => {
-                if let HtPacket::Response { tag, .. } = answer {
-                    reads.free(tag);
-                }
-                packets.push(CROSSBAR_RESPONDER, packet, 0);
-            }
+        match self.respond(reads, &host.pop(HT_RECEIVE_RESPONSE)) {
+            Some(packet) => packets.push(RESPONDER, packet, 0),
             None => faults.unknown_tags += 1,
         }
         true
+    }
+
+    /// One cycle, in which it offers the crossbar the first response; whether anything changed.
+    pub fn step(&mut self, packets: &mut PacketFifos) -> bool {
+        let goes = packets.is_valid(RESPONDER) && packets.is_ready(CROSSBAR_RESPONDER);
+        if goes {
+            packets.transfer(RESPONDER, CROSSBAR_RESPONDER, 0);
+        }
+        goes
     }
 }
 
@@ -105,7 +104,7 @@ mod tests {
             .expect("all are free");
         for (tag, error) in [(tag + 1, false), (tag, true)] {
             host.push(
-                RESPONDER,
+                HT_RECEIVE_RESPONSE,
                 HtPacket::Response {
                     data: 6,
                     tag,
@@ -115,11 +114,13 @@ mod tests {
                 0,
             );
         }
-        for _ in 0..2 {
+        // Dropped, taken in, passed on.
+        for moves in [[true, false], [true, false], [false, true]] {
             host.latch();
             packets.latch();
-            let offered = responder.offers(&reads, &host);
-            assert!(responder.step(offered, &mut reads, &mut host, &mut packets, &mut faults));
+            let sent = responder.step(&mut packets);
+            let taken = responder.receive(&mut reads, &mut host, &mut packets, &mut faults);
+            assert_eq!([taken, sent], moves);
         }
         packets.latch();
         let packet = packets.pop(CROSSBAR_RESPONDER);

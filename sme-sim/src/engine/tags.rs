@@ -2,18 +2,27 @@
 //!
 //! The requester has one table for reads of other nodes, the completer one for reads of its own
 //! node's memory. A read takes the lowest free tag and leaves its context in the table; its
-//! response brings the tag back and finds the context.
+//! response brings the tag back and finds the context. From the next cycle on no read holds the
+//! tag, and from the one after that another may take it: the table's search for the lowest has a
+//! register in front.
 
 /// Most tags of a table: packets carry five bits.
 pub const MAX_TAGS: u32 = 32;
+
+/// No tag.
+const NONE: u8 = u8::MAX;
 
 /// A table of source tags, each with a context `C`.
 #[derive(Clone, Debug)]
 pub struct Tags<C> {
     /// Bit by bit: the tag is free.
     free: u32,
-    /// Bit by bit: the tag exists.
-    all: u32,
+    /// How many there are.
+    count: u8,
+    /// The tag that came back in this cycle, or [`NONE`].
+    freed: u8,
+    /// The one that came back in the cycle before, and is searched for in this one.
+    returning: u8,
     /// Contexts, as far as tags were ever in use.
     contexts: Vec<C>,
 }
@@ -21,30 +30,41 @@ pub struct Tags<C> {
 impl<C: Copy> Tags<C> {
     /// A table of `count` tags, `1..=32` (others are cut to that).
     pub fn new(count: u32) -> Self {
-        let all = u32::MAX >> (MAX_TAGS - count.clamp(1, MAX_TAGS));
+        let count = count.clamp(1, MAX_TAGS) as u8;
         Self {
-            free: all,
-            all,
+            free: all(count),
+            count,
+            freed: NONE,
+            returning: NONE,
             contexts: Vec::new(),
         }
     }
 
-    /// The tag that the next read gets; `None` if all are in use.
+    /// Begins a cycle; whether a tag that is not free in it will be in the next. It must be called in the
+    /// cycle after one in which a tag came back; in others it may be left out.
+    pub fn latch(&mut self) -> bool {
+        self.free |= bit(self.returning);
+        self.returning = std::mem::replace(&mut self.freed, NONE);
+        self.returning != NONE
+    }
+
+    /// The tag that the next read gets; `None` if none is free.
     pub fn lowest_free(&self) -> Option<u8> {
         (self.free != 0).then(|| self.free.trailing_zeros() as u8)
     }
 
     /// Whether a read holds `tag`.
     pub fn is_used(&self, tag: u8) -> bool {
-        u32::from(tag) < MAX_TAGS && (self.all & !self.free) >> tag & 1 == 1
+        let not_held = self.free | bit(self.freed) | bit(self.returning);
+        tag < self.count && not_held & bit(tag) == 0
     }
 
     /// Whether no read is under way.
     pub fn is_quiet(&self) -> bool {
-        self.free == self.all
+        self.free | bit(self.freed) | bit(self.returning) == all(self.count)
     }
 
-    /// Gives the lowest free tag to a read; `None` if all are in use.
+    /// Gives the lowest free tag to a read; `None` if none is free.
     pub fn allocate(&mut self, context: C) -> Option<u8> {
         let tag = self.lowest_free()?;
         self.free &= self.free - 1;
@@ -65,11 +85,12 @@ impl<C: Copy> Tags<C> {
         }
     }
 
-    /// Frees `tag` and gives the context of the read that held it; `None`, and nothing happens,
-    /// if no read did.
+    /// Takes `tag` back and gives the context of the read that held it; `None`, and nothing happens,
+    /// if no read did. At most one tag comes back in a cycle.
     pub fn free(&mut self, tag: u8) -> Option<C> {
         let context = *self.context(tag)?;
-        self.free |= 1 << tag;
+        debug_assert_eq!(self.freed, NONE, "one tag a cycle");
+        self.freed = tag;
         Some(context)
     }
 
@@ -77,6 +98,16 @@ impl<C: Copy> Tags<C> {
     pub fn heap_bytes(&self) -> usize {
         self.contexts.capacity() * size_of::<C>()
     }
+}
+
+/// The bit of `tag` in a mask of them; 0 for [`NONE`].
+fn bit(tag: u8) -> u32 {
+    1u32.checked_shl(tag.into()).unwrap_or(0)
+}
+
+/// The mask of `count` tags, 1 to [`MAX_TAGS`].
+fn all(count: u8) -> u32 {
+    u32::MAX >> (MAX_TAGS - u32::from(count))
 }
 
 #[cfg(test)]
@@ -93,18 +124,23 @@ mod tests {
         ) {
             let mut tags = Tags::new(count);
             let mut oracle = BTreeMap::new();
+            // What came back in the cycle before.
+            let mut returning = None;
             for (number, (allocate, tag)) in steps.into_iter().enumerate() {
-                prop_assert_eq!(tags.lowest_free().is_some(), oracle.len() < count as usize);
+                prop_assert_eq!(tags.latch(), returning.is_some());
+                // A tag that is not in use is refused: unknown, or freed twice.
+                prop_assert_eq!(tags.context(tag), oracle.get(&tag));
+                let free = |tag: &u8| !oracle.contains_key(tag) && Some(*tag) != returning;
+                let lowest = (0..count as u8).find(free);
+                prop_assert_eq!(tags.lowest_free(), lowest);
+                let freed = tags.free(tag);
+                prop_assert_eq!(freed, oracle.remove(&tag));
+                prop_assert_eq!(tags.free(tag), None);
                 if allocate {
-                    let lowest = (0..count as u8).find(|tag| !oracle.contains_key(tag));
                     prop_assert_eq!(tags.allocate(number), lowest);
                     lowest.map(|tag| oracle.insert(tag, number));
-                } else {
-                    // A tag that is not in use is refused: unknown, or freed twice.
-                    prop_assert_eq!(tags.context(tag), oracle.get(&tag));
-                    prop_assert_eq!(tags.free(tag), oracle.remove(&tag));
-                    prop_assert_eq!(tags.free(tag), None);
                 }
+                returning = freed.map(|_| tag);
                 prop_assert_eq!(tags.is_quiet(), oracle.is_empty());
             }
         }

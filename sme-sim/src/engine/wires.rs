@@ -10,9 +10,9 @@ use super::packet::Packet;
 use crate::fabric::{CHANNELS, LINK_PORTS};
 
 /// FIFOs of network packets.
-pub const PACKET_FIFOS: usize = CROSSBAR + 6;
+pub const PACKET_FIFOS: usize = CROSSBAR + 7;
 /// FIFOs of HyperTransport packets.
-pub const HOST_FIFOS: usize = 9;
+pub const HOST_FIFOS: usize = 8;
 
 /// The bank of network packets. The side word of a switch input is the output it wants, as
 /// [`switch_output`] numbers it.
@@ -50,18 +50,20 @@ pub const CROSSBAR_RESPONDER: usize = CROSSBAR + 3;
 pub const COMPLETER: usize = CROSSBAR + 4;
 /// Requester input: responses to this node.
 pub const REQUESTER_RESPONSE: usize = CROSSBAR + 5;
+/// Responder input: what the host's memory answers, as responses for those who asked.
+pub const RESPONDER: usize = CROSSBAR + 6;
 
 /// HyperTransport port, receive buffers; one for each channel, in the order of
 /// [`HtChannel`](super::ht::HtChannel).
 pub const HT_RECEIVE: usize = 0;
+/// Of these that of responses: what the host's memory answers, which the responder takes.
+pub const HT_RECEIVE_RESPONSE: usize = HT_RECEIVE + 2;
 /// HyperTransport port, transmit FIFOs, likewise.
 pub const HT_TRANSMIT: usize = 3;
 /// Requester input: posted writes of the host.
 pub const REQUESTER_POSTED: usize = 6;
 /// Requester input: reads of the host.
 pub const REQUESTER_NONPOSTED: usize = 7;
-/// Responder input: what the host's memory answers.
-pub const RESPONDER: usize = 8;
 
 /// Places of a FIFO between two blocks: enough for a packet a cycle.
 pub const DEPTH: u16 = 2;

@@ -22,8 +22,6 @@ pub struct LowestInGroups {
     pub emptied: Signal<Out, Bits<8>>,
     /// No bit up to `limit` is set.
     pub none_up_to: Signal<Out, Bit>,
-    /// The group of `limit` alone, if its bit is not set; else 0.
-    pub missing: Signal<Out, Bits<8>>,
     /// Which of the number's bits can be 1; all but in a broken variant.
     pub(crate) _mask: u32,
 }
@@ -38,7 +36,6 @@ impl Default for LowestInGroups {
             number: Signal::default(),
             emptied: Signal::default(),
             none_up_to: Signal::default(),
-            missing: Signal::default(),
             _mask: 31,
         }
     }
@@ -64,7 +61,6 @@ impl Logic for LowestInGroups {
         self.number.next = u64::from(number & self._mask).into();
         self.emptied.next = u64::from(emptied).into();
         self.none_up_to.next = before == 0 && within == 0;
-        self.missing.next = u64::from((!bits >> limit & 1) << (limit / 4)).into();
     }
 
     fn connect(&mut self) {
@@ -72,7 +68,6 @@ impl Logic for LowestInGroups {
         self.number.connect();
         self.emptied.connect();
         self.none_up_to.connect();
-        self.missing.connect();
     }
 
     fn hdl(&self) -> Verilog {
@@ -99,7 +94,6 @@ assign lowest[{high}:{low}] = {{{d} & ~{c} & ~{b} & ~{a}, {c} & ~{b} & ~{a}, {b}
 assign low0[{group}] = ~{a} & ({b} | (~{c} & {d}));
 assign low1[{group}] = ~{a} & ~{b} & ({c} | {d});
 assign single[{group}] = lowest[{high}:{low}] == bits[{high}:{low}];
-always @(*) missing[{group}] = limit[4:2] == 3'd{group} & ~bits[{{3'd{group}, limit[1:0]}}];
 assign in_group[{group}] = limit[4:2] == 3'd{group} & |(bits[{high}:{low}] & up_to);
 always @(*) first[{high}:{low}] = lowest[{high}:{low}] & {{4{{selected[{group}]}}}};
 "
