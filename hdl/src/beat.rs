@@ -234,6 +234,18 @@ pub fn packet_crc(packet: &Packet) -> u16 {
 }
 
 impl PacketBeat {
+    /// The same with zeros in the fields that its kind does not carry.
+    pub(crate) fn carried(self) -> Self {
+        let kind = Kind::from_bits(self.kind.into());
+        let address = kind.has_address();
+        Self {
+            data: if kind.has_data() { self.data } else { 0 },
+            offset: if address { self.offset } else { 0 },
+            enables: if address { self.enables } else { 0 },
+            ..self
+        }
+    }
+
     /// The packet, with the observer's mark `trace`.
     pub fn packet(&self, trace: u32) -> Packet {
         Packet {

@@ -1,30 +1,26 @@
-//! The CRC of a packet, all of its bits at once, for each format that it can have.
+//! The CRC of a packet, all of its bits at once.
 //!
 //! ```text
-//!          ┌─ exclusive or of the bits under a mask, 16 masks for each format ─┐
-//! packet ──┤   read request   header, address                                  ├──> crc[0]
-//!          │   posted write   header, address, data                            ├──> crc[1]
-//!          └─  responses      header, data                                     ┴──> crc[2]
+//! packet ──── exclusive or of the bits under a mask, 16 masks ───> crc
 //! ```
-//!
-//! The packet's kind says which of them it is. The reader chooses, in the next cycle if it has one:
-//! the sums take most of a cycle.
 //!
 //! A CRC is linear: each of its bits is the exclusive or of certain bits of the packet, and of a
 //! constant. Which, [`PacketCrc::new`] finds by sending the bits one at a time through the shift
 //! register that defines the CRC (polynomial 0x1021, initially ones, highest bit of a byte first:
-//! CRC-16/IBM-3740), each at its place among the packet's bytes as [`sme_sim::engine::packet`]
-//! lays them out. Simulation and Verilog are both made of these masks: as a kernel, this block
-//! alone would take longer to simulate than the rest of a link port.
+//! CRC-16/IBM-3740), each at its place among header, address and data as [`sme_sim::engine::packet`]
+//! lays them out. Fields that a packet's kind does not carry are zero in its beat and count as zero
+//! in its CRC, so that the kind does not matter. Simulation and Verilog are both made of these masks:
+//! as a kernel, this block alone would take longer to simulate than the rest of a link port.
 //!
 //! ```text
 //! cycle    0   1   2
-//! packet    a   b   b
-//! crc[1]    A   B   B      no register: in the same cycle
+//! packet   a   b   b
+//! crc      A   B   B       no register: in the same cycle
 //! ```
 
 use crate::beat::PacketBeat;
 use rust_hdl::prelude::*;
+use sme_sim::engine::packet::MAX_BYTES;
 use std::fmt::Write;
 
 /// Polynomial, without x^16.
@@ -34,22 +30,16 @@ const INITIAL: u16 = 0xffff;
 /// Bits of the CRC.
 const CRC_BITS: usize = 16;
 
-/// Where the fields of a beat lie on the link: the word of the packet, and the bit in it.
-const HEADER: &[(&str, usize)] = &[
-    ("kind", 0),
-    ("coherent", 2),
-    ("tag", 3),
-    ("target", 8),
-    ("source", 28),
-];
-const ADDRESS: &[(&str, usize)] = &[("offset", 0), ("enables", 40)];
-const DATA: &[(&str, usize)] = &[("data", 0)];
-
-/// Words of each format.
-const FORMATS: [&[&[(&str, usize)]]; 3] = [
-    &[HEADER, ADDRESS],
-    &[HEADER, ADDRESS, DATA],
-    &[HEADER, DATA],
+/// Where the fields of a beat lie on the link: in the header, the address, or the data, and at which bit.
+const FIELDS: [(&str, usize, usize); 8] = [
+    ("kind", 0, 0),
+    ("coherent", 0, 2),
+    ("tag", 0, 3),
+    ("target", 0, 8),
+    ("source", 0, 28),
+    ("offset", 1, 0),
+    ("enables", 1, 40),
+    ("data", 2, 0),
 ];
 
 /// The bits of a beat, 64 in each word.
@@ -62,17 +52,16 @@ struct Parity {
     inverted: bool,
 }
 
-/// The CRC of a packet's bytes with the CRC field zero. Fields that its format does not carry do not
-/// matter.
+/// The CRC of a packet. What its kind does not carry must be zero.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct PacketCrc {
     /// The packet.
     pub packet: Signal<In, PacketBeat>,
-    /// Its CRC if it is a read request (kind 0), a posted write (kind 1), or a response (kinds 2, 3).
-    pub crc: [Signal<Out, Bits<16>>; 3],
-    _parities: [[Parity; CRC_BITS]; 3],
-    /// The last packet and these: most evaluations see the same packet again.
-    _known: (PacketBeat, [u16; 3]),
+    /// Its CRC.
+    pub crc: Signal<Out, Bits<16>>,
+    _parities: [Parity; CRC_BITS],
+    /// The last packet and its CRC: most evaluations see the same packet again.
+    _known: (PacketBeat, u16),
 }
 
 impl PacketCrc {
@@ -83,14 +72,12 @@ impl PacketCrc {
 
     /// With something else in the shift register before the first byte.
     pub(crate) fn with_initial(initial: u16) -> Self {
-        let parities = FORMATS.map(|words| parities(words, initial));
+        let parities = parities(initial);
+        let nothing = PacketBeat::default();
         Self {
             packet: Signal::default(),
-            crc: Default::default(),
-            _known: (
-                PacketBeat::default(),
-                checksums(&parities, PacketBeat::default()),
-            ),
+            crc: Signal::default(),
+            _known: (nothing, checksum(&parities, nothing)),
             _parities: parities,
         }
     }
@@ -106,49 +93,28 @@ impl Logic for PacketCrc {
     fn update(&mut self) {
         let packet = self.packet.val();
         if packet != self._known.0 {
-            self._known = (packet, checksums(&self._parities, packet));
+            self._known = (packet, checksum(&self._parities, packet));
         }
-        for (crc, known) in self.crc.iter_mut().zip(self._known.1) {
-            crc.next = u64::from(known).into();
-        }
+        self.crc.next = u64::from(self._known.1).into();
     }
 
     fn connect(&mut self) {
-        self.crc.iter_mut().for_each(Logic::connect);
+        self.crc.connect();
     }
 
     fn hdl(&self) -> Verilog {
         let mut text = "always @(*) begin\n".to_owned();
-        for (format, parities) in self._parities.iter().enumerate() {
-            for (bit, parity) in parities.iter().enumerate() {
-                // Word by word: two formats have some of these sums in common.
-                let words = [HEADER, ADDRESS, DATA].map(|word| parity.of_word(word));
-                let words = words.iter().filter(|mask| **mask != [0; 3]);
-                let sums = words.map(|[low, middle, high]| {
-                    let bits = PacketBeat::BITS;
-                    format!(" ^ (^(packet & {bits}'h{high:x}{middle:016x}{low:016x}))")
-                });
-                let sums: String = sums.collect();
-                let inverted = u8::from(parity.inverted);
-                // Writing to a string cannot fail.
-                let _ = writeln!(text, "    crc${format}[{bit}] = 1'b{inverted}{sums};");
-            }
+        for (number, parity) in self._parities.iter().enumerate() {
+            let ([low, middle, high], bits) = (parity.mask, PacketBeat::BITS);
+            let inverted = u8::from(parity.inverted);
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "    crc[{number}] = 1'b{inverted} ^ (^(packet & {bits}'h{high:x}{middle:016x}{low:016x}));"
+            );
         }
         text.push_str("end");
         Verilog::Custom(text)
-    }
-}
-
-impl Parity {
-    /// The bits of the mask that are fields of this word.
-    fn of_word(&self, word: &[(&str, usize)]) -> Mask {
-        let mut fields = Mask::default();
-        for (offset, width) in word.iter().map(|&(name, _)| field(name)) {
-            for bit in offset..offset + width {
-                fields[bit / 64] |= 1 << (bit % 64);
-            }
-        }
-        std::array::from_fn(|i| self.mask[i] & fields[i])
     }
 }
 
@@ -158,38 +124,34 @@ fn field(name: &str) -> (usize, usize) {
     found.map_or((0, 0), |&(_, width, offset)| (offset, width))
 }
 
-fn checksums(parities: &[[Parity; CRC_BITS]; 3], packet: PacketBeat) -> [u16; 3] {
+fn checksum(parities: &[Parity; CRC_BITS], packet: PacketBeat) -> u16 {
     let value = packet.value();
     let words: Mask = [value.get(0, 64), value.get(64, 64), value.get(128, 64)];
     let bit = |Parity { mask, inverted }: &Parity| {
         let ones = words.iter().zip(mask).fold(0, |sum, (w, m)| sum ^ (w & m));
         (ones.count_ones() as u16 & 1) ^ u16::from(*inverted)
     };
-    parities.map(|parities| {
-        let bits = parities.iter().enumerate();
-        bits.fold(0, |crc, (number, parity)| crc | bit(parity) << number)
-    })
+    let bits = parities.iter().enumerate();
+    bits.fold(0, |crc, (number, parity)| crc | bit(parity) << number)
 }
 
-/// Of each bit of the CRC of a packet that has these words.
-fn parities(words: &[&[(&str, usize)]], initial: u16) -> [Parity; CRC_BITS] {
-    let zeros = vec![0; 8 * words.len()];
+/// Of each bit of the CRC.
+fn parities(initial: u16) -> [Parity; CRC_BITS] {
+    let zeros = [0; MAX_BYTES];
     let constant = shifted(initial, &zeros);
     let mut parities: [Parity; CRC_BITS] = std::array::from_fn(|bit| Parity {
         mask: Mask::default(),
         inverted: constant >> bit & 1 == 1,
     });
-    for (word, fields) in words.iter().enumerate() {
-        for &(name, position) in *fields {
-            let (offset, width) = field(name);
-            for bit in 0..width {
-                let mut bytes = zeros.clone();
-                bytes[8 * word + (position + bit) / 8] = 1 << ((position + bit) % 8);
-                let effect = shifted(0, &bytes);
-                for (number, parity) in parities.iter_mut().enumerate() {
-                    let matters = u64::from(effect >> number & 1);
-                    parity.mask[(offset + bit) / 64] |= matters << ((offset + bit) % 64);
-                }
+    for (name, word, position) in FIELDS {
+        let (offset, width) = field(name);
+        for bit in 0..width {
+            let mut bytes = zeros;
+            bytes[8 * word + (position + bit) / 8] = 1 << ((position + bit) % 8);
+            let effect = shifted(0, &bytes);
+            for (number, parity) in parities.iter_mut().enumerate() {
+                let matters = u64::from(effect >> number & 1);
+                parity.mask[(offset + bit) / 64] |= matters << ((offset + bit) % 64);
             }
         }
     }
@@ -226,15 +188,14 @@ mod tests {
             value.set(0, 64, low);
             value.set(64, 64, middle);
             value.set(128, 32, high.into());
-            let beat = PacketBeat::from_value(value);
+            let beat = PacketBeat::from_value(value).carried();
             let mut block = PacketCrc::new();
             block.packet.next = beat;
             block.packet.update_all();
             block.update();
             let bytes = beat.packet(0).encode();
             let expected = u16::from_le_bytes([bytes.as_bytes()[6], bytes.as_bytes()[7]]);
-            let format = [0, 1, 2, 2][u64::from(beat.get_value_kind()) as usize];
-            prop_assert_eq!(u64::from(block.crc[format].next), u64::from(expected));
+            prop_assert_eq!(u64::from(block.crc.next), u64::from(expected));
         }
     }
 }

@@ -26,10 +26,7 @@
 //! than three cycles there is no time for that: such a link gets them from the FIFOs at once, which
 //! takes far longer than anything else here.
 //!
-//! A CRC is summed for every format that a packet may have, and its kind chooses a register later: of
-//! what is sent, where it takes a cycle more than it takes to fetch a packet; otherwise at once.
-//!
-//! What arrives is registered twice: a packet with the differences between its CRC and the one that
+//! What arrives is registered twice: a packet with the difference between its CRC and the one that
 //! came with it; and once it is found sound, or wrong, so that the switch has it at the beginning of a
 //! cycle. A credit counts two cycles later as well, so that packets and credits take equally long. A
 //! packet whose CRC is wrong is lost, and the place it would have had with it: there is no way to send
@@ -64,10 +61,6 @@ pub const MAX_CYCLES: u64 = 1 << 16;
 
 /// Fewest cycles that a packet takes a link on which it is fetched: it begins, it is fetched, it leaves.
 const LATE_CYCLES: u64 = 3;
-
-/// Fewest cycles that it takes one on which its CRC waits in registers: it is there a cycle before it
-/// leaves.
-const AHEAD_CYCLES: u64 = LATE_CYCLES + 1;
 
 /// One of a switch's six link ports.
 #[derive(Clone, Debug, LogicBlock)]
@@ -138,16 +131,12 @@ pub struct LinkPort {
     beyond: Signal<Local, Bits<16>>,
     /// It needs one cycle only.
     at_once: Signal<Local, Bit>,
-    /// A packet has arrived; on which channel, one-hot; the packet; how its CRC differs if it is of
-    /// one format or another.
+    /// A packet has arrived; on which channel, one-hot; the packet; how its CRC differs.
     pub(crate) arrived: Stages<Bit>,
     pub(crate) arrived_on: Stages<Bits<4>>,
     pub(crate) arrived_data: Stages<PacketBeat>,
-    pub(crate) difference: [Stages<Bits<16>>; 3],
-    /// Likewise of the packet on the link: its CRC.
-    pub(crate) sent: [Stages<Bits<16>>; 3],
-    /// By format: an arrived packet of it is sound.
-    same: [Signal<Local, Bit>; 3],
+    pub(crate) difference: Stages<Bits<16>>,
+    /// The arrived packet has the right CRC.
     sound: Signal<Local, Bit>,
     /// A packet was found sound: its channel, one-hot, and the packet; or wrong.
     pub(crate) accepted_on: Stages<Bits<4>>,
@@ -157,6 +146,8 @@ pub struct LinkPort {
     pub(crate) returned: Stages<Bits<4>>,
     /// A packet is there in the cycle after it has begun.
     pub(crate) late: Constant<Bit>,
+    /// Each takes the link for two cycles or more.
+    pub(crate) several: Constant<Bit>,
     beyond_16: Constant<Bits<16>>,
     beyond_24: Constant<Bits<16>>,
     one: Constant<Bits<4>>,
@@ -174,7 +165,6 @@ impl LinkPort {
         );
         let fewest = cycles_16.min(cycles_24);
         let late = fewest >= LATE_CYCLES;
-        let ahead = usize::from(fewest >= AHEAD_CYCLES);
         let beyond = |cycles: u64| Constant::new((cycles - 1 - u64::from(late)).into());
         Self {
             clock: Signal::default(),
@@ -217,15 +207,14 @@ impl LinkPort {
             arrived: Stages::new(1, false),
             arrived_on: Stages::new(1, 0.into()),
             arrived_data: Stages::new(1, PacketBeat::default()),
-            difference: std::array::from_fn(|_| Stages::new(1, 0.into())),
-            sent: std::array::from_fn(|_| Stages::new(ahead, 0.into())),
-            same: Default::default(),
+            difference: Stages::new(1, 0.into()),
             sound: Signal::default(),
             accepted_on: Stages::new(1, 0.into()),
             accepted_data: Stages::new(1, PacketBeat::default()),
             wrong: Stages::new(1, false),
             returned: Stages::new(2, 0.into()),
             late: Constant::new(late),
+            several: Constant::new(fewest > 1),
             beyond_16: beyond(cycles_16),
             beyond_24: beyond(cycles_24),
             one: Constant::new(1.into()),
@@ -251,12 +240,8 @@ impl Logic for LinkPort {
         self.arrived_on.reset.next = self.reset.val();
         self.arrived_data.clock.next = self.clock.val();
         self.arrived_data.reset.next = self.reset.val();
-        for i in 0..3 {
-            self.difference[i].clock.next = self.clock.val();
-            self.difference[i].reset.next = self.reset.val();
-            self.sent[i].clock.next = self.clock.val();
-            self.sent[i].reset.next = self.reset.val();
-        }
+        self.difference.clock.next = self.clock.val();
+        self.difference.reset.next = self.reset.val();
         self.accepted_on.clock.next = self.clock.val();
         self.accepted_on.reset.next = self.reset.val();
         self.accepted_data.clock.next = self.clock.val();
@@ -345,10 +330,19 @@ impl Logic for LinkPort {
             self.sending_next.next = self.beyond.val() != 0;
         }
         self.sending.d.next = self.sending_next.val();
+        // Where packets take several cycles the link is not free next if one begins now. So where it is
+        // free no FIFO is read and no credit used in this cycle: what comes is all that changes.
         for i in 0..4 {
-            self.may_begin[i].d.next = self.fifos[i].valid_next.val()
-                & self.credits[i].available_next.val()
-                & !self.sending_next.val();
+            if self.several.val() {
+                self.may_begin[i].d.next = (self.fifos[i].valid.val()
+                    | (self.transmit_valid.val().get_bit(i) & self.fifos[i].ready.val()))
+                    & (self.credits[i].available.val() | self.returned.q.val().get_bit(i))
+                    & !self.sending_next.val();
+            } else {
+                self.may_begin[i].d.next = self.fifos[i].valid_next.val()
+                    & self.credits[i].available_next.val()
+                    & !self.sending_next.val();
+            }
         }
         if self.loads.val() {
             self.left.d.next = self.beyond.val();
@@ -364,17 +358,8 @@ impl Logic for LinkPort {
         }
         self.out_crc.packet.next = self.link_out_data.val();
         self.in_crc.packet.next = self.link_in_data.val();
-        for i in 0..3 {
-            self.sent[i].d.next = self.out_crc.crc[i].val();
-            self.difference[i].d.next = self.in_crc.crc[i].val() ^ self.link_in_crc.val();
-            self.same[i].next = self.difference[i].q.val() == 0;
-        }
-        self.link_out_crc.next = self.sent[2].q.val();
-        if self.link_out_data.val().get_value_kind() == 0 {
-            self.link_out_crc.next = self.sent[0].q.val();
-        } else if self.link_out_data.val().get_value_kind() == 1 {
-            self.link_out_crc.next = self.sent[1].q.val();
-        }
+        self.link_out_crc.next = self.out_crc.crc.val();
+        self.difference.d.next = self.in_crc.crc.val() ^ self.link_in_crc.val();
         self.arrived.d.next = self.link_in_valid.val();
         self.arrived_on.d.next = 0.into();
         if self.link_in_valid.val() {
@@ -382,12 +367,7 @@ impl Logic for LinkPort {
         }
         self.arrived_data.d.next = self.link_in_data.val();
 
-        self.sound.next = self.same[2].val();
-        if self.arrived_data.q.val().get_value_kind() == 0 {
-            self.sound.next = self.same[0].val();
-        } else if self.arrived_data.q.val().get_value_kind() == 1 {
-            self.sound.next = self.same[1].val();
-        }
+        self.sound.next = self.difference.q.val() == 0;
         self.wrong.d.next = self.arrived.q.val() & !self.sound.val();
         self.accepted_on.d.next = 0.into();
         if self.sound.val() {

@@ -17,8 +17,9 @@
 //! | last 8 | data (writes, responses) | 0–63 | data |
 //!
 //! So a read request and a response have 16 bytes, a posted write 24. The CRC is CRC-16/IBM-3740
-//! (polynomial 0x1021, initial value 0xffff; often called CRC-16/CCITT-FALSE) over the packet's
-//! bytes with the CRC field zero.
+//! (polynomial 0x1021, initial value 0xffff; often called CRC-16/CCITT-FALSE) over 24 bytes: header,
+//! with the CRC field zero, address and data. A word that the packet does not carry counts as zero, so
+//! that hardware needs one sum for all kinds.
 //!
 //! [`View`] is a typed view of received bytes; [`Packet::encode`] makes the bytes.
 
@@ -36,7 +37,8 @@ pub const MAX_NODES: u32 = 1 << 20;
 pub const MAX_OFFSET: u64 = 1 << 40;
 
 const CRC: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_3740);
-const CRC_BYTES: std::ops::Range<usize> = 6..8;
+/// Where it is in the header.
+const CRC_BIT: u32 = 48;
 
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -70,11 +72,13 @@ impl Kind {
         }
     }
 
-    const fn has_address(self) -> bool {
+    /// Whether it carries an address and byte enables.
+    pub const fn has_address(self) -> bool {
         matches!(self, Kind::ReadRequest | Kind::PostedWrite)
     }
 
-    const fn has_data(self) -> bool {
+    /// Whether it carries data.
+    pub const fn has_data(self) -> bool {
         !matches!(self, Kind::ReadRequest)
     }
 
@@ -131,21 +135,29 @@ impl Packet {
             | u64::from(self.tag & 31) << 3
             | u64::from(self.target % MAX_NODES) << 8
             | u64::from(self.source % MAX_NODES) << 28;
+        let address = (self.offset % MAX_OFFSET) | (u64::from(self.enables) << 40);
+        let address = self.kind.has_address().then_some(address);
+        let data = self.kind.has_data().then_some(self.data);
+        let crc = crc([header, address.unwrap_or(0), data.unwrap_or(0)]);
         let mut encoded = Encoded {
             bytes: [0; MAX_BYTES],
             length: 0,
         };
-        encoded.append(header);
-        if self.kind.has_address() {
-            encoded.append((self.offset % MAX_OFFSET) | (u64::from(self.enables) << 40));
+        encoded.append(header | u64::from(crc) << CRC_BIT);
+        for word in [address, data].into_iter().flatten() {
+            encoded.append(word);
         }
-        if self.kind.has_data() {
-            encoded.append(self.data);
-        }
-        let crc = CRC.checksum(encoded.as_bytes());
-        encoded.bytes[CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
         encoded
     }
+}
+
+/// The CRC of a packet's header, of which the CRC field does not count, address and data.
+fn crc([header, address, data]: [u64; 3]) -> u16 {
+    let mut digest = CRC.digest();
+    for word in [header & !(u64::MAX << CRC_BIT), address, data] {
+        digest.update(&word.to_le_bytes());
+    }
+    digest.finalize()
 }
 
 /// A packet's bytes.
@@ -192,15 +204,14 @@ impl<'a> View<'a> {
         if found != expected {
             return Err(WireError::Length { expected, found });
         }
-        let mut blank = [0; MAX_BYTES];
-        blank[..found].copy_from_slice(bytes);
-        blank[CRC_BYTES].fill(0);
-        let (computed, received) = (CRC.checksum(&blank[..found]), (view.word(0) >> 48) as u16);
+        let kind = view.kind();
+        let address = if kind.has_address() { view.word(1) } else { 0 };
+        let computed = crc([view.word(0), address, view.data().unwrap_or(0)]);
+        let received = (view.word(0) >> CRC_BIT) as u16;
         if computed != received {
             return Err(WireError::Crc { computed, received });
         }
-        let kind = view.kind();
-        let foreign = (kind.has_address() && view.word(1) >> 48 != 0)
+        let foreign = (kind.has_address() && address >> 48 != 0)
             || (kind != Kind::PostedWrite && view.coherent())
             || (kind == Kind::PostedWrite && view.tag() != 0);
         if foreign {
@@ -360,6 +371,25 @@ mod tests {
         assert!(size_of::<Packet>() <= 32);
     }
 
+    #[test]
+    fn a_word_that_is_not_sent_counts_as_zero_in_the_crc() {
+        let response = Packet {
+            data: 0x0807_0605_0403_0201,
+            target: 0xabcde,
+            source: 0x12345,
+            kind: Kind::ReadResponse,
+            tag: 22,
+            offset: 0,
+            trace: 0,
+            coherent: false,
+            enables: 0,
+        };
+        let encoded = response.encode();
+        let (header, data) = encoded.as_bytes().split_at(8);
+        let padded = [&header[..6], &[0; 10], data].concat();
+        assert_eq!(header[6..], CRC.checksum(&padded).to_le_bytes());
+    }
+
     proptest! {
         #[test]
         fn what_is_encoded_is_parsed(packet in any_packet()) {
@@ -390,9 +420,9 @@ mod tests {
             prop_assume!(packet.kind.has_address());
             let mut bytes = packet.encode().as_bytes().to_vec();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            bytes[CRC_BYTES].fill(0);
-            let crc = CRC.checksum(&bytes);
-            bytes[CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
+            let view = View { bytes: &bytes };
+            let crc = crc([view.word(0), view.word(1), view.data().unwrap_or(0)]);
+            bytes[6..8].copy_from_slice(&crc.to_le_bytes());
             prop_assert_eq!(View::new_checked(&bytes).unwrap_err(), WireError::Reserved);
         }
     }
