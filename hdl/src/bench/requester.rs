@@ -30,6 +30,7 @@ pub(super) const BENCH: Bench = Bench {
     faults: &[
         "the first turn is a read's",
         "another request is given than is taken",
+        "a read is sent that may not go",
         "a tag more",
         "a tag less",
         "a read passes a write",
@@ -94,6 +95,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("another request is given than is taken") => {
             rtl.last_was_write = Register::new(true);
         }
+        Some("a read is sent that may not go") => rtl.order.not_allowed = Register::default(),
         Some("a tag more") => rtl.tags = TagTable::new(tags + 1),
         Some("a tag less") => rtl.tags = TagTable::new(tags - 1),
         Some("a read passes a write") => rtl.order = order(1),

@@ -53,6 +53,9 @@ pub struct ReadOrder {
     pub may_read: Signal<Out, Bit>,
     /// Likewise, and it fails.
     pub may_fail: Signal<Out, Bit>,
+    /// Not `may_read`, from a register of its own: what chooses a packet need not lie with what moves the
+    /// reads on.
+    pub may_not_read: Signal<Out, Bit>,
     /// What `may_read` is in the next cycle, for whoever decides ahead.
     pub may_read_next: Signal<Out, Bit>,
     /// Of the first read.
@@ -66,6 +69,7 @@ pub struct ReadOrder {
     /// One more.
     pub(crate) gone_next: Register<Bits<16>>,
     allowed: Register<Bit>,
+    pub(crate) not_allowed: Register<Bit>,
     failing: Register<Bit>,
     /// The read that comes first if the first one goes, the one that is offered, or, if the FIFO is
     /// full, the second, fails.
@@ -101,6 +105,7 @@ impl ReadOrder {
             write_goes: Signal::default(),
             may_read: Signal::default(),
             may_fail: Signal::default(),
+            may_not_read: Signal::default(),
             may_read_next: Signal::default(),
             first: Kept::default(),
             first_fails: Kept::default(),
@@ -109,6 +114,7 @@ impl ReadOrder {
             gone: count(0),
             gone_next: count(1),
             allowed: Register::default(),
+            not_allowed: Register::new(true),
             failing: Register::default(),
             fails_next: Signal::default(),
             before_next: Signal::default(),
@@ -132,10 +138,12 @@ impl Logic for ReadOrder {
         self.first_fails.clock.next = self.clock.val();
         self.behind_fails.clock.next = self.clock.val();
         self.allowed.clock.next = self.clock.val();
+        self.not_allowed.clock.next = self.clock.val();
         self.failing.clock.next = self.clock.val();
         self.gone.reset.next = self.reset.val();
         self.gone_next.reset.next = self.reset.val();
         self.allowed.reset.next = self.reset.val();
+        self.not_allowed.reset.next = self.reset.val();
         self.failing.reset.next = self.reset.val();
 
         self.gone.d.next = self.gone.q.val();
@@ -190,7 +198,9 @@ impl Logic for ReadOrder {
             self.failing.d.next = self.goes.val() & self.first_fails.q.val();
         }
         self.allowed.d.next = self.may_read_next.val();
+        self.not_allowed.d.next = !self.may_read_next.val();
         self.may_fail.next = self.failing.q.val();
         self.may_read.next = self.allowed.q.val();
+        self.may_not_read.next = self.not_allowed.q.val();
     }
 }

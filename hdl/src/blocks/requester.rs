@@ -130,6 +130,8 @@ pub struct Requester {
     read_goes: Signal<Local, Bit>,
     /// It is the write's turn.
     write_goes: Signal<Local, Bit>,
+    /// `read_can_go`, once more, for the packet and the tag table.
+    read_can_be_sent: Signal<Local, Bit>,
     /// The request that is offered is a read, or a write.
     read_sent: Signal<Local, Bit>,
     write_sent: Signal<Local, Bit>,
@@ -216,6 +218,7 @@ impl Requester {
             read_can_go: Signal::default(),
             read_fails: Signal::default(),
             read_goes: Signal::default(),
+            read_can_be_sent: Signal::default(),
             write_goes: Signal::default(),
             read_sent: Signal::default(),
             write_sent: Signal::default(),
@@ -334,13 +337,14 @@ impl Logic for Requester {
         self.write_goes.next =
             self.write_can_go.val() & !(self.read_can_go.val() & !self.last_was_read.q.val());
         self.request_valid.next = self.write_can_go.val() | self.read_can_go.val();
-        // What chooses the packet and what moves the tag table on decide the same by a register of
-        // their own: then they share no table with what moves the FIFOs and the order on, and need not
-        // be placed with that.
+        // What chooses the packet and what moves the tag table on decide the same by registers of their
+        // own: then they share no table with what moves the FIFOs and the order on, and need not be placed
+        // with that.
+        self.read_can_be_sent.next = !self.order.may_not_read.val() & self.tags.available.val();
         self.write_sent.next =
-            self.write_can_go.val() & !(self.read_can_go.val() & self.last_was_write.q.val());
+            self.write_can_go.val() & !(self.read_can_be_sent.val() & self.last_was_write.q.val());
         self.read_sent.next =
-            self.read_can_go.val() & !(self.write_can_go.val() & !self.last_was_write.q.val());
+            self.read_can_be_sent.val() & !(self.write_can_go.val() & !self.last_was_write.q.val());
         if self.write_sent.val() {
             self.request_data.next = self.requests[0].data.val();
             self.request_stays.next = self.stays[0].data.val();
