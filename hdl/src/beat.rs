@@ -226,13 +226,6 @@ impl From<Packet> for PacketBeat {
     }
 }
 
-/// The CRC of a packet's bytes on a link, as [`sme_sim::engine::packet`] has them.
-pub fn packet_crc(packet: &Packet) -> u16 {
-    let encoded = packet.encode();
-    let bytes = encoded.as_bytes();
-    u16::from_le_bytes([bytes[6], bytes[7]])
-}
-
 impl PacketBeat {
     /// The same with zeros in the fields that its kind does not carry.
     pub(crate) fn carried(self) -> Self {

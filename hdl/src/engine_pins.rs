@@ -7,7 +7,7 @@
 use sme_sim::engine::{HtChannel, Input, Packet};
 use sme_sim::fabric::{CHANNELS, LINK_PORTS};
 
-use crate::beat::{HtBeat, PacketBeat, packet_crc};
+use crate::beat::{HtBeat, PacketBeat};
 use crate::value::Value;
 
 const NODE: usize = 0;
@@ -118,7 +118,7 @@ impl InputPins {
                 self.0[LINK_IN_VALID + port] = true.into();
                 self.0[LINK_IN_CHANNEL + port] = u64::from(channel).into();
                 self.0[LINK_IN_DATA + port] = PacketBeat::from(packet).value();
-                self.0[LINK_IN_CRC + port] = u64::from(packet_crc(&packet)).into();
+                self.0[LINK_IN_CRC + port] = u64::from(packet.crc()).into();
             }
             Input::LinkCredit { port, channel } => {
                 self.0[LINK_IN_CREDIT + usize::from(port)].set(channel.into(), 1, 1);
@@ -225,7 +225,7 @@ pub(crate) struct Moves {
 /// The links over which a packet comes with a wrong CRC.
 pub(crate) fn wrong_crcs(values: &[Value]) -> [bool; LINK_PORTS] {
     std::array::from_fn(|port| {
-        let right = packet_crc(&link_packet(values, port));
+        let right = link_packet(values, port).crc();
         values[LINK_IN_VALID + port].bit(0) && values[LINK_IN_CRC + port].low() != u64::from(right)
     })
 }

@@ -298,3 +298,73 @@ impl<D: Device + Send> Inspect for RtlEngine<D> {
         size_of::<Self>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::engine::Engine;
+    use crate::device::{Clocked, Port};
+    use sme_sim::engine::HtPacket;
+    use sme_sim::machine::Machine;
+
+    /// A device that counts its edges.
+    struct Counted<D> {
+        device: D,
+        edges: u64,
+    }
+
+    impl<D: Device> Device for Counted<D> {
+        fn inputs(&self) -> Vec<Port> {
+            self.device.inputs()
+        }
+
+        fn outputs(&self) -> Vec<Port> {
+            self.device.outputs()
+        }
+
+        fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>) {
+            self.edges += 1;
+            self.device.cycle(inputs, outputs);
+        }
+    }
+
+    #[test]
+    fn an_idle_engine_is_not_clocked() {
+        let machine = Machine::builtin("sme-prototype").expect("it is built in");
+        let (spec, topology) = (machine.cluster(), "mesh:2x1".parse().expect("a topology"));
+        let rtl = Clocked::new(Engine::new(spec, &topology, 2).expect("few credits"));
+        let (device, surroundings) = (
+            Counted {
+                device: rtl,
+                edges: 0,
+            },
+            Arc::new(Surroundings::new(spec, &topology, 2)),
+        );
+        let mut engine = RtlEngine::new(device, &surroundings, 0);
+        let mut out = Vec::new();
+        engine.step(1_000_000, &mut out);
+        assert_eq!(engine.device().edges, 1);
+
+        // A read of the other node: clocked while it is inside, then not until its answer comes.
+        let read = HtPacket::Read {
+            address: spec.node.global_base + spec.node.shared_bytes,
+            enables: 0xff,
+            tag: 3,
+            trace: 0,
+        };
+        engine.input(1_000_010, Input::Host(read));
+        let mut last = 0;
+        while let Some(cycle) = engine.next_cycle() {
+            engine.step(cycle, &mut out);
+            last = cycle;
+        }
+        assert!(
+            out.iter()
+                .any(|output| matches!(output, Output::Link { .. }))
+        );
+        // One edge for each cycle from that in which it came.
+        assert_eq!(engine.device().edges, 1 + last - 1_000_010 + 1);
+        engine.step(2_000_000, &mut out);
+        assert_eq!(engine.device().edges, 1 + last - 1_000_010 + 2);
+    }
+}

@@ -163,8 +163,8 @@ Noise takes a core away from its thread; what the thread computes then, --work a
 each access, takes longer by as much, and what it waits for does not. Each core has detours of its
 own, known by the seed. Without --work there is little to disturb.
 
---waves records what passes the ports of engines, under the names of the RTL's ports, in the cycle
-in which the engine samples it or gives it. Times are those of --per-thread and --explain: from
+--waves records what passes the ports of engines, under the names that sme_engine_top.v has for them
+(sme rtl verilog), in the cycle in which the engine samples it or gives it. Times are those of --per-thread and --explain: from
 the beginning of the run, the warm-up included. gtkwave opens the file.
 
 Examples:

@@ -17,7 +17,7 @@ use sme_sim::machine::{ClusterSpec, Machine};
 use super::Bench;
 use super::miswired::Miswired;
 use super::source::{any_bits, below, chance};
-use crate::beat::{HtBeat, PacketBeat, packet_crc};
+use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::engine::{Engine, Unsupported};
 use crate::blocks::turns::Turns;
 use crate::device::{Clocked, Device, Port};
@@ -226,7 +226,7 @@ impl Model {
                 } => {
                     let port = usize::from(port);
                     let data = PacketBeat::from(packet).value();
-                    let crc = u64::from(packet_crc(&packet));
+                    let crc = u64::from(packet.crc());
                     self.show(outputs, "link_out_valid", port, true.into());
                     self.show(outputs, "link_out_channel", port, u64::from(channel).into());
                     self.show(outputs, "link_out_data", port, data);

@@ -16,7 +16,7 @@ use super::Bench;
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{any_bits, below, chance};
-use crate::beat::{PacketBeat, packet_crc};
+use crate::beat::PacketBeat;
 use crate::blocks::MAX_PLACES;
 use crate::blocks::crc::PacketCrc;
 use crate::blocks::link_port::LinkPort;
@@ -165,7 +165,7 @@ fn arrive(rtl: &mut LinkPort, count: usize) {
 
 /// The CRC of the bytes on the link.
 fn crc(packet: PacketBeat) -> u16 {
-    packet_crc(&packet.packet(0))
+    packet.packet(0).crc()
 }
 
 struct Model {

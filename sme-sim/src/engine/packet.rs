@@ -37,7 +37,9 @@ pub const MAX_NODES: u32 = 1 << 20;
 pub const MAX_OFFSET: u64 = 1 << 40;
 
 const CRC: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_3740);
-/// Where it is in the header.
+/// Where it is.
+const CRC_BYTES: std::ops::Range<usize> = 6..8;
+/// And in the header.
 const CRC_BIT: u32 = 48;
 
 /// What a packet is.
@@ -128,25 +130,37 @@ impl Packet {
         self.kind.bytes()
     }
 
-    /// The bytes on the link. Bits beyond a field's width are cut off; `trace` is not sent.
-    pub fn encode(&self) -> Encoded {
+    /// Its CRC on the link. Bits beyond a field's width, and fields foreign to its kind, do not count.
+    pub fn crc(&self) -> u16 {
+        crc(self.words().map(|word| word.unwrap_or(0)))
+    }
+
+    /// Header without the CRC, address and data, as far as it carries them.
+    fn words(&self) -> [Option<u64>; 3] {
         let header = self.kind as u64
             | u64::from(self.coherent) << 2
             | u64::from(self.tag & 31) << 3
             | u64::from(self.target % MAX_NODES) << 8
             | u64::from(self.source % MAX_NODES) << 28;
         let address = (self.offset % MAX_OFFSET) | (u64::from(self.enables) << 40);
-        let address = self.kind.has_address().then_some(address);
-        let data = self.kind.has_data().then_some(self.data);
-        let crc = crc([header, address.unwrap_or(0), data.unwrap_or(0)]);
+        [
+            Some(header),
+            self.kind.has_address().then_some(address),
+            self.kind.has_data().then_some(self.data),
+        ]
+    }
+
+    /// The bytes on the link. Bits beyond a field's width are cut off; `trace` is not sent.
+    pub fn encode(&self) -> Encoded {
         let mut encoded = Encoded {
             bytes: [0; MAX_BYTES],
             length: 0,
         };
-        encoded.append(header | u64::from(crc) << CRC_BIT);
-        for word in [address, data].into_iter().flatten() {
-            encoded.append(word);
-        }
+        self.words()
+            .into_iter()
+            .flatten()
+            .for_each(|word| encoded.append(word));
+        encoded.bytes[CRC_BYTES].copy_from_slice(&self.crc().to_le_bytes());
         encoded
     }
 }
@@ -422,7 +436,7 @@ mod tests {
             bytes[bit / 8] ^= 1 << (bit % 8);
             let view = View { bytes: &bytes };
             let crc = crc([view.word(0), view.word(1), view.data().unwrap_or(0)]);
-            bytes[6..8].copy_from_slice(&crc.to_le_bytes());
+            bytes[CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
             prop_assert_eq!(View::new_checked(&bytes).unwrap_err(), WireError::Reserved);
         }
     }

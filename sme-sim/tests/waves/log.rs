@@ -140,6 +140,8 @@ fn host(packet: HtPacket) -> BTreeMap<String, u64> {
 }
 
 fn link(channel: u8, packet: Packet) -> BTreeMap<String, u64> {
+    let encoded = packet.encode();
+    let bytes = encoded.as_bytes();
     fields([
         ("channel", channel.into()),
         ("kind", packet.kind as u64),
@@ -150,5 +152,6 @@ fn link(channel: u8, packet: Packet) -> BTreeMap<String, u64> {
         ("offset", packet.offset),
         ("enables", packet.enables.into()),
         ("data", packet.data),
+        ("crc", u16::from_le_bytes([bytes[6], bytes[7]]).into()),
     ])
 }

@@ -9,7 +9,7 @@
 //! | `host_in_credit` | the host gives a place back; bit 0 posted, 1 non-posted, 2 response |
 //! | `host_out_credit` | the engine gives a place back to the host, likewise |
 //! | `link_in_valid`, `link_out_valid` | bit *p*: a packet on link port *p* |
-//! | `link<p>_in_…`, `link<p>_out_…` | its `channel`, `kind` (as [`Kind`](crate::engine::Kind)), `coherent`, `tag`, `target`, `source`, `offset`, `enables`, `data` |
+//! | `link<p>_in_…`, `link<p>_out_…` | its `channel`, `kind` (as [`Kind`](crate::engine::Kind)), `coherent`, `tag`, `target`, `source`, `offset`, `enables`, `data`, `crc` |
 //! | `link<p>_in_credit` | the receiver at the other end gives a place back; a bit for each virtual channel |
 //! | `link<p>_out_credit` | the engine gives a place back to the sender at the other end, likewise |
 //!
@@ -44,7 +44,7 @@ const HOST_FIELDS: [(&str, u32); 7] = [
     ("coherent", 1),
 ];
 
-const LINK_FIELDS: [(&str, u32); 9] = [
+const LINK_FIELDS: [(&str, u32); 10] = [
     ("channel", 2),
     ("kind", 2),
     ("coherent", 1),
@@ -54,6 +54,7 @@ const LINK_FIELDS: [(&str, u32); 9] = [
     ("offset", 40),
     ("enables", 8),
     ("data", 64),
+    ("crc", 16),
 ];
 
 // Numbers of signals, in the order of `all`.
@@ -174,6 +175,7 @@ fn link(values: &mut Values, first: usize, channel: u8, packet: &Packet) {
         packet.offset,
         packet.enables.into(),
         packet.data,
+        packet.crc().into(),
     ];
     values[first..first + LINK_FIELDS.len()].copy_from_slice(&fields);
 }
