@@ -13,6 +13,16 @@
 //! host_credit ───> places left in the host, three counters
 //! ```
 //!
+//! The packets are beats whose fields a HyperTransport core has taken apart, and will put together:
+//!
+//! | Field | Sized read | Posted sized write | Read response |
+//! |---|---|---|---|
+//! | `kind` | command 01xxxx | 101xxx | 110000; 3 if both error bits are set |
+//! | `address` | address, with its extension | likewise | – |
+//! | `enables`, `data` | the bytes that are wanted | byte mask or count, and data | data |
+//! | `coherent` | – | bit 0 of the command | – |
+//! | `tag` | source tag | – | source tag |
+//!
 //! What comes from the host has a place, since the host holds a credit for it; the packet's kind
 //! chooses the buffer. The three buffers move on independently, and each place that is freed
 //! gives its credit back in the same cycle. To the host goes one packet a cycle, round robin

@@ -89,7 +89,7 @@ pub struct LinkPort {
     pub link_in_valid: Signal<In, Bit>,
     /// Its channel.
     pub link_in_channel: Signal<In, Bits<2>>,
-    /// The packet.
+    /// The packet; what its kind does not carry is zero.
     pub link_in_data: Signal<In, PacketBeat>,
     /// Its CRC.
     pub link_in_crc: Signal<In, Bits<16>>,
