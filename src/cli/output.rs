@@ -43,9 +43,11 @@ impl Target {
     /// What `path` is; a directory is an error.
     pub fn of(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Ok(Self::File(path.to_owned()))
-            }
+            // What a link points at may be made there; `metadata` has seen that links end somewhere.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_link(path) {
+                Ok(to) => Self::of(&directory(path).join(to)),
+                Err(_) => Ok(Self::File(path.to_owned())),
+            },
             Err(error) => Err(error),
             Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
             Ok(metadata) if metadata.is_file() && !opened::is(path, &metadata) => {
@@ -165,6 +167,10 @@ impl Output {
                 None => BufWriter::new(temporary(directory(&target))?),
             };
             let file = writer.into_inner().map_err(|error| error.into_error())?;
+            // Who may read what is replaced may read this, and nobody else.
+            if let Ok(replaced) = fs::metadata(&target) {
+                file.as_file().set_permissions(replaced.permissions())?;
+            }
             file.as_file().sync_all()?;
             file.persist(&target).map_err(|error| error.error)?;
             sync_directory(directory(&target));
@@ -449,5 +455,27 @@ mod tests {
         output.commit().unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "after");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+
+        // Also where what it points at is not there yet.
+        fs::remove_file(&file).unwrap();
+        fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        Output::file("-o", &link).unwrap().commit().unwrap();
+        assert!(file.exists() && fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_is_replaced_keeps_its_permissions() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.csv");
+        fs::write(&path, "before").unwrap();
+        for mode in [0o600, 0o664] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            Output::file("-o", &path).unwrap().commit().unwrap();
+            let permissions = fs::metadata(&path).unwrap().permissions();
+            assert_eq!(permissions.mode() & 0o777, mode);
+        }
     }
 }
