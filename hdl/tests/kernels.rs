@@ -21,7 +21,7 @@ const TRAPS: &[Trap] = &[
         |line| casts(line).any(computes),
     ),
     ("a kernel has no `let`", |line| {
-        line.split(|c| !is_word(c)).any(|word| word == "let")
+        words(line).any(|word| word == "let")
     }),
     (
         "bits of a field of `.val()` are no Verilog: copy the field to a Local first",
@@ -39,7 +39,69 @@ const TRAPS: &[Trap] = &[
     ("an index must be a constant or a loop's variable", |line| {
         line.contains("[self.")
     }),
+    (
+        "a kernel calls nothing but what rust-hdl translates",
+        |line| calls(line).any(|name| !is_translated(name)),
+    ),
+    (
+        "a const generic, or a constant of Rust, is no value in Verilog: use a `Constant<>`",
+        |line| words(&without_generics(line)).any(is_constant),
+    ),
 ];
+
+/// What rust-hdl turns into an expression of Verilog; beside these only slices of packets by name.
+const TRANSLATED: &[&str] = &[
+    "all",
+    "any",
+    "bit_cast",
+    "get_bit",
+    "get_bits",
+    "index",
+    "into",
+    "pos_edge",
+    "replace_bit",
+    "val",
+];
+
+fn is_translated(name: &str) -> bool {
+    let slice = |prefix| name.starts_with(prefix);
+    TRANSLATED.contains(&name) || slice("get_value_") || slice("set_value_")
+}
+
+/// What is called: the names before a parenthesis.
+fn calls(line: &str) -> impl Iterator<Item = &str> {
+    line.match_indices('(').filter_map(|(at, _)| {
+        // `bit_cast::<4, 2>(` is a call of `bit_cast`.
+        let before = &line[..at];
+        let before = match before.strip_suffix('>') {
+            Some(generic) => &generic[..generic.rfind("::<")?],
+            None => before,
+        };
+        let name = before.rsplit(|c| !is_word(c)).next()?;
+        (!name.is_empty() && !line.starts_with("fn ")).then_some(name)
+    })
+}
+
+/// A line without what stands in `::<…>` and in types.
+fn without_generics(line: &str) -> String {
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("::<") {
+        text += before;
+        rest = after.split_once('>').map_or("", |(_, after)| after);
+    }
+    text + rest
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c| !is_word(c))
+}
+
+/// Whether it is spelt as constants are.
+fn is_constant(word: &str) -> bool {
+    let spelt = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    word.starts_with(|c: char| c.is_ascii_uppercase()) && word.chars().all(spelt)
+}
 
 /// The input of a block inside is assigned here and read here, which is no input any more in Verilog.
 const READ_BACK: &str = "an input of a block inside is read where it is assigned: use a Local";
@@ -204,6 +266,11 @@ fn each_trap_is_seen() {
         ),
         (4, "self.z.next = self.x.d.val();"),
         (5, "self.z[self.x.val().index()].next = true;"),
+        (6, "self.z.next = twice(self.x.val());"),
+        (6, "self.z.next = self.x.val().count_ones();"),
+        (6, "self.z.next = Bits::<4>::from(self.x.val());"),
+        (7, "self.z.next = self.x.val() == WIDTH;"),
+        (7, "self.z.next = self.x.val() & (N.into());"),
     ] {
         assert_eq!(
             traps(&kernel(statement)),
@@ -230,6 +297,8 @@ fn what_is_no_trap_is_left_alone() {
         "self.z.next = self.x.val().get_bits::<2>(0);",
         "self.z.next = self.x.val().get_value_tag();",
         "for i in 0..4 {\nself.z[i].next = self.x[i].val();\n}",
+        "self.z.next = bit_cast::<N, 32>(self.x.val());",
+        "self.z.next.set_value_tag(3.into());",
         "// let x = self.x.val();",
         "self.inner.input.next = self.inner.output.val();",
         "self.own.next = false;\nself.z.next = self.own.val();",
