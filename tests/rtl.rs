@@ -111,15 +111,17 @@ fn a_difference_ends_the_run_and_leaves_a_waveform() {
     let output = run(&fault);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
-    assert!(said.contains("in the RTL, "), "{said}");
-    assert!(
-        said.contains("the shortest traffic found that fails, of "),
-        "{said}"
-    );
-    assert!(
-        said.ends_with("sme: fifo: RTL and cycle model differ\n"),
-        "{said}"
-    );
+    let expected = "\
+fifo: seed 1 (3 places), cycle 122: ready is 0x1 in the RTL, 0x0 in the model
+fifo: the shortest traffic that fails (4 cycles; none can be left out):
+  cycle 0-2: write
+  cycle   3: nothing
+  cycle 3: ready is 0x1 in the RTL, 0x0 in the model
+fifo: waveform of the cycles before the first difference: lockstep-fifo.vcd
+sme: fifo: RTL and cycle model differ
+";
+    // Before it, how long that took.
+    assert!(said.ends_with(expected), "{said}");
     let table = text(&output.stdout);
     let mismatches = table.lines().find(|line| line.starts_with("mismatches"));
     assert!(
@@ -136,6 +138,116 @@ fn a_difference_ends_the_run_and_leaves_a_waveform() {
     assert_eq!(
         fs::read_to_string(directory.path().join("named.vcd")).unwrap(),
         waveform
+    );
+}
+
+/// Whatever is wrong with the files.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_difference_is_told_where_nothing_can_be_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let fault = ["lockstep", "--block", "fifo", "--fault", "one place more"];
+    for full in ["--vcd", "-o"] {
+        let output = rtl_in(
+            directory.path(),
+            &[&fault[..], &[full, "/dev/full"]].concat(),
+        );
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        for part in [
+            "cycle 122: ready is 0x1",
+            "  cycle 0-2: write\n",
+            &format!("\nsme: {full} /dev/full: cannot be written: "),
+        ] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert_eq!(text(&output.stdout).contains("mismatches"), full == "--vcd");
+    }
+
+    // Where files cannot be made, that is known before the first cycle.
+    let output = rtl_in(Path::new("/proc"), &fault);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let named = "sme: --vcd lockstep-fifo.vcd: cannot be written: ";
+    assert!(said.starts_with(named), "{said}");
+}
+
+/// With packets by their fields, as docs/rtl.md shows it.
+#[test]
+fn the_chapter_on_rtl_shows_the_shortest_traffic_that_fails() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let chapter = fs::read_to_string(root.join("docs/rtl.md")).unwrap();
+    let fault = "a read passes a write that is queued";
+    let command = format!("--fault \"{fault}\" --seed 2\n");
+    let (_, shown) = chapter.split_once(&command).unwrap();
+    let shown = shown.split("```").next().unwrap();
+
+    let directory = tempfile::tempdir().unwrap();
+    let block = "lockstep --block ht_port --seed 2 --fault";
+    let output = rtl_in(directory.path(), &[&words(block)[..], &[fault]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    // Between how long it took, and what went wrong.
+    let (_, said) = text(&output.stderr).split_once('\n').unwrap();
+    assert_eq!(said.split("sme: ").next().unwrap(), shown);
+}
+
+/// Every broken variant is named, however many there are.
+#[test]
+fn broken_variants_are_listed() {
+    let help = rtl("lockstep --help");
+    let help = text(&help.stdout).split_whitespace().collect::<Vec<_>>();
+    let help = help.join(" ");
+    for bench in sme_hdl::bench::BENCHES {
+        let block = bench.name;
+        let line = complaint(&format!("lockstep --block {block} --fault none"));
+        for fault in bench.faults {
+            assert!(help.contains(fault), "{block}: {fault}: {help}");
+            assert!(line.contains(fault), "{block}: {fault}: {line}");
+        }
+    }
+}
+
+/// Verilator gives up at the second block.
+#[cfg(unix)]
+#[test]
+fn rows_before_an_error_are_printed() {
+    use std::os::unix::fs::PermissionsExt;
+
+    if let Err(error) = Command::new("verilator").arg("--version").output() {
+        println!("skipped: verilator is not installed ({error})");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let script = "#!/bin/sh\n\
+        PATH=${PATH#*:}\n\
+        case $1 in --version | --getenv) exec verilator \"$@\" ;; esac\n\
+        mkdir \"$(dirname \"$0\")/once\" || exit 1\n\
+        exec verilator \"$@\"\n";
+    let verilator = here.join("bin/verilator");
+    fs::create_dir(here.join("bin")).unwrap();
+    fs::write(&verilator, script).unwrap();
+    fs::set_permissions(&verilator, fs::Permissions::from_mode(0o700)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_sme"))
+        .args(words(
+            "rtl lockstep --block fifo,tags --cycles 50 --engine verilated --format csv",
+        ))
+        .current_dir(here)
+        .env("PATH", format!("{}:{path}", here.join("bin").display()))
+        .env("XDG_CACHE_HOME", here.join("cache"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let rows: Vec<_> = text(&output.stdout).lines().collect();
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert!(rows[1].contains(",fifo,verilated,1,50,"), "{rows:?}");
+    assert!(
+        said.contains("sme: --engine verilated: verilator "),
+        "{said}"
     );
 }
 
@@ -252,6 +364,7 @@ fn help_shows_examples() {
     for (arguments, part) in [
         ("--help", "sme rtl lockstep --block switch"),
         ("lockstep --help", "--fault"),
+        ("lockstep --help", "one place more; one place less"),
         ("report --help", "--no-clock"),
         ("verilog --help", "--out <DIR>"),
     ] {

@@ -182,6 +182,15 @@ views! { HtBeat:
         get_my_width_data_high get_my_offset_data_high;
 }
 
+/// The fields of the packets on a port of `bits` bits; `None` if those are no packets.
+pub(crate) fn fields_of(bits: usize) -> Option<&'static [(&'static str, usize, usize)]> {
+    match bits {
+        <PacketBeat as Synth>::BITS => Some(PacketBeat::FIELDS),
+        <HtBeat as Synth>::BITS => Some(HtBeat::FIELDS),
+        _ => None,
+    }
+}
+
 /// A number as a field holds it; the vector's slice has cut it to the field's width.
 trait Field {
     fn of(value: u64) -> Self;

@@ -1,12 +1,13 @@
 //! Two devices under the same traffic, every output compared in every cycle.
 
+pub mod random;
 pub mod shortest;
+pub mod text;
 pub mod vcd;
 
 use std::collections::VecDeque;
 
-use rand_core::SeedableRng;
-use rand_pcg::Pcg32;
+use random::{Random, Words};
 
 use crate::device::{Device, Port, validity};
 use crate::value::Value;
@@ -18,8 +19,8 @@ pub const HISTORY_CYCLES: usize = 200;
 pub trait Traffic {
     /// The inputs of the next cycle, in the order of the device's ports. `outputs` are those of
     /// the cycle before, empty in the first: who offered something sees there whether it was
-    /// taken.
-    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>);
+    /// taken. With words of zero nothing is sent, and nobody is ready.
+    fn inputs(&mut self, random: &mut Random, outputs: &[Value], inputs: &mut Vec<Value>);
 
     /// Packets, credits and the like that went in or came out so far.
     fn transactions(&self) -> u64;
@@ -34,6 +35,8 @@ pub struct Pair {
     pub model: Box<dyn Device>,
     /// The traffic.
     pub traffic: Box<dyn Traffic>,
+    /// What the seed has chosen, for people: "5 places".
+    pub sizes: String,
 }
 
 /// What was on the ports in a cycle.
@@ -69,14 +72,16 @@ pub struct Outcome {
     pub transactions: u64,
     /// The first difference; the run ended there.
     pub mismatch: Option<Mismatch>,
-    /// The last [`HISTORY_CYCLES`] cycles.
+    /// The last [`HISTORY_CYCLES`] cycles, or as many as were asked for.
     pub history: VecDeque<Cycle>,
+    /// What the traffic has drawn in each cycle.
+    pub words: Vec<Words>,
 }
 
 impl Outcome {
     /// Adds a cycle to the history, in the place of the oldest where it is long enough.
-    fn remember(&mut self, inputs: &[Value], rtl: &[Value], model: &[Value]) {
-        let full = self.history.len() == HISTORY_CYCLES;
+    fn remember(&mut self, most: usize, [inputs, rtl, model]: [&[Value]; 3]) {
+        let full = self.history.len() == most;
         let oldest = full.then(|| self.history.pop_front()).flatten();
         let mut cycle = oldest.unwrap_or_default();
         for (kept, values) in [
@@ -94,7 +99,16 @@ impl Outcome {
 impl Pair {
     /// Runs for `cycles`, or until an output differs. The same seed gives the same traffic.
     pub fn run(&mut self, cycles: u64, seed: u64) -> Outcome {
-        let mut random = Pcg32::seed_from_u64(seed);
+        self.compare(cycles, Random::seeded(seed), HISTORY_CYCLES)
+    }
+
+    /// Runs for as many cycles as there are `words` for, or until an output differs; the traffic draws
+    /// these. At most `history` cycles are kept.
+    pub fn replay(&mut self, words: Vec<Words>, history: usize) -> Outcome {
+        self.compare(words.len() as u64, Random::replay(words), history)
+    }
+
+    fn compare(&mut self, cycles: u64, mut random: Random, history: usize) -> Outcome {
         let ports = self.model.outputs();
         let validity = validity(&ports);
         let (mut inputs, mut rtl, mut model) = (Vec::new(), Vec::new(), Vec::new());
@@ -103,14 +117,16 @@ impl Pair {
             transactions: 0,
             mismatch: None,
             history: VecDeque::new(),
+            words: Vec::new(),
         };
         for cycle in 0..cycles {
             inputs.clear();
+            random.begin_cycle();
             self.traffic.inputs(&mut random, &model, &mut inputs);
             self.rtl.cycle(&inputs, &mut rtl);
             self.model.cycle(&inputs, &mut model);
             outcome.cycles += 1;
-            outcome.remember(&inputs, &rtl, &model);
+            outcome.remember(history, [&inputs, &rtl, &model]);
             let differs = (0..ports.len()).find(|&port| {
                 let means_anything =
                     validity[port].is_none_or(|valid| model[valid] != Value::default());
@@ -127,6 +143,7 @@ impl Pair {
             }
         }
         outcome.transactions = self.traffic.transactions();
+        outcome.words = random.drawn();
         outcome
     }
 }

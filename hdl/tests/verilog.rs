@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use rand_pcg::Pcg32;
 use sme_hdl::bench::{BENCHES, Bench, find};
 use sme_hdl::device::{Device, Port};
 use sme_hdl::lockstep::Pair;
+use sme_hdl::lockstep::random::Random;
 use sme_hdl::synthesis::{Objections, check, synthesize};
 use sme_hdl::tool::{self, ToolError};
 use sme_hdl::value::Value;
@@ -114,7 +114,7 @@ fn verilator_and_the_cycle_model_are_the_same_machine() {
         // A reset in the middle of everything restores the state of power-on.
         let mut device = model.device();
         let mut before = (bench.build)(seed, None);
-        let mut random = Pcg32::new(seed, 1);
+        let mut random = Random::seeded(seed);
         let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         for _ in 0..777 {
             inputs.clear();

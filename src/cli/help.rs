@@ -1,8 +1,9 @@
 //! What stands at the end of each `--help`: examples, and what the lists of flags may hold.
 //!
-//! Called by the command line's definition in [`super`].
+//! Called by the marknd line's definition in [`super`].
 
 use sme_barrier::{Mapping, TreeShape};
+use sme_hdl::bench::BENCHES;
 
 use super::args::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 
@@ -37,6 +38,45 @@ Examples:
   sme rtl lockstep --block all --engine verilated
   sme rtl lockstep --block fifo --fault \"one place more\" --vcd fifo.vcd
   sme rtl report --block link_port --format csv -o link_port.csv";
+
+/// `sme rtl lockstep --help`
+pub fn lockstep() -> String {
+    let mut text = "\
+The first difference ends everything: exit status 1. Stderr says which output differs in which
+cycle, and the shortest traffic that fails, of the same seed and sizes: what the random choices of
+the traffic lead to without those that it fails without. The waveform has the last 200 cycles of
+the run itself; where it cannot be written, the rest is printed all the same.
+
+Broken variants, one of which --fault takes:
+"
+    .to_owned();
+    for bench in BENCHES {
+        text.push_str(&wrapped(bench.name, bench.faults));
+    }
+    text.push_str(
+        "
+Examples:
+  sme rtl lockstep --block switch --cycles 1000000 --seed 7
+  sme rtl lockstep --block fifo --fault \"one place more\" --vcd fifo.vcd",
+    );
+    text
+}
+
+/// "  name: word; word", in lines that a terminal shows; `words` stay whole.
+fn wrapped(name: &str, words: &[&str]) -> String {
+    const WIDEST: usize = 100;
+    let (mut text, mut line) = (String::new(), format!("  {name}:"));
+    for (index, word) in words.iter().enumerate() {
+        let mark = if index + 1 < words.len() { ";" } else { "" };
+        if line.len() + 1 + word.len() + mark.len() > WIDEST {
+            text.push_str(&line);
+            text.push('\n');
+            line = "   ".to_owned();
+        }
+        line.push_str(&format!(" {word}{mark}"));
+    }
+    text + &line + "\n"
+}
 
 /// `sme extrapolate --help`
 pub const EXTRAPOLATE: &str = "\
@@ -80,7 +120,7 @@ Examples:
 /// `sme network --help`
 pub const NETWORK: &str = "\
 Every node has a traffic source and a sink in the place of cores and memory: engines, switches and
-links are those of every other command. Sources are open-loop: a packet in each engine cycle with
+links are those of every other marknd. Sources are open-loop: a packet in each engine cycle with
 the same chance, and a queue without end. Packets are posted writes of 64 bits; latency is from a
 packet's generation until the target's engine has given it to the host. The host link is left out.
 
@@ -183,7 +223,7 @@ pub fn sweep() -> String {
     format!(
         "\
 Lists: 1,2,4; ranges, their ends included: 1..8, with a step 1..64+3, geometric 2..64*2; and any
-mixture, 1,2..8*2. Names, topologies, times and constants: commas. Every flag under 'What is
+mixture, 1,2..8*2. Names, topologies, times and constants: marks. Every flag under 'What is
 simulated' takes a list, except --workers.
 
 Order: as the row's columns, machine, set, algorithm, placement, topology, nodes, cores, episodes,

@@ -18,6 +18,7 @@ use sme_sim::machine::Machine;
 
 use super::args;
 use super::flags::MachineFlags;
+use super::help;
 use super::names;
 use super::read::{self, Values};
 use super::stop::{self, Stop};
@@ -28,6 +29,7 @@ pub enum RtlCommand {
     /// Write the blocks as Verilog, each with a test bench that checks itself
     Verilog(verilog::VerilogFlags),
     /// Run RTL and cycle model under the same random traffic and compare every output
+    #[command(after_help = help::lockstep())]
     Lockstep(lockstep::LockstepFlags),
     /// Synthesize the blocks for an FPGA: look-up tables, flip-flops, memories, clock
     Report(report::ReportFlags),

@@ -1,7 +1,6 @@
 //! The completer against the cycle model's, with its table of reads.
 
 use rand_core::Rng;
-use rand_pcg::Pcg32;
 use rust_hdl::prelude::Constant;
 use sme_sim::engine::completer::{Completer as CycleModel, CompleterSpec, Origin};
 use sme_sim::engine::ht_port::{HtPort, HtPortSpec};
@@ -19,6 +18,7 @@ use crate::blocks::completer::Completer;
 use crate::blocks::primitive::Displace;
 use crate::blocks::tags::TagTable;
 use crate::device::{Clocked, Wire};
+use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -66,6 +66,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("no origin is its own node") => outputs = |values| values[STAYS] = false.into(),
         _ => (),
     }
+    let node = (seed as u32).wrapping_mul(0x9e37_79b9) >> 12;
     let rtl = Clocked::new(rtl);
     let mut depths = [DEPTH; HOST_FIFOS];
     depths[HT_TRANSMIT..HT_TRANSMIT + 3].fill(1);
@@ -81,9 +82,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
         model: Box::new(model),
         traffic: Box::new(Load {
-            node: (seed as u32).wrapping_mul(0x9e37_79b9) >> 12,
+            node,
             ..Load::default()
         }),
+        sizes: format!("node {node}, its shared partition begins at {shared_base:#x}"),
     }
 }
 
@@ -174,7 +176,7 @@ struct Load {
 }
 
 impl Traffic for Load {
-    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+    fn inputs(&mut self, random: &mut Random, outputs: &[Value], inputs: &mut Vec<Value>) {
         self.source
             .ready(outputs.first().is_some_and(|ready| ready.bit(0)));
         if chance(random, 2) {
@@ -202,7 +204,7 @@ impl Traffic for Load {
 }
 
 /// A request, often of the own `node` or of one that differs in one bit; one of twenty packets is none.
-fn request(random: &mut Pcg32, node: u32, writes: u32) -> Value {
+fn request(random: &mut Random, node: u32, writes: u32) -> Value {
     let kind = if chance(random, 5) {
         Kind::ReadResponse as u64 + u64::from(below(random, 2))
     } else if chance(random, writes) {

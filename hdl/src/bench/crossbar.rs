@@ -1,7 +1,6 @@
 //! The crossbar against the cycle model's.
 
 use rand_core::Rng;
-use rand_pcg::Pcg32;
 use rust_hdl::prelude::Constant;
 use sme_sim::engine::crossbar::Crossbar as CycleModel;
 use sme_sim::engine::wires::{
@@ -18,6 +17,7 @@ use crate::beat::PacketBeat;
 use crate::blocks::crossbar::Crossbar;
 use crate::blocks::primitive::Register;
 use crate::device::{Clocked, Wire};
+use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -107,6 +107,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
         model: Box::new(model),
         traffic: Box::new(Load::new(node)),
+        sizes: format!("node {node}"),
     }
 }
 
@@ -199,7 +200,7 @@ impl Load {
         }
     }
 
-    fn packet(&self, random: &mut Pcg32, from_switch: bool) -> Value {
+    fn packet(&self, random: &mut Random, from_switch: bool) -> Value {
         let target = match below(random, if from_switch { 16 } else { 4 }) {
             0 => random.next_u32() % (1 << 20),
             1 => self.node ^ 1 << below(random, 20),
@@ -215,7 +216,7 @@ impl Load {
 }
 
 impl Traffic for Load {
-    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+    fn inputs(&mut self, random: &mut Random, outputs: &[Value], inputs: &mut Vec<Value>) {
         if chance(random, 3) {
             self.rates = std::array::from_fn(|_| below(random, 101));
         }

@@ -2,6 +2,7 @@
 //! and to nothing else: any node sends anything to any node, at the same time on every port.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 
 use rand_core::{Rng, SeedableRng};
@@ -24,6 +25,7 @@ use crate::device::{Clocked, Device, Port};
 use crate::engine_pins::{
     CRC_ERROR, INPUTS, InputPins, OutputPins, VISIBLE, inputs_of, wrong_crcs,
 };
+use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -80,6 +82,25 @@ impl Place {
     }
 }
 
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (engine, link, host) = (&self.spec.engine, &self.spec.link, &self.spec.host);
+        write!(
+            f,
+            "node {} of {} in {}, {} tags, links of {} MB/s and {} credits, the host's {}, {} and {}",
+            self.node,
+            self.hosts,
+            self.topology,
+            engine.tags,
+            link.bytes_per_second / 1_000_000,
+            link.channel_credits,
+            host.posted_credits,
+            host.nonposted_credits,
+            host.response_credits,
+        )
+    }
+}
+
 /// The engine of `node` in a cluster of `hosts` nodes, which
 /// [`Design::new`](cycle_model::Design::new) must not refuse.
 ///
@@ -131,6 +152,7 @@ fn pair(engine: Engine, place: Place, outputs: fn(&mut [Value])) -> Pair {
     let rtl = Clocked::new(engine);
     let model = Model::new(&place, &rtl);
     Pair {
+        sizes: place.to_string(),
         rtl: Box::new(Miswired::new(rtl, |_| (), outputs)),
         model: Box::new(model),
         traffic: Box::new(Load::new(place)),
@@ -330,7 +352,7 @@ impl Load {
         }
     }
 
-    fn address(&self, random: &mut Pcg32) -> u64 {
+    fn address(&self, random: &mut Random) -> u64 {
         let spec = &self.place.spec.node;
         let node = match below(random, 4) {
             0 => self.place.node,
@@ -345,7 +367,7 @@ impl Load {
         }
     }
 
-    fn of_host(&mut self, random: &mut Pcg32) -> Option<HtPacket> {
+    fn of_host(&mut self, random: &mut Random) -> Option<HtPacket> {
         let (trace, enables) = (0, any_bits(random) as u8);
         let packet = match below(random, 3) {
             0 => HtPacket::Write {
@@ -380,7 +402,7 @@ impl Load {
     }
 
     /// A packet that a neighbour at `port` may send on `channel`, if there are any.
-    fn of_link(&mut self, random: &mut Pcg32, port: u8, channel: u8) -> Option<Packet> {
+    fn of_link(&mut self, random: &mut Random, port: u8, channel: u8) -> Option<Packet> {
         let answers = Class::of_channel(channel) == Class::Response;
         let node = self.place.node;
         let beyond = below(random, self.place.topology.positions());
@@ -427,7 +449,7 @@ impl Load {
 }
 
 impl Traffic for Load {
-    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+    fn inputs(&mut self, random: &mut Random, outputs: &[Value], inputs: &mut Vec<Value>) {
         if !outputs.is_empty() {
             self.learn(outputs);
         }

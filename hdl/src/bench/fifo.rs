@@ -1,7 +1,6 @@
 //! The FIFO against the cycle model's.
 
 use rand_core::Rng;
-use rand_pcg::Pcg32;
 use sme_sim::engine::fifo::Fifos;
 
 use super::Bench;
@@ -10,6 +9,7 @@ use super::source::{Source, any_bits, below, chance};
 use crate::beat::PacketBeat;
 use crate::blocks::fifo::Fifo;
 use crate::device::{Clocked, Pins, Wire};
+use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -48,6 +48,7 @@ pub(super) fn against_model<B: Pins + 'static>(rtl: B, depth: u16, late: bool) -
             late,
             ..Load::default()
         }),
+        sizes: format!("{depth} places"),
     }
 }
 
@@ -97,7 +98,7 @@ struct Load {
 }
 
 impl Traffic for Load {
-    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+    fn inputs(&mut self, random: &mut Random, outputs: &[Value], inputs: &mut Vec<Value>) {
         self.source
             .ready(outputs.first().is_some_and(|ready| ready.bit(0)));
         if chance(random, 3) {

@@ -1,7 +1,6 @@
 //! The HyperTransport port against the cycle model's.
 
 use rand_core::Rng;
-use rand_pcg::Pcg32;
 use rust_hdl::prelude::Constant;
 use sme_sim::engine::ht_port::{HtPort as CycleModel, HtPortSpec};
 use sme_sim::engine::wires::{
@@ -21,6 +20,7 @@ use crate::blocks::ht_port::HtPort;
 use crate::blocks::primitive::Register;
 use crate::blocks::read_order::ReadOrder;
 use crate::device::{Clocked, Wire};
+use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -124,6 +124,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
             writes: [100; 3],
             ..Load::default()
         }),
+        sizes: format!(
+            "credits for {} writes, {} reads, {} responses; {counted} writes went before",
+            credits[0], credits[1], credits[2]
+        ),
     }
 }
 
@@ -243,7 +247,7 @@ impl ModelBlock for Model {
 }
 
 /// A packet of `channel` with anything in it.
-pub(super) fn any_packet(random: &mut Pcg32, channel: HtChannel) -> HtPacket {
+pub(super) fn any_packet(random: &mut Random, channel: HtChannel) -> HtPacket {
     let address = any_bits(random);
     let data = any_bits(random);
     let enables = random.next_u32() as u8;
@@ -308,7 +312,7 @@ impl Load {
 }
 
 impl Traffic for Load {
-    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+    fn inputs(&mut self, random: &mut Random, outputs: &[Value], inputs: &mut Vec<Value>) {
         self.observe(outputs);
         for loads in [
             &mut self.host,

@@ -5,7 +5,6 @@
 use std::collections::VecDeque;
 
 use rand_core::Rng;
-use rand_pcg::Pcg32;
 use rust_hdl::prelude::Constant;
 use sme_sim::engine::Kind;
 use sme_sim::engine::link_port::{ARRIVAL_CYCLES, LinkPort as CycleModel, LinkPortSpec, Step};
@@ -22,6 +21,7 @@ use crate::blocks::crc::PacketCrc;
 use crate::blocks::link_port::LinkPort;
 use crate::blocks::primitive::{Register, Stages};
 use crate::device::{Clocked, Wire};
+use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -152,6 +152,9 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
         model: Box::new(model),
         traffic: Box::new(Load::default()),
+        sizes: format!(
+            "{credits} places a channel, packets take the link for {short} or {long} cycles"
+        ),
     }
 }
 
@@ -277,7 +280,7 @@ struct Load {
     transactions: u64,
 }
 
-fn packet(random: &mut Pcg32) -> Value {
+fn packet(random: &mut Random) -> Value {
     let mut packet = Value::default();
     packet.set(0, 64, any_bits(random));
     packet.set(64, 64, any_bits(random));
@@ -287,7 +290,7 @@ fn packet(random: &mut Pcg32) -> Value {
 }
 
 impl Traffic for Load {
-    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+    fn inputs(&mut self, random: &mut Random, outputs: &[Value], inputs: &mut Vec<Value>) {
         if let [_, sent, _, _, _, received, _, crc_error, begun, ..] = outputs {
             for channel in 0..CHANNELS {
                 self.taken[channel] += u32::from(begun.bit(channel));
@@ -317,8 +320,8 @@ impl Traffic for Load {
         let arriving = packet(random);
         let right = crc(PacketBeat::of(arriving));
         let arriving_crc = match below(random, 8) {
-            0 => right ^ 1 << below(random, 16),
-            1 => random.next_u32() as u16,
+            1 => right ^ 1 << below(random, 16),
+            2 => random.next_u32() as u16,
             _ => right,
         };
         inputs.push(chance(random, self.arrival_rate).into());

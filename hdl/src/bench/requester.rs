@@ -1,7 +1,6 @@
 //! The requester against the cycle model's.
 
 use rand_core::Rng;
-use rand_pcg::Pcg32;
 use rust_hdl::prelude::Constant;
 use sme_sim::engine::ht_port::{HtPort, HtPortSpec};
 use sme_sim::engine::requester::{Requester as CycleModel, RequesterSpec};
@@ -22,6 +21,7 @@ use crate::blocks::read_order::ReadOrder;
 use crate::blocks::requester::Requester;
 use crate::blocks::tags::TagTable;
 use crate::device::{Clocked, Wire};
+use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -152,6 +152,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
             under_way: Vec::new(),
             moved: 0,
         }),
+        sizes: format!(
+            "node {node} of {hosts}, 2^{shared_bits} bytes each from {global_base:#x} on, {tags} tags; \
+             {written} writes went before"
+        ),
     }
 }
 
@@ -298,7 +302,7 @@ struct Load {
 }
 
 impl Load {
-    fn address(&self, random: &mut Pcg32) -> u64 {
+    fn address(&self, random: &mut Random) -> u64 {
         let (base, bits) = (self.spec.global_base, self.spec.shared_bits);
         let partition = |node: u32| base + (u64::from(node) << bits);
         let at_edge = u64::from(below(random, 17)).wrapping_sub(8);
@@ -316,7 +320,7 @@ impl Load {
         }
     }
 
-    fn write(&mut self, random: &mut Pcg32) -> Value {
+    fn write(&mut self, random: &mut Random) -> Value {
         self.offered = self.offered.wrapping_add(1);
         let write = HtPacket::Write {
             address: self.address(random),
@@ -328,7 +332,7 @@ impl Load {
         HtBeat::from(write).value()
     }
 
-    fn read(&mut self, random: &mut Pcg32) -> Value {
+    fn read(&mut self, random: &mut Random) -> Value {
         let offered = self.offered;
         self.before = match below(random, 8) {
             0 => offered.wrapping_add(1),
@@ -345,7 +349,7 @@ impl Load {
     }
 
     /// Nothing, if no read is under way.
-    fn response(&mut self, random: &mut Pcg32) -> Option<Value> {
+    fn response(&mut self, random: &mut Random) -> Option<Value> {
         let tag = if chance(random, 10) {
             below(random, 32).into()
         } else if self.under_way.is_empty() {
@@ -365,7 +369,7 @@ impl Load {
 }
 
 impl Traffic for Load {
-    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+    fn inputs(&mut self, random: &mut Random, outputs: &[Value], inputs: &mut Vec<Value>) {
         if !outputs.is_empty() {
             for (source, ready) in self.sources.iter_mut().zip(outputs) {
                 source.ready(ready.bit(0));

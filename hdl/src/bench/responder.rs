@@ -1,6 +1,5 @@
 //! The responder against the cycle model's, beside a completer's table of reads.
 
-use rand_pcg::Pcg32;
 use rust_hdl::prelude::Constant;
 use sme_sim::engine::completer::Origin;
 use sme_sim::engine::responder::Responder as CycleModel;
@@ -15,6 +14,7 @@ use super::source::{Source, any_bits, below, chance};
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::responder::Responder;
 use crate::device::{Clocked, Wire};
+use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -77,6 +77,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
         model: Box::new(model),
         traffic: Box::new(Load::new(node)),
+        sizes: format!("node {node}"),
     }
 }
 
@@ -198,7 +199,7 @@ impl Load {
     }
 
     /// Any node; the own one often, and nodes that differ from it in one bit.
-    fn asker(&self, random: &mut Pcg32) -> u32 {
+    fn asker(&self, random: &mut Random) -> u32 {
         match below(random, 4) {
             0 => self.node,
             1 => self.node ^ 1 << below(random, 20),
@@ -206,9 +207,9 @@ impl Load {
         }
     }
 
-    fn offer(&mut self, random: &mut Pcg32) {
+    fn offer(&mut self, random: &mut Random) {
         let mut tag = below(random, MAX_TAGS) as u8;
-        while !chance(random, self.wrong) && !self.reads.is_used(tag) {
+        while chance(random, 100 - self.wrong) && !self.reads.is_used(tag) {
             tag = below(random, MAX_TAGS) as u8;
         }
         let kind = match below(random, 20) {
@@ -233,7 +234,7 @@ impl Load {
 }
 
 impl Traffic for Load {
-    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+    fn inputs(&mut self, random: &mut Random, outputs: &[Value], inputs: &mut Vec<Value>) {
         if !outputs.is_empty() {
             self.follow(outputs);
         }

@@ -11,6 +11,7 @@ use super::ported::{ModelBlock, Ported};
 use super::source::{below, chance};
 use crate::blocks::router::Route;
 use crate::device::Clocked;
+use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -68,6 +69,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
             _ => Box::new(rtl),
         },
         model: Box::new(model),
+        sizes: topology.to_string(),
         traffic: Box::new(Targets { topology, asked: 0 }),
     }
 }
@@ -97,7 +99,7 @@ pub(super) fn any_topology(seed: u64) -> Topology {
 }
 
 /// A target: mostly a position, often a near one; sometimes none of this topology.
-pub(super) fn any_target(random: &mut Pcg32, topology: &Topology, here: u32) -> u32 {
+pub(super) fn any_target(random: &mut Random, topology: &Topology, here: u32) -> u32 {
     match below(random, 8) {
         0 => random.next_u32() >> 12,
         1 => here,
@@ -135,7 +137,7 @@ struct Targets {
 }
 
 impl Traffic for Targets {
-    fn inputs(&mut self, random: &mut Pcg32, _: &[Value], inputs: &mut Vec<Value>) {
+    fn inputs(&mut self, random: &mut Random, _: &[Value], inputs: &mut Vec<Value>) {
         let topology = &self.topology;
         let here = below(random, topology.positions());
         let target = any_target(random, topology, here);

@@ -1,22 +1,22 @@
 //! Who offers packets: a sender that holds what it offers until it is taken.
 
 use rand_core::Rng;
-use rand_pcg::Pcg32;
 
 use crate::value::Value;
 
 /// A number below `bound`, which must not be zero.
-pub(super) fn below(random: &mut Pcg32, bound: u32) -> u32 {
+pub(super) fn below(random: &mut impl Rng, bound: u32) -> u32 {
     random.next_u32() % bound
 }
 
-/// True in `percent` of all cases.
-pub(super) fn chance(random: &mut Pcg32, percent: u32) -> bool {
-    below(random, 100) < percent
+/// True in `percent` of all cases, but never when the word is zero: so nothing happens.
+pub(super) fn chance(random: &mut impl Rng, percent: u32) -> bool {
+    let word = random.next_u32();
+    word != 0 && word % 100 < percent
 }
 
 /// Sixty-four random bits; often few of them, often the extremes.
-pub(super) fn any_bits(random: &mut Pcg32) -> u64 {
+pub(super) fn any_bits(random: &mut impl Rng) -> u64 {
     match below(random, 4) {
         0 => u64::from(below(random, 4)),
         1 => u64::MAX,

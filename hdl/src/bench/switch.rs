@@ -21,6 +21,7 @@ use crate::blocks::primitive::buffers::INPUTS;
 use crate::blocks::switch::Switch;
 use crate::blocks::turns::Turns;
 use crate::device::Clocked;
+use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -91,6 +92,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("a link's places not looked at") => |inputs| inputs[TRANSMIT_READY] = 15.into(),
         _ => |_| (),
     };
+    let sizes = format!("{topology}, node {here}, {credits} places a virtual channel");
     let load = Load {
         turns: Turns::of(&topology),
         router: Router::new(&topology),
@@ -111,6 +113,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         },
         model: Box::new(model),
         traffic: Box::new(load),
+        sizes,
     }
 }
 
@@ -227,7 +230,7 @@ struct Load {
 
 impl Load {
     /// A packet for a channel of a port; whether there is one.
-    fn packet(&self, random: &mut Pcg32, port: u8, channel: u8) -> (Value, bool) {
+    fn packet(&self, random: &mut Random, port: u8, channel: u8) -> (Value, bool) {
         let any = any_target(random, &self.topology, self.here);
         let wanted = self.hot.filter(|_| chance(random, 90)).unwrap_or(any);
         let targets = [wanted, any, self.here];
@@ -243,7 +246,7 @@ impl Load {
         (packet, target.is_some())
     }
 
-    fn change(&mut self, random: &mut Pcg32) {
+    fn change(&mut self, random: &mut Random) {
         let mut odds = || match below(random, 4) {
             0 => 0,
             1 => 100,
@@ -263,7 +266,7 @@ impl Load {
 }
 
 impl Traffic for Load {
-    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+    fn inputs(&mut self, random: &mut Random, outputs: &[Value], inputs: &mut Vec<Value>) {
         if outputs.is_empty() || chance(random, 2) {
             self.change(random);
         }

@@ -1,7 +1,6 @@
 //! The table of source tags against the cycle model's.
 
 use rand_core::Rng;
-use rand_pcg::Pcg32;
 use rust_hdl::prelude::Constant;
 use sme_sim::engine::tags::Tags;
 
@@ -11,6 +10,7 @@ use super::source::{below, chance};
 use crate::blocks::primitive::{Register, Stages};
 use crate::blocks::tags::TagTable;
 use crate::device::Clocked;
+use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
@@ -77,6 +77,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
             count,
             ..Load::default()
         }),
+        sizes: format!("{count} tags"),
     }
 }
 
@@ -125,7 +126,7 @@ struct Load {
 }
 
 impl Traffic for Load {
-    fn inputs(&mut self, random: &mut Pcg32, outputs: &[Value], inputs: &mut Vec<Value>) {
+    fn inputs(&mut self, random: &mut Random, outputs: &[Value], inputs: &mut Vec<Value>) {
         if self.allocates && outputs.first().is_some_and(|available| available.bit(0)) {
             self.allocated += 1;
         }

@@ -1,7 +1,5 @@
-use rand_core::SeedableRng;
-use rand_pcg::Pcg32;
-
 use super::*;
+use crate::lockstep::random::Random;
 
 /// Cycles of each block's run here; `sme rtl lockstep` runs longer ones.
 const CYCLES: u64 = 3_000;
@@ -36,7 +34,7 @@ fn a_reset_restores_the_state_of_power_on() {
     for bench in BENCHES {
         for seed in 0..3 {
             let mut before = (bench.build)(seed, None);
-            let mut random = Pcg32::seed_from_u64(seed + 99);
+            let mut random = Random::seeded(seed + 99);
             let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
             for _ in 0..777 {
                 inputs.clear();

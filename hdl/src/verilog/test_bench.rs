@@ -7,11 +7,9 @@
 
 use std::fmt::Write;
 
-use rand_core::SeedableRng;
-use rand_pcg::Pcg32;
-
 use crate::device::{Port, validity};
 use crate::lockstep::Pair;
+use crate::lockstep::random::Random;
 use crate::value::Value;
 
 /// A test bench and its vectors.
@@ -40,7 +38,7 @@ impl TestBench {
 }
 
 fn vectors(pair: &mut Pair, inputs: &[Port], outputs: &[Port], cycles: u64, seed: u64) -> String {
-    let mut random = Pcg32::seed_from_u64(seed);
+    let mut random = Random::seeded(seed);
     let (mut given, mut expected) = (Vec::new(), Vec::new());
     let mut text = String::new();
     for _ in 0..cycles {

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use sme_hdl::bench::Bench;
-use sme_hdl::lockstep::shortest::{Failing, compact, shortest};
-use sme_hdl::lockstep::{Pair, vcd};
+use sme_hdl::lockstep::shortest::shortest;
+use sme_hdl::lockstep::{Outcome, Pair, text, vcd};
 use sme_hdl::verilated::Toolchain;
 
 use super::super::flags::FileFlags;
@@ -18,7 +18,7 @@ use super::super::names;
 use super::super::output::{self, Output};
 use super::super::read;
 use super::super::row::{Cell, rendered};
-use super::super::stop::{Stop, to_stderr};
+use super::super::stop::{Stop, one_line, to_stderr};
 use crate::progress;
 
 /// The flags of `sme rtl lockstep`.
@@ -46,10 +46,12 @@ pub struct LockstepFlags {
     /// What runs beside the cycle model: the RTL as it is written, or its Verilog in Verilator
     #[arg(long, value_name = "NAME", default_value = "rtl")]
     engine: RtlEngine,
-    /// Break the RTL, to see that it is found out: the name of a broken variant of the block
+    /// Break the RTL, to see that it is found out: a broken variant of the block, see the end of this
+    /// text
     #[arg(long, value_name = "NAME")]
     fault: Option<String>,
-    /// Waveform of the last 200 cycles before a difference [default: lockstep-BLOCK.vcd]
+    /// Waveform of the last 200 cycles up to the first difference, with the traffic of the run and not
+    /// the shortest [default: lockstep-BLOCK.vcd]
     #[arg(long, value_name = "FILE")]
     vcd: Option<PathBuf>,
     #[command(flatten)]
@@ -71,12 +73,11 @@ const MAX_CYCLES: u64 = 1_000_000_000_000;
 /// Cycles after which the next seed begins.
 const CYCLES_OF_A_SEED: u64 = 20_000;
 
-/// How many other seeds are tried for a shorter run, and for how many cycles in all.
-const SHORTEST_SEEDS: u64 = 200;
-const SHORTEST_CYCLES: u64 = 100_000;
+/// Cycles that may be simulated to find the shortest traffic.
+const SHORTEST_CYCLES: u64 = 300_000;
 
-/// Cycles of the shortest run that are printed.
-const SHOWN_CYCLES: usize = 24;
+/// Lines of the shortest traffic that are printed.
+const SHOWN_LINES: usize = 60;
 
 /// Flags that fit together.
 #[derive(Debug)]
@@ -94,8 +95,12 @@ pub struct LockstepRun {
 struct Compared {
     cycles: u64,
     transactions: u64,
-    failing: Option<Failing>,
+    /// Seed and end of the run that found a difference.
+    failing: Option<(u64, Outcome)>,
 }
+
+/// What makes the pair of a seed.
+type Builder = Box<dyn Fn(u64) -> Pair>;
 
 impl LockstepRun {
     /// Reads the flags.
@@ -127,51 +132,101 @@ impl LockstepRun {
     /// Runs, and writes a row for each block; at a difference also the waveform, and to stderr the
     /// shortest traffic that shows it.
     pub fn run(&self) -> Result<(), Stop> {
-        let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
+        let output = Output::file_or_stdout(self.output.output.as_deref())?;
         // An impossible place is known before the run, not after it.
         let vcd = self.vcd.as_deref().map(|path| Output::file("--vcd", path));
         let mut vcd = vcd.transpose()?;
+        if vcd.is_none() {
+            for bench in &self.blocks {
+                drop(Output::file("--vcd", &waveform(None, bench))?);
+            }
+        }
         let mut rows = Vec::new();
-        let mut failed = Ok(());
+        let mut ended = Ok(());
         for bench in &self.blocks {
-            let pair = self.builder(bench)?;
-            let compared = self.compare(bench, &pair);
-            rows.push(vec![
-                Cell::text(env!("CARGO_PKG_VERSION")),
-                Cell::text(bench.name),
-                Cell::text(match self.engine {
-                    RtlEngine::Rtl => "rtl",
-                    RtlEngine::Verilated => "verilated",
-                }),
-                Cell::Count(self.seed),
-                Cell::Count(compared.cycles),
-                Cell::Count(compared.transactions),
-                Cell::Count(compared.failing.is_some().into()),
-            ]);
-            if let Some(failing) = compared.failing {
-                failed = self.explain(bench, &pair, failing, vcd.take());
+            ended = self.block(bench, &mut vcd, &mut rows);
+            if ended.is_err() {
                 break;
             }
         }
-        output.push(&rendered(HEADING, &rows, self.output.format()))?;
-        output.commit()?;
-        failed
+        let printed = self.print(output, &rows);
+        match (ended, printed) {
+            (Ok(()), printed) => printed,
+            (Err(stop), _) if rows.is_empty() => Err(stop),
+            (Err(stop), printed) => {
+                if let Err(stop @ (Stop::Input(_) | Stop::Failed(_))) = printed {
+                    complain(&stop);
+                }
+                // Something was simulated.
+                Err(Stop::Failed(stop.to_string()))
+            }
+        }
     }
 
-    /// What makes the pair of a seed.
-    fn builder(&self, bench: &'static Bench) -> Result<Box<dyn Fn(u64) -> Pair>, Stop> {
+    /// Writes the rows that there are, whatever came behind them.
+    fn print(&self, mut output: Output, rows: &[Vec<Cell>]) -> Result<(), Stop> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        output.push(&rendered(HEADING, rows, self.output.format()))?;
+        output.commit()
+    }
+
+    /// Runs `bench` and adds its row; a difference is an error, and leaves its waveform in `vcd`, or
+    /// in a file called after the block.
+    fn block(
+        &self,
+        bench: &'static Bench,
+        vcd: &mut Option<Output>,
+        rows: &mut Vec<Vec<Cell>>,
+    ) -> Result<(), Stop> {
+        let pair = self.builder(bench)?;
+        let compared = self.compare(bench, &pair);
+        rows.push(vec![
+            Cell::text(env!("CARGO_PKG_VERSION")),
+            Cell::text(bench.name),
+            Cell::text(match self.engine {
+                RtlEngine::Rtl => "rtl",
+                RtlEngine::Verilated => "verilated",
+            }),
+            Cell::Count(self.seed),
+            Cell::Count(compared.cycles),
+            Cell::Count(compared.transactions),
+            Cell::Count(compared.failing.is_some().into()),
+        ]);
+        let Some((seed, outcome)) = compared.failing else {
+            return Ok(());
+        };
+        let build = || pair(seed);
+        explain(bench, seed, &build, &outcome);
+        let path = waveform(self.vcd.as_deref(), bench);
+        match write_waveform(&build(), &outcome, vcd.take(), &path) {
+            Ok(()) => to_stderr(&format!(
+                "{}: waveform of the cycles before the first difference: {}\n",
+                bench.name,
+                path.display()
+            )),
+            // The difference counts, with a waveform or without one.
+            Err(stop) => complain(&stop),
+        }
+        let differ = format!("{}: RTL and cycle model differ", bench.name);
+        Err(Stop::Failed(differ))
+    }
+
+    fn builder(&self, bench: &'static Bench) -> Result<Builder, Stop> {
         let (seed, fault) = (self.seed, self.fault);
+        let pair = move |seed| (bench.build)(seed, fault);
         if self.engine == RtlEngine::Rtl {
-            return Ok(Box::new(move |seed| (bench.build)(seed, fault)));
+            return Ok(Box::new(pair));
         }
         // Other sizes would be other Verilog: only the traffic changes from seed to seed.
         let unbuilt = |error| Stop::flag("--engine verilated", error);
         let toolchain = Toolchain::find().map_err(unbuilt)?;
-        let built = toolchain.build(&*(bench.build)(seed, None).rtl);
+        let built = toolchain.build(&*pair(seed).rtl);
         let model = built.map_err(unbuilt)?;
         Ok(Box::new(move |_| Pair {
             rtl: Box::new(model.device()),
-            ..(bench.build)(seed, None)
+            ..pair(seed)
         }))
     }
 
@@ -195,7 +250,7 @@ impl LockstepRun {
             compared.cycles += outcome.cycles;
             compared.transactions += outcome.transactions;
             if outcome.mismatch.is_some() {
-                compared.failing = Some(Failing { seed, outcome });
+                compared.failing = Some((seed, outcome));
             }
         }
         watch.end();
@@ -206,52 +261,56 @@ impl LockstepRun {
         ));
         compared
     }
+}
 
-    /// Writes the waveform, and says what differs and how to see it soonest.
-    fn explain(
-        &self,
-        bench: &Bench,
-        pair: &dyn Fn(u64) -> Pair,
-        failing: Failing,
-        vcd: Option<Output>,
-    ) -> Result<(), Stop> {
-        let ports = pair(failing.seed);
-        let (inputs, model) = (ports.rtl.inputs(), ports.model.outputs());
-        let rtl = ports.rtl.outputs();
-        let path = waveform(self.vcd.as_deref(), bench);
-        let mut file = match vcd {
-            Some(file) => file,
-            None => Output::file("--vcd", &path)?,
-        };
-        let mut waveform = Vec::new();
-        vcd::write(&failing.outcome, &inputs, &rtl, &model, &mut waveform)
-            .map_err(|error| Stop::unwritable("--vcd", &path, &error))?;
-        file.push(&String::from_utf8_lossy(&waveform))?;
-        file.commit()?;
+/// Says what differs, and the shortest traffic that shows it.
+fn explain(bench: &Bench, seed: u64, build: &dyn Fn() -> Pair, outcome: &Outcome) {
+    let differs = |outcome: &Outcome| outcome.mismatch.as_ref().map(text::difference);
+    let pair = build();
+    let (block, sizes) = (bench.name, &pair.sizes);
+    // At once: what follows takes a while.
+    let first = differs(outcome).unwrap_or_default();
+    to_stderr(&format!("{block}: seed {seed} ({sizes}), {first}\n"));
+    let found = shortest(build, outcome.words.clone(), SHORTEST_CYCLES);
+    let outcome = &found.outcome;
+    let cycles = match outcome.cycles {
+        1 => "1 cycle".to_owned(),
+        cycles => format!("{cycles} cycles"),
+    };
+    let found = if found.is_minimal {
+        "none can be left out".to_owned()
+    } else {
+        format!("found in {SHORTEST_CYCLES} cycles of search")
+    };
+    to_stderr(&format!(
+        "{block}: the shortest traffic that fails ({cycles}; {found}):\n{}  {}\n",
+        text::traffic(outcome, &pair.rtl.inputs(), SHOWN_LINES),
+        differs(outcome).unwrap_or_default(),
+    ));
+}
 
-        let differs = |failing: &Failing| match &failing.outcome.mismatch {
-            None => String::new(),
-            Some(found) => format!(
-                "seed {}, cycle {}: {} is {} in the RTL, {} in the model",
-                failing.seed, found.cycle, found.port.name, found.rtl, found.model
-            ),
-        };
-        let first = differs(&failing);
-        let found = shortest(pair, failing, SHORTEST_SEEDS, SHORTEST_CYCLES);
-        to_stderr(&format!(
-            "{}: {first}\nwaveform of the cycles before it: {}\n\
-             the shortest traffic found that fails, of {} cycles: {}\n{}",
-            bench.name,
-            path.display(),
-            found.outcome.cycles,
-            differs(&found),
-            compact(&found.outcome, &inputs, SHOWN_CYCLES),
-        ));
-        Err(Stop::Failed(format!(
-            "{}: RTL and cycle model differ",
-            bench.name
-        )))
-    }
+/// Writes the history of `outcome` to `path`, or to `file`, which is open there already.
+fn write_waveform(
+    pair: &Pair,
+    outcome: &Outcome,
+    file: Option<Output>,
+    path: &Path,
+) -> Result<(), Stop> {
+    let mut file = match file {
+        Some(file) => file,
+        None => Output::file("--vcd", path)?,
+    };
+    let (inputs, rtl) = (pair.rtl.inputs(), pair.rtl.outputs());
+    let mut waveform = Vec::new();
+    vcd::write(outcome, &inputs, &rtl, &pair.model.outputs(), &mut waveform)
+        .map_err(|error| Stop::unwritable("--vcd", path, &error))?;
+    file.push(&String::from_utf8_lossy(&waveform))?;
+    file.commit()
+}
+
+/// Says why something is missing that is not what the command ends with.
+fn complain(stop: &Stop) {
+    to_stderr(&format!("sme: {stop}\n"));
 }
 
 /// Where the waveform of `bench` goes: what `--vcd` says, else a file called after it.
@@ -266,8 +325,11 @@ fn fault(text: &str, blocks: &[&'static Bench]) -> Result<&'static str, Stop> {
         return Err(Stop::flag("--fault", "only with one --block"));
     };
     let found = bench.faults.iter().find(|fault| **fault == text);
-    let unknown = || Stop::flag("--fault", names::unknown(text, bench.faults));
-    found.copied().ok_or_else(unknown)
+    // Not `Stop::flag`, which cuts what is long: all of them are named.
+    let unknown = || names::unknown(&one_line(text), bench.faults);
+    found
+        .copied()
+        .ok_or_else(|| Stop::Input(format!("--fault: {}", unknown())))
 }
 
 const HEADING: &[&str] = &[

@@ -44,7 +44,7 @@ fn an_engine_in_rtl_gives_out_and_counts_what_the_cycle_model_does() {
         let mut model = Model::new(&place, &rtl);
         let mut rtl = RtlEngine::new(rtl, &Arc::new(surroundings), place.node);
         let mut load = Load::new(place);
-        let mut random = Pcg32::seed_from_u64(seed);
+        let mut random = Random::seeded(seed);
         let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         for now in 0..CYCLES {
             inputs.clear();
