@@ -76,6 +76,27 @@ fn impossible_numbers_are_refused() {
             "lockstep --block fifo --vcd no/such/directory/a.vcd",
             "--vcd no/such/directory/a.vcd",
         ),
+        (
+            "lockstep --block tags,engine --topology mesh:2x2",
+            "--topology: only with --block engine",
+        ),
+        (
+            "lockstep --set engine.tags=3",
+            "--set: only with --block engine",
+        ),
+        (
+            "lockstep --block fifo --machine sme-asic",
+            "--machine: only",
+        ),
+        ("lockstep --block fifo --nodes 3", "--nodes: only"),
+        (
+            "lockstep --block engine --topology mesh:2x2 --nodes 5",
+            "--nodes 5: 5 is too large; at most 4",
+        ),
+        (
+            "lockstep --block engine --topology fattree:4x2",
+            "there is no RTL for fattree networks",
+        ),
     ] {
         let line = complaint(arguments);
         assert!(line.contains(flag), "{line}");
@@ -206,6 +227,24 @@ fn broken_variants_are_listed() {
             assert!(line.contains(fault), "{block}: {fault}: {line}");
         }
     }
+}
+
+#[test]
+fn the_engine_of_a_machine_is_compared() {
+    let directory = tempfile::tempdir().unwrap();
+    let flags = "lockstep --block engine --cycles 500 --topology mesh:3x2 --nodes 5 \
+                 --set engine.tags=3 --format csv";
+    let output = rtl_in(directory.path(), &words(flags));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let row = text(&output.stdout).lines().nth(1).unwrap();
+    assert!(row.ends_with(",0") && row.contains(",engine,rtl,1,500,"));
+
+    let fault = ["--fault", "links of half the bandwidth"];
+    let output = rtl_in(directory.path(), &[&words(flags)[..], &fault].concat());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let sizes = " of 5 in mesh:3x2, 3 tags, links of ";
+    assert!(said.contains(sizes), "{said}");
 }
 
 /// Verilator gives up at the second block.

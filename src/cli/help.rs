@@ -57,6 +57,7 @@ Broken variants, one of which --fault takes:
         "
 Examples:
   sme rtl lockstep --block switch --cycles 1000000 --seed 7
+  sme rtl lockstep --block engine --topology mesh:8x8
   sme rtl lockstep --block fifo --fault \"one place more\" --vcd fifo.vcd",
     );
     text

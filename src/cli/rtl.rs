@@ -9,7 +9,7 @@ mod verilog;
 
 use clap::{Args, Subcommand};
 use sme_hdl::bench::{BENCHES, Bench, ENGINE, engine_of};
-use sme_hdl::blocks::engine::Engine;
+use sme_hdl::blocks::engine::{Engine, Unsupported};
 use sme_hdl::device::Device;
 use sme_hdl::lockstep::Pair;
 use sme_sim::engine::Design;
@@ -100,47 +100,115 @@ pub struct EngineFlags {
     topology: String,
 }
 
+/// The same, where there is an engine without a machine, too.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Of the engine")]
+pub struct AnyEngineFlags {
+    /// Machine whose engine is compared, built in or a file [default: sme-prototype, with any of these
+    /// flags; without them the seed chooses sizes and network]
+    #[arg(long, value_name = "NAME|FILE.toml")]
+    machine: Option<String>,
+    /// Override a constant of that machine, with its unit; may be repeated
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
+    /// The network it stands in [default: mesh:8x8, likewise]
+    #[arg(long, value_name = "SHAPE")]
+    topology: Option<String>,
+    /// Nodes: the first N positions of the network [default: all]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    nodes: Option<String>,
+}
+
 /// A machine's engine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct MachineEngine {
     machine: Machine,
     topology: Topology,
+    hosts: u32,
 }
 
 impl MachineEngine {
     fn read(flags: &EngineFlags) -> Result<Self, Stop> {
-        let topologies = read::topologies(&flags.topology, Values::One)?;
-        let engine = Self {
-            machine: args::machine(&flags.machine)?,
-            topology: read::one("--topology", topologies)?,
+        Self::of(&flags.machine, &flags.topology, None)
+    }
+
+    /// Of flags that are for `blocks` only if these are the engine; `None` if there are no flags.
+    fn read_any(flags: &AnyEngineFlags, blocks: &[&Bench]) -> Result<Option<Self>, Stop> {
+        let given = [
+            ("--machine", flags.machine.is_some()),
+            ("--set", !flags.set.is_empty()),
+            ("--topology", flags.topology.is_some()),
+            ("--nodes", flags.nodes.is_some()),
+        ];
+        let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) else {
+            return Ok(None);
         };
-        let (spec, hosts) = (engine.machine.cluster(), engine.topology.hosts());
+        if blocks.iter().any(|bench| bench.name != ENGINE) {
+            return Err(Stop::flag(flag, "only with --block engine"));
+        }
+        let name = flags.machine.as_deref().unwrap_or("sme-prototype");
+        let machine = MachineFlags {
+            name: name.to_owned(),
+            set: flags.set.clone(),
+        };
+        let topology = flags.topology.as_deref().unwrap_or("mesh:8x8");
+        Self::of(&machine, topology, flags.nodes.as_deref()).map(Some)
+    }
+
+    fn of(machine: &MachineFlags, topology: &str, nodes: Option<&str>) -> Result<Self, Stop> {
+        let topologies = read::topologies(topology, Values::One)?;
+        let topology: Topology = read::one("--topology", topologies)?;
+        let machine = args::machine(machine)?;
+        let hosts = match nodes {
+            None => topology.hosts(),
+            Some(text) => {
+                let most = topology.hosts().into();
+                let nodes = read::numbers("--nodes", text, 1, most, Values::One)?;
+                read::one("--nodes", nodes)? as u32
+            }
+        };
+        let spec = machine.cluster();
         let refused =
             |error: &dyn std::fmt::Display| Stop::Input(stop::one_line(&error.to_string()));
-        Design::new(spec, &engine.topology, hosts).map_err(|error| refused(&error))?;
-        Engine::new(spec, &engine.topology, hosts).map_err(|error| refused(&error))?;
-        Ok(engine)
+        Design::new(spec, &topology, hosts).map_err(|error| refused(&error))?;
+        Engine::new(spec, &topology, hosts).map_err(|error| refused(&error))?;
+        Ok(Self {
+            machine,
+            topology,
+            hosts,
+        })
     }
 
     /// RTL, model and traffic of `bench`: of this machine if it is the engine's, else of the sizes
     /// that `seed` chooses.
     fn pair(&self, bench: &Bench, seed: u64) -> Pair {
-        let (spec, hosts) = (self.machine.cluster(), self.topology.hosts());
+        let hosts = self.hosts;
         // In the middle, where all links of a mesh are.
         let node = hosts / 2 + self.topology.sizes()[0] / 2;
         let node = node.min(hosts - 1);
-        let engine = (bench.name == ENGINE).then(|| engine_of(spec, &self.topology, hosts, node));
+        let engine = (bench.name == ENGINE).then(|| self.engine(node, None));
         // `read` has built one of the same sizes already.
         let engine = engine.and_then(Result::ok);
         engine.unwrap_or_else(|| (bench.build)(seed, None))
     }
 
+    /// RTL, model and traffic of the engine of some node, which `seed` chooses.
+    fn any_node(&self, seed: u64, fault: Option<&str>) -> Result<Pair, Unsupported> {
+        let node = (seed as u32).wrapping_mul(0x9e37_79b9) % self.hosts;
+        self.engine(node, fault)
+    }
+
+    fn engine(&self, node: u32, fault: Option<&str>) -> Result<Pair, Unsupported> {
+        let spec = self.machine.cluster();
+        engine_of(spec, &self.topology, self.hosts, node, fault)
+    }
+
     /// The RTL of `bench`: what stands in this machine's engine if that has one of the kind whose
     /// size it decides, else of the sizes that `seed` chooses.
     fn rtl(&self, bench: &Bench, seed: u64) -> Box<dyn Device> {
-        let (spec, hosts) = (self.machine.cluster(), self.topology.hosts());
+        let spec = self.machine.cluster();
         // `read` has built one of the same sizes already.
-        let engine = Engine::new(spec, &self.topology, hosts).ok();
+        let engine = Engine::new(spec, &self.topology, self.hosts).ok();
         let part = engine.and_then(|engine| engine.into_part(bench.name));
         part.unwrap_or_else(|| self.pair(bench, seed).rtl)
     }

@@ -104,6 +104,8 @@ impl fmt::Display for Place {
 /// The engine of `node` in a cluster of `hosts` nodes, which
 /// [`Design::new`](cycle_model::Design::new) must not refuse.
 ///
+/// `fault` is one of the broken variants.
+///
 /// # Errors
 /// What the RTL cannot do; see [`Unsupported`].
 pub fn of(
@@ -111,6 +113,7 @@ pub fn of(
     topology: &Topology,
     hosts: u32,
     node: u32,
+    fault: Option<&str>,
 ) -> Result<Pair, Unsupported> {
     let place = Place {
         spec: spec.clone(),
@@ -118,33 +121,37 @@ pub fn of(
         hosts,
         node,
     };
-    let engine = Engine::new(spec, topology, hosts)?;
-    Ok(pair(engine, place, |_| ()))
+    broken(place, fault)
 }
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
-    let place = Place::any(seed);
+    broken(Place::any(seed), fault).expect("few credits")
+}
+
+fn broken(place: Place, fault: Option<&str>) -> Result<Pair, Unsupported> {
     let (mut spec, mut topology, mut hosts) =
         (place.spec.clone(), place.topology.clone(), place.hosts);
     match fault {
         Some("one source tag less") => spec.engine.tags = (spec.engine.tags - 1).max(1),
-        Some("one node less") => hosts -= 1,
+        Some("one node less") => hosts = (hosts - 1).max(1),
         Some("one credit more") => spec.link.channel_credits += 1,
-        Some("links of half the bandwidth") => spec.link.bytes_per_second /= 2,
+        Some("links of half the bandwidth") => {
+            spec.link.bytes_per_second = spec.link.bytes_per_second.div_ceil(2);
+        }
         Some("a mesh instead of a torus") => {
             let mesh = place.topology.to_string().replace("torus", "mesh");
             topology = mesh.parse().expect("a topology");
         }
         _ => {}
     }
-    let engine = Engine::new(&spec, &topology, hosts).expect("few credits");
+    let engine = Engine::new(&spec, &topology, hosts)?;
     let outputs: fn(&mut [Value]) = match fault {
         Some("wrong packets of another link") => {
             |outputs| outputs[CRC_ERROR..][..LINK_PORTS].rotate_left(2)
         }
         _ => |_| (),
     };
-    pair(engine, place, outputs)
+    Ok(pair(engine, place, outputs))
 }
 
 /// `outputs` changes what the RTL shows.

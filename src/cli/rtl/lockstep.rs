@@ -56,6 +56,8 @@ pub struct LockstepFlags {
     vcd: Option<PathBuf>,
     #[command(flatten)]
     output: FileFlags,
+    #[command(flatten)]
+    machine: super::AnyEngineFlags,
 }
 
 /// What the RTL runs in.
@@ -87,6 +89,8 @@ pub struct LockstepRun {
     seed: u64,
     engine: RtlEngine,
     fault: Option<&'static str>,
+    /// Whose engine it is; `None` for those of the bench, and for other blocks.
+    machine: Option<super::MachineEngine>,
     vcd: Option<PathBuf>,
     output: FileFlags,
 }
@@ -113,6 +117,12 @@ impl LockstepRun {
             }
             Some(text) => Some(fault(text, &blocks)?),
         };
+        let machine = super::MachineEngine::read_any(&flags.machine, &blocks)?;
+        let seed = read::seed(&flags.seed)?;
+        if let Some(machine) = &machine {
+            let broken = machine.any_node(seed, fault);
+            broken.map_err(|error| Stop::flag("--fault", error))?;
+        }
         for bench in &blocks {
             let waveform = waveform(flags.vcd.as_deref(), bench);
             let rows = ("-o", flags.output.output.as_deref());
@@ -120,12 +130,13 @@ impl LockstepRun {
         }
         Ok(Self {
             cycles: super::cycles(&flags.cycles, MAX_CYCLES)?,
-            seed: read::seed(&flags.seed)?,
+            seed,
             engine: flags.engine,
             vcd: flags.vcd.clone(),
             output: flags.output.clone(),
             blocks,
             fault,
+            machine,
         })
     }
 
@@ -214,8 +225,15 @@ impl LockstepRun {
     }
 
     fn builder(&self, bench: &'static Bench) -> Result<Builder, Stop> {
-        let (seed, fault) = (self.seed, self.fault);
-        let pair = move |seed| (bench.build)(seed, fault);
+        let (seed, fault, machine) = (self.seed, self.fault, self.machine.clone());
+        let pair = move |seed| match &machine {
+            // `read` has built one of the same sizes already.
+            Some(machine) => {
+                let engine = machine.any_node(seed, fault);
+                engine.unwrap_or_else(|_| (bench.build)(seed, fault))
+            }
+            None => (bench.build)(seed, fault),
+        };
         if self.engine == RtlEngine::Rtl {
             return Ok(Box::new(pair));
         }
