@@ -175,7 +175,8 @@ pub trait Pins: Block {
 /// An output `data`, or one whose name ends in `_data`, means something only in cycles in which
 /// `valid`, or the output with `_valid` in that place, is not zero; only then it is compared.
 /// `_channel`, `_crc`, `_stays` and `_before`, which accompany the data, are treated likewise; so are
-/// `found`, `_source`, `_tag` and `_stays`, which a table looks up, with `used`.
+/// `found`, `_source`, `_tag` and `_stays`, which a table looks up, with `used`, and the `_source` of a
+/// packet that `waits`.
 #[macro_export]
 macro_rules! pins {
     (@ [$($generics:tt)*] [$block:ty] [$($input:ident)*] [$($output:ident)*]) => {
@@ -220,7 +221,7 @@ macro_rules! pins {
 
 /// Endings of the names of outputs that mean something only while another is not zero, and of that
 /// one's name.
-const WITH_VALID: [(&str, &str); 9] = [
+const WITH_VALID: [(&str, &str); 10] = [
     ("data", "valid"),
     ("channel", "valid"),
     ("crc", "valid"),
@@ -229,6 +230,7 @@ const WITH_VALID: [(&str, &str); 9] = [
     ("before", "valid"),
     ("found", "used"),
     ("source", "used"),
+    ("source", "waits"),
     ("tag", "used"),
 ];
 

@@ -35,6 +35,9 @@ pub(super) const BENCH: Bench = Bench {
         "origins lose their highest bit",
         "every origin is its own node",
         "no origin is its own node",
+        "requests come from another node",
+        "a request that waits for a tag is not seen",
+        "tags return unseen",
     ],
     build,
 };
@@ -64,6 +67,11 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         }
         Some("every origin is its own node") => outputs = |values| values[STAYS] = true.into(),
         Some("no origin is its own node") => outputs = |values| values[STAYS] = false.into(),
+        Some("requests come from another node") => outputs = |values| values[FROM].set(0, 1, 0),
+        Some("a request that waits for a tag is not seen") => {
+            outputs = |values| values[WAITS] = (values[1].bit(0) || values[3].bit(0)).into();
+        }
+        Some("tags return unseen") => outputs = |values| values[RETURNS] = false.into(),
         _ => (),
     }
     let node = (seed as u32).wrapping_mul(0x9e37_79b9) >> 12;
@@ -97,10 +105,13 @@ const NODE: usize = 6;
 /// Some of the outputs.
 const SOURCE: usize = 6;
 const STAYS: usize = 8;
+const WAITS: usize = 9;
+const FROM: usize = 10;
+const RETURNS: usize = 11;
 
 /// Ports: request_valid, request_data, write_ready, read_ready, origin_lookup, origin_free, node;
 /// request_ready, write_valid, write_data, read_valid, read_data, origin_used, origin_source,
-/// origin_tag, origin_stays.
+/// origin_tag, origin_stays, request_waits, request_source, tag_returns.
 struct Model {
     completer: CycleModel,
     spec: CompleterSpec,
@@ -120,7 +131,7 @@ impl ModelBlock for Model {
         }
         self.packets.latch();
         self.host.latch();
-        self.completer.reads.latch();
+        let returns = self.completer.reads.latch();
 
         let ready = self.packets.is_ready(COMPLETER);
         let offer = self.completer.offers(&self.spec, &self.packets);
@@ -141,6 +152,11 @@ impl ModelBlock for Model {
         outputs.push(origin.map_or(0, |origin| origin.tag.into()).into());
         let stays = |origin: Origin| u64::from(origin.source) == inputs[NODE].low();
         outputs.push(origin.is_some_and(stays).into());
+        let first = self.packets.is_valid(COMPLETER);
+        let first = first.then(|| self.packets.head(COMPLETER));
+        outputs.push(first.is_some().into());
+        outputs.push(first.map_or(0, |request| request.source.into()).into());
+        outputs.push(returns.into());
 
         self.completer.step(
             &self.spec,

@@ -44,6 +44,7 @@ pub(super) const BENCH: Bench = Bench {
         "ignores that the HyperTransport port is not ready",
         "every request is for its own node",
         "no request is for its own node",
+        "tags return unseen",
     ],
     build,
 };
@@ -72,6 +73,8 @@ const ANSWER_READY: usize = 8;
 const REQUEST: usize = 3;
 /// Output `answer_valid`.
 const ANSWER: usize = 6;
+/// Output `tag_returns`.
+const RETURNS: usize = 13;
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
     let (global_base, shared_bits, hosts, tags) = MACHINES[(seed % MACHINES.len() as u64) as usize];
@@ -130,6 +133,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("no request is for its own node") => {
             outputs = |values| values[REQUEST + 2] = false.into();
         }
+        Some("tags return unseen") => outputs = |values| values[RETURNS] = false.into(),
         _ => (),
     }
     let rtl = Miswired::new(Clocked::new(rtl), inputs, outputs);
@@ -227,7 +231,7 @@ impl ModelBlock for Model {
         }
         self.host.latch();
         self.packets.latch();
-        self.requester.latch();
+        let returns = self.requester.latch();
 
         let ready = [
             self.host.is_ready(REQUESTER_POSTED),
@@ -255,6 +259,7 @@ impl ModelBlock for Model {
             outputs.push(address.unwrap_or_default().into());
         }
         outputs.push(faults.unknown_tags.into());
+        outputs.push(returns.into());
 
         if self.packets.next_valid() >> CROSSBAR_REQUESTER & 1 == 1 {
             self.packets.pop(CROSSBAR_REQUESTER);

@@ -75,7 +75,9 @@ pub struct Completer {
     pub origin_tag: Signal<Out, Bits<5>>,
     /// It is this node itself.
     pub origin_stays: Signal<Out, Bit>,
-    /// The node that the first request came from; for observers.
+    /// There is a first request, which may wait for a tag; for observers.
+    pub request_waits: Signal<Out, Bit>,
+    /// The node that it came from; for observers.
     pub request_source: Signal<Out, Bits<20>>,
     /// A tag that was freed in the cycle before can be taken in the next; for observers.
     pub tag_returns: Signal<Out, Bit>,
@@ -124,6 +126,7 @@ impl Completer {
             origin_source: Signal::default(),
             origin_tag: Signal::default(),
             origin_stays: Signal::default(),
+            request_waits: Signal::default(),
             request_source: Signal::default(),
             tag_returns: Signal::default(),
             requests: PingPong::default(),
@@ -164,6 +167,7 @@ impl Logic for Completer {
         self.way.write.next = self.request_valid.val();
         self.way.aside.next = self.request_data.val().get_value_kind() == self.posted_write.val();
 
+        self.request_waits.next = self.way.goes_aside.val() | self.way.goes_straight.val();
         self.request_source.next = self.request.val().get_value_source();
         self.writes.next = self.way.goes_aside.val();
         self.reads_memory.next = self.way.goes_straight.val() & self.reads.available.val();

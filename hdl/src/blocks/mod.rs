@@ -79,7 +79,8 @@ pins!(crossbar::Crossbar {
 pins!(completer::Completer {
     in: request_valid, request_data, write_ready, read_ready, origin_lookup, origin_free, node;
     out: request_ready, write_valid, write_data, read_valid, read_data, origin_used,
-        origin_source, origin_tag, origin_stays
+        origin_source, origin_tag, origin_stays, request_waits, request_source,
+        tag_returns
 });
 pins!(responder::Responder {
     in: node, memory_valid, memory_data, response_ready, origin_used, origin_source, origin_tag,
@@ -115,5 +116,5 @@ pins!(requester::Requester {
         response_valid, response_data, request_ready, answer_ready, node;
     out: posted_ready, nonposted_ready, response_ready, request_valid, request_data,
         request_stays, answer_valid, answer_data, dropped_valid, dropped_data, failed_valid,
-        failed_data, unknown_tag
+        failed_data, unknown_tag, tag_returns
 });
