@@ -12,6 +12,7 @@
 mod test_bench;
 mod tidy;
 mod top;
+mod width;
 
 use rust_hdl::core::check_error::{CheckError, PathedName};
 use rust_hdl::prelude::{Block, check_all, generate_verilog_unchecked};
@@ -131,7 +132,7 @@ mod tests {
         assert_eq!(files(), files());
         let files = files();
         let text = &files.files[0].1;
-        assert!(text.contains("module sme_fifo(clock,"), "{text}");
+        assert!(text.contains("module sme_fifo(\n    input wire clock,\n"), "{text}");
         assert!(!text.contains("top"), "{text}");
     }
 

@@ -3,9 +3,12 @@
 //! rust-hdl gives every instance a module of its own, called after its path, and copies clock and
 //! reset into a variable for each instance, within the block's logic. Here equal modules become
 //! one, called after what it is; copies of inputs give way to the inputs themselves, so that tools
-//! see a plain clock; and blanks go that nobody needs. Called by [`super::of`].
+//! see a plain clock; operands get the width of what they make (see [`super::width`]); ports are declared
+//! where they are listed, one a line; and blanks go that nobody needs. Called by [`super::of`].
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use super::width;
 
 /// The generated `text` with its top module called `name`, the others `name_…`.
 pub(super) fn tidy(text: &str, name: &str) -> String {
@@ -13,6 +16,7 @@ pub(super) fn tidy(text: &str, name: &str) -> String {
     for module in modules.values_mut() {
         module.connect_inputs();
         module.drop_empty_logic();
+        width::exact(&mut module.body);
     }
     let mut merged = Merged::default();
     merged.add(&modules, TOP, name);
@@ -56,8 +60,17 @@ fn clean(line: &str) -> String {
         return String::new();
     }
     let words: Vec<&str> = code.split_whitespace().collect();
-    let code = words.join(" ").replace(" (custom)", "");
-    " ".repeat(indent) + &code
+    let code = words.join(" ");
+    let code = match code.as_str() {
+        "// Module arguments" | "// Update code" | "// Update code (custom)" => {
+            return String::new();
+        }
+        "// Constant declarations" => "// Constants",
+        "// Stub signals" => "// Ports of the parts",
+        "// Sub module instances" => "// Parts",
+        code => code,
+    };
+    " ".repeat(indent) + code
 }
 
 impl Module {
@@ -138,7 +151,7 @@ fn target(code: &str) -> Option<&str> {
     (assigns && !name.is_empty()).then_some(name)
 }
 
-fn is_word(c: char) -> bool {
+pub(super) fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '$'
 }
 
@@ -242,17 +255,51 @@ impl Merged {
         let Some((ports, body)) = self.modules.get(name) else {
             return String::new();
         };
-        let mut text = format!("module {name}({});\n", ports.replace(',', ", "));
+        let (ports, body) = with_ports(ports, body);
+        let mut text = format!("module {name}({ports});\n");
         let mut blank = true;
-        for line in body {
-            // One blank line between two parts, none at the beginning.
-            if !(line.is_empty() && blank) {
+        for (index, line) in body.iter().enumerate() {
+            // One blank line between two parts, none at the beginning, and no title of nothing.
+            let below = body.get(index + 1).map_or("", |below| below);
+            let is_title = line.trim().starts_with("// ") && below.is_empty();
+            if !(line.is_empty() && blank || is_title) {
                 text.push_str(line);
                 text.push('\n');
+                blank = line.is_empty();
             }
-            blank = line.is_empty();
         }
         text + "endmodule\n"
+    }
+}
+
+/// The `ports` of a module with what its `body` declares them as, and the body without that.
+fn with_ports<'b>(ports: &str, body: &'b [String]) -> (String, Vec<&'b str>) {
+    let kinds = ["input wire", "output reg", "output wire"];
+    let port = |line: &str| {
+        let mut found = kinds.iter().filter_map(|kind| declared(line.trim(), kind));
+        found.next().map(|(_, name)| name.to_owned())
+    };
+    let mut declarations = BTreeMap::new();
+    let mut rest = Vec::with_capacity(body.len());
+    for line in body {
+        match port(line) {
+            Some(name) => {
+                declarations.insert(name, line.trim().trim_end_matches(';'));
+            }
+            None => rest.push(line.as_str()),
+        }
+    }
+    let declared: Option<Vec<&str>> = ports
+        .split(',')
+        .map(|name| declarations.get(name).copied())
+        .collect();
+    match declared {
+        Some(ports) => (format!("\n    {}\n", ports.join(",\n    ")), rest),
+        // Something else than rust-hdl writes: it stays as it was.
+        None => (
+            ports.replace(',', ", "),
+            body.iter().map(String::as_str).collect(),
+        ),
     }
 }
 
@@ -380,12 +427,10 @@ endmodule // top$y
             .lines()
             .filter(|line| line.starts_with("module"))
             .collect();
-        assert_eq!(
-            modules,
-            [
-                "module block(clock, a, b, out);",
-                "module block_x(clock, in, out);"
-            ]
+        assert_eq!(modules, ["module block(", "module block_x("]);
+        assert!(
+            text.contains("module block_x(\n    input wire clock,\n    input wire [3:0] in,\n"),
+            "{text}"
         );
         assert!(
             text.contains("    block_x x(\n") && text.contains("    block_x y(\n"),

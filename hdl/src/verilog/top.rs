@@ -19,18 +19,16 @@ type Fields = [(&'static str, usize, usize)];
 
 /// The module `top`, around the engine's module `engine`.
 pub fn top(top: &str, engine: &str) -> String {
-    let pins = pins();
-    let names: Vec<&str> = pins.iter().map(|(name, ..)| name.as_str()).collect();
-    let mut text = format!("module {top}(clock, reset, {});\n", names.join(", "));
-    text.push_str("    input wire clock;\n    input wire reset;\n");
-    for (name, is_output, width) in &pins {
-        let direction = if *is_output { "output" } else { "input" };
+    let mut text = format!("module {top}(\n    input wire clock,\n    input wire reset");
+    for (name, is_output, width) in pins() {
+        let direction = if is_output { "output" } else { "input" };
         let range = match width {
             1 => String::new(),
             _ => format!("[{}:0] ", width - 1),
         };
-        let _ = writeln!(text, "    {direction} wire {range}{name};");
+        let _ = write!(text, ",\n    {direction} wire {range}{name}");
     }
+    text.push_str("\n);");
     let mut wires = vec![
         ("clock".into(), "clock".into()),
         ("reset".into(), "reset".into()),
