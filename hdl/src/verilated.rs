@@ -35,6 +35,9 @@ pub enum VerilatedError {
     /// Verilator or the compiler is missing, or has complained.
     #[error(transparent)]
     Tool(#[from] ToolError),
+    /// It knows too little: of what is asked of it here, and of the language.
+    #[error("needs Verilator {OLDEST}, found {0}")]
+    Old(String),
     /// There is no Verilog to begin with.
     #[error("no Verilog: {0}")]
     Verilog(#[from] VerilogError),
@@ -94,6 +97,9 @@ impl Toolchain {
         compiler: impl FnOnce() -> Result<Compiler, VerilatedError>,
     ) -> Result<Self, VerilatedError> {
         let version = tool::stdout(Command::new(verilator).arg("--version"))?;
+        if let Some(version) = too_old(&version) {
+            return Err(VerilatedError::Old(version.to_owned()));
+        }
         let root = tool::stdout(Command::new(verilator).args(["--getenv", "VERILATOR_ROOT"]))?;
         let compiler = compiler()?;
         Ok(Self {
@@ -237,6 +243,18 @@ impl Toolchain {
         compiler.arg("-I").arg(self.include.join("vltstd"));
         compiler
     }
+}
+
+/// The first version of Verilator that will do.
+const OLDEST: u32 = 5;
+
+/// The version that `said` tells of, such as "Verilator 4.038 2020-07-11", if it is too old.
+fn too_old(said: &str) -> Option<&str> {
+    let mut words = said.split_whitespace();
+    words.find(|word| *word == "Verilator")?;
+    let version = words.next()?;
+    let major: u32 = version.split('.').next()?.parse().ok()?;
+    (major < OLDEST).then_some(version)
 }
 
 /// How things are built, which is a part of what a build is known by: this file.
@@ -383,6 +401,22 @@ mod tests {
         let versions = &toolchain.versions;
         assert!(versions.contains("Verilator 5.0") && versions.contains("c++ 12"));
         assert!(!versions.contains("warning"), "{versions}");
+    }
+
+    #[test]
+    fn an_old_verilator_is_told_of_by_its_version() {
+        assert_eq!(
+            too_old("Verilator 4.038 2020-07-11 rev v4.036\n"),
+            Some("4.038")
+        );
+        assert_eq!(too_old("Verilator 5.006 2023-01-22 rev\n"), None);
+        assert_eq!(too_old("something else"), None);
+        let directory = tempfile::tempdir().unwrap();
+        let verilator = directory.path().join("verilator");
+        write_script(&verilator, "echo Verilator 4.0");
+        let unasked = || panic!("the compiler does not matter any more");
+        let error = Toolchain::of(verilator.as_os_str(), unasked).unwrap_err();
+        assert_eq!(error.to_string(), "needs Verilator 5, found 4.0");
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! Each build is a directory, named by a hash of everything that it was made from, which also
 //! stands in it (`made-from`), so that two builds of the same hash are told apart. A directory
 //! appears whole or not at all, whoever builds at the same time. What is found is run, so that
-//! nobody but the user may have been able to write to it.
+//! nobody but the user may have been able to write to it. Where nothing can be kept that is said on
+//! stderr, once, and what is built lasts as long as it is needed.
 
 use std::fs::{self, DirEntry, Metadata};
 use std::hash::Hasher;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::time::Duration;
 
 use rustc_hash::FxHasher;
@@ -104,7 +106,7 @@ impl Cache {
         let mut hasher = FxHasher::default();
         hasher.write(made_from.as_bytes());
         let name = format!("verilated-{:016x}", hasher.finish());
-        let directory = self.own_directory()?;
+        let mut directory = self.own_directory();
         let target = directory.map(|directory| directory.join(name));
         let is_it = |path: &Path| {
             let content = fs::read(path.join(MADE_FROM));
@@ -116,7 +118,14 @@ impl Cache {
         if let Some(directory) = directory {
             remove_leftovers(directory);
         }
-        let new = temporary(directory)?;
+        let new = match temporary(directory) {
+            Err(error) if directory.is_some() => {
+                say_unkept(&error);
+                directory = None;
+                temporary(None)?
+            }
+            new => new?,
+        };
         let path = new.path();
         build(path)?;
         let file = path.join(MADE_FROM);
@@ -152,16 +161,30 @@ impl Cache {
         }
     }
 
-    /// The directory, made if need be; None if another user could have put something into it.
-    fn own_directory(&self) -> Result<Option<&Path>, VerilatedError> {
-        let Some(directory) = self.directory.as_deref() else {
-            return Ok(None);
-        };
-        let failed = |error| file_error(directory, error);
-        private(directory).map_err(failed)?;
-        let metadata = fs::metadata(directory).map_err(failed)?;
-        Ok(is_own(&metadata).then_some(directory))
+    /// The directory, made if need be; None if it cannot be, or if another user could have put something
+    /// into it.
+    fn own_directory(&self) -> Option<&Path> {
+        let directory = self.directory.as_deref()?;
+        match private(directory).and_then(|()| fs::metadata(directory)) {
+            Ok(metadata) => is_own(&metadata).then_some(directory),
+            Err(error) => {
+                say_unkept(&file_error(directory, error));
+                None
+            }
+        }
     }
+}
+
+/// Says why nothing is kept: the next run will build everything once more.
+fn say_unkept(error: &VerilatedError) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        // Where nobody can read it, nothing happens.
+        let _ = writeln!(
+            io::stderr().lock(),
+            "what Verilator builds is not kept: {error}"
+        );
+    });
 }
 
 /// What a build was made from.
@@ -324,6 +347,18 @@ mod tests {
         let failed = cache.get(&["x"], |_| Err(VerilatedError::Load("no".into())));
         assert!(failed.is_err());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn where_no_directory_can_be_made_a_build_is_temporary() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let cache = Cache::at(&file.path().join("below"));
+        let build = cache.get(&["x"], |path| write(&path.join("result"), "x"));
+        let build = build.unwrap();
+        assert!(!build.found && build.path().join("result").exists());
+        let path = build.path().to_owned();
+        drop(build);
+        assert!(!path.exists());
     }
 
     #[test]
