@@ -62,7 +62,7 @@ fn impossible_numbers_are_refused() {
         ("lockstep --cycles 99999999999999", "--cycles"),
         ("lockstep --seed 18446744073709551616", "--seed"),
         ("verilog --out never-made --cycles 100001", "--cycles"),
-        ("report --seed x", "--seed"),
+        ("verilog --out never-made --seed x", "--seed"),
         ("lockstep --engine cycle", "--engine"),
         (
             "lockstep --block fifo,tags --fault x",
@@ -331,7 +331,10 @@ fn verilog_is_the_same_whenever_it_is_written() {
     for name in expected {
         assert!(names.contains(&format!("sme_{name}")), "{names:?}");
     }
-    assert_eq!(names.len(), 6, "{names:?}");
+    for name in ["Makefile", "README.md"] {
+        assert!(names.contains(&name.to_owned()), "{names:?}");
+    }
+    assert_eq!(names.len(), 8, "{names:?}");
 }
 
 #[test]
@@ -363,6 +366,57 @@ fn the_engine_is_that_of_the_machine() {
 }
 
 #[test]
+fn the_blocks_are_those_of_the_engine() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |arguments: &str| {
+        let output = rtl_in(directory.path(), &words(arguments));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    };
+    let read = |file: &str| fs::read_to_string(directory.path().join(file)).unwrap();
+    run("verilog --out one --block requester,ht_port --cycles 10 --set engine.tags=4");
+    run("verilog --out two --block requester --cycles 10 --set engine.tags=4 --seed 2");
+    let requester = read("one/sme_requester.v");
+    for found in [
+        "// sme_requester, the requester: turns the host's loads",
+        "// Of sme-prototype (",
+        ") in mesh:8x8.",
+        "// Sizes: 64 partitions of 2^32 bytes from 0x10000000000 on, 4 tags.",
+        "iverilog -g2001 -o bench.vvp sme_requester.v sme_requester_bench.v",
+    ] {
+        assert!(requester.contains(found), "{found}: {requester}");
+    }
+    // The seed chooses traffic, and nothing else.
+    let module = |text: &str| text.split_once("\nmodule ").unwrap().1.to_owned();
+    assert_eq!(module(&requester), module(&read("two/sme_requester.v")));
+    assert_ne!(
+        read("one/sme_requester_vectors.hex"),
+        read("two/sme_requester_vectors.hex")
+    );
+    assert!(!read("one/sme_ht_port.v").contains("16'hff9"));
+}
+
+#[test]
+fn a_readme_of_somebody_else_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let readme = directory.path().join("README.md");
+    fs::write(&readme, "mine").unwrap();
+    let arguments = ["verilog", "--out", ".", "--block", "fifo", "--cycles", "10"];
+    let output = rtl_in(directory.path(), &arguments);
+    let line = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{line}");
+    assert!(
+        line.contains("README.md: is there, and not of sme"),
+        "{line}"
+    );
+    assert_eq!(fs::read_to_string(&readme).unwrap(), "mine");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    fs::remove_file(&readme).unwrap();
+    for _ in 0..2 {
+        assert_eq!(rtl_in(directory.path(), &arguments).status.code(), Some(0));
+    }
+}
+
+#[test]
 fn verilog_goes_nowhere_else_than_into_a_directory() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "mine").unwrap();
@@ -388,8 +442,8 @@ fn without_its_tools_a_command_says_which_is_missing() {
         command.output().unwrap()
     };
     let output = without_tools("report --block fifo --no-clock");
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(text(&output.stderr), "sme: fifo: yosys is not installed\n");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stderr), "sme: yosys is not installed\n");
     let output = without_tools("lockstep --block fifo --engine verilated");
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(

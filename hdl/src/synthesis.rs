@@ -71,6 +71,14 @@ impl Objections {
     }
 }
 
+/// Whether Yosys can be run.
+///
+/// # Errors
+/// Why it cannot.
+pub fn yosys_runs() -> Result<(), ToolError> {
+    tool::output(Command::new("yosys").arg("-V")).map(drop)
+}
+
 /// What Yosys objects to in the RTL `block`, without synthesizing it.
 pub fn check(block: &dyn Device) -> Result<Objections, SynthesisError> {
     let directory = tempfile::tempdir()?;
@@ -110,7 +118,7 @@ const CHECK: &str = "read_verilog block.v; hierarchy -check -top sme_block; proc
 /// `abc9` maps by the delays of tables and of the multiplexers behind them, here twice, the second time
 /// from what came out: a level less where the engine is deepest, and fewer tables. Without `abc9` the
 /// engine takes 17,200 or 21,800 tables after changes that have nothing to do with it.
-const SYNTHESIS: &str = "scratchpad -set abc9.script \
+pub(crate) const SYNTHESIS: &str = "scratchpad -set abc9.script \
     \"+&scorr;&sweep;&dc2;&dch,-f;&if,{W},-v;&mfs;&st;&dch,-f;&if,{W},-v;&mfs\"; synth_ecp5 -abc9";
 
 /// How much more a wire counts for the placer that is on the longest path, as against its length; 10 if

@@ -1,5 +1,6 @@
 //! The generated Verilog of every block, in other people's tools: Verilator and iverilog simulate
-//! it as the cycle model does, Yosys finds nothing to object to. A tool that is not installed is
+//! it as the cycle model does, Verilator and Yosys find nothing to object to, and what lies beside it
+//! runs them. A tool that is not installed is
 //! said to be missing, and what needs it is skipped.
 
 // What fails here fails the test.
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use sme_hdl::bench::{BENCHES, Bench, find};
+use sme_hdl::bench::{BENCHES, Bench, ENGINE, Place, find};
 use sme_hdl::device::{Device, Port};
 use sme_hdl::lockstep::Pair;
 use sme_hdl::lockstep::random::Random;
@@ -20,7 +21,8 @@ use sme_hdl::synthesis::{Objections, check, synthesize};
 use sme_hdl::tool::{self, ToolError};
 use sme_hdl::value::Value;
 use sme_hdl::verilated::{Toolchain, VerilatedError};
-use sme_hdl::verilog::{Files, VerilogError, module_name};
+use sme_hdl::verilog::{Files, Origin, VerilogError, directory, module_name};
+use sme_sim::machine::Machine;
 
 /// Chooses sizes and traffic.
 const SEED: u64 = 3;
@@ -33,6 +35,51 @@ const MORE: [(&str, u64); 4] = [
     ("switch", 2),
     ("engine", 5),
 ];
+
+/// A block, and where its sizes come from.
+#[derive(Clone, Copy)]
+struct Case {
+    bench: &'static Bench,
+    /// Chooses the traffic, and the sizes if the machine does not.
+    seed: u64,
+    /// Of the prototype's engine.
+    of_machine: bool,
+}
+
+impl Case {
+    fn of_seed(bench: &'static Bench, seed: u64) -> Self {
+        let of_machine = false;
+        Self {
+            bench,
+            seed,
+            of_machine,
+        }
+    }
+
+    fn of_machine(bench: &'static Bench) -> Self {
+        let (seed, of_machine) = (SEED, true);
+        Self {
+            bench,
+            seed,
+            of_machine,
+        }
+    }
+
+    fn pair(&self) -> Pair {
+        if self.of_machine {
+            self.bench.of(&prototype())
+        } else {
+            (self.bench.build)(self.seed, None)
+        }
+    }
+}
+
+/// In the middle of a mesh of 8 × 8 prototypes.
+fn prototype() -> Place {
+    let machine = Machine::builtin("sme-prototype").unwrap();
+    let topology = "mesh:8x8".parse().unwrap();
+    Place::new(machine.cluster(), &topology, 64, 36).unwrap()
+}
 
 /// Cycles of each block under Verilator.
 const CYCLES: u64 = 4_000;
@@ -66,30 +113,36 @@ fn verilator() -> Option<Toolchain> {
     }
 }
 
-/// Does `check` for every block and its seed, two at a time.
-fn each_block(check: impl Fn(&'static Bench, u64) + Sync) {
-    let mut queue: VecDeque<_> = BENCHES.iter().map(|bench| (bench, SEED)).collect();
+/// Does `check` for every block of its seed, and the machine's engine, two at a time.
+fn each_block(check: impl Fn(&'static Bench, Case) + Sync) {
+    let of_seed = |bench| Case::of_seed(bench, SEED);
+    let mut queue: VecDeque<_> = BENCHES.iter().map(of_seed).collect();
     for (name, seed) in MORE {
-        queue.push_front((find(name).unwrap(), seed));
+        queue.push_front(Case::of_seed(find(name).unwrap(), seed));
     }
+    queue.push_front(Case::of_machine(find(ENGINE).unwrap()));
     let queue = Mutex::new(queue);
     let next = || queue.lock().unwrap().pop_front();
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| std::iter::from_fn(next).for_each(|(bench, seed)| check(bench, seed)));
+            scope.spawn(|| std::iter::from_fn(next).for_each(|case| check(case.bench, case)));
         }
     });
 }
 
 /// The files of a block in a directory of their own.
-fn written(bench: &Bench, seed: u64, cycles: u64, kind: &str) -> PathBuf {
-    let name = format!("{}-{seed}-{kind}", bench.name);
+fn written(case: Case, cycles: u64, kind: &str) -> PathBuf {
+    let Case { bench, seed, .. } = case;
+    let sizes = if case.of_machine {
+        "machine".to_owned()
+    } else {
+        seed.to_string()
+    };
+    let name = format!("{}-{sizes}-{kind}", bench.name);
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&directory).unwrap();
-    for (name, text) in Files::new(bench.name, (bench.build)(seed, None), "", cycles, seed)
-        .unwrap()
-        .files
-    {
+    let files = Files::new(bench, case.pair(), &Origin::default(), cycles, seed);
+    for (name, text) in files.unwrap().files {
         fs::write(directory.join(name), text).unwrap();
     }
     directory
@@ -100,20 +153,21 @@ fn verilator_and_the_cycle_model_are_the_same_machine() {
     let Some(toolchain) = verilator() else {
         return;
     };
-    each_block(|bench, seed| {
-        let built = toolchain.build(&*(bench.build)(seed, None).rtl);
+    each_block(|bench, case| {
+        let (seed, cycles) = (case.seed, if case.of_machine { CYCLES / 2 } else { CYCLES });
+        let built = toolchain.build(&*case.pair().rtl);
         let model = built.unwrap_or_else(|error| panic!("{}: {error}", bench.name));
         let pair = |device| Pair {
             rtl: Box::new(device),
-            ..(bench.build)(seed, None)
+            ..case.pair()
         };
-        let outcome = pair(model.device()).run(CYCLES, seed);
+        let outcome = pair(model.device()).run(cycles, seed);
         assert_eq!(outcome.mismatch, None, "{}", bench.name);
-        assert!(outcome.transactions > CYCLES / 20, "{} is idle", bench.name);
+        assert!(outcome.transactions > cycles / 20, "{} is idle", bench.name);
 
         // A reset in the middle of everything restores the state of power-on.
         let mut device = model.device();
-        let mut before = (bench.build)(seed, None);
+        let mut before = case.pair();
         let mut random = Random::seeded(seed);
         let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         for _ in 0..777 {
@@ -204,8 +258,8 @@ fn the_test_benches_pass_under_iverilog() {
     if !needs("iverilog", "-V") {
         return;
     }
-    each_block(|bench, seed| {
-        let said = iverilog(bench, &written(bench, seed, BENCH_CYCLES, "iverilog"));
+    each_block(|bench, case| {
+        let said = iverilog(bench, &written(case, BENCH_CYCLES, "iverilog"));
         let said = said.unwrap_or_else(|error| panic!("{}: {error}", bench.name));
         let passed = format!("PASS sme_{}: {BENCH_CYCLES} cycles", bench.name);
         assert!(said.contains(&passed), "{}: {said}", bench.name);
@@ -218,7 +272,7 @@ fn a_wrong_vector_fails_the_test_bench() {
         return;
     }
     let bench = find("fifo").unwrap();
-    let directory = written(bench, SEED, BENCH_CYCLES, "wrong");
+    let directory = written(Case::of_seed(bench, SEED), BENCH_CYCLES, "wrong");
     let file = directory.join("sme_fifo_vectors.hex");
     let vectors = fs::read_to_string(&file).unwrap();
     let mut lines: Vec<String> = vectors.lines().map(String::from).collect();
@@ -242,28 +296,88 @@ fn a_wrong_vector_fails_the_test_bench() {
     assert!(iverilog(bench, &directory).is_err());
 }
 
+/// All that `sme rtl verilog` writes, with all blocks of the prototype's engine.
+fn machine_directory(kind: &str) -> PathBuf {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine-{kind}"));
+    let _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(&place).unwrap();
+    let blocks: Vec<_> = BENCHES
+        .iter()
+        .map(|bench| {
+            let origin = Origin::default();
+            let pair = Case::of_machine(bench).pair();
+            let files = Files::new(bench, pair, &origin, BENCH_CYCLES, SEED).unwrap();
+            for (name, text) in files.files {
+                fs::write(place.join(name), text).unwrap();
+            }
+            (bench, origin)
+        })
+        .collect();
+    for (name, text) in directory(&blocks, "") {
+        fs::write(place.join(name), text).unwrap();
+    }
+    place
+}
+
+fn make(targets: &[&str], directory: &Path) -> Result<String, ToolError> {
+    let mut make = Command::new("make");
+    tool::output(make.arg("-j2").args(targets).current_dir(directory))
+}
+
 #[test]
-fn verilator_runs_a_test_bench() {
-    if !needs("verilator", "--version") {
+fn make_runs_the_test_benches_under_iverilog_and_fails_with_them() {
+    if !needs("make", "--version") || !needs("iverilog", "-V") {
         return;
     }
-    let bench = find("fifo").unwrap();
-    let directory = written(bench, SEED, BENCH_CYCLES, "verilator");
-    let mut compile = Command::new("verilator");
-    compile.args([
-        "--binary",
-        "-Wno-fatal",
-        "-O1",
-        "--top-module",
-        "sme_fifo_bench",
-    ]);
-    compile
-        .args(["sme_fifo.v", "sme_fifo_bench.v"])
-        .current_dir(&directory);
-    tool::output(&mut compile).unwrap();
-    let program = directory.join("obj_dir/Vsme_fifo_bench");
-    let said = tool::output(Command::new(program).current_dir(&directory)).unwrap();
+    let directory = machine_directory("iverilog");
+    let said = make(&["iverilog"], &directory).unwrap();
+    for bench in BENCHES {
+        let passed = format!("PASS sme_{}: {BENCH_CYCLES} cycles", bench.name);
+        assert!(said.contains(&passed), "{}: {said}", bench.name);
+    }
+    let vectors = directory.join("sme_tags_vectors.hex");
+    let text = fs::read_to_string(&vectors).unwrap();
+    fs::write(&vectors, &text[..text.len() / 2]).unwrap();
+    let Err(ToolError::Failed { said, .. }) = make(&["iverilog-tags"], &directory) else {
+        panic!("half the vectors pass")
+    };
+    assert!(
+        said.contains("FAIL sme_tags") && !said.contains("PASS"),
+        "{said}"
+    );
+}
+
+#[test]
+fn verilator_warns_of_nothing_and_runs_a_test_bench() {
+    if !needs("make", "--version") || !needs("verilator", "--version") {
+        return;
+    }
+    let directory = machine_directory("verilator");
+    let said = make(&["lint", "verilator-fifo"], &directory).unwrap();
     assert!(said.contains("PASS sme_fifo: 300 cycles"), "{said}");
+    assert!(!said.contains("%Warning"), "{said}");
+    // Test benches, too, and blocks of other sizes.
+    each_block(|bench, case| {
+        let module = module_name(bench.name);
+        let mut lint = Command::new("verilator");
+        lint.args(["--lint-only", "--timing", "--top-module"]);
+        lint.args([
+            &format!("{module}_bench"),
+            &format!("{module}.v"),
+            &format!("{module}_bench.v"),
+        ]);
+        let said = tool::output(lint.current_dir(written(case, 1, "lint")));
+        let said = said.unwrap_or_else(|error| panic!("{}: {error}", bench.name));
+        assert!(!said.contains("%Warning"), "{}: {said}", bench.name);
+    });
+}
+
+#[test]
+fn yosys_elaborates_the_top_level() {
+    if !needs("make", "--version") || !needs("yosys", "-V") {
+        return;
+    }
+    make(&["yosys-engine_top"], &machine_directory("yosys")).unwrap();
 }
 
 #[test]
@@ -271,8 +385,8 @@ fn yosys_finds_neither_latches_nor_nets_without_a_driver() {
     if !needs("yosys", "-V") {
         return;
     }
-    each_block(|bench, seed| {
-        let found = check(&*(bench.build)(seed, None).rtl);
+    each_block(|bench, case| {
+        let found = check(&*case.pair().rtl);
         let found = found.unwrap_or_else(|error| panic!("{}: {error}", bench.name));
         assert_eq!(found, Objections::default(), "{}", bench.name);
     });

@@ -33,7 +33,7 @@ A block's clock takes seconds to minutes, that of the engine some 40 minutes.
 
 Examples:
   sme rtl verilog --out verilog
-  iverilog -o bench verilog/sme_fifo.v verilog/sme_fifo_bench.v && (cd verilog && ../bench)
+  make -C verilog iverilog
   sme rtl lockstep --block switch --cycles 1000000 --seed 7
   sme rtl lockstep --block all --engine verilated
   sme rtl lockstep --block fifo --fault \"one place more\" --vcd fifo.vcd

@@ -8,10 +8,10 @@ mod report;
 mod verilog;
 
 use clap::{Args, Subcommand};
-use sme_hdl::bench::{BENCHES, Bench, ENGINE, engine_of};
-use sme_hdl::blocks::engine::{Engine, Unsupported};
-use sme_hdl::device::Device;
+use sme_hdl::bench::{BENCHES, Bench, ENGINE, Place, engine_of};
+use sme_hdl::blocks::engine::Unsupported;
 use sme_hdl::lockstep::Pair;
+use sme_hdl::verilog::Origin;
 use sme_sim::engine::Design;
 use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
@@ -125,6 +125,7 @@ struct MachineEngine {
     machine: Machine,
     topology: Topology,
     hosts: u32,
+    place: Place,
 }
 
 impl MachineEngine {
@@ -171,53 +172,47 @@ impl MachineEngine {
         let refused =
             |error: &dyn std::fmt::Display| Stop::Input(stop::one_line(&error.to_string()));
         Design::new(spec, &topology, hosts).map_err(|error| refused(&error))?;
-        Engine::new(spec, &topology, hosts).map_err(|error| refused(&error))?;
+        // In the middle, where all links of a mesh are.
+        let node = (hosts / 2 + topology.sizes()[0] / 2).min(hosts - 1);
+        let place = Place::new(spec, &topology, hosts, node).map_err(|error| refused(&error))?;
         Ok(Self {
             machine,
             topology,
             hosts,
+            place,
         })
     }
 
-    /// RTL, model and traffic of `bench`: of this machine if it is the engine's, else of the sizes
-    /// that `seed` chooses.
-    fn pair(&self, bench: &Bench, seed: u64) -> Pair {
-        let hosts = self.hosts;
-        // In the middle, where all links of a mesh are.
-        let node = hosts / 2 + self.topology.sizes()[0] / 2;
-        let node = node.min(hosts - 1);
-        let engine = (bench.name == ENGINE).then(|| self.engine(node, None));
-        // `read` has built one of the same sizes already.
-        let engine = engine.and_then(Result::ok);
-        engine.unwrap_or_else(|| (bench.build)(seed, None))
+    /// The block of `bench` as it stands in this machine's engine.
+    fn part(&self, bench: &Bench) -> Pair {
+        bench.of(&self.place)
     }
 
-    /// RTL, model and traffic of the engine of some node, which `seed` chooses.
+    /// RTL, model and traffic of the engine of some node, which `seed` chooses, or of its broken variant
+    /// `fault`.
     fn any_node(&self, seed: u64, fault: Option<&str>) -> Result<Pair, Unsupported> {
         let node = (seed as u32).wrapping_mul(0x9e37_79b9) % self.hosts;
-        self.engine(node, fault)
+        let place = Place::new(self.machine.cluster(), &self.topology, self.hosts, node)?;
+        engine_of(&place, fault)
     }
 
-    fn engine(&self, node: u32, fault: Option<&str>) -> Result<Pair, Unsupported> {
-        let spec = self.machine.cluster();
-        engine_of(spec, &self.topology, self.hosts, node, fault)
-    }
-
-    /// The RTL of `bench`: what stands in this machine's engine if that has one of the kind whose
-    /// size it decides, else of the sizes that `seed` chooses.
-    fn rtl(&self, bench: &Bench, seed: u64) -> Box<dyn Device> {
-        let spec = self.machine.cluster();
-        // `read` has built one of the same sizes already.
-        let engine = Engine::new(spec, &self.topology, self.hosts).ok();
-        let part = engine.and_then(|engine| engine.into_part(bench.name));
-        part.unwrap_or_else(|| self.pair(bench, seed).rtl)
+    /// What its files say of it, with these `sizes`.
+    fn origin(&self, sizes: String) -> Origin {
+        let machine = &self.machine;
+        Origin {
+            machine: format!(
+                "{} ({}) in {}",
+                machine.name(),
+                machine.hash(),
+                self.topology
+            ),
+            sizes,
+            arguments: self.arguments(),
+        }
     }
 
     /// The arguments that say so.
-    fn arguments(&self, bench: &Bench) -> String {
-        if bench.name != ENGINE {
-            return String::new();
-        }
+    fn arguments(&self) -> String {
         let set = self.machine.overrides().iter();
         let set: String = set
             .map(|(key, value)| format!(" --set {key}={value}"))

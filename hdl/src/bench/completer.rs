@@ -9,10 +9,10 @@ use sme_sim::engine::wires::{
 };
 use sme_sim::engine::{HtPacket, Kind};
 
-use super::Bench;
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
+use super::{Bench, Place};
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::completer::Completer;
 use crate::blocks::primitive::Displace;
@@ -24,6 +24,7 @@ use crate::value::Value;
 
 pub(super) const BENCH: Bench = Bench {
     name: "completer",
+    what: "the completer: carries requests of the network out on its node's memory",
     faults: &[
         "one tag less",
         "the FIFO has a place less",
@@ -40,10 +41,25 @@ pub(super) const BENCH: Bench = Bench {
         "tags return unseen",
     ],
     build,
+    of,
 };
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
     let shared_base = [1 << 30, 0, 0x1_2345_6780, (1 << 62) + 24][(seed % 4) as usize];
+    let node = (seed as u32).wrapping_mul(0x9e37_79b9) >> 12;
+    pair(shared_base, node, fault)
+}
+
+fn of(place: &Place) -> Pair {
+    let shared_base = place.spec.node.private_bytes;
+    Pair {
+        sizes: format!("shared partition from 0x{shared_base:x} on"),
+        ..pair(shared_base, place.node, None)
+    }
+}
+
+/// For the node of this number, whose shared partition begins there.
+fn pair(shared_base: u64, node: u32, fault: Option<&str>) -> Pair {
     let mut rtl = Completer::new(shared_base);
     let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
@@ -74,7 +90,6 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("tags return unseen") => outputs = |values| values[RETURNS] = false.into(),
         _ => (),
     }
-    let node = (seed as u32).wrapping_mul(0x9e37_79b9) >> 12;
     let rtl = Clocked::new(rtl);
     let mut depths = [DEPTH; HOST_FIFOS];
     depths[HT_TRANSMIT..HT_TRANSMIT + 3].fill(1);

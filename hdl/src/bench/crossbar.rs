@@ -9,10 +9,10 @@ use sme_sim::engine::wires::{
 };
 use sme_sim::fabric::{Class, HOST_PORT};
 
-use super::Bench;
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
+use super::{Bench, Place};
 use crate::beat::PacketBeat;
 use crate::blocks::crossbar::Crossbar;
 use crate::blocks::primitive::Register;
@@ -45,6 +45,7 @@ const OUTPUTS: [usize; 4] = [
 
 pub(super) const BENCH: Bench = Bench {
     name: "crossbar",
+    what: "the on-chip crossbar: joins requester, completer, responder and switch",
     faults: &[
         "the switch goes first after reset",
         "another packet is given than is taken",
@@ -58,9 +59,22 @@ pub(super) const BENCH: Bench = Bench {
         "data and valid of different outputs",
     ],
     build,
+    of,
 };
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
+    pair(seed as u32 % (1 << 20), fault)
+}
+
+fn of(place: &Place) -> Pair {
+    Pair {
+        sizes: String::new(),
+        ..pair(place.node, None)
+    }
+}
+
+/// For the node of this number.
+fn pair(node: u32, fault: Option<&str>) -> Pair {
     let mut rtl = Crossbar::new();
     let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
@@ -96,7 +110,6 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         _ => (),
     }
     let rtl = Clocked::new(rtl);
-    let node = seed as u32 % (1 << 20);
     let model = Model {
         crossbar: CycleModel::new(node),
         packets: depths(),

@@ -13,11 +13,11 @@ use sme_sim::engine::{
     Packet,
 };
 use sme_sim::fabric::{CHANNELS, Class, LINK_PORTS, Router, Topology};
-use sme_sim::machine::{ClusterSpec, Machine};
+use sme_sim::machine::Machine;
 
-use super::Bench;
 use super::miswired::Miswired;
 use super::source::{any_bits, below, chance};
+use super::{BENCHES, Bench, Place};
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::engine::{Engine, Unsupported};
 use crate::blocks::turns::Turns;
@@ -32,8 +32,12 @@ use crate::value::Value;
 /// The name of the whole engine.
 pub const ENGINE: &str = "engine";
 
+/// Its parts with sizes.
+const PARTS: [&str; 5] = ["ht_port", "requester", "completer", "switch", "link_port"];
+
 pub(super) const BENCH: Bench = Bench {
     name: ENGINE,
+    what: "the engine: its blocks, joined",
     faults: &[
         "one source tag less",
         "one node less",
@@ -43,17 +47,12 @@ pub(super) const BENCH: Bench = Bench {
         "wrong packets of another link",
     ],
     build,
+    of,
 };
 
-/// A cluster small enough that everything happens, and one node of it.
-struct Place {
-    spec: ClusterSpec,
-    topology: Topology,
-    hosts: u32,
-    node: u32,
-}
-
 impl Place {
+    /// In a cluster small enough that everything happens.
+    ///
     /// The network and how long packets take a link follow from `seed` alone, so that a few seeds
     /// have all: at 624 MB/s, the prototype's, there is time to fetch a packet.
     fn any(seed: u64) -> Self {
@@ -101,27 +100,24 @@ impl fmt::Display for Place {
     }
 }
 
-/// The engine of `node` in a cluster of `hosts` nodes, which
-/// [`Design::new`](cycle_model::Design::new) must not refuse.
-///
-/// `fault` is one of the broken variants.
+/// The engine of `place`, or one of its broken variants, `fault`.
 ///
 /// # Errors
-/// What the RTL cannot do; see [`Unsupported`].
-pub fn of(
-    spec: &ClusterSpec,
-    topology: &Topology,
-    hosts: u32,
-    node: u32,
-    fault: Option<&str>,
-) -> Result<Pair, Unsupported> {
-    let place = Place {
-        spec: spec.clone(),
-        topology: topology.clone(),
-        hosts,
-        node,
-    };
-    broken(place, fault)
+/// What the RTL cannot do, of a broken variant; see [`Unsupported`].
+pub fn engine_of(place: &Place, fault: Option<&str>) -> Result<Pair, Unsupported> {
+    broken(place.clone(), fault)
+}
+
+fn of(place: &Place) -> Pair {
+    let parts = BENCHES.iter().filter(|bench| PARTS.contains(&bench.name));
+    let sizes = parts.map(|bench| (bench.name, (bench.of)(place).sizes));
+    let sizes: Vec<String> = sizes
+        .map(|(name, sizes)| format!("{name}: {sizes}"))
+        .collect();
+    Pair {
+        sizes: sizes.join("; "),
+        ..pair(place.engine(), place.clone(), |_| ())
+    }
 }
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {

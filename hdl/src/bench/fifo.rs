@@ -3,9 +3,9 @@
 use rand_core::Rng;
 use sme_sim::engine::fifo::Fifos;
 
-use super::Bench;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
+use super::{Bench, Place};
 use crate::beat::PacketBeat;
 use crate::blocks::fifo::Fifo;
 use crate::device::{Clocked, Pins, Wire};
@@ -17,8 +17,10 @@ type Rtl = Fifo<PacketBeat, 3, 4>;
 
 pub(super) const BENCH: Bench = Bench {
     name: "fifo",
+    what: "a FIFO with registered full and empty",
     faults: &["one place more", "one place less"],
     build,
+    of,
 };
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
@@ -29,6 +31,17 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         _ => depth,
     };
     against_model(Rtl::new(rtl_depth.into()), depth, false)
+}
+
+/// As many places as the HyperTransport port has for writes, each for a packet of the network.
+fn of(place: &Place) -> Pair {
+    let places = place.spec.host.posted_credits as u16;
+    Pair {
+        sizes: format!(
+            "{places} places of 160 bits (in the engine, of the HyperTransport port, of 144)"
+        ),
+        ..against_model(Fifo::<PacketBeat, 5, 6>::new(places.into()), places, false)
+    }
 }
 
 /// A block with a FIFO's ports, and the cycle model's FIFO of `depth` places. If `late`, what is

@@ -8,10 +8,10 @@ use sme_sim::engine::wires::{
 };
 use sme_sim::engine::{HtChannel, HtPacket};
 
-use super::Bench;
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
+use super::{Bench, Place};
 use crate::beat::HtBeat;
 use crate::blocks::arbiter::RoundRobin;
 use crate::blocks::credits::Credits;
@@ -26,6 +26,7 @@ use crate::value::Value;
 
 pub(super) const BENCH: Bench = Bench {
     name: "ht_port",
+    what: "the HyperTransport port: receive buffers, transmit FIFOs and their credits",
     faults: &[
         "the host has a place more",
         "a receive buffer has a place less",
@@ -42,6 +43,7 @@ pub(super) const BENCH: Bench = Bench {
         "requester and responder share a ready",
     ],
     build,
+    of,
 };
 
 /// Credits of posted writes, reads and responses take turns.
@@ -64,6 +66,28 @@ const HOST_OUT: usize = 11;
 fn build(seed: u64, fault: Option<&str>) -> Pair {
     let credits = CREDITS[(seed % CREDITS.len() as u64) as usize];
     let counted = if seed % 2 == 1 { COUNTED } else { 0 };
+    pair(credits, counted, fault)
+}
+
+fn of(place: &Place) -> Pair {
+    let host = &place.spec.host;
+    let credits = [
+        host.posted_credits,
+        host.nonposted_credits,
+        host.response_credits,
+    ];
+    let credits = credits.map(|places| places as u16);
+    let [posted, nonposted, responses] = credits;
+    Pair {
+        sizes: format!(
+            "{posted} places for posted writes, {nonposted} for reads, {responses} for responses"
+        ),
+        ..pair(credits, 0, None)
+    }
+}
+
+/// After `counted` writes.
+fn pair(credits: [u16; 3], counted: u16, fault: Option<&str>) -> Pair {
     let count = |more: u16| Register::new(u64::from(counted.wrapping_add(more)).into());
     let mut rtl = HtPort::new(credits);
     (rtl.received, rtl.queued) = (count(0), count(0));

@@ -3,8 +3,8 @@
 
 use rust_hdl::prelude::Constant;
 
-use super::Bench;
 use super::fifo::against_model;
+use super::{Bench, Place};
 use crate::beat::PacketBeat;
 use crate::blocks::late_fifo::LateFifo;
 use crate::blocks::primitive::Register;
@@ -12,6 +12,7 @@ use crate::lockstep::Pair;
 
 pub(super) const BENCH: Bench = Bench {
     name: "late_fifo",
+    what: "a FIFO of two places whose data comes a cycle after it is written",
     faults: &[
         "one place less",
         "full after reset",
@@ -19,6 +20,7 @@ pub(super) const BENCH: Bench = Bench {
         "the first packet is not new",
     ],
     build,
+    of,
 };
 
 fn build(_: u64, fault: Option<&str>) -> Pair {
@@ -31,4 +33,11 @@ fn build(_: u64, fault: Option<&str>) -> Pair {
         _ => (),
     }
     against_model(rtl, 2, true)
+}
+
+fn of(_: &Place) -> Pair {
+    Pair {
+        sizes: "2 places of 160 bits (in the engine, for the switch's readers)".to_owned(),
+        ..build(0, None)
+    }
 }

@@ -11,10 +11,10 @@ use sme_sim::engine::link_port::{ARRIVAL_CYCLES, LinkPort as CycleModel, LinkPor
 use sme_sim::engine::wires::{DEPTH, PACKET_FIFOS, PacketFifos, switch_output};
 use sme_sim::fabric::CHANNELS;
 
-use super::Bench;
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{any_bits, below, chance};
+use super::{Bench, Place};
 use crate::beat::PacketBeat;
 use crate::blocks::MAX_PLACES;
 use crate::blocks::crc::PacketCrc;
@@ -34,6 +34,7 @@ const BANDWIDTHS: [u64; 6] = [8, 48, 1, 32, 16, 12];
 
 pub(super) const BENCH: Bench = Bench {
     name: "link_port",
+    what: "a link port: serializes packets, takes part in the link's credits, checks CRCs",
     faults: &[
         "a credit more than places",
         "a credit less than places",
@@ -64,12 +65,30 @@ pub(super) const BENCH: Bench = Bench {
         "a packet of one cycle leaves its FIFO unnoticed",
     ],
     build,
+    of,
 };
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
     let bandwidth = BANDWIDTHS[(seed % 6) as usize];
     let credits = [2, 5, 1, 16, 3, MAX_PLACES][(seed % 6) as usize];
-    let spec = LinkPortSpec::new(bandwidth, 2, credits);
+    pair(LinkPortSpec::new(bandwidth, 2, credits), credits, fault)
+}
+
+fn of(place: &Place) -> Pair {
+    let spec = &place.spec;
+    let credits = spec.link.channel_credits as u16;
+    let (bandwidth, clock) = (spec.link.bytes_per_second, spec.engine.clock.hz());
+    let spec = LinkPortSpec::new(bandwidth, clock, credits);
+    let (short, long) = (spec.cycles(16), spec.cycles(24));
+    Pair {
+        sizes: format!(
+            "{credits} credits a virtual channel, {short} cycles for 16 bytes, {long} for 24"
+        ),
+        ..pair(spec, credits, None)
+    }
+}
+
+fn pair(spec: LinkPortSpec, credits: u16, fault: Option<&str>) -> Pair {
     let (short, long) = (spec.cycles(16), spec.cycles(24));
     let mut rtl = match fault {
         Some("a credit more than places") => LinkPort::new(credits + 1, short, long),

@@ -1,4 +1,7 @@
 //! Every block with its cycle model and its traffic: what the lockstep runs.
+//!
+//! The sizes of a block are those that a seed chooses, so that many are tried, or those that it has in a
+//! machine's engine ([`Bench::of`]): what becomes hardware.
 
 mod completer;
 mod crossbar;
@@ -9,6 +12,7 @@ mod late_fifo;
 mod link_port;
 mod miswired;
 mod ping_pong;
+mod place;
 mod ported;
 mod requester;
 mod responder;
@@ -18,7 +22,8 @@ mod source;
 mod switch;
 mod tags;
 
-pub use engine::{ENGINE, of as engine_of};
+pub use engine::{ENGINE, engine_of};
+pub use place::Place;
 
 use crate::lockstep::Pair;
 
@@ -27,11 +32,27 @@ use crate::lockstep::Pair;
 pub struct Bench {
     /// Its name on the command line.
     pub name: &'static str,
+    /// What it is, in a line.
+    pub what: &'static str,
     /// Broken variants of its RTL, by what is wrong in them.
     pub faults: &'static [&'static str],
     /// RTL, model and traffic; `seed` also chooses sizes and loads, `fault` one of the broken
     /// variants.
     pub build: fn(seed: u64, fault: Option<&str>) -> Pair,
+    /// The same of the sizes that it has in an engine, before any traffic.
+    of: fn(&Place) -> Pair,
+}
+
+impl Bench {
+    /// RTL, model and traffic of the block as it stands in the engine of `place`.
+    pub fn of(&self, place: &Place) -> Pair {
+        let pair = (self.of)(place);
+        // The engine's own part, not one that is built likewise.
+        match place.engine().into_part(self.name) {
+            Some(rtl) => Pair { rtl, ..pair },
+            None => pair,
+        }
+    }
 }
 
 /// All of them, the leaves first.

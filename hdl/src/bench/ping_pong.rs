@@ -3,8 +3,8 @@
 
 use rust_hdl::prelude::Constant;
 
-use super::Bench;
 use super::fifo::against_model;
+use super::{Bench, Place};
 use crate::beat::PacketBeat;
 use crate::blocks::ping_pong::PingPong;
 use crate::blocks::primitive::Register;
@@ -12,12 +12,14 @@ use crate::lockstep::Pair;
 
 pub(super) const BENCH: Bench = Bench {
     name: "ping_pong",
+    what: "a FIFO of two places in a memory: who reads moves a pointer on, and no packet",
     faults: &[
         "one place less",
         "full after reset",
         "not empty after reset",
     ],
     build,
+    of,
 };
 
 fn build(_: u64, fault: Option<&str>) -> Pair {
@@ -29,4 +31,11 @@ fn build(_: u64, fault: Option<&str>) -> Pair {
         _ => (),
     }
     against_model(rtl, 2, false)
+}
+
+fn of(_: &Place) -> Pair {
+    Pair {
+        sizes: "2 places of 160 bits (in the engine, for most blocks' inputs)".to_owned(),
+        ..build(0, None)
+    }
 }

@@ -10,10 +10,10 @@ use sme_sim::engine::wires::{
 };
 use sme_sim::engine::{Faults, HtPacket, Kind};
 
-use super::Bench;
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
+use super::{Bench, Place};
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::address_decoder::AddressDecoder;
 use crate::blocks::primitive::Register;
@@ -27,6 +27,7 @@ use crate::value::Value;
 
 pub(super) const BENCH: Bench = Bench {
     name: "requester",
+    what: "the requester: turns the host's loads and stores into network packets",
     faults: &[
         "the first turn is a read's",
         "another request is given than is taken",
@@ -47,6 +48,7 @@ pub(super) const BENCH: Bench = Bench {
         "tags return unseen",
     ],
     build,
+    of,
 };
 
 /// Machines that take turns: the first global address, log2 of a partition's bytes, nodes, tags.
@@ -86,6 +88,34 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     };
     let node = (seed as u32).wrapping_mul(0x9e37_79b9) % hosts;
     let written = if seed % 2 == 1 { WRITTEN } else { 0 };
+    pair(spec, node, written, fault)
+}
+
+fn of(place: &Place) -> Pair {
+    let (global_base, shared_bits) = (place.spec.node.global_base, place.shared_bits());
+    let (hosts, tags) = (place.hosts, place.spec.engine.tags);
+    let spec = RequesterSpec {
+        global_base,
+        shared_bits,
+        hosts,
+        tags,
+    };
+    Pair {
+        sizes: format!(
+            "{hosts} partitions of 2^{shared_bits} bytes from 0x{global_base:x} on, {tags} tags"
+        ),
+        ..pair(spec, place.node, 0, None)
+    }
+}
+
+/// For the node of this number, after `written` writes.
+fn pair(spec: RequesterSpec, node: u32, written: u16, fault: Option<&str>) -> Pair {
+    let RequesterSpec {
+        global_base,
+        shared_bits,
+        hosts,
+        tags,
+    } = spec;
     let order = |more: u16| ReadOrder::after(written.wrapping_add(more));
     let mut rtl = Requester::new(global_base, shared_bits, hosts, tags);
     rtl.order = order(0);

@@ -7,10 +7,10 @@ use sme_sim::engine::tags::{MAX_TAGS, Tags};
 use sme_sim::engine::wires::{CROSSBAR_RESPONDER, DEPTH, PACKET_FIFOS, PacketFifos, RESPONDER};
 use sme_sim::engine::{HtPacket, Kind};
 
-use super::Bench;
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
+use super::{Bench, Place};
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::responder::Responder;
 use crate::device::{Clocked, Wire};
@@ -20,6 +20,7 @@ use crate::value::Value;
 
 pub(super) const BENCH: Bench = Bench {
     name: "responder",
+    what: "the responder: sends what the node's memory answers back to the node that asked",
     faults: &[
         "the FIFO has a place less",
         "what stays has a place less",
@@ -34,9 +35,22 @@ pub(super) const BENCH: Bench = Bench {
         "no response is for its own node",
     ],
     build,
+    of,
 };
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
+    pair((seed as u32).wrapping_mul(0x9e37_79b9) >> 12, fault)
+}
+
+fn of(place: &Place) -> Pair {
+    Pair {
+        sizes: String::new(),
+        ..pair(place.node, None)
+    }
+}
+
+/// For the node of this number.
+fn pair(node: u32, fault: Option<&str>) -> Pair {
     let mut rtl = Responder::new();
     let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
     match fault {
@@ -64,7 +78,6 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         _ => (),
     }
     let rtl = Clocked::new(rtl);
-    let node = (seed as u32).wrapping_mul(0x9e37_79b9) >> 12;
     let mut depths = [DEPTH; PACKET_FIFOS];
     depths[CROSSBAR_RESPONDER] = 1;
     let model = Model {

@@ -5,10 +5,10 @@ use rand_pcg::Pcg32;
 use rust_hdl::prelude::*;
 use sme_sim::fabric::{CHANNELS, HOST_PORT, Router, Shape, Topology};
 
-use super::Bench;
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{below, chance};
+use super::{Bench, Place};
 use crate::blocks::router::Route;
 use crate::device::Clocked;
 use crate::lockstep::random::Random;
@@ -17,6 +17,7 @@ use crate::value::Value;
 
 pub(super) const BENCH: Bench = Bench {
     name: "router",
+    what: "dimension-order routing with dateline channels: the next step of a packet",
     faults: &[
         "ties go the - way",
         "sizes the other way round",
@@ -24,13 +25,24 @@ pub(super) const BENCH: Bench = Bench {
         "datelines forgotten",
     ],
     build,
+    of,
 };
 
 /// Inputs, by their place in the list.
 const ARRIVED: usize = 3;
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
-    let topology = any_topology(seed);
+    pair(any_topology(seed), fault)
+}
+
+fn of(place: &Place) -> Pair {
+    Pair {
+        sizes: place.topology.to_string(),
+        ..pair(place.topology.clone(), None)
+    }
+}
+
+fn pair(topology: Topology, fault: Option<&str>) -> Pair {
     let shape = topology.shape();
     let mut built = match fault {
         Some("sizes the other way round") => {

@@ -10,11 +10,11 @@ use sme_sim::engine::wires::{
 };
 use sme_sim::fabric::{CHANNELS, HOST_PORT, LINK_PORTS, Router, Topology};
 
-use super::Bench;
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::router::{any_target, any_topology};
 use super::source::{Source, any_bits, below, chance};
+use super::{Bench, Place};
 use crate::beat::PacketBeat;
 use crate::blocks::MAX_PLACES;
 use crate::blocks::primitive::buffers::INPUTS;
@@ -27,6 +27,7 @@ use crate::value::Value;
 
 pub(super) const BENCH: Bench = Bench {
     name: "switch",
+    what: "the switch: six link ports and the host port, four virtual channels each",
     faults: &[
         "one place less",
         "another input begins",
@@ -37,6 +38,7 @@ pub(super) const BENCH: Bench = Bench {
         "no turn from x to y",
     ],
     build,
+    of,
 };
 
 // The ports, by their places in the lists.
@@ -53,6 +55,22 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     let topology = any_topology(seed);
     let here = below(&mut random, topology.positions());
     let credits = [2, 5, 1, 16, 3, MAX_PLACES][(seed % 6) as usize];
+    pair(topology, here, credits, fault)
+}
+
+fn of(place: &Place) -> Pair {
+    let credits = place.spec.link.channel_credits as u16;
+    Pair {
+        sizes: format!(
+            "{}, {credits} places a virtual channel of a link",
+            place.topology
+        ),
+        ..pair(place.topology.clone(), place.node, credits, None)
+    }
+}
+
+/// At the position `here`.
+fn pair(topology: Topology, here: u32, credits: u16, fault: Option<&str>) -> Pair {
     let mut switch = match fault {
         Some("one place less") => Switch::new(&topology, credits.max(2) - 1),
         Some("another input begins") => Switch::with(&topology, credits, 3, Turns::of(&topology)),

@@ -4,9 +4,9 @@ use rand_core::Rng;
 use rust_hdl::prelude::Constant;
 use sme_sim::engine::tags::Tags;
 
-use super::Bench;
 use super::ported::{ModelBlock, Ported};
 use super::source::{below, chance};
+use super::{Bench, Place};
 use crate::blocks::primitive::{Register, Stages};
 use crate::blocks::tags::TagTable;
 use crate::device::Clocked;
@@ -18,6 +18,7 @@ type Rtl = TagTable<25>;
 
 pub(super) const BENCH: Bench = Bench {
     name: "tags",
+    what: "the table of source tags: which reads are under way, and whose they are",
     faults: &[
         "one tag more",
         "one tag less",
@@ -33,6 +34,7 @@ pub(super) const BENCH: Bench = Bench {
         "numbers without their second bit",
     ],
     build,
+    of,
 };
 
 /// Tables of these sizes take turns.
@@ -65,6 +67,20 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("numbers without their second bit") => rtl.second._mask = 29,
         _ => (),
     }
+    against_model(rtl, count)
+}
+
+/// The requester's: under each tag the host's.
+fn of(place: &Place) -> Pair {
+    let count = place.spec.engine.tags;
+    Pair {
+        sizes: format!("{count} tags, 5 bits with each (in the engine, of the requester)"),
+        ..against_model(TagTable::<5>::new(count), count)
+    }
+}
+
+/// A table of `count` tags with `W` bits each, and the cycle model's.
+fn against_model<const W: usize>(rtl: TagTable<W>, count: u32) -> Pair {
     let rtl = Clocked::new(rtl);
     let model = Model {
         tags: Tags::new(count),
@@ -75,6 +91,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         model: Box::new(model),
         traffic: Box::new(Load {
             count,
+            context_bits: W,
             ..Load::default()
         }),
         sizes: format!("{count} tags"),
@@ -119,6 +136,7 @@ impl ModelBlock for Model {
 #[derive(Default)]
 struct Load {
     count: u32,
+    context_bits: usize,
     allocations: u32,
     frees: u32,
     allocates: bool,
@@ -136,7 +154,7 @@ impl Traffic for Load {
         self.allocates = chance(random, self.allocations);
         let tags = if chance(random, 10) { 32 } else { self.count };
         inputs.push(self.allocates.into());
-        inputs.push(u64::from(random.next_u32() >> 7).into());
+        inputs.push(u64::from(random.next_u32() >> (32 - self.context_bits)).into());
         inputs.push(u64::from(below(random, tags)).into());
         inputs.push(chance(random, self.frees).into());
     }

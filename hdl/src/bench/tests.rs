@@ -1,3 +1,5 @@
+use sme_sim::machine::Machine;
+
 use super::*;
 use crate::lockstep::random::Random;
 
@@ -11,6 +13,24 @@ fn rtl_and_cycle_model_are_the_same_machine() {
             let outcome = (bench.build)(seed, None).run(CYCLES, seed);
             assert_eq!(outcome.mismatch, None, "{}, seed {seed}", bench.name);
             assert!(outcome.transactions > CYCLES / 20, "{} is idle", bench.name);
+        }
+    }
+}
+
+/// Of the sizes that become hardware.
+#[test]
+fn the_blocks_of_a_machine_are_its_cycle_models() {
+    let machine = Machine::builtin("sme-prototype").unwrap();
+    for (topology, hosts, node) in [("mesh:8x8", 64, 36), ("torus:3x4x5", 60, 17)] {
+        let topology = topology.parse().unwrap();
+        let place = Place::new(machine.cluster(), &topology, hosts, node).unwrap();
+        for bench in BENCHES {
+            let mut pair = bench.of(&place);
+            let built = (bench.of)(&place).rtl.verilog("block");
+            assert_eq!(pair.rtl.verilog("block"), built, "{}", bench.name);
+            let outcome = pair.run(CYCLES / 2, 7);
+            assert_eq!(outcome.mismatch, None, "{} in {topology}", bench.name);
+            assert!(outcome.transactions > CYCLES / 40, "{} is idle", bench.name);
         }
     }
 }

@@ -263,16 +263,21 @@ impl Engine {
         })
     }
 
-    /// Its block of this name, alone, if the machine decides about its size.
+    /// Its block of this name, alone; the whole where that is the name. None where it has several of
+    /// the kind, or none.
     pub fn into_part(self, name: &str) -> Option<Box<dyn Device>> {
-        match name {
-            "switch" => Some(Box::new(Clocked::new(self.switch))),
-            "link_port" => {
-                let port = self.link_ports.into_iter().next()?;
-                Some(Box::new(Clocked::new(port)))
-            }
-            _ => None,
-        }
+        Some(match name {
+            "engine" => Box::new(Clocked::new(self)),
+            "ht_port" => Box::new(Clocked::new(self.ht_port)),
+            "requester" => Box::new(Clocked::new(self.requester)),
+            "completer" => Box::new(Clocked::new(self.completer)),
+            "responder" => Box::new(Clocked::new(self.responder)),
+            "crossbar" => Box::new(Clocked::new(self.crossbar)),
+            "switch" => Box::new(Clocked::new(self.switch)),
+            // They are all equal.
+            "link_port" => Box::new(Clocked::new(self.link_ports.into_iter().next()?)),
+            _ => return None,
+        })
     }
 }
 

@@ -1,16 +1,16 @@
 //! `sme rtl report`: what the blocks take in an FPGA, and how fast they are there.
 //!
-//! Needs Yosys; without nextpnr there is no clock, which is said on stderr.
+//! Needs Yosys; without nextpnr there is no clock, which is said on stderr. What was finished before a
+//! block failed is printed.
 
 use std::time::Instant;
 
 use clap::Args;
 use sme_hdl::bench::Bench;
-use sme_hdl::synthesis::{clock, router, synthesize};
+use sme_hdl::synthesis::{clock, router, synthesize, yosys_runs};
 
 use super::super::flags::FileFlags;
 use super::super::output::Output;
-use super::super::read;
 use super::super::row::{Cell, rendered};
 use super::super::stop::{Stop, one_line, to_stderr};
 use crate::progress;
@@ -21,15 +21,6 @@ pub struct ReportFlags {
     /// Blocks, e.g. switch,link_port, or all
     #[arg(long, value_name = "NAME", default_value = super::ALL)]
     block: String,
-    /// Seed of the sizes of blocks that come in several; engine, switch and link port are the
-    /// machine's
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "1",
-        allow_negative_numbers = true
-    )]
-    seed: String,
     /// Leave out the clock: placing and routing takes most of the time
     #[arg(long)]
     no_clock: bool,
@@ -46,7 +37,6 @@ const ROUTER_SEEDS: [u32; 3] = [1, 2, 3];
 #[derive(Debug)]
 pub struct ReportRun {
     blocks: Vec<&'static Bench>,
-    seed: u64,
     engine: super::MachineEngine,
     no_clock: bool,
     output: FileFlags,
@@ -57,7 +47,6 @@ impl ReportRun {
     pub fn read(flags: &ReportFlags) -> Result<Self, Stop> {
         Ok(Self {
             blocks: super::blocks(&flags.block)?,
-            seed: read::seed(&flags.seed)?,
             engine: super::MachineEngine::read(&flags.engine)?,
             no_clock: flags.no_clock,
             output: flags.output.clone(),
@@ -67,6 +56,7 @@ impl ReportRun {
     /// Synthesizes, and writes a row for each block.
     pub fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
+        yosys_runs().map_err(|error| Stop::Input(one_line(&error.to_string())))?;
         let router = match self.no_clock {
             true => None,
             false => router(),
@@ -78,17 +68,27 @@ impl ReportRun {
         watch.begin("blocks", self.blocks.len() as u64);
         let mut rows = Vec::new();
         let mut objections = Vec::new();
+        let mut failed = Ok(());
         for bench in &self.blocks {
             let began = Instant::now();
-            let row = self.row(bench, router, &mut objections);
-            rows.push(row.map_err(|stop| stop.at(bench.name))?);
+            match self.row(bench, router, &mut objections) {
+                Ok(row) => rows.push(row),
+                Err(stop) => {
+                    failed = Err(stop.at(bench.name));
+                    break;
+                }
+            }
             let wall = began.elapsed().as_secs_f64();
             to_stderr(&format!("{}: {wall:.1} s\n", bench.name));
             watch.advance(1);
         }
         watch.end();
+        if failed.is_err() && rows.is_empty() {
+            return failed;
+        }
         output.push(&rendered(HEADING, &rows, self.output.format()))?;
         output.commit()?;
+        failed?;
         match objections.is_empty() {
             true => Ok(()),
             false => Err(Stop::Failed(objections.join("; "))),
@@ -103,7 +103,7 @@ impl ReportRun {
     ) -> Result<Vec<Cell>, Stop> {
         let failed =
             |error: sme_hdl::synthesis::SynthesisError| Stop::Failed(one_line(&error.to_string()));
-        let block = self.engine.rtl(bench, self.seed);
+        let block = self.engine.part(bench).rtl;
         let found = synthesize(&*block).map_err(failed)?;
         if found.objections.any() {
             objections.push(format!(
@@ -114,7 +114,6 @@ impl ReportRun {
         let mut cells = vec![
             Cell::text(env!("CARGO_PKG_VERSION")),
             Cell::text(bench.name),
-            Cell::Count(self.seed),
         ];
         cells.extend(
             [
@@ -146,7 +145,6 @@ impl ReportRun {
 const HEADING: &[&str] = &[
     "version",
     "block",
-    "seed",
     "luts",
     "carries",
     "flip_flops",

@@ -1,15 +1,15 @@
-//! `sme rtl verilog`: the blocks as files.
+//! `sme rtl verilog`: the blocks of a machine's engine as files, with what runs them.
 //!
 //! All text is made before anything is written, and all files are written under temporary names
 //! before the first gets its own: a directory with half the files is as unlikely as the host
 //! allows.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sme_hdl::bench::Bench;
-use sme_hdl::verilog::{Files, module_name};
+use sme_hdl::verilog::{self, Files, module_name};
 
 use super::super::flags::FileFlags;
 use super::super::output::{self, Output};
@@ -34,7 +34,7 @@ pub struct VerilogFlags {
         allow_negative_numbers = true
     )]
     cycles: String,
-    /// Seed of the traffic, and of the sizes of blocks that come in several; the engine is the machine's
+    /// Seed of the test benches' traffic
     #[arg(
         long,
         value_name = "N",
@@ -91,13 +91,11 @@ impl VerilogRun {
     }
 
     fn files(&self) -> Result<Vec<Vec<Cell>>, Stop> {
-        let (mut texts, mut rows) = (Vec::new(), Vec::new());
+        let (mut texts, mut rows, mut made_of) = (Vec::new(), Vec::new(), Vec::new());
         for bench in &self.blocks {
-            let made = {
-                let pair = self.engine.pair(bench, self.seed);
-                let sizes = self.engine.arguments(bench);
-                Files::new(bench.name, pair, &sizes, self.cycles, self.seed)
-            };
+            let pair = self.engine.part(bench);
+            let origin = self.engine.origin(pair.sizes.clone());
+            let made = Files::new(bench, pair, &origin, self.cycles, self.seed);
             let made = made.map_err(|error| Stop::Failed(format!("{}: {error}", bench.name)))?;
             let name = |index: usize| made.files.get(index).map(|(name, _)| Cell::text(name));
             rows.push(vec![
@@ -112,6 +110,13 @@ impl VerilogRun {
             ]);
             let in_directory = |(name, text)| (self.out.join(name), text);
             texts.extend(made.files.into_iter().map(in_directory));
+            made_of.push((*bench, origin));
+        }
+        let arguments = self.engine.arguments();
+        for (name, text) in verilog::directory(&made_of, &arguments) {
+            let path = self.out.join(name);
+            not_others(&path)?;
+            texts.push((path, text));
         }
         let rows_file = ("-o", self.output.output.as_deref());
         let mut files = Vec::with_capacity(texts.len());
@@ -123,6 +128,18 @@ impl VerilogRun {
         }
         files.into_iter().try_for_each(Output::commit)?;
         Ok(rows)
+    }
+}
+
+/// Refuses to replace a file that has come from elsewhere: many directories have a README.
+fn not_others(path: &Path) -> Result<(), Stop> {
+    match fs::read(path) {
+        Ok(text) if !verilog::is_ours(&String::from_utf8_lossy(&text)) => Err(Stop::flag(
+            &format!("--out {}", path.display()),
+            "is there, and not of sme; choose a directory of its own",
+        )),
+        // What cannot be read cannot be written, or is not there.
+        _ => Ok(()),
     }
 }
 

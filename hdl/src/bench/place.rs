@@ -1,0 +1,48 @@
+//! Where an engine stands: what decides about the sizes of its blocks.
+
+use sme_sim::fabric::Topology;
+use sme_sim::machine::ClusterSpec;
+
+use crate::blocks::engine::{Engine, Unsupported};
+
+/// A node of a cluster.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub(super) spec: ClusterSpec,
+    pub(super) topology: Topology,
+    pub(super) hosts: u32,
+    pub(super) node: u32,
+}
+
+impl Place {
+    /// `node` of a cluster of `hosts` nodes, which
+    /// [`Design::new`](sme_sim::engine::Design::new) must not refuse.
+    ///
+    /// # Errors
+    /// What the RTL cannot do; see [`Unsupported`].
+    pub fn new(
+        spec: &ClusterSpec,
+        topology: &Topology,
+        hosts: u32,
+        node: u32,
+    ) -> Result<Self, Unsupported> {
+        Engine::new(spec, topology, hosts)?;
+        Ok(Self {
+            spec: spec.clone(),
+            topology: topology.clone(),
+            hosts,
+            node,
+        })
+    }
+
+    /// The engine.
+    pub(super) fn engine(&self) -> Engine {
+        let engine = Engine::new(&self.spec, &self.topology, self.hosts);
+        engine.expect("one of the same sizes was built already")
+    }
+
+    /// Bits of an address in a node's shared partition.
+    pub(super) fn shared_bits(&self) -> u32 {
+        self.spec.node.shared_bytes.trailing_zeros()
+    }
+}
