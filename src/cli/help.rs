@@ -204,9 +204,10 @@ Noise takes a core away from its thread; what the thread computes then, --work a
 each access, takes longer by as much, and what it waits for does not. Each core has detours of its
 own, known by the seed. Without --work there is little to disturb.
 
---waves records what passes the ports of engines, under the names that sme_engine_top.v has for them
-(sme rtl verilog), in the cycle in which the engine samples it or gives it. Times are those of --per-thread and --explain: from
-the beginning of the run, the warm-up included. gtkwave opens the file.
+--waves records what passes the ports of engines, under the names that sme_engine_top.v of
+sme rtl verilog has for them, in the cycle in which the engine samples it or gives it. Times are
+those of --per-thread and --explain: from the beginning of the run, the warm-up included.
+gtkwave opens the file.
 
 Examples:
   sme barrier --nodes 64 --cores 16
