@@ -132,6 +132,7 @@ fn signals_are_called_as_the_ports_of_the_rtl() {
                 ("offset", 40),
                 ("enables", 8),
                 ("data", 64),
+                ("crc", 16),
                 ("credit", 4),
             ] {
                 names.push((format!("link{port}_{way}_{field}"), width));
