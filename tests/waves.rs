@@ -110,9 +110,12 @@ fn signals_are_called_as_the_ports_of_the_rtl() {
     for way in ["in", "out"] {
         for (field, width) in [
             ("valid", 1),
+            ("extension", 32),
+            ("command", 64),
+            ("mask", 32),
+            ("data", 64),
             ("kind", 2),
             ("address", 64),
-            ("data", 64),
             ("enables", 8),
             ("tag", 5),
             ("coherent", 1),
@@ -125,7 +128,7 @@ fn signals_are_called_as_the_ports_of_the_rtl() {
             for (field, width) in [
                 ("channel", 2),
                 ("kind", 2),
-                ("coherent", 1),
+                ("flag", 1),
                 ("tag", 5),
                 ("target", 20),
                 ("source", 20),

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use sme_hdl::beat::DoublewordsBeat;
 use sme_hdl::blocks::engine::Engine;
 use sme_hdl::device::{Clocked, Device, Port};
 use sme_hdl::rtl_engine::{RtlEngine, Surroundings};
@@ -68,6 +69,7 @@ pub fn picture() -> String {
                     Output::Host(HtPacket::Read { tag, trace, .. }) => {
                         let response = HtPacket::Response {
                             data: 0xcafe,
+                            single: false,
                             tag,
                             error: false,
                             trace,
@@ -107,8 +109,22 @@ pub fn picture() -> String {
     }
     if let Some((cycle, HtPacket::Response { data, tag, .. })) = answer {
         picture += &format!("\nIn cycle {cycle} the host gets {data:#x} for its tag {tag}.\n");
+        let [asked, answered] = [("host_in_data", 0), ("host_out_data", cycle)]
+            .map(|(pin, cycle)| bytes(drawn[0].value(pin, cycle)));
+        picture += &format!("HyperTransport: load {asked}\n              answer {answered}\n");
     }
     picture
+}
+
+/// The bytes of a packet on the host's pins, in the order of the link.
+fn bytes(value: Value) -> String {
+    let bytes = DoublewordsBeat::from_value(value).doublewords().on_link();
+    let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    bytes
+        .chunks(4)
+        .map(|doubleword| doubleword.join(" "))
+        .collect::<Vec<_>>()
+        .join("  ")
 }
 
 /// A device that remembers what was on its pins.
@@ -124,15 +140,21 @@ impl<D: Device> Drawn<D> {
         Self { device, history }
     }
 
+    fn pin(&self, name: &str) -> usize {
+        let (inputs, outputs) = (self.device.inputs(), self.device.outputs());
+        let mut ports = inputs.into_iter().chain(outputs);
+        let pin = ports.position(|port| port.name == name);
+        pin.expect("the engine has it")
+    }
+
+    /// What is on a pin in a cycle.
+    fn value(&self, name: &str, cycle: u64) -> Value {
+        self.history[cycle as usize][self.pin(name)]
+    }
+
     /// A pin's row: high or low, cycle by cycle.
     fn row(&self, name: &str) -> String {
-        let ports = self
-            .device
-            .inputs()
-            .into_iter()
-            .chain(self.device.outputs());
-        let pin = ports.into_iter().position(|port| port.name == name);
-        let pin = pin.expect("the engine has it");
+        let pin = self.pin(name);
         let level = |values: &Vec<Value>| {
             if values[pin] == Value::default() {
                 "▁▁"

@@ -3,7 +3,8 @@
 //! In Verilog a beat is a vector; in the simulation it stays the packet that it is, so that a
 //! FIFO moves it without taking it apart. Kernels read a field with `get_value_FIELD()` and write
 //! one with `set_value_FIELD(…)`, which become slices of the vector; `FIELD_low` is the lower 32
-//! bits of a longer one and `FIELD_high` the rest. Bit 0 is the lowest:
+//! bits of a longer one and `FIELD_high` the rest, `address_3_7` the address' bits 3 to 7. Bit 0 is the
+//! lowest:
 //!
 //! | [`PacketBeat`], 160 bits | Bits | [`HtBeat`], 144 bits | Bits |
 //! |---|---|---|---|
@@ -12,13 +13,18 @@
 //! | target | 104–123 | enables | 128–135 |
 //! | source | 124–143 | tag | 136–140 |
 //! | kind | 144–145 | kind | 141–142 |
-//! | coherent | 146 | coherent | 143 |
+//! | flag | 146 | flag | 143 |
 //! | tag | 147–151 | | |
 //! | enables | 152–159 | | |
 //!
 //! `kind` is the number of [`Kind`] in both: 0 read request, 1 posted write, 2 response, 3 error
-//! response. Fields that a kind does not carry are zero. The observer's mark of the cycle model's
+//! response. `flag` says that a write is coherent, or that a response is one doubleword. Fields that a
+//! kind does not carry are zero. The host's own pins carry [`DoublewordsBeat`]. The observer's mark of the cycle model's
 //! packets (`trace`) is not in a beat: hardware has no such thing.
+
+mod doublewords;
+
+pub use doublewords::DoublewordsBeat;
 
 use rust_hdl::core::ast::VerilogLiteral;
 use rust_hdl::core::bits::Bits;
@@ -36,7 +42,7 @@ pub struct PacketBeat {
     target: u32,
     source: u32,
     kind: u8,
-    coherent: bool,
+    flag: bool,
     tag: u8,
     enables: u8,
 }
@@ -49,7 +55,7 @@ pub struct HtBeat {
     enables: u8,
     tag: u8,
     kind: u8,
-    coherent: bool,
+    flag: bool,
 }
 
 /// A field: how a kernel reads and writes it, and where it lies in the vector.
@@ -119,8 +125,7 @@ fields! { PacketBeat, 160:
     target 20 at 104, get_value_target set_value_target get_my_width_target get_my_offset_target;
     source 20 at 124, get_value_source set_value_source get_my_width_source get_my_offset_source;
     kind 2 at 144, get_value_kind set_value_kind get_my_width_kind get_my_offset_kind;
-    coherent 1 at 146,
-        get_value_coherent set_value_coherent get_my_width_coherent get_my_offset_coherent;
+    flag 1 at 146, get_value_flag set_value_flag get_my_width_flag get_my_offset_flag;
     tag 5 at 147, get_value_tag set_value_tag get_my_width_tag get_my_offset_tag;
     enables 8 at 152, get_value_enables set_value_enables get_my_width_enables get_my_offset_enables;
 }
@@ -131,23 +136,24 @@ fields! { HtBeat, 144:
     enables 8 at 128, get_value_enables set_value_enables get_my_width_enables get_my_offset_enables;
     tag 5 at 136, get_value_tag set_value_tag get_my_width_tag get_my_offset_tag;
     kind 2 at 141, get_value_kind set_value_kind get_my_width_kind get_my_offset_kind;
-    coherent 1 at 143,
-        get_value_coherent set_value_coherent get_my_width_coherent get_my_offset_coherent;
+    flag 1 at 143, get_value_flag set_value_flag get_my_width_flag get_my_offset_flag;
 }
 
 /// A part of a field that has up to 32 bits: the numbers of rust-hdl beyond that are slow.
 macro_rules! views {
-    ($beat:ident: $($field:ident from $low:literal, $bits:ident $width:literal at $offset:literal,
+    ($beat:ident: $($field:ident from $low:literal, $width:literal at $offset:literal,
         $get:ident $set:ident $get_width:ident $get_offset:ident;)*) => {
         #[allow(missing_docs, reason = "as the fields")]
         impl $beat {
             $(
                 pub fn $get(&self) -> Bits<$width> {
-                    u64::from((self.$field >> $low) as $bits).into()
+                    let mask = u64::MAX >> (64 - $width);
+                    (u64::from(self.$field) >> $low & mask).into()
                 }
                 pub fn $set(&mut self, value: Bits<$width>) {
-                    self.$field &= !(u64::from($bits::MAX) << $low);
-                    self.$field |= u64::from(value) << $low;
+                    let mask = u64::MAX >> (64 - $width);
+                    let others = u64::from(self.$field) & !(mask << $low);
+                    self.$field = Field::of(others | u64::from(value) << $low);
                 }
                 pub fn $get_width(&self) -> usize {
                     $width
@@ -161,25 +167,42 @@ macro_rules! views {
 }
 
 views! { PacketBeat:
-    data from 0, u32 32 at 0, get_value_data_low set_value_data_low
+    data from 0, 32 at 0, get_value_data_low set_value_data_low
         get_my_width_data_low get_my_offset_data_low;
-    data from 32, u32 32 at 32, get_value_data_high set_value_data_high
+    data from 32, 32 at 32, get_value_data_high set_value_data_high
         get_my_width_data_high get_my_offset_data_high;
-    offset from 0, u32 32 at 64, get_value_offset_low set_value_offset_low
+    offset from 0, 32 at 64, get_value_offset_low set_value_offset_low
         get_my_width_offset_low get_my_offset_offset_low;
-    offset from 32, u8 8 at 96, get_value_offset_high set_value_offset_high
+    offset from 32, 8 at 96, get_value_offset_high set_value_offset_high
         get_my_width_offset_high get_my_offset_offset_high;
+    enables from 0, 4 at 152, get_value_enables_low set_value_enables_low
+        get_my_width_enables_low get_my_offset_enables_low;
+    enables from 4, 4 at 156, get_value_enables_high set_value_enables_high
+        get_my_width_enables_high get_my_offset_enables_high;
 }
 
 views! { HtBeat:
-    address from 0, u32 32 at 0, get_value_address_low set_value_address_low
+    address from 0, 32 at 0, get_value_address_low set_value_address_low
         get_my_width_address_low get_my_offset_address_low;
-    address from 32, u32 32 at 32, get_value_address_high set_value_address_high
+    address from 32, 32 at 32, get_value_address_high set_value_address_high
         get_my_width_address_high get_my_offset_address_high;
-    data from 0, u32 32 at 64, get_value_data_low set_value_data_low
+    address from 3, 5 at 3, get_value_address_3_7 set_value_address_3_7
+        get_my_width_address_3_7 get_my_offset_address_3_7;
+    address from 3, 2 at 3, get_value_word set_value_word get_my_width_word get_my_offset_word;
+    address from 8, 24 at 8, get_value_address_8_31 set_value_address_8_31
+        get_my_width_address_8_31 get_my_offset_address_8_31;
+    address from 32, 8 at 32, get_value_address_32_39 set_value_address_32_39
+        get_my_width_address_32_39 get_my_offset_address_32_39;
+    address from 40, 24 at 40, get_value_address_40_63 set_value_address_40_63
+        get_my_width_address_40_63 get_my_offset_address_40_63;
+    data from 0, 32 at 64, get_value_data_low set_value_data_low
         get_my_width_data_low get_my_offset_data_low;
-    data from 32, u32 32 at 96, get_value_data_high set_value_data_high
+    data from 32, 32 at 96, get_value_data_high set_value_data_high
         get_my_width_data_high get_my_offset_data_high;
+    enables from 0, 4 at 128, get_value_enables_low set_value_enables_low
+        get_my_width_enables_low get_my_offset_enables_low;
+    enables from 4, 4 at 132, get_value_enables_high set_value_enables_high
+        get_my_width_enables_high get_my_offset_enables_high;
 }
 
 /// The fields of the packets on a port of `bits` bits; `None` if those are no packets.
@@ -187,6 +210,7 @@ pub(crate) fn fields_of(bits: usize) -> Option<&'static [(&'static str, usize, u
     match bits {
         <PacketBeat as Synth>::BITS => Some(PacketBeat::FIELDS),
         <HtBeat as Synth>::BITS => Some(HtBeat::FIELDS),
+        <DoublewordsBeat as Synth>::BITS => Some(DoublewordsBeat::FIELDS),
         _ => None,
     }
 }
@@ -228,7 +252,7 @@ impl From<Packet> for PacketBeat {
             target: packet.target,
             source: packet.source,
             kind: packet.kind as u8,
-            coherent: packet.coherent,
+            flag: packet.flag,
             tag: packet.tag,
             enables: packet.enables,
         }
@@ -257,7 +281,7 @@ impl PacketBeat {
             source: self.source,
             trace,
             kind: Kind::from_bits(self.kind.into()),
-            coherent: self.coherent,
+            flag: self.flag,
             tag: self.tag,
             enables: self.enables,
         }
@@ -290,16 +314,18 @@ impl From<HtPacket> for HtBeat {
                 data,
                 enables,
                 kind: Kind::PostedWrite as u8,
-                coherent,
+                flag: coherent,
                 tag: 0,
             },
             HtPacket::Response {
                 data,
+                single,
                 tag,
                 error,
                 trace: _,
             } => Self {
                 data,
+                flag: single,
                 tag,
                 kind: Kind::ReadResponse as u8 + u8::from(error),
                 ..Self::default()
@@ -322,11 +348,12 @@ impl HtBeat {
                 address: self.address,
                 data: self.data,
                 enables: self.enables,
-                coherent: self.coherent,
+                coherent: self.flag,
                 trace,
             },
             answer => HtPacket::Response {
                 data: self.data,
+                single: self.flag,
                 tag: self.tag,
                 error: answer == Kind::ErrorResponse,
                 trace,

@@ -7,7 +7,7 @@
 use rust_hdl::core::simulate::simulate;
 use rust_hdl::prelude::*;
 
-use crate::beat::{HtBeat, PacketBeat};
+use crate::beat::{DoublewordsBeat, HtBeat, PacketBeat};
 use crate::value::Value;
 use crate::verilog::{self, VerilogError};
 
@@ -72,6 +72,16 @@ impl Wire for Bit {
 impl Wire for PacketBeat {
     fn value(self) -> Value {
         PacketBeat::value(&self)
+    }
+
+    fn of(value: Value) -> Self {
+        Self::from_value(value)
+    }
+}
+
+impl Wire for DoublewordsBeat {
+    fn value(self) -> Value {
+        DoublewordsBeat::value(&self)
     }
 
     fn of(value: Value) -> Self {

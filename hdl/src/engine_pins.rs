@@ -7,24 +7,26 @@
 use sme_sim::engine::{HtChannel, Input, Packet};
 use sme_sim::fabric::{CHANNELS, LINK_PORTS};
 
-use crate::beat::{HtBeat, PacketBeat};
+use crate::beat::{DoublewordsBeat, HtBeat, PacketBeat};
 use crate::value::Value;
 
 const NODE: usize = 0;
 const HOST_IN_VALID: usize = 4;
-const HOST_IN_DATA: usize = 5;
+pub(crate) const HOST_IN_DATA: usize = 5;
 const HOST_IN_CREDIT: usize = 6;
+/// In the host's packet, the command's lowest bit.
+const COMMAND: usize = 32;
 const LINK_IN_VALID: usize = 7;
 const LINK_IN_CHANNEL: usize = LINK_IN_VALID + LINK_PORTS;
 const LINK_IN_DATA: usize = LINK_IN_CHANNEL + LINK_PORTS;
 const LINK_IN_CRC: usize = LINK_IN_DATA + LINK_PORTS;
-const LINK_IN_CREDIT: usize = LINK_IN_CRC + LINK_PORTS;
+pub(crate) const LINK_IN_CREDIT: usize = LINK_IN_CRC + LINK_PORTS;
 /// Inputs.
 pub(crate) const INPUTS: usize = LINK_IN_CREDIT + LINK_PORTS;
 
 const HOST_OUT_VALID: usize = 0;
 const HOST_OUT_DATA: usize = 1;
-const HOST_OUT_CREDIT: usize = 2;
+pub(crate) const HOST_OUT_CREDIT: usize = 2;
 const LINK_OUT_VALID: usize = 3;
 const LINK_OUT_CHANNEL: usize = LINK_OUT_VALID + LINK_PORTS;
 const LINK_OUT_DATA: usize = LINK_OUT_CHANNEL + LINK_PORTS;
@@ -32,8 +34,8 @@ const LINK_OUT_CRC: usize = LINK_OUT_DATA + LINK_PORTS;
 const LINK_OUT_CREDIT: usize = LINK_OUT_CRC + LINK_PORTS;
 const BEGUN: usize = LINK_OUT_CREDIT + LINK_PORTS;
 pub(crate) const CRC_ERROR: usize = BEGUN + LINK_PORTS;
-const DROPPED_VALID: usize = CRC_ERROR + LINK_PORTS;
-const FAILED_VALID: usize = DROPPED_VALID + 1;
+pub(crate) const DROPPED_VALID: usize = CRC_ERROR + LINK_PORTS;
+pub(crate) const FAILED_VALID: usize = DROPPED_VALID + 1;
 const UNKNOWN_TAGS: usize = FAILED_VALID + 1;
 /// Outputs that the cycle model shows, too; those behind are for the simulator only.
 pub(crate) const VISIBLE: usize = UNKNOWN_TAGS + 1;
@@ -94,6 +96,14 @@ impl InputPins {
         self.0[LINK_IN_CREDIT..][..LINK_PORTS].fill(Value::default());
     }
 
+    /// The host's packet has one bit of its command inverted: none of 3, 4 and 5, so that the channel
+    /// stays.
+    pub fn spoil_command(&mut self, bit: usize) {
+        let data = &mut self.0[HOST_IN_DATA];
+        let inverted = u64::from(!data.bit(COMMAND + bit));
+        data.set(COMMAND + bit, 1, inverted);
+    }
+
     /// One bit of the CRC that comes over a link is wrong.
     pub fn spoil_crc(&mut self, port: usize, bit: usize) {
         let crc = &mut self.0[LINK_IN_CRC + port];
@@ -106,7 +116,7 @@ impl InputPins {
         match *input {
             Input::Host(packet) => {
                 self.0[HOST_IN_VALID] = true.into();
-                self.0[HOST_IN_DATA] = HtBeat::from(packet).value();
+                self.0[HOST_IN_DATA] = DoublewordsBeat::from(packet).value();
             }
             Input::HostCredit(channel) => self.0[HOST_IN_CREDIT].set(channel as usize, 1, 1),
             Input::Link {
@@ -135,7 +145,7 @@ impl OutputPins<'_> {
     pub fn host(&self) -> Option<HtBeat> {
         self.0[HOST_OUT_VALID]
             .bit(0)
-            .then(|| HtBeat::from_value(self.0[HOST_OUT_DATA]))
+            .then(|| DoublewordsBeat::from_value(self.0[HOST_OUT_DATA]).fields())
     }
 
     /// Places freed for the host, bit by bit.
@@ -239,8 +249,8 @@ pub(crate) fn inputs_of(values: &[Value]) -> Vec<Input> {
     let mut inputs = Vec::new();
     let wrong = wrong_crcs(values);
     if values[HOST_IN_VALID].bit(0) {
-        let packet = HtBeat::from_value(values[HOST_IN_DATA]).packet(0);
-        inputs.push(Input::Host(packet));
+        let doublewords = DoublewordsBeat::from_value(values[HOST_IN_DATA]).doublewords();
+        inputs.push(Input::Host(doublewords.decode()));
     }
     let credits = HtChannel::ALL.into_iter();
     let credits = credits.filter(|&channel| values[HOST_IN_CREDIT].bit(channel as usize));

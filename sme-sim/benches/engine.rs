@@ -18,7 +18,7 @@ fn design() -> Arc<Design> {
 
 fn packet(target: u32) -> Packet {
     let kind = Kind::PostedWrite;
-    let (coherent, tag, enables) = (true, 0, 255);
+    let (flag, tag, enables) = (true, 0, 255);
     Packet {
         data: 1,
         offset: 0,
@@ -26,7 +26,7 @@ fn packet(target: u32) -> Packet {
         source: 0,
         trace: 0,
         kind,
-        coherent,
+        flag,
         tag,
         enables,
     }

@@ -18,12 +18,13 @@ use sme_sim::machine::Machine;
 use super::miswired::Miswired;
 use super::source::{any_bits, below, chance};
 use super::{BENCHES, Bench, Place};
-use crate::beat::{HtBeat, PacketBeat};
+use crate::beat::{DoublewordsBeat, PacketBeat};
 use crate::blocks::engine::{Engine, Unsupported};
 use crate::blocks::turns::Turns;
 use crate::device::{Clocked, Device, Port};
 use crate::engine_pins::{
-    CRC_ERROR, INPUTS, InputPins, OutputPins, VISIBLE, inputs_of, wrong_crcs,
+    CRC_ERROR, DROPPED_VALID, FAILED_VALID, HOST_IN_DATA, HOST_OUT_CREDIT, INPUTS, InputPins,
+    LINK_IN_CREDIT, OutputPins, VISIBLE, inputs_of, wrong_crcs,
 };
 use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
@@ -45,6 +46,10 @@ pub(super) const BENCH: Bench = Bench {
         "links of half the bandwidth",
         "a mesh instead of a torus",
         "wrong packets of another link",
+        "the host's byte masks are lost",
+        "a freed place of the host is told of as another's",
+        "two links' credits are swapped",
+        "what is dropped is told of as what fails",
     ],
     build,
     of,
@@ -116,7 +121,7 @@ fn of(place: &Place) -> Pair {
         .collect();
     Pair {
         sizes: sizes.join("; "),
-        ..pair(place.engine(), place.clone(), |_| ())
+        ..pair(place.engine(), place.clone(), [|_| (); 2])
     }
 }
 
@@ -141,22 +146,39 @@ fn broken(place: Place, fault: Option<&str>) -> Result<Pair, Unsupported> {
         _ => {}
     }
     let engine = Engine::new(&spec, &topology, hosts)?;
-    let outputs: fn(&mut [Value]) = match fault {
+    let [mut inputs, mut outputs]: [fn(&mut [Value]); 2] = [|_| (), |_| ()];
+    match fault {
         Some("wrong packets of another link") => {
-            |outputs| outputs[CRC_ERROR..][..LINK_PORTS].rotate_left(2)
+            outputs = |values| values[CRC_ERROR..][..LINK_PORTS].rotate_left(2);
         }
-        _ => |_| (),
-    };
-    Ok(pair(engine, place, outputs))
+        Some("the host's byte masks are lost") => {
+            inputs = |values| values[HOST_IN_DATA].set(96, 32, u64::MAX);
+        }
+        Some("a freed place of the host is told of as another's") => {
+            outputs = |values| {
+                let freed = values[HOST_OUT_CREDIT].low();
+                values[HOST_OUT_CREDIT] = (freed >> 1 | (freed & 1) << 2).into();
+            };
+        }
+        Some("two links' credits are swapped") => {
+            inputs = |values| values.swap(LINK_IN_CREDIT, LINK_IN_CREDIT + 1);
+        }
+        Some("what is dropped is told of as what fails") => {
+            outputs = |values| values.swap(DROPPED_VALID, FAILED_VALID);
+        }
+        _ => {}
+    }
+    Ok(pair(engine, place, [inputs, outputs]))
 }
 
-/// `outputs` changes what the RTL shows.
-fn pair(engine: Engine, place: Place, outputs: fn(&mut [Value])) -> Pair {
+/// `wires` change what reaches the RTL, and what it shows.
+fn pair(engine: Engine, place: Place, wires: [fn(&mut [Value]); 2]) -> Pair {
+    let [inputs, outputs] = wires;
     let rtl = Clocked::new(engine);
     let model = Model::new(&place, &rtl);
     Pair {
         sizes: place.to_string(),
-        rtl: Box::new(Miswired::new(rtl, |_| (), outputs)),
+        rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
         model: Box::new(model),
         traffic: Box::new(Load::new(place)),
     }
@@ -240,7 +262,7 @@ impl Model {
             match *output {
                 Output::Host(packet) => {
                     self.show(outputs, "host_out_valid", 0, true.into());
-                    let data = HtBeat::from(packet).value();
+                    let data = DoublewordsBeat::from(packet).value();
                     self.show(outputs, "host_out_data", 0, data);
                 }
                 Output::HostCredit(channel) => freed[LINK_PORTS] |= 1 << channel as u8,
@@ -395,6 +417,7 @@ impl Load {
                 };
                 HtPacket::Response {
                     data: any_bits(random),
+                    single: chance(random, 30),
                     tag,
                     error: chance(random, 20),
                     trace,
@@ -424,11 +447,12 @@ impl Load {
             source: below(random, self.place.hosts),
             trace: 0,
             kind: Kind::ReadResponse,
-            coherent: false,
+            flag: false,
             tag: below(random, 32) as u8,
             enables: 0,
         };
         if answers {
+            packet.flag = chance(random, 30);
             if chance(random, 20) {
                 packet.kind = Kind::ErrorResponse;
             }
@@ -443,7 +467,7 @@ impl Load {
                 packet.data = 0;
             } else {
                 packet.kind = Kind::PostedWrite;
-                packet.coherent = chance(random, 50);
+                packet.flag = chance(random, 50);
                 packet.tag = 0;
             }
         }
@@ -469,6 +493,11 @@ impl Traffic for Load {
                 *credits -= 1;
                 self.transactions += 1;
                 self.pins.put(&Input::Host(packet));
+                if chance(random, 10) {
+                    let bits = [0, 1, 2, 22, 23, 24, 25, 26, 29];
+                    let bit = bits[below(random, bits.len() as u32) as usize];
+                    self.pins.spoil_command(bit);
+                }
             } else if let HtPacket::Response { tag, .. } = packet {
                 self.memory_reads.push_back(tag);
             }

@@ -3,6 +3,7 @@
 use rand_core::Rng;
 use sme_sim::engine::fifo::Fifos;
 
+use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
 use super::{Bench, Place};
@@ -18,7 +19,14 @@ type Rtl = Fifo<PacketBeat, 3, 4>;
 pub(super) const BENCH: Bench = Bench {
     name: "fifo",
     what: "a FIFO with registered full and empty",
-    faults: &["one place more", "one place less"],
+    faults: &[
+        "one place more",
+        "one place less",
+        "is ready when it is full",
+        "gives up a packet that nobody reads",
+        "forgets that a packet is read",
+        "gives a packet's data from the neighbouring wires",
+    ],
     build,
     of,
 };
@@ -30,8 +38,24 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("one place less") => depth - 1,
         _ => depth,
     };
-    against_model(Rtl::new(rtl_depth.into()), depth, false)
+    let [mut inputs, mut outputs]: Wires = [|_| (), |_| ()];
+    match fault {
+        Some("is ready when it is full") => outputs = |values| values[0] = true.into(),
+        Some("gives up a packet that nobody reads") => inputs = |values| values[2] = true.into(),
+        Some("forgets that a packet is read") => inputs = |values| values[2] = false.into(),
+        Some("gives a packet's data from the neighbouring wires") => {
+            outputs = |values| {
+                let data = values[2].get(0, 64);
+                values[2].set(0, 64, data.rotate_left(1));
+            };
+        }
+        _ => {}
+    }
+    wired(Rtl::new(rtl_depth.into()), depth, false, [inputs, outputs])
 }
+
+/// What changes a block's inputs, and its outputs.
+type Wires = [fn(&mut [Value]); 2];
 
 /// As many places as the HyperTransport port has for writes, each for a packet of the network.
 fn of(place: &Place) -> Pair {
@@ -47,7 +71,12 @@ fn of(place: &Place) -> Pair {
 /// A block with a FIFO's ports, and the cycle model's FIFO of `depth` places. If `late`, what is
 /// written comes a cycle after the write.
 pub(super) fn against_model<B: Pins + 'static>(rtl: B, depth: u16, late: bool) -> Pair {
-    let rtl = Clocked::new(rtl);
+    wired(rtl, depth, late, [|_| (); 2])
+}
+
+fn wired<B: Pins + 'static>(rtl: B, depth: u16, late: bool, wires: Wires) -> Pair {
+    let [inputs, outputs] = wires;
+    let rtl = Miswired::new(Clocked::new(rtl), inputs, outputs);
     let model = Model {
         fifo: Fifos::new(&[depth]),
         late,

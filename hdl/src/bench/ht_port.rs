@@ -6,13 +6,13 @@ use sme_sim::engine::ht_port::{HtPort as CycleModel, HtPortSpec};
 use sme_sim::engine::wires::{
     DEPTH, HOST_FIFOS, HT_RECEIVE, HT_RECEIVE_RESPONSE, HT_TRANSMIT, HostFifos, REQUESTER_POSTED,
 };
-use sme_sim::engine::{HtChannel, HtPacket};
+use sme_sim::engine::{HtChannel, HtPacket, Kind};
 
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
 use super::{Bench, Place};
-use crate::beat::HtBeat;
+use crate::beat::{DoublewordsBeat, HtBeat};
 use crate::blocks::arbiter::RoundRobin;
 use crate::blocks::credits::Credits;
 use crate::blocks::fifo::Fifo;
@@ -39,6 +39,11 @@ pub(super) const BENCH: Bench = Bench {
         "a read passes a write that is queued",
         "a read counts a write that came later",
         "error responses are lost",
+        "error responses are taken for data",
+        "what is no access is one of the node's own memory",
+        "a byte mask is always that of the first eight bytes",
+        "address extensions have another command",
+        "reads go to the host as not coherent",
         "credits of writes and reads are swapped",
         "requester and responder share a ready",
     ],
@@ -54,6 +59,8 @@ const COUNTED: u16 = u16::MAX - 100;
 
 /// Input `host_data`, and `host_valid` before it.
 const HOST_DATA: usize = 1;
+/// In it, the byte mask.
+const MASK: usize = 96;
 /// The first of the inputs `posted_ready`, `nonposted_ready`, `memory_ready`.
 const READERS: usize = 3;
 /// The first of the inputs `write_valid`, `write_data`, and so on.
@@ -115,10 +122,33 @@ fn pair(credits: [u16; 3], counted: u16, fault: Option<&str>) -> Pair {
         Some("a read counts a write that came later") => rtl.received = count(1),
         Some("error responses are lost") => {
             inputs = |values| {
-                if HtBeat::from_value(values[HOST_DATA]).get_value_kind() == 3 {
+                let packet = DoublewordsBeat::from_value(values[HOST_DATA]);
+                if packet.fields().get_value_kind() == 3 {
                     values[HOST_DATA - 1] = false.into();
                 }
             };
+        }
+        Some("error responses are taken for data") => {
+            rtl.decoder.error_response = Constant::new((Kind::ReadResponse as u64).into());
+        }
+        Some("what is no access is one of the node's own memory") => {
+            rtl.decoder.nowhere = Constant::new(0.into());
+        }
+        Some("a byte mask is always that of the first eight bytes") => {
+            inputs = |values| {
+                let mask = values[HOST_DATA].get(MASK, 8);
+                for byte in 0..4 {
+                    values[HOST_DATA].set(MASK + 8 * byte, 8, mask);
+                }
+            };
+        }
+        Some("address extensions have another command") => {
+            rtl.encoder.extension = Constant::new(0b11_1111.into());
+        }
+        Some("reads go to the host as not coherent") => {
+            let mut read = rtl.encoder.sized_read.val();
+            read.set_value_coherent(0.into());
+            rtl.encoder.sized_read = Constant::new(read);
         }
         Some("credits of writes and reads are swapped") => {
             outputs = |values| {
@@ -183,6 +213,7 @@ impl Model {
         });
         let response = HtBeat::from(HtPacket::Response {
             data: 0,
+            single: false,
             tag: 0,
             error: false,
             trace: 0,
@@ -248,7 +279,7 @@ impl ModelBlock for Model {
         outputs[0] = u64::from(self.forward(inputs[READERS + 2].bit(0))).into();
         let sent = self.port.transmit(&mut self.fifos);
         outputs.push(sent.is_some().into());
-        outputs.push(sent.map(HtBeat::from).unwrap_or_default().value());
+        outputs.push(sent.map(DoublewordsBeat::from).unwrap_or_default().value());
         self.empty_readers();
 
         // A read that comes with a write is the first of the two.
@@ -259,8 +290,8 @@ impl ModelBlock for Model {
             }
         }
         if inputs[HOST_DATA - 1].bit(0) {
-            let packet = HtBeat::of(inputs[HOST_DATA]).packet(0);
-            self.port.receive(packet, &mut self.fifos);
+            let packet = DoublewordsBeat::of(inputs[HOST_DATA]).doublewords();
+            self.port.receive(packet.decode(), &mut self.fifos);
         }
         for channel in HtChannel::ALL {
             if inputs[HOST_DATA + 1].bit(channel as usize) {
@@ -276,7 +307,7 @@ pub(super) fn any_packet(random: &mut Random, channel: HtChannel) -> HtPacket {
     let data = any_bits(random);
     let enables = random.next_u32() as u8;
     let tag = below(random, 32) as u8;
-    let flag = chance(random, 50);
+    let [flag, single] = [50, 30].map(|percent| chance(random, percent));
     let trace = 0;
     match channel {
         HtChannel::Posted => HtPacket::Write {
@@ -294,11 +325,30 @@ pub(super) fn any_packet(random: &mut Random, channel: HtChannel) -> HtPacket {
         },
         HtChannel::Response => HtPacket::Response {
             data,
+            single,
             tag,
             error: flag,
             trace,
         },
     }
+}
+
+/// A packet of `channel` in doublewords, or what is nearly one.
+fn any_doublewords(random: &mut Random, channel: HtChannel) -> DoublewordsBeat {
+    let mut doublewords = any_packet(random, channel).encode();
+    let (mask, bits) = (random.next_u32(), any_bits(random));
+    match below(random, 8) {
+        0 => doublewords.mask = mask,
+        // Everything but the upper half of what it says that it is, and so but the channel.
+        1 => doublewords.command = doublewords.command & 0x38 | bits & !0x38,
+        // Another size.
+        2 => doublewords.command ^= bits & (0xf << 22 | 1 << 26 | 0b111),
+        // What is no access.
+        3 if channel == HtChannel::NonPosted => doublewords.command &= !0x10,
+        3 if channel == HtChannel::Posted => doublewords.command |= 0x38,
+        _ => {}
+    }
+    doublewords.into()
 }
 
 /// The host sends while it has credits and gives them back when it likes; every reader and writer
@@ -328,7 +378,7 @@ impl Load {
             self.writers[channel].ready(outputs[READY + channel].bit(0));
         }
         if outputs[HOST_OUT].bit(0) {
-            let packet = HtBeat::of(outputs[HOST_OUT + 1]).packet(0);
+            let packet = DoublewordsBeat::of(outputs[HOST_OUT + 1]).doublewords();
             self.held[packet.channel() as usize] += 1;
             self.sent += 1;
         }
@@ -354,10 +404,9 @@ impl Traffic for Load {
         let channel = HtChannel::ALL[below(random, 3) as usize];
         let index = channel as usize;
         let sends = self.credits[index] > 0 && chance(random, self.host[index]);
-        let packet = HtBeat::from(any_packet(random, channel)).value();
         self.credits[index] -= u32::from(sends);
         inputs.push(sends.into());
-        inputs.push(packet);
+        inputs.push(any_doublewords(random, channel).value());
 
         let mut returned = 0;
         for channel in 0..3 {

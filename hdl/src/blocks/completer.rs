@@ -199,7 +199,7 @@ impl Logic for Completer {
             .set_value_enables(self.request.val().get_value_enables());
         self.write_data
             .next
-            .set_value_coherent(self.request.val().get_value_coherent());
+            .set_value_flag(self.request.val().get_value_flag());
         self.read_data.next = self.nothing.val();
         self.read_data.next.set_value_kind(self.read_request.val());
         self.read_data

@@ -33,7 +33,7 @@ const CRC_BITS: usize = 16;
 /// Where the fields of a beat lie on the link: in the header, the address, or the data, and at which bit.
 const FIELDS: [(&str, usize, usize); 8] = [
     ("kind", 0, 0),
-    ("coherent", 0, 2),
+    ("flag", 0, 2),
     ("tag", 0, 3),
     ("target", 0, 8),
     ("source", 0, 28),

@@ -30,7 +30,7 @@ use sme_sim::engine::Kind;
 use sme_sim::fabric::{LINK_PORTS, Shape, Topology};
 use sme_sim::machine::ClusterSpec;
 
-use crate::beat::{HtBeat, PacketBeat};
+use crate::beat::{DoublewordsBeat, PacketBeat};
 use crate::blocks::MAX_PLACES;
 use crate::blocks::completer::Completer;
 use crate::blocks::crossbar::Crossbar;
@@ -62,13 +62,13 @@ pub struct Engine {
     /// A packet comes from the host, which holds a credit for it.
     pub host_in_valid: Signal<In, Bit>,
     /// That packet.
-    pub host_in_data: Signal<In, HtBeat>,
+    pub host_in_data: Signal<In, DoublewordsBeat>,
     /// The host has a place again: posted, non-posted, response.
     pub host_in_credit: Signal<In, Bits<3>>,
     /// A packet goes to the host.
     pub host_out_valid: Signal<Out, Bit>,
     /// That packet.
-    pub host_out_data: Signal<Out, HtBeat>,
+    pub host_out_data: Signal<Out, DoublewordsBeat>,
     /// The engine has a place again, likewise.
     pub host_out_credit: Signal<Out, Bits<3>>,
 

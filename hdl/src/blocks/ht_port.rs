@@ -1,29 +1,23 @@
 //! The HyperTransport port: receive buffers, transmit FIFOs and their credits.
 //!
 //! ```text
-//!               ┌─ receive 0, posted ────────────────────────> posted       (requester)
+//!       decoder ┌─ receive 0, posted ────────────────────────> posted       (requester)
 //! host ────────>├─ receive 1, non-posted + receive before ───> nonposted    (requester)
 //!  │            └─ receive 2, responses ─────────────────────> memory       (responder)
 //!  │ credit <───── a place was freed, one bit each
 //!  └─ writes are counted: received
-//!               ┌─ transmit 0, posted <─────────────────────── write        (completer)
+//!       encoder ┌─ transmit 0, posted <─────────────────────── write        (completer)
 //! host_out <────┤─ transmit 1, non-posted + writes before <─── read         (completer)
 //!  │    arbiter └─ transmit 2, responses <──────────────────── answer       (requester)
 //!  └─ read order: writes that went    writes are counted: queued
 //! host_credit ───> places left in the host, three counters
 //! ```
 //!
-//! The packets are beats whose fields a HyperTransport core has taken apart, and will put together:
+//! On the host's side a packet is made of HyperTransport's doublewords, each at its place
+//! ([`DoublewordsBeat`]): [`HtDecoder`] stands in front of the receive buffers, [`HtEncoder`] behind the
+//! transmit FIFOs. Between them are beats of fields.
 //!
-//! | Field | Sized read | Posted sized write | Read response |
-//! |---|---|---|---|
-//! | `kind` | command 01xxxx | 101xxx | 110000; 3 if both error bits are set |
-//! | `address` | address, with its extension | likewise | – |
-//! | `enables`, `data` | the bytes that are wanted | byte mask or count, and data | data |
-//! | `coherent` | – | bit 0 of the command | – |
-//! | `tag` | source tag | – | source tag |
-//!
-//! What comes from the host has a place, since the host holds a credit for it; the packet's kind
+//! What comes from the host has a place, since the host holds a credit for it; the packet's command
 //! chooses the buffer. The three buffers move on independently, and each place that is freed
 //! gives its credit back in the same cycle. To the host goes one packet a cycle, round robin
 //! among the channels whose first packet may go, which is found out a cycle ahead.
@@ -43,11 +37,13 @@
 //! host_out_data               w   r         the read has waited for the write
 //! ```
 
-use crate::beat::HtBeat;
+use crate::beat::{DoublewordsBeat, HtBeat};
 use crate::blocks::MAX_PLACES;
 use crate::blocks::arbiter::RoundRobin;
 use crate::blocks::credits::Credits;
 use crate::blocks::fifo::Fifo;
+use crate::blocks::ht_decoder::HtDecoder;
+use crate::blocks::ht_encoder::HtEncoder;
 use crate::blocks::ping_pong::PingPong;
 use crate::blocks::primitive::Register;
 use crate::blocks::read_order::ReadOrder;
@@ -64,7 +60,7 @@ pub struct HtPort {
     /// A packet comes from the host, which has a credit for it.
     pub host_valid: Signal<In, Bit>,
     /// That packet.
-    pub host_data: Signal<In, HtBeat>,
+    pub host_data: Signal<In, DoublewordsBeat>,
     /// The host has a place more, of each channel.
     pub host_credit: Signal<In, Bits<3>>,
     /// The requester takes a write.
@@ -110,7 +106,9 @@ pub struct HtPort {
     /// A packet goes to the host, which has a place for it.
     pub host_out_valid: Signal<Out, Bit>,
     /// That packet.
-    pub host_out_data: Signal<Out, HtBeat>,
+    pub host_out_data: Signal<Out, DoublewordsBeat>,
+    pub(crate) decoder: HtDecoder,
+    pub(crate) encoder: HtEncoder,
     pub(crate) receive: [Fifo<HtBeat, 5, 6>; 3],
     receive_before: Fifo<Bits<16>, 5, 6>,
     pub(crate) transmit: [PingPong<HtBeat>; 3],
@@ -126,11 +124,10 @@ pub struct HtPort {
     pub(crate) received: Register<Bits<16>>,
     /// Writes that came from the completer, likewise.
     pub(crate) queued: Register<Bits<16>>,
-    kind: Signal<Local, Bits<2>>,
     /// By channel: there is a packet that may go, and the host has a place.
     may_go: [Register<Bit>; 3],
     /// The packet for the host, for its data.
-    carrier: Signal<Local, HtBeat>,
+    carrier: Signal<Local, DoublewordsBeat>,
     none: Constant<Bits<3>>,
 }
 
@@ -172,6 +169,8 @@ impl HtPort {
             answer_ready: Signal::default(),
             host_out_valid: Signal::default(),
             host_out_data: Signal::default(),
+            decoder: HtDecoder::new(),
+            encoder: HtEncoder::new(),
             receive: credits.map(|places| Fifo::new(places.into())),
             receive_before: Fifo::new(reads.into()),
             transmit: std::array::from_fn(|_| PingPong::default()),
@@ -181,7 +180,6 @@ impl HtPort {
             places: credits.map(Credits::new),
             received: Register::default(),
             queued: Register::default(),
-            kind: Signal::default(),
             may_go: Default::default(),
             carrier: Signal::default(),
             none: Constant::new(0.into()),
@@ -213,18 +211,18 @@ impl Logic for HtPort {
         self.received.reset.next = self.reset.val();
         self.queued.reset.next = self.reset.val();
 
-        // From the host: reads are kind 0, writes 1, responses 2 and 3.
-        self.kind.next = self.host_data.val().get_value_kind();
-        for i in 0..3 {
-            self.receive[i].write_data.next = self.host_data.val();
-        }
-        self.receive[0].write.next = self.host_valid.val() & (self.kind.val() == 1);
-        self.receive[1].write.next = self.host_valid.val() & (self.kind.val() == 0);
-        self.receive[2].write.next = self.host_valid.val() & self.kind.val().get_bit(1);
-        self.receive_before.write.next = self.host_valid.val() & (self.kind.val() == 0);
+        // From the host.
+        self.decoder.doublewords.next = self.host_data.val();
+        self.receive[0].write_data.next = self.decoder.write.val();
+        self.receive[1].write_data.next = self.decoder.read.val();
+        self.receive[2].write_data.next = self.decoder.response.val();
+        self.receive[0].write.next = self.host_valid.val() & self.decoder.posted.val();
+        self.receive[1].write.next = self.host_valid.val() & self.decoder.nonposted.val();
+        self.receive[2].write.next = self.host_valid.val() & self.decoder.responds.val();
+        self.receive_before.write.next = self.host_valid.val() & self.decoder.nonposted.val();
         self.receive_before.write_data.next = self.received.q.val();
         self.received.d.next = self.received.q.val();
-        if self.host_valid.val() & (self.kind.val() == 1) {
+        if self.host_valid.val() & self.decoder.posted.val() {
             self.received.d.next = self.received.q.val() + 1;
         }
 
@@ -296,17 +294,20 @@ impl Logic for HtPort {
             .replace_bit(0, self.may_go[2].q.val())
             .replace_bit(1, self.may_go[0].q.val())
             .replace_bit(2, self.may_go[1].q.val());
-        self.carrier.next = self.transmit[0].data.val();
+        self.encoder.write.next = self.transmit[0].data.val();
+        self.encoder.read.next = self.transmit[1].data.val();
+        self.encoder.response.next = self.transmit[2].data.val();
+        self.carrier.next = self.encoder.write_out.val();
         if self.choosers[1].grant.val().get_bit(2) {
-            self.carrier.next = self.transmit[1].data.val();
+            self.carrier.next = self.encoder.read_out.val();
         } else if self.choosers[1].grant.val().get_bit(0) {
-            self.carrier.next = self.transmit[2].data.val();
+            self.carrier.next = self.encoder.response_out.val();
         }
-        self.host_out_data.next = self.transmit[0].data.val();
+        self.host_out_data.next = self.encoder.write_out.val();
         if self.choosers[0].grant.val().get_bit(0) {
-            self.host_out_data.next = self.transmit[1].data.val();
+            self.host_out_data.next = self.encoder.read_out.val();
         } else if self.choosers[0].grant.val().get_bit(1) {
-            self.host_out_data.next = self.transmit[2].data.val();
+            self.host_out_data.next = self.encoder.response_out.val();
         }
         self.host_out_data
             .next

@@ -15,6 +15,8 @@ pub mod engine;
 pub mod fetch;
 pub mod fifo;
 pub mod fork;
+pub mod ht_decoder;
+pub mod ht_encoder;
 pub mod ht_port;
 pub mod late_fifo;
 pub mod link_port;

@@ -161,7 +161,7 @@ impl Requester {
                 source: 0,
                 trace: 0,
                 kind,
-                coherent: false,
+                flag: false,
                 tag: 0,
                 enables: 0,
             }))
@@ -169,6 +169,7 @@ impl Requester {
         let answer = |data, error| {
             Constant::new(HtBeat::from(HtPacket::Response {
                 data,
+                single: false,
                 tag: 0,
                 error,
                 trace: 0,
@@ -270,7 +271,7 @@ impl Logic for Requester {
             .set_value_data_high(self.posted_data.val().get_value_data_high());
         self.store
             .next
-            .set_value_coherent(self.posted_data.val().get_value_coherent());
+            .set_value_flag(self.posted_data.val().get_value_flag());
         self.store
             .next
             .set_value_enables(self.posted_data.val().get_value_enables());
@@ -386,6 +387,9 @@ impl Logic for Requester {
             self.answer_data
                 .next
                 .set_value_data_high(self.responses.data.val().get_value_data_high());
+            self.answer_data
+                .next
+                .set_value_flag(self.responses.data.val().get_value_flag());
             self.answer_data.next.set_value_tag(self.tags.found.val());
             if self.responses.data.val().get_value_kind() == 3 {
                 self.answer_data.next.set_value_kind(3.into());
@@ -396,6 +400,12 @@ impl Logic for Requester {
             self.answer_data
                 .next
                 .set_value_tag(self.requests[1].data.val().get_value_tag());
+            if (self.requests[1].data.val().get_value_enables_low() == 0)
+                | (self.requests[1].data.val().get_value_enables_high() == 0)
+            {
+                self.answer_data.next.set_value_flag(1.into());
+                self.answer_data.next.set_value_data_high(0.into());
+            }
             self.answer_valid.next = self.read_fails.val();
         }
         self.tags.free.next = self.responses.valid.val() & self.answer_ready.val();

@@ -156,6 +156,9 @@ impl Logic for Responder {
         self.response
             .next
             .set_value_data_high(self.memory_data.val().get_value_data_high());
+        self.response
+            .next
+            .set_value_flag(self.memory_data.val().get_value_flag());
         self.response.next.set_value_source(self.node.val());
         self.response
             .next

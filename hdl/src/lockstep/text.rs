@@ -4,10 +4,11 @@
 
 use std::fmt::Write;
 
+use rust_hdl::core::synth::Synth;
 use sme_sim::engine::Kind;
 
 use super::{Cycle, Mismatch, Outcome};
-use crate::beat::fields_of;
+use crate::beat::{DoublewordsBeat, HtBeat, fields_of};
 use crate::device::{Port, validity};
 use crate::value::Value;
 
@@ -182,8 +183,41 @@ impl<'p> Shown<'p> {
 
 /// What is on a port: a packet by its fields, those of zero left out, and anything else as a number.
 fn number(port: &Port, value: Value) -> String {
-    let Some(fields) = fields_of(port.bits) else {
-        return value.to_string();
+    if port.bits == DoublewordsBeat::BITS {
+        return doublewords(DoublewordsBeat::from_value(value));
+    }
+    match fields_of(port.bits) {
+        Some(fields) => packet(fields, value),
+        None => value.to_string(),
+    }
+}
+
+/// What doublewords say, and themselves if others would say the same.
+fn doublewords(beat: DoublewordsBeat) -> String {
+    let said = beat.fields();
+    let text = packet(HtBeat::FIELDS, said.value());
+    if DoublewordsBeat::from(said.packet(0)) == beat {
+        return text;
+    }
+    let mut of = String::new();
+    for &(name, width, offset) in DoublewordsBeat::FIELDS {
+        let bits = beat.value().get(offset, width);
+        if bits != 0 {
+            let _ = write!(of, " {name}={bits:#x}");
+        }
+    }
+    format!("{text} of{of}")
+}
+
+/// A packet by its fields, those of zero left out.
+fn packet(fields: &[(&str, usize, usize)], value: Value) -> String {
+    let is_write = |&&(name, width, offset): &&(&str, usize, usize)| {
+        name == "kind" && value.get(offset, width) == Kind::PostedWrite as u64
+    };
+    let flag = if fields.iter().any(|field| is_write(&field)) {
+        " coherent"
+    } else {
+        " single"
     };
     let mut text = String::from("(");
     let mut rest = String::new();
@@ -196,7 +230,7 @@ fn number(port: &Port, value: Value) -> String {
                 Kind::ErrorResponse => "error",
             }),
             (_, 0) => {}
-            ("coherent", _) => rest.push_str(" coherent"),
+            ("flag", _) => rest.push_str(flag),
             ("tag" | "source" | "target", bits) => {
                 let _ = write!(rest, " {name}={bits}");
             }
@@ -252,7 +286,7 @@ mod tests {
         let mut pair = (find("fifo").unwrap().build)(1, None);
         let mut outcome = pair.run(0, 1);
         let mut packet = Value::default();
-        for (name, bits) in [("kind", 1), ("tag", 3), ("offset", 64), ("coherent", 1)] {
+        for (name, bits) in [("kind", 1), ("tag", 3), ("offset", 64), ("flag", 1)] {
             let field = PacketBeat::FIELDS.iter().find(|field| field.0 == name);
             let &(_, width, offset) = field.unwrap();
             packet.set(offset, width, bits);

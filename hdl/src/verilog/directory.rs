@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::{Origin, module_name};
-use crate::beat::{HtBeat, PacketBeat};
+use crate::beat::{DoublewordsBeat, HtBeat, PacketBeat};
 use crate::bench::{Bench, ENGINE};
 use crate::synthesis::SYNTHESIS;
 
@@ -93,18 +93,26 @@ make iverilog-{first} verilator-{first} yosys-{first}
 
 A packet moves as one vector, bit 0 the lowest. `kind` is 0 for a read request, 1 a posted write, 2 a response,
 3 an error response; fields that a kind does not carry are zero. `enables` has a bit for each byte of `data`.
+`flag` says of a write that it is coherent, of a response that its data are one doubleword.
 
 Of the network and its links, {network_bits} bits:
 
 {network}
-Of HyperTransport, {host_bits} bits:
+Of HyperTransport, between blocks, {host_bits} bits:
 
-{host}",
+{host}
+At the host's pins (`host_in_data`, `host_out_data`, and those of the HyperTransport port), {pins_bits} bits:
+HyperTransport's own doublewords, each at its place. One that a packet does not have is zero, as are unit and
+sequence of a command.
+
+{pins}",
         first = blocks.first().map_or("fifo", |(bench, _)| bench.name),
         network_bits = bits(PacketBeat::FIELDS),
         network = layout(PacketBeat::FIELDS),
         host_bits = bits(HtBeat::FIELDS),
         host = layout(HtBeat::FIELDS),
+        pins_bits = bits(DoublewordsBeat::FIELDS),
+        pins = layout(DoublewordsBeat::FIELDS),
     )
 }
 
@@ -237,11 +245,12 @@ mod tests {
         let [readme, _] = texts(&["fifo"]);
         for line in [
             "| offset | 103:64 |",
-            "| coherent | 146 |",
+            "| flag | 146 |",
+            "| command | 95:32 |",
             "| tag | 140:136 |",
         ] {
             assert!(readme.contains(line), "{readme}");
         }
-        assert!(readme.contains("links, 160 bits") && readme.contains("HyperTransport, 144 bits"));
+        assert!(readme.contains("links, 160 bits") && readme.contains("blocks, 144 bits"));
     }
 }

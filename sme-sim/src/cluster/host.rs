@@ -319,7 +319,7 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
             self.faults(core, address, FaultReason::NoSuchNode);
             return;
         }
-        let value = bytes.pick(data);
+        let value = bytes.pick(HtPacket::placed(bytes.enables, data));
         self.agenda.tell(|t| t.answered(self.now, core, value));
         self.cores[usize::from(core)].looks += 1;
         self.loaded(core, address, value, back);
@@ -405,8 +405,10 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
         let (_, tag, trace) = self.bridge.reads.swap_remove(place);
         self.log_read(transaction, trace);
         // The memory controller answers the link interface of its own socket.
+        let bytes = transaction.bytes;
         let packet = HtPacket::Response {
-            data: transaction.bytes.place(transaction.value),
+            data: HtPacket::answer(bytes.enables, bytes.place(transaction.value)),
+            single: HtPacket::is_single(bytes.enables),
             tag,
             error: false,
             trace,

@@ -221,7 +221,7 @@ impl<E: EngineModel> Checked<E> {
                     source: node,
                     trace,
                     kind,
-                    coherent,
+                    flag: coherent,
                     tag: 0,
                     enables,
                 };
@@ -234,7 +234,14 @@ impl<E: EngineModel> Checked<E> {
                 trace,
             } => {
                 let Some((target, offset)) = self.map.locate(address) else {
-                    return self.answers.push(answer(u64::MAX, tag, true, trace));
+                    self.answers.push(Output::Host(HtPacket::Response {
+                        data: HtPacket::answer(enables, u64::MAX),
+                        single: HtPacket::is_single(enables),
+                        tag,
+                        error: true,
+                        trace,
+                    }));
+                    return;
                 };
                 let kind = Kind::ReadRequest;
                 let request = Packet {
@@ -244,17 +251,27 @@ impl<E: EngineModel> Checked<E> {
                     source: node,
                     trace,
                     kind,
-                    coherent: false,
+                    flag: false,
                     tag: 0,
                     enables,
                 };
                 self.expect_request(request, Some(Reader::Host { tag, trace }));
             }
             HtPacket::Response {
-                data, tag, error, ..
+                data,
+                single,
+                tag,
+                error,
+                ..
             } => match self.memory_reads.remove(&tag) {
                 Some(Reader::Host { tag, trace }) => {
-                    self.answers.push(answer(data, tag, error, trace))
+                    self.answers.push(Output::Host(HtPacket::Response {
+                        data,
+                        single,
+                        tag,
+                        error,
+                        trace,
+                    }));
                 }
                 Some(Reader::Node { source, tag, trace }) => {
                     let kind = if error {
@@ -262,7 +279,6 @@ impl<E: EngineModel> Checked<E> {
                     } else {
                         Kind::ReadResponse
                     };
-                    let coherent = false;
                     self.expect_through(Packet {
                         data,
                         offset: 0,
@@ -270,7 +286,7 @@ impl<E: EngineModel> Checked<E> {
                         source: node,
                         trace,
                         kind,
-                        coherent,
+                        flag: single,
                         tag,
                         enables: 0,
                     });
@@ -317,12 +333,13 @@ impl<E: EngineModel> Checked<E> {
             }
             Kind::ReadResponse | Kind::ErrorResponse => {
                 if let Some(Reader::Host { tag, trace }) = self.network_reads.remove(&packet.tag) {
-                    self.answers.push(answer(
-                        packet.data,
+                    self.answers.push(Output::Host(HtPacket::Response {
+                        data: packet.data,
+                        single: packet.flag,
                         tag,
-                        packet.kind == Kind::ErrorResponse,
+                        error: packet.kind == Kind::ErrorResponse,
                         trace,
-                    ));
+                    }));
                 }
             }
         }
@@ -341,7 +358,7 @@ impl<E: EngineModel> Checked<E> {
         let Packet {
             data,
             enables,
-            coherent,
+            flag: coherent,
             trace,
             ..
         } = request;
@@ -576,15 +593,6 @@ fn in_network(packet: Packet) -> Output {
         channel: 0,
         packet,
     }
-}
-
-fn answer(data: u64, tag: u8, error: bool, trace: u32) -> Output {
-    Output::Host(HtPacket::Response {
-        data,
-        tag,
-        error,
-        trace,
-    })
 }
 
 #[cfg(test)]

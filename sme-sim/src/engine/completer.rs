@@ -63,7 +63,7 @@ impl Completer {
                 address,
                 data: packet.data,
                 enables,
-                coherent: packet.coherent,
+                coherent: packet.flag,
                 trace,
             });
         }
@@ -128,7 +128,7 @@ mod tests {
         depths[HT_TRANSMIT..HT_TRANSMIT + 3].fill(64);
         let mut host = HostFifos::new(&depths);
         let mut packets = PacketFifos::new(&[64; PACKET_FIFOS]);
-        let (data, target, coherent, tag, enables) = (5, 0, true, 17, 255);
+        let (data, target, flag, tag, enables) = (5, 0, true, 17, 255);
         let reads = [Kind::ReadRequest; MAX_TAGS as usize + 1];
         for (number, kind) in [Kind::PostedWrite]
             .into_iter()
@@ -146,7 +146,7 @@ mod tests {
                     source,
                     trace,
                     kind,
-                    coherent,
+                    flag,
                     tag,
                     enables,
                 },
@@ -172,7 +172,7 @@ mod tests {
             address: 1 << 30,
             data,
             enables,
-            coherent,
+            coherent: flag,
             trace: 0,
         };
         assert_eq!(host.pop(HT_TRANSMIT), write);

@@ -110,7 +110,7 @@ mod tests {
         ] {
             let mut crossbar = Crossbar::new(7);
             let mut fifos = PacketFifos::new(&[4; PACKET_FIFOS]);
-            let (data, offset, coherent, tag, enables) = (0, 0, false, 0, 0);
+            let (data, offset, flag, tag, enables) = (0, 0, false, 0, 0);
             for number in 0..4 {
                 for (origin, fifo) in inputs.into_iter().enumerate() {
                     let (source, trace) = (origin as u32, number);
@@ -121,7 +121,7 @@ mod tests {
                         source,
                         trace,
                         kind,
-                        coherent,
+                        flag,
                         tag,
                         enables,
                     };
@@ -150,7 +150,7 @@ mod tests {
     fn a_packet_to_another_node_passes_by_where_the_completer_is_stuck() {
         let mut crossbar = Crossbar::new(7);
         let mut fifos = PacketFifos::new(&[1; PACKET_FIFOS]);
-        let (data, offset, trace, coherent, tag, enables) = (0, 0, 0, false, 0, 0);
+        let (data, offset, trace, flag, tag, enables) = (0, 0, 0, false, 0, 0);
         let kind = Kind::PostedWrite;
         let to = |target| Packet {
             data,
@@ -159,7 +159,7 @@ mod tests {
             source: 7,
             trace,
             kind,
-            coherent,
+            flag,
             tag,
             enables,
         };

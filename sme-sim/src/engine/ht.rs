@@ -1,18 +1,22 @@
 //! The packet between a node's host and its engine: HyperTransport, as far as the engine uses it.
 //!
-//! A packet moves whole over the engine's host port; the node adds the time its bytes need on the
-//! HyperTransport link, from [`HtPacket::wire_bytes`]. What is counted (HyperTransport I/O Link
-//! Specification, packet formats; without the link's periodic CRC):
+//! A packet moves whole over the engine's host port, where it is made of [`Doublewords`]; the node adds
+//! the time its bytes need on the HyperTransport link, from [`HtPacket::wire_bytes`]. What is counted
+//! (HyperTransport I/O Link Specification, packet formats; without the link's periodic CRC):
 //!
 //! | Packet | Channel | Command | Address extension | Byte mask | Data |
 //! |---|---|---|---|---|---|
 //! | sized read | non-posted | 8 | 4 if the address needs more than 40 bits | – | – |
 //! | posted sized write, whole doublewords | posted | 8 | likewise | – | 4 or 8 |
 //! | posted sized write, single bytes | posted | 8 | likewise | 4 | 8 |
-//! | read response | response | 4 | – | – | 8 |
+//! | read response | response | 4 | – | – | 4 or 8, as was asked for |
 //!
 //! A global address (2^40 and above) thus takes a read of 12 and a write of 20 bytes; the engine's
 //! own accesses to its node's memory take 8 and 16.
+
+mod doublewords;
+
+pub use doublewords::Doublewords;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +46,8 @@ pub enum HtPacket {
     Read {
         /// Global address (from the host) or physical address in the node (from the engine).
         address: u64,
-        /// Byte enables, bit 0 for the byte at the address.
+        /// Byte enables, bit 0 for the byte at the address. Of bytes in both doublewords a read is a
+        /// read of all eight.
         enables: u8,
         /// The reader's source tag, below 32; the response repeats it.
         tag: u8,
@@ -64,8 +69,12 @@ pub enum HtPacket {
     },
     /// Answers a read.
     Response {
-        /// Data, or anything if `error`.
+        /// Data, or anything if `error`. Bit 0 belongs to the first doubleword that was asked for:
+        /// [`HtPacket::placed`] puts it where it stands.
         data: u64,
+        /// One doubleword, and not two: all bytes that were asked for are in one, see
+        /// [`HtPacket::is_single`].
+        single: bool,
         /// The source tag of the read.
         tag: u8,
         /// The read failed: nothing is at its address.
@@ -105,6 +114,39 @@ impl HtPacket {
         }
     }
 
+    /// Whether the answer to a read of these bytes is one doubleword.
+    pub const fn is_single(enables: u8) -> bool {
+        enables & 0x0f == 0 || enables & 0xf0 == 0
+    }
+
+    /// Whether that doubleword is the upper of the eight bytes.
+    const fn is_upper(enables: u8) -> bool {
+        enables & 0x0f == 0 && enables & 0xf0 != 0
+    }
+
+    /// The data of the answer to a read of the bytes `enables` among the eight of `word`.
+    pub const fn answer(enables: u8, word: u64) -> u64 {
+        let first = if Self::is_upper(enables) {
+            word >> 32
+        } else {
+            word
+        };
+        if Self::is_single(enables) {
+            first & u32::MAX as u64
+        } else {
+            first
+        }
+    }
+
+    /// The reverse: the data of an answer among their eight bytes.
+    pub const fn placed(enables: u8, data: u64) -> u64 {
+        if Self::is_upper(enables) {
+            data << 32
+        } else {
+            data
+        }
+    }
+
     /// Bytes on the HyperTransport link; see the table above.
     pub const fn wire_bytes(&self) -> u64 {
         match *self {
@@ -119,7 +161,8 @@ impl HtPacket {
                 };
                 COMMAND + extension(address) + payload
             }
-            HtPacket::Response { .. } => RESPONSE_COMMAND + 2 * DOUBLEWORD,
+            HtPacket::Response { single: true, .. } => RESPONSE_COMMAND + DOUBLEWORD,
+            HtPacket::Response { single: false, .. } => RESPONSE_COMMAND + 2 * DOUBLEWORD,
         }
     }
 }
@@ -157,13 +200,34 @@ mod tests {
         assert_eq!(write(4096, 0xff).wire_bytes(), 16);
         assert_eq!(write(4096, 0xf0).wire_bytes(), 12);
         assert_eq!(write(4096, 0x01).wire_bytes(), 20);
-        let response = HtPacket::Response {
+        let response = |single| HtPacket::Response {
             data: 1,
+            single,
             tag: 2,
             error: false,
             trace: 0,
         };
-        assert_eq!(response.wire_bytes(), 12);
+        assert_eq!(response(false).wire_bytes(), 12);
+        assert_eq!(response(true).wire_bytes(), 8);
         assert!(size_of::<HtPacket>() <= 32);
+    }
+
+    #[test]
+    fn an_answer_has_the_doublewords_that_were_asked_for() {
+        let word = 0x8877_6655_4433_2211;
+        for (enables, single, data) in [
+            (0xff, false, word),
+            (0x18, false, word),
+            (0x0f, true, 0x4433_2211),
+            (0x00, true, 0x4433_2211),
+            (0xf0, true, 0x8877_6655),
+            (0x80, true, 0x8877_6655),
+        ] {
+            assert_eq!(HtPacket::is_single(enables), single, "{enables:#x}");
+            assert_eq!(HtPacket::answer(enables, word), data, "{enables:#x}");
+            let bytes = (0..8).filter(|byte| enables >> byte & 1 == 1);
+            let mask = bytes.fold(0, |mask, byte| mask | 0xff << (8 * byte));
+            assert_eq!(HtPacket::placed(enables, data) & mask, word & mask);
+        }
     }
 }

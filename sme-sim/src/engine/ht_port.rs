@@ -170,6 +170,7 @@ mod tests {
     fn response(trace: u32) -> HtPacket {
         HtPacket::Response {
             data: 0,
+            single: false,
             tag: 0,
             error: false,
             trace,

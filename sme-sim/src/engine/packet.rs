@@ -6,7 +6,7 @@
 //! | Bytes | Word | Bits | Field |
 //! |---|---|---|---|
 //! | 0–7 | header | 0–1 | kind: 0 read request, 1 posted write, 2 read response, 3 error response |
-//! | | | 2 | coherent: the write probes the caches of the target's node |
+//! | | | 2 | flag: a write is coherent and probes the caches of the target's node; a response is single, its data are one doubleword |
 //! | | | 3–7 | source tag of the read |
 //! | | | 8–27 | target node |
 //! | | | 28–47 | source node |
@@ -111,8 +111,9 @@ pub struct Packet {
     pub trace: u32,
     /// What it is.
     pub kind: Kind,
-    /// Whether a write probes the caches of the target's node.
-    pub coherent: bool,
+    /// Of a write: it is coherent, and probes the caches of the target's node. Of a response: it is
+    /// single, as [`HtPacket::Response`](super::HtPacket) says.
+    pub flag: bool,
     /// The requester's source tag, below 32 (reads and responses).
     pub tag: u8,
     /// Byte enables (requests and writes).
@@ -138,7 +139,7 @@ impl Packet {
     /// Header without the CRC, address and data, as far as it carries them.
     fn words(&self) -> [Option<u64>; 3] {
         let header = self.kind as u64
-            | u64::from(self.coherent) << 2
+            | u64::from(self.flag) << 2
             | u64::from(self.tag & 31) << 3
             | u64::from(self.target % MAX_NODES) << 8
             | u64::from(self.source % MAX_NODES) << 28;
@@ -226,7 +227,7 @@ impl<'a> View<'a> {
             return Err(WireError::Crc { computed, received });
         }
         let foreign = (kind.has_address() && address >> 48 != 0)
-            || (kind != Kind::PostedWrite && view.coherent())
+            || (kind == Kind::ReadRequest && view.flag())
             || (kind == Kind::PostedWrite && view.tag() != 0);
         if foreign {
             return Err(WireError::Reserved);
@@ -239,8 +240,8 @@ impl<'a> View<'a> {
         Kind::from_bits(self.word(0))
     }
 
-    /// Whether the write probes caches.
-    pub fn coherent(&self) -> bool {
+    /// Whether the write probes caches, or the response is one doubleword.
+    pub fn flag(&self) -> bool {
         self.word(0) >> 2 & 1 == 1
     }
 
@@ -287,7 +288,7 @@ impl<'a> View<'a> {
             source: self.source(),
             trace: 0,
             kind: self.kind(),
-            coherent: self.coherent(),
+            flag: self.flag(),
             tag: self.tag(),
             enables: self.enables().unwrap_or(0),
         }
@@ -333,7 +334,7 @@ mod tests {
     fn any_packet() -> impl Strategy<Value = Packet> {
         let ids = (0..MAX_NODES, 0..MAX_NODES, 0u8..32, any::<bool>());
         (0u64..4, any::<u64>(), 0..MAX_OFFSET, any::<u8>(), ids).prop_map(
-            |(kind, data, offset, enables, (target, source, tag, coherent))| {
+            |(kind, data, offset, enables, (target, source, tag, flag))| {
                 let kind = Kind::from_bits(kind);
                 Packet {
                     data: if kind.has_data() { data } else { 0 },
@@ -342,7 +343,7 @@ mod tests {
                     source,
                     trace: 0,
                     kind,
-                    coherent: coherent && kind == Kind::PostedWrite,
+                    flag: flag && kind != Kind::ReadRequest,
                     tag: if kind == Kind::PostedWrite { 0 } else { tag },
                     enables: if kind.has_address() { enables } else { 0 },
                 }
@@ -359,7 +360,7 @@ mod tests {
             source: 0x12345,
             trace: 99,
             kind: Kind::PostedWrite,
-            coherent: true,
+            flag: true,
             tag: 0,
             enables: 0x0f,
         };
@@ -370,7 +371,7 @@ mod tests {
         assert_eq!(bytes[16..], [1, 2, 3, 4, 5, 6, 7, 8]);
         let response = Packet {
             kind: Kind::ReadResponse,
-            coherent: false,
+            flag: false,
             tag: 0b10110,
             ..write
         };
@@ -395,7 +396,7 @@ mod tests {
             tag: 22,
             offset: 0,
             trace: 0,
-            coherent: false,
+            flag: false,
             enables: 0,
         };
         let encoded = response.encode();

@@ -115,6 +115,7 @@ impl Requester {
             let context = self.tags.context(packet.tag)?;
             return Some(HtPacket::Response {
                 data: packet.data,
+                single: packet.flag,
                 tag: context.host_tag,
                 error: packet.kind == Kind::ErrorResponse,
                 trace: context.trace,
@@ -125,8 +126,17 @@ impl Requester {
             host.is_valid(REQUESTER_NONPOSTED)
                 .then(|| *host.head(REQUESTER_NONPOSTED)),
         ) {
-            (Wish::Fail(_), Some(HtPacket::Read { tag, trace, .. })) => Some(HtPacket::Response {
-                data: u64::MAX,
+            (
+                Wish::Fail(_),
+                Some(HtPacket::Read {
+                    enables,
+                    tag,
+                    trace,
+                    ..
+                }),
+            ) => Some(HtPacket::Response {
+                data: HtPacket::answer(enables, u64::MAX),
+                single: HtPacket::is_single(enables),
                 tag,
                 error: true,
                 trace,
@@ -241,7 +251,7 @@ impl Requester {
             source: self.node,
             trace,
             kind,
-            coherent,
+            flag: coherent,
             tag: 0,
             enables,
         })
@@ -276,7 +286,7 @@ impl Requester {
             source,
             trace,
             kind,
-            coherent: false,
+            flag: false,
             tag,
             enables,
         };

@@ -31,7 +31,11 @@ impl Responder {
     /// What goes out for an answer, whose tag is given back; `None` if no read held that.
     pub fn respond(&self, reads: &mut Tags<Origin>, answer: &HtPacket) -> Option<Packet> {
         let &HtPacket::Response {
-            data, tag, error, ..
+            data,
+            single,
+            tag,
+            error,
+            ..
         } = answer
         else {
             return None;
@@ -48,7 +52,7 @@ impl Responder {
             } else {
                 Kind::ReadResponse
             },
-            coherent: false,
+            flag: single,
             tag: origin.tag,
             enables: 0,
         })
@@ -107,6 +111,7 @@ mod tests {
                 HT_RECEIVE_RESPONSE,
                 HtPacket::Response {
                     data: 6,
+                    single: false,
                     tag,
                     error,
                     trace: 0,

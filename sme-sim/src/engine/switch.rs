@@ -137,7 +137,7 @@ mod tests {
                 Kind::ReadResponse
             };
             let trace = port.into();
-            let (coherent, tag, enables) = (false, 0, 0);
+            let (flag, tag, enables) = (false, 0, 0);
             let packet = Packet {
                 data: 0,
                 offset: 0,
@@ -145,7 +145,7 @@ mod tests {
                 source: 0,
                 trace,
                 kind,
-                coherent,
+                flag,
                 tag,
                 enables,
             };

@@ -435,6 +435,7 @@ impl Host {
                     .unwrap_or(0);
                 let answer = HtPacket::Response {
                     data,
+                    single: false,
                     tag,
                     error: false,
                     trace: 0,

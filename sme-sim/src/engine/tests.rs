@@ -118,7 +118,7 @@ proptest! {
             for port in 0..4u8 {
                 let target = random.below(9) as u32;
                 let source = [5, 3, 7, 1][usize::from(port)];
-                let packet = Packet { data: random.below(99), offset: 8, target, source, trace: 0, kind: Kind::PostedWrite, coherent: true, tag: 0, enables: 255 };
+                let packet = Packet { data: random.below(99), offset: 8, target, source, trace: 0, kind: Kind::PostedWrite, flag: true, tag: 0, enables: 255 };
                 inputs.push((edge, Input::Link { port, channel: 0, packet }));
             }
             let address = (1 << 40) + (random.below(9) << 30);
@@ -258,7 +258,7 @@ fn paths_take_the_documented_cycles() {
             source: 0,
             trace: 0,
             kind,
-            coherent: true,
+            flag: true,
             tag: 0,
             enables: 1,
         };
@@ -309,6 +309,7 @@ fn a_loopback_read_takes_the_documented_cycles_both_ways() {
             if let HtPacket::Read { tag, .. } = packet {
                 let answer = HtPacket::Response {
                     data: 3,
+                    single: false,
                     tag,
                     error: false,
                     trace: 0,
@@ -325,6 +326,7 @@ fn a_loopback_read_takes_the_documented_cycles_both_ways() {
     };
     let answer = HtPacket::Response {
         data: 3,
+        single: false,
         tag: 9,
         error: false,
         trace: 5,
@@ -434,7 +436,7 @@ fn reads_without_a_tag_hold_up_neither_writes_nor_responses() {
         source: 1,
         trace: 77,
         kind,
-        coherent: false,
+        flag: false,
         tag: 0,
         enables: 0,
     };
@@ -449,6 +451,7 @@ fn reads_without_a_tag_hold_up_neither_writes_nor_responses() {
     let outputs = run(&mut engine);
     assert!(outputs.contains(&Output::Host(HtPacket::Response {
         data: 5,
+        single: false,
         tag: 7,
         error: false,
         trace: 77
@@ -488,6 +491,7 @@ fn an_address_outside_is_counted_with_the_first() {
     }
     assert!(out.contains(&Output::Host(HtPacket::Response {
         data: u64::MAX,
+        single: false,
         tag: 3,
         error: true,
         trace: 1

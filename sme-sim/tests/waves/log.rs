@@ -100,8 +100,14 @@ fn fields<const N: usize>(fields: [(&str, u64); N]) -> BTreeMap<String, u64> {
 }
 
 fn host(packet: HtPacket) -> BTreeMap<String, u64> {
-    let mut all =
-        fields(["kind", "address", "data", "enables", "tag", "coherent"].map(|name| (name, 0)));
+    let doublewords = packet.encode();
+    let mut all = fields(["kind", "address", "enables", "tag", "coherent"].map(|name| (name, 0)));
+    all.extend(fields([
+        ("extension", doublewords.extension.into()),
+        ("command", doublewords.command),
+        ("mask", doublewords.mask.into()),
+        ("data", doublewords.data),
+    ]));
     let carried = match packet {
         HtPacket::Read {
             address,
@@ -116,24 +122,18 @@ fn host(packet: HtPacket) -> BTreeMap<String, u64> {
         ]),
         HtPacket::Write {
             address,
-            data,
             enables,
             coherent,
             ..
         } => fields([
             ("kind", 1),
             ("address", address),
-            ("data", data),
             ("enables", enables.into()),
             ("coherent", coherent.into()),
         ]),
-        HtPacket::Response {
-            data, tag, error, ..
-        } => fields([
-            ("kind", if error { 3 } else { 2 }),
-            ("data", data),
-            ("tag", tag.into()),
-        ]),
+        HtPacket::Response { tag, error, .. } => {
+            fields([("kind", if error { 3 } else { 2 }), ("tag", tag.into())])
+        }
     };
     all.extend(carried);
     all
@@ -145,7 +145,7 @@ fn link(channel: u8, packet: Packet) -> BTreeMap<String, u64> {
     fields([
         ("channel", channel.into()),
         ("kind", packet.kind as u64),
-        ("coherent", packet.coherent.into()),
+        ("flag", packet.flag.into()),
         ("tag", packet.tag.into()),
         ("target", packet.target.into()),
         ("source", packet.source.into()),

@@ -131,6 +131,7 @@ fn altered(input: Input) -> Input {
         }),
         Input::Host(HtPacket::Read { tag, trace, .. }) => Input::Host(HtPacket::Response {
             data: 0,
+            single: false,
             tag,
             error: true,
             trace,
@@ -159,6 +160,7 @@ fn host_packet() -> impl Strategy<Value = HtPacket> {
             },
             kind => HtPacket::Response {
                 data,
+                single: coherent,
                 tag,
                 error: kind == 3,
                 trace: 7,
@@ -177,14 +179,14 @@ fn packet() -> impl Strategy<Value = Packet> {
     let place = (0..1u32 << 20, 0..1u32 << 20, 0..1u64 << 40);
     let rest = (any::<u64>(), any::<u8>(), 0..32u8, any::<bool>());
     (prop::sample::select(kinds.to_vec()), place, rest).prop_map(
-        |(kind, (target, source, offset), (data, enables, tag, coherent))| Packet {
+        |(kind, (target, source, offset), (data, enables, tag, flag))| Packet {
             data,
             offset,
             target,
             source,
             trace: 7,
             kind,
-            coherent,
+            flag,
             tag,
             enables,
         },

@@ -34,6 +34,15 @@ fn drain(load: &mut Load, inputs: &mut Vec<Value>) {
     inputs.extend_from_slice(load.pins.values());
 }
 
+/// As the host's pins have it: of a packet that a host would not send, not all is kept.
+fn on_pins(output: Output) -> Output {
+    let Output::Host(packet) = output else {
+        return output;
+    };
+    let beat = DoublewordsBeat::from(packet).fields();
+    Output::Host(beat.packet(packet.trace()))
+}
+
 #[test]
 fn an_engine_in_rtl_gives_out_and_counts_what_the_cycle_model_does() {
     for seed in 0..4 {
@@ -65,7 +74,8 @@ fn an_engine_in_rtl_gives_out_and_counts_what_the_cycle_model_does() {
                 model.engine.step(now, &mut expected);
                 rtl.step(now, &mut given);
             }
-            assert_eq!(expected, given, "seed {seed}, cycle {now}");
+            let shown: Vec<_> = expected.iter().copied().map(on_pins).collect();
+            assert_eq!(shown, given, "seed {seed}, cycle {now}");
             model.show_all(&expected, &mut outputs);
             let faults = &rtl.counters().faults;
             assert_eq!(&model.counted.faults, faults, "seed {seed}, cycle {now}");

@@ -41,9 +41,10 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
                 continue;
             }
             self.count_posted(trace);
+            let address = held.line * 64 + word * 8;
             self.leaves_first_socket(HtPacket::Write {
-                address: held.line * 64 + word * 8,
-                data,
+                address,
+                data: Bytes::enabled(address, enables).pick(data),
                 enables,
                 coherent: self.constants.coherent_stores,
                 trace,

@@ -32,7 +32,7 @@ fn packet() -> Packet {
         source: 0,
         trace: 0,
         kind: Kind::PostedWrite,
-        coherent: false,
+        flag: false,
         tag: 0,
         enables: 0xff,
     }

@@ -5,11 +5,12 @@
 //! | Signal | What |
 //! |---|---|
 //! | `cycle` | the cycle in which any other last changed; in waveforms only |
-//! | `host_in_…`, `host_out_…` | `valid`, `kind` (0 read, 1 posted write, 2 response, 3 error response), `address`, `data`, `enables`, `tag`, `coherent` of a HyperTransport packet from and to the host |
+//! | `host_in_…`, `host_out_…` | `valid`, and the [`Doublewords`](crate::engine::ht::Doublewords) of a HyperTransport packet from and to the host: `extension`, `command`, `mask`, `data` |
+//! | | what they say, in waveforms only: `kind` (0 read, 1 posted write, 2 response, 3 error response), `address`, `enables`, `tag`, `coherent` |
 //! | `host_in_credit` | the host gives a place back; bit 0 posted, 1 non-posted, 2 response |
 //! | `host_out_credit` | the engine gives a place back to the host, likewise |
 //! | `link_in_valid`, `link_out_valid` | bit *p*: a packet on link port *p* |
-//! | `link<p>_in_…`, `link<p>_out_…` | its `channel`, `kind` (as [`Kind`](crate::engine::Kind)), `coherent`, `tag`, `target`, `source`, `offset`, `enables`, `data`, `crc` |
+//! | `link<p>_in_…`, `link<p>_out_…` | its `channel`, `kind` (as [`Kind`](crate::engine::Kind)), `flag` (a write is coherent, a response one doubleword), `tag`, `target`, `source`, `offset`, `enables`, `data`, `crc` |
 //! | `link<p>_in_credit` | the receiver at the other end gives a place back; a bit for each virtual channel |
 //! | `link<p>_out_credit` | the engine gives a place back to the sender at the other end, likewise |
 //!
@@ -34,11 +35,14 @@ pub struct Signal {
     pub width: u32,
 }
 
-const HOST_FIELDS: [(&str, u32); 7] = [
+const HOST_FIELDS: [(&str, u32); 10] = [
     ("valid", 1),
+    ("extension", 32),
+    ("command", 64),
+    ("mask", 32),
+    ("data", 64),
     ("kind", 2),
     ("address", 64),
-    ("data", 64),
     ("enables", 8),
     ("tag", 5),
     ("coherent", 1),
@@ -47,7 +51,7 @@ const HOST_FIELDS: [(&str, u32); 7] = [
 const LINK_FIELDS: [(&str, u32); 10] = [
     ("channel", 2),
     ("kind", 2),
-    ("coherent", 1),
+    ("flag", 1),
     ("tag", 5),
     ("target", 20),
     ("source", 20),
@@ -141,25 +145,35 @@ pub(super) fn present(values: &mut Values, passed: &Passed) {
 }
 
 fn host(values: &mut Values, first: usize, packet: &HtPacket) {
-    // As HOST_FIELDS.
-    let fields = match *packet {
+    let doublewords = packet.encode();
+    let [kind, address, enables, tag, coherent] = match *packet {
         HtPacket::Read {
             address,
             enables,
             tag,
             ..
-        } => [1, 0, address, 0, enables.into(), tag.into(), 0],
+        } => [0, address, enables.into(), tag.into(), 0],
         HtPacket::Write {
             address,
-            data,
             enables,
             coherent,
             ..
-        } => [1, 1, address, data, enables.into(), 0, coherent.into()],
-        HtPacket::Response {
-            data, tag, error, ..
-        } => [1, 2 + u64::from(error), 0, data, 0, tag.into(), 0],
+        } => [1, address, enables.into(), 0, coherent.into()],
+        HtPacket::Response { tag, error, .. } => [2 + u64::from(error), 0, 0, tag.into(), 0],
     };
+    // As HOST_FIELDS.
+    let fields = [
+        1,
+        doublewords.extension.into(),
+        doublewords.command,
+        doublewords.mask.into(),
+        doublewords.data,
+        kind,
+        address,
+        enables,
+        tag,
+        coherent,
+    ];
     values[first..first + HOST_FIELDS.len()].copy_from_slice(&fields);
 }
 
@@ -168,7 +182,7 @@ fn link(values: &mut Values, first: usize, channel: u8, packet: &Packet) {
     let fields = [
         channel.into(),
         packet.kind as u64,
-        packet.coherent.into(),
+        packet.flag.into(),
         packet.tag.into(),
         packet.target.into(),
         packet.source.into(),

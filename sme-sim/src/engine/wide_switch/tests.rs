@@ -30,7 +30,7 @@ fn packet(random: &mut Random, target: u32, class: Class) -> Packet {
         source: 0,
         trace: 0,
         kind,
-        coherent: false,
+        flag: false,
         tag: 0,
         enables: 255,
     }
