@@ -30,7 +30,7 @@
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::fork::Fork;
 use crate::blocks::ping_pong::PingPong;
-use crate::blocks::primitive::{Displace, LutRam};
+use crate::blocks::primitive::{Displace, LutRam, SameParts};
 use crate::blocks::tags::TagTable;
 use rust_hdl::prelude::*;
 use sme_sim::engine::Kind;
@@ -88,8 +88,10 @@ pub struct Completer {
     pub(crate) reads: TagTable<20>,
     /// Beside them, the origins' tags.
     origin_tags: LutRam<Bits<5>, 5>,
-    /// And whether they are this node, which the responder has no time to find out.
-    origins_here: LutRam<Bit, 5>,
+    /// And which parts of their numbers are this node's: the responder has no time to compare, and here
+    /// there is time for a part of it only.
+    origins_here: LutRam<Bits<3>, 5>,
+    here: SameParts,
     pub(crate) address: Displace,
     /// The first request.
     request: Signal<Local, PacketBeat>,
@@ -134,6 +136,7 @@ impl Completer {
             reads: TagTable::new(MAX_TAGS),
             origin_tags: LutRam::default(),
             origins_here: LutRam::default(),
+            here: SameParts::default(),
             address: Displace::new(shared_base),
             request: Signal::default(),
             moves: Signal::default(),
@@ -220,8 +223,9 @@ impl Logic for Completer {
         self.origin_tags.write_data.next = self.request.val().get_value_tag();
         self.origins_here.write_enable.next = self.read_taken.val();
         self.origins_here.write_address.next = self.reads.lowest.val();
-        self.origins_here.write_data.next =
-            self.request.val().get_value_source() == self.node.val();
+        self.here.left.next = self.request.val().get_value_source();
+        self.here.right.next = self.node.val();
+        self.origins_here.write_data.next = self.here.same.val();
 
         self.tag_returns.next = self.reads.returns.val();
         self.reads.lookup.next = self.origin_lookup.val();
@@ -231,6 +235,6 @@ impl Logic for Completer {
         self.origin_used.next = self.reads.used.val();
         self.origin_source.next = self.reads.found.val();
         self.origin_tag.next = self.origin_tags.read_data.val();
-        self.origin_stays.next = self.origins_here.read_data.val();
+        self.origin_stays.next = self.origins_here.read_data.val().all();
     }
 }

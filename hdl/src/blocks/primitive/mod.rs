@@ -16,6 +16,7 @@ mod lut_ram;
 mod one_hot;
 mod part;
 mod register;
+mod same_parts;
 mod stages;
 
 pub use below::Below;
@@ -31,4 +32,5 @@ pub use lut_ram::LutRam;
 pub use one_hot::OneHot;
 pub use part::Part;
 pub use register::Register;
+pub use same_parts::SameParts;
 pub use stages::Stages;
