@@ -85,7 +85,10 @@ fn pair(topology: Topology, here: u32, credits: u16, fault: Option<&str>) -> Pai
     };
     match fault {
         Some("responses look at the requests' places") => {
-            switch.responses.fill(Constant::new(false));
+            for output in &mut switch.outputs {
+                output.requests = Constant::new(!Bits::from(0));
+                output.responses = Constant::new(0.into());
+            }
         }
         Some("datelines forgotten") => {
             switch

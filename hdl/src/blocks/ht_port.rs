@@ -129,6 +129,8 @@ pub struct HtPort {
     /// The packet for the host, for its data.
     carrier: Signal<Local, DoublewordsBeat>,
     none: Constant<Bits<3>>,
+    /// Whoever wants to send can, of the one kind and the other.
+    both: Constant<Bits<2>>,
 }
 
 impl HtPort {
@@ -183,6 +185,7 @@ impl HtPort {
             may_go: Default::default(),
             carrier: Signal::default(),
             none: Constant::new(0.into()),
+            both: Constant::new(3.into()),
         }
     }
 }
@@ -273,6 +276,7 @@ impl Logic for HtPort {
             .replace_bit(0, self.may_go[0].q.val())
             .replace_bit(1, self.may_go[1].q.val())
             .replace_bit(2, self.may_go[2].q.val());
+        self.arbiter.can.next = self.both.val();
         self.arbiter.take.next = true;
         self.host_out_valid.next = self.arbiter.any.val();
         // What chooses the packet decides the same as what moves the counters and the FIFOs on, but by
@@ -280,6 +284,7 @@ impl Logic for HtPort {
         for i in 0..2 {
             self.choosers[i].clock.next = self.clock.val();
             self.choosers[i].reset.next = self.reset.val();
+            self.choosers[i].can.next = self.both.val();
             self.choosers[i].take.next = true;
         }
         self.choosers[0].want.next = self

@@ -148,6 +148,8 @@ pub struct LinkPort {
     pub(crate) late: Constant<Bit>,
     /// Each takes the link for two cycles or more.
     pub(crate) several: Constant<Bit>,
+    /// Whoever wants to send can, of the one kind and the other.
+    both: Constant<Bits<2>>,
     beyond_16: Constant<Bits<16>>,
     beyond_24: Constant<Bits<16>>,
     one: Constant<Bits<4>>,
@@ -215,6 +217,7 @@ impl LinkPort {
             returned: Stages::new(2, 0.into()),
             late: Constant::new(late),
             several: Constant::new(fewest > 1),
+            both: Constant::new(3.into()),
             beyond_16: beyond(cycles_16),
             beyond_24: beyond(cycles_24),
             one: Constant::new(1.into()),
@@ -275,6 +278,7 @@ impl Logic for LinkPort {
             | (bit_cast::<4, 1>(self.may_begin[1].q.val().into()) << 1)
             | (bit_cast::<4, 1>(self.may_begin[2].q.val().into()) << 2)
             | (bit_cast::<4, 1>(self.may_begin[3].q.val().into()) << 3);
+        self.arbiter.can.next = self.both.val();
         self.arbiter.take.next = true;
         self.begins.next = self.arbiter.any.val();
         self.begun.next = self.arbiter.grant.val();

@@ -12,8 +12,8 @@
 //!
 //! A packet's route is decided while it is written into its receive buffer, one for each virtual
 //! channel of a link and one for each class of the host. In the next cycle it may leave: an input
-//! requests the output of its first packet if that output's virtual channel has a place, and every
-//! output takes one of its requests, round robin. So a cycle's outputs follow the registers and
+//! requests the output of its first packet, and every output takes one of the requests for whose virtual
+//! channel it has a place, round robin. So a cycle's outputs follow the registers and
 //! the readers' *ready*, and nothing else. The packet itself follows a cycle later, when the
 //! winner is in a register; the FIFOs behind a switch know that
 //! ([`LateFifo`](crate::blocks::late_fifo::LateFifo)).
@@ -101,16 +101,12 @@ pub struct Switch {
     // Many and large: on the heap.
     routes: Vec<Resting<Route>>,
     inputs: Vec<Resting<SwitchInput>>,
-    outputs: Vec<Resting<SwitchOutput>>,
+    pub(crate) outputs: Vec<Resting<SwitchOutput>>,
     buffers: Buffers,
-    /// By virtual channel, the outputs that have a place.
-    places: [Signal<Local, Bits<OUTPUTS>>; 4],
+    /// By output, the virtual channels that have a place.
+    places: [Signal<Local, Bits<4>>; OUTPUTS],
     /// The way of an input's first packet.
     head: Signal<Local, Bits<8>>,
-    /// Of the virtual channel that an input's first packet leaves by.
-    free: Signal<Local, Bits<OUTPUTS>>,
-    /// The output that an input's first packet can leave by.
-    leaves: Signal<Local, Bits<OUTPUTS>>,
     request: [Signal<Local, Bits<INPUTS>>; OUTPUTS],
     crossed: Signal<Local, Bits<INPUTS>>,
     written: Signal<Local, Bits<INPUTS>>,
@@ -123,8 +119,6 @@ pub struct Switch {
     channels: [Constant<Bits<4>>; 6],
     /// Where the packets of a route arrive.
     pub(crate) arrived: [Constant<Bits<3>>; WRITERS],
-    /// Whether an input carries responses.
-    pub(crate) responses: [Constant<Bit>; INPUTS],
 }
 
 impl Switch {
@@ -185,13 +179,11 @@ impl Switch {
                 .collect(),
             inputs: (0..INPUTS).map(input).collect(),
             outputs: (turns.into.iter())
-                .map(|&turns| Resting::new(SwitchOutput::new(last, responses, turns)))
+                .map(|&into| Resting::new(SwitchOutput::new(last, responses, into, turns.crossing)))
                 .collect(),
             buffers: Buffers::new(&depths, &reads),
             places: Default::default(),
             head: Signal::default(),
-            free: Signal::default(),
-            leaves: Signal::default(),
             request: Default::default(),
             crossed: Signal::default(),
             written: Signal::default(),
@@ -203,7 +195,6 @@ impl Switch {
                 Constant::new((turns.inputs() >> (4 * port) & 15).to_bits())
             }),
             arrived: std::array::from_fn(|route| Constant::new(route.min(6).to_bits())),
-            responses: std::array::from_fn(|input| Constant::new(is_response(input))),
         }
     }
 }
@@ -248,46 +239,29 @@ impl Logic for Switch {
         self.buffers.write_data[7].next = self.response_data.val();
 
         // Places behind the outputs.
-        for c in 0..4 {
-            self.places[c].next = 0.into();
-            for o in 0..6 {
-                self.places[c].next =
-                    (self.places[c].val()).replace_bit(o, self.transmit_ready[o].val().get_bit(c));
-            }
+        for o in 0..6 {
+            self.places[o].next = self.transmit_ready[o].val();
         }
-        self.places[0].next = self.places[0]
+        self.places[6].next = 0.into();
+        self.places[6].next = self.places[6]
             .val()
-            .replace_bit(6, self.request_out_ready.val());
-        self.places[2].next = self.places[2]
+            .replace_bit(0, self.request_out_ready.val());
+        self.places[6].next = self.places[6]
             .val()
-            .replace_bit(6, self.response_out_ready.val());
+            .replace_bit(2, self.response_out_ready.val());
 
-        // Requests: an input's first packet, if there is one, to its output, if that has a place.
+        // Requests: an input's first packet, if there is one, to its output.
         for o in 0..7 {
             self.request[o].next = 0.into();
         }
         self.crossed.next = 0.into();
-        self.free.next = 0.into();
-        self.leaves.next = 0.into();
         for i in 0..26 {
             self.head.next = self.inputs[i].head.val();
             if self.head.val().any() {
-                if self.responses[i].val() {
-                    self.free.next = self.places[2].val();
-                    if self.head.val().get_bit(7) {
-                        self.free.next = self.places[3].val();
-                    }
-                } else {
-                    self.free.next = self.places[0].val();
-                    if self.head.val().get_bit(7) {
-                        self.free.next = self.places[1].val();
-                    }
-                }
-                self.leaves.next = bit_cast::<7, 8>(self.head.val()) & self.free.val();
                 self.crossed.next = (self.crossed.val()).replace_bit(i, self.head.val().get_bit(7));
                 for o in 0..7 {
                     self.request[o].next =
-                        (self.request[o].val()).replace_bit(i, self.leaves.val().get_bit(o));
+                        (self.request[o].val()).replace_bit(i, self.head.val().get_bit(o));
                 }
             }
         }
@@ -299,6 +273,7 @@ impl Logic for Switch {
             self.outputs[o].reset.next = self.reset.val();
             self.outputs[o].request.next = self.request[o].val();
             self.outputs[o].crossed.next = self.crossed.val();
+            self.outputs[o].places.next = self.places[o].val();
             self.buffers.select[o].next = self.outputs[o].select.val();
             self.taken.next = self.taken.val() | self.outputs[o].grant.val();
         }

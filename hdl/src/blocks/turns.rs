@@ -28,7 +28,7 @@ pub struct Turns {
     /// By output, the inputs whose packets leave there.
     pub(crate) into: [u32; OUTPUTS],
     /// The inputs whose packets can go on on their class's second channel.
-    crossing: u32,
+    pub(crate) crossing: u32,
 }
 
 impl Turns {

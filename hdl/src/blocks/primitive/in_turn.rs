@@ -9,14 +9,24 @@ use rust_hdl::prelude::*;
 ///
 /// Both searches run side by side, in few levels of logic, over those of the bits only that can be
 /// set: first what groups of four neighbours have, then what stands before each group, then what
-/// stands before a bit in its group. Of eight bits or fewer, the winner is found by comparing each
-/// with every other.
+/// stands before a bit in its group. Of eight bits or fewer, each is compared with every other: who of
+/// two comes first follows from `after`, but stands in a register of its own besides, so that nothing
+/// has to find it out. Then three tables follow each other: of pairs of bits; whether a bit wins among
+/// its kind; whether none of the other kind comes before it.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct InTurn {
-    /// The bits.
-    pub want: Signal<In, Bits<32>>,
-    /// Ones above the last winner.
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Goes on from the initial last winner.
+    pub reset: Signal<In, Bit>,
+    /// The bits; they count where `can` says so.
+    pub asks: Signal<In, Bits<32>>,
+    /// Whether they count: bit 1 for those of the kind, bit 0 for the others.
+    pub can: Signal<In, Bits<2>>,
+    /// Ones above the last winner; a register.
     pub after: Signal<In, Bits<32>>,
+    /// In the next cycle `after` is `above`; otherwise it stays as it is.
+    pub moves: Signal<In, Bit>,
     /// The winner's bit.
     pub grant: Signal<Out, Bits<32>>,
     /// Its number.
@@ -25,6 +35,10 @@ pub struct InTurn {
     pub above: Signal<Out, Bits<32>>,
     /// The bits that can be set.
     _inputs: u32,
+    /// Those of the kind.
+    _kind: u32,
+    /// What `after` is initially.
+    _initial: u32,
     /// Which of the number's bits can be 1; all but in a broken variant.
     pub(crate) _mask: u32,
 }
@@ -33,15 +47,21 @@ pub struct InTurn {
 const PAIRED: u32 = 8;
 
 impl InTurn {
-    /// Among these bits.
-    pub fn among(inputs: u32) -> Self {
+    /// Among these bits, of which some are of a `kind`, and with this `initial` `after`.
+    pub fn among(inputs: u32, kind: u32, initial: u32) -> Self {
         Self {
-            want: Signal::default(),
+            clock: Signal::default(),
+            reset: Signal::default(),
+            asks: Signal::default(),
+            can: Signal::default(),
             after: Signal::default(),
+            moves: Signal::default(),
             grant: Signal::default(),
             number: Signal::default(),
             above: Signal::default(),
             _inputs: inputs,
+            _kind: kind,
+            _initial: initial,
             _mask: 31,
         }
     }
@@ -49,7 +69,10 @@ impl InTurn {
 
 impl Logic for InTurn {
     fn update(&mut self) {
-        let search = candidates(self.want.val(), self.after.val(), self._inputs);
+        let can = self.can.val();
+        let of_kind = |can, inputs| if can { inputs } else { 0 };
+        let inputs = of_kind(can.get_bit(0), !self._kind) | of_kind(can.get_bit(1), self._kind);
+        let search = candidates(self.asks.val(), self.after.val(), self._inputs & inputs);
         let number = match search.trailing_zeros() {
             32 => 0,
             winner => winner,
@@ -68,7 +91,19 @@ impl Logic for InTurn {
 
     fn hdl(&self) -> Verilog {
         let groups = groups(self._inputs);
-        let mut code = compared(&groups);
+        let paired = self._inputs.count_ones() <= PAIRED;
+        let (kind, others) = (self._kind, !self._kind);
+        let mut code = format!(
+            "\
+wire [31:0] want = asks
+    & (({{32{{can[0]}}}} & 32'h{others:x}) | ({{32{{can[1]}}}} & 32'h{kind:x}));
+"
+        );
+        code += &compared(&groups);
+        if paired {
+            code += &orders(self._inputs, self._initial);
+            code += &comparisons(self._inputs, self._kind);
+        }
         let mut assigned = String::new();
         for (g, group) in groups.iter().enumerate() {
             let before = term((0..g).map(|h| format!("wanted{h}")));
@@ -83,13 +118,15 @@ wire next_below{i} = {next_before} | {next_here};
 wire below{i} = {before} | {here};
 "
                 );
-                let grant = match self._inputs.count_ones() {
-                    ..=PAIRED => paired_grant(self._inputs, *i),
-                    _ => format!("after[{i}] ? next_below{i} : below{i} | some_next"),
+                let wins = match paired {
+                    true => format!("first_of_kind{i} & ~other_kind_first{i}"),
+                    false => {
+                        format!("want[{i}] & ~(after[{i}] ? next_below{i} : below{i} | some_next)")
+                    }
                 };
                 let _ = write!(
                     assigned,
-                    "    grant[{i}] = want[{i}] & ~({grant});
+                    "    grant[{i}] = {wins};
     above[{i}] = some_next ? next_below{i} : below{i};
 "
                 );
@@ -110,26 +147,95 @@ end"
     }
 }
 
-/// In Verilog, for one of few inputs: one that comes before it wants to win. Pairs of the others, since
-/// two of them and whether this one stands after the last winner are five bits, as many as one table takes.
-fn paired_grant(inputs: u32, input: usize) -> String {
-    let comes_before = |other: usize| match other < input {
-        true => format!("(want[{other}] & (after[{other}] | ~after[{input}]))"),
-        false => format!("(want[{other}] & after[{other}] & ~after[{input}])"),
-    };
-    let others: Vec<usize> = (0..32)
-        .filter(|&other| inputs >> other & 1 == 1 && other != input)
-        .collect();
-    let pairs = others.chunks(2).map(|pair| {
-        let pair = term(pair.iter().map(|&other| comes_before(other)));
-        format!("({pair})")
+/// In Verilog, of each two of few inputs: a register that says that the first comes before the second.
+/// It does unless the last winner is it or stands between them.
+fn orders(inputs: u32, initial: u32) -> String {
+    let mut code = String::new();
+    for second in members(inputs) {
+        for first in members(inputs & !(u32::MAX << second)) {
+            let initial = initial >> first & 1 == 1 || initial >> second & 1 == 0;
+            let (order, initial) = (order(first, second), u8::from(initial));
+            // Writing to a string cannot fail.
+            let _ = write!(
+                code,
+                "\
+reg {order} = {initial};
+always @(posedge clock) begin
+    if (reset) {order} <= {initial};
+    else if (moves) {order} <= above[{first}] | ~above[{second}];
+end
+"
+            );
+        }
+    }
+    code
+}
+
+/// In Verilog, for each of few inputs: whether it is the first of its kind, and whether one of the other
+/// kind comes before it.
+fn comparisons(inputs: u32, kind: u32) -> String {
+    let mut code = String::new();
+    for input in members(inputs) {
+        let (own, of_own) = match kind >> input & 1 {
+            1 => (1, kind),
+            _ => (0, !kind),
+        };
+        let others = inputs & !(1 << input);
+        let same = pairs(&mut code, "same", input, others & of_own);
+        let other = pairs(&mut code, "other", input, others & !of_own);
+        // Writing to a string cannot fail.
+        let _ = write!(
+            code,
+            "\
+wire first_of_kind{input} = asks[{input}] & can[{own}] & ~({same});
+wire other_kind_first{input} = can[{}] & ({other});
+",
+            own ^ 1
+        );
+    }
+    code
+}
+
+/// In Verilog: one of these others comes before an input. Declares nets for pairs of them: two, each with
+/// its register, are four bits, as many as one table takes.
+///
+/// Several pairs are kept as they are. Yosys would take longer ways through fewer tables, since the
+/// longest of the design is not here, and it does not know how far from here the grant is needed.
+fn pairs(code: &mut String, name: &str, input: usize, others: u32) -> String {
+    let others: Vec<usize> = members(others).collect();
+    let keep = if others.len() > 2 { "(* keep *) " } else { "" };
+    let nets = others.chunks(2).enumerate().map(|(place, pair)| {
+        let before = term(pair.iter().map(|&other| asks_before(other, input)));
+        let net = format!("{name}{input}_{place}");
+        // Writing to a string cannot fail.
+        let _ = writeln!(code, "{keep}wire {net} = {before};");
+        net
     });
-    term(pairs)
+    term(nets)
+}
+
+/// In Verilog: another input asks, and comes before this one.
+fn asks_before(other: usize, input: usize) -> String {
+    let before = match other < input {
+        true => order(other, input),
+        false => format!("~{}", order(input, other)),
+    };
+    format!("(asks[{other}] & {before})")
+}
+
+/// In Verilog: the register of two inputs.
+fn order(first: usize, second: usize) -> String {
+    format!("before{first}_{second}")
+}
+
+/// The inputs, one by one.
+fn members(inputs: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |i| inputs >> i & 1 == 1)
 }
 
 /// The inputs, four and four, whose turn is looked for together.
 pub(super) fn groups(inputs: u32) -> Vec<Vec<usize>> {
-    let inputs: Vec<usize> = (0..32).filter(|i| inputs >> i & 1 == 1).collect();
+    let inputs: Vec<usize> = members(inputs).collect();
     inputs.chunks(4).map(<[usize]>::to_vec).collect()
 }
 
