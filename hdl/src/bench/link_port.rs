@@ -205,7 +205,9 @@ struct Model {
 /// What the link brings in a cycle.
 #[derive(Clone, Copy, Default)]
 struct Arrived {
-    /// The channel of a packet that is sound, one-hot.
+    /// The channel of a packet, one-hot.
+    on: u64,
+    /// The same of one that is sound.
     sound: u64,
     wrong: bool,
     packet: PacketBeat,
@@ -219,6 +221,7 @@ impl Arrived {
         let is_sound = u64::from(crc(packet)) == inputs[6].low();
         let comes = inputs[3].bit(0);
         Self {
+            on: u64::from(comes) << inputs[4].low(),
             sound: u64::from(comes && is_sound) << inputs[4].low(),
             wrong: comes && !is_sound,
             packet,
@@ -259,7 +262,6 @@ impl ModelBlock for Model {
             self.fifos.release(held);
             (channel, sent)
         });
-        self.arriving.push_back(Arrived::new(inputs));
         let arrived = self.arriving.pop_front().unwrap_or_default();
         outputs.clear();
         outputs.extend([
@@ -275,6 +277,10 @@ impl ModelBlock for Model {
             u64::from(waiting).into(),
             begun_write.into(),
         ]);
+        let arriving = self.arriving.back().copied().unwrap_or_default();
+        self.arriving.push_back(Arrived::new(inputs));
+        outputs.push(arriving.on.into());
+        outputs.push(u64::from(arriving.packet.packet(0).target).into());
 
         self.comes = ready & Self::channels(|channel| inputs[0].bit(channel));
         for channel in 0..CHANNELS {

@@ -17,6 +17,7 @@ use super::source::{Source, any_bits, below, chance};
 use super::{Bench, Place};
 use crate::beat::PacketBeat;
 use crate::blocks::MAX_PLACES;
+use crate::blocks::primitive::Stages;
 use crate::blocks::primitive::buffers::INPUTS;
 use crate::blocks::switch::Switch;
 use crate::blocks::turns::Turns;
@@ -36,13 +37,17 @@ pub(super) const BENCH: Bench = Bench {
         "x and y swapped",
         "a link's places not looked at",
         "no turn from x to y",
+        "the way of what is received is another's, which arrives",
+        "the way of what is received is that of a packet before",
+        "what arrives is told of by another link",
     ],
     build,
     of,
 };
 
 // The ports, by their places in the lists.
-const RECEIVE_VALID: usize = 3;
+const ARRIVING: usize = 3;
+const RECEIVE_VALID: usize = ARRIVING + 2 * LINK_PORTS;
 const RECEIVE_DATA: usize = RECEIVE_VALID + LINK_PORTS;
 const REQUEST: usize = RECEIVE_DATA + LINK_PORTS;
 const RESPONSE: usize = REQUEST + 2;
@@ -90,6 +95,12 @@ fn pair(topology: Topology, here: u32, credits: u16, fault: Option<&str>) -> Pai
                 output.responses = Constant::new(0.into());
             }
         }
+        Some("the way of what is received is another's, which arrives") => {
+            switch.ways = std::array::from_fn(|_| Stages::new(0, 0.into()));
+        }
+        Some("the way of what is received is that of a packet before") => {
+            switch.ways = std::array::from_fn(|_| Stages::new(2, 0.into()));
+        }
         Some("datelines forgotten") => {
             switch
                 .arrived
@@ -110,6 +121,9 @@ fn pair(topology: Topology, here: u32, credits: u16, fault: Option<&str>) -> Pai
     };
     let inputs: fn(&mut [Value]) = match fault {
         Some("x and y swapped") => |inputs| inputs.swap(0, 1),
+        Some("what arrives is told of by another link") => {
+            |inputs| inputs[ARRIVING..][..2 * LINK_PORTS].rotate_left(1)
+        }
         Some("a link's places not looked at") => |inputs| inputs[TRANSMIT_READY] = 15.into(),
         _ => |_| (),
     };
@@ -121,6 +135,7 @@ fn pair(topology: Topology, here: u32, credits: u16, fault: Option<&str>) -> Pai
         here,
         credits: [[credits; CHANNELS]; LINK_PORTS],
         host: Default::default(),
+        arriving: Default::default(),
         received: 0,
         arrive: [0; LINK_PORTS + 2],
         ready: [0; LINK_PORTS + 1],
@@ -239,6 +254,8 @@ struct Load {
     here: u32,
     credits: [[u16; CHANNELS]; LINK_PORTS],
     host: [Source; 2],
+    /// By link, the channel of what arrives, one-hot, and the packet: it is received in the next cycle.
+    arriving: [(u64, Value); LINK_PORTS],
     /// Packets from links.
     received: u64,
     /// Percent of the cycles in which a link or the host sends.
@@ -303,18 +320,24 @@ impl Traffic for Load {
 
         let coordinates = self.topology.coordinates(self.here);
         inputs.extend(coordinates.map(u64::from).map(Value::from));
-        let mut packets = [Value::default(); LINK_PORTS];
-        for (port, packet) in packets.iter_mut().enumerate() {
+        let received = self.arriving;
+        for port in 0..LINK_PORTS {
             let channel = below(random, CHANNELS as u32) as usize;
-            let (any, possible) = self.packet(random, port as u8, channel as u8);
-            *packet = any;
+            let (packet, possible) = self.packet(random, port as u8, channel as u8);
             let sends = possible && chance(random, self.arrive[port]);
             let sends = sends && self.credits[port][channel] > 0;
             self.credits[port][channel] -= u16::from(sends);
             self.received += u64::from(sends);
-            inputs.push((u64::from(sends) << channel).into());
+            self.arriving[port] = (u64::from(sends) << channel, packet);
         }
-        inputs.extend(packets);
+        let target = |packet: Value| PacketBeat::from_value(packet).get_value_target();
+        inputs.extend(self.arriving.map(|(on, _)| Value::from(on)));
+        inputs.extend(
+            self.arriving
+                .map(|(_, packet)| Value::from_bits(target(packet))),
+        );
+        inputs.extend(received.map(|(on, _)| Value::from(on)));
+        inputs.extend(received.map(|(_, packet)| packet));
         for index in 0..2 {
             let (idle, possible) = self.packet(random, HOST_PORT, 2 * index as u8);
             let offers = possible && chance(random, self.arrive[LINK_PORTS + index]);

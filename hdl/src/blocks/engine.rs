@@ -377,6 +377,8 @@ impl Logic for Engine {
             self.link_ports[i].transmit_valid.next = self.switch.transmit_valid[i].val();
             self.link_ports[i].transmit_packet.next = self.switch.transmit_packet[i].val();
             self.switch.transmit_ready[i].next = self.link_ports[i].transmit_ready.val();
+            self.switch.arriving_on[i].next = self.link_ports[i].arriving_on.val();
+            self.switch.arriving_target[i].next = self.link_ports[i].arriving_target.val();
             self.switch.receive_valid[i].next = self.link_ports[i].receive_valid.val();
             self.switch.receive_data[i].next = self.link_ports[i].receive_data.val();
             self.link_out_credit[i].next = self.switch.credit[i].val();

@@ -11,8 +11,9 @@
 //!                      └─ fetched, a cycle later ┤ packet, cycles left ├─────────┴─ CRC ──> link_out_crc
 //!                                                └─────────────────────┘
 //!
-//! link_in ──┬─────────────────┬──────────┬───────────────┬──────────┬──> receive_data
-//!           └─ CRC ─┐         │          │               │          │
+//! link_in ──┬─────────────────┬──────────┬──┬────────────┬──────────┬──> receive_data
+//!           └─ CRC ─┐         │          │  └───────────────────────────> arriving_on, arriving_target
+//!                   │         │          │               │          │
 //!                   ├── ⊕ ────┤ register ├── = 0 ? ─┬────┤ register ├──> receive_valid (to the switch's
 //! link_in_crc ──────┘         └──────────┘          │    │          │            input of the channel)
 //!                                                   └ no ┤          ├──> crc_error
@@ -28,7 +29,8 @@
 //!
 //! What arrives is registered twice: a packet with the difference between its CRC and the one that
 //! came with it; and once it is found sound, or wrong, so that the switch has it at the beginning of a
-//! cycle. A credit counts two cycles later as well, so that packets and credits take equally long. A
+//! cycle. Between the two the switch is told on which channel something arrives, and for which node, so that it
+//! finds the route while the CRC is looked at. A credit counts two cycles later as well, so that packets and credits take equally long. A
 //! packet whose CRC is wrong is lost, and the place it would have had with it: there is no way to send
 //! it again.
 //!
@@ -42,6 +44,7 @@
 //! link_out_data             a           b
 //! link_in_valid    ▁▁▁▁▔▔▔▔▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁    on channel 2
 //! link_in_data          c
+//! arriving_on      0   0   4   0   0   0   0
 //! receive_valid    0   0   0   4   0   0   0
 //! receive_data                  c
 //! ```
@@ -98,6 +101,10 @@ pub struct LinkPort {
     pub receive_valid: Signal<Out, Bits<4>>,
     /// That packet.
     pub receive_data: Signal<Out, PacketBeat>,
+    /// The channel on which a packet has come in the cycle before, sound or not, one-hot.
+    pub arriving_on: Signal<Out, Bits<4>>,
+    /// That packet's target; that of whatever is on the link, if there is none.
+    pub arriving_target: Signal<Out, Bits<20>>,
     /// A packet has come two cycles before whose CRC is wrong.
     pub crc_error: Signal<Out, Bit>,
     /// The channel that begins a packet, one-hot; for observers.
@@ -185,6 +192,8 @@ impl LinkPort {
             link_in_crc: Signal::default(),
             receive_valid: Signal::default(),
             receive_data: Signal::default(),
+            arriving_on: Signal::default(),
+            arriving_target: Signal::default(),
             crc_error: Signal::default(),
             begun: Signal::default(),
             waiting: Signal::default(),
@@ -378,6 +387,8 @@ impl Logic for LinkPort {
             self.accepted_on.d.next = self.arrived_on.q.val();
         }
         self.accepted_data.d.next = self.arrived_data.q.val();
+        self.arriving_on.next = self.arrived_on.q.val();
+        self.arriving_target.next = self.arrived_data.q.val().get_value_target();
         self.crc_error.next = self.wrong.q.val();
         self.receive_valid.next = self.accepted_on.q.val();
         self.receive_data.next = self.accepted_data.q.val();

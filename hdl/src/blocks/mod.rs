@@ -94,14 +94,15 @@ pins!(link_port::LinkPort {
     in: transmit_valid, transmit_packet, link_credit, link_in_valid, link_in_channel, link_in_data,
         link_in_crc;
     out: transmit_ready, link_out_valid, link_out_channel, link_out_data, link_out_crc,
-        receive_valid, receive_data, crc_error, begun, waiting, begun_write
+        receive_valid, receive_data, crc_error, begun, waiting, begun_write, arriving_on,
+        arriving_target
 });
 pins!(router::Route {
     in: x, y, z, arrived, channel, target;
     out: exit, way
 });
 pins!(switch::Switch {
-    in: x, y, z, receive_valid, receive_data, request_valid, request_data, response_valid,
+    in: x, y, z, arriving_on, arriving_target, receive_valid, receive_data, request_valid, request_data, response_valid,
         response_data, transmit_ready, request_out_ready, response_out_ready;
     out: request_ready, response_ready, credit, transmit_valid, transmit_packet,
         request_out_valid, request_out_packet, response_out_valid, response_out_packet

@@ -1,16 +1,18 @@
 //! The switch: six link ports and the host port, four virtual channels each.
 //!
 //! ```text
-//!              ┌ route ┐  way  ┌ 26 × switch_input ┐ head         ┌ 7 × switch_output ┐
-//! receive ─────┤       ├──────>│ routes, pointers  ├──> request ─>│ round robin       ├──> transmit_valid
-//! request ─────┤       │       └───┬───────────^───┘  & place     └──┬──────────┬─────┘
-//! response ────┤       └           │ addresses └──────── taken ──────┘ grant    │ select: a register
-//!              │               ┌───v────────────────────────────────────────────v┐
-//!              └── packets ───>│ buffers: 26 memories, 8 multiplexers            ├──> transmit_packet
-//!                              └─────────────────────────────────────────────────┘
+//! arriving ────> route ─ register ─┐  way  ┌ 26 × switch_input ┐ head         ┌ 7 × switch_output ┐
+//! receive ─────────────────────────┴──────>│ routes, pointers  ├──> request ─>│ round robin       ├──> transmit_valid
+//! request ─────> route ───────────────────>│                   │              │                   │
+//! response ────> route ───────────────────>└───┬───────────^───┘  & place     └──┬──────────┬─────┘
+//!                                              │ addresses └──────── taken ──────┘ grant    │ select: a register
+//!                                          ┌───v────────────────────────────────────────────v┐
+//!                              packets ───>│ buffers: 26 memories, 8 multiplexers            ├──> transmit_packet
+//!                                          └─────────────────────────────────────────────────┘
 //! ```
 //!
-//! A packet's route is decided while it is written into its receive buffer, one for each virtual
+//! A link's packet finds its route a cycle before it is received, as its link port says where it goes;
+//! one of the host does while it is written into its receive buffer. There is one for each virtual
 //! channel of a link and one for each class of the host. In the next cycle it may leave: an input
 //! requests the output of its first packet, and every output takes one of the requests for whose virtual
 //! channel it has a place, round robin. So a cycle's outputs follow the registers and
@@ -20,6 +22,7 @@
 //!
 //! ```text
 //! cycle                0   1   2   3   4
+//! arriving_on[1]       1   0   0   0   0     and one more in the cycle before
 //! receive_valid[1]     1   1   0   0   0     two packets from x-, channel 0, to y+
 //! receive_valid[3]     1   0   0   0   0     one from y- to y+
 //! transmit_valid[2]    0   1   1   1   0
@@ -38,8 +41,8 @@ use sme_sim::fabric::Topology;
 
 use crate::beat::PacketBeat;
 use crate::blocks::MAX_PLACES;
-use crate::blocks::primitive::Buffers;
 use crate::blocks::primitive::buffers::{INPUTS, OUTPUTS, READERS, WRITERS};
+use crate::blocks::primitive::{Buffers, Stages};
 use crate::blocks::resting::Resting;
 use crate::blocks::router::Route;
 use crate::blocks::switch_input::SwitchInput;
@@ -62,7 +65,11 @@ pub struct Switch {
     pub y: Signal<In, Bits<20>>,
     /// Along z.
     pub z: Signal<In, Bits<20>>,
-    /// A packet from a link, bit by bit for its virtual channel; at most one in a cycle.
+    /// The channel on which a packet may be received from a link in the next cycle, one-hot.
+    pub arriving_on: [Signal<In, Bits<4>>; 6],
+    /// The node that this packet goes to.
+    pub arriving_target: [Signal<In, Bits<20>>; 6],
+    /// A packet from a link, bit by bit for its virtual channel; at most one in a cycle, and as it was told of.
     pub receive_valid: [Signal<In, Bits<4>>; 6],
     /// That packet.
     pub receive_data: [Signal<In, PacketBeat>; 6],
@@ -100,6 +107,8 @@ pub struct Switch {
     pub response_out_packet: Signal<Out, PacketBeat>,
     // Many and large: on the heap.
     routes: Vec<Resting<Route>>,
+    /// The ways of what is received from links.
+    pub(crate) ways: [Stages<Bits<8>>; 6],
     inputs: Vec<Resting<SwitchInput>>,
     pub(crate) outputs: Vec<Resting<SwitchOutput>>,
     buffers: Buffers,
@@ -113,7 +122,8 @@ pub struct Switch {
     taken: Signal<Local, Bits<INPUTS>>,
     channel: [Signal<Local, Bits<2>>; 6],
     freed: [Signal<Local, Bits<4>>; 6],
-    /// What comes where packets can come.
+    /// What arrives, and what is received, where packets can come.
+    arrives: [Signal<Local, Bits<4>>; 6],
     received: [Signal<Local, Bits<4>>; 6],
     /// The virtual channels that a link has.
     channels: [Constant<Bits<4>>; 6],
@@ -156,6 +166,8 @@ impl Switch {
             x: Signal::default(),
             y: Signal::default(),
             z: Signal::default(),
+            arriving_on: Default::default(),
+            arriving_target: Default::default(),
             receive_valid: Default::default(),
             receive_data: Default::default(),
             request_valid: Signal::default(),
@@ -177,6 +189,7 @@ impl Switch {
             routes: (0..WRITERS)
                 .map(|_| Resting::new(Route::new(topology)))
                 .collect(),
+            ways: std::array::from_fn(|_| Stages::new(1, 0.into())),
             inputs: (0..INPUTS).map(input).collect(),
             outputs: (turns.into.iter())
                 .map(|&into| Resting::new(SwitchOutput::new(last, responses, into, turns.crossing)))
@@ -190,6 +203,7 @@ impl Switch {
             taken: Signal::default(),
             channel: Default::default(),
             freed: Default::default(),
+            arrives: Default::default(),
             received: Default::default(),
             channels: std::array::from_fn(|port| {
                 Constant::new((turns.inputs() >> (4 * port) & 15).to_bits())
@@ -202,7 +216,7 @@ impl Switch {
 impl Logic for Switch {
     #[hdl_gen]
     fn update(&mut self) {
-        // Routes of what arrives.
+        // Routes.
         for i in 0..8 {
             self.routes[i].clock.next = self.clock.val();
             self.routes[i].reset.next = self.reset.val();
@@ -212,25 +226,24 @@ impl Logic for Switch {
             self.routes[i].arrived.next = self.arrived[i].val();
         }
         for p in 0..6 {
-            self.received[p].next = self.receive_valid[p].val() & self.channels[p].val();
+            self.arrives[p].next = self.arriving_on[p].val() & self.channels[p].val();
             self.channel[p].next = 0.into();
             self.channel[p].next = self.channel[p].val().replace_bit(
                 0,
-                self.received[p].val().get_bit(1) | self.received[p].val().get_bit(3),
+                self.arrives[p].val().get_bit(1) | self.arrives[p].val().get_bit(3),
             );
             self.channel[p].next = self.channel[p].val().replace_bit(
                 1,
-                self.received[p].val().get_bit(2) | self.received[p].val().get_bit(3),
+                self.arrives[p].val().get_bit(2) | self.arrives[p].val().get_bit(3),
             );
             self.routes[p].channel.next = self.channel[p].val();
+            self.routes[p].target.next = self.arriving_target[p].val();
+            self.ways[p].clock.next = self.clock.val();
+            self.ways[p].reset.next = self.reset.val();
+            self.ways[p].d.next = self.routes[p].way.val();
+            self.received[p].next = self.receive_valid[p].val() & self.channels[p].val();
             self.buffers.write_data[p].next = self.receive_data[p].val();
         }
-        self.routes[0].target.next = self.receive_data[0].val().get_value_target();
-        self.routes[1].target.next = self.receive_data[1].val().get_value_target();
-        self.routes[2].target.next = self.receive_data[2].val().get_value_target();
-        self.routes[3].target.next = self.receive_data[3].val().get_value_target();
-        self.routes[4].target.next = self.receive_data[4].val().get_value_target();
-        self.routes[5].target.next = self.receive_data[5].val().get_value_target();
         self.routes[6].target.next = self.request_data.val().get_value_target();
         self.routes[7].target.next = self.response_data.val().get_value_target();
         self.routes[6].channel.next = 0.into();
@@ -294,7 +307,7 @@ impl Logic for Switch {
             self.freed[p].next = 0.into();
             for c in 0..4 {
                 self.inputs[p * 4 + c].write.next = self.received[p].val().get_bit(c);
-                self.inputs[p * 4 + c].way.next = self.routes[p].way.val();
+                self.inputs[p * 4 + c].way.next = self.ways[p].q.val();
                 self.freed[p].next =
                     (self.freed[p].val()).replace_bit(c, self.taken.val().get_bit(p * 4 + c));
             }
