@@ -6,7 +6,7 @@
 //!  │            └─ receive 2, responses ─────────────────────> memory       (responder)
 //!  │ credit <───── a place was freed, one bit each
 //!  └─ writes are counted: received
-//!       encoder ┌─ transmit 0, posted <─────────────────────── write        (completer)
+//!               ┌─ transmit 0, posted <────────────── encoder ─ write        (completer)
 //! host_out <────┤─ transmit 1, non-posted + writes before <─── read         (completer)
 //!  │    arbiter └─ transmit 2, responses <──────────────────── answer       (requester)
 //!  └─ read order: writes that went    writes are counted: queued
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! On the host's side a packet is made of HyperTransport's doublewords, each at its place
-//! ([`DoublewordsBeat`]): [`HtDecoder`] stands in front of the receive buffers, [`HtEncoder`] behind the
-//! transmit FIFOs. Between them are beats of fields.
+//! ([`DoublewordsBeat`]): [`HtDecoder`] stands in front of the receive buffers, [`HtEncoder`] in front of
+//! the transmit FIFOs, behind which there is no time for it. On the engine's side are beats of fields.
 //!
 //! What comes from the host has a place, since the host holds a credit for it; the packet's command
 //! chooses the buffer. The three buffers move on independently, and each place that is freed
@@ -111,7 +111,7 @@ pub struct HtPort {
     pub(crate) encoder: HtEncoder,
     pub(crate) receive: [Fifo<HtBeat, 5, 6>; 3],
     receive_before: Fifo<Bits<16>, 5, 6>,
-    pub(crate) transmit: [PingPong<HtBeat>; 3],
+    pub(crate) transmit: [PingPong<DoublewordsBeat>; 3],
     /// Of the reads for the host.
     pub(crate) order: ReadOrder,
     pub(crate) arbiter: RoundRobin<3, 2>,
@@ -252,12 +252,15 @@ impl Logic for HtPort {
         self.write_ready.next = self.transmit[0].ready.val();
         self.read_ready.next = self.transmit[1].ready.val();
         self.answer_ready.next = self.transmit[2].ready.val();
+        self.encoder.write.next = self.write_data.val();
+        self.encoder.read.next = self.read_data.val();
+        self.encoder.response.next = self.answer_data.val();
         self.transmit[0].write.next = self.write_valid.val();
-        self.transmit[0].write_data.next = self.write_data.val();
+        self.transmit[0].write_data.next = self.encoder.write_out.val();
         self.transmit[1].write.next = self.read_valid.val();
-        self.transmit[1].write_data.next = self.read_data.val();
+        self.transmit[1].write_data.next = self.encoder.read_out.val();
         self.transmit[2].write.next = self.answer_valid.val();
-        self.transmit[2].write_data.next = self.answer_data.val();
+        self.transmit[2].write_data.next = self.encoder.response_out.val();
         self.queued.d.next = self.queued.q.val();
         if self.write_valid.val() & self.transmit[0].ready.val() {
             self.queued.d.next = self.queued.q.val() + 1;
@@ -299,20 +302,17 @@ impl Logic for HtPort {
             .replace_bit(0, self.may_go[2].q.val())
             .replace_bit(1, self.may_go[0].q.val())
             .replace_bit(2, self.may_go[1].q.val());
-        self.encoder.write.next = self.transmit[0].data.val();
-        self.encoder.read.next = self.transmit[1].data.val();
-        self.encoder.response.next = self.transmit[2].data.val();
-        self.carrier.next = self.encoder.write_out.val();
+        self.carrier.next = self.transmit[0].data.val();
         if self.choosers[1].grant.val().get_bit(2) {
-            self.carrier.next = self.encoder.read_out.val();
+            self.carrier.next = self.transmit[1].data.val();
         } else if self.choosers[1].grant.val().get_bit(0) {
-            self.carrier.next = self.encoder.response_out.val();
+            self.carrier.next = self.transmit[2].data.val();
         }
-        self.host_out_data.next = self.encoder.write_out.val();
+        self.host_out_data.next = self.transmit[0].data.val();
         if self.choosers[0].grant.val().get_bit(0) {
-            self.host_out_data.next = self.encoder.read_out.val();
+            self.host_out_data.next = self.transmit[1].data.val();
         } else if self.choosers[0].grant.val().get_bit(1) {
-            self.host_out_data.next = self.encoder.response_out.val();
+            self.host_out_data.next = self.transmit[2].data.val();
         }
         self.host_out_data
             .next
