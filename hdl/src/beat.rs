@@ -19,8 +19,8 @@
 //!
 //! `kind` is the number of [`Kind`] in both: 0 read request, 1 posted write, 2 response, 3 error
 //! response. `flag` says that a write is coherent, or that a response is one doubleword. Fields that a
-//! kind does not carry are zero. The host's own pins carry [`DoublewordsBeat`]. The observer's mark of the cycle model's
-//! packets (`trace`) is not in a beat: hardware has no such thing.
+//! kind does not carry are zero. The host's own pins carry [`DoublewordsBeat`]. The observer's mark of
+//! the cycle model's packets (`trace`) is not in a beat: hardware has no such thing.
 
 mod doublewords;
 

@@ -205,9 +205,10 @@ each access, takes longer by as much, and what it waits for does not. Each core 
 own, known by the seed. Without --work there is little to disturb.
 
 --waves records what passes the ports of engines, under the names that sme_engine_top.v of
-sme rtl verilog has for them, in the cycle in which the engine samples it or gives it. Times are
-those of --per-thread and --explain: from the beginning of the run, the warm-up included.
-gtkwave opens the file.
+sme rtl verilog has for them, in the cycle in which the engine samples it or gives it; and what
+the host's HyperTransport doublewords say: kind, address, enables, tag, coherent. Times are those
+of --per-thread and --explain: from the beginning of the run, the warm-up included. gtkwave opens
+the file.
 
 Examples:
   sme barrier --nodes 64 --cores 16

@@ -46,7 +46,7 @@ pub(super) const BENCH: Bench = Bench {
         "links of half the bandwidth",
         "a mesh instead of a torus",
         "wrong packets of another link",
-        "the host's byte masks are lost",
+        "all bytes are written, whatever the host's mask",
         "a freed place of the host is told of as another's",
         "two links' credits are swapped",
         "what is dropped is told of as what fails",
@@ -151,7 +151,7 @@ fn broken(place: Place, fault: Option<&str>) -> Result<Pair, Unsupported> {
         Some("wrong packets of another link") => {
             outputs = |values| values[CRC_ERROR..][..LINK_PORTS].rotate_left(2);
         }
-        Some("the host's byte masks are lost") => {
+        Some("all bytes are written, whatever the host's mask") => {
             inputs = |values| values[HOST_IN_DATA].set(96, 32, u64::MAX);
         }
         Some("a freed place of the host is told of as another's") => {

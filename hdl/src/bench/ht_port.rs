@@ -339,13 +339,19 @@ fn any_doublewords(random: &mut Random, channel: HtChannel) -> DoublewordsBeat {
     let (mask, bits) = (random.next_u32(), any_bits(random));
     match below(random, 8) {
         0 => doublewords.mask = mask,
-        // Everything but the upper half of what it says that it is, and so but the channel.
+        // Everything but the upper half of what it says that it is, which leaves the channel.
         1 => doublewords.command = doublewords.command & 0x38 | bits & !0x38,
         // Another size.
         2 => doublewords.command ^= bits & (0xf << 22 | 1 << 26 | 0b111),
         // What is no access.
-        3 if channel == HtChannel::NonPosted => doublewords.command &= !0x10,
-        3 if channel == HtChannel::Posted => doublewords.command |= 0x38,
+        3 if channel == HtChannel::NonPosted => {
+            doublewords.command &= !0x3f;
+            doublewords.command |= [0b00_0000, 0b00_1101, 0b11_1101][below(random, 3) as usize];
+        }
+        3 if channel == HtChannel::Posted => {
+            doublewords.command &= !0x3f;
+            doublewords.command |= [0b11_1010, 0b11_1100, 0b10_0101][below(random, 3) as usize];
+        }
         _ => {}
     }
     doublewords.into()

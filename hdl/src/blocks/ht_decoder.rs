@@ -54,6 +54,8 @@ pub struct HtDecoder {
     doublewords_fit: Signal<Local, Bit>,
     /// The same of a write of bytes, whose mask counts.
     bytes_fit: Signal<Local, Bit>,
+    /// An atomic request, which is not posted though its number is among those.
+    atomic: Signal<Local, Bit>,
     reads: Signal<Local, Bit>,
     writes: Signal<Local, Bit>,
     /// A write has one doubleword of data.
@@ -92,6 +94,7 @@ impl HtDecoder {
             of_doublewords: Signal::default(),
             doublewords_fit: Signal::default(),
             bytes_fit: Signal::default(),
+            atomic: Signal::default(),
             reads: Signal::default(),
             writes: Signal::default(),
             single: Signal::default(),
@@ -122,8 +125,10 @@ impl Logic for HtDecoder {
         self.of_doublewords.next = self.form.val().get_bit(2);
 
         self.responds.next = self.what.val() == 6;
-        self.posted.next = self.what.val().get_bit(2) & !(self.what.val() == 6);
-        self.nonposted.next = !self.what.val().get_bit(2);
+        self.atomic.next = (self.what.val() == 7) & (self.form.val() == 5);
+        self.posted.next =
+            self.what.val().get_bit(2) & !(self.what.val() == 6) & !self.atomic.val();
+        self.nonposted.next = !self.what.val().get_bit(2) | self.atomic.val();
         self.reads.next = (self.what.val() == 2) | (self.what.val() == 3);
         self.writes.next = self.what.val() == 5;
         self.doublewords_fit.next =

@@ -217,7 +217,10 @@ mod tests {
     proptest! {
         #[test]
         fn it_follows_the_cycle_model(
-            all in prop::collection::vec((any::<u64>(), 0..64u32, any::<u64>(), 0..4u8, any::<[u8; 2]>()), 1..40),
+            all in prop::collection::vec(
+                (any::<u64>(), 0..64u32, any::<u64>(), 0..4u8, any::<[u8; 2]>()),
+                1..40,
+            ),
         ) {
             let mut encoder = HtEncoder::new();
             encoder.connect_all();

@@ -1,14 +1,15 @@
 //! The HyperTransport port: receive buffers, transmit FIFOs and their credits.
 //!
 //! ```text
-//!       decoder ┌─ receive 0, posted ────────────────────────> posted       (requester)
-//! host ────────>├─ receive 1, non-posted + receive before ───> nonposted    (requester)
-//!  │            └─ receive 2, responses ─────────────────────> memory       (responder)
+//!                 ┌─ receive 0, posted ──────────────────────> posted       (requester)
+//! host ─ decoder >├─ receive 1, non-posted + receive before ─> nonposted    (requester)
+//!  │              └─ receive 2, responses ───────────────────> memory       (responder)
 //!  │ credit <───── a place was freed, one bit each
 //!  └─ writes are counted: received
-//!               ┌─ transmit 0, posted <────────────── encoder ─ write        (completer)
-//! host_out <────┤─ transmit 1, non-posted + writes before <─── read         (completer)
-//!  │    arbiter └─ transmit 2, responses <──────────────────── answer       (requester)
+//!               ┌─ transmit 0, posted <────────── encoder ──── write        (completer)
+//! host_out <────┤─ transmit 1, non-posted
+//!  │    arbiter │       + writes before <──────── encoder ──── read         (completer)
+//!  │            └─ transmit 2, responses <─────── encoder ──── answer       (requester)
 //!  └─ read order: writes that went    writes are counted: queued
 //! host_credit ───> places left in the host, three counters
 //! ```

@@ -29,10 +29,10 @@
 //!
 //! What arrives is registered twice: a packet with the difference between its CRC and the one that
 //! came with it; and once it is found sound, or wrong, so that the switch has it at the beginning of a
-//! cycle. Between the two the switch is told on which channel something arrives, and for which node, so that it
-//! finds the route while the CRC is looked at. A credit counts two cycles later as well, so that packets and credits take equally long. A
-//! packet whose CRC is wrong is lost, and the place it would have had with it: there is no way to send
-//! it again.
+//! cycle. Between the two the switch is told on which channel something arrives, and for which node,
+//! so that it finds the route while the CRC is looked at. A credit counts two cycles later as well, so
+//! that packets and credits take equally long. A packet whose CRC is wrong is lost, and the place it
+//! would have had with it: there is no way to send it again.
 //!
 //! ```text
 //! cycle            0   1   2   3   4   5   6

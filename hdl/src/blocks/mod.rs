@@ -102,8 +102,8 @@ pins!(router::Route {
     out: exit, way
 });
 pins!(switch::Switch {
-    in: x, y, z, arriving_on, arriving_target, receive_valid, receive_data, request_valid, request_data, response_valid,
-        response_data, transmit_ready, request_out_ready, response_out_ready;
+    in: x, y, z, arriving_on, arriving_target, receive_valid, receive_data, request_valid,
+        request_data, response_valid, response_data, transmit_ready, request_out_ready, response_out_ready;
     out: request_ready, response_ready, credit, transmit_valid, transmit_packet,
         request_out_valid, request_out_packet, response_out_valid, response_out_packet
 });

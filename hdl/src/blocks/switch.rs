@@ -69,7 +69,8 @@ pub struct Switch {
     pub arriving_on: [Signal<In, Bits<4>>; 6],
     /// The node that this packet goes to.
     pub arriving_target: [Signal<In, Bits<20>>; 6],
-    /// A packet from a link, bit by bit for its virtual channel; at most one in a cycle, and as it was told of.
+    /// A packet from a link, bit by bit for its virtual channel; at most one in a cycle, and as it was
+    /// told of.
     pub receive_valid: [Signal<In, Bits<4>>; 6],
     /// That packet.
     pub receive_data: [Signal<In, PacketBeat>; 6],

@@ -45,8 +45,8 @@ fn readme(blocks: &[Block], generated: &str, arguments: &str) -> String {
     let has_engine = blocks.iter().any(|(bench, _)| bench.name == ENGINE);
     let engine = if has_engine {
         "\
-- `sme_engine_top.v`: the engine with a port for each field of a packet, under the names that the waveforms
-  of `sme barrier --waves` have. It needs `sme_engine.v`.
+- `sme_engine_top.v`: the engine with a port for each field of a packet, and for each kind of doubleword on the
+  host's side, under the names that the waveforms of `sme barrier --waves` have. It needs `sme_engine.v`.
 - `node`, `x`, `y` and `z` of the engine are its number and its position, and never change: one netlist serves
   all nodes. Give back a credit (`…_credit`) for every packet that is taken; without one, send none.
 "

@@ -1,7 +1,8 @@
-//! The engine with a port for each field of a packet, under the names that waveforms have.
+//! The engine with a port for each field of a packet of the network, and for the doublewords of one of the
+//! host, under the names that waveforms have.
 //!
 //! Between blocks a packet is one vector. Who connects an engine to something else, or looks for a
-//! signal of `sme barrier --waves`, wants its fields: the module made here has them, and nothing
+//! signal of `sme barrier --waves`, wants its parts: the module made here has them, and nothing
 //! inside but the engine.
 
 use std::fmt::Write;
@@ -144,7 +145,9 @@ mod tests {
                 .and_then(|name| name.split_once('_'))
                 .map(|(_, field)| field);
             let said = ["kind", "address", "enables", "tag", "coherent"];
-            if signal.name != "cycle" && !field.is_some_and(|field| said.contains(&field)) {
+            let own = signal.name == "cycle" || field.is_some_and(|field| said.contains(&field));
+            assert!(!own || pins.iter().all(|(name, ..)| *name != signal.name));
+            if !own {
                 let found = pins.iter().find(|(name, ..)| *name == signal.name);
                 let (_, is_output, width) = found.unwrap_or_else(|| panic!("no {}", signal.name));
                 assert_eq!(*width as u32, signal.width, "{}", signal.name);

@@ -196,6 +196,8 @@ impl<E: EngineModel> Way<E> {
 
     /// `packet` sets out for the host link and reaches its queue `way` from `now`.
     pub(super) fn sets_out(&mut self, now: Time, way: Time, packet: HtPacket, agenda: &mut Agenda) {
+        // What an engine in RTL would see otherwise than the cycle model's.
+        debug_assert!(packet.is_exact(), "{packet:?}");
         agenda.tell(|t| t.leaves_for_host_link(now + way, &packet));
         let number = self.packets.insert(packet);
         agenda.push(now + way, Event::HostSend(number));

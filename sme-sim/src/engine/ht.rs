@@ -114,6 +114,16 @@ impl HtPacket {
         }
     }
 
+    /// Whether nothing of it is lost on HyperTransport; see [`HtPacket::encode`].
+    pub fn is_exact(&self) -> bool {
+        let mut decoded = self.encode().decode();
+        let (HtPacket::Read { trace, .. }
+        | HtPacket::Write { trace, .. }
+        | HtPacket::Response { trace, .. }) = &mut decoded;
+        *trace = self.trace();
+        decoded == *self
+    }
+
     /// Whether the answer to a read of these bytes is one doubleword.
     pub const fn is_single(enables: u8) -> bool {
         enables & 0x0f == 0 || enables & 0xf0 == 0

@@ -280,3 +280,61 @@ pub(super) fn term(terms: impl Iterator<Item = String>) -> String {
         _ => terms.join(" | "),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// The registers that only the Verilog has, by the rule of [`orders`].
+    struct Orders(BTreeMap<(usize, usize), bool>);
+
+    impl Orders {
+        fn follow(inputs: u32, rule: impl Fn(usize, usize) -> bool) -> Self {
+            let pairs = members(inputs).flat_map(|second| {
+                let firsts = members(inputs & !(u32::MAX << second));
+                firsts.map(move |first| (first, second))
+            });
+            Self(pairs.map(|pair| (pair, rule(pair.0, pair.1))).collect())
+        }
+
+        fn is_before(&self, one: usize, other: usize) -> bool {
+            match one < other {
+                true => self.0[&(one, other)],
+                false => !self.0[&(other, one)],
+            }
+        }
+    }
+
+    fn bit(bits: u32, index: usize) -> bool {
+        bits >> index & 1 == 1
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_pairs_has_the_same_winner(
+            inputs: u32,
+            last in 0u32..32,
+            cycles in prop::collection::vec((any::<u32>(), any::<bool>()), 1..60),
+        ) {
+            let mut after = u32::MAX << last << 1;
+            let mut orders =
+                Orders::follow(inputs, |one, two| bit(after, one) || !bit(after, two));
+            for (want, takes) in cycles {
+                let search = candidates(u64::from(want).into(), u64::from(after).into(), inputs);
+                let wants = |input: &usize| bit(want, *input);
+                let winners = members(inputs).filter(wants).filter(|&input| {
+                    let mut others = members(inputs).filter(wants).filter(|&other| other != input);
+                    !others.any(|other| orders.is_before(other, input))
+                });
+                let grant = winners.fold(0, |grant, input| grant | 1u32 << input);
+                prop_assert_eq!(grant, search & search.wrapping_neg());
+                if takes && search != 0 {
+                    after = search ^ search.wrapping_neg();
+                    orders = Orders::follow(inputs, |one, two| bit(after, one) || !bit(after, two));
+                }
+            }
+        }
+    }
+}

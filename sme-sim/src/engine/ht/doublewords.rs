@@ -25,10 +25,12 @@
 //! # What is no access of the engine's
 //!
 //! [`Doublewords::decode`] takes anything, as the hardware must. The command chooses the channel: 110xxx
-//! is a response, another 1xxxxx is posted, 0xxxxx is a request that is answered. A request that is no
-//! sized read or write of up to eight aligned bytes is a read or write of no node: the upper 24 bits
-//! of its address become ones. So it is answered with an error, or dropped and counted. A response that
-//! is no read response says that the read failed. Mask bits of bytes without data do not count.
+//! is a response, 0xxxxx and the atomic 111101 are requests that are answered, the other 1xxxxx are
+//! posted. A request that is no sized read or write of up to eight aligned bytes is a read or write of
+//! no node: the upper 24 bits of its address become ones. So it is dropped and counted, or answered with
+//! an error: by a read response of one doubleword or two, whatever was asked for. A core that wants another
+//! answer for what is not the engine's gives it itself. A response that is no read response says that the
+//! read failed. Mask bits of bytes without data do not count, nor do bits 0–5 of an extension.
 
 use super::{HtChannel, HtPacket};
 
@@ -49,11 +51,12 @@ const EXTENSION: u64 = 0b11_1110;
 const SIZED_READ: u64 = 0b01_0000;
 const POSTED_WRITE: u64 = 0b10_1000;
 const READ_RESPONSE: u64 = 0b11_0000;
+const ATOMIC: u64 = 0b11_1101;
 /// In the command of a sized read or write.
 const OF_DOUBLEWORDS: u64 = 0b100;
 const COHERENT: u64 = 0b1;
 
-const COMMAND: u64 = 0b11_1111;
+const CODE: u64 = 0b11_1111;
 const TAG: u32 = 16;
 const COUNT: u32 = 22;
 /// Of a request, the address from bit 2 on.
@@ -180,16 +183,17 @@ impl Doublewords {
         }
     }
 
-    /// The command, six bits.
-    pub fn command(&self) -> u64 {
-        self.command & COMMAND
+    /// The six bits of the command that say what it is.
+    pub fn code(&self) -> u64 {
+        self.command & CODE
     }
 
     /// The channel whose credit it needs.
     pub fn channel(&self) -> HtChannel {
-        match self.command() {
-            command if command >> 3 == READ_RESPONSE >> 3 => HtChannel::Response,
-            command if command >> 5 == 1 => HtChannel::Posted,
+        match self.code() {
+            ATOMIC => HtChannel::NonPosted,
+            code if code >> 3 == READ_RESPONSE >> 3 => HtChannel::Response,
+            code if code >> 5 == 1 => HtChannel::Posted,
             _ => HtChannel::NonPosted,
         }
     }
@@ -211,7 +215,7 @@ impl Doublewords {
                     true
                 };
                 HtPacket::Read {
-                    address: self.address(self.command() >> 4 == SIZED_READ >> 4 && fits),
+                    address: self.address(self.code() >> 4 == SIZED_READ >> 4 && fits),
                     enables: if sized.upper && lower != 0xff {
                         lower << 4
                     } else {
@@ -237,10 +241,10 @@ impl Doublewords {
                     (false, _) => (self.data, 0xff),
                 };
                 HtPacket::Write {
-                    address: self.address(self.command() >> 3 == POSTED_WRITE >> 3 && fits),
+                    address: self.address(self.code() >> 3 == POSTED_WRITE >> 3 && fits),
                     data,
                     enables: enables & here,
-                    coherent: self.command() & COHERENT != 0,
+                    coherent: self.code() & COHERENT != 0,
                     trace,
                 }
             }
@@ -254,7 +258,7 @@ impl Doublewords {
                     },
                     single,
                     tag,
-                    error: self.command() != READ_RESPONSE || self.command & ERRORS != 0,
+                    error: self.code() != READ_RESPONSE || self.command & ERRORS != 0,
                     trace,
                 }
             }
@@ -264,7 +268,7 @@ impl Doublewords {
     fn sized(&self) -> Sized {
         Sized {
             upper: self.command >> ADDRESS & 1 == 1,
-            of_doublewords: self.command() & OF_DOUBLEWORDS != 0,
+            of_doublewords: self.code() & OF_DOUBLEWORDS != 0,
             count: self.command >> COUNT & 15,
         }
     }
@@ -284,7 +288,7 @@ impl Doublewords {
             HtChannel::NonPosted => (&command[..], 0),
             HtChannel::Posted => (&command[..], 1 + (self.command >> COUNT & 15)),
         };
-        let is_masked = self.command() & !0b11 == POSTED_WRITE;
+        let is_masked = self.code() & !0b11 == POSTED_WRITE;
         let data = 4 * (data as usize - usize::from(is_masked));
         let extension = self.extension.to_le_bytes();
         let mask = self.mask.to_le_bytes();

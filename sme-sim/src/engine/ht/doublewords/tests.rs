@@ -143,6 +143,15 @@ proptest! {
             }
         };
         let named = (0..8).filter(|&byte| named(byte)).fold(0, |all, byte| all | 1 << byte);
+        if let HtPacket::Write { data, enables, .. } = request.decode()
+            && is_access
+        {
+            // Byte by byte from the first doubleword on.
+            for byte in (0..8).filter(|byte| enables >> byte & 1 == 1) {
+                let sent = request.data.to_le_bytes()[(byte - 4 * upper) as usize];
+                prop_assert_eq!(data.to_le_bytes()[byte as usize], sent, "byte {}", byte);
+            }
+        }
         match request.decode() {
             HtPacket::Response { .. } => prop_assert_eq!(command >> 3, 0b110),
             HtPacket::Read { address: found, enables, .. }
@@ -196,6 +205,23 @@ fn the_fields_are_where_the_specification_has_them() {
     };
     let bytes = [0b11_0000, 0x00, 0x21, 0x20, 5, 0, 0, 0];
     assert_eq!(response.encode().on_link(), bytes);
+}
+
+/// The channel of whatever a host may send, for its credits.
+#[test]
+fn every_command_has_its_channel() {
+    let posted = (0b10_0000..0b11_0000).chain(0b11_1000..0b100_0000);
+    let posted: Vec<u64> = posted.filter(|&code| code != 0b11_1101).collect();
+    for code in 0..64 {
+        let channel = match code {
+            0b11_0000..0b11_1000 => HtChannel::Response,
+            code if posted.contains(&code) => HtChannel::Posted,
+            _ => HtChannel::NonPosted,
+        };
+        let packet = request(code, 0, 0);
+        assert_eq!(packet.channel(), channel, "{code:#b}");
+        assert_eq!(packet.decode().channel(), channel, "{code:#b}");
+    }
 }
 
 #[test]
