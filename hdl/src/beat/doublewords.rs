@@ -7,8 +7,7 @@
 //! | 96–127 | byte mask |
 //! | 128–191 | data |
 //!
-//! Their fields are those of [`sme_sim::engine::ht::Doublewords`]; one that a packet does not have is
-//! zero.
+//! Their fields are those of [`sme_sim::engine::ht::Doublewords`].
 
 use rust_hdl::core::ast::VerilogLiteral;
 use rust_hdl::core::bits::Bits;

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! It is combinational. The rules are those of [`sme_sim::engine::HtPacket::encode`]: an address extension
-//! where the address needs more than 40 bits, a byte mask where a write is not of whole doublewords.
+//! where the address needs more than 40 bits, a byte mask where a write is not of all eight bytes. Data
+//! stand where they stood: nothing that is known late chooses between wide words.
 //! What is not looked at in a packet of its kind may be anything.
 //!
 //! ```text
@@ -109,31 +110,20 @@ impl Logic for HtEncoder {
         self.write_out
             .next
             .set_value_data_high(self.write.val().get_value_data_high());
+        // Two doublewords, or two and the mask, less one.
+        self.write_out.next.set_value_count(2.into());
         if self.enables.val() == 0xff {
             self.write_out.next.set_value_of_doublewords(1.into());
             self.write_out.next.set_value_count(1.into());
-        } else if self.enables.val() == 0x0f {
-            self.write_out.next.set_value_of_doublewords(1.into());
-            self.write_out.next.set_value_data_high(0.into());
-        } else if self.enables.val() == 0xf0 {
-            self.write_out.next.set_value_of_doublewords(1.into());
-            self.write_out.next.set_value_upper(1.into());
-            self.write_out
-                .next
-                .set_value_data_low(self.write.val().get_value_data_high());
-            self.write_out.next.set_value_data_high(0.into());
+        }
+        if self.write.val().get_value_word() == 0 {
+            self.write_out.next.set_value_mask_0(self.enables.val());
+        } else if self.write.val().get_value_word() == 1 {
+            self.write_out.next.set_value_mask_1(self.enables.val());
+        } else if self.write.val().get_value_word() == 2 {
+            self.write_out.next.set_value_mask_2(self.enables.val());
         } else {
-            // Two doublewords and the mask, less one.
-            self.write_out.next.set_value_count(2.into());
-            if self.write.val().get_value_word() == 0 {
-                self.write_out.next.set_value_mask_0(self.enables.val());
-            } else if self.write.val().get_value_word() == 1 {
-                self.write_out.next.set_value_mask_1(self.enables.val());
-            } else if self.write.val().get_value_word() == 2 {
-                self.write_out.next.set_value_mask_2(self.enables.val());
-            } else {
-                self.write_out.next.set_value_mask_3(self.enables.val());
-            }
+            self.write_out.next.set_value_mask_3(self.enables.val());
         }
 
         // A read; that of bytes has a mask for a count.
@@ -182,11 +172,11 @@ impl Logic for HtEncoder {
         self.response_out
             .next
             .set_value_data_low(self.response.val().get_value_data_low());
+        self.response_out
+            .next
+            .set_value_data_high(self.response.val().get_value_data_high());
         if self.response.val().get_value_flag() == 0 {
             self.response_out.next.set_value_count(1.into());
-            self.response_out
-                .next
-                .set_value_data_high(self.response.val().get_value_data_high());
         }
         if self.response.val().get_value_kind() == 3 {
             self.response_out.next.set_value_error(1.into());

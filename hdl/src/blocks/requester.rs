@@ -313,6 +313,12 @@ impl Logic for Requester {
         self.load
             .next
             .set_value_tag(self.nonposted_data.val().get_value_tag());
+        // Nor has it a flag: there waits what its answer will have.
+        if (self.nonposted_data.val().get_value_enables_low() == 0)
+            | (self.nonposted_data.val().get_value_enables_high() == 0)
+        {
+            self.load.next.set_value_flag(1.into());
+        }
         self.load.next.set_value_source(self.node.val());
         self.load
             .next
@@ -353,6 +359,7 @@ impl Logic for Requester {
             self.request_data.next = self.requests[1].data.val();
             self.request_data.next.set_value_data_low(0.into());
             self.request_data.next.set_value_data_high(0.into());
+            self.request_data.next.set_value_flag(0.into());
             self.request_data.next.set_value_tag(self.tags.lowest.val());
             self.request_stays.next = self.stays[1].data.val();
         }
@@ -400,10 +407,10 @@ impl Logic for Requester {
             self.answer_data
                 .next
                 .set_value_tag(self.requests[1].data.val().get_value_tag());
-            if (self.requests[1].data.val().get_value_enables_low() == 0)
-                | (self.requests[1].data.val().get_value_enables_high() == 0)
-            {
-                self.answer_data.next.set_value_flag(1.into());
+            self.answer_data
+                .next
+                .set_value_flag(self.requests[1].data.val().get_value_flag());
+            if self.requests[1].data.val().get_value_flag() == 1 {
                 self.answer_data.next.set_value_data_high(0.into());
             }
             self.answer_valid.next = self.read_fails.val();

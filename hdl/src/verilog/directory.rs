@@ -102,8 +102,8 @@ Of HyperTransport, between blocks, {host_bits} bits:
 
 {host}
 At the host's pins (`host_in_data`, `host_out_data`, and those of the HyperTransport port), {pins_bits} bits:
-HyperTransport's own doublewords, each at its place. One that a packet does not have is zero, as are unit and
-sequence of a command.
+HyperTransport's own doublewords, each at its place. One that a packet does not have means nothing, but an
+extension, which is zero then; unit and sequence of a command are zero.
 
 {pins}",
         first = blocks.first().map_or("fifo", |(bench, _)| bench.name),

@@ -7,8 +7,8 @@
 //! | Packet | Channel | Command | Address extension | Byte mask | Data |
 //! |---|---|---|---|---|---|
 //! | sized read | non-posted | 8 | 4 if the address needs more than 40 bits | – | – |
-//! | posted sized write, whole doublewords | posted | 8 | likewise | – | 4 or 8 |
-//! | posted sized write, single bytes | posted | 8 | likewise | 4 | 8 |
+//! | posted sized write, all eight bytes | posted | 8 | likewise | – | 8 |
+//! | posted sized write, other bytes | posted | 8 | likewise | 4 | 8 |
 //! | read response | response | 4 | – | – | 4 or 8, as was asked for |
 //!
 //! A global address (2^40 and above) thus takes a read of 12 and a write of 20 bytes; the engine's
@@ -166,7 +166,6 @@ impl HtPacket {
             } => {
                 let payload = match enables {
                     0xff => 2 * DOUBLEWORD,
-                    0x0f | 0xf0 => DOUBLEWORD,
                     _ => BYTE_MASK + 2 * DOUBLEWORD,
                 };
                 COMMAND + extension(address) + payload
@@ -208,7 +207,7 @@ mod tests {
         assert_eq!(read((1 << 40) - 8).wire_bytes(), 8);
         assert_eq!(write(1 << 40, 0xff).wire_bytes(), 20);
         assert_eq!(write(4096, 0xff).wire_bytes(), 16);
-        assert_eq!(write(4096, 0xf0).wire_bytes(), 12);
+        assert_eq!(write(4096, 0xf0).wire_bytes(), 20);
         assert_eq!(write(4096, 0x01).wire_bytes(), 20);
         let response = |single| HtPacket::Response {
             data: 1,

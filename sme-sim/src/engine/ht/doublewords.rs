@@ -1,7 +1,8 @@
 //! A HyperTransport packet's doublewords (HyperTransport I/O Link Specification, packet formats).
 //!
 //! Each has a place of its own, so that hardware finds them without counting; one that a packet does
-//! not have is zero. On the link they follow each other without gaps ([`Doublewords::on_link`]).
+//! not have means nothing, but an address extension, which is zero then. On the link those that it has follow each other without gaps
+//! ([`Doublewords::on_link`]).
 //!
 //! | Place | Bits | Field |
 //! |---|---|---|
@@ -19,6 +20,8 @@
 //! | data | 0–63 | the first doubleword, and the second |
 //!
 //! A count is that of the doublewords behind the command, less one; so a write of bytes counts its mask.
+//! A write of all eight bytes is one of doublewords here, any other one of bytes, with its mask and both
+//! doublewords; who sends the engine something may choose otherwise.
 //! Unit, sequence, *pass posted writes* and the other bits concern the HyperTransport core in front of
 //! the engine: they are zero here and not looked at.
 //!
@@ -34,7 +37,7 @@
 
 use super::{HtChannel, HtPacket};
 
-/// The doublewords of a packet, those that it does not have being zero. See the [module](self).
+/// The doublewords of a packet, each at its place. See the [module](self).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Doublewords {
     /// Address extension.
@@ -77,8 +80,8 @@ struct Sized {
 }
 
 impl HtPacket {
-    /// As doublewords. Of the data of a write, a doubleword without any enabled byte may be lost; of the
-    /// enables of a read, which of the bytes in both doublewords.
+    /// As doublewords. Of the enables of a read it may be lost which of the bytes in both doublewords;
+    /// of a response, the second of two doublewords if it is single.
     pub fn encode(&self) -> Doublewords {
         match *self {
             HtPacket::Read {
@@ -110,29 +113,17 @@ impl HtPacket {
                 coherent,
                 trace: _,
             } => {
-                let (of_doublewords, upper, count) = match enables {
-                    0xff => (true, false, 1),
-                    0x0f => (true, false, 0),
-                    0xf0 => (true, true, 0),
-                    _ => (false, false, 2),
-                };
+                let whole = enables == 0xff;
                 let sized = Sized {
-                    upper,
-                    of_doublewords,
-                    count,
+                    upper: false,
+                    of_doublewords: whole,
+                    // Two doublewords, or two and the mask, less one.
+                    count: if whole { 1 } else { 2 },
                 };
                 let command = POSTED_WRITE | if coherent { COHERENT } else { 0 };
                 Doublewords {
-                    mask: if of_doublewords {
-                        0
-                    } else {
-                        u32::from(enables) << (address & 0x18)
-                    },
-                    data: match enables {
-                        0x0f => data & u64::from(u32::MAX),
-                        0xf0 => data >> 32,
-                        _ => data,
-                    },
+                    mask: u32::from(enables) << (address & 0x18),
+                    data,
                     ..Doublewords::request(address, command, &sized)
                 }
             }
@@ -149,11 +140,7 @@ impl HtPacket {
                         | u64::from(tag & 31) << TAG
                         | u64::from(!single) << COUNT
                         | errors,
-                    data: if single {
-                        data & u64::from(u32::MAX)
-                    } else {
-                        data
-                    },
+                    data,
                     ..Doublewords::default()
                 }
             }
