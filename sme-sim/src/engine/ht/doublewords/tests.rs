@@ -168,7 +168,7 @@ proptest! {
 #[test]
 fn the_fields_are_where_the_specification_has_them() {
     let read = HtPacket::Read {
-        address: 0x12_34_5678_9ab8,
+        address: 0x1234_5678_9ab8,
         enables: 0xff,
         tag: 0x15,
         trace: 0,
