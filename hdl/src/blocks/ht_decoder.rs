@@ -115,6 +115,10 @@ impl Default for HtDecoder {
     }
 }
 
+#[allow(
+    clippy::nonminimal_bool,
+    reason = "as it was placed and routed: in other words Yosys maps it otherwise"
+)]
 impl Logic for HtDecoder {
     #[hdl_gen]
     fn update(&mut self) {
@@ -126,7 +130,8 @@ impl Logic for HtDecoder {
 
         self.responds.next = self.what.val() == 6;
         self.atomic.next = (self.what.val() == 7) & (self.form.val() == 5);
-        self.posted.next = self.what.val().get_bit(2) & !self.responds.val() & !self.atomic.val();
+        self.posted.next =
+            self.what.val().get_bit(2) & !(self.what.val() == 6) & !self.atomic.val();
         self.nonposted.next = !self.what.val().get_bit(2) | self.atomic.val();
         self.reads.next = (self.what.val() == 2) | (self.what.val() == 3);
         self.writes.next = self.what.val() == 5;
