@@ -14,7 +14,7 @@
 //! A global address (2^40 and above) thus takes a read of 12 and a write of 20 bytes; the engine's
 //! own accesses to its node's memory take 8 and 16.
 
-mod doublewords;
+pub mod doublewords;
 
 pub use doublewords::Doublewords;
 
