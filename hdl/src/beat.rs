@@ -3,8 +3,8 @@
 //! In Verilog a beat is a vector; in the simulation it stays the packet that it is, so that a
 //! FIFO moves it without taking it apart. Kernels read a field with `get_value_FIELD()` and write
 //! one with `set_value_FIELD(…)`, which become slices of the vector; `FIELD_low` is the lower 32
-//! bits of a longer one and `FIELD_high` the rest, `address_3_7` the address' bits 3 to 7. Bit 0 is the
-//! lowest:
+//! bits of a longer one and `FIELD_high` the rest (half and half of `enables`), `address_3_7` is bits 3
+//! to 7 of an address, `word` its bits 3 and 4. Bit 0 is the lowest:
 //!
 //! | [`PacketBeat`], 160 bits | Bits | [`HtBeat`], 144 bits | Bits |
 //! |---|---|---|---|

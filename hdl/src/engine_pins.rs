@@ -14,8 +14,6 @@ const NODE: usize = 0;
 const HOST_IN_VALID: usize = 4;
 pub(crate) const HOST_IN_DATA: usize = 5;
 const HOST_IN_CREDIT: usize = 6;
-/// In the host's packet, the command's lowest bit.
-const COMMAND: usize = 32;
 const LINK_IN_VALID: usize = 7;
 const LINK_IN_CHANNEL: usize = LINK_IN_VALID + LINK_PORTS;
 const LINK_IN_DATA: usize = LINK_IN_CHANNEL + LINK_PORTS;
@@ -100,8 +98,8 @@ impl InputPins {
     /// stays.
     pub fn spoil_command(&mut self, bit: usize) {
         let data = &mut self.0[HOST_IN_DATA];
-        let inverted = u64::from(!data.bit(COMMAND + bit));
-        data.set(COMMAND + bit, 1, inverted);
+        let bit = DoublewordsBeat::COMMAND + bit;
+        data.set(bit, 1, u64::from(!data.bit(bit)));
     }
 
     /// One bit of the CRC that comes over a link is wrong.

@@ -24,14 +24,21 @@ use crate::value::Value;
 pub struct DoublewordsBeat(Value);
 
 const BITS: usize = 192;
+const EXTENSION: usize = 0;
+const DATA: usize = 128;
 
 impl DoublewordsBeat {
+    /// The lowest bit of the command.
+    pub(crate) const COMMAND: usize = 32;
+    /// The lowest bit of the byte mask.
+    pub(crate) const MASK: usize = 96;
+
     /// Name, width and lowest bit of each doubleword, or pair of them.
     pub const FIELDS: &[(&str, usize, usize)] = &[
-        ("extension", 32, 0),
-        ("command", 64, 32),
-        ("mask", 32, 96),
-        ("data", 64, 128),
+        ("extension", 32, EXTENSION),
+        ("command", 64, Self::COMMAND),
+        ("mask", 32, Self::MASK),
+        ("data", 64, DATA),
     ];
 
     /// As the vector.
@@ -52,10 +59,10 @@ impl DoublewordsBeat {
     /// The doublewords.
     pub fn doublewords(&self) -> Doublewords {
         Doublewords {
-            extension: self.0.get(0, 32) as u32,
-            command: self.0.get(32, 64),
-            mask: self.0.get(96, 32) as u32,
-            data: self.0.get(128, 64),
+            extension: self.0.get(EXTENSION, 32) as u32,
+            command: self.0.get(Self::COMMAND, 64),
+            mask: self.0.get(Self::MASK, 32) as u32,
+            data: self.0.get(DATA, 64),
         }
     }
 }
@@ -69,10 +76,10 @@ impl From<HtPacket> for DoublewordsBeat {
 impl From<Doublewords> for DoublewordsBeat {
     fn from(doublewords: Doublewords) -> Self {
         let mut value = Value::default();
-        value.set(0, 32, doublewords.extension.into());
-        value.set(32, 64, doublewords.command);
-        value.set(96, 32, doublewords.mask.into());
-        value.set(128, 64, doublewords.data);
+        value.set(EXTENSION, 32, doublewords.extension.into());
+        value.set(Self::COMMAND, 64, doublewords.command);
+        value.set(Self::MASK, 32, doublewords.mask.into());
+        value.set(DATA, 64, doublewords.data);
         Self(value)
     }
 }

@@ -152,7 +152,7 @@ fn broken(place: Place, fault: Option<&str>) -> Result<Pair, Unsupported> {
             outputs = |values| values[CRC_ERROR..][..LINK_PORTS].rotate_left(2);
         }
         Some("all bytes are written, whatever the host's mask") => {
-            inputs = |values| values[HOST_IN_DATA].set(96, 32, u64::MAX);
+            inputs = |values| values[HOST_IN_DATA].set(DoublewordsBeat::MASK, 32, u64::MAX);
         }
         Some("a freed place of the host is told of as another's") => {
             outputs = |values| {

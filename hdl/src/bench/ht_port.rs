@@ -59,8 +59,6 @@ const COUNTED: u16 = u16::MAX - 100;
 
 /// Input `host_data`, and `host_valid` before it.
 const HOST_DATA: usize = 1;
-/// In it, the byte mask.
-const MASK: usize = 96;
 /// The first of the inputs `posted_ready`, `nonposted_ready`, `memory_ready`.
 const READERS: usize = 3;
 /// The first of the inputs `write_valid`, `write_data`, and so on.
@@ -136,9 +134,10 @@ fn pair(credits: [u16; 3], counted: u16, fault: Option<&str>) -> Pair {
         }
         Some("a byte mask is always that of the first eight bytes") => {
             inputs = |values| {
-                let mask = values[HOST_DATA].get(MASK, 8);
-                for byte in 0..4 {
-                    values[HOST_DATA].set(MASK + 8 * byte, 8, mask);
+                let first = DoublewordsBeat::MASK;
+                let mask = values[HOST_DATA].get(first, 8);
+                for word in 0..4 {
+                    values[HOST_DATA].set(first + 8 * word, 8, mask);
                 }
             };
         }

@@ -313,7 +313,7 @@ impl Logic for Requester {
         self.load
             .next
             .set_value_tag(self.nonposted_data.val().get_value_tag());
-        // Nor has it a flag: there waits what its answer will have.
+        // Nor has it a flag: there waits whether its answer, if it fails, is one doubleword.
         if (self.nonposted_data.val().get_value_enables_low() == 0)
             | (self.nonposted_data.val().get_value_enables_high() == 0)
         {

@@ -211,14 +211,10 @@ fn doublewords(beat: DoublewordsBeat) -> String {
 
 /// A packet by its fields, those of zero left out.
 fn packet(fields: &[(&str, usize, usize)], value: Value) -> String {
-    let is_write = |&&(name, width, offset): &&(&str, usize, usize)| {
-        name == "kind" && value.get(offset, width) == Kind::PostedWrite as u64
-    };
-    let flag = if fields.iter().any(|field| is_write(&field)) {
-        " coherent"
-    } else {
-        " single"
-    };
+    let write = Kind::PostedWrite as u64;
+    let is_write = (fields.iter())
+        .any(|&(name, width, offset)| name == "kind" && value.get(offset, width) == write);
+    let flag = if is_write { " coherent" } else { " single" };
     let mut text = String::from("(");
     let mut rest = String::new();
     for &(name, width, offset) in fields.iter().rev() {

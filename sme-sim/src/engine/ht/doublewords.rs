@@ -71,9 +71,9 @@ const ADDRESS_BITS: u32 = 40;
 /// Bits of the address of what is no access of the engine's.
 const NOWHERE: u64 = u64::MAX << ADDRESS_BITS;
 
-/// The bytes that a sized read or write is of: by their first doubleword, in a request.
+/// Where a sized read or write begins among eight bytes, and how far it goes.
 struct Sized {
-    /// Second of the two doublewords, and not the first.
+    /// With the second of the two doublewords, and not with the first.
     upper: bool,
     of_doublewords: bool,
     count: u64,
@@ -267,33 +267,31 @@ impl Doublewords {
         address | if is_access { 0 } else { NOWHERE }
     }
 
-    /// The bytes that leave over the link, in their order.
+    /// The bytes that leave over the link, in their order; of data beyond two doublewords, which the
+    /// engine never has, nothing.
     pub fn on_link(&self) -> Vec<u8> {
-        let command = self.command.to_le_bytes();
-        let (command, data) = match self.channel() {
-            HtChannel::Response => (&command[..4], 1 + (self.command >> COUNT & 15)),
-            HtChannel::NonPosted => (&command[..], 0),
-            HtChannel::Posted => (&command[..], 1 + (self.command >> COUNT & 15)),
-        };
+        let is_response = self.channel() == HtChannel::Response;
         let is_masked = self.code() & !0b11 == POSTED_WRITE;
-        let data = 4 * (data as usize - usize::from(is_masked));
-        let extension = self.extension.to_le_bytes();
-        let mask = self.mask.to_le_bytes();
+        let mut behind = match self.channel() {
+            HtChannel::NonPosted => 0,
+            HtChannel::Posted | HtChannel::Response => 1 + (self.command >> COUNT & 15) as usize,
+        };
         let mut bytes = Vec::new();
         if self.extension != 0 {
-            bytes.extend(extension);
+            bytes.extend(self.extension.to_le_bytes());
         }
-        bytes.extend(command);
+        bytes.extend(&self.command.to_le_bytes()[..if is_response { 4 } else { 8 }]);
         if is_masked {
-            bytes.extend(mask);
+            bytes.extend(self.mask.to_le_bytes());
+            behind -= 1;
         }
-        bytes.extend(&self.data.to_le_bytes()[..data.min(8)]);
+        bytes.extend(&self.data.to_le_bytes()[..(4 * behind).min(8)]);
         bytes
     }
 }
 
 impl Sized {
-    /// Whether the doublewords from the first on, as many as `more` and one, are the eight bytes'.
+    /// Whether it stays within the eight bytes if `more` doublewords follow its first.
     fn fits(&self, more: u64) -> bool {
         more == 0 || (more == 1 && !self.upper)
     }
