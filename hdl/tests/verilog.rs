@@ -17,7 +17,7 @@ use sme_hdl::bench::{BENCHES, Bench, ENGINE, Place, find};
 use sme_hdl::device::{Device, Port};
 use sme_hdl::lockstep::Pair;
 use sme_hdl::lockstep::random::Random;
-use sme_hdl::synthesis::{Objections, check, synthesize};
+use sme_hdl::synthesis::{Objections, check, report};
 use sme_hdl::tool::{self, ToolError};
 use sme_hdl::value::Value;
 use sme_hdl::verilated::{Toolchain, VerilatedError};
@@ -399,7 +399,8 @@ fn yosys_counts_what_a_fifo_takes() {
     if !needs("yosys", "-V") {
         return;
     }
-    let found = synthesize(&*(find("fifo").unwrap().build)(SEED, None).rtl).unwrap();
+    let fifo = (find("fifo").unwrap().build)(SEED, None).rtl;
+    let (found, _) = report(&*fifo, None, &[]).unwrap();
     // 160 bits of eight places, four bits a memory; the first packet, two pointers of three bits, a
     // count of four, full, empty and two. A table for each bit of the first packet.
     assert_eq!((found.lut_rams, found.flip_flops), (40, 173), "{found:?}");

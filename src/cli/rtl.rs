@@ -123,8 +123,6 @@ pub struct AnyEngineFlags {
 #[derive(Clone, Debug)]
 struct MachineEngine {
     machine: Machine,
-    topology: Topology,
-    hosts: u32,
     place: Place,
 }
 
@@ -175,12 +173,7 @@ impl MachineEngine {
         // In the middle, where all links of a mesh are.
         let node = (hosts / 2 + topology.sizes()[0] / 2).min(hosts - 1);
         let place = Place::new(spec, &topology, hosts, node).map_err(|error| refused(&error))?;
-        Ok(Self {
-            machine,
-            topology,
-            hosts,
-            place,
-        })
+        Ok(Self { machine, place })
     }
 
     /// The block of `bench` as it stands in this machine's engine.
@@ -191,9 +184,7 @@ impl MachineEngine {
     /// RTL, model and traffic of the engine of some node, which `seed` chooses, or of its broken variant
     /// `fault`.
     fn any_node(&self, seed: u64, fault: Option<&str>) -> Result<Pair, Unsupported> {
-        let node = (seed as u32).wrapping_mul(0x9e37_79b9) % self.hosts;
-        let place = Place::new(self.machine.cluster(), &self.topology, self.hosts, node)?;
-        engine_of(&place, fault)
+        engine_of(&self.place.of_seed(seed), fault)
     }
 
     /// What its files say of it, with these `sizes`.
@@ -204,7 +195,7 @@ impl MachineEngine {
                 "{} ({}) in {}",
                 machine.name(),
                 machine.hash(),
-                self.topology
+                self.place.topology()
             ),
             sizes,
             arguments: self.arguments(),
@@ -217,7 +208,7 @@ impl MachineEngine {
         let set: String = set
             .map(|(key, value)| format!(" --set {key}={value}"))
             .collect();
-        let (machine, topology) = (self.machine.name(), &self.topology);
+        let (machine, topology) = (self.machine.name(), self.place.topology());
         format!(" --machine {machine}{set} --topology {topology}")
     }
 }

@@ -35,6 +35,20 @@ impl Place {
         })
     }
 
+    /// Some node of the same cluster, which `seed` chooses.
+    pub fn of_seed(&self, seed: u64) -> Self {
+        let node = (seed as u32).wrapping_mul(0x9e37_79b9) % self.hosts;
+        Self {
+            node,
+            ..self.clone()
+        }
+    }
+
+    /// The network.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
     /// The engine.
     pub(super) fn engine(&self) -> Engine {
         let engine = Engine::new(&self.spec, &self.topology, self.hosts);

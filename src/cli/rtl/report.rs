@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::Args;
 use sme_hdl::bench::Bench;
-use sme_hdl::synthesis::{clock, router, synthesize, yosys_runs};
+use sme_hdl::synthesis::{report, router, yosys_runs};
 
 use super::super::flags::FileFlags;
 use super::super::output::Output;
@@ -101,10 +101,10 @@ impl ReportRun {
         router: Option<&str>,
         objections: &mut Vec<String>,
     ) -> Result<Vec<Cell>, Stop> {
-        let failed =
-            |error: sme_hdl::synthesis::SynthesisError| Stop::Failed(one_line(&error.to_string()));
         let block = self.engine.part(bench).rtl;
-        let found = synthesize(&*block).map_err(failed)?;
+        let reported = report(&*block, router, &ROUTER_SEEDS);
+        let (found, mut clocks) =
+            reported.map_err(|error| Stop::Failed(one_line(&error.to_string())))?;
         if found.objections.any() {
             objections.push(format!(
                 "{} has {} latches and {} nets that are not driven as they should be",
@@ -127,10 +127,6 @@ impl ReportRun {
             ]
             .map(Cell::Count),
         );
-        let mut clocks = match router {
-            Some(router) => clock(&*block, router, &ROUTER_SEEDS).map_err(failed)?,
-            None => Vec::new(),
-        };
         clocks.sort_by(f64::total_cmp);
         cells.extend((0..ROUTER_SEEDS.len()).map(|index| {
             clocks.get(index).map_or(Cell::Absent, |mhz| Cell::Fixed {
