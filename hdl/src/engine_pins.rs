@@ -1,10 +1,11 @@
 //! The pins of an engine: which value is what.
 //!
 //! [`InputPins`] puts packets and credits on the inputs of a [`Device`](crate::device::Device) with
-//! the ports of [`Engine`](crate::blocks::engine::Engine), [`OutputPins`] reads its outputs. Of the pins
+//! the ports of [`Engine`](crate::blocks::engine::Engine), [`OutputPins`] reads its outputs, and [`show`]
+//! puts there what the cycle model gives out. Of the pins
 //! of which each link has one, the six stand side by side.
 
-use sme_sim::engine::{HtChannel, Input, Packet};
+use sme_sim::engine::{HtChannel, Input, Output, Packet};
 use sme_sim::fabric::{CHANNELS, LINK_PORTS};
 
 use crate::beat::{DoublewordsBeat, HtBeat, PacketBeat};
@@ -30,11 +31,11 @@ const LINK_OUT_CHANNEL: usize = LINK_OUT_VALID + LINK_PORTS;
 const LINK_OUT_DATA: usize = LINK_OUT_CHANNEL + LINK_PORTS;
 const LINK_OUT_CRC: usize = LINK_OUT_DATA + LINK_PORTS;
 const LINK_OUT_CREDIT: usize = LINK_OUT_CRC + LINK_PORTS;
-const BEGUN: usize = LINK_OUT_CREDIT + LINK_PORTS;
+pub(crate) const BEGUN: usize = LINK_OUT_CREDIT + LINK_PORTS;
 pub(crate) const CRC_ERROR: usize = BEGUN + LINK_PORTS;
 pub(crate) const DROPPED_VALID: usize = CRC_ERROR + LINK_PORTS;
 pub(crate) const FAILED_VALID: usize = DROPPED_VALID + 1;
-const UNKNOWN_TAGS: usize = FAILED_VALID + 1;
+pub(crate) const UNKNOWN_TAGS: usize = FAILED_VALID + 1;
 /// Outputs that the cycle model shows, too; those behind are for the simulator only.
 pub(crate) const VISIBLE: usize = UNKNOWN_TAGS + 1;
 const DROPPED_DATA: usize = VISIBLE;
@@ -131,6 +132,31 @@ impl InputPins {
             Input::LinkCredit { port, channel } => {
                 self.0[LINK_IN_CREDIT + usize::from(port)].set(channel.into(), 1, 1);
             }
+        }
+    }
+}
+
+/// Puts what an engine gives out on its output pins, on which nothing of the kind stands yet.
+pub(crate) fn show(output: &Output, outputs: &mut [Value]) {
+    match *output {
+        Output::Host(packet) => {
+            outputs[HOST_OUT_VALID] = true.into();
+            outputs[HOST_OUT_DATA] = DoublewordsBeat::from(packet).value();
+        }
+        Output::HostCredit(channel) => outputs[HOST_OUT_CREDIT].set(channel as usize, 1, 1),
+        Output::Link {
+            port,
+            channel,
+            packet,
+        } => {
+            let port = usize::from(port);
+            outputs[LINK_OUT_VALID + port] = true.into();
+            outputs[LINK_OUT_CHANNEL + port] = u64::from(channel).into();
+            outputs[LINK_OUT_DATA + port] = PacketBeat::from(packet).value();
+            outputs[LINK_OUT_CRC + port] = u64::from(packet.crc()).into();
+        }
+        Output::LinkCredit { port, channel } => {
+            outputs[LINK_OUT_CREDIT + usize::from(port)].set(channel.into(), 1, 1);
         }
     }
 }
@@ -233,8 +259,8 @@ pub(crate) struct Moves {
 /// The links over which a packet comes with a wrong CRC.
 pub(crate) fn wrong_crcs(values: &[Value]) -> [bool; LINK_PORTS] {
     std::array::from_fn(|port| {
-        let right = link_packet(values, port).crc();
-        values[LINK_IN_VALID + port].bit(0) && values[LINK_IN_CRC + port].low() != u64::from(right)
+        let crc = values[LINK_IN_CRC + port].low();
+        values[LINK_IN_VALID + port].bit(0) && crc != u64::from(link_packet(values, port).crc())
     })
 }
 

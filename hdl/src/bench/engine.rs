@@ -18,13 +18,13 @@ use sme_sim::machine::Machine;
 use super::miswired::Miswired;
 use super::source::{any_bits, below, chance};
 use super::{BENCHES, Bench, Place};
-use crate::beat::{DoublewordsBeat, PacketBeat};
+use crate::beat::DoublewordsBeat;
 use crate::blocks::engine::{Engine, Unsupported};
 use crate::blocks::turns::Turns;
 use crate::device::{Clocked, Device, Port};
 use crate::engine_pins::{
-    CRC_ERROR, DROPPED_VALID, FAILED_VALID, HOST_IN_DATA, HOST_OUT_CREDIT, INPUTS, InputPins,
-    LINK_IN_CREDIT, OutputPins, VISIBLE, inputs_of, wrong_crcs,
+    BEGUN, CRC_ERROR, DROPPED_VALID, FAILED_VALID, HOST_IN_DATA, HOST_OUT_CREDIT, INPUTS,
+    InputPins, LINK_IN_CREDIT, OutputPins, UNKNOWN_TAGS, VISIBLE, inputs_of, show, wrong_crcs,
 };
 use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
@@ -214,15 +214,6 @@ impl Model {
             wrong: VecDeque::from([[false; LINK_PORTS]; ARRIVAL_CYCLES as usize]),
         }
     }
-
-    /// Sets the output `name`, the `index`th of its kind.
-    fn show(&self, outputs: &mut [Value], name: &str, index: usize, value: Value) {
-        let first = self
-            .outputs
-            .iter()
-            .position(|port| port.name.split('$').next() == Some(name));
-        outputs[first.expect("the RTL has it") + index] = value;
-    }
 }
 
 impl Device for Model {
@@ -247,7 +238,7 @@ impl Device for Model {
         self.wrong.push_back(wrong_crcs(inputs));
         let wrong = self.wrong.pop_front().unwrap_or_default();
         for (port, wrong) in wrong.into_iter().enumerate() {
-            self.show(outputs, "crc_error", port, wrong.into());
+            outputs[CRC_ERROR + port] = wrong.into();
         }
     }
 }
@@ -257,48 +248,22 @@ impl Model {
     fn show_all(&mut self, out: &[Output], outputs: &mut Vec<Value>) {
         outputs.clear();
         outputs.resize(self.outputs.len(), Value::default());
-        let mut freed = [0; LINK_PORTS + 1];
-        for output in out {
-            match *output {
-                Output::Host(packet) => {
-                    self.show(outputs, "host_out_valid", 0, true.into());
-                    let data = DoublewordsBeat::from(packet).value();
-                    self.show(outputs, "host_out_data", 0, data);
-                }
-                Output::HostCredit(channel) => freed[LINK_PORTS] |= 1 << channel as u8,
-                Output::Link {
-                    port,
-                    channel,
-                    packet,
-                } => {
-                    let port = usize::from(port);
-                    let data = PacketBeat::from(packet).value();
-                    let crc = u64::from(packet.crc());
-                    self.show(outputs, "link_out_valid", port, true.into());
-                    self.show(outputs, "link_out_channel", port, u64::from(channel).into());
-                    self.show(outputs, "link_out_data", port, data);
-                    self.show(outputs, "link_out_crc", port, crc.into());
-                }
-                Output::LinkCredit { port, channel } => freed[usize::from(port)] |= 1 << channel,
-            }
-        }
+        out.iter().for_each(|output| show(output, outputs));
         let counters = self.engine.counters().clone();
-        for (port, &places) in freed[..LINK_PORTS].iter().enumerate() {
-            self.show(outputs, "link_out_credit", port, places.into());
+        for port in 0..LINK_PORTS {
             let (now, before) = (&counters.links[port], &self.counted.links[port]);
             let begun = (0..CHANNELS)
                 .filter(|&channel| now[channel].packets != before[channel].packets)
                 .fold(0, |begun, channel| begun | 1u64 << channel);
-            self.show(outputs, "begun", port, begun.into());
+            outputs[BEGUN + port] = begun.into();
         }
-        self.show(outputs, "host_out_credit", 0, freed[LINK_PORTS].into());
         let (now, before) = (&counters.faults, &self.counted.faults);
         let dropped = now.dropped_writes != before.dropped_writes;
         let failed = now.failed_reads != before.failed_reads;
         let unknown = now.unknown_tags - before.unknown_tags;
-        self.show(outputs, "dropped_valid", 0, dropped.into());
-        self.show(outputs, "failed_valid", 0, failed.into());
-        self.show(outputs, "unknown_tags", 0, unknown.into());
+        outputs[DROPPED_VALID] = dropped.into();
+        outputs[FAILED_VALID] = failed.into();
+        outputs[UNKNOWN_TAGS] = unknown.into();
         self.counted = counters;
     }
 }
