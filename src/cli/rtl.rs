@@ -170,9 +170,7 @@ impl MachineEngine {
         let refused =
             |error: &dyn std::fmt::Display| Stop::Input(stop::one_line(&error.to_string()));
         Design::new(spec, &topology, hosts).map_err(|error| refused(&error))?;
-        // In the middle, where all links of a mesh are.
-        let node = (hosts / 2 + topology.sizes()[0] / 2).min(hosts - 1);
-        let place = Place::new(spec, &topology, hosts, node).map_err(|error| refused(&error))?;
+        let place = Place::of_cluster(spec, &topology, hosts).map_err(|error| refused(&error))?;
         Ok(Self { machine, place })
     }
 

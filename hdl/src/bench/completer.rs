@@ -50,11 +50,11 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(shared_base, node, fault)
 }
 
-fn of(place: &Place) -> Pair {
+fn of(place: &Place, fault: Option<&str>) -> Pair {
     let shared_base = place.spec.node.private_bytes;
     Pair {
         sizes: format!("shared partition from 0x{shared_base:x} on"),
-        ..pair(shared_base, place.node, None)
+        ..pair(shared_base, place.node, fault)
     }
 }
 

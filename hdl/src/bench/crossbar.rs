@@ -66,10 +66,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(seed as u32 % (1 << 20), fault)
 }
 
-fn of(place: &Place) -> Pair {
+fn of(place: &Place, fault: Option<&str>) -> Pair {
     Pair {
         sizes: String::new(),
-        ..pair(place.node, None)
+        ..pair(place.node, fault)
     }
 }
 

@@ -113,15 +113,15 @@ pub fn engine_of(place: &Place, fault: Option<&str>) -> Result<Pair, Unsupported
     broken(place.clone(), fault)
 }
 
-fn of(place: &Place) -> Pair {
+fn of(place: &Place, fault: Option<&str>) -> Pair {
     let parts = BENCHES.iter().filter(|bench| PARTS.contains(&bench.name));
-    let sizes = parts.map(|bench| (bench.name, (bench.of)(place).sizes));
+    let sizes = parts.map(|bench| (bench.name, (bench.of)(place, None).sizes));
     let sizes: Vec<String> = sizes
         .map(|(name, sizes)| format!("{name}: {sizes}"))
         .collect();
     Pair {
         sizes: sizes.join("; "),
-        ..pair(place.engine(), place.clone(), [|_| (); 2])
+        ..broken(place.clone(), fault).expect("a place whose engine was built already")
     }
 }
 
@@ -284,10 +284,63 @@ struct Load {
     memory_reads: VecDeque<u8>,
     /// Reads that left over a link: tags that wait for a response.
     remote_reads: VecDeque<u8>,
-    /// Chances in percent: a packet of the host, of each link; a credit goes back; an answer.
-    rates: [u32; 4],
+    rates: Rates,
+    /// Cycles for which the rates stay.
+    left: u32,
+    /// Phases so far.
+    phases: u32,
     transactions: u64,
 }
+
+/// Chances in percent.
+#[derive(Clone, Copy, Debug)]
+struct Rates {
+    /// A packet of the host.
+    host: u32,
+    /// A packet of each link.
+    link: u32,
+    /// If it is a response, that it comes.
+    answer: u32,
+    /// A credit of the host goes back, and of each link.
+    host_credit: u32,
+    link_credit: u32,
+}
+
+impl Rates {
+    /// Now this is frequent, now that.
+    fn any(random: &mut Random) -> Self {
+        let [host, link, answer, host_credit, link_credit] =
+            [0; 5].map(|_| [3, 20, 60, 100][below(random, 4) as usize]);
+        Self {
+            host,
+            link,
+            answer,
+            host_credit,
+            link_credit,
+        }
+    }
+
+    /// Full load, and something is withheld until all of it is in use: answers, so that the tags run
+    /// out, or credits.
+    fn withholding(turn: u32) -> Self {
+        let mut rates = Self {
+            host: 100,
+            link: 20,
+            answer: 100,
+            host_credit: 100,
+            link_credit: 100,
+        };
+        match turn % 3 {
+            0 => rates.answer = 0,
+            1 => (rates.link, rates.link_credit) = (100, 0),
+            _ => (rates.link, rates.host_credit) = (100, 0),
+        }
+        rates
+    }
+}
+
+/// Cycles in which something is withheld: enough for the sizes that are built.
+const WITHHELD_CYCLES: u32 = 400;
 
 impl Load {
     fn new(place: Place) -> Self {
@@ -304,7 +357,9 @@ impl Load {
             owed_by_links: [[0; CHANNELS]; LINK_PORTS],
             memory_reads: VecDeque::new(),
             remote_reads: VecDeque::new(),
-            rates: [50, 30, 50, 50],
+            rates: Rates::withholding(0),
+            left: 0,
+            phases: 0,
             transactions: 0,
             router: Router::new(&place.topology),
             turns: Turns::of(&place.topology),
@@ -374,6 +429,9 @@ impl Load {
                 trace,
             },
             _ => {
+                if !chance(random, self.rates.answer) {
+                    return None;
+                }
                 let tag = if chance(random, 5) {
                     // Of nobody's read, as a rule; or of one that is not its turn.
                     below(random, 32) as u8
@@ -395,6 +453,9 @@ impl Load {
     /// A packet that a neighbour at `port` may send on `channel`, if there are any.
     fn of_link(&mut self, random: &mut Random, port: u8, channel: u8) -> Option<Packet> {
         let answers = Class::of_channel(channel) == Class::Response;
+        if answers && !chance(random, self.rates.answer) {
+            return None;
+        }
         let node = self.place.node;
         let beyond = below(random, self.place.topology.positions());
         let targets = if chance(random, 50) {
@@ -445,12 +506,18 @@ impl Traffic for Load {
         if !outputs.is_empty() {
             self.learn(outputs);
         }
-        if chance(random, 2) {
-            self.rates = [0; 4].map(|_| [3, 20, 60, 100][below(random, 4) as usize]);
+        if self.left == 0 {
+            (self.rates, self.left) = if self.phases.is_multiple_of(4) {
+                (Rates::withholding(self.phases / 4), WITHHELD_CYCLES)
+            } else {
+                (Rates::any(random), 1 + below(random, 100))
+            };
+            self.phases += 1;
         }
-        let [host, link, credit, _] = self.rates;
+        self.left -= 1;
+        let rates = self.rates;
         self.pins.clear();
-        if chance(random, host)
+        if chance(random, rates.host)
             && let Some(packet) = self.of_host(random)
         {
             let credits = &mut self.host_credits[packet.channel() as usize];
@@ -469,7 +536,7 @@ impl Traffic for Load {
         }
         for channel in HtChannel::ALL {
             let owed = &mut self.owed_by_host[channel as usize];
-            if *owed > 0 && chance(random, credit) {
+            if *owed > 0 && chance(random, rates.host_credit) {
                 *owed -= 1;
                 self.pins.put(&Input::HostCredit(channel));
             }
@@ -480,7 +547,7 @@ impl Traffic for Load {
                 continue;
             }
             let channel = below(random, CHANNELS as u32) as u8;
-            if chance(random, link)
+            if chance(random, rates.link)
                 && self.link_credits[port][usize::from(channel)] > 0
                 && let Some(packet) = self.of_link(random, port as u8, channel)
             {
@@ -501,7 +568,7 @@ impl Traffic for Load {
                 }
             }
             for channel in 0..CHANNELS {
-                if self.owed_by_links[port][channel] > 0 && chance(random, credit) {
+                if self.owed_by_links[port][channel] > 0 && chance(random, rates.link_credit) {
                     self.owed_by_links[port][channel] -= 1;
                     let (port, channel) = (port as u8, channel as u8);
                     self.pins.put(&Input::LinkCredit { port, channel });

@@ -33,11 +33,23 @@ pub(super) const BENCH: Bench = Bench {
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
     let depth = 2 + (seed % 6) as u16;
-    let rtl_depth = match fault {
+    let rtl = Rtl::new(places(depth, fault).into());
+    wired(rtl, depth, false, wires(fault))
+}
+
+/// The places of the RTL in the place of one with `depth`.
+fn places(depth: u16, fault: Option<&str>) -> u16 {
+    match fault {
         Some("one place more") => depth + 1,
         Some("one place less") => depth - 1,
         _ => depth,
-    };
+    }
+}
+
+/// What changes a block's inputs, and its outputs.
+type Wires = [fn(&mut [Value]); 2];
+
+fn wires(fault: Option<&str>) -> Wires {
     let [mut inputs, mut outputs]: Wires = [|_| (), |_| ()];
     match fault {
         Some("is ready when it is full") => outputs = |values| values[0] = true.into(),
@@ -51,20 +63,18 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         }
         _ => {}
     }
-    wired(Rtl::new(rtl_depth.into()), depth, false, [inputs, outputs])
+    [inputs, outputs]
 }
 
-/// What changes a block's inputs, and its outputs.
-type Wires = [fn(&mut [Value]); 2];
-
 /// As many places as the HyperTransport port has for writes, each for a packet of the network.
-fn of(place: &Place) -> Pair {
-    let places = place.spec.host.posted_credits as u16;
+fn of(place: &Place, fault: Option<&str>) -> Pair {
+    let depth = place.spec.host.posted_credits as u16;
+    let rtl = Fifo::<PacketBeat, 5, 6>::new(places(depth, fault).into());
     Pair {
         sizes: format!(
-            "{places} places of 160 bits (in the engine, of the HyperTransport port, of 144)"
+            "{depth} places of 160 bits (in the engine, of the HyperTransport port, of 144)"
         ),
-        ..against_model(Fifo::<PacketBeat, 5, 6>::new(places.into()), places, false)
+        ..wired(rtl, depth, false, wires(fault))
     }
 }
 

@@ -74,7 +74,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(credits, counted, fault)
 }
 
-fn of(place: &Place) -> Pair {
+fn of(place: &Place, fault: Option<&str>) -> Pair {
     let host = &place.spec.host;
     let credits = [
         host.posted_credits,
@@ -87,7 +87,7 @@ fn of(place: &Place) -> Pair {
         sizes: format!(
             "{posted} places for posted writes, {nonposted} for reads, {responses} for responses"
         ),
-        ..pair(credits, 0, None)
+        ..pair(credits, 0, fault)
     }
 }
 

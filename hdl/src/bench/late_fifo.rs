@@ -35,9 +35,9 @@ fn build(_: u64, fault: Option<&str>) -> Pair {
     against_model(rtl, 2, true)
 }
 
-fn of(_: &Place) -> Pair {
+fn of(_: &Place, fault: Option<&str>) -> Pair {
     Pair {
         sizes: "2 places of 160 bits (in the engine, for the switch's readers)".to_owned(),
-        ..build(0, None)
+        ..build(0, fault)
     }
 }

@@ -74,7 +74,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(LinkPortSpec::new(bandwidth, 2, credits), credits, fault)
 }
 
-fn of(place: &Place) -> Pair {
+fn of(place: &Place, fault: Option<&str>) -> Pair {
     let spec = &place.spec;
     let credits = spec.link.channel_credits as u16;
     let (bandwidth, clock) = (spec.link.bytes_per_second, spec.engine.clock.hz());
@@ -84,7 +84,7 @@ fn of(place: &Place) -> Pair {
         sizes: format!(
             "{credits} credits a virtual channel, {short} cycles for 16 bytes, {long} for 24"
         ),
-        ..pair(spec, credits, None)
+        ..pair(spec, credits, fault)
     }
 }
 
@@ -170,7 +170,7 @@ fn pair(spec: LinkPortSpec, credits: u16, fault: Option<&str>) -> Pair {
     Pair {
         rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
         model: Box::new(model),
-        traffic: Box::new(Load::default()),
+        traffic: Box::new(Load::new(credits, long)),
         sizes: format!(
             "{credits} places a channel, packets take the link for {short} or {long} cycles"
         ),
@@ -293,10 +293,14 @@ impl ModelBlock for Model {
 }
 
 /// Packets of all kinds; a receiver that returns
-/// places now quickly, now slowly, on several channels at once; and arriving packets a quarter of
-/// which has a wrong CRC.
+/// places now quickly, now slowly, on several channels at once, and at times none on some of them until
+/// all are taken; and arriving packets a quarter of which has a wrong CRC.
 #[derive(Default)]
 struct Load {
+    /// Cycles after which all places of all channels are taken, if none is returned.
+    until_full: u64,
+    /// Cycles for which the rates stay.
+    left: u64,
     /// Places that the receiver has not returned.
     taken: [u32; CHANNELS],
     transmit_rate: u32,
@@ -314,6 +318,33 @@ fn packet(random: &mut Random) -> Value {
     PacketBeat::of(packet).carried().value()
 }
 
+impl Load {
+    /// For a port of so many places a channel, and packets that take the link for `long` cycles at most.
+    fn new(credits: u16, long: u64) -> Self {
+        let packets = u64::from(credits) * CHANNELS as u64;
+        Self {
+            // A fifth more: the FIFO of the winner may be empty.
+            until_full: (packets * long * 6 / 5).min(1000),
+            ..Self::default()
+        }
+    }
+
+    /// How fast everything goes from now on, and for how long.
+    fn change(&mut self, random: &mut Random, withholds: bool) {
+        let any = |random: &mut Random| below(random, 101);
+        self.arrival_rate = any(random);
+        if withholds {
+            self.left = self.until_full;
+            self.transmit_rate = 100;
+            self.return_rates = std::array::from_fn(|_| 50 * below(random, 2));
+        } else {
+            self.left = 1 + u64::from(below(random, 100));
+            self.transmit_rate = any(random);
+            self.return_rates = std::array::from_fn(|_| any(random));
+        }
+    }
+}
+
 impl Traffic for Load {
     fn inputs(&mut self, random: &mut Random, outputs: &[Value], inputs: &mut Vec<Value>) {
         if let [_, sent, _, _, _, received, _, crc_error, begun, ..] = outputs {
@@ -324,11 +355,11 @@ impl Traffic for Load {
             let happened = events.iter().filter(|event| ***event != Value::default());
             self.transactions += happened.count() as u64;
         }
-        if outputs.is_empty() || chance(random, 2) {
-            self.transmit_rate = below(random, 101);
-            self.return_rates = std::array::from_fn(|_| below(random, 101));
-            self.arrival_rate = below(random, 101);
+        if self.left == 0 {
+            let withholds = outputs.is_empty() || below(random, 4) == 3;
+            self.change(random, withholds);
         }
+        self.left -= 1;
 
         let transmits = chance(random, self.transmit_rate);
         inputs.push((u64::from(transmits) << below(random, 4)).into());

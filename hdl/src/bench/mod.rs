@@ -40,13 +40,13 @@ pub struct Bench {
     /// variants.
     pub build: fn(seed: u64, fault: Option<&str>) -> Pair,
     /// The same of the sizes that it has in an engine, before any traffic.
-    of: fn(&Place) -> Pair,
+    of: fn(&Place, fault: Option<&str>) -> Pair,
 }
 
 impl Bench {
     /// RTL, model and traffic of the block as it stands in the engine of `place`.
     pub fn of(&self, place: &Place) -> Pair {
-        let pair = (self.of)(place);
+        let pair = (self.of)(place, None);
         // The engine's own part, not one that is built likewise.
         match place.engine().into_part(self.name) {
             Some(rtl) => Pair { rtl, ..pair },

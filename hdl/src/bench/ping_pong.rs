@@ -33,9 +33,9 @@ fn build(_: u64, fault: Option<&str>) -> Pair {
     against_model(rtl, 2, false)
 }
 
-fn of(_: &Place) -> Pair {
+fn of(_: &Place, fault: Option<&str>) -> Pair {
     Pair {
         sizes: "2 places of 160 bits (in the engine, for most blocks' inputs)".to_owned(),
-        ..build(0, None)
+        ..build(0, fault)
     }
 }

@@ -1,6 +1,6 @@
 //! Where an engine stands: what decides about the sizes of its blocks.
 
-use sme_sim::fabric::Topology;
+use sme_sim::fabric::{Shape, Topology};
 use sme_sim::machine::ClusterSpec;
 
 use crate::blocks::engine::{Engine, Unsupported};
@@ -33,6 +33,24 @@ impl Place {
             hosts,
             node,
         })
+    }
+
+    /// A node of such a cluster where all that its engine has is in use: in the middle of a mesh, where
+    /// there are all links; in the corner of a torus, where links wrap.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn of_cluster(
+        spec: &ClusterSpec,
+        topology: &Topology,
+        hosts: u32,
+    ) -> Result<Self, Unsupported> {
+        let corner = hosts - 1;
+        let node = match topology.shape() {
+            Shape::Torus => corner,
+            _ => (hosts / 2 + topology.sizes()[0] / 2).min(corner),
+        };
+        Self::new(spec, topology, hosts, node)
     }
 
     /// Some node of the same cluster, which `seed` chooses.

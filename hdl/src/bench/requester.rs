@@ -91,7 +91,7 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(spec, node, written, fault)
 }
 
-fn of(place: &Place) -> Pair {
+fn of(place: &Place, fault: Option<&str>) -> Pair {
     let (global_base, shared_bits) = (place.spec.node.global_base, place.shared_bits());
     let (hosts, tags) = (place.hosts, place.spec.engine.tags);
     let spec = RequesterSpec {
@@ -104,7 +104,7 @@ fn of(place: &Place) -> Pair {
         sizes: format!(
             "{hosts} partitions of 2^{shared_bits} bytes from 0x{global_base:x} on, {tags} tags"
         ),
-        ..pair(spec, place.node, 0, None)
+        ..pair(spec, place.node, 0, fault)
     }
 }
 
@@ -184,6 +184,7 @@ fn pair(spec: RequesterSpec, node: u32, written: u16, fault: Option<&str>) -> Pa
             readers: [50; 2],
             was_ready: false,
             under_way: Vec::new(),
+            cycle: 0,
             moved: 0,
         }),
         sizes: format!(
@@ -333,8 +334,13 @@ struct Load {
     was_ready: bool,
     /// Tags of reads that were sent.
     under_way: Vec<u64>,
+    cycle: u32,
     moved: u64,
 }
+
+/// Of every thousand cycles these are the last, in which reads come as they can and no response does:
+/// all tags of a machine are in use before half of them are over.
+const WITHHELD_CYCLES: u32 = 300;
 
 impl Load {
     fn address(&self, random: &mut Random) -> u64 {
@@ -424,9 +430,15 @@ impl Traffic for Load {
             }
         }
 
+        let (offers, readers) = match self.cycle % 1000 {
+            cycle if cycle < 1000 - WITHHELD_CYCLES => (self.offers, self.readers),
+            _ => ([20, 100, 0], [100, self.readers[1]]),
+        };
+        self.cycle += 1;
+
         // The read first: of what is offered in the same cycle, it waits for no write.
         for index in [1, 0, 2] {
-            if !self.sources[index].is_offering() && chance(random, self.offers[index]) {
+            if !self.sources[index].is_offering() && chance(random, offers[index]) {
                 let packet = match index {
                     0 => Some(self.write(random)),
                     1 => Some(self.read(random)),
@@ -443,9 +455,9 @@ impl Traffic for Load {
                 inputs.push(u64::from(self.before).into());
             }
         }
-        self.was_ready = chance(random, self.readers[0]);
+        self.was_ready = chance(random, readers[0]);
         inputs.push(self.was_ready.into());
-        inputs.push(chance(random, self.readers[1]).into());
+        inputs.push(chance(random, readers[1]).into());
         inputs.push(u64::from(self.node).into());
     }
 

@@ -42,10 +42,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair((seed as u32).wrapping_mul(0x9e37_79b9) >> 12, fault)
 }
 
-fn of(place: &Place) -> Pair {
+fn of(place: &Place, fault: Option<&str>) -> Pair {
     Pair {
         sizes: String::new(),
-        ..pair(place.node, None)
+        ..pair(place.node, fault)
     }
 }
 

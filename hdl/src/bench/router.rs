@@ -35,10 +35,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(any_topology(seed), fault)
 }
 
-fn of(place: &Place) -> Pair {
+fn of(place: &Place, fault: Option<&str>) -> Pair {
     Pair {
         sizes: place.topology.to_string(),
-        ..pair(place.topology.clone(), None)
+        ..pair(place.topology.clone(), fault)
     }
 }
 

@@ -63,14 +63,14 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(topology, here, credits, fault)
 }
 
-fn of(place: &Place) -> Pair {
+fn of(place: &Place, fault: Option<&str>) -> Pair {
     let credits = place.spec.link.channel_credits as u16;
     Pair {
         sizes: format!(
             "{}, {credits} places a virtual channel of a link",
             place.topology
         ),
-        ..pair(place.topology.clone(), place.node, credits, None)
+        ..pair(place.topology.clone(), place.node, credits, fault)
     }
 }
 

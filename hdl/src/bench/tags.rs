@@ -14,8 +14,6 @@ use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
-type Rtl = TagTable<25>;
-
 pub(super) const BENCH: Bench = Bench {
     name: "tags",
     what: "the table of source tags: which reads are under way, and whose they are",
@@ -41,8 +39,12 @@ pub(super) const BENCH: Bench = Bench {
 const SIZES: [u32; 5] = [8, 32, 1, 17, 31];
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
-    let count = SIZES[(seed % 5) as usize];
-    let mut rtl = Rtl::new(match fault {
+    pair::<25>(SIZES[(seed % 5) as usize], fault)
+}
+
+/// A table of `count` tags with `W` bits each, and the cycle model's.
+fn pair<const W: usize>(count: u32, fault: Option<&str>) -> Pair {
+    let mut rtl = TagTable::<W>::new(match fault {
         Some("one tag more") => count + 1,
         Some("one tag less") => count - 1,
         _ => count,
@@ -67,20 +69,6 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
         Some("numbers without their second bit") => rtl.second._mask = 29,
         _ => (),
     }
-    against_model(rtl, count)
-}
-
-/// The requester's: under each tag the host's.
-fn of(place: &Place) -> Pair {
-    let count = place.spec.engine.tags;
-    Pair {
-        sizes: format!("{count} tags, 5 bits with each (in the engine, of the requester)"),
-        ..against_model(TagTable::<5>::new(count), count)
-    }
-}
-
-/// A table of `count` tags with `W` bits each, and the cycle model's.
-fn against_model<const W: usize>(rtl: TagTable<W>, count: u32) -> Pair {
     let rtl = Clocked::new(rtl);
     let model = Model {
         tags: Tags::new(count),
@@ -98,8 +86,17 @@ fn against_model<const W: usize>(rtl: TagTable<W>, count: u32) -> Pair {
     }
 }
 
+/// The requester's: under each tag the host's.
+fn of(place: &Place, fault: Option<&str>) -> Pair {
+    let count = place.spec.engine.tags;
+    Pair {
+        sizes: format!("{count} tags, 5 bits with each (in the engine, of the requester)"),
+        ..pair::<5>(count, fault)
+    }
+}
+
 /// Lets a freed tag go through `count` registers before the search for the lowest.
-fn returns_after(rtl: &mut Rtl, count: usize) {
+fn returns_after<const W: usize>(rtl: &mut TagTable<W>, count: usize) {
     rtl.returning = Stages::new(count, 0.into());
     rtl.is_returning = Stages::new(count, false);
 }

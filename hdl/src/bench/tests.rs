@@ -1,3 +1,4 @@
+use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
 
 use super::*;
@@ -21,12 +22,12 @@ fn rtl_and_cycle_model_are_the_same_machine() {
 #[test]
 fn the_blocks_of_a_machine_are_its_cycle_models() {
     let machine = Machine::builtin("sme-prototype").unwrap();
-    for (topology, hosts, node) in [("mesh:8x8", 64, 36), ("torus:3x4x5", 60, 17)] {
-        let topology = topology.parse().unwrap();
-        let place = Place::new(machine.cluster(), &topology, hosts, node).unwrap();
+    for topology in ["mesh:8x8", "torus:3x4x5"] {
+        let topology: Topology = topology.parse().unwrap();
+        let place = Place::of_cluster(machine.cluster(), &topology, topology.hosts()).unwrap();
         for bench in BENCHES {
             let mut pair = bench.of(&place);
-            let built = (bench.of)(&place).rtl.verilog("block");
+            let built = (bench.of)(&place, None).rtl.verilog("block");
             assert_eq!(pair.rtl.verilog("block"), built, "{}", bench.name);
             let outcome = pair.run(CYCLES / 2, 7);
             assert_eq!(outcome.mismatch, None, "{} in {topology}", bench.name);
@@ -44,6 +45,71 @@ fn broken_variants_are_found_out() {
                 outcome.mismatch.is_some()
             });
             assert!(found, "{}: {fault}", bench.name);
+        }
+    }
+}
+
+/// Faults that change nothing in a machine's engine: packets take its links for several cycles, and it has
+/// as many tags as there are numbers.
+const NO_FAULTS: [(&str, &str); 5] = [
+    ("link_port", "packets are fetched, and timed as if not"),
+    (
+        "link_port",
+        "a packet of one cycle leaves its FIFO unnoticed",
+    ),
+    ("tags", "one tag more"),
+    ("tags", "tags that do not exist are found in use"),
+    ("requester", "a tag more"),
+];
+
+/// Of the sizes that become hardware, too: all tags and credits come into use, and links wrap.
+#[test]
+fn broken_variants_of_a_machines_blocks_are_found_out() {
+    let machine = Machine::builtin("sme-prototype").unwrap();
+    let places = ["mesh:8x8", "torus:3x4x5"].map(|topology| {
+        let topology: Topology = topology.parse().unwrap();
+        Place::of_cluster(machine.cluster(), &topology, topology.hosts()).unwrap()
+    });
+    let runs = || {
+        places
+            .iter()
+            .flat_map(|place| (0..6).map(move |seed| (place, seed)))
+    };
+    for bench in BENCHES {
+        for &fault in bench.faults {
+            let found = runs().any(|(place, seed)| {
+                let outcome = (bench.of)(place, Some(fault)).run(CYCLES, seed);
+                outcome.mismatch.is_some()
+            });
+            let can_be = !NO_FAULTS.contains(&(bench.name, fault));
+            assert_eq!(found, can_be, "{}: {fault}", bench.name);
+        }
+    }
+}
+
+/// As long as the test benches are that `sme rtl verilog` writes, whatever the seed.
+#[test]
+fn the_vectors_of_a_bench_use_all_tags_and_credits() {
+    let machine = Machine::builtin("sme-prototype").unwrap();
+    let topology: Topology = "mesh:8x8".parse().unwrap();
+    let place = Place::of_cluster(machine.cluster(), &topology, topology.hosts()).unwrap();
+    for (block, fault) in [
+        ("fifo", "one place less"),
+        ("fifo", "one place more"),
+        ("link_port", "a credit less than places"),
+        ("link_port", "a credit more than places"),
+        ("tags", "one tag less"),
+        ("completer", "one tag less"),
+        ("switch", "one place less"),
+        ("ht_port", "the host has a place more"),
+        ("requester", "a tag less"),
+        ("engine", "one source tag less"),
+        ("engine", "one credit more"),
+    ] {
+        let bench = find(block).unwrap();
+        for seed in 1..5 {
+            let outcome = (bench.of)(&place, Some(fault)).run(2000, seed);
+            assert!(outcome.mismatch.is_some(), "{block}: {fault}, seed {seed}");
         }
     }
 }

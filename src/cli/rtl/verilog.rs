@@ -30,7 +30,7 @@ pub struct VerilogFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value = "1000",
+        default_value = "2000",
         allow_negative_numbers = true
     )]
     cycles: String,
