@@ -185,13 +185,25 @@ fn a_difference_is_told_where_nothing_can_be_written() {
         assert_eq!(text(&output.stdout).contains("mismatches"), full == "--vcd");
     }
 
-    // Where files cannot be made, that is known before the first cycle.
-    let output = rtl_in(Path::new("/proc"), &fault);
+    // Where files cannot be made, that is known before the first cycle, if one was asked for.
+    let named = [&fault[..], &["--vcd", "fifo.vcd"]].concat();
+    let output = rtl_in(Path::new("/proc"), &named);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
-    let named = "sme: --vcd lockstep-fifo.vcd: cannot be written: ";
-    assert!(said.starts_with(named), "{said}");
+    assert!(
+        said.starts_with("sme: --vcd fifo.vcd: cannot be written: "),
+        "{said}"
+    );
+    let output = rtl_in(Path::new("/proc"), &fault);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("\nsme: --vcd lockstep-fifo.vcd: cannot be written: "),
+        "{said}"
+    );
+    let output = rtl_in(Path::new("/proc"), &fault[..3]);
+    assert_eq!(output.status.code(), Some(0));
 }
 
 /// With packets by their fields, as docs/rtl.md shows it.

@@ -39,6 +39,24 @@ Examples:
   sme rtl lockstep --block fifo --fault \"one place more\" --vcd fifo.vcd
   sme rtl report --block link_port --format csv -o link_port.csv";
 
+/// `sme rtl verilog --help`
+pub const RTL_VERILOG: &str = "\
+Beside the blocks are a README.md, which tells of ports and packets, and a Makefile.
+
+Examples:
+  sme rtl verilog --out verilog
+  make -C verilog iverilog
+  sme rtl verilog --out verilog --block engine --topology torus:4x4x4 --set engine.tags=16";
+
+/// `sme rtl report --help`
+pub const RTL_REPORT: &str = "\
+The clock is that of three seeds of the router, smallest, median and largest. Exit status 1 if a block
+has a latch, or a net that nobody drives or more than one does.
+
+Examples:
+  sme rtl report --block all --no-clock
+  sme rtl report --block link_port --format csv -o link_port.csv";
+
 /// `sme rtl lockstep --help`
 pub fn lockstep() -> String {
     let mut text = "\

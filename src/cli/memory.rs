@@ -6,12 +6,16 @@
 use sme_sim::fabric::Topology;
 
 use super::stop::Stop;
-use crate::experiment::{Experiment, Observe};
+use crate::experiment::{EngineKind, Experiment, Observe};
 use crate::program::{Mapped, Program};
 
 /// What a position of the topology takes: its engine, and its node's caches, memory and events.
 /// Measured, as the memory of whole runs of 16,384 nodes; a test holds it against the simulator.
 const PER_POSITION: u64 = 8 << 10;
+/// What an engine in RTL takes besides, in rust-hdl's simulation and as verilated: measured likewise, as
+/// the memory of runs on meshes of 256 to 4096 positions.
+const PER_RTL_ENGINE: u64 = 512 << 10;
+const PER_VERILATED_ENGINE: u64 = 32 << 10;
 /// What a link port of a switch outside the engines takes, with the packets in its buffers.
 const PER_PORT: u64 = 640;
 /// What a thread adds: its program, its core, its flags in the caches.
@@ -47,13 +51,23 @@ pub fn needed(experiment: &Experiment, per_thread: bool, twice: bool) -> u64 {
         _ if cores > 64 => positions * PER_POSITION + threads * PER_THREAD_OF_LARGE,
         _ => of_machine(positions, threads),
     } + episodes * PER_EPISODE
-        + of_switches(&experiment.topology);
+        + of_switches(&experiment.topology)
+        + positions * per_engine(experiment.engine);
     let records = match per_thread {
         true => threads.saturating_mul(episodes).saturating_mul(PER_RECORD),
         false => 0,
     };
     let times = 1 + u64::from(twice);
     (times * state).saturating_add(records)
+}
+
+/// What an engine takes that is not the cycle model's.
+fn per_engine(kind: EngineKind) -> u64 {
+    match kind {
+        EngineKind::Cycle => 0,
+        EngineKind::Rtl => PER_RTL_ENGINE,
+        EngineKind::Verilated => PER_VERILATED_ENGINE,
+    }
 }
 
 /// What a machine of so many positions, and of so many threads in all, takes by itself.
@@ -105,9 +119,13 @@ pub fn fits(experiment: &Experiment, needed: u64, available: Option<u64>) -> Res
         nodes,
         cores,
         topology,
+        engine,
         ..
     } = experiment;
-    let flags = format!("--nodes {nodes} --cores {cores} --topology {topology}");
+    let mut flags = format!("--nodes {nodes} --cores {cores} --topology {topology}");
+    if *engine != EngineKind::Cycle {
+        flags += &format!(" --engine {engine}");
+    }
     enough(&flags, needed, available)
 }
 
@@ -193,6 +211,13 @@ mod tests {
         let plain = needed(&few, false, false);
         assert!(needed(&few, true, false) > plain + 4 * 16 * 1000 * 56);
         assert_eq!(needed(&few, false, true), 2 * plain);
+        let rtl = testing::experiment(&["--nodes", "4", "--episodes", "1000", "--engine", "rtl"]);
+        assert_eq!(needed(&rtl, false, false), plain + 4 * PER_RTL_ENGINE);
+        let refused = fits(&rtl, 2, Some(1)).unwrap_err().to_string();
+        assert!(
+            refused.contains("mesh:2x2 --engine rtl: takes"),
+            "{refused}"
+        );
         // Positions without a host have an engine too.
         let sparse = testing::experiment(&["--nodes", "4", "--topology", "mesh:1024x1024"]);
         assert!(needed(&sparse, false, false) > 1 << 32);

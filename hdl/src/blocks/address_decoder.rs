@@ -6,6 +6,14 @@
 //!          └─ first ≤ address < end ─────────────────> found
 //! ```
 //!
+//! ```text
+//! cycle     0           1           2        two partitions of 0x10 bytes, from 0x100 on
+//! address   0x0108      0x0114      0x0120
+//! found     ▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▁▁▁▁▁▁▁▁
+//! target    0           1
+//! offset    0x8         0x4
+//! ```
+//!
 //! The requester has one for writes and one for reads. It is combinational. Global addresses
 //! begin at a multiple of the partition's size, so that the offset is the address's lower bits as
 //! they stand, and only the node's number is reckoned from the first address. Addresses and

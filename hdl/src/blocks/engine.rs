@@ -158,7 +158,7 @@ pub enum Unsupported {
         value: u32,
     },
     /// The engine's own switch routes in a mesh or torus only.
-    #[error("there is no RTL for {shape} networks; use a mesh or torus, or --engine cycle")]
+    #[error("there is no RTL for {shape} networks, only for meshes and tori")]
     Network {
         /// The network's kind.
         shape: Shape,

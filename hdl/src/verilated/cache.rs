@@ -1,7 +1,8 @@
 //! What was built before, found by its content.
 //!
 //! Each build is a directory, named by a hash of everything that it was made from, which also
-//! stands in it (`made-from`), so that two builds of the same hash are told apart. A directory
+//! stands in it (`made-from`), so that two builds of the same hash are told apart, with the length of
+//! each file. A directory
 //! appears whole or not at all, whoever builds at the same time. What is found is run, so that
 //! nobody but the user may have been able to write to it. Where nothing can be kept that is said on
 //! stderr, once, and what is built lasts as long as it is needed.
@@ -109,8 +110,9 @@ impl Cache {
         let mut directory = self.own_directory();
         let target = directory.map(|directory| directory.join(name));
         let is_it = |path: &Path| {
-            let content = fs::read(path.join(MADE_FROM));
-            is_own_build(path) && content.is_ok_and(|content| content == made_from.as_bytes())
+            let told = fs::read_to_string(path.join(MADE_FROM));
+            let is_told = |files: String| told.is_ok_and(|told| told == made_from.clone() + &files);
+            is_own_build(path) && files(path).is_ok_and(is_told)
         };
         if let Some(path) = target.as_ref().filter(|path| self.finds && is_it(path)) {
             return Ok(Build::kept(path.clone(), true));
@@ -129,7 +131,9 @@ impl Cache {
         let path = new.path();
         build(path)?;
         let file = path.join(MADE_FROM);
-        fs::write(&file, &made_from).map_err(|error| file_error(&file, error))?;
+        let content = files(path).map(|files| made_from.clone() + &files);
+        let written = content.and_then(|content| fs::write(&file, content));
+        written.map_err(|error| file_error(&file, error))?;
         close_to_others(path).map_err(|error| file_error(path, error))?;
         let (Some(directory), Some(target)) = (directory, target) else {
             return Ok(Build::temporary(new));
@@ -147,7 +151,7 @@ impl Cache {
             return Ok(Build::kept(target, true));
         }
         let there = fs::read(target.join(MADE_FROM)).unwrap_or_default();
-        if !there.is_empty() && there != made_from.as_bytes() {
+        if !there.is_empty() && !there.starts_with(made_from.as_bytes()) {
             // Another build of the same hash, which stays.
             return Ok(Build::temporary(new));
         }
@@ -189,6 +193,22 @@ fn say_unkept(error: &VerilatedError) {
 
 /// What a build was made from.
 const MADE_FROM: &str = "made-from";
+
+/// The files of the build at `path` and the length of each, as they stand behind what it was made from:
+/// what a full disk or a loss of power has cut off would end the process that runs it.
+fn files(path: &Path) -> io::Result<String> {
+    let mut lines = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_file() && entry.file_name() != MADE_FROM {
+            fs::File::open(entry.path())?.sync_all()?;
+            lines.push(format!("{:?} {}\n", entry.file_name(), metadata.len()));
+        }
+    }
+    lines.sort();
+    Ok("\n--\n".to_owned() + &lines.concat())
+}
 
 /// How the name of a build that is not ready begins, before [`RANDOM`] letters and digits.
 const UNREADY: &str = ".verilated-";
@@ -377,6 +397,24 @@ mod tests {
         fs::write(kept.path().join(MADE_FROM), "").unwrap();
         assert_eq!(get(&cache, "fourth"), "fourth");
         assert_eq!(get(&cache, "fifth"), "fourth");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_build_of_which_something_is_cut_off_is_replaced() {
+        let directory = temporary(None).unwrap();
+        let cache = Cache::at(directory.path());
+        let get = || {
+            let build = |path: &Path| write(&path.join("result"), "whole");
+            cache.get(&["x"], build).unwrap()
+        };
+        let result = get().path().join("result");
+        assert!(get().found);
+        fs::write(&result, "who").unwrap();
+        assert!(!get().found);
+        assert_eq!(fs::read_to_string(&result).unwrap(), "whole");
+        fs::remove_file(&result).unwrap();
+        assert!(!get().found && get().found);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 

@@ -86,10 +86,16 @@ template <std::size_t N> inline void get(const VlWide<N>& port, std::uint64_t*& 
         *words++ = port[i] | (i + 1 < N ? std::uint64_t(port[i + 1]) << 32 : 0);
 }}
 
+// Without a word it has a pool of threads, of as many as there are processors.
+inline VerilatedContext* of_one_thread(VerilatedContext& context) {{
+    context.threads(1);
+    return &context;
+}}
+
 struct Instance {{
     VerilatedContext context;
     Vsme_rtl top;
-    Instance() : top(&context, "{TOP}") {{
+    Instance() : top(of_one_thread(context), "{TOP}") {{
         top.clock = 0;
         top.reset = 0;
         static const std::uint64_t zero[{some_words}] = {{0}};

@@ -22,7 +22,12 @@
 //! A count is that of the doublewords behind the command, less one; so a write of bytes counts its mask.
 //! A write of all eight bytes is one of doublewords here, any other one of bytes, with its mask and both
 //! doublewords; who sends the engine something may choose otherwise.
-//! Unit, sequence, *pass posted writes* and the other bits concern the HyperTransport core in front of
+//!
+//! The coherent bit is used for what it is not meant for: the specification has hosts set it in whatever is
+//! not for their own memory, so that a real one would store coherently only. Here a run chooses, for all its
+//! stores ([`Setup::coherent_stores`](crate::cluster::Setup::coherent_stores)).
+//!
+//! Unit, sequence, *pass posted writes*, a posted write's *data error* and the other bits concern the HyperTransport core in front of
 //! the engine: they are zero here and not looked at.
 //!
 //! # What is no access of the engine's
