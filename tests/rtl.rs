@@ -478,7 +478,8 @@ fn a_report_has_what_the_tools_found_and_the_clocks_of_all_seeds_in_order() {
     };
     script(
         "yosys",
-        r#"echo 'Found and reported 0 problems.' >check.txt
+        r#"[ "$1" != -V ] || exit 0
+echo 'Found and reported 0 problems.' >check.txt
 : >latches.txt
 echo '{"design": {"num_cells_by_type": {"LUT4": 70, "TRELLIS_FF": 8}}}' >stat.json
 "#,
@@ -502,7 +503,7 @@ done
         command.args(arguments.split_whitespace());
         let path = format!("{}:/usr/bin:/bin", tools.path().display());
         command.env("PATH", path).stdin(Stdio::null());
-        command.output().unwrap()
+        command.current_dir(tools.path()).output().unwrap()
     };
     route("none");
     let output = report("");

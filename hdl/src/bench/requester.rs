@@ -430,9 +430,11 @@ impl Traffic for Load {
             }
         }
 
-        let (offers, readers) = match self.cycle % 1000 {
-            cycle if cycle < 1000 - WITHHELD_CYCLES => (self.offers, self.readers),
-            _ => ([20, 100, 0], [100, self.readers[1]]),
+        let withheld = self.cycle % 1000 >= 1000 - WITHHELD_CYCLES;
+        let (offers, readers) = if withheld {
+            ([20, 100, 0], [100, self.readers[1]])
+        } else {
+            (self.offers, self.readers)
         };
         self.cycle += 1;
 
