@@ -339,8 +339,8 @@ impl Rates {
     }
 }
 
-/// Cycles in which something is withheld: enough for the sizes that are built.
-const WITHHELD_CYCLES: u32 = 400;
+/// Cycles in which something is withheld, in every eighth phase: enough for the sizes that are built.
+const WITHHELD_CYCLES: u32 = 250;
 
 impl Load {
     fn new(place: Place) -> Self {
@@ -507,8 +507,8 @@ impl Traffic for Load {
             self.learn(outputs);
         }
         if self.left == 0 {
-            (self.rates, self.left) = if self.phases.is_multiple_of(4) {
-                (Rates::withholding(self.phases / 4), WITHHELD_CYCLES)
+            (self.rates, self.left) = if self.phases.is_multiple_of(8) {
+                (Rates::withholding(self.phases / 8), WITHHELD_CYCLES)
             } else {
                 (Rates::any(random), 1 + below(random, 100))
             };
