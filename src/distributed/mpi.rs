@@ -5,7 +5,7 @@
 //! process to process, only where there are any. All of it happens on the main thread.
 //!
 //! When a process dies, the launcher ends the others; the first two of these say why on stderr, as
-//! the launcher may not.
+//! the launcher may not. (Open MPI's does not always pass on what they say then, but speaks itself.)
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -108,7 +108,8 @@ impl World {
                     "sme: process {me} of {count} has been ended from outside, as when another \
                      process dies; there is no result\n"
                 ));
-                std::process::exit(1);
+                // At once: what libraries do at an exit may wait for what the main thread holds.
+                signal_hook::low_level::exit(1);
             }
         });
         over
