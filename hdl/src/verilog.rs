@@ -4,7 +4,7 @@
 //! `sme_NAME.v`, the module; `sme_NAME_bench.v`, a test bench that checks itself; and
 //! `sme_NAME_vectors.hex`, what the cycle model saw and did in each cycle of some traffic, which
 //! the bench applies and expects; of the engine also `sme_engine_top.v`, a top level with a port for
-//! each field of a packet. Beside them [`directory`] has a README and a Makefile. The modules are plain
+//! each field of a packet, and a test bench for it. Beside them [`directory`] has a README and a Makefile. The modules are plain
 //! Verilog-2001; the benches need `$fatal` besides, since a failure has to show in the exit status. All
 //! depends on nothing but the block and the seed. Called by `sme rtl` and by [`crate::verilated`]; rust-hdl generates, and
 //! the submodule `tidy` makes of that what a person would have written.
@@ -19,7 +19,7 @@ use rust_hdl::core::check_error::{CheckError, PathedName};
 use rust_hdl::prelude::{Block, check_all, generate_verilog_unchecked};
 
 pub use directory::{directory, is_ours};
-pub use test_bench::TestBench;
+use test_bench::TestBench;
 
 use crate::bench::{Bench, ENGINE};
 use crate::lockstep::Pair;
@@ -111,7 +111,8 @@ impl Files {
                 origins += &format!("// {what} {text}.\n");
             }
         }
-        let header = |what: &str| {
+        // The test bench of `top` needs the files of `modules`.
+        let header = |what: &str, top: &str, modules: &str| {
             format!(
                 "// {what}.\n\
                  {origins}\
@@ -120,30 +121,35 @@ impl Files {
                  // Rising edge of clock; reset is synchronous and high. What stands at power-on is\n\
                  // what a reset restores. README.md says more of the ports.\n\
                  // To run its test bench, one of\n\
-                 //   $ iverilog -g2001 -o bench.vvp {module}.v {module}_bench.v && vvp -n bench.vvp\n\
-                 //   $ verilator --binary {module}.v {module}_bench.v --top-module {module}_bench -o bench &&\n\
+                 //   $ iverilog -g2001 -o bench.vvp {modules} {top}_bench.v && vvp -n bench.vvp\n\
+                 //   $ verilator --binary {modules} {top}_bench.v --top-module {top}_bench -o bench &&\n\
                  //       obj_dir/bench\n",
                 env!("CARGO_PKG_VERSION"),
                 origin.arguments,
             )
         };
         let block = format!("{module}, {}", bench.what);
+        let file = format!("{module}.v");
+        let of_block = |what: &str| header(what, &module, &file);
+        let of_bench = of_block(&format!("The test bench of {block}"));
+        let text_of_bench = test.bench(&module, &test.connections());
         let mut files = vec![
-            (
-                format!("{module}.v"),
-                header(&block) + LINT + "\n" + &verilog,
-            ),
+            (file.clone(), of_block(&block) + LINT + "\n" + &verilog),
             (
                 format!("{module}_bench.v"),
-                header(&format!("The test bench of {block}")) + "\n" + &test.bench,
+                of_bench + "\n" + &text_of_bench,
             ),
-            (test.vectors_file, test.vectors),
         ];
         if name == ENGINE {
             let top = format!("{module}_top");
-            let text = header(&format!("{block}, with a port for each field of a packet"));
-            files.push((format!("{top}.v"), text + "\n" + &top::top(&top, &module)));
+            let what = format!("{block}, with a port for each field of a packet");
+            let of_top = |what: &str| header(what, &top, &format!("{top}.v {file}")) + "\n";
+            let of_bench = of_top(&format!("The test bench of {what}"));
+            let text_of_bench = test.bench(&top, &top::connections());
+            files.push((format!("{top}.v"), of_top(&what) + &top::top(&top, &module)));
+            files.push((format!("{top}_bench.v"), of_bench + &text_of_bench));
         }
+        files.push((test.vectors_file, test.vectors));
         Ok(Self { files })
     }
 }

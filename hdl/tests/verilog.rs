@@ -298,17 +298,17 @@ fn a_wrong_vector_fails_the_test_bench() {
     assert!(iverilog(bench, &directory).is_err());
 }
 
-/// All that `sme rtl verilog` writes, with all blocks of the prototype's engine.
-fn machine_directory(kind: &str) -> PathBuf {
+/// All that `sme rtl verilog` writes, with `benches` of the prototype's engine and `cycles` of traffic.
+fn machine_directory(kind: &str, benches: &[&'static Bench], cycles: u64) -> PathBuf {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine-{kind}"));
     let _ = fs::remove_dir_all(&place);
     fs::create_dir_all(&place).unwrap();
-    let blocks: Vec<_> = BENCHES
+    let blocks: Vec<_> = benches
         .iter()
-        .map(|bench| {
+        .map(|&bench| {
             let origin = Origin::default();
             let pair = Case::of_machine(bench).pair();
-            let files = Files::new(bench, pair, &origin, BENCH_CYCLES, SEED).unwrap();
+            let files = Files::new(bench, pair, &origin, cycles, SEED).unwrap();
             for (name, text) in files.files {
                 fs::write(place.join(name), text).unwrap();
             }
@@ -331,12 +331,16 @@ fn make_runs_the_test_benches_under_iverilog_and_fails_with_them() {
     if !needs("make", "--version") || !needs("iverilog", "-V") {
         return;
     }
-    let directory = machine_directory("iverilog");
+    let all: Vec<_> = BENCHES.iter().collect();
+    let directory = machine_directory("iverilog", &all, BENCH_CYCLES);
     let said = make(&["iverilog"], &directory).unwrap();
     for bench in BENCHES {
         let passed = format!("PASS sme_{}: {BENCH_CYCLES} cycles", bench.name);
         assert!(said.contains(&passed), "{}: {said}", bench.name);
     }
+    let passed = format!("PASS sme_engine_top: {BENCH_CYCLES} cycles");
+    assert!(said.contains(&passed), "{said}");
+    assert!(!said.contains("warning"), "{said}");
     let vectors = directory.join("sme_tags_vectors.hex");
     let text = fs::read_to_string(&vectors).unwrap();
     fs::write(&vectors, &text[..text.len() / 2]).unwrap();
@@ -350,11 +354,49 @@ fn make_runs_the_test_benches_under_iverilog_and_fails_with_them() {
 }
 
 #[test]
+fn the_top_levels_test_bench_finds_wrong_wires() {
+    if !needs("make", "--version") || !needs("iverilog", "-V") {
+        return;
+    }
+    let directory = machine_directory("top", &[find(ENGINE).unwrap()], 2_000);
+    let file = directory.join("sme_engine_top.v");
+    let right = fs::read_to_string(&file).unwrap();
+    let run = || make(&["iverilog-engine_top"], &directory);
+    assert!(run().unwrap().contains("PASS sme_engine_top"));
+    // An input's may show at any output.
+    for (pin, other, found) in [
+        ("host_in_mask", "host_in_extension", ""),
+        ("link0_in_credit", "link2_in_credit", ""),
+        ("link_in_valid[0]", "link_in_valid[2]", ""),
+        ("link0_out_tag", "link0_out_enables", "link_out_data$0"),
+        ("link_out_valid[0]", "link_out_valid[3]", "link_out_valid$0"),
+        ("crc_error[1]", "crc_error[2]", "crc_error$1"),
+        ("(dropped_write)", "(failed_read)", "dropped_valid"),
+    ] {
+        // Behind the ports, where the engine is.
+        let (ports, engine) = right.split_once(");").unwrap();
+        assert!(engine.contains(pin) && engine.contains(other), "{engine}");
+        let engine = engine.replace(pin, "??").replace(other, pin);
+        let wrong = format!("{ports});{}", engine.replace("??", other));
+        fs::write(&file, wrong).unwrap();
+        let Err(ToolError::Failed { said, .. }) = run() else {
+            panic!("{pin} in place of {other} passes");
+        };
+        let complaint = said.lines().find(|line| line.starts_with("FAIL cycle"));
+        assert!(
+            complaint.is_some_and(|line| line.contains(found)),
+            "{pin}: {complaint:?}"
+        );
+    }
+}
+
+#[test]
 fn verilator_warns_of_nothing_and_runs_a_test_bench() {
     if !needs("make", "--version") || !needs("verilator", "--version") {
         return;
     }
-    let directory = machine_directory("verilator");
+    let all: Vec<_> = BENCHES.iter().collect();
+    let directory = machine_directory("verilator", &all, BENCH_CYCLES);
     let said = make(&["lint", "verilator-fifo"], &directory).unwrap();
     assert!(said.contains("PASS sme_fifo: 300 cycles"), "{said}");
     assert!(!said.contains("%Warning"), "{said}");
@@ -379,7 +421,8 @@ fn yosys_elaborates_the_top_level() {
     if !needs("make", "--version") || !needs("yosys", "-V") {
         return;
     }
-    make(&["yosys-engine_top"], &machine_directory("yosys")).unwrap();
+    let directory = machine_directory("yosys", &[find(ENGINE).unwrap()], BENCH_CYCLES);
+    make(&["yosys-engine_top"], &directory).unwrap();
 }
 
 #[test]

@@ -50,7 +50,8 @@ fn readme(blocks: &[Block], generated: &str, arguments: &str) -> String {
     let engine = if has_engine {
         "\
 - `sme_engine_top.v`: the engine with a port for each field of a packet, and for each kind of doubleword on the
-  host's side, under the names that the waveforms of `sme barrier --waves` have. It needs `sme_engine.v`.
+  host's side, under the names that the waveforms of `sme barrier --waves` have. It needs `sme_engine.v`; its
+  test bench has the engine's vectors.
 - `node`, `x`, `y` and `z` of the engine are its number and its position, and never change: one netlist serves
   all nodes. Give back a credit (`…_credit`) for every packet that is taken; without one, send none.
 "
@@ -155,24 +156,19 @@ fn layout(fields: &Fields) -> String {
 
 fn makefile(blocks: &[Block], generated: &str) -> String {
     let names: Vec<&str> = blocks.iter().map(|(bench, _)| bench.name).collect();
-    let (top, build_top) = if names.contains(&ENGINE) {
-        (
-            TOP,
-            [
-                " iverilog-engine_top",
-                " lint-engine_top",
-                " yosys-engine_top",
-            ],
-        )
+    let has_engine = names.contains(&ENGINE);
+    let (top, of_top) = if has_engine {
+        (TOP, " engine_top")
     } else {
-        ("", [""; 3])
+        ("", "")
     };
-    let [iverilog_top, lint_top, yosys_top] = build_top;
     format!(
         "\
 # {generated}; see README.md.
 
 BLOCKS = {blocks}
+# The same, and the engine's top level where there is an engine.
+ALL = $(BLOCKS){of_top}
 
 IVERILOG = iverilog
 VVP = vvp
@@ -183,10 +179,10 @@ BUILD = build
 .PHONY: iverilog verilator lint yosys clean
 .DELETE_ON_ERROR:
 
-iverilog: $(BLOCKS:%=iverilog-%){iverilog_top}
-lint: $(BLOCKS:%=lint-%){lint_top}
-verilator: lint $(BLOCKS:%=verilator-%)
-yosys: $(BLOCKS:%=yosys-%){yosys_top}
+iverilog: $(ALL:%=iverilog-%)
+lint: $(ALL:%=lint-%)
+verilator: lint $(ALL:%=verilator-%)
+yosys: $(ALL:%=yosys-%)
 
 clean:
 \trm -rf $(BUILD)
@@ -225,10 +221,17 @@ yosys-%: sme_%.v | $(BUILD)
     )
 }
 
-/// The top level is the engine once more: it is looked at, not run.
+/// The top level needs the engine, has the same vectors, and takes what the engine takes.
 const TOP: &str = "
-iverilog-engine_top: sme_engine_top.v sme_engine.v
-\t$(IVERILOG) -g2001 -t null -s sme_engine_top $^
+$(BUILD)/engine_top.vvp $(BUILD)/engine_top/bench: sme_engine.v
+iverilog-engine_top: $(BUILD)/engine_top.vvp sme_engine_vectors.hex
+\t$(VVP) -n $<
+
+verilator-engine_top: $(BUILD)/engine_top/bench sme_engine_vectors.hex
+\t$<
+
+lint-engine_top: sme_engine_top.v sme_engine.v
+\t$(VERILATOR) --lint-only --top-module sme_engine_top $^
 
 yosys-engine_top: sme_engine_top.v sme_engine.v
 \t$(YOSYS) -q -p 'read_verilog $^; hierarchy -check -top sme_engine_top'

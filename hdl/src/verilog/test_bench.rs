@@ -5,6 +5,7 @@
 //! of everything. Inputs change after the rising edge; outputs are looked at just before the next.
 //! Called by [`super::Files`].
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::device::{Port, validity};
@@ -12,39 +13,69 @@ use crate::lockstep::Pair;
 use crate::lockstep::random::Random;
 use crate::value::Value;
 
-/// A test bench and its vectors.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A test bench of a module, and its vectors.
+#[derive(Clone, Debug)]
 pub struct TestBench {
-    /// The bench, in Verilog: module `MODULE_bench`.
-    pub bench: String,
-    /// The name of the file in which it looks for the vectors.
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+    /// Outputs that the cycle model does not have: they are for the blocks around, or for observers.
+    unchecked: Vec<String>,
+    cycles: u64,
+    /// The name of the file in which the bench looks for the vectors.
     pub vectors_file: String,
     /// A line for each cycle: the outputs that are expected and the inputs, in hexadecimal.
     pub vectors: String,
 }
 
 impl TestBench {
-    /// The bench of `module`, whose text is `verilog` and whose ports are those of `pair`, for `cycles`
-    /// of its traffic.
+    /// For `module`, whose text is `verilog` and whose ports are those of `pair`, with `cycles` of
+    /// its traffic.
     pub fn new(module: &str, verilog: &str, pair: &mut Pair, cycles: u64, seed: u64) -> Self {
         let (inputs, outputs) = (pair.rtl.inputs(), pair.model.outputs());
-        // The model does not have all: some are for the blocks around, or for observers.
+        let is_checked = |name: &str| outputs.iter().any(|port| port.name == name);
         let mut unchecked = outputs_of(verilog);
-        unchecked.retain(|name| outputs.iter().all(|port| port.name != *name));
-        let vectors_file = format!("{module}_vectors.hex");
+        unchecked.retain(|name| !is_checked(name));
         Self {
-            bench: bench(
-                module,
-                &vectors_file,
-                [&inputs, &outputs],
-                &unchecked,
-                cycles,
-            ),
+            vectors_file: format!("{module}_vectors.hex"),
             vectors: vectors(pair, &inputs, &outputs, cycles, seed),
-            vectors_file,
+            unchecked: unchecked.into_iter().map(String::from).collect(),
+            inputs,
+            outputs,
+            cycles,
         }
     }
+
+    /// The bench of the module, or of one around it: module `MODULE_bench`, in Verilog. The ports of
+    /// `module` are connected to its wires `drive_NAME` and `got_NAME`, for each input and output;
+    /// outputs that are not connected are not checked.
+    pub fn bench(&self, module: &str, connections: &[(String, String)]) -> String {
+        let connections: String = connections
+            .iter()
+            .map(|(port, wire)| format!(",\n        .{port}({wire})"))
+            .collect();
+        let ports = [&self.inputs[..], &self.outputs];
+        bench(module, &connections, &self.vectors_file, ports, self.cycles)
+    }
+
+    /// The ports of the module itself, and their wires; what is not checked stays open.
+    pub fn connections(&self) -> Vec<(String, String)> {
+        let all = |ports: &[Port], prefix: &str| -> Vec<_> {
+            let names = ports.iter().map(|port| &port.name);
+            names
+                .map(|name| (name.clone(), format!("{prefix}_{name}")))
+                .collect()
+        };
+        let open = self.unchecked.iter();
+        let mut connections = all(&self.inputs, DRIVE);
+        connections.extend(all(&self.outputs, GOT));
+        connections.extend(open.map(|name| (name.clone(), String::new())));
+        connections
+    }
 }
+
+/// What the names of a bench's wires begin with: to inputs, from outputs.
+pub(super) const DRIVE: &str = "drive";
+pub(super) const GOT: &str = "got";
 
 fn vectors(pair: &mut Pair, inputs: &[Port], outputs: &[Port], cycles: u64, seed: u64) -> String {
     let mut random = Random::seeded(seed);
@@ -105,12 +136,11 @@ fn outputs_of(verilog: &str) -> Vec<&str> {
         .collect()
 }
 
-/// `unchecked` outputs stay open.
 fn bench(
     module: &str,
+    connections: &str,
     file: &str,
     [inputs, outputs]: [&[Port]; 2],
-    unchecked: &[&str],
     cycles: u64,
 ) -> String {
     let mut bits = 0;
@@ -122,19 +152,22 @@ fn bench(
             _ => format!("vector[{}:{first}]", bits - 1),
         }
     };
-    let (mut wires, mut connections, mut checks) = (String::new(), String::new(), String::new());
+    let (mut wires, mut checks) = (String::new(), String::new());
+    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let wired: HashSet<&str> = connections.split(|c| !is_of_a_name(c)).collect();
     // Writing to a string cannot fail.
     for port in inputs {
         let (name, place) = (&port.name, place(port));
-        let _ = writeln!(wires, "    wire {}drive_{name} = {place};", range(port));
-        let _ = write!(connections, ",\n        .{name}(drive_{name})");
+        let _ = writeln!(wires, "    wire {}{DRIVE}_{name} = {place};", range(port));
     }
     let validity = validity(outputs);
     for (port, valid) in outputs.iter().zip(validity) {
         let (name, place) = (&port.name, place(port));
-        let _ = writeln!(wires, "    wire {}got_{name};", range(port));
+        if !wired.contains(format!("{GOT}_{name}").as_str()) {
+            continue;
+        }
+        let _ = writeln!(wires, "    wire {}{GOT}_{name};", range(port));
         let _ = writeln!(wires, "    wire {}expected_{name} = {place};", range(port));
-        let _ = write!(connections, ",\n        .{name}(got_{name})");
         let valid = valid.and_then(|valid| outputs.get(valid));
         let valid = valid.map_or(String::new(), |port| match port.bits {
             1 => format!("expected_{} && ", port.name),
@@ -142,14 +175,11 @@ fn bench(
         });
         let _ = write!(
             checks,
-            "            if ({valid}got_{name} !== expected_{name}) begin
-                $display(\"FAIL cycle %0d port {name}: expected %h, got %h\", cycle, expected_{name}, got_{name});
+            "            if ({valid}{GOT}_{name} !== expected_{name}) begin
+                $display(\"FAIL cycle %0d port {name}: expected %h, got %h\", cycle, expected_{name}, {GOT}_{name});
                 failures = failures + 1;
             end\n"
         );
-    }
-    for name in unchecked {
-        let _ = write!(connections, ",\n        .{name}()");
     }
     let (width, last) = (bits.max(1) - 1, cycles.max(1) - 1);
     format!(

@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 use sme_sim::fabric::{CHANNELS, LINK_PORTS};
 
+use super::test_bench::{DRIVE, GOT};
 use crate::beat::{DoublewordsBeat, PacketBeat};
 use crate::engine_pins::{OBSERVED, OBSERVED_OF_LINKS};
 
@@ -81,6 +82,49 @@ pub fn top(top: &str, engine: &str) -> String {
         wires.join(",\n")
     );
     text
+}
+
+/// The ports of the top level but clock and reset, and what of the wires of the engine's test bench goes
+/// there: the bench takes apart what the top level puts together.
+pub(super) fn connections() -> Vec<(String, String)> {
+    let pins = pins().into_iter();
+    pins.map(|(pin, is_output, _)| {
+        let wire = wire(&pin, if is_output { GOT } else { DRIVE });
+        (pin, wire)
+    })
+    .collect()
+}
+
+/// The wire of a test bench that belongs to the port `pin` of the top level, or the part of one.
+fn wire(pin: &str, prefix: &str) -> String {
+    if let Some((link, name)) = pin.split_once('_').filter(|(link, _)| *link != "link") {
+        let field = |fields: &Fields| {
+            let (_, field) = name.split_once('_')?;
+            let (_, width, lowest) = fields.iter().find(|(name, ..)| *name == field)?;
+            Some(format!("[{}:{lowest}]", lowest + width - 1))
+        };
+        let direction = name.split('_').next().unwrap_or_default();
+        if let Some(port) = link.strip_prefix("link") {
+            return match field(PacketBeat::FIELDS) {
+                Some(bits) => format!("{prefix}_link_{direction}_data${port}{bits}"),
+                None => format!("{prefix}_link_{name}${port}"),
+            };
+        }
+        if let Some(bits) = field(DoublewordsBeat::FIELDS).filter(|_| link == "host") {
+            return format!("{prefix}_host_{direction}_data{bits}");
+        }
+    }
+    match pin {
+        // Of each link a bit, the first lowest.
+        "link_in_valid" | "link_out_valid" | "crc_error" => {
+            let bits = (0..LINK_PORTS).rev();
+            let bits: Vec<String> = bits.map(|port| format!("{prefix}_{pin}${port}")).collect();
+            format!("{{{}}}", bits.join(", "))
+        }
+        "dropped_write" => format!("{prefix}_dropped_valid"),
+        "failed_read" => format!("{prefix}_failed_valid"),
+        _ => format!("{prefix}_{pin}"),
+    }
 }
 
 /// All ports but clock and reset.

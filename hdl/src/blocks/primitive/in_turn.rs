@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use rust_hdl::prelude::*;
 
+use super::net_to_keep;
+
 /// Which of 32 bits is the first that is set and stands after the last winner, or, if none does, the
 /// first that is set; one-hot and as a number, both 0 if none is.
 ///
@@ -203,12 +205,14 @@ wire other_kind_first{input} = can[{}] & ({other});
 /// longest of the design is not here, and it does not know how far from here the grant is needed.
 fn pairs(code: &mut String, name: &str, input: usize, others: u32) -> String {
     let others: Vec<usize> = members(others).collect();
-    let keep = if others.len() > 2 { "(* keep *) " } else { "" };
+    let is_kept = others.len() > 2;
     let nets = others.chunks(2).enumerate().map(|(place, pair)| {
         let before = term(pair.iter().map(|&other| asks_before(other, input)));
         let net = format!("{name}{input}_{place}");
-        // Writing to a string cannot fail.
-        let _ = writeln!(code, "{keep}wire {net} = {before};");
+        *code += &match is_kept {
+            true => net_to_keep(&net, &before),
+            false => format!("wire {net} = {before};\n"),
+        };
         net
     });
     term(nets)

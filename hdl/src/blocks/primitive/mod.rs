@@ -34,3 +34,9 @@ pub use part::Part;
 pub use register::Register;
 pub use same_parts::SameParts;
 pub use stages::Stages;
+
+/// In Verilog: the net `name` with this value, which synthesis keeps as it is. Declared and assigned apart:
+/// iverilog warns of what is said of a net that has its value at once.
+fn net_to_keep(name: &str, value: &str) -> String {
+    format!("(* keep *) wire {name};\nassign {name} = {value};\n")
+}

@@ -2,6 +2,8 @@
 
 use rust_hdl::prelude::*;
 
+use super::net_to_keep;
+
 /// Where two numbers of 20 bits are the same: their lowest 8 bits, the next 6, and the highest 6.
 ///
 /// Whoever has not the time for a whole comparison keeps this, and compares the rest where it reads. Two
@@ -36,9 +38,8 @@ impl Logic for SameParts {
         let mut code = String::new();
         for pair in 0..10 {
             let (high, low) = (2 * pair + 1, 2 * pair);
-            code += &format!(
-                "(* keep *) wire pair{pair} = left[{high}:{low}] == right[{high}:{low}];\n"
-            );
+            let equal = format!("left[{high}:{low}] == right[{high}:{low}]");
+            code += &net_to_keep(&format!("pair{pair}"), &equal);
         }
         let (low, middle, high) = (pairs(0..4), pairs(4..7), pairs(7..10));
         Verilog::Custom(format!(
