@@ -303,6 +303,28 @@ fn rows_before_an_error_are_printed() {
 }
 
 #[test]
+fn a_broken_variant_that_shows_nowhere_is_said_to() {
+    let directory = tempfile::tempdir().unwrap();
+    // Of one tag none can be missing.
+    let fault = "one source tag less";
+    let run = |machine: &str| {
+        let block = "lockstep --block engine --cycles 2000 --fault";
+        let arguments = [&words(block)[..], &[fault], &words(machine)[..]].concat();
+        let output = rtl_in(directory.path(), &arguments);
+        let said = text(&output.stderr).to_owned();
+        (
+            output.status.code(),
+            said.contains("has not been found out"),
+            said,
+        )
+    };
+    let (status, said_so, said) = run("--set engine.tags=1");
+    assert_eq!((status, said_so), (Some(0), true), "{said}");
+    let (status, said_so, said) = run("--set engine.tags=4");
+    assert_eq!((status, said_so), (Some(1), false), "{said}");
+}
+
+#[test]
 fn a_run_without_a_difference_leaves_no_waveform() {
     let directory = tempfile::tempdir().unwrap();
     let arguments = "lockstep --block fifo --cycles 100 --vcd fifo.vcd";
@@ -359,8 +381,15 @@ fn the_engine_is_that_of_the_machine() {
         ),
     );
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    for file in ["sme_engine.v", "sme_engine_top.v"] {
-        let verilog = fs::read_to_string(directory.path().join("v").join(file)).unwrap();
+    assert!(text(&output.stdout).contains("sme_engine_vectors.hex"));
+    let files = [
+        "sme_engine",
+        "sme_engine_bench",
+        "sme_engine_top",
+        "sme_engine_top_bench",
+    ];
+    for file in files.map(|name| format!("{name}.v")) {
+        let verilog = fs::read_to_string(directory.path().join("v").join(&file)).unwrap();
         let sizes = "--machine sme-prototype --set engine.tags=4 --topology torus:3x3";
         assert!(verilog.contains(sizes), "{file}");
     }

@@ -76,7 +76,7 @@ pub fn of(block: &impl Block, module: &str) -> Result<String, VerilogError> {
 /// The text of each file of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// Name and text of each.
+    /// Name and text of each: the module, its test bench, the vectors, and what else there is.
     pub files: Vec<(String, String)>,
 }
 
@@ -139,6 +139,7 @@ impl Files {
                 format!("{module}_bench.v"),
                 of_bench + "\n" + &text_of_bench,
             ),
+            (test.vectors_file.clone(), test.vectors.clone()),
         ];
         if name == ENGINE {
             let top = format!("{module}_top");
@@ -149,7 +150,6 @@ impl Files {
             files.push((format!("{top}.v"), of_top(&what) + &top::top(&top, &module)));
             files.push((format!("{top}_bench.v"), of_bench + &text_of_bench));
         }
-        files.push((test.vectors_file, test.vectors));
         Ok(Self { files })
     }
 }

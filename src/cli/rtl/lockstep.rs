@@ -203,6 +203,13 @@ impl LockstepRun {
             Cell::Count(compared.failing.is_some().into()),
         ]);
         let Some((seed, outcome)) = compared.failing else {
+            if let Some(fault) = self.fault {
+                to_stderr(&format!(
+                    "{}: '{fault}' has not been found out: it changes nothing in these sizes, or needs \
+                     more cycles or another seed\n",
+                    bench.name
+                ));
+            }
             return Ok(());
         };
         let build = || pair(seed);
