@@ -132,25 +132,24 @@ impl Files {
         let block = format!("{module}, {}", bench.what);
         let file = format!("{module}.v");
         let of_block = |what: &str| header(what, &module, &file);
-        let of_bench = of_block(&format!("The test bench of {block}"));
+        let of_bench = of_block(&format!("The test bench of {block}")) + "\n";
         let text_of_bench = test.bench(&module, &test.connections());
-        let mut files = vec![
-            (file.clone(), of_block(&block) + LINT + "\n" + &verilog),
-            (
-                format!("{module}_bench.v"),
-                of_bench + "\n" + &text_of_bench,
-            ),
-            (test.vectors_file.clone(), test.vectors.clone()),
-        ];
+        let mut around = Vec::new();
         if name == ENGINE {
             let top = format!("{module}_top");
             let what = format!("{block}, with a port for each field of a packet");
             let of_top = |what: &str| header(what, &top, &format!("{top}.v {file}")) + "\n";
             let of_bench = of_top(&format!("The test bench of {what}"));
             let text_of_bench = test.bench(&top, &top::connections());
-            files.push((format!("{top}.v"), of_top(&what) + &top::top(&top, &module)));
-            files.push((format!("{top}_bench.v"), of_bench + &text_of_bench));
+            around.push((format!("{top}.v"), of_top(&what) + &top::top(&top, &module)));
+            around.push((format!("{top}_bench.v"), of_bench + &text_of_bench));
         }
+        let mut files = vec![
+            (file.clone(), of_block(&block) + LINT + "\n" + &verilog),
+            (format!("{module}_bench.v"), of_bench + &text_of_bench),
+            (test.vectors_file, test.vectors),
+        ];
+        files.extend(around);
         Ok(Self { files })
     }
 }

@@ -153,6 +153,7 @@ fn bench(
         }
     };
     let (mut wires, mut checks) = (String::new(), String::new());
+    // Names within the connections, which are parts of wires, or several of them.
     let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
     let wired: HashSet<&str> = connections.split(|c| !is_of_a_name(c)).collect();
     // Writing to a string cannot fail.

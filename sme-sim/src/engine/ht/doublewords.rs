@@ -27,8 +27,8 @@
 //! not for their own memory, so that a real one would store coherently only. Here a run chooses, for all its
 //! stores ([`Setup::coherent_stores`](crate::cluster::Setup::coherent_stores)).
 //!
-//! Unit, sequence, *pass posted writes*, a posted write's *data error* and the other bits concern the HyperTransport core in front of
-//! the engine: they are zero here and not looked at.
+//! Unit, sequence, *pass posted writes*, a posted write's *data error* and the other bits concern the
+//! HyperTransport core in front of the engine: they are zero here and not looked at.
 //!
 //! # What is no access of the engine's
 //!
