@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 #[allow(dead_code, reason = "not everything is for these tests")]
+#[path = "system/command.rs"]
 mod command;
 
 use std::fs;

@@ -1,0 +1,32 @@
+//! Runs the program as a user does: what the tests of its commands share.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Runs `sme` with these arguments, separated by blanks, in `directory`.
+pub fn sme_in(directory: &Path, arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sme"))
+        .args(arguments.split_whitespace())
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// The same in the directory of the tests.
+pub fn sme(arguments: &str) -> Output {
+    sme_in(Path::new("."), arguments)
+}
+
+/// What the program has written.
+pub fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// The output of a command that must succeed and say nothing on stderr.
+pub fn stdout(arguments: &str) -> String {
+    let output = sme(arguments);
+    assert_eq!(text(&output.stderr), "", "{arguments}");
+    assert_eq!(output.status.code(), Some(0), "{arguments}");
+    text(&output.stdout).to_owned()
+}

@@ -1,0 +1,266 @@
+//! The documents say what is true: names in ARCHITECTURE.md, CONTRIBUTING.md and docs/programs.md
+//! exist, README.md and docs/programs.md show what the program prints, and docs/sensitivity.md is about
+//! the constants that the machine has.
+//!
+//! With `UPDATE=1` in the environment, the program's present output is written into these two.
+//! `.ci/refresh` does that, and everything else that shows output.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sme_sim::machine::Machine;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(document: &str) -> String {
+    fs::read_to_string(root().join(document)).unwrap()
+}
+
+/// Every Rust file of the workspace.
+fn sources() -> Vec<String> {
+    fn collect(directory: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, found);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for room in [
+        "src",
+        "memory/src",
+        "sme-sim/src",
+        "barrier/src",
+        "fft-demo/src",
+    ] {
+        collect(&root().join(room), &mut found);
+    }
+    found
+        .iter()
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect()
+}
+
+/// What stands between backquotes, outside blocks of code.
+fn quoted(document: &str) -> Vec<String> {
+    let mut in_block = false;
+    let mut found = Vec::new();
+    for line in document.lines() {
+        if line.starts_with("```") {
+            in_block = !in_block;
+        } else if !in_block {
+            found.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
+        }
+    }
+    found
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    text.match_indices(word).any(|(at, _)| {
+        !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part)
+    })
+}
+
+/// What a quoted name claims about the sources, and whether it is so; none where it claims nothing.
+fn holds(name: &str, sources: &[String]) -> Option<bool> {
+    if let Some(function) = name.strip_suffix("()") {
+        let (of, function) = function.rsplit_once("::").unwrap_or(("", function));
+        let defined = format!("fn {function}");
+        return Some(
+            sources.iter().any(|source| {
+                has_word(source, &defined) && (of.is_empty() || has_word(source, of))
+            }),
+        );
+    }
+    if let Some((of, variant)) = name.split_once("::") {
+        let is_camel = |word: &str| word.starts_with(char::is_uppercase);
+        return (is_camel(of) && is_camel(variant)).then(|| {
+            let defined = format!("enum {of}");
+            sources
+                .iter()
+                .any(|source| has_word(source, &defined) && has_word(source, variant))
+        });
+    }
+    let is_path = name.contains('/') && !name.contains(char::is_whitespace) && name != "//!";
+    is_path.then(|| root().join(name).exists())
+}
+
+#[test]
+fn what_the_architecture_names_exists() {
+    let sources = sources();
+    let claims: Vec<_> = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/programs.md"]
+        .iter()
+        .flat_map(|document| quoted(&read(document)))
+        .filter_map(|name| holds(&name, &sources).map(|holds| (name, holds)))
+        .collect();
+    assert!(claims.len() > 60, "only {} names are checked", claims.len());
+    let wrong: Vec<_> = claims.iter().filter(|(_, holds)| !holds).collect();
+    assert!(wrong.is_empty(), "there is no {wrong:?}");
+}
+
+#[test]
+fn a_store_passes_functions_that_stand_where_the_table_says() {
+    let document = read("ARCHITECTURE.md");
+    let mut checked = 0;
+    for row in document.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let [functions, file, _] = cells[..] else {
+            continue;
+        };
+        if !file.ends_with(".rs") {
+            continue;
+        }
+        let source = read(&format!("sme-sim/src/{file}"));
+        for name in quoted(functions) {
+            let function = name.trim_end_matches("()").rsplit("::").next().unwrap();
+            let defined = format!("fn {function}");
+            assert!(has_word(&source, &defined), "{file} has no {function}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 25, "only {checked} functions are checked");
+}
+
+#[test]
+fn a_wrong_name_is_noticed() {
+    let sources = sources();
+    for name in [
+        "Node::stor()",
+        "Router::transmit()",
+        "no_such_function()",
+        "Event::HostSent",
+        "sme-sim/src/cluster/nodes.rs",
+    ] {
+        assert_eq!(holds(name, &sources), Some(false), "{name}");
+    }
+}
+
+/// Commands that take too long for a test: `.ci/run` sees to them, and `UPDATE`.
+const LONG: [&str; 2] = ["cargo run --release", "sme validate"];
+
+/// What a command line of a document prints, in a directory of its own.
+fn output_of(line: &str) -> String {
+    let arguments = line.strip_prefix("sme").unwrap_or_else(|| {
+        assert_eq!(line, LONG[0]);
+        ""
+    });
+    let output = Command::new(env!("CARGO_BIN_EXE_sme"))
+        .args(arguments.split_whitespace())
+        .current_dir(tempfile::tempdir().unwrap().path())
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// `document` with the present output of every command in its `console` blocks. Of a long output the
+/// block may show parts: a line `…` stands for lines left out, and what follows it is sought.
+fn with_present_output(document: &str, long_too: bool) -> String {
+    let mut text = String::new();
+    let mut lines = document.lines().peekable();
+    let mut in_console = false;
+    while let Some(line) = lines.next() {
+        text.push_str(line);
+        text.push('\n');
+        match (in_console, line) {
+            (false, "```console") => in_console = true,
+            (true, "```") => in_console = false,
+            _ => {}
+        }
+        let Some(command) = line.strip_prefix("$ ").filter(|_| in_console) else {
+            continue;
+        };
+        let mut shown = Vec::new();
+        while let Some(line) = lines.next_if(|line| *line != "```" && !line.starts_with("$ ")) {
+            shown.push(line);
+        }
+        if long_too || !LONG.contains(&command) {
+            text.push_str(&excerpt(&output_of(command), &shown));
+        } else {
+            text.extend(shown.iter().flat_map(|line| [line, "\n"]));
+        }
+    }
+    text
+}
+
+/// The lines of `output` that `shown` shows: all, or for each stretch between lines `…` the line
+/// whose first word is that of the stretch's first line, and as many more as the stretch has.
+fn excerpt(output: &str, shown: &[&str]) -> String {
+    if !shown.contains(&"…") {
+        return output.to_owned();
+    }
+    let output: Vec<&str> = output.lines().collect();
+    let mut text = String::new();
+    for (number, stretch) in shown.split(|line| *line == "…").enumerate() {
+        if number > 0 {
+            text.push_str("…\n");
+        }
+        let Some(first) = stretch
+            .first()
+            .and_then(|line| line.split_whitespace().next())
+        else {
+            continue;
+        };
+        let from = output
+            .iter()
+            .position(|line| line.split_whitespace().next() == Some(first));
+        for line in output
+            .iter()
+            .skip(from.unwrap_or(output.len()))
+            .take(stretch.len())
+        {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// Holds what `document` shows against what the program prints, or writes that there.
+fn shows_what_is_printed(document: &str, least_commands: usize) {
+    let shown = read(document);
+    let update = std::env::var_os("UPDATE").is_some();
+    let present = with_present_output(&shown, update);
+    assert!(shown.matches("\n$ sme ").count() >= least_commands);
+    if update {
+        fs::write(root().join(document), present).unwrap();
+        return;
+    }
+    for (number, (shown, printed)) in (1..).zip(shown.lines().zip(present.lines())) {
+        assert_eq!(shown, printed, "{document}:{number} (.ci/refresh)");
+    }
+    assert_eq!(shown.lines().count(), present.lines().count());
+}
+
+#[test]
+fn the_readme_shows_what_the_program_prints() {
+    shows_what_is_printed("README.md", 4);
+}
+
+#[test]
+fn the_chapter_on_programs_shows_what_the_program_prints() {
+    shows_what_is_printed("docs/programs.md", 1);
+}
+
+#[test]
+fn the_sensitivity_is_that_of_the_fitted_constants() {
+    let document = read("docs/sensitivity.md");
+    let machine = Machine::builtin("sme-prototype").unwrap();
+    for constant in machine.fitted() {
+        let row = format!("| `{}` |", constant.name());
+        let value = format!("| {} → ", constant.value);
+        let rows = document.lines().filter(|line| line.starts_with(&row));
+        assert!(
+            rows.clone().count() > 0 && rows.clone().all(|line| line.contains(&value)),
+            "{} is {}; docs/sensitivity.md must be written anew (.ci/refresh)",
+            constant.name(),
+            constant.value
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! Every example prints what stands beside it in a file of the same name, with `.out`.
+//!
+//! `cargo test` builds the examples before it runs this; `cargo test --test system` does not.
+//! With `UPDATE=1` in the environment, the files are written anew, and what documents show of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+/// The program that an example was built to: beside the directory of this test's program.
+fn program(example: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let profile = test.parent().and_then(Path::parent).unwrap();
+    let name = format!("{example}{}", std::env::consts::EXE_SUFFIX);
+    let program = profile.join("examples").join(name);
+    assert!(
+        program.exists(),
+        "the examples are not built: `cargo build --examples`"
+    );
+    program
+}
+
+/// The example's output on stdout; it must succeed and say nothing else.
+fn printed(example: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program(example))
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{example}");
+    assert!(output.status.success(), "{example}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn is_as_pinned(example: &str) {
+    let printed = printed(example, &[]);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/{example}.out"));
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(file, printed).unwrap();
+        return;
+    }
+    let pinned = fs::read_to_string(file).unwrap();
+    assert_eq!(printed, pinned, "{example} (.ci/refresh)");
+}
+
+#[test]
+fn load_latency() {
+    is_as_pinned("load_latency");
+}
+
+#[test]
+fn my_barrier() {
+    is_as_pinned("my_barrier");
+    let source = include_str!("../../examples/my_barrier.rs");
+    assert!(source.lines().count() < 60);
+}
+
+#[test]
+fn my_program() {
+    is_as_pinned("my_program");
+    let source = include_str!("../../examples/my_program.rs");
+    assert!(source.lines().count() < 100);
+    let printed = printed("my_program", &[]);
+    let forgetful = printed.find("The lock forgets").unwrap();
+    let (correct, wrong) = printed.split_at(forgetful);
+    assert_eq!(correct.matches("\n0 stale reads of ").count(), 3);
+    assert!(wrong.contains("not written back"));
+    is_shown(
+        "docs/programs.md",
+        "my_program",
+        &format!("```text\n{}\n```\n", wrong.trim_end()),
+    );
+}
+
+/// The code that the chapter shows is that of the example.
+#[test]
+fn the_chapter_shows_code_of_the_example() {
+    let document = include_str!("../../docs/programs.md");
+    let source = include_str!("../../examples/my_program.rs");
+    let trimmed = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines.map(str::to_owned).collect()
+    };
+    let source = trimmed(source);
+    let blocks: Vec<_> = document.split("\n```rust\n").skip(1).collect();
+    assert!(blocks.len() >= 4);
+    for block in blocks {
+        let code = trimmed(block.split("\n```").next().unwrap());
+        let is_there = source.windows(code.len()).any(|lines| lines == code);
+        assert!(is_there, "examples/my_program.rs has no {code:#?}");
+    }
+}
+
+#[test]
+fn memory_costs() {
+    let printed = printed("memory_costs", &[]);
+    assert!(printed.lines().count() > 20, "{printed}");
+    is_shown("docs/programs.md", "memory_costs", &printed);
+}
+
+/// Two tests may write into one document.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Between two comments with its name, the document has `text` and nothing else.
+fn is_shown(document: &str, name: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
+    let _alone = WRITING.lock().unwrap();
+    let written = fs::read_to_string(&file).unwrap();
+    let marks = [format!("<!-- {name} -->\n"), format!("<!-- /{name} -->\n")];
+    let begin = written.find(&marks[0]).unwrap() + marks[0].len();
+    let end = begin + written[begin..].find(&marks[1]).unwrap();
+    if std::env::var_os("UPDATE").is_some() {
+        let updated = [&written[..begin], text, &written[end..]].concat();
+        fs::write(file, updated).unwrap();
+        return;
+    }
+    assert_eq!(&written[begin..end], text, "{document} (.ci/refresh)");
+}
+
+/// The rows of one constant are those that the document shows.
+#[test]
+fn sensitivity() {
+    let document = include_str!("../../docs/sensitivity.md");
+    let printed = printed("sensitivity", &["uncached.arbitration"]);
+    let rows: Vec<&str> = printed
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .collect();
+    assert!(rows.len() > 4, "{printed}");
+    for row in rows {
+        assert!(
+            document.contains(row),
+            "docs/sensitivity.md has no {row} (.ci/refresh)"
+        );
+    }
+}

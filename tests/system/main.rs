@@ -1,0 +1,29 @@
+//! The program and its library as users meet them: one test binary, since each would link the whole
+//! simulator. Runs of several processes stand apart in `tests/mpi.rs`, for they need a feature.
+
+// What fails here fails the test.
+#![allow(clippy::unwrap_used)]
+
+mod command;
+
+mod cli;
+mod cli_flags;
+mod coherence;
+mod documents;
+mod engines;
+mod examples;
+mod explain;
+mod extrapolate;
+mod files;
+mod golden;
+mod litmus;
+mod locks;
+mod network;
+mod noise;
+mod programs;
+mod rtl;
+mod simulated;
+mod stale_list;
+mod topologies;
+mod validate;
+mod waves;
