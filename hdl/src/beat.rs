@@ -26,10 +26,10 @@ mod doublewords;
 
 pub use doublewords::DoublewordsBeat;
 
-use rust_hdl::core::ast::VerilogLiteral;
-use rust_hdl::core::bits::Bits;
-use rust_hdl::core::synth::{Synth, VCDValue};
-use rust_hdl::core::type_descriptor::{TypeDescriptor, TypeKind};
+use rust_hdl::ast::VerilogLiteral;
+use rust_hdl::bits::Bits;
+use rust_hdl::synth::{Synth, VCDValue};
+use rust_hdl::type_descriptor::{TypeDescriptor, TypeKind};
 use sme_sim::engine::{HtPacket, Kind, Packet};
 
 use crate::value::Value;

@@ -4,8 +4,8 @@
 //! ([`crate::bench`]) are all a [`Device`] with the same ports, so that any two can be held
 //! against each other.
 
-use rust_hdl::core::simulate::simulate;
 use rust_hdl::prelude::*;
+use rust_hdl::simulate::simulate;
 
 use crate::beat::{DoublewordsBeat, HtBeat, PacketBeat};
 use crate::value::Value;

@@ -1,6 +1,6 @@
 //! What is on a port in a cycle: up to 192 bits, whatever they mean.
 
-use rust_hdl::core::bits::Bits;
+use rust_hdl::bits::Bits;
 use std::fmt;
 
 /// Bits of the widest port.

@@ -16,7 +16,7 @@ mod tidy;
 mod top;
 mod width;
 
-use rust_hdl::core::check_error::{CheckError, PathedName};
+use rust_hdl::check_error::{CheckError, PathedName};
 use rust_hdl::prelude::{Block, check_all, generate_verilog_unchecked};
 
 pub use directory::{directory, is_ours};

@@ -9,10 +9,10 @@
 //!
 //! Their fields are those of [`sme_sim::engine::ht::Doublewords`].
 
-use rust_hdl::core::ast::VerilogLiteral;
-use rust_hdl::core::bits::Bits;
-use rust_hdl::core::synth::{Synth, VCDValue};
-use rust_hdl::core::type_descriptor::{TypeDescriptor, TypeKind};
+use rust_hdl::ast::VerilogLiteral;
+use rust_hdl::bits::Bits;
+use rust_hdl::synth::{Synth, VCDValue};
+use rust_hdl::type_descriptor::{TypeDescriptor, TypeKind};
 use sme_sim::engine::HtPacket;
 use sme_sim::engine::ht::Doublewords;
 

@@ -97,7 +97,7 @@ impl Logic for AddressDecoder {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rust_hdl::core::simulate::simulate;
+    use rust_hdl::simulate::simulate;
     use sme_sim::engine::requester::RequesterSpec;
 
     fn locate(decoder: &mut AddressDecoder, address: u64) -> Option<(u32, u64)> {

@@ -261,7 +261,7 @@ impl Logic for HtDecoder {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rust_hdl::core::simulate::simulate;
+    use rust_hdl::simulate::simulate;
     use sme_sim::engine::HtChannel;
     use sme_sim::engine::ht::Doublewords;
 

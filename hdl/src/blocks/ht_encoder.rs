@@ -189,7 +189,7 @@ impl Logic for HtEncoder {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rust_hdl::core::simulate::simulate;
+    use rust_hdl::simulate::simulate;
     use sme_sim::engine::Kind;
 
     /// A packet of this kind with these fields, and others of the beat.

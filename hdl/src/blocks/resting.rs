@@ -6,9 +6,9 @@
 
 use std::ops::{Deref, DerefMut};
 
-use rust_hdl::core::ast::Verilog;
-use rust_hdl::core::probe::Probe;
+use rust_hdl::ast::Verilog;
 use rust_hdl::prelude::*;
+use rust_hdl::probe::Probe;
 
 /// A block that knows when it has nothing to do.
 pub trait Rests: Block {

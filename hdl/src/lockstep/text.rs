@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use rust_hdl::core::synth::Synth;
+use rust_hdl::synth::Synth;
 use sme_sim::engine::Kind;
 
 use super::{Cycle, Mismatch, Outcome};

@@ -5,8 +5,6 @@
 //! the write, at the moment in which the value could first be read; what the waiting thread had
 //! done until then did not matter. The steps are contiguous: they add up to the episode.
 
-use std::future::Future;
-
 use sme_memory::Place;
 
 use super::domain::Kind;
@@ -35,8 +33,8 @@ pub struct PathStep {
 
 /// The critical path that ends with the last departure from `episode` and begins at `start`;
 /// empty where nothing was traced. `name` names the variable at a place.
-pub(super) fn critical_path<F: Future<Output = ()>, E: EngineModel>(
-    nodes: &[Node<F, E>],
+pub(super) fn critical_path<E: EngineModel>(
+    nodes: &[Node<E>],
     episode: u32,
     start: Time,
     name: &dyn Fn(Place) -> String,
@@ -130,11 +128,7 @@ fn cause(traces: &[&Trace], node: usize, mark: &Mark) -> Option<Position> {
 }
 
 /// `what` happened at `node`, for people.
-fn words<F: Future<Output = ()>, E: EngineModel>(
-    node: &Node<F, E>,
-    what: &What,
-    name: &dyn Fn(Place) -> String,
-) -> String {
+fn words<E: EngineModel>(node: &Node<E>, what: &What, name: &dyn Fn(Place) -> String) -> String {
     let at_address = |address: u64| match node.constants.map.target(address) {
         Ok(Target::Global(place) | Target::Cached(place)) => name(place),
         _ => name(Place {

@@ -1,7 +1,6 @@
 //! Why a run did not end well: faults, deadlocks, broken barriers.
 
 use std::fmt;
-use std::future::Future;
 
 use serde::{Deserialize, Serialize};
 use sme_memory::Until;
@@ -251,7 +250,7 @@ pub(super) struct Survey {
 
 impl Survey {
     /// Of `nodes`.
-    pub(super) fn of<F: Future<Output = ()>, E: EngineModel>(nodes: &[Node<F, E>]) -> Self {
+    pub(super) fn of<E: EngineModel>(nodes: &[Node<E>]) -> Self {
         let mut survey = Survey::default();
         for node in nodes {
             let moving = node.cores.iter().any(|c| {
@@ -316,8 +315,8 @@ fn least(one: Option<u32>, other: Option<u32>) -> Option<u32> {
 }
 
 /// The first fault, if there is any.
-pub(super) fn first_fault<F, E>(
-    nodes: &[Node<F, E>],
+pub(super) fn first_fault<E>(
+    nodes: &[Node<E>],
     peers: &mut dyn Peers,
 ) -> Result<Option<Failure>, PeerError> {
     let own = nodes.iter().find_map(|node| {
@@ -334,8 +333,8 @@ pub(super) fn first_fault<F, E>(
 }
 
 /// The report of a deadlock, if any thread still waits.
-pub(super) fn deadlock<F: Future<Output = ()>, E: EngineModel>(
-    nodes: &[Node<F, E>],
+pub(super) fn deadlock<E: EngineModel>(
+    nodes: &[Node<E>],
     at: Time,
     peers: &mut dyn Peers,
 ) -> Result<Option<Failure>, PeerError> {
@@ -391,8 +390,8 @@ struct AtHome {
 }
 
 /// Asks the other processes `questions`, each of one of the `stuck`, and answers theirs.
-fn answer<F, E>(
-    nodes: &[Node<F, E>],
+fn answer<E>(
+    nodes: &[Node<E>],
     mut questions: Vec<(u64, Question)>,
     stuck: &mut [Stuck],
     peers: &mut dyn Peers,
@@ -424,12 +423,12 @@ fn answer<F, E>(
 }
 
 /// The node at `position`, if it is among these.
-fn at<F, E>(nodes: &[Node<F, E>], position: u32) -> Option<&Node<F, E>> {
+fn at<E>(nodes: &[Node<E>], position: u32) -> Option<&Node<E>> {
     let first = nodes.first()?.me;
     nodes.get(position.checked_sub(first)? as usize)
 }
 
-fn at_home<F, E>(home: &Node<F, E>, physical: u64, bytes: Bytes) -> AtHome {
+fn at_home<E>(home: &Node<E>, physical: u64, bytes: Bytes) -> AtHome {
     let Some(line) = home.domain.known_line(physical) else {
         return AtHome::default();
     };
@@ -441,9 +440,9 @@ fn at_home<F, E>(home: &Node<F, E>, physical: u64, bytes: Bytes) -> AtHome {
 }
 
 /// What `core` awaits, and what is to be asked of another process to know the rest.
-fn awaited<F, E>(
-    nodes: &[Node<F, E>],
-    node: &Node<F, E>,
+fn awaited<E>(
+    nodes: &[Node<E>],
+    node: &Node<E>,
     core: u16,
     (address, bytes, until): (u64, Bytes, Option<Until>),
 ) -> (Awaited, Option<Question>) {

@@ -8,7 +8,6 @@
 //! engine's posted writes strictly in order, each after the one before has been performed.
 
 use std::collections::VecDeque;
-use std::future::Future;
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
@@ -113,7 +112,7 @@ impl Bridge {
     }
 }
 
-impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+impl<E: EngineModel> Node<E> {
     pub(super) fn origin(&self, core: u16) -> u32 {
         let counted = self.cores[usize::from(core)].counted;
         self.constants.trace(self.me, core, counted)

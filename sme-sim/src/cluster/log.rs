@@ -2,7 +2,6 @@
 //! threads have loaded, stored and waited for, and what became of lines. Kept until the checker
 //! takes it; has no influence on what is simulated.
 
-use std::future::Future;
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -105,7 +104,7 @@ impl Log {
 /// Tells `checker` what has happened at all nodes, in the order of time, and forgets it. Whatever
 /// one node does reaches another in a later window, so that what is still missing comes after all
 /// of this.
-pub(super) fn drain<F, E>(nodes: &[Node<F, E>], checker: &mut Checker) {
+pub(super) fn drain<E>(nodes: &[Node<E>], checker: &mut Checker) {
     let Some(first) = nodes.first() else {
         return;
     };
@@ -143,7 +142,7 @@ pub(super) fn drain<F, E>(nodes: &[Node<F, E>], checker: &mut Checker) {
     }
 }
 
-impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+impl<E: EngineModel> Node<E> {
     fn tell_checker(&mut self, core: u16, what: impl FnOnce(&AddressMap, u32) -> Option<What>) {
         if let Some(log) = &mut self.log
             && let Some(what) = what(&self.constants.map, self.me)

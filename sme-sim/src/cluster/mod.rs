@@ -50,7 +50,7 @@ use crate::engine::waves::Recorder;
 use crate::engine::{ChannelCounters, Design, DesignError, EngineModel, Inspect};
 use crate::fabric::CHANNELS;
 use crate::kernel::peers::{self, Alone, Peers};
-use crate::kernel::thread::{self, ThreadMemory};
+use crate::kernel::thread::{self, Program, ThreadMemory};
 use crate::kernel::window::{self, Exchanged, Verdict};
 use crate::staleness::{Checker, StaleLoad, StaleReport, TooManyThreads};
 use crate::time::Time;
@@ -78,8 +78,8 @@ pub struct Progress {
 }
 
 /// A cluster with a program on every thread.
-pub struct Cluster<F, E = Watched> {
-    nodes: Vec<Node<F, E>>,
+pub struct Cluster<E = Watched> {
+    nodes: Vec<Node<E>>,
     constants: Arc<Constants>,
     among: Among,
     checker: Option<Checker>,
@@ -104,13 +104,13 @@ pub struct LinkLoad {
     pub stall_fraction: f64,
 }
 
-impl<F: Future<Output = ()> + Send> Cluster<F, Watched> {
+impl Cluster<Watched> {
     /// A cluster whose engines are cycle models. `program` gives the program of each thread from
     /// its view of memory, its node and its number there.
     ///
     /// # Errors
     /// [`DesignError`] if no engine can be built as the machine wants it.
-    pub fn new(
+    pub fn new<F: Future<Output = ()> + Send + 'static>(
         setup: Setup,
         program: impl FnMut(ThreadMemory, u32, u32) -> F,
     ) -> Result<Self, DesignError> {
@@ -122,7 +122,7 @@ impl<F: Future<Output = ()> + Send> Cluster<F, Watched> {
     }
 
     /// A cluster into whose positions `engine(position)` is plugged.
-    pub fn with_plugged(
+    pub fn with_plugged<F: Future<Output = ()> + Send + 'static>(
         setup: Setup,
         program: impl FnMut(ThreadMemory, u32, u32) -> F,
         engine: impl FnMut(u32) -> Plugged,
@@ -133,7 +133,7 @@ impl<F: Future<Output = ()> + Send> Cluster<F, Watched> {
     /// The same, shared with `peers`: this process simulates a contiguous part of the positions. What
     /// is said of single nodes, links and threads is said of these only; figures in sum are those of
     /// all processes, once [`Self::run_among`] has ended.
-    pub fn among(
+    pub fn among<F: Future<Output = ()> + Send + 'static>(
         peers: &dyn Peers,
         setup: Setup,
         program: impl FnMut(ThreadMemory, u32, u32) -> F,
@@ -183,9 +183,9 @@ impl<F: Future<Output = ()> + Send> Cluster<F, Watched> {
     }
 }
 
-impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
+impl<E: EngineModel> Cluster<E> {
     /// A cluster whose engine at each position is `engine(position)`.
-    pub fn with_engines(
+    pub fn with_engines<F: Future<Output = ()> + Send + 'static>(
         setup: Setup,
         program: impl FnMut(ThreadMemory, u32, u32) -> F,
         engine: impl FnMut(u32) -> E,
@@ -193,7 +193,7 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
         Self::build(&Alone, setup, program, engine)
     }
 
-    fn build(
+    fn build<F: Future<Output = ()> + Send + 'static>(
         peers: &dyn Peers,
         setup: Setup,
         mut program: impl FnMut(ThreadMemory, u32, u32) -> F,
@@ -209,7 +209,7 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
                 let programs = (0..threads)
                     .map(|core| {
                         let memory = ThreadMemory::new(Arc::clone(&map), position, core);
-                        program(memory, position, core)
+                        Box::pin(program(memory, position, core)) as Program
                     })
                     .collect();
                 Node::new(
@@ -265,7 +265,7 @@ impl<F: Future<Output = ()> + Send, E: EngineModel> Cluster<F, E> {
         let mut before: Option<failure::Standstill> = None;
         let mut look_at = Time::ZERO;
         let checker = &mut self.checker;
-        let mut look = |now, nodes: &[Node<F, E>], peers: &mut dyn Peers| {
+        let mut look = |now, nodes: &[Node<E>], peers: &mut dyn Peers| {
             if let Some(checker) = checker {
                 log::drain(nodes, checker);
                 if now < look_at {

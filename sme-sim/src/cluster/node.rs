@@ -5,7 +5,6 @@
 //! with its neighbours. How each operation of a thread is performed stands in `operate`; what lies
 //! between cores and engine in `host`, and the way from there to the other nodes in `way`.
 
-use std::future::Future;
 use std::sync::Arc;
 
 use super::agenda::{Agenda, Event};
@@ -22,7 +21,7 @@ use super::way::{LinkCredit, Outputs, Way};
 use crate::engine::waves::Tap;
 use crate::engine::{EngineModel, Input};
 use crate::kernel::address::FaultReason;
-use crate::kernel::thread::{self, Note, Operation, Threads};
+use crate::kernel::thread::{self, Note, Operation, Program, Threads};
 use crate::kernel::window::{self, Inbox, NoTask, Outbox};
 use crate::time::Time;
 
@@ -38,12 +37,12 @@ pub struct Fault {
 }
 
 /// A node of the cluster, or a position that has only a switch.
-pub struct Node<F, E> {
+pub struct Node<E> {
     pub(super) me: u32,
     pub(super) constants: Arc<Constants>,
     pub(super) now: Time,
     pub(super) agenda: Agenda,
-    pub(super) threads: Threads<F>,
+    pub(super) threads: Threads,
     pub(super) cores: Vec<Core>,
     pub(super) stores: StoreBuffers,
     pub(super) domain: Domain,
@@ -62,12 +61,12 @@ pub struct Node<F, E> {
     pub(super) events: u64,
 }
 
-impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+impl<E: EngineModel> Node<E> {
     /// Node `me` with one thread for each program, all about to start.
     pub(super) fn new(
         me: u32,
         constants: Arc<Constants>,
-        programs: Vec<F>,
+        programs: Vec<Program>,
         engine: E,
         visits: bool,
     ) -> Self {
@@ -295,9 +294,8 @@ impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
     }
 }
 
-impl<F, E> window::Node for Node<F, E>
+impl<E> window::Node for Node<E>
 where
-    F: Future<Output = ()> + Send,
     E: EngineModel,
 {
     /// What the engine of `to` samples at the edge at which it arrives.

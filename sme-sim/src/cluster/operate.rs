@@ -1,7 +1,5 @@
 //! How a core performs what its thread asks for.
 
-use std::future::Future;
-
 use sme_memory::{Flags, Until};
 
 use super::agenda::Event;
@@ -16,7 +14,7 @@ use crate::kernel::address::{CACHEABLE, FaultReason, Target};
 use crate::kernel::thread::Operation;
 use crate::time::Time;
 
-impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+impl<E: EngineModel> Node<E> {
     /// Starts the operation that the thread of `core` has asked for.
     pub(super) fn begin(&mut self, core: u16) {
         match self.cores[usize::from(core)].operation {

@@ -5,7 +5,6 @@
 //! has been scheduled, and no sooner than it has gone to sleep altogether.
 
 use std::collections::VecDeque;
-use std::future::Future;
 
 use super::agenda::Event;
 use super::content::Bytes;
@@ -29,7 +28,7 @@ impl System {
     }
 }
 
-impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+impl<E: EngineModel> Node<E> {
     /// The thread of `core` calls the operating system. Its stores have left: the kernel's own
     /// locks see to that.
     pub(super) fn enter_system(&mut self, core: u16) {

@@ -312,23 +312,29 @@ impl Futex for ThreadMemory {
     }
 }
 
-/// The programs of one node, all of one type, numbered from 0.
-#[derive(Debug)]
-pub struct Threads<F> {
-    programs: Vec<Option<Pin<Box<F>>>>,
+/// What a thread runs. Its type is erased, so that a machine is compiled once and not once for each
+/// program; a program is polled through one pointer and compiled as a whole.
+pub type Program = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The programs of one node, numbered from 0.
+pub struct Threads {
+    programs: Vec<Option<Program>>,
     unfinished: u32,
+    /// What all programs take together; a program is given back when it ends.
+    program_bytes: usize,
 }
 
-impl<F: Future<Output = ()>> Threads<F> {
+impl Threads {
     /// One thread for each program.
-    pub fn new(programs: impl IntoIterator<Item = F>) -> Self {
-        let programs = programs.into_iter();
-        // Not `collect`: that would keep the allocation of the programs for the pointers to them.
-        let mut boxed = Vec::with_capacity(programs.size_hint().0);
-        boxed.extend(programs.map(|p| Some(Box::pin(p))));
-        let programs = boxed;
+    pub fn new(programs: impl IntoIterator<Item = Program>) -> Self {
+        let programs: Vec<_> = programs.into_iter().map(Some).collect();
         let unfinished = programs.len() as u32;
+        let bytes = programs
+            .iter()
+            .flatten()
+            .map(|program| size_of_val(&**program));
         Self {
+            program_bytes: bytes.sum(),
             programs,
             unfinished,
         }
@@ -373,10 +379,9 @@ impl<F: Future<Output = ()>> Threads<F> {
         self.unfinished
     }
 
-    /// Bytes of memory held, allocator overhead not counted.
+    /// Bytes of memory held at most, allocator overhead not counted.
     pub fn bytes(&self) -> usize {
-        self.programs.capacity() * size_of::<Option<Pin<Box<F>>>>()
-            + self.programs.len() * size_of::<F>()
+        self.programs.capacity() * size_of::<Option<Program>>() + self.program_bytes
     }
 }
 
@@ -393,10 +398,11 @@ mod tests {
             global_base: 1 << 40,
         });
         let memory = ThreadMemory::new(map, 0, 0);
-        let mut threads = Threads::new([async move {
+        let program: Program = Box::pin(async move {
             let value = memory.load(Word(8)).await;
             memory.store(Word(16), value + 1).await;
-        }]);
+        });
+        let mut threads = Threads::new([program]);
         let file = |site: Site| site.file() == file!();
         let loads = threads.resume(0, 0);
         assert!(matches!(loads, Some(Operation::Load(Word(8), site)) if file(site)));

@@ -4,8 +4,6 @@
 //! holds it until all its words are there: to the processor it is one load. The word that is waited
 //! for comes first.
 
-use std::future::Future;
-
 use super::miss::Wants;
 use super::{Caches, Node};
 use crate::cache::State;
@@ -55,7 +53,7 @@ impl Caches {
     }
 }
 
-impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+impl<E: EngineModel> Node<E> {
     /// Nobody in the node has `line`: it comes through the engine.
     pub(super) fn fetch_line(&mut self, core: u16, line: u64, wants: Wants) {
         let address = match wants {

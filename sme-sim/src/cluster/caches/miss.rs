@@ -1,8 +1,6 @@
 //! What a core's private caches cannot do alone: the line comes from another core's, or through the
 //! engine; a store makes all other copies in the node go.
 
-use std::future::Future;
-
 use crate::cache::State;
 use crate::cluster::agenda::Event;
 use crate::cluster::content::Bytes;
@@ -24,7 +22,7 @@ pub enum Wants {
     Flush,
 }
 
-impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+impl<E: EngineModel> Node<E> {
     /// A load of memory that is cached.
     pub(in crate::cluster) fn load_cached(&mut self, core: u16, address: u64, bytes: Bytes) {
         if let Some((value, took)) = self.cached(core, address, bytes) {

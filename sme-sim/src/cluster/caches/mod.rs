@@ -13,7 +13,6 @@ mod fill;
 mod miss;
 mod write_back;
 
-use std::future::Future;
 use std::sync::Arc;
 
 use slab::Slab;
@@ -167,7 +166,7 @@ impl Caches {
     }
 }
 
-impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+impl<E: EngineModel> Node<E> {
     pub(super) fn caches(&mut self) -> &mut Caches {
         let cores = self.cores.len();
         self.caches

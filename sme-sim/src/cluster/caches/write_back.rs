@@ -1,7 +1,5 @@
 //! Lines on their way back to memory behind the engine: displaced, flushed, or all at once.
 
-use std::future::Future;
-
 use sme_memory::Word;
 
 use super::miss::Wants;
@@ -15,7 +13,7 @@ use crate::kernel::address::Target;
 use crate::kernel::thread::Operation;
 use crate::machine::WriteBack;
 
-impl<F: Future<Output = ()>, E: EngineModel> Node<F, E> {
+impl<E: EngineModel> Node<E> {
     /// A full set of `core` has displaced a line.
     pub(super) fn displaced(&mut self, core: u16, held: &Held) {
         if self.write_line_back(core, held) {

@@ -7,7 +7,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sme_memory::{Memory, Word};
 use sme_sim::kernel::address::AddressMap;
 use sme_sim::kernel::queue::EventQueue;
-use sme_sim::kernel::thread::{ThreadMemory, Threads};
+use sme_sim::kernel::thread::{Program, ThreadMemory, Threads};
 use sme_sim::kernel::window::{self, Inbox, NoLate, NoTask, Node, Outbox, Verdict};
 use sme_sim::time::Time;
 
@@ -53,12 +53,13 @@ fn threads(criterion: &mut Criterion) {
     });
     let programs = (0..1024).map(|_| {
         let memory = ThreadMemory::new(Arc::clone(&map), 0, 0);
-        async move {
+        let program: Program = Box::pin(async move {
             loop {
                 let value = memory.load(Word(8)).await;
                 memory.store(Word(16), value + 1).await;
             }
-        }
+        });
+        program
     });
     let mut threads = Threads::new(programs);
     let mut group = criterion.benchmark_group("threads");
