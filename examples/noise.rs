@@ -19,8 +19,8 @@ use sme::plot::{Axis, Chart, Curve, Scaling, Stroke};
 use sme::progress::{Silent, on_stderr};
 use sme::validate::points::Variant;
 use sme::validate::simulator::Simulator;
-use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 const MACHINE: &str = "sme-prototype";

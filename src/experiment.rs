@@ -9,15 +9,15 @@ mod run;
 
 use std::sync::Arc;
 
-use sme_sim::engine::waves::Recorder;
-use sme_sim::fabric::Topology;
+use sme_sim::families::sme::engine::waves::Recorder;
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 pub use noise::Disturbance;
 pub use run::{Error, Full, remote_load_latency};
 pub use sme_barrier::{Algorithm, Spacing as FlagLayout};
-pub use sme_sim::cluster::{LinkLoad, Part, PathStep};
+pub use sme_sim::families::sme::cluster::{LinkLoad, Part, PathStep};
 
 /// Where flag-phase keeps its flags and its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

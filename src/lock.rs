@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sme_barrier::lock::{Coherence, Cohort, CohortSpec, Copies, Lock, LockError};
 use sme_barrier::{Layout, Member};
 use sme_memory::{Memory, Place, Route};
-use sme_sim::cluster::{Cluster, Failure, Pinning, Setup};
-use sme_sim::engine::DesignError;
-use sme_sim::fabric::Topology;
+use sme_sim::families::sme::cluster::{Cluster, Failure, Pinning, Setup};
+use sme_sim::families::sme::engine::DesignError;
 use sme_sim::kernel::thread::Note;
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 use crate::experiment::Full;

@@ -1,16 +1,18 @@
 //! Latency over offered load of a machine's fabric: several loads of several patterns, and where
 //! each saturates.
 //!
-//! One load is simulated by [`sme_sim::traffic`]. Called by [`crate::cli::network`]; the chart is in
+//! One load is simulated by [`sme_sim::families::sme::traffic`]. Called by [`crate::cli::network`]; the chart is in
 //! [`chart`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sme_sim::fabric::Topology;
+use sme_sim::families::sme::traffic::{
+    Fabric, Outcome, Pattern, Phases, Run, SATURATED, Traffic, TrafficError,
+};
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
-use sme_sim::traffic::{Fabric, Outcome, Pattern, Phases, Run, SATURATED, Traffic, TrafficError};
 
 use crate::progress::Watch;
 

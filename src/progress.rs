@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use parking_lot::Mutex;
-use sme_sim::cluster::Gauge;
+use sme_sim::observe::gauge::Gauge;
 
 use crate::host;
 

@@ -15,8 +15,8 @@ use sme::lock::{Data, LockPlan};
 use sme::progress::Silent;
 use sme::validate::points::Variant;
 use sme::validate::simulator::Simulator;
-use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 const EPISODES: u32 = 50;

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use sme_sim::cache::{Cache, Geometry, Level, State};
+use sme_sim::parts::cache::{Cache, Geometry, Level, State};
 
 /// Holds so many lines from number 0 on.
 fn filled(lines: u64) -> Cache {

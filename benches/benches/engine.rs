@@ -2,9 +2,11 @@
 //! the route of a packet. Figures of one packet are per packet; divide by the steps in the name.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use sme_sim::engine::{Design, Engine, EngineModel, HtPacket, Input, Kind, Output, Packet};
-use sme_sim::fabric::{Router, Topology};
+use sme_sim::families::sme::engine::{
+    Design, Engine, EngineModel, HtPacket, Input, Kind, Output, Packet,
+};
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::{Router, Topology};
 use std::hint::black_box;
 use std::sync::Arc;
 

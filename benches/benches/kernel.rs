@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sme_memory::{Memory, Word};
-use sme_sim::kernel::address::AddressMap;
+use sme_sim::families::sme::address::AddressMap;
 use sme_sim::kernel::queue::EventQueue;
 use sme_sim::kernel::thread::{Program, ThreadMemory, Threads};
 use sme_sim::kernel::window::{self, Inbox, NoLate, NoTask, Node, Outbox, Verdict};

@@ -8,8 +8,8 @@ use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_
 use sme::program::{CoherencePoint, FftKernel, Kernel, Mapped, Outcome, Program};
 use sme_fft_demo::{Placement, Team};
 use sme_memory::{Atomic, Place};
-use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::Topology;
 
 /// The same transform again and again: after the first time all its data is in the caches.
 struct Repeated {

@@ -8,7 +8,7 @@ use std::panic::Location;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sme_memory::Place;
-use sme_sim::staleness::{Checker, Record, Site, Way, What};
+use sme_sim::observe::staleness::{Checker, Record, Site, Way, What};
 use sme_sim::time::Time;
 
 const CORES: u32 = 4;

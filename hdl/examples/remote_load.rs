@@ -11,9 +11,9 @@ use sme_hdl::blocks::engine::Engine;
 use sme_hdl::device::{Clocked, Device, Port};
 use sme_hdl::rtl_engine::{RtlEngine, Surroundings};
 use sme_hdl::value::Value;
-use sme_sim::engine::{EngineModel, HtPacket, Input, Output};
-use sme_sim::fabric::Topology;
+use sme_sim::families::sme::engine::{EngineModel, HtPacket, Input, Output};
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::Topology;
 
 /// Cycles that are drawn.
 const CYCLES: u64 = 36;

@@ -30,7 +30,7 @@ use rust_hdl::ast::VerilogLiteral;
 use rust_hdl::bits::Bits;
 use rust_hdl::synth::{Synth, VCDValue};
 use rust_hdl::type_descriptor::{TypeDescriptor, TypeKind};
-use sme_sim::engine::{HtPacket, Kind, Packet};
+use sme_sim::families::sme::engine::{HtPacket, Kind, Packet};
 
 use crate::value::Value;
 

@@ -5,8 +5,8 @@
 //! puts there what the cycle model gives out. Of the pins
 //! of which each link has one, the six stand side by side.
 
-use sme_sim::engine::{HtChannel, Input, Output, Packet};
-use sme_sim::fabric::{CHANNELS, LINK_PORTS};
+use sme_sim::families::sme::engine::{HtChannel, Input, Output, Packet};
+use sme_sim::parts::fabric::{CHANNELS, LINK_PORTS};
 
 use crate::beat::{DoublewordsBeat, HtBeat, PacketBeat};
 use crate::value::Value;

@@ -11,11 +11,13 @@
 
 use std::sync::Arc;
 
-use sme_sim::engine::link_port::{ARRIVAL_CYCLES, LinkPortSpec};
-use sme_sim::engine::requester::RequesterSpec;
-use sme_sim::engine::{Counters, EngineModel, HtChannel, Input, Inspect, Kind, Output};
-use sme_sim::fabric::{CHANNELS, LINK_PORTS, Topology};
-use sme_sim::machine::ClusterSpec;
+use sme_sim::families::sme::engine::link_port::{ARRIVAL_CYCLES, LinkPortSpec};
+use sme_sim::families::sme::engine::requester::RequesterSpec;
+use sme_sim::families::sme::engine::{
+    Counters, EngineModel, HtChannel, Input, Inspect, Kind, Output,
+};
+use sme_sim::families::sme::spec::ClusterSpec;
+use sme_sim::parts::fabric::{CHANNELS, LINK_PORTS, Topology};
 
 use crate::device::Device;
 use crate::engine_pins::{InputPins, OutputPins};
@@ -304,7 +306,7 @@ mod tests {
     use super::*;
     use crate::blocks::engine::Engine;
     use crate::device::{Clocked, Port};
-    use sme_sim::engine::HtPacket;
+    use sme_sim::families::sme::engine::HtPacket;
     use sme_sim::machine::Machine;
 
     /// A device that counts its edges.

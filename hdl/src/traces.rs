@@ -8,8 +8,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use sme_sim::engine::requester::RequesterSpec;
-use sme_sim::engine::{HtPacket, Kind, Packet};
+use sme_sim::families::sme::engine::requester::RequesterSpec;
+use sme_sim::families::sme::engine::{HtPacket, Kind, Packet};
 
 /// Source, target and kind of packets that keep their order.
 type Stream = (u32, u32, Kind);

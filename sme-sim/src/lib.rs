@@ -1,25 +1,16 @@
-//! The machine, simulated: time, execution, nodes, caches, engine, fabric and their description.
+//! The machines, simulated: time, execution, parts, observation, and the families of machines.
 //!
 //! * [`time`]: integer time and clock domains.
 //! * [`kernel`]: how simulated time passes. Windows, event order, simulated threads. It knows
 //!   no machine.
-//! * [`machine`]: machine files (TOML) with units and provenance.
-//! * [`fabric`]: topologies and routing.
-//! * [`engine`]: the Shared Memory Engine, block by block, cycle by cycle.
-//! * [`cache`]: the private caches of a core, with the bytes they hold.
-//! * [`staleness`]: which loads of a run returned stale data, and which flush was missing.
-//! * [`cluster`]: a node of cores, caches, host link and engine, and a cluster of them.
-//! * [`traffic`]: the fabric under synthetic traffic, latency over offered load.
+//! * [`parts`]: what machines are made of. It knows no family.
+//! * [`observe`]: what is seen of a run from outside. It knows no family.
+//! * [`machine`]: machine files (TOML) with units and provenance; what a family must provide.
+//! * [`families`]: the machines themselves, a folder each.
 
-pub mod cache;
-pub mod cluster;
-pub mod engine;
-pub mod fabric;
-mod inline;
+pub mod families;
 pub mod kernel;
 pub mod machine;
-mod prefetch;
-pub mod staleness;
-mod tables;
+pub mod observe;
+pub mod parts;
 pub mod time;
-pub mod traffic;

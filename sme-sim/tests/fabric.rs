@@ -8,12 +8,13 @@ use std::future::Future;
 use std::pin::Pin;
 
 use sme_memory::{Memory, Place, Route};
-use sme_sim::cluster::{Cluster, Pinning, Setup};
-use sme_sim::engine::HOP_CYCLES;
-use sme_sim::engine::link_port::LinkPortSpec;
-use sme_sim::fabric::{Shape, Topology};
+use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
+use sme_sim::families::sme::engine::HOP_CYCLES;
+use sme_sim::families::sme::engine::link_port::LinkPortSpec;
+use sme_sim::families::sme::spec::ClusterSpec;
 use sme_sim::kernel::thread::{Note, ThreadMemory};
-use sme_sim::machine::{ClusterSpec, Machine};
+use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::{Shape, Topology};
 use sme_sim::time::Time;
 
 type Program = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use sme_sim::machine::{Arbitration, Domain, Family, Machine, Source};
+use sme_sim::families::sme::spec::Arbitration;
+use sme_sim::machine::{Domain, Family, Machine, Source};
 use sme_sim::time::Time;
 
 const PROTOTYPE: &str = include_str!("../../machines/sme-prototype.toml");

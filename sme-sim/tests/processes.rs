@@ -12,8 +12,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use sme_memory::{Memory, Route, Until};
-use sme_sim::cluster::{Cluster, EpisodeTimes, Failure, LinkLoad, Plugged, Setup, Traffic};
-use sme_sim::engine::Design;
+use sme_sim::families::sme::cluster::{
+    Cluster, EpisodeTimes, Failure, LinkLoad, Plugged, Setup, Traffic,
+};
+use sme_sim::families::sme::engine::Design;
 use sme_sim::kernel::peers::{Connected, Peers, collected, connected};
 use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::time::Time;

@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use sme_barrier::{Mapping, TreeShape};
-use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 use super::flags::{ExperimentFlags, MachineFlags};

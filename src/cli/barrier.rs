@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use sme_sim::cluster::Failure;
+use sme_sim::families::sme::cluster::Failure;
 use sme_sim::kernel::peers::Alone;
 
 use super::args;

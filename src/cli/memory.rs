@@ -3,7 +3,7 @@
 //!
 //! Called by [`super::barrier`], [`super::sweep`], [`super::program`] and [`super::lock`].
 
-use sme_sim::fabric::Topology;
+use sme_sim::parts::fabric::Topology;
 
 use super::stop::Stop;
 use crate::experiment::{EngineKind, Experiment, Observe};

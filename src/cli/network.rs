@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use sme_sim::families::sme::traffic::{PACKET_BYTES, Pattern, Phases, TrafficError};
 use sme_sim::time::Time;
-use sme_sim::traffic::{PACKET_BYTES, Pattern, Phases, TrafficError};
 
 use super::args;
 use super::flags::{Format, MachineFlags, OutputFlags, SeedFlag};

@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use sme_fft_demo::{Placement, Pool};
 use sme_memory::Place;
-use sme_sim::fabric::Topology;
 use sme_sim::machine::{Dimension, Limits, Machine};
-use sme_sim::staleness::Checker;
+use sme_sim::observe::staleness::Checker;
+use sme_sim::parts::fabric::Topology;
 
 use super::args::{self, MAX_POINTS, MAX_THREADS};
 use super::flags::{Format, OutputFlags, ProgramFlags};

@@ -6,8 +6,8 @@
 use std::str::FromStr;
 
 use sme_barrier::UnknownName;
-use sme_sim::fabric::{Shape, Topology, TopologyError};
 use sme_sim::machine::{Dimension, Limits};
+use sme_sim::parts::fabric::{Shape, Topology, TopologyError};
 use sme_sim::time::Time;
 
 use super::list;

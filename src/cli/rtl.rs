@@ -12,9 +12,9 @@ use sme_hdl::bench::{BENCHES, Bench, ENGINE, Place, engine_of};
 use sme_hdl::blocks::engine::Unsupported;
 use sme_hdl::lockstep::Pair;
 use sme_hdl::verilog::Origin;
-use sme_sim::engine::Design;
-use sme_sim::fabric::Topology;
+use sme_sim::families::sme::engine::Design;
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::Topology;
 
 use super::args;
 use super::flags::MachineFlags;

@@ -1,6 +1,6 @@
 //! `--stale-list`: every stale load of a run as a row of a file.
 //!
-//! Called by [`super::program`]; fed by [`sme_sim::staleness`]. Rows are written while the run goes
+//! Called by [`super::program`]; fed by [`sme_sim::observe::staleness`]. Rows are written while the run goes
 //! on, to a scratch file, so that they take no memory; the file appears when they are all there.
 //! They come in the order of time, of equal times those of the first node first, and of one node as
 //! it performed them: the same with any number of workers.
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sme_sim::staleness::{MissedWrite, Runs, Site, StaleLoad, Way};
+use sme_sim::observe::staleness::{MissedWrite, Runs, Site, StaleLoad, Way};
 
 use super::output::Output;
 use super::row::{Cell, csv_record};
@@ -280,7 +280,7 @@ mod tests {
     use std::panic::Location;
 
     use sme_memory::Place;
-    use sme_sim::staleness::Cause;
+    use sme_sim::observe::staleness::Cause;
     use sme_sim::time::Time;
 
     fn listed(format: Format, loads: &[StaleLoad]) -> String {
@@ -358,7 +358,7 @@ never_written,,,
             written: None,
             cause: Cause::InFlight,
         };
-        let place = sme_sim::staleness::Source::from(site).to_string();
+        let place = sme_sim::observe::staleness::Source::from(site).to_string();
         let csv = listed(Format::Csv, &[load, load]);
         assert_eq!(csv.matches(&format!(",{place},")).count(), 2, "{csv}");
         let json = listed(Format::Json, &[load]);

@@ -1,6 +1,6 @@
 //! `--waves`: the ports of chosen engines as a waveform.
 //!
-//! Called by [`super::barrier`]; calls [`sme_sim::engine::waves`]. While the run goes on the
+//! Called by [`super::barrier`]; calls [`sme_sim::families::sme::engine::waves`]. While the run goes on the
 //! waveform grows in a scratch file; it gets to its place when it is whole.
 
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Seek};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use sme_sim::engine::waves::{Format, Recorder, Selection, UnknownFormat};
+use sme_sim::families::sme::engine::waves::{Format, Recorder, Selection, UnknownFormat};
 use sme_sim::time::Time;
 
 use super::output::Output;

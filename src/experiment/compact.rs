@@ -2,8 +2,8 @@
 
 use sme_barrier::{Barrier, Member};
 use sme_memory::Leader;
-use sme_sim::cluster::Failure;
-use sme_sim::cluster::compact::{CompactCluster, Skew};
+use sme_sim::families::sme::cluster::Failure;
+use sme_sim::families::sme::compact::{CompactCluster, Skew};
 use sme_sim::kernel::peers::{self, Peers};
 use sme_sim::kernel::thread::ThreadMemory;
 

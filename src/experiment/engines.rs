@@ -6,8 +6,8 @@ use sme_hdl::blocks::engine::Engine;
 use sme_hdl::device::Clocked;
 use sme_hdl::rtl_engine::{RtlEngine, Surroundings};
 use sme_hdl::verilated::Toolchain;
-use sme_sim::cluster::Plugged;
-use sme_sim::engine::Design;
+use sme_sim::families::sme::cluster::Plugged;
+use sme_sim::families::sme::engine::Design;
 
 use super::run::Error;
 use super::{EngineKind, Experiment};

@@ -2,14 +2,14 @@
 //! operating system's noise, under the names that they have on the command line.
 //!
 //! Called by the commands for [`Disturbance`] and by the runs for `Skews`; the noise itself is the
-//! machine's, [`sme_sim::cluster::noise`].
+//! machine's, [`sme_sim::parts::noise`].
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 use sme_barrier::Member;
-use sme_sim::cluster::noise::{Gaps, Lengths};
-pub use sme_sim::cluster::noise::{Noise, NoiseError};
 use sme_sim::kernel::draw::{self, Draws};
+use sme_sim::parts::noise::{Gaps, Lengths};
+pub use sme_sim::parts::noise::{Noise, NoiseError};
 use sme_sim::time::Time;
 
 /// How the random part of arrivals is distributed.

@@ -10,12 +10,15 @@ use sme_barrier::{
 use sme_hdl::blocks::engine::Unsupported;
 use sme_hdl::verilated::VerilatedError;
 use sme_memory::{Memory, Place, Route};
-use sme_sim::cluster::{Cluster, EpisodeTimes, Failure, Gauge, Pinning, Progress, Setup, Traffic};
-use sme_sim::engine::DesignError;
-use sme_sim::fabric::Topology;
+use sme_sim::families::sme::cluster::{
+    Cluster, EpisodeTimes, Failure, Pinning, Progress, Setup, Traffic,
+};
+use sme_sim::families::sme::engine::DesignError;
 use sme_sim::kernel::peers::{self, Alone, Peers};
 use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
+use sme_sim::observe::gauge::Gauge;
+use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 use super::noise::Skews;

@@ -2,7 +2,7 @@
 //!
 //! Called by `sme extrapolate --against-simulation`; the topologies are the simulator's own.
 
-use sme_sim::fabric::{Shape, Topology, TopologyError};
+use sme_sim::parts::fabric::{Shape, Topology, TopologyError};
 
 /// A kind of network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

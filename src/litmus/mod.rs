@@ -12,8 +12,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sme_fft_demo::litmus::{FinalState, Histogram, MOST_LOCATIONS, MOST_THREADS, Model, Test};
 use sme_memory::Route;
-use sme_sim::cluster::{Cluster, Failure, Pinning, Setup};
-use sme_sim::engine::DesignError;
+use sme_sim::families::sme::cluster::{Cluster, Failure, Pinning, Setup};
+use sme_sim::families::sme::engine::DesignError;
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 

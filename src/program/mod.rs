@@ -14,14 +14,14 @@ use sme_barrier::{
 };
 use sme_fft_demo::{ArrayError, Pool, Team};
 use sme_memory::{Atomic, Place, Route};
-use sme_sim::cluster::{
+use sme_sim::families::sme::cluster::{
     CacheTraffic, Cluster, EpisodeTimes, Failure, LinkLoad, Pinning, Setup, Traffic,
 };
-use sme_sim::engine::DesignError;
-use sme_sim::fabric::Topology;
+use sme_sim::families::sme::engine::DesignError;
 use sme_sim::kernel::thread::ThreadMemory;
 use sme_sim::machine::Machine;
-use sme_sim::staleness::{StaleLoad, StaleReport, TooManyThreads};
+use sme_sim::observe::staleness::{StaleLoad, StaleReport, TooManyThreads};
+use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 pub use kernels::{FftKernel, LuKernel, RadixKernel, random_points};

@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use sme_sim::fabric::Topology;
-use sme_sim::machine::{FabricSpec, Grid};
+use sme_sim::families::sme::spec::{FabricSpec, Grid};
+use sme_sim::parts::fabric::Topology;
 
 use crate::experiment::{Algorithm, Placement};
 use crate::program::Mapped;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use sme_barrier::{Mapping, TreeShape};
 use sme_fft_demo::Placement as Spread;
-use sme_sim::fabric::{Shape, Topology, TopologyError};
 use sme_sim::machine::{Machine, MachineError};
+use sme_sim::parts::fabric::{Shape, Topology, TopologyError};
 use sme_sim::time::Time;
 
 use super::Validation;

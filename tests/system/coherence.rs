@@ -8,10 +8,10 @@ use sme_barrier::{
     TreeSpec,
 };
 use sme_memory::{Memory, Place, Route};
-use sme_sim::cluster::{Cluster, Pinning, Setup};
+use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
 use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
-use sme_sim::staleness::{Cause, StaleReport};
+use sme_sim::observe::staleness::{Cause, StaleReport};
 
 type Program = Pin<Box<dyn Future<Output = ()> + Send>>;
 

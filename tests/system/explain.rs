@@ -14,10 +14,10 @@ use sme_barrier::{
     Barrier, Butterfly, ButterflySpec, Dissemination, DisseminationSpec, Layout, Mapping, Member,
     Ranks, Tree, TreeShape, TreeSpec,
 };
-use sme_sim::cluster::{Cluster, Pinning, Setup};
-use sme_sim::fabric::{Shape, Topology};
+use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
 use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::{Shape, Topology};
 use sme_sim::time::Time;
 
 fn machine(overrides: &[(&str, String)]) -> Arc<Machine> {

@@ -9,11 +9,11 @@ use proptest::prelude::*;
 use sme_barrier::lock::{Coherence, Cohort, CohortSpec, Copies, Lock};
 use sme_barrier::{Layout, Member};
 use sme_memory::{Cacheable, Memory, Place, Route};
-use sme_sim::cluster::{Cluster, Failure, Pinning, Setup, Visit};
-use sme_sim::fabric::Topology;
+use sme_sim::families::sme::cluster::{Cluster, Failure, Pinning, Setup, Visit};
 use sme_sim::kernel::thread::Note;
 use sme_sim::machine::Machine;
-use sme_sim::staleness::{Cause, StaleReport};
+use sme_sim::observe::staleness::{Cause, StaleReport};
+use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 /// Threads that count up words under a lock.

@@ -144,7 +144,7 @@ fn help_has_examples_that_parse_and_every_name() {
         count += 1;
     }
     assert!(count >= 4, "{help}");
-    for pattern in sme_sim::traffic::Pattern::ALL {
+    for pattern in sme_sim::families::sme::traffic::Pattern::ALL {
         assert!(help.contains(pattern.name()), "{pattern}");
     }
 }

@@ -13,8 +13,8 @@ use sme::experiment::{Algorithm, Experiment, Observe, Outcome, Part, Placement};
 use sme::progress::Silent;
 use sme::validate::points::Variant;
 use sme::validate::simulator::Simulator;
-use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 const MS: Time = Time::from_ns(1_000_000);

@@ -7,14 +7,14 @@
 //! | 96–127 | byte mask |
 //! | 128–191 | data |
 //!
-//! Their fields are those of [`sme_sim::engine::ht::Doublewords`].
+//! Their fields are those of [`sme_sim::families::sme::engine::ht::Doublewords`].
 
 use rust_hdl::ast::VerilogLiteral;
 use rust_hdl::bits::Bits;
 use rust_hdl::synth::{Synth, VCDValue};
 use rust_hdl::type_descriptor::{TypeDescriptor, TypeKind};
-use sme_sim::engine::HtPacket;
-use sme_sim::engine::ht::Doublewords;
+use sme_sim::families::sme::engine::HtPacket;
+use sme_sim::families::sme::engine::ht::Doublewords;
 
 use super::HtBeat;
 use crate::value::Value;

@@ -2,12 +2,12 @@
 
 use rand_core::Rng;
 use rust_hdl::prelude::Constant;
-use sme_sim::engine::completer::{Completer as CycleModel, CompleterSpec, Origin};
-use sme_sim::engine::ht_port::{HtPort, HtPortSpec};
-use sme_sim::engine::wires::{
+use sme_sim::families::sme::engine::completer::{Completer as CycleModel, CompleterSpec, Origin};
+use sme_sim::families::sme::engine::ht_port::{HtPort, HtPortSpec};
+use sme_sim::families::sme::engine::wires::{
     COMPLETER, DEPTH, HOST_FIFOS, HT_TRANSMIT, HostFifos, PACKET_FIFOS, PacketFifos,
 };
-use sme_sim::engine::{HtPacket, Kind};
+use sme_sim::families::sme::engine::{HtPacket, Kind};
 
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};

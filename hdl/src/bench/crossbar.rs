@@ -2,12 +2,12 @@
 
 use rand_core::Rng;
 use rust_hdl::prelude::Constant;
-use sme_sim::engine::crossbar::Crossbar as CycleModel;
-use sme_sim::engine::wires::{
+use sme_sim::families::sme::engine::crossbar::Crossbar as CycleModel;
+use sme_sim::families::sme::engine::wires::{
     COMPLETER, CROSSBAR_REQUESTER, CROSSBAR_RESPONDER, CROSSBAR_SWITCH_REQUEST,
     CROSSBAR_SWITCH_RESPONSE, DEPTH, PACKET_FIFOS, PacketFifos, REQUESTER_RESPONSE, switch_input,
 };
-use sme_sim::fabric::{Class, HOST_PORT};
+use sme_sim::parts::fabric::{Class, HOST_PORT};
 
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
-use sme_sim::engine::link_port::ARRIVAL_CYCLES;
-use sme_sim::engine::{
+use sme_sim::families::sme::engine::link_port::ARRIVAL_CYCLES;
+use sme_sim::families::sme::engine::{
     self as cycle_model, Counters, Design, EngineModel, HtChannel, HtPacket, Input, Kind, Output,
     Packet,
 };
-use sme_sim::fabric::{CHANNELS, Class, LINK_PORTS, Router, Topology};
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::{CHANNELS, Class, LINK_PORTS, Router, Topology};
 
 use super::miswired::Miswired;
 use super::source::{any_bits, below, chance};

@@ -1,7 +1,7 @@
 //! The FIFO against the cycle model's.
 
 use rand_core::Rng;
-use sme_sim::engine::fifo::Fifos;
+use sme_sim::families::sme::engine::fifo::Fifos;
 
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};

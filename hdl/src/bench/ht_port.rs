@@ -2,11 +2,11 @@
 
 use rand_core::Rng;
 use rust_hdl::prelude::Constant;
-use sme_sim::engine::ht_port::{HtPort as CycleModel, HtPortSpec};
-use sme_sim::engine::wires::{
+use sme_sim::families::sme::engine::ht_port::{HtPort as CycleModel, HtPortSpec};
+use sme_sim::families::sme::engine::wires::{
     DEPTH, HOST_FIFOS, HT_RECEIVE, HT_RECEIVE_RESPONSE, HT_TRANSMIT, HostFifos, REQUESTER_POSTED,
 };
-use sme_sim::engine::{HtChannel, HtPacket, Kind};
+use sme_sim::families::sme::engine::{HtChannel, HtPacket, Kind};
 
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};

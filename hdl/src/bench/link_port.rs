@@ -1,15 +1,17 @@
 //! The link port against the cycle model's; its CRC against the bytes of [`Packet::encode`].
 //!
-//! [`Packet::encode`]: sme_sim::engine::Packet::encode
+//! [`Packet::encode`]: sme_sim::families::sme::engine::Packet::encode
 
 use std::collections::VecDeque;
 
 use rand_core::Rng;
 use rust_hdl::prelude::Constant;
-use sme_sim::engine::Kind;
-use sme_sim::engine::link_port::{ARRIVAL_CYCLES, LinkPort as CycleModel, LinkPortSpec, Step};
-use sme_sim::engine::wires::{DEPTH, PACKET_FIFOS, PacketFifos, switch_output};
-use sme_sim::fabric::CHANNELS;
+use sme_sim::families::sme::engine::Kind;
+use sme_sim::families::sme::engine::link_port::{
+    ARRIVAL_CYCLES, LinkPort as CycleModel, LinkPortSpec, Step,
+};
+use sme_sim::families::sme::engine::wires::{DEPTH, PACKET_FIFOS, PacketFifos, switch_output};
+use sme_sim::parts::fabric::CHANNELS;
 
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};

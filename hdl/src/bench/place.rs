@@ -1,7 +1,7 @@
 //! Where an engine stands: what decides about the sizes of its blocks.
 
-use sme_sim::fabric::{Shape, Topology};
-use sme_sim::machine::ClusterSpec;
+use sme_sim::families::sme::spec::ClusterSpec;
+use sme_sim::parts::fabric::{Shape, Topology};
 
 use crate::blocks::engine::{Engine, Unsupported};
 
@@ -16,7 +16,7 @@ pub struct Place {
 
 impl Place {
     /// `node` of a cluster of `hosts` nodes, which
-    /// [`Design::new`](sme_sim::engine::Design::new) must not refuse.
+    /// [`Design::new`](sme_sim::families::sme::engine::Design::new) must not refuse.
     ///
     /// # Errors
     /// What the RTL cannot do; see [`Unsupported`].

@@ -2,13 +2,13 @@
 
 use rand_core::Rng;
 use rust_hdl::prelude::Constant;
-use sme_sim::engine::ht_port::{HtPort, HtPortSpec};
-use sme_sim::engine::requester::{Requester as CycleModel, RequesterSpec};
-use sme_sim::engine::wires::{
+use sme_sim::families::sme::engine::ht_port::{HtPort, HtPortSpec};
+use sme_sim::families::sme::engine::requester::{Requester as CycleModel, RequesterSpec};
+use sme_sim::families::sme::engine::wires::{
     CROSSBAR_REQUESTER, DEPTH, HOST_FIFOS, HT_TRANSMIT, HostFifos, PACKET_FIFOS, PacketFifos,
     REQUESTER_NONPOSTED, REQUESTER_POSTED, REQUESTER_RESPONSE,
 };
-use sme_sim::engine::{Faults, HtPacket, Kind};
+use sme_sim::families::sme::engine::{Faults, HtPacket, Kind};
 
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};

@@ -1,11 +1,13 @@
 //! The responder against the cycle model's, beside a completer's table of reads.
 
 use rust_hdl::prelude::Constant;
-use sme_sim::engine::completer::Origin;
-use sme_sim::engine::responder::Responder as CycleModel;
-use sme_sim::engine::tags::{MAX_TAGS, Tags};
-use sme_sim::engine::wires::{CROSSBAR_RESPONDER, DEPTH, PACKET_FIFOS, PacketFifos, RESPONDER};
-use sme_sim::engine::{HtPacket, Kind};
+use sme_sim::families::sme::engine::completer::Origin;
+use sme_sim::families::sme::engine::responder::Responder as CycleModel;
+use sme_sim::families::sme::engine::tags::{MAX_TAGS, Tags};
+use sme_sim::families::sme::engine::wires::{
+    CROSSBAR_RESPONDER, DEPTH, PACKET_FIFOS, PacketFifos, RESPONDER,
+};
+use sme_sim::families::sme::engine::{HtPacket, Kind};
 
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};

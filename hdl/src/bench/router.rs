@@ -3,7 +3,7 @@
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 use rust_hdl::prelude::*;
-use sme_sim::fabric::{CHANNELS, HOST_PORT, Router, Shape, Topology};
+use sme_sim::parts::fabric::{CHANNELS, HOST_PORT, Router, Shape, Topology};
 
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};

@@ -3,12 +3,12 @@
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 use rust_hdl::prelude::*;
-use sme_sim::engine::switch::Switch as Specification;
-use sme_sim::engine::wires::{
+use sme_sim::families::sme::engine::switch::Switch as Specification;
+use sme_sim::families::sme::engine::wires::{
     CROSSBAR_SWITCH_REQUEST, CROSSBAR_SWITCH_RESPONSE, DEPTH, PACKET_FIFOS, PacketFifos,
     SWITCH_OUTPUTS, switch_input, switch_output,
 };
-use sme_sim::fabric::{CHANNELS, HOST_PORT, LINK_PORTS, Router, Topology};
+use sme_sim::parts::fabric::{CHANNELS, HOST_PORT, LINK_PORTS, Router, Topology};
 
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};

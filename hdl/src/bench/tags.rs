@@ -2,7 +2,7 @@
 
 use rand_core::Rng;
 use rust_hdl::prelude::Constant;
-use sme_sim::engine::tags::Tags;
+use sme_sim::families::sme::engine::tags::Tags;
 
 use super::ported::{ModelBlock, Ported};
 use super::source::{below, chance};

@@ -1,5 +1,5 @@
-use sme_sim::fabric::Topology;
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::Topology;
 
 use super::*;
 use crate::lockstep::random::Random;

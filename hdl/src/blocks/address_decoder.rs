@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use rust_hdl::simulate::simulate;
-    use sme_sim::engine::requester::RequesterSpec;
+    use sme_sim::families::sme::engine::requester::RequesterSpec;
 
     fn locate(decoder: &mut AddressDecoder, address: u64) -> Option<(u32, u64)> {
         decoder.address_low.next = (address & u64::from(u32::MAX)).into();

@@ -33,8 +33,8 @@ use crate::blocks::ping_pong::PingPong;
 use crate::blocks::primitive::{Displace, LutRam, SameParts};
 use crate::blocks::tags::TagTable;
 use rust_hdl::prelude::*;
-use sme_sim::engine::Kind;
-use sme_sim::engine::tags::MAX_TAGS;
+use sme_sim::families::sme::engine::Kind;
+use sme_sim::families::sme::engine::tags::MAX_TAGS;
 
 /// The completer of a node.
 #[derive(Clone, Debug, LogicBlock)]

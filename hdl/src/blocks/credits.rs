@@ -18,7 +18,7 @@
 
 use crate::blocks::primitive::Register;
 use rust_hdl::prelude::*;
-use sme_sim::engine::design::MAX_CREDITS;
+use sme_sim::families::sme::engine::design::MAX_CREDITS;
 
 /// The credits of one channel.
 #[derive(Clone, Debug, LogicBlock)]

@@ -12,7 +12,7 @@
 //! every node of a cluster; the node's number and its coordinates are inputs that never change.
 //!
 //! A read of another node's memory, without contention (cycles as
-//! [`sme_sim::engine`] counts them; the link's cycles are those of the prototype):
+//! [`sme_sim::families::sme::engine`] counts them; the link's cycles are those of the prototype):
 //!
 //! ```text
 //! cycle                0   1   2   3   4   5   6   7   8
@@ -26,9 +26,9 @@
 //! ```
 
 use rust_hdl::prelude::*;
-use sme_sim::engine::Kind;
-use sme_sim::fabric::{LINK_PORTS, Shape, Topology};
-use sme_sim::machine::ClusterSpec;
+use sme_sim::families::sme::engine::Kind;
+use sme_sim::families::sme::spec::ClusterSpec;
+use sme_sim::parts::fabric::{LINK_PORTS, Shape, Topology};
 
 use crate::beat::{DoublewordsBeat, PacketBeat};
 use crate::blocks::MAX_PLACES;
@@ -176,7 +176,7 @@ pub enum Unsupported {
 
 impl Engine {
     /// The engines of a cluster of `hosts` nodes in `topology`, which
-    /// [`Design::new`](sme_sim::engine::Design::new) must not refuse.
+    /// [`Design::new`](sme_sim::families::sme::engine::Design::new) must not refuse.
     ///
     /// # Errors
     /// See [`Unsupported`].
@@ -199,7 +199,7 @@ impl Engine {
         ];
         let link_credits = within("link.channel_credits", spec.link.channel_credits)?;
         let shared_bits = spec.node.shared_bytes.trailing_zeros();
-        let link = sme_sim::engine::link_port::LinkPortSpec::new(
+        let link = sme_sim::families::sme::engine::link_port::LinkPortSpec::new(
             spec.link.bytes_per_second,
             spec.engine.clock.hz(),
             link_credits,

@@ -7,7 +7,7 @@
 //!             └─ errors, data ─────────> response
 //! ```
 //!
-//! It is combinational. The rules are those of [`sme_sim::engine::ht::Doublewords::decode`]; each buffer
+//! It is combinational. The rules are those of [`sme_sim::families::sme::engine::ht::Doublewords::decode`]; each buffer
 //! behind it keeps one kind, so that no field is chosen by kind. A request that is no sized read or
 //! write of up to eight aligned bytes gets the upper 24 bits of its address set, and so is one of no
 //! node.
@@ -23,7 +23,7 @@
 
 use crate::beat::{DoublewordsBeat, HtBeat};
 use rust_hdl::prelude::*;
-use sme_sim::engine::Kind;
+use sme_sim::families::sme::engine::Kind;
 
 /// The decoder.
 #[derive(Clone, Debug, LogicBlock)]
@@ -262,8 +262,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use rust_hdl::simulate::simulate;
-    use sme_sim::engine::HtChannel;
-    use sme_sim::engine::ht::Doublewords;
+    use sme_sim::families::sme::engine::HtChannel;
+    use sme_sim::families::sme::engine::ht::Doublewords;
 
     proptest! {
         /// Against the cycle model's rule: anything, and what is nearly an access.

@@ -6,7 +6,7 @@
 //! response ─> read response ─────────> response_out
 //! ```
 //!
-//! It is combinational. The rules are those of [`sme_sim::engine::HtPacket::encode`]: an address extension
+//! It is combinational. The rules are those of [`sme_sim::families::sme::engine::HtPacket::encode`]: an address extension
 //! where the address needs more than 40 bits, a byte mask where a write is not of all eight bytes. Data
 //! stand where they stood: nothing that is known late chooses between wide words.
 //! What is not looked at in a packet of its kind may be anything.
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use rust_hdl::simulate::simulate;
-    use sme_sim::engine::Kind;
+    use sme_sim::families::sme::engine::Kind;
 
     /// A packet of this kind with these fields, and others of the beat.
     fn beat(kind: Kind, address: u64, data: u64, enables: u8, rest: u8) -> HtBeat {

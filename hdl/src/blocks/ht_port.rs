@@ -51,7 +51,7 @@ use crate::blocks::read_order::ReadOrder;
 use rust_hdl::prelude::*;
 
 /// The port. Channels 0, 1 and 2 are posted writes, reads and responses, as in
-/// [`HtChannel`](sme_sim::engine::HtChannel).
+/// [`HtChannel`](sme_sim::families::sme::engine::HtChannel).
 #[derive(Clone, Debug, LogicBlock)]
 pub struct HtPort {
     /// The clock.

@@ -164,7 +164,7 @@ pub struct LinkPort {
 
 impl LinkPort {
     /// A link whose receiver has `credits` places for each channel, at most
-    /// [`MAX_CREDITS`](sme_sim::engine::design::MAX_CREDITS), and that a packet of 16 or 24 bytes takes for
+    /// [`MAX_CREDITS`](sme_sim::families::sme::engine::design::MAX_CREDITS), and that a packet of 16 or 24 bytes takes for
     /// so many cycles, 1 to [`MAX_CYCLES`].
     pub fn new(credits: u16, cycles_16: u64, cycles_24: u64) -> Self {
         assert!(

@@ -3,7 +3,7 @@
 //!
 //! Every block that has registers has a clock and a synchronous reset. There are ports of two kinds: packets with *valid* and
 //! *ready*, and pulses. What it does and in which cycle is its cycle model's to say, in
-//! [`sme_sim::engine`]; the rules for kernels are in docs/rtl.md.
+//! [`sme_sim::families::sme::engine`]; the rules for kernels are in docs/rtl.md.
 
 pub mod address_decoder;
 pub mod arbiter;
@@ -41,7 +41,7 @@ use late_fifo::LateFifo;
 use ping_pong::PingPong;
 use rust_hdl::prelude::*;
 use skid_buffer::SkidBuffer;
-use sme_sim::engine::wires::DEPTH;
+use sme_sim::families::sme::engine::wires::DEPTH;
 
 /// Most places of a buffer that credits are given for: of a link's channel, or of the host's.
 pub const MAX_PLACES: u16 = 32;

@@ -41,7 +41,7 @@ use crate::blocks::read_order::ReadOrder;
 use crate::blocks::skid_buffer::SkidBuffer;
 use crate::blocks::tags::TagTable;
 use rust_hdl::prelude::*;
-use sme_sim::engine::{HtPacket, Kind, Packet};
+use sme_sim::families::sme::engine::{HtPacket, Kind, Packet};
 
 /// The requester. Its inputs are what their names say: writes, reads and responses; their kind is
 /// not looked at, apart from whether a response is an error.

@@ -31,7 +31,7 @@ use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::ping_pong::PingPong;
 use crate::blocks::skid_buffer::SkidBuffer;
 use rust_hdl::prelude::*;
-use sme_sim::engine::Kind;
+use sme_sim::families::sme::engine::Kind;
 
 /// The responder of a node.
 #[derive(Clone, Debug, LogicBlock)]

@@ -26,7 +26,7 @@
 //! d = there − here that is the − way if 2 · d > size, or if 0 > 2 · d > −size.
 
 use rust_hdl::prelude::*;
-use sme_sim::fabric::Topology;
+use sme_sim::parts::fabric::Topology;
 
 use crate::blocks::primitive::Divide;
 use crate::blocks::resting::Rests;

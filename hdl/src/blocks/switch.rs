@@ -36,8 +36,8 @@
 //! there are, and which outputs they reach, depends on the topology: see [`Turns`].
 
 use rust_hdl::prelude::*;
-use sme_sim::engine::wires::DEPTH;
-use sme_sim::fabric::Topology;
+use sme_sim::families::sme::engine::wires::DEPTH;
+use sme_sim::parts::fabric::Topology;
 
 use crate::beat::PacketBeat;
 use crate::blocks::MAX_PLACES;

@@ -45,7 +45,7 @@
 
 use crate::blocks::primitive::{Lower, LowestInGroups, LutRam, OneHot, Register, Stages};
 use rust_hdl::prelude::*;
-use sme_sim::engine::tags::MAX_TAGS;
+use sme_sim::families::sme::engine::tags::MAX_TAGS;
 
 /// A table of up to 32 tags with contexts of `W` bits.
 #[derive(Clone, Debug, LogicBlock)]

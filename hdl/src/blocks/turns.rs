@@ -15,7 +15,7 @@
 //! packet that comes, or wants to turn, where none does. One that came nevertheless would be lost, or
 //! would leave its input giving out wrong packets.
 
-use sme_sim::fabric::{CHANNELS, HOST_PORT, Here, LINK_PORTS, Router, Topology};
+use sme_sim::parts::fabric::{CHANNELS, HOST_PORT, Here, LINK_PORTS, Router, Topology};
 
 use crate::blocks::primitive::buffers::{INPUTS, OUTPUTS};
 
@@ -97,7 +97,7 @@ fn turns(arrived: usize, port: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use sme_sim::fabric::{Port, Shape};
+    use sme_sim::parts::fabric::{Port, Shape};
 
     use super::*;
 

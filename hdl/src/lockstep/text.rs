@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use rust_hdl::synth::Synth;
-use sme_sim::engine::Kind;
+use sme_sim::families::sme::engine::Kind;
 
 use super::{Cycle, Mismatch, Outcome};
 use crate::beat::{DoublewordsBeat, HtBeat, fields_of};

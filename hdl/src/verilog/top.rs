@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use sme_sim::fabric::{CHANNELS, LINK_PORTS};
+use sme_sim::parts::fabric::{CHANNELS, LINK_PORTS};
 
 use super::test_bench::{DRIVE, GOT};
 use crate::beat::{DoublewordsBeat, PacketBeat};
@@ -176,7 +176,7 @@ mod tests {
     use crate::beat::HtBeat;
     use crate::blocks::engine::Engine;
     use crate::device::Pins;
-    use sme_sim::engine::waves::signals;
+    use sme_sim::families::sme::engine::waves::signals;
     use sme_sim::machine::Machine;
 
     #[test]

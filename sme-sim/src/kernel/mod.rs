@@ -6,14 +6,12 @@
 //! * [`peers`]: the other processes that simulate the same machine.
 //! * [`queue`]: what happens at one node, ordered by (time, source node, sequence number).
 //! * [`thread`]: programs as futures; the operations they ask the machine for.
-//! * [`ahead`]: what programs do in their core's private caches without asking.
 //! * [`draw`]: random numbers that can be looked up in any order.
-//! * [`address`]: the global address space, its partitions and its faults.
+//! * [`prefetch`]: asking for what lies far away.
 
-pub mod address;
-pub mod ahead;
 pub mod draw;
 pub mod peers;
+pub mod prefetch;
 pub mod queue;
 pub mod thread;
 pub mod window;

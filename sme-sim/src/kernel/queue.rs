@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::prefetch::prefetch;
+use crate::kernel::prefetch::prefetch;
 use crate::time::Time;
 
 /// A node acts fewer than 2^44 times in a run; 20 bits remain for the source.

@@ -14,8 +14,8 @@ use std::task::{Context, Poll, Waker};
 
 use sme_memory::{Atomic, Cacheable, Flag, Flags, Futex, Memory, Place, Route, Until, Word};
 
-use super::address::{AddressMap, CACHEABLE};
-use super::ahead::Ahead;
+use crate::families::sme::address::{AddressMap, CACHEABLE};
+use crate::parts::cache::ahead::Ahead;
 use crate::time::Time;
 
 /// A place in a program.

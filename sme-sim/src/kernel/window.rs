@@ -24,7 +24,7 @@ pub use inbox::Inbox;
 pub use letters::FORMAT;
 
 use super::peers::{Alone, PeerError, Peers, Shares};
-use crate::prefetch::prefetch;
+use crate::kernel::prefetch::prefetch;
 use crate::time::Time;
 use workers::Place;
 

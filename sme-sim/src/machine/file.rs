@@ -11,11 +11,11 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use super::cluster::ClusterSpec;
-use super::cluster_constants;
 use super::document::{Document, Entry, Given, Lines, Place, Problem, Problems, Section, Source};
 use super::reader::{Constant, Reader};
 use super::words::{listed, nearest, quoted};
+use crate::families::sme::declared as cluster_constants;
+use crate::families::sme::spec::ClusterSpec;
 
 /// A machine: what its file says, with the overrides it was given.
 #[derive(Clone, Debug, PartialEq)]

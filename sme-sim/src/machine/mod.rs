@@ -15,16 +15,13 @@
 //! * `cluster`, `cluster_constants`: the family `sme-cluster`, its types and its declarations.
 //! * `file`: loading, overriding, identifying and showing a machine.
 
-mod cluster;
-mod cluster_constants;
 mod document;
 mod file;
-mod quantity;
+pub(crate) mod quantity;
 mod quantity_error;
-mod reader;
+pub(crate) mod reader;
 mod words;
 
-pub use cluster::*;
 pub use document::Source;
 pub use file::{Builtin, Family, Machine, MachineError};
 pub use quantity::{Dimension, Limits};

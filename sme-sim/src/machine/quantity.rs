@@ -29,8 +29,8 @@ pub enum Dimension {
     Count,
 }
 
-pub(super) struct Unit {
-    pub(super) name: &'static str,
+pub(crate) struct Unit {
+    pub(crate) name: &'static str,
     dimension: Dimension,
     /// Base units in one of this unit.
     factor: u64,
@@ -133,7 +133,7 @@ impl Dimension {
         format!("{whole}.{} {name}", fraction.trim_end_matches('0'))
     }
 
-    pub(super) fn units(self) -> impl Iterator<Item = &'static Unit> {
+    pub(crate) fn units(self) -> impl Iterator<Item = &'static Unit> {
         UNITS.iter().filter(move |unit| unit.dimension == self)
     }
 

@@ -53,7 +53,7 @@ impl Constant {
 }
 
 /// Reads a document, constant by constant, in declaration order.
-pub(super) struct Reader<'d> {
+pub(crate) struct Reader<'d> {
     document: &'d Document,
     constants: Vec<Constant>,
     /// Those that may be left out, and are.
@@ -63,7 +63,7 @@ pub(super) struct Reader<'d> {
 }
 
 /// A reader within one section.
-pub(super) struct SectionReader<'r, 'd> {
+pub(crate) struct SectionReader<'r, 'd> {
     reader: &'r mut Reader<'d>,
     section: &'static str,
 }
@@ -81,7 +81,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The constants declared from here on belong to `[section]`.
-    pub(super) fn section(&mut self, section: &'static str) -> SectionReader<'_, 'd> {
+    pub(crate) fn section(&mut self, section: &'static str) -> SectionReader<'_, 'd> {
         SectionReader {
             reader: self,
             section,
@@ -90,7 +90,7 @@ impl<'d> Reader<'d> {
 
     /// A condition on several constants together, checked where each alone is sound. The message
     /// is about the first of `names`.
-    pub(super) fn rule(&mut self, names: &[&str], holds: bool, message: impl FnOnce() -> String) {
+    pub(crate) fn rule(&mut self, names: &[&str], holds: bool, message: impl FnOnce() -> String) {
         if holds || !self.problems.is_empty() || !self.missing.is_empty() {
             return;
         }
@@ -127,7 +127,7 @@ impl<'d> Reader<'d> {
     }
 
     /// What has been declared, whatever the document holds.
-    pub(super) fn declared(self) -> Vec<Constant> {
+    pub(crate) fn declared(self) -> Vec<Constant> {
         [self.constants, self.left_out].concat()
     }
 
@@ -162,7 +162,7 @@ impl<'d> Reader<'d> {
 
 impl SectionReader<'_, '_> {
     /// A span of time, in picoseconds.
-    pub(super) fn time(
+    pub(crate) fn time(
         &mut self,
         key: &'static str,
         range: RangeInclusive<u64>,
@@ -172,7 +172,7 @@ impl SectionReader<'_, '_> {
     }
 
     /// A clock, from 1 MHz to 100 GHz.
-    pub(super) fn clock(&mut self, key: &'static str, meaning: &'static str) -> Clock {
+    pub(crate) fn clock(&mut self, key: &'static str, meaning: &'static str) -> Clock {
         const SLOWEST_HZ: u64 = 1_000_000;
         const FASTEST_HZ: u64 = 100_000_000_000;
         const SLOWEST: Clock = match Clock::from_hz(SLOWEST_HZ) {
@@ -184,7 +184,7 @@ impl SectionReader<'_, '_> {
     }
 
     /// A number of clock cycles.
-    pub(super) fn cycles(
+    pub(crate) fn cycles(
         &mut self,
         key: &'static str,
         range: RangeInclusive<u64>,
@@ -194,7 +194,7 @@ impl SectionReader<'_, '_> {
     }
 
     /// A number of things.
-    pub(super) fn count(
+    pub(crate) fn count(
         &mut self,
         key: &'static str,
         range: RangeInclusive<u32>,
@@ -206,7 +206,7 @@ impl SectionReader<'_, '_> {
     }
 
     /// A bandwidth, in bytes per second.
-    pub(super) fn bandwidth(
+    pub(crate) fn bandwidth(
         &mut self,
         key: &'static str,
         range: RangeInclusive<u64>,
@@ -216,7 +216,7 @@ impl SectionReader<'_, '_> {
     }
 
     /// An amount of memory, in bytes.
-    pub(super) fn memory(
+    pub(crate) fn memory(
         &mut self,
         key: &'static str,
         range: RangeInclusive<u64>,
@@ -226,7 +226,7 @@ impl SectionReader<'_, '_> {
     }
 
     /// An amount of memory that is a power of two, in bytes.
-    pub(super) fn memory_power(
+    pub(crate) fn memory_power(
         &mut self,
         key: &'static str,
         range: RangeInclusive<u64>,
@@ -237,7 +237,7 @@ impl SectionReader<'_, '_> {
     }
 
     /// A connection's width, a power of two, in bits.
-    pub(super) fn width(
+    pub(crate) fn width(
         &mut self,
         key: &'static str,
         range: RangeInclusive<u32>,
@@ -249,7 +249,7 @@ impl SectionReader<'_, '_> {
     }
 
     /// One of several words, each with what it stands for.
-    pub(super) fn word<T: Copy, const N: usize>(
+    pub(crate) fn word<T: Copy, const N: usize>(
         &mut self,
         key: &'static str,
         words: [(&'static str, T); N],
@@ -284,7 +284,7 @@ impl SectionReader<'_, '_> {
     }
 
     /// The same, where the file may leave it out; then it is `default`.
-    pub(super) fn optional_word<T: Copy, const N: usize>(
+    pub(crate) fn optional_word<T: Copy, const N: usize>(
         &mut self,
         key: &'static str,
         default: T,
@@ -406,7 +406,7 @@ impl SectionReader<'_, '_> {
 
 impl Entry {
     /// `section.key`.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{}.{}", self.section, self.key)
     }
 }

@@ -1,7 +1,7 @@
 //! A run in which threads wait for what can never happen ends, and says who waits on what.
 
 use sme_memory::{Atomic, Flags, Futex, Memory, Route, Until};
-use sme_sim::cluster::{Failure, Pinning, Setup, Stuck};
+use sme_sim::families::sme::cluster::{Failure, Pinning, Setup, Stuck};
 use sme_sim::time::Time;
 
 use crate::programs::{nothing, ns, place, run, setup, setup_with, word};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use sme_memory::{Atomic, Flags, Memory, Route, Until};
-use sme_sim::cluster::{Pinning, Setup};
+use sme_sim::families::sme::cluster::{Pinning, Setup};
 use sme_sim::kernel::thread::ThreadMemory;
 
 use crate::programs::{Program, nothing, ns, place, run, setup, word};
@@ -297,7 +297,10 @@ fn a_wait_behind_the_engine_does_not_pass_ones_own_store() {
             })
         });
         assert!(
-            matches!(outcome, Err(sme_sim::cluster::Failure::Deadlock { .. })),
+            matches!(
+                outcome,
+                Err(sme_sim::families::sme::cluster::Failure::Deadlock { .. })
+            ),
             "the last wait saw the value before the thread's own store: {outcome:?}"
         );
     }

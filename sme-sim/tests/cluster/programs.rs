@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use sme_memory::{Memory, Place, Route, Word};
-use sme_sim::cluster::{Cluster, Failure, Pinning, Setup};
+use sme_sim::families::sme::cluster::{Cluster, Failure, Pinning, Setup};
 use sme_sim::kernel::thread::ThreadMemory;
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;

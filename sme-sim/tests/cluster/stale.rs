@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use sme_memory::{Memory, Route, Until};
-use sme_sim::cluster::{Failure, Setup};
+use sme_sim::families::sme::cluster::{Failure, Setup};
 
 use crate::programs::{Program, nothing, ns, place, run, setup};
 

@@ -2,9 +2,9 @@
 //! that forgets none is not.
 
 use sme_memory::{Cacheable, Flag, Memory, Route, Until};
-use sme_sim::cluster::Cluster;
+use sme_sim::families::sme::cluster::Cluster;
 use sme_sim::kernel::thread::ThreadMemory;
-use sme_sim::staleness::{Cause, StaleReport};
+use sme_sim::observe::staleness::{Cause, StaleReport};
 
 use crate::programs::{Program, ns, place, setup, setup_with};
 

@@ -1,7 +1,7 @@
 //! Nodes of more than 64 cores: sets of cores, queues and draws that small nodes do not need.
 
 use sme_memory::{Atomic, Memory, Route, Until};
-use sme_sim::cluster::{Cluster, Setup};
+use sme_sim::families::sme::cluster::{Cluster, Setup};
 
 use crate::programs::{Program, nothing, ns, place, run, setup_with, word};
 

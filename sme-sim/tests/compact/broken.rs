@@ -2,7 +2,7 @@
 
 use sme_barrier::TreeShape;
 use sme_memory::{FlagRow, Followers, Leader, Step};
-use sme_sim::cluster::Failure;
+use sme_sim::families::sme::cluster::Failure;
 use sme_sim::time::Time;
 
 use crate::case::{Algorithm, Case};

@@ -10,15 +10,15 @@ use sme_barrier::{
     TreeShape, TreeSpec,
 };
 use sme_memory::{Leader, Memory};
-use sme_sim::cluster::compact::{CompactCluster, Skew};
-use sme_sim::cluster::noise::{Gaps, Lengths, Noise};
-use sme_sim::cluster::{
+use sme_sim::families::sme::cluster::{
     Cluster, EpisodeTimes, Failure, LinkLoad, Pinning, Plugged, Setup, Traffic,
 };
-use sme_sim::engine::Design;
-use sme_sim::fabric::Topology;
+use sme_sim::families::sme::compact::{CompactCluster, Skew};
+use sme_sim::families::sme::engine::Design;
 use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::Topology;
+use sme_sim::parts::noise::{Gaps, Lengths, Noise};
 use sme_sim::time::Time;
 
 use crate::stepped;

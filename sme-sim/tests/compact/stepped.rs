@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use sme_sim::cluster::Plugged;
-use sme_sim::engine::{Counters, Design, Engine, EngineModel, Input, Inspect, Output, WideSwitch};
+use sme_sim::families::sme::cluster::Plugged;
+use sme_sim::families::sme::engine::{
+    Counters, Design, Engine, EngineModel, Input, Inspect, Output, WideSwitch,
+};
 
 /// The cycle model, without what it can tell ahead.
 struct Stepped<E>(E);

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use proptest::prelude::*;
 use sme_memory::{Flag, Memory, Place, Route};
-use sme_sim::cluster::{Pinning, Setup};
+use sme_sim::families::sme::cluster::{Pinning, Setup};
 use sme_sim::kernel::thread::ThreadMemory;
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;

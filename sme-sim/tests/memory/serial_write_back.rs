@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use sme_memory::{Cacheable, Memory, Place, Route, Until};
-use sme_sim::cluster::Cluster;
+use sme_sim::families::sme::cluster::Cluster;
 use sme_sim::kernel::thread::ThreadMemory;
 
 use crate::machines::{Program, Shape, flag, ns, place, read_back, shapes};

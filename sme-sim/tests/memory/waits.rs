@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use sme_memory::{Flags, Memory, Route, Until};
-use sme_sim::cluster::Cluster;
+use sme_sim::families::sme::cluster::Cluster;
 
 use crate::machines::{Program, Shape, ns, place, shapes};
 
@@ -71,7 +71,7 @@ proptest! {
 fn a_wait_for_many_does_not_pass_ones_own_store() {
     let shape = Shape {
         constants: Vec::new(),
-        pinning: sme_sim::cluster::Pinning::Scatter,
+        pinning: sme_sim::families::sme::cluster::Pinning::Scatter,
         seed: 1,
     };
     let mut cluster = Cluster::new(
@@ -115,7 +115,7 @@ fn a_wait_for_many_does_not_pass_ones_own_store() {
 fn a_wait_for_very_many_ends() {
     let shape = Shape {
         constants: Vec::new(),
-        pinning: sme_sim::cluster::Pinning::Scatter,
+        pinning: sme_sim::families::sme::cluster::Pinning::Scatter,
         seed: 1,
     };
     let mut cluster = Cluster::new(

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use sme_memory::{Memory, Route, Until};
-use sme_sim::cluster::Cluster;
+use sme_sim::families::sme::cluster::Cluster;
 
 use crate::machines::{Program, Shape, ns, place, shapes};
 

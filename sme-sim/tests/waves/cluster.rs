@@ -5,9 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use sme_memory::{Memory, Place, Route};
-use sme_sim::cluster::{Cluster, Pinning, Setup};
-use sme_sim::engine::Engine;
-use sme_sim::engine::waves::{Format, Recorder, Selection};
+use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
+use sme_sim::families::sme::engine::Engine;
+use sme_sim::families::sme::engine::waves::{Format, Recorder, Selection};
 use sme_sim::kernel::thread::ThreadMemory;
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
@@ -58,7 +58,7 @@ fn run(
         noise: None,
     };
     let topology = setup.topology.clone();
-    let design = sme_sim::engine::Design::new(&spec, &topology, NODES).unwrap();
+    let design = sme_sim::families::sme::engine::Design::new(&spec, &topology, NODES).unwrap();
     let design = Arc::new(design);
     let log = Log::default();
     let mut cluster = Cluster::with_engines(setup, program, |position| Logged {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use sme_sim::engine::{EngineModel, HtPacket, Input, Output, Packet};
+use sme_sim::families::sme::engine::{EngineModel, HtPacket, Input, Output, Packet};
 
 use crate::decode::Seen;
 

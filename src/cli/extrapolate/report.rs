@@ -5,7 +5,7 @@
 mod rows;
 mod tables;
 
-use sme_sim::fabric::Topology;
+use sme_sim::parts::fabric::Topology;
 
 use super::super::flags::Format;
 use super::super::row::{self, Cell, rendered};

@@ -3,7 +3,7 @@
 //!
 //! Called by [`super::of`].
 
-use sme_sim::machine::Grid;
+use sme_sim::families::sme::spec::Grid;
 
 use super::Finding;
 use crate::fit::Surface;

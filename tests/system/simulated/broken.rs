@@ -3,7 +3,7 @@
 
 use sme_barrier::{Algorithm, Layout, Mapping, TreeShape};
 use sme_memory::Route;
-use sme_sim::cluster::{Failure, Pinning};
+use sme_sim::families::sme::cluster::{Failure, Pinning};
 
 use super::case::{Case, Ran};
 use super::faulty::{DisseminationFault, FaultyDissemination, FaultyTree, TreeFault};

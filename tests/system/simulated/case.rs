@@ -11,10 +11,12 @@ use sme_barrier::{
     Spacing, Tree, TreeShape, TreeSpec,
 };
 use sme_memory::Route;
-use sme_sim::cluster::{Cluster, EpisodeTimes, Failure, LinkLoad, Pinning, Setup, Traffic, Visit};
-use sme_sim::fabric::{Shape, Topology};
+use sme_sim::families::sme::cluster::{
+    Cluster, EpisodeTimes, Failure, LinkLoad, Pinning, Setup, Traffic, Visit,
+};
 use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::{Shape, Topology};
 use sme_sim::time::Time;
 
 /// Everything that decides a run.

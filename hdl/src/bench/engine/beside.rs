@@ -1,7 +1,7 @@
 //! An engine in RTL as the simulator has it, which looks at more pins than a waveform shows, beside
 //! the cycle model's, as the simulator steps both.
 
-use sme_sim::engine::Inspect;
+use sme_sim::families::sme::engine::Inspect;
 
 use super::*;
 use crate::rtl_engine::{RtlEngine, Surroundings};

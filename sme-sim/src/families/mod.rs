@@ -1,0 +1,3 @@
+//! The families of machines, a folder each, which only [`crate::machine`] names.
+
+pub mod sme;

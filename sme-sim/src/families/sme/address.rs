@@ -1,0 +1,128 @@
+//! The global address space: who holds a byte, and what an access outside it is.
+//!
+//! Physical addresses of a node count from 0: the private partition first, the shared partition
+//! above it. From `global_base` on, an address is global: `base + node * shared_bytes + offset`
+//! names a byte of `node`'s shared partition (Fröning et al., Sec. III-A). With the bit
+//! [`CACHEABLE`] set it names the same byte, reached through the caches of one's own node: what a
+//! processor reads in the attributes of a page stands in the address here. Units: bytes.
+
+use sme_memory::{Place, Route};
+
+pub use crate::parts::address::{CACHEABLE, FaultReason};
+
+/// How every node of the machine partitions its address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressMap {
+    /// Nodes that hold memory.
+    pub nodes: u32,
+    /// Bytes of each node's private partition.
+    pub private_bytes: u64,
+    /// Bytes of each node's shared partition.
+    pub shared_bytes: u64,
+    /// The first global address.
+    pub global_base: u64,
+}
+
+/// What an address names, seen from one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The node's own memory, cached and coherent, at this physical address.
+    Local(u64),
+    /// Memory behind the engine.
+    Global(Place),
+    /// The same, through the node's caches.
+    Cached(Place),
+}
+
+impl AddressMap {
+    /// The address by which a thread on `node` reaches `place`.
+    #[inline]
+    pub fn address(&self, node: u32, place: Place, route: Route) -> u64 {
+        let global = self.global_base + u64::from(place.node) * self.shared_bytes + place.offset;
+        match route {
+            Route::Nearest if place.node == node => self.private_bytes + place.offset,
+            Route::Nearest | Route::Global => global,
+            Route::Cached => CACHEABLE | global,
+        }
+    }
+
+    /// What `address` names.
+    #[inline]
+    pub fn target(&self, address: u64) -> Result<Target, FaultReason> {
+        if address < self.global_base {
+            if address < self.private_bytes + self.shared_bytes {
+                return Ok(Target::Local(address));
+            }
+            return Err(FaultReason::Unmapped);
+        }
+        let global = address & !CACHEABLE;
+        let Some(beyond) = global.checked_sub(self.global_base) else {
+            return Err(FaultReason::Unmapped);
+        };
+        let node = beyond / self.shared_bytes;
+        if node >= u64::from(self.nodes) {
+            return Err(FaultReason::NoSuchNode);
+        }
+        let place = Place {
+            node: node as u32,
+            offset: beyond % self.shared_bytes,
+        };
+        Ok(if address == global {
+            Target::Global(place)
+        } else {
+            Target::Cached(place)
+        })
+    }
+
+    /// The physical address of a shared byte in its own node.
+    #[inline]
+    pub fn physical(&self, offset: u64) -> u64 {
+        self.private_bytes + offset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MAP: AddressMap = AddressMap {
+        nodes: 5,
+        private_bytes: 1 << 20,
+        shared_bytes: 1 << 16,
+        global_base: 1 << 40,
+    };
+
+    proptest! {
+        #[test]
+        fn a_place_is_found_again_by_its_address(
+            here in 0u32..5, node in 0u32..5, offset in 0u64..1 << 16,
+        ) {
+            let place = Place { node, offset };
+            let global = MAP.address(here, place, Route::Global);
+            prop_assert_eq!(MAP.target(global), Ok(Target::Global(place)));
+            let cached = MAP.address(here, place, Route::Cached);
+            prop_assert_eq!(MAP.target(cached), Ok(Target::Cached(place)));
+            let nearest = MAP.target(MAP.address(here, place, Route::Nearest));
+            if here == node {
+                prop_assert_eq!(nearest, Ok(Target::Local(MAP.physical(offset))));
+            } else {
+                prop_assert_eq!(nearest, Ok(Target::Global(place)));
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_outside_faults() {
+        assert_eq!(
+            MAP.target((1 << 20) + (1 << 16)),
+            Err(FaultReason::Unmapped)
+        );
+        assert_eq!(
+            MAP.target((1 << 40) + (5 << 16)),
+            Err(FaultReason::NoSuchNode)
+        );
+        assert_eq!(MAP.target(u64::MAX), Err(FaultReason::NoSuchNode));
+        assert_eq!(MAP.target(CACHEABLE), Err(FaultReason::Unmapped));
+    }
+}

@@ -1,0 +1,242 @@
+//! The cores' private caches of memory behind the engine: copies that are kept coherent within the
+//! node and that nobody outside of it invalidates or updates.
+//!
+//! A hit is performed by the program itself ([`crate::parts::cache::ahead`]). A miss goes, like an access
+//! to local memory, past the third level to the node's first socket, where the way to the engine is
+//! and where everything that happens to such a line is ordered: the other cores' caches are probed
+//! (MOESI, as in [`super::domain`]), and if nobody has a copy, the line is fetched through the
+//! engine (`fill`). What a full set displaces, and what a program flushes, goes back in posted
+//! writes (`write_back`), which leave from the same socket in the same order, so that no fill
+//! overtakes the write-back of its line.
+
+mod fill;
+mod miss;
+mod write_back;
+
+use std::sync::Arc;
+
+use slab::Slab;
+
+use super::agenda::Event;
+use super::constants::Constants;
+use super::core::Waiting;
+use super::node::Node;
+use crate::families::sme::engine::EngineModel;
+use crate::parts::cache::ahead::{Ahead, Hits, line_and_word};
+use crate::parts::cache::{Held, State, View};
+use crate::parts::line::Bytes;
+use crate::time::Time;
+pub(super) use fill::Fill;
+pub use miss::Wants;
+
+/// What went through the caches of memory behind the engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheTraffic {
+    /// Loads and stores that hit a core's own caches.
+    pub hits: u64,
+    /// Of these, those that hit the second level only.
+    pub second_level_hits: u64,
+    /// Misses that another core of the node had the line for.
+    pub transfers: u64,
+    /// Lines fetched through the engine.
+    pub fills: u64,
+    /// Lines of which something was written back.
+    pub write_backs: u64,
+    /// Of these, those that a full set displaced.
+    pub displaced: u64,
+    /// Time that threads spent in calls that write caches back.
+    pub flush_time: Time,
+}
+
+impl std::ops::AddAssign for CacheTraffic {
+    fn add_assign(&mut self, other: Self) {
+        self.hits += other.hits;
+        self.second_level_hits += other.second_level_hits;
+        self.transfers += other.transfers;
+        self.fills += other.fills;
+        self.write_backs += other.write_backs;
+        self.displaced += other.displaced;
+        self.flush_time += other.flush_time;
+    }
+}
+
+/// The private caches of a node's cores, of a node that has ever cached memory behind the engine.
+#[derive(Debug)]
+pub(super) struct Caches {
+    /// Of each core that has ever used its own; lent to its program while that is polled.
+    cores: Vec<Option<Box<Ahead>>>,
+    fills: Slab<Fill>,
+    /// Lines on their way from one core to another, and until when.
+    moving: Vec<(u64, Time)>,
+    /// Cores that spin on their copy of a line.
+    spinners: Vec<(u16, u64)>,
+    /// Accesses that have missed and are not done.
+    under_way: u32,
+    /// Callers of write-backs, how many posted packets have to leave the node before each goes on,
+    /// and since when it has waited for that.
+    callers: Vec<(u16, u64, Time)>,
+    traffic: CacheTraffic,
+}
+
+impl Caches {
+    pub(super) fn new(cores: usize) -> Self {
+        Self {
+            cores: (0..cores).map(|_| None).collect(),
+            fills: Slab::new(),
+            moving: Vec::new(),
+            spinners: Vec::new(),
+            under_way: 0,
+            callers: Vec::new(),
+            traffic: CacheTraffic::default(),
+        }
+    }
+
+    /// The caches of `core` leave for its program.
+    #[inline]
+    pub(super) fn take(&mut self, core: u16) -> Option<Box<Ahead>> {
+        self.cores[usize::from(core)].take()
+    }
+
+    /// And come back.
+    #[inline]
+    pub(super) fn put_back(&mut self, core: u16, ahead: Box<Ahead>) {
+        self.cores[usize::from(core)] = Some(ahead);
+    }
+
+    /// Whether no access is under way.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.under_way == 0 && self.fills.is_empty() && self.callers.is_empty()
+    }
+
+    /// What went through them.
+    pub(super) fn traffic(&self) -> CacheTraffic {
+        let mut traffic = self.traffic;
+        for ahead in self.cores.iter().flatten() {
+            let Hits { first, second } = ahead.hits;
+            traffic.hits += first + second;
+            traffic.second_level_hits += second;
+        }
+        traffic
+    }
+
+    /// The word of which `address` is a part, in the copy of `core`.
+    pub(super) fn copy(&self, core: u16, address: u64) -> Option<u64> {
+        let (line, word) = line_and_word(address);
+        Some(self.held(core, line)?.words[word as usize])
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let caches = self.cores.iter().flatten();
+        let caches: usize = caches
+            .map(|ahead| size_of::<Ahead>() + ahead.cache.bytes())
+            .sum();
+        let waiting: usize = self.fills.iter().map(|(_, fill)| fill.heap_bytes()).sum();
+        size_of::<Self>()
+            + self.cores.capacity() * size_of::<Option<Box<Ahead>>>()
+            + caches
+            + self.fills.capacity() * size_of::<Fill>()
+            + waiting
+            + self.moving.capacity() * size_of::<(u64, Time)>()
+            + self.spinners.capacity() * size_of::<(u16, u64)>()
+            + self.callers.capacity() * size_of::<(u16, u64, Time)>()
+    }
+
+    fn held(&self, core: u16, line: u64) -> Option<Held> {
+        let ahead = self.cores[usize::from(core)].as_ref()?;
+        ahead.cache.look(line).map(View::to_held)
+    }
+
+    /// The first core, other than `except`, that has a copy of `line`.
+    fn holder(&self, line: u64, except: u16) -> Option<(u16, Held)> {
+        (0..self.cores.len() as u16)
+            .filter(|&core| core != except)
+            .find_map(|core| Some((core, self.held(core, line)?)))
+    }
+
+    /// The caches of `core`, empty if it has not used them before.
+    fn of(&mut self, core: u16, constants: &Constants) -> &mut Ahead {
+        self.cores[usize::from(core)].get_or_insert_with(|| Box::new(constants.ahead()))
+    }
+
+    /// Until when `line` is on its way from one core to another, if it is.
+    fn moves_until(&mut self, line: u64, now: Time) -> Option<Time> {
+        self.moving.retain(|&(_, until)| until > now);
+        let moving = self.moving.iter().find(|&&(of, _)| of == line);
+        moving.map(|&(_, until)| until)
+    }
+}
+
+impl<E: EngineModel> Node<E> {
+    pub(super) fn caches(&mut self) -> &mut Caches {
+        let cores = self.cores.len();
+        self.caches
+            .get_or_insert_with(|| Box::new(Caches::new(cores)))
+    }
+
+    /// `bytes` at `address` in the caches of `core` itself, and how long they take.
+    pub(super) fn cached(&mut self, core: u16, address: u64, bytes: Bytes) -> Option<(u64, Time)> {
+        let (line, word) = line_and_word(address);
+        let (l1, l2) = (self.constants.l1, self.constants.l2);
+        let ahead = self.caches.as_mut()?.cores[usize::from(core)].as_mut()?;
+        let (value, level) = ahead.cache.load(line, word)?;
+        Some((bytes.pick(value), ahead.hits.count(level, (l1, l2))))
+    }
+
+    /// Writes at once if `core` has the line for itself; whether it had.
+    pub(super) fn write_if_held_alone(
+        &mut self,
+        core: u16,
+        address: u64,
+        bytes: Bytes,
+        value: u64,
+    ) -> bool {
+        let (line, word) = line_and_word(address);
+        let Some(caches) = &mut self.caches else {
+            return false;
+        };
+        let Some(ahead) = &mut caches.cores[usize::from(core)] else {
+            return false;
+        };
+        let stored = ahead
+            .cache
+            .store(line, word, bytes.enables, bytes.place(value));
+        let Some(level) = stored else {
+            return false;
+        };
+        ahead.hits.count(level, (Time::ZERO, Time::ZERO));
+        true
+    }
+
+    /// `core` gets a copy of `line`; what it displaces is written back.
+    fn install(&mut self, core: u16, line: u64, state: State, words: [u64; 8], dirty: u64) {
+        let constants = Arc::clone(&self.constants);
+        let cache = &mut self.caches().of(core, &constants).cache;
+        if let Some(displaced) = cache.insert(line, state, words, dirty) {
+            self.displaced(core, &displaced);
+        }
+    }
+
+    /// `core` has lost its copy of `line`: if it spins on it, it looks again.
+    fn lost(&mut self, core: u16, line: u64) {
+        let caches = self.caches();
+        let Some(place) = caches.spinners.iter().position(|&s| s == (core, line)) else {
+            return;
+        };
+        caches.spinners.swap_remove(place);
+        let at = self.now + self.constants.latencies.probe();
+        self.agenda.push(at, Event::Begin(core));
+    }
+
+    /// `core` waits until its copy of the line at `address` changes. While its own stores have not
+    /// left, it may have seen one of them and have no copy, or a copy that they are going to change:
+    /// it looks again when they have.
+    pub(super) fn spin_on_copy(&mut self, core: u16, address: u64) {
+        if !self.stores.is_empty(core) {
+            self.cores[usize::from(core)].waiting = Waiting::Drained;
+            return;
+        }
+        let (line, _) = line_and_word(address);
+        self.cores[usize::from(core)].waiting = Waiting::Cache;
+        self.caches().spinners.push((core, line));
+    }
+}

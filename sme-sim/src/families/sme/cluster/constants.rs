@@ -1,0 +1,207 @@
+//! What a run never changes: the machine's constants in the units that the nodes use.
+
+use std::sync::Arc;
+
+use super::domain::Latencies;
+use crate::families::sme::address::AddressMap;
+use crate::families::sme::engine::HtPacket;
+use crate::families::sme::spec::{ClusterSpec, NodeSpec};
+use crate::parts::cache::ahead::{Ahead, Costs};
+use crate::parts::fabric::Topology;
+use crate::parts::noise::Noise;
+use crate::time::{Clock, Time};
+
+/// Which socket a node's threads stand on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pinning {
+    /// Over the sockets first.
+    Scatter,
+    /// Filling one socket after the other.
+    Compact,
+}
+
+/// What a cluster is built from, besides its programs.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The machine.
+    pub spec: ClusterSpec,
+    /// Positions and links; the first `nodes` positions have a host.
+    pub topology: Topology,
+    /// Nodes with a host.
+    pub nodes: u32,
+    /// Threads a node, at most [`NodeSpec::MOST_CORES`].
+    pub threads: u32,
+    /// Where the threads stand.
+    pub pinning: Pinning,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// Whether remote stores carry the *coherent* bit and probe the caches of their target
+    /// (Sec. V-A). Without it, cached copies go stale.
+    pub coherent_stores: bool,
+    /// Whether to write down every thread's every visit to a barrier.
+    pub visits: bool,
+    /// What the operating system does to the cores besides; nothing where it is `None`.
+    pub noise: Option<Noise>,
+}
+
+/// The same, ready for use.
+#[derive(Debug)]
+pub struct Constants {
+    pub spec: ClusterSpec,
+    pub topology: Topology,
+    pub map: AddressMap,
+    pub seed: u64,
+    pub coherent_stores: bool,
+    noise: Option<Noise>,
+    threads: u32,
+    pinning: Pinning,
+    pub engine_clock: Clock,
+    /// How long the parts of a transaction take in a coherent domain.
+    pub latencies: Arc<Latencies>,
+    /// What a program spends around one operation.
+    pub operation: Time,
+    pub l1: Time,
+    pub l2: Time,
+    /// Engine cycles from the edge at which a packet's last phit leaves until the neighbour can
+    /// sample it: transceivers and wire.
+    pub link_cycles: u64,
+    /// One way through the processor's link interface, serialization apart.
+    pub host_way: Time,
+}
+
+/// How far a thread runs ahead of its node while it hits its core's private caches: about as long
+/// as what it does could take to be noticed by another node.
+const RUN_AHEAD: Time = Time::from_ns(1_000);
+
+/// Bit of a trace that says that its access counts.
+const COUNTED: u32 = 1 << 31;
+/// Bit of a trace that says that its load is the first of a line's fill.
+pub const FILLS: u32 = 1 << 30;
+const CORE_BITS: u32 = 10;
+
+// One number is left over, so that no trace is `domain::NONE`.
+const _: () = assert!(NodeSpec::MOST_CORES < 1 << CORE_BITS);
+
+impl Constants {
+    pub fn new(setup: Setup) -> Self {
+        let spec = setup.spec;
+        let engine_clock = spec.engine.clock;
+        Self {
+            map: AddressMap {
+                nodes: setup.nodes,
+                private_bytes: spec.node.private_bytes,
+                shared_bytes: spec.node.shared_bytes,
+                global_base: spec.node.global_base,
+            },
+            seed: setup.seed,
+            coherent_stores: setup.coherent_stores,
+            noise: setup.noise,
+            threads: setup.threads,
+            pinning: setup.pinning,
+            engine_clock,
+            latencies: Arc::new(Latencies::new(&spec)),
+            operation: spec.core.clock.span(spec.core.operation_cycles),
+            l1: spec.core.clock.span(spec.cache.l1_cycles),
+            l2: spec.core.clock.span(spec.cache.l2_cycles),
+            link_cycles: spec.link.serdes_cycles + engine_clock.first_edge_from(spec.link.wire),
+            host_way: spec.host.delay + spec.host.clock.span(spec.host.cycles),
+            topology: setup.topology,
+            spec,
+        }
+    }
+
+    /// The empty private caches of a core.
+    pub fn ahead(&self) -> Ahead {
+        let costs = Costs {
+            first: self.l1 + self.operation,
+            second: self.l2 + self.operation,
+        };
+        Ahead::new(self.spec.cache.private, costs, RUN_AHEAD)
+    }
+
+    /// What a call takes that writes all caches of a node back, the writes themselves apart.
+    pub fn write_back_call(&self) -> Time {
+        let (os, cache) = (&self.spec.os, &self.spec.cache);
+        let lines = u64::from(cache.private.lines());
+        let walk = self.spec.core.clock.span(lines * cache.walk_cycles);
+        os.system_call + os.interrupt + walk
+    }
+
+    /// Whether no noise disturbs the cores.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.noise.is_none()
+    }
+
+    /// When `core` of `node` executes again that needs to run for `span` from `now` on: `span` later,
+    /// or later than that by its noise.
+    #[inline]
+    pub fn executes(&self, node: u32, core: u16, now: Time, span: Time) -> Time {
+        match &self.noise {
+            None => now + span,
+            Some(noise) => {
+                let thread = u64::from(node) * u64::from(self.threads) + u64::from(core);
+                noise.end_of(thread, now, span)
+            }
+        }
+    }
+
+    pub fn socket_of(&self, thread: u32) -> u8 {
+        let node = &self.spec.node;
+        let socket = match self.pinning {
+            Pinning::Scatter => thread % node.sockets,
+            Pinning::Compact => thread / node.cores_per_socket,
+        };
+        socket as u8
+    }
+
+    /// No node hears of another sooner than this.
+    pub fn lookahead(&self) -> Time {
+        // Edges are rounded up to a picosecond, so a span of cycles may be one shorter.
+        self.engine_clock
+            .span(self.link_cycles)
+            .since(Time::from_ps(1))
+            .max(Time::from_ps(1))
+    }
+
+    /// How long a packet occupies the host link, one direction: two transfers a clock cycle.
+    pub fn on_host_link(&self, packet: &HtPacket) -> Time {
+        let host = &self.spec.host;
+        let bits_per_second = u128::from(host.clock.hz()) * 2 * u128::from(host.width_bits);
+        let ps = u128::from(packet.wire_bytes()) * 8 * 1_000_000_000_000;
+        Time::from_ps(ps.div_ceil(bits_per_second) as u64)
+    }
+
+    /// The edge at which the engine samples what has reached its HyperTransport core at `at`.
+    pub fn engine_samples(&self, at: Time) -> u64 {
+        self.engine_clock.first_edge_from(at) + self.spec.engine.ht_core_cycles
+    }
+
+    /// When a packet that the engine's blocks gave at edge `cycle` has passed its HyperTransport
+    /// core.
+    pub fn engine_gave(&self, cycle: u64) -> Time {
+        self.engine_clock
+            .edge(cycle + self.spec.engine.ht_core_cycles)
+    }
+
+    /// When a credit that the engine returned at edge `cycle` reaches the host.
+    pub fn host_credit_at(&self, cycle: u64) -> Time {
+        self.engine_gave(cycle) + self.host_way
+    }
+
+    /// How traces name the accesses of a thread.
+    pub fn trace(&self, node: u32, core: u16, counted: bool) -> u32 {
+        node << CORE_BITS | u32::from(core) | if counted { COUNTED } else { 0 }
+    }
+
+    /// Whether the access behind `trace` counts.
+    pub fn counts(&self, trace: u32) -> bool {
+        trace & COUNTED != 0
+    }
+}
+
+/// Node and thread number of a trace.
+pub fn origin_of(trace: u32) -> (u32, u16) {
+    let trace = trace & !(COUNTED | FILLS);
+    (trace >> CORE_BITS, (trace & ((1 << CORE_BITS) - 1)) as u16)
+}

@@ -1,0 +1,246 @@
+//! The critical path of an episode: from the last departure backwards through what caused it.
+//!
+//! Called for `sme barrier --explain`; reads the nodes' [`trace`](super::trace)s. A thread that
+//! waits is delayed by whoever writes the value it waits for, so the path leads from the wait to
+//! the write, at the moment in which the value could first be read; what the waiting thread had
+//! done until then did not matter. The steps are contiguous: they add up to the episode.
+
+use sme_memory::Place;
+
+use super::domain::Kind;
+use super::mark::{Access, BEFORE, Carries, Cause, Key, Mark, MarkId, Part, Stage, What};
+use super::node::Node;
+use super::trace::Trace;
+use crate::families::sme::address::Target;
+use crate::families::sme::engine::EngineModel;
+use crate::kernel::thread::Operation;
+use crate::time::Time;
+
+/// One stretch of a critical path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathStep {
+    /// When it began.
+    pub from: Time,
+    /// When it ended.
+    pub to: Time,
+    /// Where: the position of the node or switch.
+    pub node: u32,
+    /// On what.
+    pub part: Part,
+    /// What happened, in a few words ("phase written by node 8 core 0 crosses link 8 -> 0").
+    pub what: String,
+}
+
+/// The critical path that ends with the last departure from `episode` and begins at `start`;
+/// empty where nothing was traced. `name` names the variable at a place.
+pub(super) fn critical_path<E: EngineModel>(
+    nodes: &[Node<E>],
+    episode: u32,
+    start: Time,
+    name: &dyn Fn(Place) -> String,
+) -> Vec<PathStep> {
+    let traces: Vec<&Trace> = nodes.iter().filter_map(|n| n.agenda.trace()).collect();
+    if traces.len() != nodes.len() {
+        return Vec::new();
+    }
+    let mut last: Option<(Time, Position)> = None;
+    for (node, trace) in traces.iter().enumerate() {
+        if let Some(&(at, mark)) = trace.departures.get(&episode)
+            && last.is_none_or(|(latest, _)| at > latest)
+        {
+            last = Some((at, (node, mark)));
+        }
+    }
+    let Some((end, position)) = last else {
+        return Vec::new();
+    };
+    let mut steps: Vec<PathStep> = walk(&traces, position, start, end)
+        .into_iter()
+        .map(|(from, to, node, mark)| PathStep {
+            from,
+            to,
+            node: nodes[node].me,
+            part: mark.part,
+            what: words(&nodes[node], &mark.what, name),
+        })
+        .collect();
+    steps.reverse();
+    steps
+}
+
+/// A mark of a node.
+type Position = (usize, MarkId);
+
+/// From `position`, which was reached at `end`, back to `start`; the last stretch first.
+fn walk(
+    traces: &[&Trace],
+    mut position: Position,
+    start: Time,
+    end: Time,
+) -> Vec<(Time, Time, usize, Mark)> {
+    let at = |(node, mark): Position| traces[node].marks[mark as usize];
+    let mut stretches = Vec::new();
+    let mut to = end;
+    // A value has been taken; where it was written is not known yet, or is known.
+    let mut taken = false;
+    let mut written: Option<Position> = None;
+    while to > start {
+        let (node, number) = position;
+        debug_assert!(number != BEFORE, "the trace begins too late, at {to}");
+        let mark = at(position);
+        match mark.what {
+            // The thread itself came later than the value that it then found.
+            What::Operation(..) if mark.part == Part::Core => (taken, written) = (false, None),
+            What::Takes => (taken, written) = (true, None),
+            _ => {}
+        }
+        if taken && let Some(write) = mark.value {
+            (taken, written) = (false, Some((node, write)));
+        }
+        let cause = cause(traces, node, &mark);
+        let began = cause.map_or(start, |cause| at(cause).at);
+        let readable = written.map_or(Time::ZERO, |write| at(write).at);
+        let from = began.max(readable).max(start).min(to);
+        if from < to {
+            stretches.push((from, to, node, mark));
+            to = from;
+        }
+        position = match (written, cause) {
+            (Some(write), _) if readable >= began => {
+                written = None;
+                write
+            }
+            (_, Some(cause)) if cause != position => cause,
+            _ => break,
+        };
+    }
+    stretches
+}
+
+fn cause(traces: &[&Trace], node: usize, mark: &Mark) -> Option<Position> {
+    match mark.cause {
+        Cause::Here(cause) => Some((node, cause)),
+        Cause::Sent { from, key, cycle } => {
+            let sent = &traces.get(from as usize)?.sent;
+            Some((from as usize, *sent.get(&(key, node as u32, cycle))?))
+        }
+    }
+}
+
+/// `what` happened at `node`, for people.
+fn words<E: EngineModel>(node: &Node<E>, what: &What, name: &dyn Fn(Place) -> String) -> String {
+    let at_address = |address: u64| match node.constants.map.target(address) {
+        Ok(Target::Global(place) | Target::Cached(place)) => name(place),
+        _ => name(Place {
+            node: node.me,
+            offset: address.saturating_sub(node.constants.map.private_bytes),
+        }),
+    };
+    let variable =
+        |access: &Access| at_address(node.domain.address_of(access.line) + u64::from(access.byte));
+    match what {
+        What::Unknown => "before the trace".to_owned(),
+        What::Takes => "sees the value".to_owned(),
+        What::Operation(core, operation) => {
+            let core = format!("core {core}");
+            match operation {
+                Operation::Read(flag) => format!("{core} has read {}", at_address(flag.0)),
+                Operation::Set(flag, _) => format!("{core} sets {}", at_address(flag.0)),
+                Operation::Wait(flag, _) => {
+                    format!("{core} sees that {} has changed", at_address(flag.0))
+                }
+                Operation::WaitAll(flags, _) if flags.count == 0 => {
+                    format!("{core} has nobody to wait for")
+                }
+                Operation::WaitAll(flags, _) if flags.count == 1 => {
+                    format!("{core} sees that {} has changed", at_address(flags.first.0))
+                }
+                Operation::WaitAll(flags, _) => {
+                    let last = flags.first.0
+                        + u64::from(flags.stride) * u64::from(flags.count.saturating_sub(1));
+                    let (first, last) = (at_address(flags.first.0), at_address(last));
+                    format!("{core} sees that all from {first} to {last} have changed")
+                }
+                Operation::Load(word, _) => format!("{core} has loaded {}", at_address(word.0)),
+                Operation::Store(word, ..) => format!("{core} stores {}", at_address(word.0)),
+                Operation::Fence => format!("{core} has drained its stores"),
+                Operation::FetchAdd(word, _)
+                | Operation::Swap(word, _)
+                | Operation::CompareExchange(word, ..) => {
+                    format!("{core} has updated {}", at_address(word.0))
+                }
+                Operation::FutexWait(..) => format!("{core} returns from its futex wait"),
+                Operation::FutexWake(..) => format!("{core} wakes sleepers and returns"),
+                Operation::Flush(word) => format!("{core} has flushed {}", at_address(word.0)),
+                Operation::WriteBack { .. } => format!("{core} has written its node's caches back"),
+                Operation::Delay(_) => format!("{core} computes"),
+                Operation::Note(_) => core,
+            }
+        }
+        What::Buffered(core) => format!("core {core}'s store waits in its store buffer"),
+        What::Slot(core) => format!("core {core} waits for its socket's slot for uncached loads"),
+        What::Asks(access) => match access.kind {
+            Kind::Read => format!("core {} asks for {}", access.agent, variable(access)),
+            Kind::Own | Kind::Update(_) => {
+                format!("core {} asks to own {}", access.agent, variable(access))
+            }
+            _ => format!("{} goes to memory", doing(access, &variable(access))),
+        },
+        What::Probed(access) => {
+            let variable = variable(access);
+            format!(
+                "core {} loses its copy of {variable} to the write",
+                access.agent
+            )
+        }
+        What::Waits(access) => format!("{} waits for the line", doing(access, &variable(access))),
+        What::Served(access) => format!("{} is served", doing(access, &variable(access))),
+        What::Packet(key, stage) => {
+            let place = name(key.place);
+            let me = node.me;
+            let packet = packet(key, &place);
+            match stage {
+                Stage::ToHostLink => format!("{packet} goes to the host link"),
+                Stage::HostLinkBusy => format!("{packet} waits for the host link or a credit"),
+                Stage::HostLink => format!("{packet} crosses the host link"),
+                Stage::IntoEngine => format!("{packet} enters the engine"),
+                Stage::Blocks => format!("{packet} passes the engine's blocks"),
+                Stage::BlocksBusy => format!("{packet} waits inside the engine"),
+                Stage::Serializes(to) => format!("{packet} leaves over link {me} -> {to}"),
+                Stage::Crosses => format!("{packet} crosses between the engine's clocks"),
+                Stage::Link(to) => format!("{packet} crosses link {me} -> {to}"),
+                Stage::OutOfEngine => format!("{packet} leaves the engine"),
+                Stage::FromHostLinkBusy => format!("{packet} waits for the host link"),
+                Stage::FromHostLink => format!("{packet} comes over the host link"),
+                Stage::BridgeBusy => format!("{packet} waits for the bridge"),
+                Stage::Bridge => format!("{packet} crosses the bridge"),
+            }
+        }
+        What::Calls(core) => format!("core {core} calls the system"),
+        What::Sleeps(core) => format!("core {core}'s thread goes to sleep"),
+        What::Wakes(waker, core) => {
+            format!("core {waker} wakes sleepers until it is core {core}'s turn")
+        }
+        What::Resumes(core) => format!("core {core}'s thread is scheduled"),
+    }
+}
+
+fn doing(access: &Access, variable: &str) -> String {
+    let (node, core) = access.origin;
+    match access.kind {
+        Kind::Read => format!("read of {variable} by core {core}"),
+        Kind::Own => format!("store of {variable} by core {core}"),
+        Kind::Update(_) => format!("update of {variable} by core {core}"),
+        Kind::Write { .. } => format!("{variable} written by node {node} core {core}"),
+        Kind::Fetch => format!("load of {variable} by node {node} core {core}"),
+    }
+}
+
+fn packet(key: &Key, variable: &str) -> String {
+    let (node, core) = key.thread;
+    match key.carries {
+        Carries::Read => format!("load of {variable} by node {node} core {core}"),
+        Carries::Write => format!("{variable} written by node {node} core {core}"),
+        Carries::Response => format!("answer to node {node} core {core}"),
+    }
+}

@@ -1,0 +1,543 @@
+//! One coherent domain: the caches and the memory of a node, line by line.
+//!
+//! MOESI with broadcast probes, as in the Opteron. A miss goes to the memory controller of the
+//! line's home socket, which orders everything that happens to the line: it takes one transaction
+//! at a time, probes every socket, and reads DRAM meanwhile. The requester goes on when the slower
+//! of the two has answered. A transaction takes effect where it is ordered, at its start.
+//!
+//! Copies hold bytes of their own. All that are kept coherent are equal, so a line has one image
+//! of them; an update from outside that does not probe (a packet without the *coherent* bit)
+//! changes memory and leaves the copies as they are: they go stale, and a core that spins on one
+//! spins for ever.
+//!
+//! Called by the node's cores and its I/O bridge; puts [`Event`]s on the node's agenda.
+
+mod latencies;
+mod line;
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use rand_core::Rng;
+use rand_pcg::Pcg32;
+use rustc_hash::FxBuildHasher;
+use slab::Slab;
+
+use super::agenda::{Agenda, Event};
+use crate::parts::core_set::{CoreSet, MOST_CORES, Role};
+use crate::parts::line::Bytes;
+use crate::parts::tables;
+use crate::time::Time;
+pub use latencies::{Latencies, hops_between};
+use line::Line;
+#[cfg(test)]
+pub use line::State;
+pub use line::Update;
+
+/// Who asks for a transaction: a core by its number, or this.
+pub const BRIDGE: u16 = u16::MAX;
+/// No line, no transaction, no writer.
+pub const NONE: u32 = u32::MAX;
+
+const LINE_BYTES: u64 = 64;
+
+/// What a transaction does to its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A core fetches a copy to read.
+    Read,
+    /// A core takes the line for itself and writes.
+    Own,
+    /// A core takes the line for itself and updates a word.
+    Update(Update),
+    /// The bridge writes; whether it probes is the packet's *coherent* bit.
+    Write {
+        /// Invalidates the copies.
+        coherent: bool,
+    },
+    /// The bridge reads the newest bytes.
+    Fetch,
+}
+
+/// One transaction on a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Transaction {
+    /// Index of the line.
+    pub line: u32,
+    /// Core number or [`BRIDGE`].
+    pub agent: u16,
+    /// What it does.
+    pub kind: Kind,
+    /// To which bytes.
+    pub bytes: Bytes,
+    /// What is written; after the start, what was read.
+    pub value: u64,
+    /// The thread that caused it, as the machine's traces name it.
+    pub origin: u32,
+    next: u32,
+}
+
+// Every core may have one under way.
+const _: () = assert!(size_of::<Transaction>() == 32);
+
+/// What is known of a core.
+#[derive(Clone, Copy, Debug)]
+struct Agent {
+    socket: u8,
+    /// The bytes it last began to spin on.
+    awaited: Bytes,
+}
+
+/// The caches and the memory of one node.
+#[derive(Debug)]
+pub struct Domain {
+    lines: Vec<Line>,
+    /// Lines by the hash of their number.
+    index: HashTable<u32>,
+    transactions: Slab<Transaction>,
+    agents: Box<[Agent]>,
+    /// What compare-exchanges that have not been performed expect, by core.
+    expected: Vec<(u16, u64)>,
+    latency: Arc<Latencies>,
+    random: Pcg32,
+}
+
+impl Domain {
+    /// The domain of a node whose core `c` stands on socket `sockets[c]`.
+    pub fn new(latency: Arc<Latencies>, sockets: &[u8], seed: u64, node: u32) -> Self {
+        let agents = sockets.iter().map(|&socket| Agent {
+            socket,
+            awaited: Bytes::byte(0),
+        });
+        Self {
+            lines: Vec::new(),
+            index: HashTable::new(),
+            transactions: Slab::new(),
+            agents: agents.collect(),
+            expected: Vec::new(),
+            latency,
+            random: Pcg32::new(seed, u64::from(node)),
+        }
+    }
+
+    /// The line that holds physical address `address`.
+    #[inline]
+    pub fn line(&mut self, address: u64) -> u32 {
+        let number = address / LINE_BYTES;
+        if let Some(line) = self.known_line(address) {
+            return line;
+        }
+        let line = self.lines.len() as u32;
+        tables::push(&mut self.lines, Line::new(number));
+        let hash_of = |&line: &u32| hash(self.lines[line as usize].number);
+        self.index.insert_unique(hash(number), line, hash_of);
+        line
+    }
+
+    /// The line that holds physical address `address`, if anybody has ever touched it.
+    #[inline]
+    pub fn known_line(&self, address: u64) -> Option<u32> {
+        let number = address / LINE_BYTES;
+        let is_it = |&line: &u32| self.lines[line as usize].number == number;
+        self.index.find(hash(number), is_it).copied()
+    }
+
+    /// Memory and all copies hold `value` in the word at physical address `address`.
+    pub fn preset(&mut self, address: u64, value: u64) {
+        let line = self.line(address);
+        let (line, bytes) = (&mut self.lines[line as usize], Bytes::word(address));
+        line.images.write_memory(bytes, value);
+        line.images.write_copies(bytes, value);
+    }
+
+    /// The newest value of the word at physical address `address`.
+    pub fn word(&self, address: u64) -> u64 {
+        let line = self.known_line(address);
+        line.map_or(0, |line| self.newest(line, Bytes::word(address)))
+    }
+
+    /// The next compare-exchange of `core` expects this value.
+    pub fn expect(&mut self, core: u16, value: u64) {
+        self.expected.push((core, value));
+    }
+
+    /// What `update`, which is being performed for `core`, expects.
+    fn expected_by(&mut self, core: u16, update: Update) -> u64 {
+        if update != Update::CompareExchange {
+            return 0;
+        }
+        let place = self.expected.iter().position(|&(of, _)| of == core);
+        place.map_or(0, |place| self.expected.swap_remove(place).1)
+    }
+
+    /// The bytes in `core`'s own copy, `None` where it has none.
+    #[inline]
+    pub fn cached(&self, core: u16, line: u32, bytes: Bytes) -> Option<u64> {
+        let line = &self.lines[line as usize];
+        if line.roles.has(Role::Holds, core) {
+            return Some(line.images.copies(bytes));
+        }
+        line.images.stale(core, bytes)
+    }
+
+    /// The same, once they have arrived: a copy that is still on its way cannot be read.
+    #[inline]
+    pub fn readable(&self, core: u16, line: u32, bytes: Bytes) -> Option<u64> {
+        if self.is_fetching(core, line) {
+            return None;
+        }
+        self.cached(core, line, bytes)
+    }
+
+    /// What memory itself holds.
+    pub fn in_memory(&self, line: u32, bytes: Bytes) -> u64 {
+        self.lines[line as usize].images.memory(bytes)
+    }
+
+    /// Physical address of the line's first byte.
+    pub fn address_of(&self, line: u32) -> u64 {
+        self.lines[line as usize].number * LINE_BYTES
+    }
+
+    /// Who wrote to the line last ([`NONE`]: nobody).
+    pub fn writer(&self, line: u32) -> u32 {
+        self.lines[line as usize].images.writer
+    }
+
+    /// What `core` may do with its copy.
+    #[cfg(test)]
+    pub fn state(&self, core: u16, line: u32) -> State {
+        self.lines[line as usize].state(core)
+    }
+
+    /// Writes at once if `core` has the line for itself; whether it had.
+    #[inline]
+    pub fn write_if_owned(
+        &mut self,
+        core: u16,
+        line: u32,
+        bytes: Bytes,
+        value: u64,
+        origin: u32,
+    ) -> bool {
+        let line = &mut self.lines[line as usize];
+        if !line.is_owned_alone(core) {
+            return false;
+        }
+        line.write(core, bytes, value);
+        line.images.writer = origin;
+        true
+    }
+
+    /// Updates at once if `core` has the line for itself; the value before.
+    pub fn update_if_owned(
+        &mut self,
+        core: u16,
+        line: u32,
+        bytes: Bytes,
+        update: (Update, u64),
+        origin: u32,
+    ) -> Option<u64> {
+        if !self.lines[line as usize].is_owned_alone(core) {
+            return None;
+        }
+        let expected = self.expected_by(core, update.0);
+        let line = &mut self.lines[line as usize];
+        line.images.writer = origin;
+        Some(line.update(core, bytes, update.0, update.1, expected))
+    }
+
+    /// Lets `core` spin on `bytes` of its copy: it reads them anew once that is invalidated.
+    #[inline]
+    pub fn spin(&mut self, core: u16, line: u32, bytes: Bytes) {
+        self.lines[line as usize].roles.insert(Role::Spins, core);
+        self.agents[usize::from(core)].awaited = bytes;
+    }
+
+    /// The newest value of `bytes`, wherever it is (an observer's and the operating system's view).
+    pub fn newest(&self, line: u32, bytes: Bytes) -> u64 {
+        self.lines[line as usize].newest(bytes)
+    }
+
+    /// Whether `core` has a read of the line under way.
+    #[inline]
+    pub fn is_fetching(&self, core: u16, line: u32) -> bool {
+        self.lines[line as usize].roles.has(Role::Fetches, core)
+    }
+
+    /// Sends a core's transaction to the line's home.
+    pub fn request(
+        &mut self,
+        now: Time,
+        core: u16,
+        line: u32,
+        (kind, bytes, value): (Kind, Bytes, u64),
+        origin: u32,
+        agenda: &mut Agenda,
+    ) {
+        let home = self.lines[line as usize].home();
+        let socket = self.agents[usize::from(core)].socket;
+        let way = self.latency.between(socket, home);
+        if kind == Kind::Read {
+            self.lines[line as usize].roles.insert(Role::Fetches, core);
+        }
+        self.send(
+            now + self.latency.miss + way,
+            core,
+            line,
+            (kind, bytes, value),
+            origin,
+            agenda,
+        );
+    }
+
+    /// Sends a transaction of the I/O bridge (on socket 0) to the line's home.
+    pub fn request_from_bridge(
+        &mut self,
+        now: Time,
+        line: u32,
+        (kind, bytes, value): (Kind, Bytes, u64),
+        origin: u32,
+        agenda: &mut Agenda,
+    ) -> u32 {
+        let way = self.latency.between(0, self.lines[line as usize].home());
+        self.send(
+            now + way,
+            BRIDGE,
+            line,
+            (kind, bytes, value),
+            origin,
+            agenda,
+        )
+    }
+
+    fn send(
+        &mut self,
+        at: Time,
+        agent: u16,
+        line: u32,
+        (kind, bytes, value): (Kind, Bytes, u64),
+        origin: u32,
+        agenda: &mut Agenda,
+    ) -> u32 {
+        let transaction = Transaction {
+            line,
+            agent,
+            kind,
+            bytes,
+            value,
+            origin,
+            next: NONE,
+        };
+        let number = tables::insert(&mut self.transactions, transaction);
+        agenda.tell(|t| t.requested(at, number, &self.transactions[number as usize]));
+        agenda.push(at, Event::Home(number));
+        number
+    }
+
+    /// [`Event::Home`]: the transaction starts, or waits until its line is free.
+    pub fn arrive(&mut self, now: Time, number: u32, agenda: &mut Agenda) {
+        let line_number = self.transactions[number as usize].line;
+        let line = &mut self.lines[line_number as usize];
+        if line.free_at <= now && line.waiting == NONE {
+            self.start(now, number, agenda);
+            return;
+        }
+        // As long as any waits, one release is on the agenda.
+        if line.waiting == NONE {
+            agenda.push(line.free_at, Event::Release(line_number));
+        }
+        self.transactions[number as usize].next = line.waiting;
+        line.waiting = number;
+        line.waiting_count += 1;
+    }
+
+    /// [`Event::Release`]: one of the transactions that wait for the line starts.
+    pub fn release(&mut self, now: Time, line_number: u32, agenda: &mut Agenda) {
+        let Some(number) = self.draw_waiting(line_number) else {
+            return;
+        };
+        self.start(now, number, agenda);
+        let line = &self.lines[line_number as usize];
+        if line.waiting != NONE {
+            agenda.push(line.free_at, Event::Release(line_number));
+        }
+    }
+
+    /// Takes a transaction out of those that wait for the line. Sockets and cores compete for
+    /// the controller on equal terms, and which of them wins is nobody's choice: it is drawn.
+    fn draw_waiting(&mut self, line_number: u32) -> Option<u32> {
+        let line = &mut self.lines[line_number as usize];
+        let mut before = NONE;
+        let mut number = line.waiting;
+        if number == NONE {
+            return None;
+        }
+        if line.waiting_count > 1 {
+            for _ in 0..self.random.next_u32() % u32::from(line.waiting_count) {
+                before = number;
+                number = self.transactions[number as usize].next;
+            }
+        }
+        let after = self.transactions[number as usize].next;
+        if before == NONE {
+            line.waiting = after;
+        } else {
+            self.transactions[before as usize].next = after;
+        }
+        line.waiting_count -= 1;
+        Some(number)
+    }
+
+    /// [`Event::Complete`]: what the transaction brought.
+    pub fn complete(&mut self, number: u32) -> Transaction {
+        let transaction = self.transactions.remove(number as usize);
+        if transaction.kind == Kind::Read {
+            self.lines[transaction.line as usize]
+                .roles
+                .remove(Role::Fetches, transaction.agent);
+        }
+        transaction
+    }
+
+    /// The transaction takes effect on the line and sets out for its requester.
+    fn start(&mut self, now: Time, number: u32, agenda: &mut Agenda) {
+        let Transaction {
+            line: line_number,
+            agent,
+            kind,
+            ..
+        } = self.transactions[number as usize];
+        let expected = match kind {
+            Kind::Update(update) => self.expected_by(agent, update),
+            _ => 0,
+        };
+        let transaction = &mut self.transactions[number as usize];
+        let line = &mut self.lines[line_number as usize];
+        let mut probes = true;
+        let mut dropped = CoreSet::NONE;
+        match kind {
+            Kind::Read => {
+                line.share(agent);
+                transaction.value = line.images.copies(transaction.bytes);
+            }
+            Kind::Own => {
+                dropped = line.take(agent);
+                line.write(agent, transaction.bytes, transaction.value);
+                line.images.writer = transaction.origin;
+            }
+            Kind::Update(update) => {
+                dropped = line.take(agent);
+                let (bytes, value) = (transaction.bytes, transaction.value);
+                transaction.value = line.update(agent, bytes, update, value, expected);
+                line.images.writer = transaction.origin;
+            }
+            Kind::Write { coherent: true } => {
+                dropped = line.drop_copies();
+                line.images
+                    .write_memory(transaction.bytes, transaction.value);
+                line.images.writer = transaction.origin;
+            }
+            Kind::Write { coherent: false } => {
+                line.images
+                    .write_memory(transaction.bytes, transaction.value);
+                line.images.writer = transaction.origin;
+                probes = false;
+            }
+            Kind::Fetch => {
+                transaction.value = line.newest(transaction.bytes);
+            }
+        }
+        let home = line.home();
+        let requester = if agent == BRIDGE {
+            0
+        } else {
+            self.agents[usize::from(agent)].socket
+        };
+        let took = self.latency.settles(home, requester, probes);
+        // Reads overlap: the controller has sent the bytes. A write must have settled before
+        // anybody else can have the line.
+        let reads = matches!(kind, Kind::Read | Kind::Fetch);
+        let least = if reads { Time::ZERO } else { took };
+        line.free_at = now + self.latency.occupancy.max(least);
+        agenda.tell(|t| t.started(now, now + took, number, &self.transactions[number as usize]));
+        agenda.push(now + took, Event::Complete(number));
+        let roles = &self.lines[line_number as usize].roles;
+        let spinning = roles.among(Role::Spins, dropped);
+        if !spinning.is_empty() {
+            // Room for more than there are takes time to clear.
+            if spinning.is_low() {
+                self.refetch(now, line_number, &spinning, &mut [0; 64], agenda);
+            } else {
+                let mut order = [0; MOST_CORES as usize];
+                self.refetch(now, line_number, &spinning, &mut order, agenda);
+            }
+        }
+    }
+
+    /// Every spinning core whose copy was probed away asks for the line again. Which of them the
+    /// interconnect lets through first is nobody's choice: it is drawn. `order` has room for all.
+    fn refetch(
+        &mut self,
+        now: Time,
+        line_number: u32,
+        spinning: &CoreSet,
+        order: &mut [u16],
+        agenda: &mut Agenda,
+    ) {
+        let count = spinning.list(order);
+        for last in (1..count).rev() {
+            let other = self.random.next_u32() as usize % (last + 1);
+            order.swap(last, other);
+        }
+        let home = self.lines[line_number as usize].home();
+        for &core in &order[..count] {
+            let Agent {
+                socket,
+                awaited: bytes,
+            } = self.agents[usize::from(core)];
+            let noticed = now + self.latency.between(home, socket) + self.latency.probe;
+            let line = &mut self.lines[line_number as usize];
+            line.roles.remove(Role::Spins, core);
+            agenda.tell(|t| t.probed(noticed, core, line_number, bytes));
+            self.request(
+                noticed,
+                core,
+                line_number,
+                (Kind::Read, bytes, 0),
+                NONE,
+                agenda,
+            );
+        }
+    }
+
+    /// Whether no transaction is under way.
+    pub fn is_quiet(&self) -> bool {
+        self.transactions.is_empty()
+    }
+
+    /// Whether a core waits for a line that is on its way.
+    pub fn serves_a_core(&self) -> bool {
+        self.transactions.iter().any(|(_, t)| t.agent != BRIDGE)
+    }
+
+    /// Bytes on the heap, without the latencies that all nodes share.
+    pub fn heap_bytes(&self) -> usize {
+        let lines: usize = self.lines.iter().map(Line::heap_bytes).sum();
+        lines
+            + self.lines.capacity() * size_of::<Line>()
+            + self.index.allocation_size()
+            + self.transactions.capacity() * size_of::<Transaction>()
+            + size_of_val(&*self.agents)
+            + self.expected.capacity() * size_of::<(u16, u64)>()
+    }
+}
+
+#[inline]
+fn hash(number: u64) -> u64 {
+    FxBuildHasher.hash_one(number)
+}
+
+#[cfg(test)]
+mod tests;

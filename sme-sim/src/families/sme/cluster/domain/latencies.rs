@@ -1,0 +1,94 @@
+//! How long the parts of a transaction take, by the sockets they involve.
+
+use crate::families::sme::spec::ClusterSpec;
+use crate::time::Time;
+
+/// What the machine's constants come to, socket by socket.
+#[derive(Debug)]
+pub struct Latencies {
+    pub(super) sockets: usize,
+    /// One way between two sockets.
+    pub(super) between: Vec<Time>,
+    /// From a transaction's start at the home to its end at the requester; home, requester.
+    pub(super) probed: Vec<Time>,
+    /// The same without probes.
+    pub(super) unprobed: Vec<Time>,
+    /// From the first socket's probes to the last answer at the requester, nothing being read.
+    probed_alone: Vec<Time>,
+    /// A probe's look-up, after which a spinning core notices.
+    pub(super) probe: Time,
+    /// Until a core knows that it misses.
+    pub(super) miss: Time,
+    pub(super) occupancy: Time,
+}
+
+impl Latencies {
+    /// Of a machine.
+    pub fn new(spec: &ClusterSpec) -> Self {
+        let sockets = spec.node.sockets as usize;
+        let coherence = &spec.coherence;
+        let hops = |a: usize, b: usize| coherence.hop.times(hops_between(a, b));
+        let pairs = || (0..sockets).flat_map(|a| (0..sockets).map(move |b| (a, b)));
+        let dram = |home, requester| coherence.dram + hops(home, requester);
+        let slowest_probe = |home, requester| {
+            (0..sockets)
+                .map(|probed| hops(home, probed) + coherence.probe + hops(probed, requester))
+                .max()
+                .unwrap_or(Time::ZERO)
+        };
+        Self {
+            sockets,
+            between: pairs().map(|(a, b)| hops(a, b)).collect(),
+            probed: pairs()
+                .map(|(h, r)| dram(h, r).max(slowest_probe(h, r)))
+                .collect(),
+            unprobed: pairs().map(|(h, r)| dram(h, r)).collect(),
+            probed_alone: (0..sockets).map(|r| slowest_probe(0, r)).collect(),
+            probe: coherence.probe,
+            miss: spec.cache.l3,
+            occupancy: coherence.occupancy,
+        }
+    }
+
+    /// From the first socket's probes to the last answer at `requester`, nothing being read.
+    pub fn probed_alone(&self, requester: u8) -> Time {
+        self.probed_alone[usize::from(requester)]
+    }
+
+    /// A probe's look-up, after which a spinning core notices.
+    pub fn probe(&self) -> Time {
+        self.probe
+    }
+
+    /// How long a line's home is taken by a transaction at least.
+    pub fn occupancy(&self) -> Time {
+        self.occupancy
+    }
+
+    /// Until a core knows that it misses.
+    pub fn miss(&self) -> Time {
+        self.miss
+    }
+
+    /// One way between two sockets.
+    #[inline]
+    pub fn between(&self, a: u8, b: u8) -> Time {
+        self.between[usize::from(a) * self.sockets + usize::from(b)]
+    }
+
+    /// From a transaction's start at the home to its end at the requester.
+    #[inline]
+    pub fn settles(&self, home: u8, requester: u8, probes: bool) -> Time {
+        let pair = usize::from(home) * self.sockets + usize::from(requester);
+        if probes {
+            self.probed[pair]
+        } else {
+            self.unprobed[pair]
+        }
+    }
+}
+
+/// Links between two sockets: four stand on the corners of a square, more on a hypercube's.
+pub fn hops_between(a: usize, b: usize) -> u64 {
+    u64::from((a ^ b).count_ones())
+}

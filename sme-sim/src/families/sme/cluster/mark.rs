@@ -1,0 +1,177 @@
+//! The marks that a [`trace`](super::trace) is made of: when a stage ended, where it began, what
+//! it was spent on, and how a thing under way is recognized from one stage to the next.
+
+use sme_memory::Place;
+
+use super::constants::origin_of;
+use super::domain::Kind;
+use crate::families::sme::engine::{self, Packet};
+use crate::kernel::thread::Operation;
+use crate::parts::line::Bytes;
+use crate::time::Time;
+
+/// What a stretch of time was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// The program's own instructions.
+    Core,
+    /// Cache look-ups, probes, memory.
+    Cache,
+    /// HyperTransport: between sockets, the host link, the I/O bridge.
+    HyperTransport,
+    /// The blocks of an engine, and its named delays.
+    Engine,
+    /// Serialization, transceivers, wire.
+    Link,
+    /// Waiting for something that is busy.
+    Queueing,
+    /// The operating system.
+    OperatingSystem,
+}
+
+/// Index of a mark in its node's trace.
+pub(super) type MarkId = u32;
+
+/// Stands for everything before the trace began.
+pub(super) const BEFORE: MarkId = 0;
+
+/// The end of one stage.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    pub(super) at: Time,
+    /// Where the stage began.
+    pub(super) cause: Cause,
+    pub(super) part: Part,
+    pub(super) what: What,
+    /// Where what has been read was written.
+    pub(super) value: Option<MarkId>,
+}
+
+/// The mark in which a stage began.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cause {
+    /// In the same node.
+    Here(MarkId),
+    /// Where node `from` sent this packet, to be sampled at engine edge `cycle`.
+    Sent { from: u32, key: Key, cycle: u64 },
+}
+
+/// What happened in a stage.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What {
+    /// Nothing that is known.
+    Unknown,
+    /// The last part of an operation of this core: its own instructions, or what they cost.
+    Operation(u16, Operation),
+    /// A wait of this core has seen a value that it takes; takes no time.
+    Takes,
+    /// A store of this core waits in the store buffer.
+    Buffered(u16),
+    /// A load of this core waits for its socket's slot.
+    Slot(u16),
+    /// A transaction is on its way to its line's home.
+    Asks(Access),
+    /// The line's copy at a spinning core is probed away.
+    Probed(Access),
+    /// A transaction waits for its line.
+    Waits(Access),
+    /// A transaction is served.
+    Served(Access),
+    /// A packet's stage.
+    Packet(Key, Stage),
+    /// A system call of this core.
+    Calls(u16),
+    /// This core's thread goes to sleep.
+    Sleeps(u16),
+    /// The first core wakes the thread of the second.
+    Wakes(u16, u16),
+    /// The thread of this core is scheduled.
+    Resumes(u16),
+}
+
+/// A transaction on a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) line: u32,
+    /// Byte in the line.
+    pub(super) byte: u8,
+    /// Core or [`BRIDGE`].
+    pub(super) agent: u16,
+    /// Node and core of the thread behind it, where that is not `agent`.
+    pub(super) origin: (u32, u16),
+    pub(super) kind: Kind,
+}
+
+/// How a packet is recognized wherever it goes. One thread's packets with one key keep their
+/// order everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    /// Node and core of the thread behind it.
+    pub(super) thread: (u32, u16),
+    pub(super) carries: Carries,
+    /// The word that it is about; a response does not name it.
+    pub(super) place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Carries {
+    Read,
+    Write,
+    Response,
+}
+
+/// Where a packet is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stage {
+    ToHostLink,
+    HostLinkBusy,
+    HostLink,
+    IntoEngine,
+    Blocks,
+    BlocksBusy,
+    Serializes(u32),
+    Crosses,
+    Link(u32),
+    OutOfEngine,
+    FromHostLinkBusy,
+    FromHostLink,
+    BridgeBusy,
+    Bridge,
+}
+
+impl Key {
+    /// Of a packet of the network.
+    pub(super) fn of(packet: &Packet) -> Self {
+        let thread = origin_of(packet.trace);
+        let carries = match packet.kind {
+            engine::Kind::ReadRequest => Carries::Read,
+            engine::Kind::PostedWrite => Carries::Write,
+            engine::Kind::ReadResponse | engine::Kind::ErrorResponse => {
+                return Self::response(thread);
+            }
+        };
+        Self {
+            thread,
+            carries,
+            place: Place {
+                node: packet.target,
+                offset: packet.offset,
+            },
+        }
+    }
+
+    /// Of the answer to the thread's load.
+    pub(super) fn response(thread: (u32, u16)) -> Self {
+        Self {
+            thread,
+            carries: Carries::Response,
+            place: Place { node: 0, offset: 0 },
+        }
+    }
+}
+
+/// The lowest of `bytes`, counted from the beginning of the line.
+pub(super) fn byte_of(bytes: Bytes) -> u8 {
+    bytes.word * 8 + bytes.enables.trailing_zeros() as u8
+}

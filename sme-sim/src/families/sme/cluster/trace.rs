@@ -1,0 +1,534 @@
+//! What made what happen: time-stamped stages of threads, line transactions and packets.
+//!
+//! A [`Trace`] belongs to one node and hangs on its agenda, so that whatever puts events there can
+//! also say why. Each stage ends in a [`Mark`], which names the mark in which it began: its cause.
+//! Following causes backwards from a mark gives stretches of time without gaps or overlaps. A wait
+//! has two causes, the thread that waits and the write of the value that ends it; the read that
+//! brought the value names the write's mark too. `critical_path` does the walking.
+//!
+//! A stage is divided where the machine's constants say how long it takes with nobody in the way;
+//! what it took beyond that is queueing. Nothing here has any influence on simulated time.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use sme_memory::{Place, Until};
+
+use super::constants::{Constants, origin_of};
+use super::domain::{BRIDGE, Kind, Transaction};
+use super::mark::{Access, BEFORE, Carries, Cause, Key, Mark, MarkId, Part, Stage, What, byte_of};
+use crate::families::sme::address::Target;
+use crate::families::sme::engine::link_port::LinkPortSpec;
+use crate::families::sme::engine::{
+    HOP_CYCLES, HOST_TO_LINK_CYCLES, HtPacket, Input, LINK_TO_HOST_CYCLES, LOOPBACK_CYCLES, Packet,
+};
+use crate::kernel::thread::{Note, Operation};
+use crate::parts::line::Bytes;
+use crate::time::Time;
+
+/// A packet inside an engine.
+#[derive(Clone, Copy, Debug)]
+struct Inside {
+    mark: MarkId,
+    /// Edge at which it was sampled.
+    cycle: u64,
+    from_link: bool,
+}
+
+/// The trace of one node.
+#[derive(Debug)]
+pub(super) struct Trace {
+    me: u32,
+    constants: Arc<Constants>,
+    link: LinkPortSpec,
+    /// Marks of earlier times are all [`BEFORE`].
+    from: Time,
+    pub(super) marks: Vec<Mark>,
+    /// What makes happen whatever the node is doing now.
+    current: MarkId,
+    /// Where the transaction that started last took effect.
+    effect: MarkId,
+    /// The core whose uncached load is being answered.
+    answered: Option<u16>,
+    cores: Vec<CoreTrace>,
+    transactions: FxHashMap<u32, MarkId>,
+    /// Last write by line and byte.
+    values: FxHashMap<(u32, u8), MarkId>,
+    to_host_link: FxHashMap<Key, VecDeque<MarkId>>,
+    inside: FxHashMap<Key, VecDeque<Inside>>,
+    from_engine: FxHashMap<Key, VecDeque<MarkId>>,
+    /// Packets by key, neighbour, and edge at which that samples them.
+    pub(super) sent: FxHashMap<(Key, u32, u64), MarkId>,
+    /// Last departure by episode: when, which core, why.
+    pub(super) departures: FxHashMap<u32, (Time, MarkId)>,
+}
+
+/// What is known of one core.
+#[derive(Clone, Debug)]
+struct CoreTrace {
+    operation: Operation,
+    /// The end of its last operation.
+    done: MarkId,
+    /// Its buffered stores.
+    stores: VecDeque<MarkId>,
+    /// Why it waits for a slot.
+    slot: MarkId,
+    /// Its system call, or its sleep, or its waking.
+    system: MarkId,
+}
+
+impl Trace {
+    /// The trace of node `me` with `cores` cores; it begins at `from`.
+    pub(super) fn new(constants: &Arc<Constants>, me: u32, cores: usize, from: Time) -> Self {
+        let core = CoreTrace {
+            operation: Operation::Fence,
+            done: BEFORE,
+            stores: VecDeque::new(),
+            slot: BEFORE,
+            system: BEFORE,
+        };
+        let spec = &constants.spec;
+        let link = &spec.link;
+        let hz = spec.engine.clock.hz();
+        let before = Mark {
+            at: Time::ZERO,
+            cause: Cause::Here(BEFORE),
+            part: Part::Core,
+            what: What::Unknown,
+            value: None,
+        };
+        Self {
+            me,
+            link: LinkPortSpec::new(link.bytes_per_second, hz, link.channel_credits as u16),
+            constants: Arc::clone(constants),
+            from,
+            marks: vec![before],
+            current: BEFORE,
+            effect: BEFORE,
+            answered: None,
+            cores: vec![core; cores],
+            transactions: FxHashMap::default(),
+            values: FxHashMap::default(),
+            to_host_link: FxHashMap::default(),
+            inside: FxHashMap::default(),
+            from_engine: FxHashMap::default(),
+            sent: FxHashMap::default(),
+            departures: FxHashMap::default(),
+        }
+    }
+
+    fn push(&mut self, mark: Mark) -> MarkId {
+        if mark.at < self.from {
+            return BEFORE;
+        }
+        self.marks.push(mark);
+        (self.marks.len() - 1) as MarkId
+    }
+
+    /// The stage that began in `cause` and ends at `at`; `cause` itself where it takes no time.
+    fn stage(&mut self, cause: MarkId, at: Time, part: Part, what: What) -> MarkId {
+        if self.marks[cause as usize].at >= at {
+            return cause;
+        }
+        let cause = Cause::Here(cause);
+        let value = None;
+        self.push(Mark {
+            at,
+            cause,
+            part,
+            what,
+            value,
+        })
+    }
+
+    fn core(&mut self, core: u16) -> &mut CoreTrace {
+        &mut self.cores[usize::from(core)]
+    }
+
+    // Threads.
+
+    /// The thread of `core` runs.
+    pub(super) fn resumed(&mut self, core: u16) {
+        self.answered = None;
+        self.current = self.core(core).done;
+    }
+
+    /// The thread of `core` tells the observer something.
+    pub(super) fn noted(&mut self, now: Time, note: Note) {
+        let Note::Leave(episode) = note else {
+            return;
+        };
+        let last = self.departures.entry(episode).or_default();
+        if now > last.0 {
+            *last = (now, self.current);
+        }
+    }
+
+    /// The thread of `core` asks for `operation`.
+    pub(super) fn begun(&mut self, core: u16, operation: Operation) {
+        self.core(core).operation = operation;
+    }
+
+    /// The operation of `core` is done `after` from now; its thread goes on at `resumes`, later where
+    /// the core is taken away from it meanwhile.
+    pub(super) fn finished(&mut self, now: Time, core: u16, after: Time, resumes: Time) {
+        let operation = self.core(core).operation;
+        let what = What::Operation(core, operation);
+        let costs = match operation {
+            _ if self.answered == Some(core) => Part::HyperTransport,
+            Operation::FutexWait(..) | Operation::FutexWake(..) | Operation::WriteBack { .. } => {
+                Part::OperatingSystem
+            }
+            Operation::Delay(_) => Part::Core,
+            _ => Part::Cache,
+        };
+        let own = self.constants.operation.min(after);
+        let cost = self.stage(self.current, now + after.since(own), costs, what);
+        // A mark of its own even if it takes no time: it is where the operation ends.
+        let done = self.push(Mark {
+            at: now + after,
+            cause: Cause::Here(cost),
+            part: Part::Core,
+            what,
+            value: None,
+        });
+        // When exactly does not matter to anybody else: as if it were at the end.
+        let taken_away = What::Resumes(core);
+        let done = self.stage(done, resumes, Part::OperatingSystem, taken_away);
+        self.core(core).done = done;
+    }
+
+    /// Whether a wait of `core` takes `value`.
+    fn takes(&self, core: u16, value: u64) -> bool {
+        let until: Until = match self.cores[usize::from(core)].operation {
+            Operation::Wait(_, until) | Operation::WaitAll(_, until) => until,
+            _ => return false,
+        };
+        until.holds(value as u8)
+    }
+
+    fn take(&mut self, now: Time) {
+        self.current = self.push(Mark {
+            at: now,
+            cause: Cause::Here(self.current),
+            part: Part::Core,
+            what: What::Takes,
+            value: None,
+        });
+    }
+
+    // Store buffers and slots.
+
+    /// The newest store of `core` is in its buffer.
+    pub(super) fn buffered(&mut self, core: u16) {
+        let why = self.current;
+        self.core(core).stores.push_back(why);
+    }
+
+    /// The oldest store of `core` leaves its buffer.
+    pub(super) fn leaves_buffer(&mut self, now: Time, core: u16) {
+        if let Some(why) = self.core(core).stores.pop_front() {
+            self.current = self.stage(why, now, Part::Queueing, What::Buffered(core));
+        }
+    }
+
+    /// A load of `core` waits for a slot.
+    pub(super) fn waits_for_slot(&mut self, core: u16) {
+        let why = self.current;
+        self.core(core).slot = why;
+    }
+
+    /// It has one.
+    pub(super) fn has_slot(&mut self, now: Time, core: u16) {
+        let why = self.core(core).slot;
+        self.current = self.stage(why, now, Part::Queueing, What::Slot(core));
+    }
+
+    // The coherent domain.
+
+    /// `bytes` of `line` have been written, in the writer's own copy.
+    pub(super) fn written(&mut self, line: u32, bytes: Bytes) {
+        self.values.insert((line, byte_of(bytes)), self.current);
+    }
+
+    /// What has just been written has probed away a spinning core's copy; it notices at `at`.
+    pub(super) fn probed(&mut self, at: Time, core: u16, line: u32, bytes: Bytes) {
+        let access = Access {
+            line,
+            byte: byte_of(bytes),
+            agent: core,
+            origin: (self.me, core),
+            kind: Kind::Read,
+        };
+        self.current = self.stage(self.effect, at, Part::Cache, What::Probed(access));
+    }
+
+    /// A transaction will reach its line's home at `at`.
+    pub(super) fn requested(&mut self, at: Time, number: u32, transaction: &Transaction) {
+        let what = What::Asks(self.access(transaction));
+        let mark = self.stage(self.current, at, Part::Cache, what);
+        self.transactions.insert(number, mark);
+    }
+
+    /// A transaction has taken effect now, and will be complete at `at`.
+    pub(super) fn started(&mut self, now: Time, at: Time, number: u32, transaction: &Transaction) {
+        let access = self.access(transaction);
+        let asked = self.transactions.get(&number).copied().unwrap_or(BEFORE);
+        let effect = self.stage(asked, now, Part::Queueing, What::Waits(access));
+        let variable = (access.line, access.byte);
+        let value = match access.kind {
+            Kind::Read | Kind::Fetch => self.values.get(&variable).copied(),
+            _ => {
+                self.values.insert(variable, effect);
+                None
+            }
+        };
+        let served = self.push(Mark {
+            at,
+            cause: Cause::Here(effect),
+            part: Part::Cache,
+            what: What::Served(access),
+            value,
+        });
+        self.transactions.insert(number, served);
+        self.effect = effect;
+    }
+
+    /// It is complete.
+    pub(super) fn completed(&mut self, now: Time, number: u32, transaction: &Transaction) {
+        self.answered = None;
+        self.current = self.transactions.remove(&number).unwrap_or(BEFORE);
+        let agent = transaction.agent;
+        if agent != BRIDGE && transaction.kind == Kind::Read && self.takes(agent, transaction.value)
+        {
+            self.take(now);
+        }
+    }
+
+    fn access(&self, transaction: &Transaction) -> Access {
+        Access {
+            line: transaction.line,
+            byte: byte_of(transaction.bytes),
+            agent: transaction.agent,
+            origin: if transaction.agent == BRIDGE {
+                origin_of(transaction.origin)
+            } else {
+                (self.me, transaction.agent)
+            },
+            kind: transaction.kind,
+        }
+    }
+
+    // The way of a packet.
+
+    /// A packet is on its way from a core or the memory to the host link, which it reaches at `at`.
+    pub(super) fn leaves_for_host_link(&mut self, at: Time, packet: &HtPacket) {
+        let key = self.host_key(packet);
+        let what = What::Packet(key, Stage::ToHostLink);
+        let mark = self.stage(self.current, at, Part::HyperTransport, what);
+        enter(&mut self.to_host_link, key, mark);
+    }
+
+    /// A packet begins to cross the host link now; its last bytes are over at `over`, and the
+    /// engine's blocks sample it at edge `cycle`.
+    pub(super) fn over_host_link(&mut self, now: Time, over: Time, cycle: u64, packet: &HtPacket) {
+        let key = self.host_key(packet);
+        let mark = leave(&mut self.to_host_link, key).unwrap_or(BEFORE);
+        let stage = |stage| What::Packet(key, stage);
+        let mark = self.stage(mark, now, Part::Queueing, stage(Stage::HostLinkBusy));
+        let mark = self.stage(mark, over, Part::HyperTransport, stage(Stage::HostLink));
+        let sampled = self.constants.engine_clock.edge(cycle);
+        let mark = self.stage(mark, sampled, Part::Engine, stage(Stage::IntoEngine));
+        let inside = Inside {
+            mark,
+            cycle,
+            from_link: false,
+        };
+        enter(&mut self.inside, key, inside);
+    }
+
+    /// The engine samples `input`, which was due at edge `due`, at edge `cycle`.
+    pub(super) fn sampled(&mut self, due: u64, cycle: u64, input: &Input) {
+        let Input::Link { port, packet, .. } = input else {
+            return;
+        };
+        let Some((from, _)) = self.constants.topology.neighbour(self.me, *port) else {
+            return;
+        };
+        let key = Key::of(packet);
+        let mark = self.push(Mark {
+            at: self.constants.engine_clock.edge(due),
+            cause: Cause::Sent {
+                from,
+                key,
+                cycle: due,
+            },
+            part: Part::Link,
+            what: What::Packet(key, Stage::Link(self.me)),
+            value: None,
+        });
+        let sampled = self.constants.engine_clock.edge(cycle);
+        let waits = What::Packet(key, Stage::BlocksBusy);
+        let mark = self.stage(mark, sampled, Part::Queueing, waits);
+        let inside = Inside {
+            mark,
+            cycle,
+            from_link: true,
+        };
+        enter(&mut self.inside, key, inside);
+    }
+
+    /// The engine has given a packet to a link: its last bytes left at edge `cycle`, it has crossed
+    /// between clock domains at edge `crossed`, and node `to` samples it at edge `sampled`.
+    pub(super) fn over_link(
+        &mut self,
+        (cycle, crossed, sampled): (u64, u64, u64),
+        to: u32,
+        packet: &Packet,
+    ) {
+        let key = Key::of(packet);
+        let clock = self.constants.engine_clock;
+        let serializes = self.link.cycles(packet.bytes());
+        let begins = (cycle + 1).saturating_sub(serializes);
+        let mark = self.through_blocks(key, begins, [HOST_TO_LINK_CYCLES, HOP_CYCLES]);
+        let stage = |stage| What::Packet(key, stage);
+        let mark = self.stage(
+            mark,
+            clock.edge(cycle),
+            Part::Link,
+            stage(Stage::Serializes(to)),
+        );
+        let mark = self.stage(
+            mark,
+            clock.edge(crossed),
+            Part::Engine,
+            stage(Stage::Crosses),
+        );
+        let mark = self.stage(
+            mark,
+            clock.edge(sampled),
+            Part::Link,
+            stage(Stage::Link(to)),
+        );
+        if mark != BEFORE {
+            self.sent.insert((key, to, sampled), mark);
+        }
+    }
+
+    /// The engine has given a packet to the host at edge `cycle`; it begins to cross the host link
+    /// at `begins` and reaches the host at `at`.
+    pub(super) fn leaves_engine(&mut self, cycle: u64, begins: Time, at: Time, packet: &HtPacket) {
+        let key = self.host_key(packet);
+        let mark = self.through_blocks(key, cycle, [LOOPBACK_CYCLES, LINK_TO_HOST_CYCLES]);
+        let gave = self.constants.engine_gave(cycle);
+        let stage = |stage| What::Packet(key, stage);
+        let mark = self.stage(mark, gave, Part::Engine, stage(Stage::OutOfEngine));
+        let mark = self.stage(mark, begins, Part::Queueing, stage(Stage::FromHostLinkBusy));
+        let mark = self.stage(mark, at, Part::HyperTransport, stage(Stage::FromHostLink));
+        enter(&mut self.from_engine, key, mark);
+    }
+
+    /// A packet leaves the engine's blocks at edge `cycle`; `uncontended` cycles from the host or
+    /// from a link are its own.
+    fn through_blocks(&mut self, key: Key, cycle: u64, uncontended: [u64; 2]) -> MarkId {
+        let Some(inside) = leave(&mut self.inside, key) else {
+            return BEFORE;
+        };
+        let clock = self.constants.engine_clock;
+        let through = (inside.cycle + uncontended[usize::from(inside.from_link)]).min(cycle);
+        let blocks = What::Packet(key, Stage::Blocks);
+        let mark = self.stage(inside.mark, clock.edge(through), Part::Engine, blocks);
+        let busy = What::Packet(key, Stage::BlocksBusy);
+        self.stage(mark, clock.edge(cycle), Part::Queueing, busy)
+    }
+
+    /// The bridge has taken the oldest packet in, which took `took`.
+    pub(super) fn over_bridge(&mut self, now: Time, took: Time, packet: &HtPacket) {
+        let key = self.host_key(packet);
+        let mark = leave(&mut self.from_engine, key).unwrap_or(BEFORE);
+        let stage = |stage| What::Packet(key, stage);
+        let begun = now.since(took);
+        let mark = self.stage(mark, begun, Part::Queueing, stage(Stage::BridgeBusy));
+        self.current = self.stage(mark, now, Part::HyperTransport, stage(Stage::Bridge));
+    }
+
+    /// The answer to the load of `core` is back, with `value`.
+    pub(super) fn answered(&mut self, now: Time, core: u16, value: u64) {
+        let key = Key::response((self.me, core));
+        self.current = leave(&mut self.from_engine, key).unwrap_or(BEFORE);
+        self.answered = Some(core);
+        if self.takes(core, value) {
+            self.take(now);
+        }
+    }
+
+    fn host_key(&self, packet: &HtPacket) -> Key {
+        let thread = origin_of(packet.trace());
+        let (carries, address) = match *packet {
+            HtPacket::Read { address, .. } => (Carries::Read, address),
+            HtPacket::Write { address, .. } => (Carries::Write, address),
+            HtPacket::Response { .. } => return Key::response(thread),
+        };
+        let place = match self.constants.map.target(address) {
+            Ok(Target::Global(place) | Target::Cached(place)) => place,
+            _ => Place {
+                node: self.me,
+                offset: address.saturating_sub(self.constants.map.private_bytes),
+            },
+        };
+        Key {
+            thread,
+            carries,
+            place,
+        }
+    }
+
+    // The operating system.
+
+    /// The thread of `core` enters the system and is there at `at`.
+    pub(super) fn calls(&mut self, at: Time, core: u16) {
+        let mark = self.stage(self.current, at, Part::OperatingSystem, What::Calls(core));
+        self.core(core).system = mark;
+    }
+
+    /// What the system does next is for the thread of `core`.
+    pub(super) fn in_system(&mut self, core: u16) {
+        self.answered = None;
+        self.current = self.core(core).system;
+    }
+
+    /// The thread of `core` will be asleep at `asleep`.
+    pub(super) fn sleeps(&mut self, asleep: Time, core: u16) {
+        let what = What::Sleeps(core);
+        let mark = self.stage(self.current, asleep, Part::OperatingSystem, what);
+        self.core(core).system = mark;
+    }
+
+    /// `waker` has woken the thread of `core` at `called`; that resumes at `at`.
+    pub(super) fn wakes(&mut self, waker: u16, core: u16, called: Time, at: Time) {
+        let wakes = What::Wakes(waker, core);
+        let called = self.stage(self.current, called, Part::OperatingSystem, wakes);
+        // It cannot be woken before it is asleep: whichever was later is why it resumes now.
+        let asleep = self.core(core).system;
+        let later = |a: MarkId, b: MarkId| {
+            if self.marks[a as usize].at >= self.marks[b as usize].at {
+                a
+            } else {
+                b
+            }
+        };
+        let why = later(called, asleep);
+        let resumes = What::Resumes(core);
+        let mark = self.stage(why, at, Part::OperatingSystem, resumes);
+        self.core(core).system = mark;
+    }
+}
+
+fn enter<T>(places: &mut FxHashMap<Key, VecDeque<T>>, key: Key, item: T) {
+    places.entry(key).or_default().push_back(item);
+}
+
+fn leave<T>(places: &mut FxHashMap<Key, VecDeque<T>>, key: Key) -> Option<T> {
+    places.get_mut(&key)?.pop_front()
+}

@@ -1,0 +1,579 @@
+//! A node's way to the others: its end of the HyperTransport link, and its engine.
+//!
+//! What a node of any form has besides its cores and memory. Packets enter the link's queues, cross
+//! it when they have a credit, and are sampled by the engine at an edge of its clock; what the engine
+//! gives goes over its links to other nodes, or back to this one's host. Called by the node, whose
+//! agenda holds the [`Event`]s that are put in here.
+
+use std::collections::VecDeque;
+use std::mem::offset_of;
+use std::sync::Arc;
+
+use super::agenda::{Agenda, Event};
+use super::constants::Constants;
+use super::pins::Pins;
+use super::record::Record;
+use crate::families::sme::engine::waves::{Recorded, Tap};
+use crate::families::sme::engine::{
+    EngineModel, HtChannel, HtPacket, Input, NEAR_BYTES, Output, Packet, Transit,
+};
+use crate::families::sme::spec::HostSpec;
+use crate::kernel::window::Outbox;
+use crate::parts::inline::Few;
+use crate::parts::tables;
+use crate::time::Time;
+
+/// Host side of the HyperTransport link.
+#[derive(Debug)]
+struct HostLink {
+    /// Packets for the engine, by channel.
+    queues: [VecDeque<HtPacket>; 3],
+    credits: [u32; 3],
+    /// Until then the direction to the engine is busy.
+    free_at: Time,
+    ready_pending: bool,
+    /// Until then the direction from the engine is busy.
+    back_free_at: Time,
+    /// Posted packets that have been sent.
+    posted: u64,
+}
+
+impl HostLink {
+    fn new(spec: &HostSpec) -> Self {
+        Self {
+            queues: Default::default(),
+            credits: all_credits(spec),
+            free_at: Time::ZERO,
+            ready_pending: false,
+            back_free_at: Time::ZERO,
+            posted: 0,
+        }
+    }
+
+    /// Whether no packet waits and every credit is back.
+    fn is_quiet(&self, spec: &HostSpec) -> bool {
+        self.queues.iter().all(VecDeque::is_empty) && self.credits == all_credits(spec)
+    }
+
+    /// Whether the oldest packet of a channel can go.
+    fn may_send(&self, channel: usize) -> bool {
+        let behind = channel == HtChannel::NonPosted as usize
+            && !self.queues[HtChannel::Posted as usize].is_empty();
+        self.credits[channel] > 0 && !self.queues[channel].is_empty() && !behind
+    }
+}
+
+/// By channel.
+fn all_credits(spec: &HostSpec) -> [u32; 3] {
+    [
+        spec.posted_credits,
+        spec.nonposted_credits,
+        spec.response_credits,
+    ]
+}
+
+/// A credit of a link, of a channel of one of the engine's ports.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkCredit {
+    port: u8,
+    channel: u8,
+}
+
+impl From<LinkCredit> for Input {
+    fn from(LinkCredit { port, channel }: LinkCredit) -> Self {
+        Input::LinkCredit { port, channel }
+    }
+}
+
+/// What an engine gives out, on its way from there: a worker has one for all its nodes.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    /// At one edge.
+    now: Vec<Output>,
+    /// At later ones.
+    later: Vec<(u64, Output)>,
+}
+
+/// The host link and the engine of a node, or the switch of a position without one.
+#[repr(C)]
+pub struct Way<E> {
+    /// The engine's next edge at which anything can happen: when, and which.
+    tick: (Time, u64),
+    constants: Arc<Constants>,
+    me: u32,
+    pins: Pins,
+    tap: Option<Box<Tap>>,
+    engine: E,
+    // What packets between other nodes have nothing to do with comes last.
+    link: HostLink,
+    /// Packets on their way to the engine.
+    arrivals: Few<Input, 1>,
+    /// Packets on their way to the host link, or from it to the host.
+    packets: Few<HtPacket, 1>,
+}
+
+impl<E> Way<E> {
+    /// Bytes from the beginning with which packets between other nodes have to do, about.
+    pub const NEAR: usize = {
+        let engine = offset_of!(Self, engine);
+        let most = offset_of!(Self, link);
+        if engine + NEAR_BYTES < most {
+            engine + NEAR_BYTES
+        } else {
+            most
+        }
+    };
+}
+
+impl<E: EngineModel> Way<E> {
+    /// Of node `me`, with nothing under way.
+    pub fn new(me: u32, constants: Arc<Constants>, engine: E) -> Self {
+        Self {
+            me,
+            link: HostLink::new(&constants.spec.host),
+            tap: None,
+            engine,
+            pins: Pins::new(),
+            tick: (Time::NEVER, 0),
+            arrivals: Few::new(),
+            packets: Few::new(),
+            constants,
+        }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// Lets the engine's ports be recorded from now on.
+    pub fn record_waves(&mut self, tap: Tap) {
+        self.tap = Some(Box::new(tap));
+    }
+
+    /// The engine, seen at its ports.
+    #[inline]
+    fn ports(&mut self) -> Recorded<'_, E> {
+        Recorded::new(&mut self.engine, self.tap.as_deref())
+    }
+
+    /// Whether nothing is under way outside the engine.
+    pub fn is_quiet(&self) -> bool {
+        self.link.is_quiet(&self.constants.spec.host)
+            && self.packets.is_empty()
+            && self.arrivals.is_empty()
+    }
+
+    /// How many posted packets have crossed the host link.
+    pub fn posted(&self) -> u64 {
+        self.link.posted
+    }
+
+    /// The link's credit that `input` may be, which may come late where [none are
+    /// awaited](Self::awaits_link_credits).
+    #[inline]
+    pub fn can_wait(input: &Input) -> Option<LinkCredit> {
+        match *input {
+            Input::LinkCredit { port, channel } => Some(LinkCredit { port, channel }),
+            _ => None,
+        }
+    }
+
+    /// Whether a credit of a link may change what happens next.
+    #[inline]
+    pub fn awaits_link_credits(&self) -> bool {
+        self.tap.is_some() || self.engine.awaits_link_credits()
+    }
+
+    /// Bytes on the heap, the engine's apart.
+    pub fn heap_bytes(&self) -> usize {
+        self.link
+            .queues
+            .iter()
+            .map(tables::queue_bytes)
+            .sum::<usize>()
+            + self.packets.heap_bytes()
+            + self.arrivals.heap_bytes()
+    }
+
+    /// `packet` sets out for the host link and reaches its queue `way` from `now`.
+    pub fn sets_out(&mut self, now: Time, way: Time, packet: HtPacket, agenda: &mut Agenda) {
+        // What an engine in RTL would see otherwise than the cycle model's.
+        debug_assert!(packet.is_exact(), "{packet:?}");
+        agenda.tell(|t| t.leaves_for_host_link(now + way, &packet));
+        let number = self.packets.insert(packet);
+        agenda.push(now + way, Event::HostSend(number));
+    }
+
+    /// [`Event::HostSend`]; whether a posted packet leaves.
+    pub fn send(&mut self, now: Time, number: u32, agenda: &mut Agenda) -> bool {
+        let packet = self.packets.remove(number);
+        self.enters_link(now, packet, agenda)
+    }
+
+    /// `packet` enters the host link's queue; whether a posted packet leaves.
+    pub fn enters_link(&mut self, now: Time, packet: HtPacket, agenda: &mut Agenda) -> bool {
+        tables::push_back(&mut self.link.queues[packet.channel() as usize], packet);
+        self.transmit(now, agenda)
+    }
+
+    /// [`Event::HostReady`]; whether a posted packet leaves.
+    pub fn ready(&mut self, now: Time, agenda: &mut Agenda) -> bool {
+        self.link.ready_pending = false;
+        self.transmit(now, agenda)
+    }
+
+    /// [`Event::HostCredit`]; whether a posted packet leaves.
+    pub fn credit(&mut self, now: Time, channel: u8, agenda: &mut Agenda) -> bool {
+        self.link.credits[usize::from(channel)] += 1;
+        self.transmit(now, agenda)
+    }
+
+    /// Sends what has a credit: responses first, then posted writes, then reads, so that nothing
+    /// that frees others waits behind what needs them. A read overtakes no posted write, not even
+    /// one that waits for a credit. Whether a posted packet leaves.
+    fn transmit(&mut self, now: Time, agenda: &mut Agenda) -> bool {
+        let mut posted = false;
+        loop {
+            let order = [HtChannel::Response, HtChannel::Posted, HtChannel::NonPosted];
+            let ready = order
+                .into_iter()
+                .map(|c| c as usize)
+                .find(|&c| self.link.may_send(c));
+            let Some(channel) = ready else {
+                return posted;
+            };
+            if self.link.free_at > now {
+                if !self.link.ready_pending {
+                    self.link.ready_pending = true;
+                    agenda.push(self.link.free_at, Event::HostReady);
+                }
+                return posted;
+            }
+            let Some(packet) = self.link.queues[channel].pop_front() else {
+                return posted;
+            };
+            self.link.credits[channel] -= 1;
+            if channel == HtChannel::Posted as usize {
+                self.link.posted += 1;
+                posted = true;
+            }
+            self.link.free_at = now + self.constants.on_host_link(&packet);
+            let cycle = self.constants.engine_samples(self.link.free_at);
+            agenda.tell(|t| t.over_host_link(now, self.link.free_at, cycle, &packet));
+            self.present(cycle, Input::Host(packet), agenda);
+        }
+    }
+
+    /// [`Event::HostReceive`]: the packet that has reached the host.
+    pub fn received(&mut self, number: u32) -> HtPacket {
+        self.packets.remove(number)
+    }
+
+    /// `packet` reaches the host at `at`.
+    pub fn reaches_host(&mut self, at: Time, packet: HtPacket, agenda: &mut Agenda) {
+        let number = self.packets.insert(packet);
+        agenda.push(at, Event::HostReceive(number));
+    }
+
+    /// Tells the engine that the host has taken a packet of `channel`.
+    pub fn return_credit(&mut self, now: Time, channel: HtChannel, agenda: &mut Agenda) {
+        let cycle = self.constants.engine_samples(now + self.constants.host_way);
+        self.present(cycle, Input::HostCredit(channel), agenda);
+    }
+
+    /// Lets `input` be sampled by the engine at `cycle`.
+    pub fn present(&mut self, cycle: u64, input: Input, agenda: &mut Agenda) {
+        let at = self.constants.engine_clock.edge(cycle);
+        let event = self.arrival(input);
+        agenda.push(at, event);
+    }
+
+    /// What another node has sent will reach the engine at `at`, and is kept until then.
+    pub fn comes(
+        &mut self,
+        at: Time,
+        (from, sequence): (u32, u64),
+        input: Input,
+        agenda: &mut Agenda,
+    ) {
+        let event = self.arrival(input);
+        agenda.push_from(at, from, sequence, event);
+    }
+
+    /// A link's credit reaches the engine at `at`, and nothing before `start` is still to happen; that
+    /// counts as an event here: its pin is always free, and the engine keeps what it is to
+    /// sample later, so that it is not put in.
+    #[inline]
+    pub fn takes_credit(
+        &mut self,
+        at: Time,
+        LinkCredit { port, channel }: LinkCredit,
+        start: Time,
+        record: &mut Record,
+    ) {
+        record.is_at(at);
+        if at < start && self.ports().late_credit(port, channel) {
+            return;
+        }
+        let cycle = self.constants.engine_clock.first_edge_from(at);
+        self.ports()
+            .input(cycle, Input::LinkCredit { port, channel });
+        if self.awaits_link_credits() {
+            self.set_tick();
+        }
+    }
+
+    /// Prefetches what `input` has to do with besides the [nearest](Self::NEAR).
+    #[inline]
+    pub fn prefetch(&self, input: &Input) {
+        self.engine.prefetch(input);
+    }
+
+    /// The event of `input` reaching the engine.
+    fn arrival(&mut self, input: Input) -> Event {
+        match input {
+            Input::HostCredit(channel) => Event::EngineHostCredit(channel),
+            _ => Event::EnginePacket(self.arrivals.insert(input)),
+        }
+    }
+
+    /// [`Event::EnginePacket`], likewise.
+    pub fn arrived(
+        &mut self,
+        arrival: u32,
+        when: (Time, Time),
+        agenda: &mut Agenda,
+        record: &mut Record,
+        outbox: &mut Outbox<Input>,
+    ) -> u64 {
+        let input = self.arrivals.remove(arrival);
+        self.takes(input, when, agenda, record, outbox)
+    }
+
+    /// A packet has reached the engine `now`, which samples it or passes it on at once. The next thing in
+    /// this node's order happens at `next_at`. How much the engine has given out on that account.
+    pub fn takes(
+        &mut self,
+        input: Input,
+        (now, next_at): (Time, Time),
+        agenda: &mut Agenda,
+        record: &mut Record,
+        outbox: &mut Outbox<Input>,
+    ) -> u64 {
+        let (due, cycle) = self.edge_of(now, &input);
+        // Who has come by now and has not been sampled comes at this edge, too.
+        if let Input::Link {
+            port,
+            channel,
+            packet,
+        } = input
+            && cycle == due
+            && next_at > now
+            && agenda.trace().is_none()
+            && let Some(transit) = self.ports().transit(cycle, port, channel, &packet)
+        {
+            self.passes((port, channel), packet, transit, agenda, record, outbox);
+            return 2;
+        }
+        self.presents((due, cycle), input, agenda);
+        0
+    }
+
+    /// What comes of a packet that came by a port and channel and passes on at once.
+    fn passes(
+        &mut self,
+        (port, channel): (u8, u8),
+        packet: Packet,
+        transit: Transit,
+        agenda: &mut Agenda,
+        record: &mut Record,
+        outbox: &mut Outbox<Input>,
+    ) {
+        let credit = Output::LinkCredit { port, channel };
+        self.give(transit.freed, credit, agenda, record, outbox);
+        let (port, channel) = (transit.port, transit.channel);
+        let leaves = Output::Link {
+            port,
+            channel,
+            packet,
+        };
+        self.give(transit.delivered, leaves, agenda, record, outbox);
+        record.is_at(self.constants.engine_clock.edge(transit.delivered));
+    }
+
+    /// The engine samples `input` at the edge that is `now`, or the first at which its pin is free.
+    pub fn samples(&mut self, now: Time, input: Input, agenda: &mut Agenda) {
+        let edges = self.edge_of(now, &input);
+        self.presents(edges, input, agenda);
+    }
+
+    /// The edge at which `input` is due, which is `now`, and that at which it is sampled.
+    fn edge_of(&mut self, now: Time, input: &Input) -> (u64, u64) {
+        let due = self.constants.engine_clock.first_edge_from(now);
+        (due, self.pins.take(due, input))
+    }
+
+    fn presents(&mut self, (due, cycle): (u64, u64), input: Input, agenda: &mut Agenda) {
+        agenda.tell(|t| t.sampled(due, cycle, &input));
+        self.ports().input(cycle, input);
+        self.set_tick();
+    }
+
+    /// When the engine's next edge is at which anything can happen.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.tick.0
+    }
+
+    /// That edge, and those after it up to `limit`, as long as nothing else happens and the host is
+    /// given nothing; how much the engine has given out at them, and when the last of them is. What it
+    /// gives its host is told to `reaches` with the time at which it is there.
+    pub fn ticks(
+        &mut self,
+        limit: Time,
+        agenda: &mut Agenda,
+        record: &mut Record,
+        outbox: &mut Outbox<Input>,
+        outputs: &mut Outputs,
+        mut reaches: impl FnMut(&mut Self, Time, HtPacket, &mut Agenda),
+    ) -> (u64, Time) {
+        let mut count = 0;
+        loop {
+            let (now, cycle) = self.tick;
+            self.ports().step(cycle, &mut outputs.now);
+            count += outputs.now.len() as u64;
+            let mut reached = false;
+            for output in outputs.now.drain(..) {
+                if let Output::Host(packet) = output {
+                    let at = self.brings(cycle, &packet, agenda);
+                    reaches(self, at, packet, agenda);
+                    reached = true;
+                } else {
+                    self.give(cycle, output, agenda, record, outbox);
+                }
+            }
+            self.set_tick();
+            if reached || self.tick.0 >= limit || agenda.next() <= self.tick.0 {
+                return (count, now);
+            }
+        }
+    }
+
+    /// What the engine will give out whatever comes is on its way now, so that nobody need come back for
+    /// it; how much that is. Where causes are traced, it is told when it happens.
+    pub fn foresees(
+        &mut self,
+        agenda: &mut Agenda,
+        record: &mut Record,
+        outbox: &mut Outbox<Input>,
+        outputs: &mut Outputs,
+    ) -> u64 {
+        if self.tick.0 == Time::NEVER || agenda.trace().is_some() {
+            return 0;
+        }
+        self.ports().foresee(&mut outputs.later);
+        let count = outputs.later.len() as u64;
+        for (cycle, output) in outputs.later.drain(..) {
+            record.is_at(self.constants.engine_clock.edge(cycle));
+            self.give(cycle, output, agenda, record, outbox);
+        }
+        if count > 0 {
+            self.set_tick();
+        }
+        count
+    }
+
+    /// What the engine gives at edge `cycle`, other than packets for the host, goes where it is to go.
+    fn give(
+        &mut self,
+        cycle: u64,
+        output: Output,
+        agenda: &mut Agenda,
+        record: &mut Record,
+        outbox: &mut Outbox<Input>,
+    ) {
+        let neighbour = |port| {
+            let there = self.constants.topology.neighbour(self.me, port);
+            debug_assert!(
+                there.is_some(),
+                "no link is there, but something leaves by it"
+            );
+            there
+        };
+        match output {
+            Output::Host(_) => debug_assert!(false, "a packet for the host goes to the host"),
+            Output::HostCredit(channel) => {
+                let at = self.constants.host_credit_at(cycle);
+                agenda.push(at, Event::HostCredit(channel as u8));
+            }
+            Output::Link {
+                port,
+                channel,
+                packet,
+            } => {
+                let Some((to, their_port)) = neighbour(port) else {
+                    return;
+                };
+                if self.constants.counts(packet.trace) {
+                    record.sent(port, channel, packet.bytes());
+                }
+                // Between engine and switch a packet crosses clock domains: behind its source's
+                // engine and before its target's.
+                let crossings =
+                    u64::from(packet.source == self.me) + u64::from(packet.target == to);
+                let crossed = cycle + crossings * self.constants.spec.engine.network_core_cycles;
+                let edges = (cycle, crossed, crossed + self.constants.link_cycles);
+                agenda.tell(|t| t.over_link(edges, to, &packet));
+                let port = their_port;
+                let input = Input::Link {
+                    port,
+                    channel,
+                    packet,
+                };
+                self.send_over_link(crossed, to, input, agenda, outbox);
+            }
+            Output::LinkCredit { port, channel } => {
+                let Some((to, port)) = neighbour(port) else {
+                    return;
+                };
+                let input = Input::LinkCredit { port, channel };
+                self.send_over_link(cycle, to, input, agenda, outbox);
+            }
+        }
+    }
+
+    /// Finds the engine's next edge at which anything can happen.
+    fn set_tick(&mut self) {
+        self.tick = match self.engine.next_cycle() {
+            Some(next) => (self.constants.engine_clock.edge(next), next),
+            None => (Time::NEVER, 0),
+        };
+    }
+
+    /// A packet that the engine gave at edge `cycle` crosses the link to the host; when it is there.
+    fn brings(&mut self, cycle: u64, packet: &HtPacket, agenda: &mut Agenda) -> Time {
+        let from = self
+            .constants
+            .engine_gave(cycle)
+            .max(self.link.back_free_at);
+        self.link.back_free_at = from + self.constants.on_host_link(packet);
+        let at = self.link.back_free_at + self.constants.host_way;
+        agenda.tell(|t| t.leaves_engine(cycle, from, at, packet));
+        at
+    }
+
+    /// Transceivers and wire of a link: what leaves at edge `cycle` is sampled there later.
+    fn send_over_link(
+        &self,
+        cycle: u64,
+        to: u32,
+        input: Input,
+        agenda: &mut Agenda,
+        outbox: &mut Outbox<Input>,
+    ) {
+        let cycle = cycle + self.constants.link_cycles;
+        let at = self.constants.engine_clock.edge(cycle);
+        outbox.send(self.me, agenda.next_sequence(), to, at, input);
+    }
+}

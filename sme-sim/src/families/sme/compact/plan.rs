@@ -1,0 +1,247 @@
+//! What all nodes of compact form have in common: where flags lie, what things take, who leads.
+//!
+//! Times are picoseconds here and in the whole compact form.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use sme_memory::{Followers, Leader, Step};
+
+use crate::families::sme::cluster::constants::Constants;
+use crate::families::sme::cluster::domain::Latencies;
+use crate::observe::gauge::Gauge;
+use crate::time::Time;
+
+/// When thread `core` of a node arrives in an episode later than it could: node, core, episode.
+pub type Skew = dyn Fn(u32, u32, u32) -> Time + Send + Sync;
+
+/// Why a barrier does not run in compact form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotCompact {
+    /// Two flags of a node share a line of its caches.
+    #[error("in compact form every flag has a cache line of its own (--layout padded)")]
+    SharedLines,
+    /// A line of the caches is not 64 bytes long.
+    #[error("in compact form a cache line has 64 bytes")]
+    LineSize,
+    /// Sockets at more different distances from the first than there are queues for.
+    /// More flags in a node than are numbered.
+    #[error("in compact form a node has at most 65,535 flags")]
+    TooManyFlags,
+}
+
+/// Bytes of a line.
+pub const LINE: u64 = 64;
+
+/// The plan of a run.
+pub struct Plan<L> {
+    /// The algorithm.
+    pub leader: L,
+    /// The machine.
+    pub(in crate::families::sme) constants: Arc<Constants>,
+    /// The last episode's number; the first's is 0.
+    pub last_episode: u32,
+    /// Where threads come late.
+    pub skew: Option<Box<Skew>>,
+    /// What each node is like inside.
+    pub form: Form,
+    /// How far the run is.
+    pub gauge: Arc<Gauge>,
+}
+
+/// What each node is like inside. Times in picoseconds.
+#[derive(Debug)]
+pub struct Form {
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// Threads.
+    pub threads: u32,
+    /// Lines of each node.
+    pub lines: usize,
+    /// The line of the phase.
+    pub phase: u16,
+    /// The line of thread 1's flag; the others' follow.
+    pub first_flag: u16,
+    /// The class of each thread's socket, and, last, of the bridge's.
+    pub classes: Vec<u8>,
+    /// What things take, by class.
+    pub ways: Vec<Ways>,
+    /// What a follower does from when it reads the phase till it sets its flag takes a time that is
+    /// known: nothing disturbs it, and none comes late.
+    pub foretells: bool,
+    /// Of each class, the first that takes as long to ask, and to ask again.
+    pub asks_as: Vec<usize>,
+    /// A hit, and what the program does with it.
+    pub hit: u64,
+    /// What the program does around an operation.
+    pub operation: u64,
+    /// A hit in level 1.
+    pub l1: u64,
+    /// How long a line's home is taken by a transaction at least.
+    pub occupancy: u64,
+    /// From a core's store to the host link's queue, for thread 0.
+    pub to_link: u64,
+    /// What the bridge takes for a packet.
+    pub bridge: u64,
+    /// Between two posted stores of a core.
+    pub store_gap: u64,
+    /// Stores that a core can buffer.
+    pub store_buffer: usize,
+    /// Lines that a core fetches at once.
+    pub misses: u32,
+}
+
+/// What a core's transactions take, by where its socket is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ways {
+    /// From a miss to the line's home.
+    pub home: u64,
+    /// From a probe's start at the home to the new request's arrival there.
+    pub again: u64,
+    /// From a transaction's start to its end.
+    pub settled: u64,
+}
+
+impl<L: Leader> Plan<L> {
+    /// For `leader`'s barrier on a machine, episodes 0 to `last_episode`.
+    ///
+    /// # Errors
+    /// [`NotCompact`]
+    pub(in crate::families::sme) fn new(
+        leader: L,
+        constants: Arc<Constants>,
+        threads: u32,
+        last_episode: u32,
+        skew: Option<Box<Skew>>,
+    ) -> Result<Self, NotCompact> {
+        let spec = &constants.spec;
+        if spec.cache.line_bytes != LINE {
+            return Err(NotCompact::LineSize);
+        }
+        let Followers { phase, flags } = leader.followers();
+        let apart = u64::from(flags.stride) == LINE && flags.first.is_multiple_of(LINE);
+        if !phase.is_multiple_of(LINE) || (flags.count > 0 && !apart) {
+            return Err(NotCompact::SharedLines);
+        }
+        let lines = leader.bytes().div_ceil(LINE);
+        if lines >= u64::from(u16::MAX) {
+            return Err(NotCompact::TooManyFlags);
+        }
+        let latencies = Arc::clone(&constants.latencies);
+        let mut ways: Vec<Ways> = Vec::new();
+        let mut class_of = |socket: u8| {
+            let found = ways_of(&latencies, socket);
+            let known = ways.iter().position(|known| *known == found);
+            known.unwrap_or_else(|| {
+                ways.push(found);
+                ways.len() - 1
+            }) as u8
+        };
+        let mut classes: Vec<u8> = (0..threads)
+            .map(|thread| class_of(constants.socket_of(thread)))
+            .collect();
+        classes.push(class_of(0));
+        let leaders_way = latencies.between(constants.socket_of(0), 0);
+        let asks = |ways: &Ways| (ways.home, ways.again);
+        let first_as = |one: &Ways| ways.iter().position(|other| asks(other) == asks(one));
+        let asks_as = (ways.iter().enumerate())
+            .map(|(class, ways)| first_as(ways).unwrap_or(class))
+            .collect();
+        let hit = constants.l1 + constants.operation;
+        let form = Form {
+            foretells: skew.is_none() && constants.is_quiet(),
+            asks_as,
+            seed: constants.seed,
+            threads,
+            lines: lines as usize,
+            phase: (phase / LINE) as u16,
+            first_flag: (flags.first / LINE) as u16,
+            classes,
+            ways,
+            hit: hit.as_ps(),
+            operation: constants.operation.as_ps(),
+            l1: constants.l1.as_ps(),
+            occupancy: latencies.occupancy().as_ps(),
+            to_link: (leaders_way + constants.host_way).as_ps(),
+            bridge: spec.host.bridge.as_ps(),
+            store_gap: spec.uncached.store_gap.as_ps(),
+            store_buffer: spec.core.store_buffer as usize,
+            misses: spec.core.outstanding_misses,
+        };
+        Ok(Self {
+            leader,
+            constants,
+            last_episode,
+            skew,
+            form,
+            gauge: Arc::default(),
+        })
+    }
+}
+
+impl Form {
+    /// What transactions of thread `core` take.
+    #[inline]
+    pub fn ways(&self, core: u16) -> (usize, Ways) {
+        let class = usize::from(self.classes[usize::from(core)]);
+        (class, self.ways[class])
+    }
+
+    /// The lines of the followers' flags.
+    pub fn flags(&self) -> Range<usize> {
+        let first = usize::from(self.first_flag);
+        first..first + self.threads as usize - 1
+    }
+
+    /// Whether a line has to do with followers: it is the phase, or the flag of one of them.
+    pub fn is_followers(&self, line: u16) -> bool {
+        line == self.phase || self.follower_of(line).is_some()
+    }
+
+    /// Whether what a leader asks for has to do with them.
+    pub fn asks_followers(&self, node: u32, step: Step) -> bool {
+        match step {
+            Step::Read(offset) | Step::Wait(offset, _) => self.is_followers(self.line(offset)),
+            Step::Set(place, _) => place.node == node && self.is_followers(self.line(place.offset)),
+            Step::WaitAll(row, _) => (0..row.count).any(|index| {
+                let offset = row.first + u64::from(index) * u64::from(row.stride);
+                self.is_followers(self.line(offset))
+            }),
+            Step::Leave => false,
+        }
+    }
+
+    /// The line of the flag of thread `core`, above 0.
+    #[inline]
+    pub fn flag_of(&self, core: u16) -> u16 {
+        self.first_flag + core - 1
+    }
+
+    /// The thread whose flag lies in `line`, if it is a follower's.
+    #[inline]
+    pub fn follower_of(&self, line: u16) -> Option<u16> {
+        let core = line.checked_sub(self.first_flag)? + 1;
+        (u32::from(core) < self.threads).then_some(core)
+    }
+
+    /// The line at an offset into the shared partition.
+    #[inline]
+    pub fn line(&self, offset: u64) -> u16 {
+        (offset / LINE) as u16
+    }
+
+    /// The offset of a line.
+    pub fn offset(&self, line: u16) -> u64 {
+        u64::from(line) * LINE
+    }
+}
+
+fn ways_of(latencies: &Latencies, socket: u8) -> Ways {
+    let way = latencies.between(socket, 0);
+    let home = latencies.miss() + way;
+    Ways {
+        home: home.as_ps(),
+        again: (latencies.between(0, socket) + latencies.probe() + home).as_ps(),
+        settled: latencies.settles(0, socket, true).as_ps(),
+    }
+}

@@ -1,0 +1,599 @@
+//! A protocol checker that can sit around any engine, whatever it is made of.
+//!
+//! [`Checked`] passes everything through and keeps its own account of what must come out: each
+//! packet once, unaltered or translated as the address map and the source tags demand, in order
+//! within its flow; and never a packet without a credit nor a credit without a packet. It shares no
+//! code with the blocks, and costs memory and time: it is for tests and debug builds.
+
+mod violation;
+
+pub use violation::Violation;
+
+use super::credit_checker::{CreditChecker, Wire};
+use super::ht::HtPacket;
+use super::model::{EngineModel, Input, Output, Transit};
+use super::packet::{Kind, Packet};
+use crate::families::sme::spec::ClusterSpec;
+use crate::parts::fabric::CHANNELS;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// What of a packet decides that it must stay in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct FlowKey {
+    source: u32,
+    target: u32,
+    response: bool,
+}
+
+/// What must come out of a flow, in order. Where requests enter or leave the network, writes may
+/// overtake reads, never the other way round; all else of a flow stays in line.
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    in_line: VecDeque<Expected>,
+    /// Reads that enter or leave the network here, each with the number of packets in line that
+    /// must come out before.
+    reads: VecDeque<(Expected, u64)>,
+    asked: u64,
+    done: u64,
+}
+
+impl Flow {
+    fn expect(&mut self, expected: Expected) {
+        if expected.reader.is_some() {
+            self.reads.push_back((expected, self.asked));
+        } else {
+            self.asked += 1;
+            self.in_line.push_back(expected);
+        }
+    }
+}
+
+/// A packet that must come out, and what its source tag will stand for.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    output: Output,
+    /// Whose read it is: the host's own tag, or a node and its tag.
+    reader: Option<Reader>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    Host { tag: u8, trace: u32 },
+    Node { source: u32, tag: u8, trace: u32 },
+}
+
+/// An engine under observation.
+#[derive(Debug)]
+pub struct Checked<E> {
+    engine: E,
+    map: Map,
+    link_credits: [u32; CHANNELS],
+    /// Of the host, and of those links that have been used.
+    wires: FxHashMap<Wire, CreditChecker>,
+    /// Credits for the engine that it has not sampled: the edges at which it does, wires, channels.
+    coming: Vec<(u64, Wire, u8)>,
+    flows: FxHashMap<FlowKey, Flow>,
+    /// Responses to the host, in any order.
+    answers: Vec<Output>,
+    /// Whose the engine's tags are: of reads in the network, and of reads of the host's memory.
+    network_reads: FxHashMap<u8, Reader>,
+    memory_reads: FxHashMap<u8, Reader>,
+    violation: Option<Violation>,
+}
+
+/// The address map, as the machine file gives it.
+#[derive(Clone, Copy, Debug)]
+struct Map {
+    node: u32,
+    hosts: u32,
+    global_base: u64,
+    shared_bytes: u64,
+    private_bytes: u64,
+}
+
+impl<E: EngineModel> Checked<E> {
+    /// Observes `engine`, which is that of node (or switch) `node` among `hosts` nodes.
+    pub fn new(engine: E, spec: &ClusterSpec, node: u32, hosts: u32) -> Self {
+        let host = [
+            spec.host.posted_credits,
+            spec.host.nonposted_credits,
+            spec.host.response_credits,
+        ];
+        let mut wires = FxHashMap::default();
+        for wire in [Wire::FromHost, Wire::ToHost] {
+            wires.insert(wire, CreditChecker::new(wire, &host));
+        }
+        let map = Map {
+            node,
+            hosts,
+            global_base: spec.node.global_base,
+            shared_bytes: spec.node.shared_bytes,
+            private_bytes: spec.node.private_bytes,
+        };
+        Self {
+            engine,
+            map,
+            link_credits: [spec.link.channel_credits; CHANNELS],
+            wires,
+            coming: Vec::new(),
+            flows: FxHashMap::default(),
+            answers: Vec::new(),
+            network_reads: FxHashMap::default(),
+            memory_reads: FxHashMap::default(),
+            violation: None,
+        }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// The first violation so far.
+    pub fn violation(&self) -> Option<&Violation> {
+        self.violation.as_ref()
+    }
+
+    /// Nothing is under way any more: everything must be out, and every credit back.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn finish(&self) -> Result<(), Violation> {
+        if let Some(violation) = &self.violation {
+            return Err(violation.clone());
+        }
+        let lines = self
+            .flows
+            .values()
+            .flat_map(|flow| flow.in_line.iter().map(|expected| expected.output));
+        let reads = self
+            .flows
+            .values()
+            .flat_map(|flow| flow.reads.iter().map(|(expected, _)| expected.output));
+        let missing: Vec<Output> = lines
+            .chain(reads)
+            .chain(self.answers.iter().copied())
+            .collect();
+        if let Some(&first) = missing.first() {
+            return Err(Violation::Lost {
+                missing: first,
+                others: missing.len() - 1,
+            });
+        }
+        let mut wires = self.wires.clone();
+        for &(_, wire, channel) in &self.coming {
+            let checker = wires.entry(wire);
+            let checker = checker.or_insert_with(|| CreditChecker::new(wire, &self.link_credits));
+            checker.credit(channel)?;
+        }
+        wires.values().try_for_each(CreditChecker::finish)
+    }
+
+    fn note(&mut self, result: Result<(), Violation>) {
+        if let Err(violation) = result {
+            self.violation.get_or_insert(violation);
+        }
+    }
+
+    fn packet_on(&mut self, wire: Wire, channel: u8) {
+        let result = self.wire(wire).packet(channel);
+        self.note(result);
+    }
+
+    fn credit_on(&mut self, wire: Wire, channel: u8) {
+        let result = self.wire(wire).credit(channel);
+        self.note(result);
+    }
+
+    /// What comes out at edge `cycle` may use the credits that were sampled before.
+    fn samples_credits(&mut self, cycle: u64) {
+        let sampled = self.coming.extract_if(.., |&mut (edge, ..)| edge < cycle);
+        for (_, wire, channel) in sampled.collect::<Vec<_>>() {
+            self.credit_on(wire, channel);
+        }
+    }
+
+    fn wire(&mut self, wire: Wire) -> &mut CreditChecker {
+        let of_link = || CreditChecker::new(wire, &self.link_credits);
+        self.wires.entry(wire).or_insert_with(of_link)
+    }
+
+    /// A host's access: what must come out for it.
+    fn expect_access(&mut self, packet: HtPacket) {
+        let node = self.map.node;
+        match packet {
+            HtPacket::Write {
+                address,
+                data,
+                enables,
+                coherent,
+                trace,
+            } => {
+                let Some((target, offset)) = self.map.locate(address) else {
+                    return;
+                };
+                let kind = Kind::PostedWrite;
+                let request = Packet {
+                    data,
+                    offset,
+                    target,
+                    source: node,
+                    trace,
+                    kind,
+                    flag: coherent,
+                    tag: 0,
+                    enables,
+                };
+                self.expect_request(request, None);
+            }
+            HtPacket::Read {
+                address,
+                enables,
+                tag,
+                trace,
+            } => {
+                let Some((target, offset)) = self.map.locate(address) else {
+                    self.answers.push(Output::Host(HtPacket::Response {
+                        data: HtPacket::answer(enables, u64::MAX),
+                        single: HtPacket::is_single(enables),
+                        tag,
+                        error: true,
+                        trace,
+                    }));
+                    return;
+                };
+                let kind = Kind::ReadRequest;
+                let request = Packet {
+                    data: 0,
+                    offset,
+                    target,
+                    source: node,
+                    trace,
+                    kind,
+                    flag: false,
+                    tag: 0,
+                    enables,
+                };
+                self.expect_request(request, Some(Reader::Host { tag, trace }));
+            }
+            HtPacket::Response {
+                data,
+                single,
+                tag,
+                error,
+                ..
+            } => match self.memory_reads.remove(&tag) {
+                Some(Reader::Host { tag, trace }) => {
+                    self.answers.push(Output::Host(HtPacket::Response {
+                        data,
+                        single,
+                        tag,
+                        error,
+                        trace,
+                    }));
+                }
+                Some(Reader::Node { source, tag, trace }) => {
+                    let kind = if error {
+                        Kind::ErrorResponse
+                    } else {
+                        Kind::ReadResponse
+                    };
+                    self.expect_through(Packet {
+                        data,
+                        offset: 0,
+                        target: source,
+                        source: node,
+                        trace,
+                        kind,
+                        flag: single,
+                        tag,
+                        enables: 0,
+                    });
+                }
+                None => {}
+            },
+        }
+    }
+
+    /// A request of this node's host, to itself or to the network.
+    fn expect_request(&mut self, request: Packet, reader: Option<Reader>) {
+        let own = request.target == self.map.node;
+        let output = if own {
+            self.access(request)
+        } else {
+            in_network(Packet { tag: 0, ..request })
+        };
+        self.flows
+            .entry(key(&request))
+            .or_default()
+            .expect(Expected { output, reader });
+    }
+
+    /// A packet that arrived over a link.
+    fn expect_arrived(&mut self, packet: Packet) {
+        if packet.target != self.map.node {
+            return self.expect_through(packet);
+        }
+        match packet.kind {
+            Kind::PostedWrite | Kind::ReadRequest => {
+                let Packet {
+                    source, tag, trace, ..
+                } = packet;
+                let reader = (packet.kind == Kind::ReadRequest).then_some(Reader::Node {
+                    source,
+                    tag,
+                    trace,
+                });
+                let output = self.access(packet);
+                self.flows
+                    .entry(key(&packet))
+                    .or_default()
+                    .expect(Expected { output, reader });
+            }
+            Kind::ReadResponse | Kind::ErrorResponse => {
+                if let Some(Reader::Host { tag, trace }) = self.network_reads.remove(&packet.tag) {
+                    self.answers.push(Output::Host(HtPacket::Response {
+                        data: packet.data,
+                        single: packet.flag,
+                        tag,
+                        error: packet.kind == Kind::ErrorResponse,
+                        trace,
+                    }));
+                }
+            }
+        }
+    }
+
+    fn expect_through(&mut self, packet: Packet) {
+        let flow = self.flows.entry(key(&packet)).or_default();
+        flow.expect(Expected {
+            output: in_network(packet),
+            reader: None,
+        });
+    }
+
+    /// A request to this node, as its host must see it; tag 0.
+    fn access(&self, request: Packet) -> Output {
+        let Packet {
+            data,
+            enables,
+            flag: coherent,
+            trace,
+            ..
+        } = request;
+        let address = self.map.private_bytes + request.offset;
+        Output::Host(match request.kind {
+            Kind::PostedWrite => HtPacket::Write {
+                address,
+                data,
+                enables,
+                coherent,
+                trace,
+            },
+            _ => HtPacket::Read {
+                address,
+                enables,
+                tag: 0,
+                trace,
+            },
+        })
+    }
+
+    /// Something came out.
+    fn check(&mut self, cycle: u64, output: Output) {
+        match output {
+            Output::HostCredit(channel) => self.credit_on(Wire::FromHost, channel as u8),
+            Output::LinkCredit { port, channel } => self.credit_on(Wire::FromLink(port), channel),
+            Output::Link {
+                port,
+                channel,
+                packet,
+            } => {
+                self.packet_on(Wire::ToLink(port), channel);
+                let own_read = packet.kind == Kind::ReadRequest && packet.source == self.map.node;
+                let bare = if own_read {
+                    Packet { tag: 0, ..packet }
+                } else {
+                    packet
+                };
+                match self.take(in_network(bare), Some(key(&packet))) {
+                    Ok(Some(reader)) => {
+                        self.network_reads.insert(packet.tag, reader);
+                    }
+                    Ok(None) => {}
+                    Err(expected) => self.unexpected(cycle, output, expected),
+                }
+            }
+            Output::Host(packet) => {
+                self.packet_on(Wire::ToHost, packet.channel() as u8);
+                if let HtPacket::Response { .. } = packet {
+                    match self.answers.iter().position(|answer| *answer == output) {
+                        Some(index) => drop(self.answers.swap_remove(index)),
+                        None => self.unexpected(cycle, output, self.answers.first().copied()),
+                    }
+                    return;
+                }
+                let bare = match packet {
+                    HtPacket::Read {
+                        address,
+                        enables,
+                        trace,
+                        ..
+                    } => HtPacket::Read {
+                        address,
+                        enables,
+                        tag: 0,
+                        trace,
+                    },
+                    other => other,
+                };
+                match (self.take(Output::Host(bare), None), packet) {
+                    (Ok(Some(reader)), HtPacket::Read { tag, .. }) => {
+                        self.memory_reads.insert(tag, reader);
+                    }
+                    (Ok(_), _) => {}
+                    (Err(expected), _) => self.unexpected(cycle, output, expected),
+                }
+            }
+        }
+    }
+
+    /// Takes `output` out of the flow in which it is next: that of `key`, or any flow to the host.
+    /// Whose read it is, or what was expected instead.
+    fn take(
+        &mut self,
+        output: Output,
+        key: Option<FlowKey>,
+    ) -> Result<Option<Reader>, Option<Output>> {
+        let node = self.map.node;
+        let mut expected = None;
+        for (own, flow) in &mut self.flows {
+            if key.map_or(own.target != node || own.response, |key| key != *own) {
+                continue;
+            }
+            if let Some(&first) = flow.in_line.front() {
+                if first.output == output {
+                    flow.in_line.pop_front();
+                    flow.done += 1;
+                    return Ok(first.reader);
+                }
+                expected = Some(first.output);
+            }
+            if let Some(&(first, before)) = flow.reads.front() {
+                if first.output == output && flow.done >= before {
+                    flow.reads.pop_front();
+                    return Ok(first.reader);
+                }
+                expected = expected.or(Some(first.output));
+            }
+        }
+        Err(expected)
+    }
+
+    fn unexpected(&mut self, cycle: u64, found: Output, expected: Option<Output>) {
+        self.note(Err(Violation::Unexpected {
+            cycle,
+            found,
+            expected,
+        }));
+    }
+}
+
+impl<E: EngineModel> EngineModel for Checked<E> {
+    fn next_cycle(&self) -> Option<u64> {
+        self.engine.next_cycle()
+    }
+
+    fn input(&mut self, cycle: u64, input: Input) {
+        match input {
+            Input::Host(packet) => {
+                self.packet_on(Wire::FromHost, packet.channel() as u8);
+                self.expect_access(packet);
+            }
+            Input::HostCredit(channel) => {
+                self.coming.push((cycle, Wire::ToHost, channel as u8));
+            }
+            Input::Link {
+                port,
+                channel,
+                packet,
+            } => {
+                self.packet_on(Wire::FromLink(port), channel);
+                self.expect_arrived(packet);
+            }
+            Input::LinkCredit { port, channel } => {
+                self.coming.push((cycle, Wire::ToLink(port), channel));
+            }
+        }
+        self.engine.input(cycle, input);
+    }
+
+    fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
+        self.samples_credits(cycle);
+        let before = out.len();
+        self.engine.step(cycle, out);
+        for output in &out[before..] {
+            self.check(cycle, *output);
+        }
+    }
+
+    fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
+        let before = out.len();
+        self.engine.foresee(out);
+        for &(cycle, output) in &out[before..] {
+            self.check(cycle, output);
+        }
+    }
+
+    fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
+        let transit = self.engine.transit(cycle, port, channel, packet)?;
+        self.samples_credits(transit.freed);
+        self.packet_on(Wire::FromLink(port), channel);
+        self.expect_arrived(*packet);
+        self.check(transit.freed, Output::LinkCredit { port, channel });
+        let Transit {
+            port,
+            channel,
+            delivered,
+            ..
+        } = transit;
+        let packet = *packet;
+        self.check(
+            delivered,
+            Output::Link {
+                port,
+                channel,
+                packet,
+            },
+        );
+        Some(transit)
+    }
+
+    fn late_credit(&mut self, port: u8, channel: u8) -> bool {
+        let taken = self.engine.late_credit(port, channel);
+        if taken {
+            self.credit_on(Wire::ToLink(port), channel);
+        }
+        taken
+    }
+
+    fn prefetch(&self, coming: &Input) {
+        self.engine.prefetch(coming);
+    }
+
+    fn awaits_link_credits(&self) -> bool {
+        self.engine.awaits_link_credits()
+    }
+}
+
+impl Map {
+    fn locate(&self, address: u64) -> Option<(u32, u64)> {
+        let beyond = address.checked_sub(self.global_base)?;
+        let node = u32::try_from(beyond / self.shared_bytes)
+            .ok()
+            .filter(|&node| node < self.hosts)?;
+        Some((node, beyond % self.shared_bytes))
+    }
+}
+
+fn key(packet: &Packet) -> FlowKey {
+    let response = matches!(packet.kind, Kind::ReadResponse | Kind::ErrorResponse);
+    FlowKey {
+        source: packet.source,
+        target: packet.target,
+        response,
+    }
+}
+
+/// A packet on some link; which one and which channel is routing's affair.
+fn in_network(packet: Packet) -> Output {
+    Output::Link {
+        port: 0,
+        channel: 0,
+        packet,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! What a [checker](super) of the protocol says when an engine has broken it.
+
+use crate::families::sme::engine::credit_checker::Wire;
+use crate::families::sme::engine::model::Output;
+
+/// How an engine broke its protocol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// A packet came out that was not next in its flow: altered, duplicated, overtaking, or after
+    /// a lost one.
+    #[error("{found:?} came out in cycle {cycle}; next would have been {expected:?}")]
+    Unexpected {
+        /// When.
+        cycle: u64,
+        /// What came out.
+        found: Output,
+        /// What its flow expected, if anything.
+        expected: Option<Output>,
+    },
+    /// A packet was sent without a credit for it.
+    #[error("{wire} channel {channel} carried a packet without a credit")]
+    NoCredit {
+        /// Which wire.
+        wire: Wire,
+        /// Which of its channels.
+        channel: u8,
+    },
+    /// A credit came back that was never used.
+    #[error("{wire} channel {channel} got a credit back too many")]
+    TooManyCredits {
+        /// Which wire.
+        wire: Wire,
+        /// Which of its channels.
+        channel: u8,
+    },
+    /// In the end, a packet had not come out.
+    #[error("never came out: {missing:?}, and {others} others")]
+    Lost {
+        /// One of them.
+        missing: Output,
+        /// How many more.
+        others: usize,
+    },
+    /// In the end, credits had not come back.
+    #[error("{wire} channel {channel} misses {missing} credits")]
+    CreditLost {
+        /// Which wire.
+        wire: Wire,
+        /// Which of its channels.
+        channel: u8,
+        /// How many.
+        missing: u32,
+    },
+}

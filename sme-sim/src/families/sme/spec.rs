@@ -1,0 +1,310 @@
+//! What a machine file says of a cluster with Shared Memory Engines: typed, in this crate's units.
+
+use crate::parts::cache::Geometry;
+use crate::parts::core_set;
+use crate::parts::fabric::{MAX_HOSTS, Shape, Topology};
+use crate::time::{Clock, Time};
+
+/// A cluster of nodes, each with sockets of cores, one coherent domain, a host link, an engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterSpec {
+    /// `[node]`
+    pub node: NodeSpec,
+    /// `[core]`
+    pub core: CoreSpec,
+    /// `[cache]`
+    pub cache: CacheSpec,
+    /// `[coherence]`
+    pub coherence: CoherenceSpec,
+    /// `[uncached]`
+    pub uncached: UncachedSpec,
+    /// `[host]`
+    pub host: HostSpec,
+    /// `[engine]`
+    pub engine: EngineSpec,
+    /// `[link]`
+    pub link: LinkSpec,
+    /// `[os]`
+    pub os: OsSpec,
+    /// `[fabric]`
+    pub fabric: FabricSpec,
+}
+
+/// `[node]`: one coherent domain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeSpec {
+    /// `sockets`
+    pub sockets: u32,
+    /// `cores_per_socket`
+    pub cores_per_socket: u32,
+    /// `private_memory`: bytes of RAM that only the node itself can address.
+    pub private_bytes: u64,
+    /// `shared_memory`: bytes of RAM in the global address space, a power of two.
+    pub shared_bytes: u64,
+    /// `global_base`: the first global address, 2^40.
+    pub global_base: u64,
+}
+
+impl NodeSpec {
+    /// A node has at most this many cores: all but one of the numbers that packets have for the core
+    /// they come from.
+    pub const MOST_CORES: u32 = core_set::MOST_CORES;
+
+    /// Cores of a node.
+    pub fn cores(&self) -> u32 {
+        self.sockets.saturating_mul(self.cores_per_socket)
+    }
+}
+
+/// `[core]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoreSpec {
+    /// `clock`
+    pub clock: Clock,
+    /// `operation`: cycles a program's own instructions take around one memory operation.
+    pub operation_cycles: u64,
+    /// `arithmetic`: cycles of one arithmetic operation on registers, on the average.
+    pub arithmetic_cycles: u64,
+    /// `store_buffer`: stores that may wait for their line while the core goes on.
+    pub store_buffer: u32,
+    /// `outstanding_misses`: cache lines a core fetches at once.
+    pub outstanding_misses: u32,
+}
+
+/// `[cache]`: a core's private levels, the first inside the second, and how they treat memory that
+/// is cached and not kept coherent between nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CacheSpec {
+    /// `line`: bytes of a cache line, 64.
+    pub line_bytes: u64,
+    /// `l1`: cycles of a hit in the first level.
+    pub l1_cycles: u64,
+    /// `l2`: cycles of a hit in the second level.
+    pub l2_cycles: u64,
+    /// `l3`: until a miss in all three levels is known and the request leaves the socket's core.
+    pub l3: Time,
+    /// `l1_size`, `l1_ways`, `l2_size`, `l2_ways`: a core's own levels.
+    pub private: Geometry,
+    /// `writeback`: what of a line is written back to memory behind the engine.
+    pub writeback: WriteBack,
+    /// `fill_requests`: loads that the fill of one line has under way at once.
+    pub fill_requests: u32,
+    /// `walk`: core cycles until the next line, when a core's caches are written back altogether.
+    pub walk_cycles: u64,
+}
+
+/// What is written back of a line that a cache has a newer copy of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteBack {
+    /// All its bytes: two nodes that write different bytes of one line lose updates.
+    Line,
+    /// The bytes that were written in this node.
+    Mask,
+}
+
+/// `[coherence]`: MOESI with broadcast probes, ordered at the line's home memory controller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoherenceSpec {
+    /// `hop`: one way between two neighbouring sockets.
+    pub hop: Time,
+    /// `dram`: from the home controller's decision to the data's departure.
+    pub dram: Time,
+    /// `probe`: a probe's lookup in one socket's caches.
+    pub probe: Time,
+    /// `occupancy`: from the start of one transaction on a line until its home controller starts
+    /// the next on the same line.
+    pub occupancy: Time,
+    /// `locked`: what a locked read-modify-write adds to owning its line.
+    pub locked: Time,
+}
+
+/// `[uncached]`: loads from memory behind the engine (MMIO).
+#[derive(Clone, Debug, PartialEq)]
+pub struct UncachedSpec {
+    /// `outstanding_loads_per_socket`: 1.
+    pub outstanding_loads_per_socket: u32,
+    /// `load_payload`: bytes a load carries at most, 8.
+    pub load_bytes: u64,
+    /// `turnaround`: from a response until the socket's slot can issue the next load.
+    pub turnaround: Time,
+    /// `arbitration`: who gets a free slot.
+    pub arbitration: Arbitration,
+    /// `store_gap`: from one posted store of a core to its next.
+    pub store_gap: Time,
+}
+
+/// Who gets the slot when several cores of a socket wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arbitration {
+    /// Any of those waiting, with equal chance (seeded).
+    Random,
+    /// Who has waited longest.
+    Fifo,
+}
+
+/// `[host]`: the HyperTransport connection between the node's first socket and its engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostSpec {
+    /// `clock`: HT400 is 400 MHz, two transfers a cycle.
+    pub clock: Clock,
+    /// `width`: bits a direction, 16.
+    pub width_bits: u32,
+    /// `cycles`: HyperTransport clock cycles a packet spends in the processor's link interface,
+    /// one way (Eq. 1's `cycles_fixed`, per direction).
+    pub cycles: u64,
+    /// `delay`: what does not scale with any clock, one way (Eq. 1's `time_absolute`).
+    pub delay: Time,
+    /// `bridge`: what the processor's I/O bridge adds to each posted write that enters memory; it
+    /// takes packets in order, and a write only after the one before it has been performed.
+    pub bridge: Time,
+    /// `posted_credits`: posted packets the receiver takes before it must return a credit.
+    pub posted_credits: u32,
+    /// `nonposted_credits`: read requests, likewise.
+    pub nonposted_credits: u32,
+    /// `response_credits`: read responses, likewise.
+    pub response_credits: u32,
+}
+
+/// `[engine]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct EngineSpec {
+    /// `clock`
+    pub clock: Clock,
+    /// `ht_core`: engine cycles in the HyperTransport core, one way; a named physical delay
+    /// outside the blocks.
+    pub ht_core_cycles: u64,
+    /// `network_core`: engine cycles a packet spends once, each way, between the engine and its
+    /// switch (clock domain crossing); a named physical delay outside the blocks.
+    pub network_core_cycles: u64,
+    /// `tags`: remote reads a node can have under way, at most 32.
+    pub tags: u32,
+}
+
+/// `[link]`: one of the six network links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// `bandwidth`: bytes per second, a direction.
+    pub bytes_per_second: u64,
+    /// `serdes`: engine cycles in the two transceivers of a hop; a named physical delay.
+    pub serdes_cycles: u64,
+    /// `wire`: the fibre's delay, constant.
+    pub wire: Time,
+    /// `channel_credits`: packets each of the four virtual channels buffers at the receiver.
+    pub channel_credits: u32,
+}
+
+/// `[os]`: what the operating system adds when threads sleep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OsSpec {
+    /// `system_call`: entering and leaving the kernel.
+    pub system_call: Time,
+    /// `sleep`: from the decision to sleep until the core runs something else.
+    pub sleep: Time,
+    /// `wake`: the waker's cost for each thread it wakes, one after another.
+    pub wake: Time,
+    /// `resume`: from being woken until the thread runs again.
+    pub resume: Time,
+    /// `interrupt`: until a call has made all cores of its node take part in it.
+    pub interrupt: Time,
+}
+
+/// `[fabric]`: how the nodes are joined where nobody says otherwise; a file may leave it out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FabricSpec {
+    /// `topology`: a mesh or a torus, and of how many dimensions.
+    pub topology: Grid,
+}
+
+/// A kind of mesh or torus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// `mesh2d`
+    Mesh2d,
+    /// `mesh3d`
+    Mesh3d,
+    /// `torus2d`
+    Torus2d,
+    /// `torus3d`
+    Torus3d,
+}
+
+impl FabricSpec {
+    /// Where `nodes` nodes stand: as nearly a square or a cube as holds them, filled row by row and
+    /// just high enough; its last positions have a switch and no host. For no node, or more than there
+    /// can be, the nearest that exists.
+    pub fn topology(&self, nodes: u32) -> Topology {
+        let nodes = nodes.clamp(1, MAX_HOSTS);
+        let (shape, cube) = match self.topology {
+            Grid::Mesh2d => return Topology::for_nodes(nodes),
+            Grid::Mesh3d => (Shape::Mesh, true),
+            Grid::Torus2d => (Shape::Torus, false),
+            Grid::Torus3d => (Shape::Torus, true),
+        };
+        let mut sizes = Vec::new();
+        let mut rows = nodes;
+        if cube {
+            let width = (1..).find(|&width: &u32| width.pow(3) >= nodes);
+            sizes.push(width.unwrap_or(nodes));
+            rows = nodes.div_ceil(sizes[0]);
+        }
+        let width = (1..).find(|&width: &u32| width.pow(2) >= rows);
+        sizes.push(width.unwrap_or(rows));
+        sizes.push(rows.div_ceil(sizes[sizes.len() - 1]));
+        // Nearly as many nodes as there can be do not fill a cube that is allowed.
+        let largest = || Topology::new(shape, &[128, 128, 64]);
+        Topology::new(shape, &sizes)
+            .or_else(|_| largest())
+            .unwrap_or_else(|_| Topology::for_nodes(nodes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn on(topology: Grid, nodes: u32) -> Topology {
+        FabricSpec { topology }.topology(nodes)
+    }
+
+    #[test]
+    fn the_exascale_machine_stands_on_a_cube() {
+        let cube = on(Grid::Torus3d, 224_000);
+        assert_eq!(cube.to_string(), "torus:61x61x61");
+        assert_eq!(cube.positions() - 224_000, 2_981);
+    }
+
+    #[test]
+    fn few_nodes_and_most() {
+        for (nodes, name) in [
+            (0, "torus:1x1x1"),
+            (1, "torus:1x1x1"),
+            (2, "torus:2x1x1"),
+            (5, "torus:2x2x2"),
+            (64, "torus:4x4x4"),
+            (1 << 20, "torus:128x128x64"),
+            (u32::MAX, "torus:128x128x64"),
+        ] {
+            assert_eq!(on(Grid::Torus3d, nodes).to_string(), name);
+        }
+        assert_eq!(on(Grid::Torus2d, 10).to_string(), "torus:4x3");
+        assert_eq!(on(Grid::Mesh3d, 10).to_string(), "mesh:3x2x2");
+        assert_eq!(on(Grid::Mesh2d, 10), Topology::for_nodes(10));
+    }
+
+    proptest! {
+        /// All nodes have a position, and a row less would not hold them.
+        #[test]
+        fn it_holds_the_nodes_and_little_more(
+            nodes in prop_oneof![1..100u32, 1..=1_030_000u32],
+            grid in prop::sample::select(&[Grid::Mesh2d, Grid::Mesh3d, Grid::Torus2d, Grid::Torus3d][..]),
+        ) {
+            let topology = on(grid, nodes);
+            let [x, y, z] = topology.sizes();
+            prop_assert!(topology.hosts() >= nodes);
+            prop_assert!(x >= y && y >= z && x <= z + 2 || z == 1, "{}", topology);
+            let fewer = if z == 1 { x * (y - 1) } else { x * y * (z - 1) };
+            prop_assert!(fewer < nodes, "{}", topology);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Two checkers that are told the same, one record by record, and one in runs where it can be:
+//! they must find the same.
+
+use std::sync::{Arc, Mutex};
+
+use sme_memory::Route;
+
+use crate::families::sme::address::AddressMap;
+use crate::observe::staleness::{Checker, Record, StaleLoad, StaleReport, Way, What};
+use crate::parts::cache::ahead::Access;
+use crate::time::Time;
+
+/// Both, and what the second has not been told yet.
+pub struct Both {
+    by_records: Checker,
+    in_runs: Checker,
+    /// What either has listed.
+    lists: [List; 2],
+    /// The latest accesses of a thread through caches, as long as nothing else has been told.
+    run: (Time, u32, Vec<Access>),
+    map: AddressMap,
+}
+
+type List = Arc<Mutex<Vec<StaleLoad>>>;
+
+/// Every stale load that `checker` will find.
+pub fn listed(checker: &mut Checker) -> List {
+    let list = List::default();
+    let loads = Arc::clone(&list);
+    checker.list(move |&load| loads.lock().expect("no test has failed").push(load));
+    list
+}
+
+impl Both {
+    /// Both made by `checker`; `map` says what addresses mean.
+    pub fn new(checker: impl Fn() -> Checker, map: AddressMap) -> Self {
+        let (mut by_records, mut in_runs) = (checker(), checker());
+        Self {
+            lists: [listed(&mut by_records), listed(&mut in_runs)],
+            by_records,
+            in_runs,
+            run: (Time::ZERO, 0, Vec::new()),
+            map,
+        }
+    }
+
+    /// Tells both, and says as of when: a run is told as of its beginning.
+    pub fn tell(&mut self, mut at: Time, thread: u32, what: What) -> Time {
+        let (word, value, site, stores) = match what {
+            What::Load {
+                word,
+                value,
+                site,
+                way: Way::Cached,
+            } => (word, value, site, false),
+            What::Store {
+                word,
+                value,
+                site,
+                way: Way::Cached,
+            } => (word, value, site, true),
+            _ => {
+                self.end_run();
+                let record = Record::new(at, thread, what);
+                self.by_records.record(&record);
+                self.in_runs.record(&record);
+                return at;
+            }
+        };
+        if self.run.1 != thread || self.run.2.is_empty() {
+            self.end_run();
+            self.run = (at, thread, Vec::new());
+        }
+        at = self.run.0;
+        self.by_records.record(&Record::new(at, thread, what));
+        let address = self.map.address(word.node, word, Route::Cached);
+        self.run.2.push(Access::new(address, value, site, stores));
+        at
+    }
+
+    /// What they have found, and listed.
+    pub fn finish(mut self) -> (StaleReport, Vec<StaleLoad>) {
+        self.end_run();
+        let (found, in_runs) = (self.by_records.finish(), self.in_runs.finish());
+        assert_eq!(found, in_runs);
+        let [list, of_runs] = self
+            .lists
+            .map(|list| std::mem::take(&mut *list.lock().expect("no test has failed")));
+        assert_eq!(list, of_runs);
+        (found, list)
+    }
+
+    fn end_run(&mut self) {
+        let (at, thread, run) = &mut self.run;
+        self.in_runs.accesses(*at, *thread, run, &self.map);
+        run.clear();
+    }
+}

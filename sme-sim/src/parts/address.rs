@@ -1,0 +1,33 @@
+//! What all address spaces have in common: a bit that says that caches may keep what an address names,
+//! and what is wrong with an address. Units: bytes.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Bit of an address that says that caches may keep what it names.
+pub const CACHEABLE: u64 = 1 << 62;
+
+/// Why an access cannot be performed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FaultReason {
+    /// Between the end of the node's RAM and the first global address.
+    Unmapped,
+    /// A global address whose node part names no node.
+    NoSuchNode,
+    /// A word whose address is not a multiple of eight.
+    Misaligned,
+    /// An atomic operation on memory outside the coherent domain.
+    NotAtomic,
+}
+
+impl fmt::Display for FaultReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FaultReason::Unmapped => "neither the node's RAM nor global memory lies there",
+            FaultReason::NoSuchNode => "no node holds that part of global memory",
+            FaultReason::Misaligned => "a word's address must be a multiple of 8",
+            FaultReason::NotAtomic => "there are no atomic operations outside coherent memory",
+        })
+    }
+}

@@ -1,0 +1,414 @@
+//! The shapes of networks: which position is joined to which.
+//!
+//! A *position* is a place for a switch. In a direct network ([`Shape::Mesh`], [`Shape::Torus`])
+//! the switch is part of an engine with six link ports, and every position can have a host. In an
+//! indirect one ([`Shape::FatTree`], [`Shape::Dragonfly`]) the hosts come first, each with an
+//! engine whose link port 0 leads to a switch, and then the switches, which have as many ports as
+//! the network's radix. Nodes fill the positions from 0; beyond the last node a mesh or torus keeps
+//! its switches, and the others have nothing at a host's position. Nobody's neighbours are stored:
+//! they follow from its number.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::dragonfly::Dragonfly;
+use super::fat_tree::FatTree;
+use super::grid::Grid;
+
+/// Link ports of an engine's switch: x+, x-, y+, y-, z+, z- in a mesh or torus.
+pub const LINK_PORTS: usize = 6;
+
+/// Most hosts a topology can have: packets name a node in 20 bits.
+pub const MAX_HOSTS: u32 = 1 << 20;
+
+/// Most links of a switch.
+const MAX_RADIX: u64 = u8::MAX as u64;
+
+/// Most levels of a fat tree; with two branches or more it cannot have more.
+const MAX_LEVELS: u32 = 20;
+
+/// The kind of a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// A grid, W×H or W×H×D positions.
+    Mesh,
+    /// Likewise, its ends joined where the dimension is at least three wide.
+    Torus,
+    /// R×L: switches with R links each, half of them up, in L levels.
+    FatTree,
+    /// P×A×H or P×A×H×G: P hosts a router, A routers a group, H global links a router, G groups.
+    Dragonfly,
+}
+
+impl Shape {
+    /// All of them.
+    pub const ALL: [Shape; 4] = [Shape::Mesh, Shape::Torus, Shape::FatTree, Shape::Dragonfly];
+
+    /// How it is called in a topology's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Shape::Mesh => "mesh",
+            Shape::Torus => "torus",
+            Shape::FatTree => "fattree",
+            Shape::Dragonfly => "dragonfly",
+        }
+    }
+}
+
+/// A network's shape and size.
+///
+/// ```
+/// use sme_sim::parts::fabric::Topology;
+/// let fabric: Topology = "torus:4x4x4".parse()?;
+/// assert_eq!(fabric.positions(), 64);
+/// assert_eq!(fabric.neighbour(0, 1), Some((3, 0))); // x- wraps around
+/// let fabric: Topology = "fattree:4x2".parse()?;
+/// assert_eq!((fabric.hosts(), fabric.positions()), (8, 14));
+/// assert_eq!(fabric.neighbour(1, 0), Some((8, 1))); // the first leaf
+/// # Ok::<(), sme_sim::parts::fabric::TopologyError>(())
+/// ```
+///
+/// In a torus a dimension one wide has no links, and one two wide has a single link between its
+/// two positions, as in a mesh: a second one would join the same pair.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Topology(Form);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    Grid(Grid),
+    FatTree(FatTree),
+    Dragonfly(Dragonfly),
+}
+
+impl Topology {
+    /// A topology of the `shape` that `numbers`, as in its name, describe.
+    ///
+    /// # Errors
+    /// The wrong number of numbers, a zero, more than [`MAX_HOSTS`] hosts; switches of more than 255
+    /// links or, in a fat tree, of an odd number of them; more groups than a dragonfly can join.
+    pub fn new(shape: Shape, numbers: &[u32]) -> Result<Self, TopologyError> {
+        let text = || describe(shape, numbers);
+        let count = match shape {
+            Shape::Mesh | Shape::Torus => 2..=3,
+            Shape::FatTree => 2..=2,
+            Shape::Dragonfly => 3..=4,
+        };
+        if !count.contains(&numbers.len()) {
+            return Err(TopologyError::numbers(shape, text()));
+        }
+        if numbers.contains(&0) {
+            return Err(TopologyError::Zero { text: text() });
+        }
+        let (form, hosts) = match (shape, numbers) {
+            (Shape::FatTree, &[radix, levels]) => {
+                if u64::from(radix) > MAX_RADIX || radix % 2 != 0 {
+                    return Err(TopologyError::Radix { text: text() });
+                }
+                let hosts = FatTree::hosts_of(radix, levels);
+                if levels > MAX_LEVELS || hosts > MAX_HOSTS.into() {
+                    return Err(TopologyError::TooLarge { text: text() });
+                }
+                (Form::FatTree(FatTree::new(radix, levels)), hosts)
+            }
+            (Shape::Dragonfly, &[hosts, routers, global, ref groups @ ..]) => {
+                let radix = u64::from(hosts) + u64::from(routers) + u64::from(global) - 1;
+                if radix > MAX_RADIX {
+                    return Err(TopologyError::Links {
+                        text: text(),
+                        radix,
+                    });
+                }
+                let most = routers * global + 1;
+                let groups = groups.first().copied();
+                if groups.is_some_and(|groups| groups > most) {
+                    return Err(TopologyError::Groups { text: text(), most });
+                }
+                let of_a_group = u64::from(hosts) * u64::from(routers);
+                let all = of_a_group * u64::from(groups.unwrap_or(most));
+                let form = Dragonfly::new([hosts, routers, global], groups);
+                (Form::Dragonfly(form), all)
+            }
+            (_, sizes) => {
+                let sizes_of = sizes.iter().map(|&size| u64::from(size));
+                let hosts = sizes_of.fold(1u64, u64::saturating_mul);
+                let form = Grid::new(shape == Shape::Torus, sizes);
+                (Form::Grid(form), hosts)
+            }
+        };
+        if hosts > u64::from(MAX_HOSTS) {
+            return Err(TopologyError::TooLarge { text: text() });
+        }
+        Ok(Self(form))
+    }
+
+    /// Where `nodes` nodes stand unless told otherwise: a mesh ⌈√nodes⌉ wide, filled row by row,
+    /// just high enough. For no node, or more than a mesh can hold, the nearest that exists.
+    pub fn for_nodes(nodes: u32) -> Self {
+        let nodes = nodes.clamp(1, MAX_HOSTS);
+        let root = nodes.isqrt();
+        let width = if root * root < nodes { root + 1 } else { root };
+        Self(Form::Grid(Grid::new(
+            false,
+            &[width, nodes.div_ceil(width)],
+        )))
+    }
+
+    /// Its kind.
+    pub fn shape(&self) -> Shape {
+        match &self.0 {
+            Form::Grid(grid) if grid.is_torus() => Shape::Torus,
+            Form::Grid(_) => Shape::Mesh,
+            Form::FatTree(_) => Shape::FatTree,
+            Form::Dragonfly(_) => Shape::Dragonfly,
+        }
+    }
+
+    /// The numbers of its name: of a mesh or torus the positions along x, y and, in three
+    /// dimensions, z.
+    pub fn dimensions(&self) -> &[u32] {
+        match &self.0 {
+            Form::Grid(grid) => grid.dimensions(),
+            Form::FatTree(tree) => tree.numbers(),
+            Form::Dragonfly(dragonfly) => dragonfly.numbers(),
+        }
+    }
+
+    /// How the hosts' positions are laid out: so many along x, y, z. Those of an indirect network
+    /// are one row, in which neighbours by number are neighbours in the network.
+    pub fn sizes(&self) -> [u32; 3] {
+        match &self.0 {
+            Form::Grid(grid) => grid.sizes(),
+            Form::FatTree(_) | Form::Dragonfly(_) => [self.hosts(), 1, 1],
+        }
+    }
+
+    /// How many positions can have a host: the first ones.
+    pub fn hosts(&self) -> u32 {
+        match &self.0 {
+            Form::Grid(grid) => grid.positions(),
+            Form::FatTree(tree) => tree.hosts(),
+            Form::Dragonfly(dragonfly) => dragonfly.hosts(),
+        }
+    }
+
+    /// How many positions there are, those of external switches included.
+    pub fn positions(&self) -> u32 {
+        match &self.0 {
+            Form::Grid(grid) => grid.positions(),
+            Form::FatTree(tree) => tree.positions(),
+            Form::Dragonfly(dragonfly) => dragonfly.positions(),
+        }
+    }
+
+    /// Whether hosts stand at the network's edge and all switches are outside the engines.
+    pub fn is_indirect(&self) -> bool {
+        !matches!(self.0, Form::Grid(_))
+    }
+
+    /// Whether at `position` there is a switch outside any engine.
+    pub fn is_switch(&self, position: u32) -> bool {
+        position >= self.hosts()
+    }
+
+    /// Link ports of all switches outside the engines.
+    pub fn switch_ports(&self) -> u64 {
+        let switches = self.positions() - self.hosts();
+        u64::from(switches) * u64::from(self.ports(self.hosts()))
+    }
+
+    /// Link ports at `position`; some may lead nowhere.
+    pub fn ports(&self, position: u32) -> u8 {
+        match &self.0 {
+            Form::Grid(_) => LINK_PORTS as u8,
+            Form::FatTree(tree) if self.is_switch(position) => tree.radix(),
+            Form::Dragonfly(dragonfly) if self.is_switch(position) => dragonfly.radix(),
+            Form::FatTree(_) | Form::Dragonfly(_) => 1,
+        }
+    }
+
+    /// Whether the ends of `dimension` (0 is x) of a torus are joined by a link of their own.
+    pub fn wraps(&self, dimension: usize) -> bool {
+        matches!(&self.0, Form::Grid(grid) if grid.wraps(dimension))
+    }
+
+    /// Coordinates x, y, z of a position that can have a host, among [`Self::sizes`].
+    pub fn coordinates(&self, position: u32) -> [u32; 3] {
+        match &self.0 {
+            Form::Grid(grid) => grid.coordinates(position),
+            Form::FatTree(_) | Form::Dragonfly(_) => [position, 0, 0],
+        }
+    }
+
+    /// The position at coordinates x, y, z; `None` outside.
+    pub fn position(&self, coordinates: [u32; 3]) -> Option<u32> {
+        match &self.0 {
+            Form::Grid(grid) => grid.position(coordinates),
+            Form::FatTree(_) | Form::Dragonfly(_) => {
+                let [x, y, z] = coordinates;
+                (x < self.hosts() && y == 0 && z == 0).then_some(x)
+            }
+        }
+    }
+
+    /// The position at the other end of a link port, and that position's port of the same link.
+    pub fn neighbour(&self, position: u32, port: u8) -> Option<(u32, u8)> {
+        if position >= self.positions() {
+            return None;
+        }
+        match &self.0 {
+            Form::Grid(grid) => grid.neighbour(position, port),
+            Form::FatTree(tree) => tree.neighbour(position, port),
+            Form::Dragonfly(dragonfly) => dragonfly.neighbour(position, port),
+        }
+    }
+
+    pub(super) fn form(&self) -> &Form {
+        &self.0
+    }
+}
+
+fn describe(shape: Shape, numbers: &[u32]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    format!("{shape}:{}", numbers.join("x"))
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Topology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&describe(self.shape(), self.dimensions()))
+    }
+}
+
+impl FromStr for Topology {
+    type Err = TopologyError;
+
+    fn from_str(text: &str) -> Result<Self, TopologyError> {
+        let malformed = || TopologyError::Malformed {
+            text: shorten(text),
+        };
+        let (name, numbers) = text.split_once(':').ok_or_else(malformed)?;
+        let shape = Shape::ALL.into_iter().find(|shape| shape.name() == name);
+        let shape = shape.ok_or_else(malformed)?;
+        let mut read = Vec::new();
+        for number in numbers.split('x') {
+            if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(malformed());
+            }
+            // Digits only, so the one way to fail is to be too large.
+            read.push(number.parse().map_err(|_| TopologyError::TooLarge {
+                text: shorten(text),
+            })?);
+            if read.len() > 4 {
+                return Err(TopologyError::numbers(shape, shorten(text)));
+            }
+        }
+        Self::new(shape, &read)
+    }
+}
+
+/// What a message repeats of the user's input: one line, not too long.
+fn shorten(text: &str) -> String {
+    let line: String = text.chars().take(40).flat_map(char::escape_debug).collect();
+    if text.chars().nth(40).is_some() {
+        line + "…"
+    } else {
+        line
+    }
+}
+
+/// Why a text or a list of numbers is no topology.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TopologyError {
+    /// Not of the form `shape:numbers`.
+    #[error(
+        "`{text}` is no topology; write for example mesh:8x8, mesh:8x8x2, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4"
+    )]
+    Malformed {
+        /// What was given.
+        text: String,
+    },
+    /// A mesh or torus of fewer than two dimensions or more than three.
+    #[error(
+        "topology `{text}` must have two or three dimensions, for example mesh:8x8 or torus:4x4x4"
+    )]
+    Dimensions {
+        /// What was given.
+        text: String,
+    },
+    /// A fat tree not of the form R×L.
+    #[error(
+        "topology `{text}` needs two numbers, links a switch and levels of switches, for example fattree:16x3"
+    )]
+    FatTree {
+        /// What was given.
+        text: String,
+    },
+    /// A dragonfly not of the form P×A×H or P×A×H×G.
+    #[error(
+        "topology `{text}` needs hosts a router, routers a group, global links a router and perhaps the number of groups, for example dragonfly:4x8x4"
+    )]
+    Dragonfly {
+        /// What was given.
+        text: String,
+    },
+    /// A number is zero.
+    #[error("topology `{text}` has a size of 0; each must be at least 1, for example mesh:8x8")]
+    Zero {
+        /// What was given.
+        text: String,
+    },
+    /// More than [`MAX_HOSTS`].
+    #[error(
+        "topology `{text}` has more than 1048576 positions for hosts (2^20), the most that packets can address; torus:64x64x64 and fattree:160x3 are fine"
+    )]
+    TooLarge {
+        /// What was given.
+        text: String,
+    },
+    /// A fat tree of switches that do not exist.
+    #[error(
+        "topology `{text}` needs switches with an even number of links up to 254, half down and half up, for example fattree:16x3"
+    )]
+    Radix {
+        /// What was given.
+        text: String,
+    },
+    /// A dragonfly of routers that do not exist.
+    #[error(
+        "topology `{text}` needs routers with {radix} links; at most 255, for example dragonfly:16x32x16"
+    )]
+    Links {
+        /// What was given.
+        text: String,
+        /// Links it would have.
+        radix: u64,
+    },
+    /// More groups than a dragonfly can join.
+    #[error(
+        "topology `{text}` can join at most {most} groups: routers a group x global links a router + 1"
+    )]
+    Groups {
+        /// What was given.
+        text: String,
+        /// As many as there can be.
+        most: u32,
+    },
+}
+
+impl TopologyError {
+    fn numbers(shape: Shape, text: String) -> Self {
+        match shape {
+            Shape::Mesh | Shape::Torus => Self::Dimensions { text },
+            Shape::FatTree => Self::FatTree { text },
+            Shape::Dragonfly => Self::Dragonfly { text },
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,21 @@
+//! What machines are made of. A part knows no family: it is given what it needs to know of the machine
+//! when it is made.
+//!
+//! * [`address`]: what address spaces have in common.
+//! * [`cache`]: the private caches of a core, with the bytes they hold.
+//! * [`core_set`]: sets of a node's cores.
+//! * [`fabric`]: topologies and routing.
+//! * [`line`]: a line of memory and its copies, byte by byte.
+//! * [`noise`]: what the operating system takes of a core.
+//! * [`store_buffer`]: stores that have not left their core.
+//! * [`inline`], [`tables`]: containers for what a large machine has as often as nodes.
+
+pub mod address;
+pub mod cache;
+pub mod core_set;
+pub mod fabric;
+pub mod inline;
+pub mod line;
+pub mod noise;
+pub mod store_buffer;
+pub mod tables;

@@ -1,0 +1,183 @@
+//! The cores' store buffers: stores wait here for their line while the program goes on, and leave
+//! in program order. Loads pass them, and see those of their own core.
+
+use slab::Slab;
+
+use super::line::Bytes;
+use crate::parts::tables;
+use crate::time::Time;
+
+const NONE: u32 = u32::MAX;
+
+/// A store that has not left its core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// To where, as the program gave it.
+    pub address: u64,
+    /// Which bytes of that word.
+    pub bytes: Bytes,
+    /// Right-aligned.
+    pub value: u64,
+    /// The thread, as the machine's traces name it.
+    pub origin: u32,
+}
+
+/// The store buffers of all cores of a node.
+#[derive(Debug)]
+pub struct StoreBuffers {
+    /// Each with the next newer of its core; the newest with the oldest.
+    stores: Slab<(Store, u32)>,
+    /// The newest of each core's stores, and how many there are.
+    queues: Box<[(u32, u32)]>,
+    /// Until when the cores that ever posted a store post no further one: one core in many does.
+    gaps: Vec<(u16, Time)>,
+    capacity: u32,
+}
+
+impl StoreBuffers {
+    /// Empty buffers of `capacity` stores each.
+    pub fn new(cores: usize, capacity: u32) -> Self {
+        Self {
+            stores: Slab::new(),
+            queues: vec![(NONE, 0); cores].into(),
+            gaps: Vec::new(),
+            capacity,
+        }
+    }
+
+    /// Whether `core` can buffer no further store.
+    #[inline]
+    pub fn is_full(&self, core: u16) -> bool {
+        self.queues[usize::from(core)].1 >= self.capacity
+    }
+
+    /// Whether every store of `core` has left.
+    #[inline]
+    pub fn is_empty(&self, core: u16) -> bool {
+        self.queues[usize::from(core)].1 == 0
+    }
+
+    /// Adds the newest store of `core`.
+    #[inline]
+    pub fn push(&mut self, core: u16, store: Store) {
+        let number = tables::insert(&mut self.stores, (store, NONE));
+        let (newest, count) = &mut self.queues[usize::from(core)];
+        let before = std::mem::replace(newest, number);
+        let before = if *count == 0 { number } else { before };
+        *count += 1;
+        self.stores[number as usize].1 = self.stores[before as usize].1;
+        self.stores[before as usize].1 = number;
+    }
+
+    /// The oldest store of `core`.
+    #[inline]
+    pub fn oldest(&self, core: u16) -> Option<Store> {
+        self.of(core).next()
+    }
+
+    /// Lets the oldest store of `core` go.
+    #[inline]
+    pub fn pop(&mut self, core: u16) {
+        let (newest, count) = &mut self.queues[usize::from(core)];
+        if *count == 0 {
+            return;
+        }
+        let oldest = self.stores[*newest as usize].1;
+        let (_, next) = self.stores.remove(oldest as usize);
+        *count -= 1;
+        if *count > 0 {
+            self.stores[*newest as usize].1 = next;
+        }
+    }
+
+    /// The stores of `core`, the oldest first.
+    #[inline]
+    fn of(&self, core: u16) -> impl Iterator<Item = Store> + '_ {
+        let (mut number, count) = self.queues[usize::from(core)];
+        (0..count).map(move |_| {
+            number = self.stores[number as usize].1;
+            self.stores[number as usize].0
+        })
+    }
+
+    /// The value that a load of exactly these bytes must see: the newest buffered one.
+    #[inline]
+    pub fn forwarded(&self, core: u16, address: u64, bytes: Bytes) -> Option<u64> {
+        let mut found = None;
+        for store in self.of(core) {
+            if store.address == address && store.bytes == bytes {
+                found = Some(store.value);
+            }
+        }
+        found
+    }
+
+    /// Whether the newest store of `core` that writes some of these bytes writes others too, or
+    /// not all of them: then a load of them must wait until it has left.
+    #[inline]
+    pub fn hold_back(&self, core: u16, address: u64, bytes: Bytes) -> bool {
+        let mut partly = false;
+        for store in self.of(core) {
+            if store.address / 8 == address / 8 && store.bytes.enables & bytes.enables != 0 {
+                partly = store.address != address || store.bytes != bytes;
+            }
+        }
+        partly
+    }
+
+    /// Before this time `core` posts no further store.
+    #[inline]
+    pub fn gap_until(&self, core: u16) -> Time {
+        let gap = self.gaps.iter().find(|&&(of, _)| of == core);
+        gap.map_or(Time::ZERO, |&(_, until)| until)
+    }
+
+    /// `core` has posted a store, and posts no further one before `until`.
+    #[inline]
+    pub fn begin_gap(&mut self, core: u16, until: Time) {
+        match self.gaps.iter_mut().find(|(of, _)| *of == core) {
+            Some(gap) => gap.1 = until,
+            None => tables::push(&mut self.gaps, (core, until)),
+        }
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.stores.capacity() * size_of::<(Store, u32)>()
+            + size_of_val(&*self.queues)
+            + self.gaps.capacity() * size_of::<(u16, Time)>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn each_core_has_a_queue_of_its_own(
+            acts in proptest::collection::vec((0u16..3, 0u64..4, any::<bool>()), 0..60),
+        ) {
+            let mut buffers = StoreBuffers::new(3, 4);
+            let mut plain: Vec<VecDeque<Store>> = vec![VecDeque::new(); 3];
+            for (n, (core, at, push)) in acts.into_iter().enumerate() {
+                let queue = &mut plain[usize::from(core)];
+                prop_assert_eq!(buffers.is_full(core), queue.len() == 4);
+                if push && queue.len() < 4 {
+                    let store = Store { address: at, bytes: Bytes::byte(at), value: n as u64, origin: 0 };
+                    buffers.push(core, store);
+                    queue.push_back(store);
+                } else {
+                    buffers.pop(core);
+                    queue.pop_front();
+                }
+                prop_assert_eq!(buffers.oldest(core), queue.front().copied());
+                prop_assert_eq!(buffers.is_empty(core), queue.is_empty());
+                let newest = queue.iter().rev().find(|s| s.address == at).map(|s| s.value);
+                prop_assert_eq!(buffers.forwarded(core, at, Bytes::byte(at)), newest);
+            }
+        }
+    }
+}
