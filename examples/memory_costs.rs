@@ -11,8 +11,8 @@ use sme::program::{CoherencePoint, Kernel, Program};
 use sme_fft_demo::{Array, Placement, Team};
 use sme_memory::{Atomic, Cacheable, Memory, Place, Route, Word};
 use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
-use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
+use sme_sim::parts::contract::{Note, ThreadMemory};
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 

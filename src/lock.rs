@@ -14,8 +14,8 @@ use sme_barrier::{Layout, Member};
 use sme_memory::{Memory, Place, Route};
 use sme_sim::families::sme::cluster::{Cluster, Failure, Pinning, Setup};
 use sme_sim::families::sme::engine::DesignError;
-use sme_sim::kernel::thread::Note;
 use sme_sim::machine::Machine;
+use sme_sim::parts::contract::Note;
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 

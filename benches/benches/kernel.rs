@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sme_memory::{Memory, Word};
-use sme_sim::families::sme::address::AddressMap;
+use sme_sim::families::sme::address::{AddressMap, AddressSpace};
 use sme_sim::kernel::queue::EventQueue;
-use sme_sim::kernel::thread::{Program, ThreadMemory, Threads};
+use sme_sim::kernel::thread::{Program, Threads};
 use sme_sim::kernel::window::{self, Inbox, NoLate, NoTask, Node, Outbox, Verdict};
+use sme_sim::parts::contract::{Operation, ThreadMemory};
 use sme_sim::time::Time;
 
 /// A pseudo-random number below 2^32 (Knuth's multiplicative hash).
@@ -45,7 +46,7 @@ fn queue(criterion: &mut Criterion) {
 
 /// A program is resumed with an answer and asks the next question.
 fn threads(criterion: &mut Criterion) {
-    let map = Arc::new(AddressMap {
+    let map: Arc<dyn AddressSpace> = Arc::new(AddressMap {
         nodes: 1,
         private_bytes: 1 << 30,
         shared_bytes: 1 << 30,
@@ -67,7 +68,7 @@ fn threads(criterion: &mut Criterion) {
     group.bench_function("1024 resumed in turn", |bencher| {
         bencher.iter(|| {
             for number in 0..threads.len() {
-                black_box(threads.resume(number, 1));
+                black_box(threads.resume::<Operation>(number, 1));
             }
         });
     });

@@ -12,8 +12,8 @@ use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
 use sme_sim::families::sme::engine::HOP_CYCLES;
 use sme_sim::families::sme::engine::link_port::LinkPortSpec;
 use sme_sim::families::sme::spec::ClusterSpec;
-use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
+use sme_sim::parts::contract::{Note, ThreadMemory};
 use sme_sim::parts::fabric::{Shape, Topology};
 use sme_sim::time::Time;
 

@@ -17,7 +17,7 @@ use sme_sim::families::sme::cluster::{
 };
 use sme_sim::families::sme::engine::Design;
 use sme_sim::kernel::peers::{Connected, Peers, collected, connected};
-use sme_sim::kernel::thread::{Note, ThreadMemory};
+use sme_sim::parts::contract::{Note, ThreadMemory};
 use sme_sim::time::Time;
 
 use programs::{Program, nothing, place, setup, word};

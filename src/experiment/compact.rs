@@ -5,7 +5,7 @@ use sme_memory::Leader;
 use sme_sim::families::sme::cluster::Failure;
 use sme_sim::families::sme::compact::{CompactCluster, Skew};
 use sme_sim::kernel::peers::{self, Peers};
-use sme_sim::kernel::thread::ThreadMemory;
+use sme_sim::parts::contract::ThreadMemory;
 
 use super::run::{Counted, Error};
 use super::{Algorithm, EngineKind, Experiment, FlagLayout, Form, Observe, Outcome};

@@ -15,9 +15,9 @@ use sme_sim::families::sme::cluster::{
 };
 use sme_sim::families::sme::engine::DesignError;
 use sme_sim::kernel::peers::{self, Alone, Peers};
-use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
 use sme_sim::observe::gauge::Gauge;
+use sme_sim::parts::contract::{Note, ThreadMemory};
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sme_fft_demo::litmus::{FinalState, Instruction, Source, Test};
 use sme_memory::{Cacheable, Flag, Flags, Memory, Place, Route, Until, Word};
-use sme_sim::kernel::thread::{Note, ThreadMemory};
+use sme_sim::parts::contract::{Note, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::Spread;

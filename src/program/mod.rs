@@ -18,9 +18,9 @@ use sme_sim::families::sme::cluster::{
     CacheTraffic, Cluster, EpisodeTimes, Failure, LinkLoad, Pinning, Setup, Traffic,
 };
 use sme_sim::families::sme::engine::DesignError;
-use sme_sim::kernel::thread::ThreadMemory;
 use sme_sim::machine::Machine;
 use sme_sim::observe::staleness::{StaleLoad, StaleReport, TooManyThreads};
+use sme_sim::parts::contract::ThreadMemory;
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 

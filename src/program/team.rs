@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sme_barrier::{Barrier, Coherent, CoherentLocal, Member, Tree};
 use sme_fft_demo::Team;
-use sme_sim::kernel::thread::{Note, ThreadMemory};
+use sme_sim::parts::contract::{Note, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::Program;

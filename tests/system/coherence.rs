@@ -9,9 +9,9 @@ use sme_barrier::{
 };
 use sme_memory::{Memory, Place, Route};
 use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
-use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
 use sme_sim::observe::staleness::{Cause, StaleReport};
+use sme_sim::parts::contract::{Note, ThreadMemory};
 
 type Program = Pin<Box<dyn Future<Output = ()> + Send>>;
 

@@ -15,8 +15,8 @@ use sme_barrier::{
     Ranks, Tree, TreeShape, TreeSpec,
 };
 use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
-use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
+use sme_sim::parts::contract::{Note, ThreadMemory};
 use sme_sim::parts::fabric::{Shape, Topology};
 use sme_sim::time::Time;
 

@@ -10,9 +10,9 @@ use sme_barrier::lock::{Coherence, Cohort, CohortSpec, Copies, Lock};
 use sme_barrier::{Layout, Member};
 use sme_memory::{Cacheable, Memory, Place, Route};
 use sme_sim::families::sme::cluster::{Cluster, Failure, Pinning, Setup, Visit};
-use sme_sim::kernel::thread::Note;
 use sme_sim::machine::Machine;
 use sme_sim::observe::staleness::{Cause, StaleReport};
+use sme_sim::parts::contract::Note;
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 

@@ -4,6 +4,16 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use sme_memory::{Place, Route};
+
+/// How a machine's programs address its memory.
+pub trait AddressSpace: Send + Sync {
+    /// The address by which a thread on `node` reaches `place`.
+    fn address(&self, node: u32, place: Place, route: Route) -> u64;
+
+    /// The place that `address` names through caches; nothing where it names none, or not through them.
+    fn cached_place(&self, address: u64) -> Option<Place>;
+}
 
 /// Bit of an address that says that caches may keep what it names.
 pub const CACHEABLE: u64 = 1 << 62;

@@ -3,6 +3,7 @@
 //!
 //! * [`address`]: what address spaces have in common.
 //! * [`cache`]: the private caches of a core, with the bytes they hold.
+//! * [`contract`]: what a program can ask of its machine.
 //! * [`core_set`]: sets of a node's cores.
 //! * [`fabric`]: topologies and routing.
 //! * [`line`]: a line of memory and its copies, byte by byte.
@@ -12,6 +13,7 @@
 
 pub mod address;
 pub mod cache;
+pub mod contract;
 pub mod core_set;
 pub mod fabric;
 pub mod inline;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use sme_memory::{Cacheable, Memory, Place, Route, Until, Word};
 use sme_sim::families::sme::cluster::{CacheTraffic, Cluster, Failure, Setup};
-use sme_sim::kernel::thread::ThreadMemory;
+use sme_sim::parts::contract::ThreadMemory;
 
 use crate::programs::{Program, nothing, ns, place, run, setup, setup_with};
 

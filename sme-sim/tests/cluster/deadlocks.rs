@@ -96,7 +96,7 @@ fn a_sleeper_whom_nobody_wakes_is_reported() {
 /// Every kind of wait at once: each thread is named, in order, with what it waits on.
 #[test]
 fn the_report_reads_like_this() {
-    let program = |memory: sme_sim::kernel::thread::ThreadMemory, node, core| {
+    let program = |memory: sme_sim::parts::contract::ThreadMemory, node, core| {
         Box::pin(async move {
             let flag = memory.flag(place(0, 64), Route::Nearest);
             match (node, core) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use sme_memory::{Atomic, Flags, Memory, Route, Until};
 use sme_sim::families::sme::cluster::{Pinning, Setup};
-use sme_sim::kernel::thread::ThreadMemory;
+use sme_sim::parts::contract::ThreadMemory;
 
 use crate::programs::{Program, nothing, ns, place, run, setup, word};
 

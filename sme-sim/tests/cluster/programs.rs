@@ -5,8 +5,8 @@ use std::pin::Pin;
 
 use sme_memory::{Memory, Place, Route, Word};
 use sme_sim::families::sme::cluster::{Cluster, Failure, Pinning, Setup};
-use sme_sim::kernel::thread::ThreadMemory;
 use sme_sim::machine::Machine;
+use sme_sim::parts::contract::ThreadMemory;
 use sme_sim::time::Time;
 
 pub type Program = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -3,8 +3,8 @@
 
 use sme_memory::{Cacheable, Flag, Memory, Route, Until};
 use sme_sim::families::sme::cluster::Cluster;
-use sme_sim::kernel::thread::ThreadMemory;
 use sme_sim::observe::staleness::{Cause, StaleReport};
+use sme_sim::parts::contract::ThreadMemory;
 
 use crate::programs::{Program, ns, place, setup, setup_with};
 

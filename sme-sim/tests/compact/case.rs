@@ -15,8 +15,8 @@ use sme_sim::families::sme::cluster::{
 };
 use sme_sim::families::sme::compact::{CompactCluster, Skew};
 use sme_sim::families::sme::engine::Design;
-use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
+use sme_sim::parts::contract::{Note, ThreadMemory};
 use sme_sim::parts::fabric::Topology;
 use sme_sim::parts::noise::{Gaps, Lengths, Noise};
 use sme_sim::time::Time;

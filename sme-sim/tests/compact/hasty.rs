@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use sme_barrier::{Barrier, Member};
 use sme_memory::{Flags, Followers, Leader, Memory, Place, Route, Step, Until};
-use sme_sim::kernel::thread::ThreadMemory;
+use sme_sim::parts::contract::ThreadMemory;
 use sme_sim::time::Time;
 
 use crate::case::{Algorithm, Case, Seen, cases};

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use proptest::prelude::*;
 use sme_memory::{Flag, Memory, Place, Route};
 use sme_sim::families::sme::cluster::{Pinning, Setup};
-use sme_sim::kernel::thread::ThreadMemory;
 use sme_sim::machine::Machine;
+use sme_sim::parts::contract::ThreadMemory;
 use sme_sim::time::Time;
 
 pub type Program = Pin<Box<dyn Future<Output = ()> + Send>>;

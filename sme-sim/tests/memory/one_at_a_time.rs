@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::Config;
 use sme_memory::{Cacheable, Memory, Place, Route, Until};
 use sme_sim::families::sme::cluster::Cluster;
-use sme_sim::kernel::thread::ThreadMemory;
+use sme_sim::parts::contract::ThreadMemory;
 
 use crate::machines::{Program, Shape, flag, place, read_back, shapes};
 

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use proptest::test_runner::Config;
 use sme_memory::{Cacheable, Memory, Place, Route, Until};
 use sme_sim::families::sme::cluster::{CacheTraffic, Cluster};
-use sme_sim::kernel::thread::ThreadMemory;
 use sme_sim::observe::staleness::StaleReport;
+use sme_sim::parts::contract::ThreadMemory;
 use sme_sim::time::Time;
 
 use crate::machines::{Program, Shape, flag, ns, place, read_back, shapes};

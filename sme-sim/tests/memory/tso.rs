@@ -8,7 +8,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use sme_memory::{Cacheable, Memory, Place, Route, Until, Word};
 use sme_sim::families::sme::cluster::Cluster;
-use sme_sim::kernel::thread::ThreadMemory;
+use sme_sim::parts::contract::ThreadMemory;
 
 use crate::machines::{Program, Shape, flag, ns, place, shapes};
 use crate::tso_oracle::{Act, allows};

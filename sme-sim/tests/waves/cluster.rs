@@ -8,8 +8,8 @@ use sme_memory::{Memory, Place, Route};
 use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
 use sme_sim::families::sme::engine::Engine;
 use sme_sim::families::sme::engine::waves::{Format, Recorder, Selection};
-use sme_sim::kernel::thread::ThreadMemory;
 use sme_sim::machine::Machine;
+use sme_sim::parts::contract::ThreadMemory;
 use sme_sim::time::Time;
 
 use crate::decode::{read_fst, read_vcd};

@@ -14,8 +14,8 @@ use sme_memory::Route;
 use sme_sim::families::sme::cluster::{
     Cluster, EpisodeTimes, Failure, LinkLoad, Pinning, Setup, Traffic, Visit,
 };
-use sme_sim::kernel::thread::{Note, ThreadMemory};
 use sme_sim::machine::Machine;
+use sme_sim::parts::contract::{Note, ThreadMemory};
 use sme_sim::parts::fabric::{Shape, Topology};
 use sme_sim::time::Time;
 

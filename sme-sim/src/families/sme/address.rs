@@ -8,7 +8,7 @@
 
 use sme_memory::{Place, Route};
 
-pub use crate::parts::address::{CACHEABLE, FaultReason};
+pub use crate::parts::address::{AddressSpace, CACHEABLE, FaultReason};
 
 /// How every node of the machine partitions its address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +34,9 @@ pub enum Target {
     Cached(Place),
 }
 
-impl AddressMap {
-    /// The address by which a thread on `node` reaches `place`.
+impl AddressSpace for AddressMap {
     #[inline]
-    pub fn address(&self, node: u32, place: Place, route: Route) -> u64 {
+    fn address(&self, node: u32, place: Place, route: Route) -> u64 {
         let global = self.global_base + u64::from(place.node) * self.shared_bytes + place.offset;
         match route {
             Route::Nearest if place.node == node => self.private_bytes + place.offset,
@@ -46,6 +45,15 @@ impl AddressMap {
         }
     }
 
+    fn cached_place(&self, address: u64) -> Option<Place> {
+        match self.target(address) {
+            Ok(Target::Cached(place)) => Some(place),
+            _ => None,
+        }
+    }
+}
+
+impl AddressMap {
     /// What `address` names.
     #[inline]
     pub fn target(&self, address: u64) -> Result<Target, FaultReason> {

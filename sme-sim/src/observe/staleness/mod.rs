@@ -39,7 +39,7 @@ use record::{Kind, Spot};
 use shadow::{Last, Line, MOST_SITES, MOST_THREADS, Shadow, Word};
 use sites::Sites;
 
-use crate::families::sme::address::{AddressMap, Target};
+use crate::parts::address::AddressSpace;
 use crate::parts::cache::ahead::Access;
 use crate::time::Time;
 
@@ -189,15 +189,21 @@ impl Checker {
     }
 
     /// Takes what `thread` has loaded and stored through its caches `at` this time, one after the
-    /// other: the same as a [`Record`] for each. Addresses mean what `map` says.
-    pub fn accesses(&mut self, at: Time, thread: u32, accesses: &[Access], map: &AddressMap) {
+    /// other: the same as a [`Record`] for each. Addresses mean what `space` says.
+    pub fn accesses(
+        &mut self,
+        at: Time,
+        thread: u32,
+        accesses: &[Access],
+        space: &dyn AddressSpace,
+    ) {
         let mut rest = accesses;
         loop {
-            rest = self.undoubted(at, thread, rest, map);
+            rest = self.undoubted(at, thread, rest, space);
             let Some((access, others)) = rest.split_first() else {
                 return;
             };
-            if let Ok(Target::Cached(word)) = map.target(access.address()) {
+            if let Some(word) = space.cached_place(access.address()) {
                 let Access { value, site, .. } = *access;
                 let what = What::access(word, value, site, Way::Cached, access.stores());
                 self.record(&Record::new(at, thread, what));
@@ -213,7 +219,7 @@ impl Checker {
         at: Time,
         thread: u32,
         accesses: &'a [Access],
-        map: &AddressMap,
+        space: &dyn AddressSpace,
     ) -> &'a [Access] {
         let Some(&own) = self.bits.get(thread as usize) else {
             return accesses;
@@ -223,7 +229,7 @@ impl Checker {
         let mut loads = 0;
         let mut rest = accesses;
         while let Some((access, others)) = rest.split_first() {
-            let Some(line) = self.shadow.line_at(access.address(), map) else {
+            let Some(line) = self.shadow.line_at(access.address(), space) else {
                 break;
             };
             let number = access.word();

@@ -3,7 +3,7 @@
 //! Called by the checker only.
 
 use super::record::{Spot, Way};
-use crate::families::sme::address::{AddressMap, Target};
+use crate::parts::address::AddressSpace;
 use crate::time::Time;
 
 const PAGE_BITS: u32 = 12;
@@ -171,11 +171,11 @@ impl Shadow {
 
     /// The line that `address` names, if it names one that goes through caches.
     #[inline]
-    pub fn line_at(&mut self, address: u64, map: &AddressMap) -> Option<&mut Line> {
+    pub fn line_at(&mut self, address: u64, space: &dyn AddressSpace) -> Option<&mut Line> {
         let page = address >> PAGE_BITS;
         let (known, number) = self.recent[place_of(page)];
         if known != page {
-            return self.look_up(address, map);
+            return self.look_up(address, space);
         }
         let lines = self.pages.get_mut(number as usize)?;
         lines.get_mut((address >> 6) as usize % LINES_PER_PAGE)
@@ -183,11 +183,8 @@ impl Shadow {
 
     #[cold]
     #[inline(never)]
-    fn look_up(&mut self, address: u64, map: &AddressMap) -> Option<&mut Line> {
-        let place_at = |address| match map.target(address) {
-            Ok(Target::Cached(place)) => Some(place),
-            _ => None,
-        };
+    fn look_up(&mut self, address: u64, space: &dyn AddressSpace) -> Option<&mut Line> {
+        let place_at = |address| space.cached_place(address);
         let spot = Spot::new(place_at(address)?);
         // Only what is a page there and here is one of one node, as a whole.
         let first = address >> PAGE_BITS << PAGE_BITS;

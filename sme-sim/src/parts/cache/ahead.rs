@@ -7,7 +7,7 @@
 //! effect at the time at which it was polled: the copies it reads are coherent then, and no other
 //! core has any of those that it writes. So what it sees and what others see is one order of all
 //! accesses; only the times of accesses within a run may be early, by less than the limit. Lent by
-//! a machine's node through [`crate::kernel::thread`].
+//! a machine's node through [`crate::parts::contract`].
 
 use super::{Cache, Geometry, Level};
 use crate::time::Time;

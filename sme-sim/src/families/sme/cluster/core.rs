@@ -1,6 +1,6 @@
 //! What a core is doing.
 
-use crate::kernel::thread::Operation;
+use crate::parts::contract::Operation;
 
 /// Why a core's thread is not running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use super::node::Node;
 use super::trace::Trace;
 use crate::families::sme::address::Target;
 use crate::families::sme::engine::EngineModel;
-use crate::kernel::thread::Operation;
+use crate::parts::contract::Operation;
 use crate::time::Time;
 
 /// One stretch of a critical path.

@@ -13,10 +13,10 @@ use super::node::Node;
 use crate::families::sme::address::{AddressMap, Target};
 use crate::families::sme::engine::EngineModel;
 use crate::families::sme::spec::WriteBack;
-use crate::kernel::thread::Operation;
 use crate::observe::staleness::{Checker, Record, Way, What};
 use crate::parts::cache::Held;
 use crate::parts::cache::ahead::Access;
+use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 use crate::time::Time;
 

@@ -6,7 +6,7 @@ use sme_memory::Place;
 use super::constants::origin_of;
 use super::domain::Kind;
 use crate::families::sme::engine::{self, Packet};
-use crate::kernel::thread::Operation;
+use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 use crate::time::Time;
 

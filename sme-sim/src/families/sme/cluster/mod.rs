@@ -39,12 +39,14 @@ pub use watched::{Plugged, Watched};
 use serde::{Deserialize, Serialize};
 use sme_memory::Place;
 
+use crate::families::sme::address::AddressSpace;
 use crate::families::sme::engine::waves::Recorder;
 use crate::families::sme::engine::{ChannelCounters, Design, DesignError, EngineModel, Inspect};
 use crate::kernel::peers::{self, Alone, Peers};
-use crate::kernel::thread::{self, Program, ThreadMemory};
+use crate::kernel::thread::Program;
 use crate::kernel::window::{self, Exchanged, Verdict};
 use crate::observe::staleness::{Checker, StaleLoad, StaleReport, TooManyThreads};
+use crate::parts::contract::{self, ThreadMemory};
 use crate::parts::fabric::CHANNELS;
 use crate::time::Time;
 use among::{Among, Figures};
@@ -195,7 +197,7 @@ impl<E: EngineModel> Cluster<E> {
         let (nodes, threads, visits) = (setup.nodes, setup.threads, setup.visits);
         let among = Among::new(peers, setup.topology.positions());
         let constants = Arc::new(Constants::new(setup));
-        let map = Arc::new(constants.map);
+        let map: Arc<dyn AddressSpace> = Arc::new(constants.map);
         let nodes = (among.mine.clone())
             .map(|position| {
                 let threads = if position < nodes { threads } else { 0 };
@@ -245,7 +247,7 @@ impl<E: EngineModel> Cluster<E> {
         mut watch: impl FnMut(Progress),
     ) -> Result<(), Failure> {
         // What a run that panicked on this thread of the host has left there.
-        drop(thread::take_back());
+        drop(contract::take_back());
         let lookahead = self.constants.lookahead();
         // Long enough that most polling loads are answered meanwhile; looking costs host time.
         let own: u64 = self.nodes.iter().map(|n| n.cores.len() as u64).sum();

@@ -20,8 +20,9 @@ use super::way::{LinkCredit, Outputs, Way};
 use crate::families::sme::address::FaultReason;
 use crate::families::sme::engine::waves::Tap;
 use crate::families::sme::engine::{EngineModel, Input};
-use crate::kernel::thread::{self, Note, Operation, Program, Threads};
+use crate::kernel::thread::{Program, Threads};
 use crate::kernel::window::{self, Inbox, NoTask, Outbox};
+use crate::parts::contract::{self, Note, Operation};
 use crate::parts::store_buffer::StoreBuffers;
 use crate::time::Time;
 
@@ -242,9 +243,9 @@ impl<E: EngineModel> Node<E> {
         };
         ahead.may_run = self.stores.is_empty(core);
         ahead.log = self.log.as_mut().map(|log| log.lend());
-        thread::lend(ahead);
+        contract::lend(ahead);
         let operation = self.threads.resume(number, answer);
-        let Some(mut ahead) = thread::take_back() else {
+        let Some(mut ahead) = contract::take_back() else {
             return (operation, Time::ZERO);
         };
         let spent = ahead.spent();

@@ -9,7 +9,7 @@ use super::domain::{Kind, Transaction, Update};
 use super::node::{Fault, Node};
 use crate::families::sme::address::{CACHEABLE, FaultReason, Target};
 use crate::families::sme::engine::EngineModel;
-use crate::kernel::thread::Operation;
+use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 use crate::parts::store_buffer::Store;
 use crate::time::Time;

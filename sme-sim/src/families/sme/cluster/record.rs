@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use serde::{Deserialize, Serialize};
 
 use crate::families::sme::engine::ShortCount;
-use crate::kernel::thread::Note;
+use crate::parts::contract::Note;
 use crate::parts::fabric::{CHANNELS, LINK_PORTS};
 use crate::parts::inline::ByChannel;
 use crate::time::Time;

@@ -11,7 +11,7 @@ use super::core::Waiting;
 use super::node::Node;
 use crate::families::sme::address::{FaultReason, Target};
 use crate::families::sme::engine::EngineModel;
-use crate::kernel::thread::Operation;
+use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 use crate::parts::tables;
 use crate::time::Time;

@@ -23,7 +23,7 @@ use crate::families::sme::engine::link_port::LinkPortSpec;
 use crate::families::sme::engine::{
     HOP_CYCLES, HOST_TO_LINK_CYCLES, HtPacket, Input, LINK_TO_HOST_CYCLES, LOOPBACK_CYCLES, Packet,
 };
-use crate::kernel::thread::{Note, Operation};
+use crate::parts::contract::{Note, Operation};
 use crate::parts::line::Bytes;
 use crate::time::Time;
 

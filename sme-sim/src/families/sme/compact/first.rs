@@ -6,8 +6,9 @@ use super::event::Event;
 use super::plan::LINE;
 use super::rest::{Stage, Waiting};
 use super::run::{Leaves, Run};
+use crate::families::sme::address::AddressSpace;
 use crate::families::sme::engine::HtPacket;
-use crate::kernel::thread::Note;
+use crate::parts::contract::Note;
 
 /// With so many flags in a row, or more, a run is worth keeping on its way, when its leader has seen half
 /// of them.

@@ -10,7 +10,7 @@ use sme_memory::Leader;
 use super::event::OnPhase;
 use super::run::Run;
 use super::work::Fetched;
-use crate::kernel::thread::Note;
+use crate::parts::contract::Note;
 
 /// Where a follower's program is.
 pub(super) mod step {

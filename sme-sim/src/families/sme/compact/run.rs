@@ -19,7 +19,7 @@ use super::rest::{First, Rest};
 use super::work::Work;
 use crate::families::sme::cluster::record::EpisodeTimes;
 use crate::families::sme::engine::HtPacket;
-use crate::kernel::thread::Note;
+use crate::parts::contract::Note;
 use crate::time::Time;
 
 /// A packet that reaches the host. Times in picoseconds.

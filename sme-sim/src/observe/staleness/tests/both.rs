@@ -3,12 +3,38 @@
 
 use std::sync::{Arc, Mutex};
 
-use sme_memory::Route;
+use sme_memory::{Place, Route};
 
-use crate::families::sme::address::AddressMap;
 use crate::observe::staleness::{Checker, Record, StaleLoad, StaleReport, Way, What};
+use crate::parts::address::{AddressSpace, CACHEABLE};
 use crate::parts::cache::ahead::Access;
 use crate::time::Time;
+
+/// Addresses of memory that each node has a part of, one after another.
+#[derive(Clone, Copy, Debug)]
+pub struct Partitions {
+    pub nodes: u32,
+    pub shared_bytes: u64,
+    /// Where the first begins.
+    pub global_base: u64,
+}
+
+impl AddressSpace for Partitions {
+    fn address(&self, _: u32, place: Place, route: Route) -> u64 {
+        let cacheable = if route == Route::Cached { CACHEABLE } else { 0 };
+        let first = self.global_base + u64::from(place.node) * self.shared_bytes;
+        cacheable | (first + place.offset)
+    }
+
+    fn cached_place(&self, address: u64) -> Option<Place> {
+        let beyond = (address.checked_sub(CACHEABLE)?).checked_sub(self.global_base)?;
+        let place = Place {
+            node: (beyond / self.shared_bytes) as u32,
+            offset: beyond % self.shared_bytes,
+        };
+        (place.node < self.nodes).then_some(place)
+    }
+}
 
 /// Both, and what the second has not been told yet.
 pub struct Both {
@@ -18,7 +44,7 @@ pub struct Both {
     lists: [List; 2],
     /// The latest accesses of a thread through caches, as long as nothing else has been told.
     run: (Time, u32, Vec<Access>),
-    map: AddressMap,
+    map: Partitions,
 }
 
 type List = Arc<Mutex<Vec<StaleLoad>>>;
@@ -33,7 +59,7 @@ pub fn listed(checker: &mut Checker) -> List {
 
 impl Both {
     /// Both made by `checker`; `map` says what addresses mean.
-    pub fn new(checker: impl Fn() -> Checker, map: AddressMap) -> Self {
+    pub fn new(checker: impl Fn() -> Checker, map: Partitions) -> Self {
         let (mut by_records, mut in_runs) = (checker(), checker());
         Self {
             lists: [listed(&mut by_records), listed(&mut in_runs)],

@@ -10,9 +10,8 @@ use std::panic::Location;
 
 use sme_memory::Place;
 
-use super::both::Both;
+use super::both::{Both, Partitions};
 use super::expected::Expected;
-use crate::families::sme::address::AddressMap;
 use crate::observe::staleness::record::Kind;
 use crate::observe::staleness::{
     Cause, Checker, MissedWrite, Record, Runs, Site, StaleLoad, StaleReport, Way, What,
@@ -126,9 +125,8 @@ impl Machine {
             (signals[..LINES].iter()).for_each(|&word| checker.synchronizing(word));
             checker
         };
-        let map = AddressMap {
+        let map = Partitions {
             nodes: NODES * stride,
-            private_bytes: 1 << 12,
             // Sometimes a node ends in the middle of a page, with the lines that are at its end.
             shared_bytes: if whole_lines { 4288 } else { 1 << 13 },
             global_base: 1 << 20,

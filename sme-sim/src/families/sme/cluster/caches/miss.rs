@@ -5,9 +5,9 @@ use crate::families::sme::cluster::agenda::Event;
 use crate::families::sme::cluster::core::Waiting;
 use crate::families::sme::cluster::node::Node;
 use crate::families::sme::engine::EngineModel;
-use crate::kernel::thread::Operation;
 use crate::parts::cache::State;
 use crate::parts::cache::ahead::line_and_word;
+use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 use crate::time::Time;
 

@@ -9,8 +9,8 @@ use crate::families::sme::cluster::agenda::Event;
 use crate::families::sme::cluster::core::Waiting;
 use crate::families::sme::engine::{EngineModel, HtPacket};
 use crate::families::sme::spec::WriteBack;
-use crate::kernel::thread::Operation;
 use crate::parts::cache::Held;
+use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 
 impl<E: EngineModel> Node<E> {

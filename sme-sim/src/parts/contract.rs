@@ -1,0 +1,290 @@
+//! The contract between programs and memory ([`sme_memory`]) as questions to a machine: each capability
+//! of the contract is a few variants of [`Operation`], and [`ThreadMemory`] asks them.
+//!
+//! A machine performs those of the capabilities that it has. What hits a core's private caches the
+//! program does itself, without asking ([`lend`]).
+
+use std::cell::RefCell;
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::sync::Arc;
+use std::thread::LocalKey;
+
+use sme_memory::{Atomic, Cacheable, Flag, Flags, Futex, Memory, Place, Route, Until, Word};
+
+use super::address::{AddressSpace, CACHEABLE};
+use super::cache::ahead::Ahead;
+use crate::kernel::thread::{Mailbox, Question, Site, ask};
+use crate::time::Time;
+
+/// What a program asks the machine to do for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// [`Memory::read`]
+    Read(Flag),
+    /// [`Memory::set`]
+    Set(Flag, u8),
+    /// [`Memory::wait`]
+    Wait(Flag, Until),
+    /// [`Memory::wait_all`]
+    WaitAll(Flags, Until),
+    /// [`Memory::load`]
+    Load(Word, Site),
+    /// [`Memory::store`]
+    Store(Word, u64, Site),
+    /// [`Memory::fence`]
+    Fence,
+    /// [`Atomic::fetch_add`]
+    FetchAdd(Word, u64),
+    /// [`Atomic::swap`]
+    Swap(Word, u64),
+    /// [`Atomic::compare_exchange`]: expected, new.
+    CompareExchange(Word, u64, u64),
+    /// [`Futex::futex_wait`]
+    FutexWait(Word, u64),
+    /// [`Futex::futex_wake`]
+    FutexWake(Word, u32),
+    /// [`Cacheable::flush`]
+    Flush(Word),
+    /// [`Cacheable::write_back`], or [`Cacheable::write_back_invalidate`].
+    WriteBack {
+        /// Whether copies are dropped.
+        invalidate: bool,
+    },
+    /// Computes for a while.
+    Delay(Time),
+    /// Tells the observer something; takes no time.
+    Note(Note),
+}
+
+/// What a program tells about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// Enters the barrier of this episode.
+    Arrive(u32),
+    /// Has left it.
+    Leave(u32),
+}
+
+impl Note {
+    /// Whether what the thread does from here on counts: it has left the warm-up, episode 0.
+    pub fn counts(self) -> bool {
+        match self {
+            Note::Arrive(episode) => episode > 0,
+            Note::Leave(_) => true,
+        }
+    }
+}
+
+impl Question for Operation {
+    #[inline]
+    fn mailbox() -> &'static LocalKey<Mailbox<Self>> {
+        thread_local!(static MAILBOX: Mailbox<Operation> = const { Mailbox::new() });
+        &MAILBOX
+    }
+
+    #[inline]
+    fn in_place(&self) -> Option<u64> {
+        match *self {
+            Operation::Load(word, site) if word.0 & CACHEABLE != 0 => {
+                AHEAD.with_borrow_mut(|ahead| ahead.as_mut()?.load(word.0, site))
+            }
+            Operation::Store(word, value, site) if word.0 & CACHEABLE != 0 => AHEAD
+                .with_borrow_mut(|ahead| {
+                    let stored = ahead.as_mut()?.store(word.0, value, site);
+                    stored.then_some(0)
+                }),
+            Operation::Delay(span) => {
+                AHEAD.with_borrow_mut(|ahead| ahead.as_mut()?.delay(span).then_some(0))
+            }
+            _ => None,
+        }
+    }
+}
+
+thread_local! {
+    /// The caches of the core whose program is being polled. Not in the mailbox: that would give it
+    /// a destructor, which every question would pay for.
+    static AHEAD: RefCell<Option<Box<Ahead>>> = const { RefCell::new(None) };
+}
+
+/// Until [`take_back`], programs polled by this thread of the host use `ahead` in place.
+pub fn lend(ahead: Box<Ahead>) {
+    AHEAD.set(Some(ahead));
+}
+
+/// What was [lent](lend).
+pub fn take_back() -> Option<Box<Ahead>> {
+    AHEAD.take()
+}
+
+/// A simulated thread's view of memory.
+#[derive(Clone)]
+pub struct ThreadMemory {
+    space: Arc<dyn AddressSpace>,
+    node: u32,
+    thread: u32,
+}
+
+impl ThreadMemory {
+    /// The view of the thread numbered `thread` on `node`.
+    pub fn new(space: Arc<dyn AddressSpace>, node: u32, thread: u32) -> Self {
+        Self {
+            space,
+            node,
+            thread,
+        }
+    }
+
+    /// The thread's number in its node.
+    pub fn thread(&self) -> u32 {
+        self.thread
+    }
+
+    /// Computes for `span`.
+    pub fn delay(&self, span: Time) -> impl Future<Output = ()> + Send + use<> {
+        ask(move || Operation::Delay(span))
+    }
+
+    /// Tells the observer `note`; takes no simulated time.
+    pub fn note(&self, note: Note) -> impl Future<Output = ()> + Send + use<> {
+        ask(move || Operation::Note(note))
+    }
+}
+
+impl fmt::Debug for ThreadMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { node, thread, .. } = self;
+        write!(f, "ThreadMemory {{ node: {node}, thread: {thread} }}")
+    }
+}
+
+#[allow(
+    clippy::manual_async_fn,
+    reason = "an `async fn` keeps its arguments twice, and there are millions of them"
+)]
+impl Memory for ThreadMemory {
+    fn node(&self) -> u32 {
+        self.node
+    }
+
+    #[inline]
+    fn flag(&self, place: Place, route: Route) -> Flag {
+        Flag(self.space.address(self.node, place, route))
+    }
+
+    #[inline]
+    fn word(&self, place: Place, route: Route) -> Word {
+        Word(self.space.address(self.node, place, route))
+    }
+
+    fn read(&self, flag: Flag) -> impl Future<Output = u8> + Send {
+        ask(move || Operation::Read(flag))
+    }
+
+    fn set(&self, flag: Flag, value: u8) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::Set(flag, value))
+    }
+
+    fn wait(&self, flag: Flag, until: Until) -> impl Future<Output = u8> + Send {
+        ask(move || Operation::Wait(flag, until))
+    }
+
+    fn wait_all(&self, flags: Flags, until: Until) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::WaitAll(flags, until))
+    }
+
+    #[inline]
+    fn load(&self, word: Word) -> impl Future<Output = u64> + Send {
+        let site = Location::caller();
+        ask(move || Operation::Load(word, site))
+    }
+
+    #[inline]
+    fn store(&self, word: Word, value: u64) -> impl Future<Output = ()> + Send {
+        let site = Location::caller();
+        ask(move || Operation::Store(word, value, site))
+    }
+
+    fn fence(&self) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::Fence)
+    }
+}
+
+impl Cacheable for ThreadMemory {
+    fn flush(&self, word: Word) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::Flush(word))
+    }
+
+    fn write_back(&self) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::WriteBack { invalidate: false })
+    }
+
+    fn write_back_invalidate(&self) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::WriteBack { invalidate: true })
+    }
+}
+
+impl Atomic for ThreadMemory {
+    fn fetch_add(&self, word: Word, amount: u64) -> impl Future<Output = u64> + Send {
+        ask(move || Operation::FetchAdd(word, amount))
+    }
+
+    fn swap(&self, word: Word, value: u64) -> impl Future<Output = u64> + Send {
+        ask(move || Operation::Swap(word, value))
+    }
+
+    fn compare_exchange(
+        &self,
+        word: Word,
+        expected: u64,
+        new: u64,
+    ) -> impl Future<Output = u64> + Send {
+        ask(move || Operation::CompareExchange(word, expected, new))
+    }
+}
+
+impl Futex for ThreadMemory {
+    fn futex_wait(&self, word: Word, expected: u64) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::FutexWait(word, expected))
+    }
+
+    fn futex_wake(&self, word: Word, count: u32) -> impl Future<Output = u32> + Send {
+        ask(move || Operation::FutexWake(word, count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::thread::{Program, Threads};
+
+    #[test]
+    fn a_program_asks_and_is_answered_in_turn() {
+        struct Nowhere;
+        impl AddressSpace for Nowhere {
+            fn address(&self, _: u32, place: Place, _: Route) -> u64 {
+                place.offset
+            }
+
+            fn cached_place(&self, _: u64) -> Option<Place> {
+                None
+            }
+        }
+        let memory = ThreadMemory::new(Arc::new(Nowhere), 0, 0);
+        let program: Program = Box::pin(async move {
+            let value = memory.load(Word(8)).await;
+            memory.store(Word(16), value + 1).await;
+        });
+        let mut threads = Threads::new([program]);
+        let file = |site: Site| site.file() == file!();
+        let loads = threads.resume(0, 0);
+        assert!(matches!(loads, Some(Operation::Load(Word(8), site)) if file(site)));
+        let stores = threads.resume(0, 41);
+        assert!(matches!(stores, Some(Operation::Store(Word(16), 42, site)) if file(site)));
+        assert_eq!(threads.resume::<Operation>(0, 0), None);
+        assert_eq!(threads.unfinished(), 0);
+        assert_eq!(threads.resume::<Operation>(0, 0), None);
+    }
+}
