@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --example load_latency`
 
-use sme::experiment::remote_load_latency;
+use sme::latency::remote_load_latency;
 use sme_sim::machine::Machine;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

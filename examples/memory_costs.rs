@@ -10,10 +10,9 @@ use sme::lock::{Data, LockPlan};
 use sme::program::{CoherencePoint, Kernel, Program};
 use sme_fft_demo::{Array, Placement, Team};
 use sme_memory::{Atomic, Cacheable, Memory, Place, Route, Word};
-use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
 use sme_sim::machine::Machine;
-use sme_sim::parts::contract::{Note, ThreadMemory};
-use sme_sim::parts::fabric::Topology;
+use sme_sim::machine::Setup;
+use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 const LINE: u64 = 64;
@@ -133,30 +132,21 @@ impl Step {
 
     /// How long it takes, in ns.
     fn measured(self, machine: &Machine) -> Result<f64, Box<dyn Error>> {
-        let setup = Setup {
-            spec: machine.cluster().clone(),
-            topology: Topology::for_nodes(2),
-            nodes: 2,
-            threads: 1,
-            pinning: Pinning::Scatter,
-            seed: 1,
-            coherent_stores: true,
-            visits: true,
-            noise: None,
-        };
-        let mut cluster = Cluster::new(setup, |memory, node, _| async move {
+        let timed = Span::new("timed", 0);
+        let setup = Setup::new(machine.shape(), 2, 1);
+        let mut machine = machine.build(setup, |memory, node, _| async move {
             if node == 0 {
                 self.prepare(&memory).await;
-                memory.note(Note::Arrive(0)).await;
+                memory.begin(timed).await;
                 for index in 0..self.times() {
                     self.once(&memory, index).await;
                 }
-                memory.note(Note::Leave(0)).await;
+                memory.end(timed).await;
             }
         })?;
-        cluster.run(1, |_| {})?;
-        let (_, visit) = cluster.visits().next().ok_or("nothing was measured")?;
-        Ok(visit.leave.since(visit.arrive).as_ns() / self.times() as f64)
+        machine.run(1, |_| {})?;
+        let times = machine.spans().called(timed.name)[0];
+        Ok(times.last_end.since(times.first_begin).as_ns() / self.times() as f64)
     }
 }
 

@@ -106,7 +106,7 @@ fn taken(algorithm: Algorithm, nodes: u32, processes: usize) -> Result<Taken, Bo
     let simulator = Simulator::new(Arc::clone(&machine), 1, 1)?;
     let (variant, placement) = (Variant::Prototype, Placement::Local);
     let experiment = Experiment {
-        topology: machine.cluster().fabric.topology(nodes),
+        topology: machine.shape().topology(nodes),
         form: Form::Compact,
         ..simulator.experiment(variant, algorithm, placement, nodes, CORES)
     };

@@ -90,7 +90,7 @@ fn cost(machine: &Arc<Machine>, nodes: u32, workers: usize) -> Result<Cost, Box<
     let simulator = Simulator::new(Arc::clone(machine), 1, 1)?;
     let tree = (Variant::Prototype, Algorithm::Tree, Placement::Local);
     let experiment = Experiment {
-        topology: machine.cluster().fabric.topology(nodes),
+        topology: machine.shape().topology(nodes),
         form: Form::Compact,
         workers,
         ..simulator.experiment(tree.0, tree.1, tree.2, nodes, CORES)

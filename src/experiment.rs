@@ -2,22 +2,28 @@
 //!
 //! Called by the commands; what the parts of a run do stands in `run`.
 
-mod compact;
-mod engines;
+mod extras;
 pub mod noise;
 mod run;
 
 use std::sync::Arc;
 
+use sme_barrier::{Mapping, SpecError, TreeShape};
+use sme_hdl::blocks::engine::Unsupported;
+use sme_hdl::verilated::VerilatedError;
+use sme_sim::families::sme::engine::DesignError;
 use sme_sim::families::sme::engine::waves::Recorder;
-use sme_sim::machine::Machine;
+use sme_sim::machine::{CannotBuild, Machine};
+use sme_sim::observe::failure::Failure;
+use sme_sim::observe::spans::Overtaken;
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 pub use noise::Disturbance;
-pub use run::{Error, Full, remote_load_latency};
+pub use run::Full;
 pub use sme_barrier::{Algorithm, Spacing as FlagLayout};
-pub use sme_sim::families::sme::cluster::{LinkLoad, Part, PathStep};
+pub use sme_sim::observe::path::{Part, PathStep};
+pub use sme_sim::observe::traffic::LinkLoad;
 
 /// Where flag-phase keeps its flags and its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,9 +118,9 @@ pub struct Experiment {
     /// `--fan-in` of the tree: most notifications a node receives.
     pub fan_in: u32,
     /// `--tree-shape`
-    pub tree_shape: sme_barrier::TreeShape,
+    pub tree_shape: TreeShape,
     /// `--mapping`: which node the tree's ranks stand on.
-    pub mapping: sme_barrier::Mapping,
+    pub mapping: Mapping,
     /// `--local-fan-in`: the tree barrier has a tree of this fan-in in each node, too; where there is
     /// none, a node's threads notify its local master and spin on its phase.
     pub local_fan_in: Option<u32>,
@@ -127,6 +133,72 @@ pub struct Experiment {
     pub workers: usize,
     /// `--form`: how the simulator keeps nodes; the outcome does not depend on it.
     pub form: Form,
+}
+
+impl Experiment {
+    /// The tree barrier of the paper on `machine`: on the nodes of a 64-node network or as many as the
+    /// machine has, a thread on each core, 100 episodes that count. Fewer `nodes` are the first of the
+    /// network; more need a `topology` that holds them.
+    pub fn new(machine: Arc<Machine>) -> Self {
+        let shape = machine.shape();
+        let nodes = shape.nodes.min(64);
+        Self {
+            topology: shape.topology(nodes),
+            nodes,
+            cores: shape.cores,
+            machine,
+            engine: EngineKind::Cycle,
+            algorithm: Algorithm::Tree,
+            placement: Placement::Local,
+            episodes: 100,
+            seed: 1,
+            pin: Pin::Scatter,
+            layout: None,
+            fan_in: 8,
+            tree_shape: TreeShape::Heap,
+            mapping: Mapping::SubMesh,
+            local_fan_in: None,
+            skew: Time::ZERO,
+            disturbance: Disturbance::default(),
+            workers: 1,
+            form: Form::Auto,
+        }
+    }
+}
+
+/// Why an experiment has no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The barrier cannot be built from these parameters.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The machine cannot be built.
+    #[error(transparent)]
+    Build(#[from] CannotBuild),
+    /// Its engines cannot.
+    #[error(transparent)]
+    Design(#[from] DesignError),
+    /// The barrier's data does not fit.
+    #[error(transparent)]
+    Memory(#[from] Full),
+    /// The machine cannot be built in RTL.
+    #[error(transparent)]
+    Rtl(#[from] Unsupported),
+    /// The RTL cannot be compiled.
+    #[error("--engine verilated: {0}")]
+    Verilated(#[from] VerilatedError),
+    /// The machine has nothing that could be in RTL, or whose ports could be recorded.
+    #[error("machine {0} has no Shared Memory Engines")]
+    NoEngines(String),
+    /// The simulation did not end well.
+    #[error(transparent)]
+    Failure(#[from] Failure),
+    /// The barrier does not hold.
+    #[error(transparent)]
+    Overtaken(#[from] Overtaken),
+    /// The barrier has no compact form, or not with these parameters.
+    #[error("--form compact: {0}")]
+    NotCompact(String),
 }
 
 /// What to record besides the figures that every run has.

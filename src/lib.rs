@@ -10,6 +10,7 @@
 //! * [`plot`]: charts as SVG.
 //! * [`fit`]: lines, logarithms and surfaces by least squares.
 //! * [`host`]: the memory of this process.
+//! * [`latency`]: what one access costs.
 //! * [`litmus`]: litmus tests on a simulated cluster.
 //! * [`lock`]: the cluster-wide lock on a simulated machine.
 //! * [`native`]: the barriers on this machine's own threads, measured.
@@ -23,6 +24,7 @@ pub mod experiment;
 pub mod extrapolate;
 pub mod fit;
 pub mod host;
+pub mod latency;
 pub mod litmus;
 pub mod lock;
 pub mod native;

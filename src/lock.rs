@@ -7,24 +7,20 @@
 //! coherent is part of it. Called by [`crate::cli::lock`].
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use sme_barrier::lock::{Coherence, Cohort, CohortSpec, Copies, Lock, LockError};
 use sme_barrier::{Layout, Member};
 use sme_memory::{Memory, Place, Route};
-use sme_sim::families::sme::cluster::{Cluster, Failure, Pinning, Setup};
-use sme_sim::families::sme::engine::DesignError;
-use sme_sim::machine::Machine;
-use sme_sim::parts::contract::Note;
+use sme_sim::machine::{CannotBuild, Machine, Setup};
+use sme_sim::observe::failure::Failure;
+use sme_sim::parts::contract::Span;
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 use crate::experiment::Full;
 
-/// What a thread says when it has the lock, and before it releases it. Not [`Note::Arrive`], after
-/// which nobody may leave before all others have arrived too.
-const ENTERED: Note = Note::Leave(1);
-const LEFT: Note = Note::Leave(2);
+/// The name of the spans in which a thread has the lock, numbered by its acquisitions.
+const HELD: &str = "lock held";
 
 /// How the word under the lock is reached, and what the lock does for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +121,7 @@ pub enum Error {
     Lock(#[from] LockError),
     /// The machine cannot be built.
     #[error(transparent)]
-    Design(#[from] DesignError),
+    Build(#[from] CannotBuild),
     /// The lock's data does not fit.
     #[error(transparent)]
     Memory(#[from] Full),
@@ -152,7 +148,7 @@ impl LockPlan {
     /// Simulates it.
     ///
     /// # Errors
-    /// [`Error::Lock`] and [`Error::Design`] if there is no such lock or machine,
+    /// [`Error::Lock`] and [`Error::Build`] if there is no such lock or machine,
     /// [`Error::Failure`] if the run ends in a fault or a deadlock, [`Error::Overlap`] and
     /// [`Error::Lost`] if the lock or its coherence point is wrong.
     pub fn run(&self) -> Result<LockReport, Error> {
@@ -164,7 +160,7 @@ impl LockPlan {
     /// # Errors
     /// As [`Self::run`].
     pub fn run_watched(&self, mut watch: impl FnMut(u64)) -> Result<LockReport, Error> {
-        let line_bytes = self.machine.cluster().cache.line_bytes as u32;
+        let line_bytes = self.machine.shape().line_bytes;
         let lock = |copies| {
             Cohort::new(CohortSpec {
                 nodes: self.nodes,
@@ -190,87 +186,61 @@ impl LockPlan {
         };
         let lock = Arc::new(lock(copies)?);
         let times = self.acquisitions;
-        // Counted beside the simulation, on which it has no influence.
-        let acquired = Arc::new(AtomicU64::new(0));
-        let mut cluster = Cluster::new(self.setup(), |memory, node, core| {
+        let setup = Setup::new(self.machine.shape(), self.nodes, self.cores)
+            .on(self.topology.clone())
+            .seeded(self.seed)
+            .with_each_span(true);
+        let mut machine = self.machine.build(setup, |memory, node, core| {
             let lock = Arc::clone(&lock);
-            let acquired = Arc::clone(&acquired);
             async move {
                 let me = Member { node, core };
                 let mut ticket = 0;
-                // From here on everything counts.
-                memory.note(Note::Leave(0)).await;
-                for _ in 0..times {
+                memory.counts().await;
+                for number in 0..times {
                     lock.acquire(&memory, me, &mut ticket).await;
-                    memory.note(ENTERED).await;
-                    acquired.fetch_add(1, Ordering::Relaxed);
+                    memory.begin(Span::new(HELD, number)).await;
                     let word = memory.word(word, route);
                     let count = memory.load(word).await;
                     memory.store(word, count + 1).await;
-                    memory.note(LEFT).await;
+                    memory.end(Span::new(HELD, number)).await;
                     lock.release(&memory, me, &mut ticket).await;
                 }
             }
         })?;
-        cluster.run(self.workers, |_| watch(acquired.load(Ordering::Relaxed)))?;
+        machine.run(self.workers, |progress| watch(progress.reached.ended(HELD)))?;
 
-        let mut notes: Vec<(Time, bool, Member)> = cluster
-            .visits()
-            .filter_map(|(node, visit)| {
-                let core = visit.core.into();
-                let entered = match Note::Leave(visit.episode) {
-                    ENTERED => true,
-                    LEFT => false,
-                    _ => return None,
-                };
-                Some((visit.leave, entered, Member { node, core }))
+        let mut held: Vec<(Time, Time, Member)> = machine
+            .each_span()
+            .map(|(node, each)| {
+                let core = each.thread.into();
+                (each.begin, each.end, Member { node, core })
             })
             .collect();
-        notes.sort_unstable();
+        held.sort_unstable();
         let (mut within, mut across) = (HandOvers::default(), HandOvers::default());
-        let mut last: Option<(Time, Member)> = None;
-        for section in notes.chunks(2) {
-            let &[(came, true, holder), (left, false, leaver)] = section else {
-                return Err(Error::Overlap { at: section[0].0 });
-            };
-            if holder != leaver {
-                return Err(Error::Overlap { at: left });
+        for pair in held.windows(2) {
+            let [(_, left, from), (came, _, to)] = [pair[0], pair[1]];
+            if came < left {
+                return Err(Error::Overlap { at: came });
             }
-            if let Some((before, from)) = last {
-                let same = from.node == holder.node;
-                let kind = if same { &mut within } else { &mut across };
-                kind.add(came.since(before));
-            }
-            last = Some((left, holder));
+            let same = from.node == to.node;
+            let kind = if same { &mut within } else { &mut across };
+            kind.add(came.since(left));
         }
-        let (found, expected) = (cluster.at_home(word), notes.len() as u64 / 2);
+        let (found, expected) = (machine.at_home(word), held.len() as u64);
         if found != expected {
             return Err(Error::Lost { found, expected });
         }
-        let traffic = cluster.traffic();
+        let traffic = machine.traffic();
         Ok(LockReport {
             within,
             across,
             acquisitions: expected,
             remote_loads: traffic.remote_loads,
             remote_stores: traffic.remote_stores,
-            events: cluster.events(),
-            end: cluster.end(),
+            events: machine.events(),
+            end: machine.end(),
         })
-    }
-
-    fn setup(&self) -> Setup {
-        Setup {
-            spec: self.machine.cluster().clone(),
-            topology: self.topology.clone(),
-            nodes: self.nodes,
-            threads: self.cores,
-            pinning: Pinning::Scatter,
-            seed: self.seed,
-            coherent_stores: true,
-            visits: true,
-            noise: None,
-        }
     }
 }
 

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sme_sim::families::sme;
 use sme_sim::families::sme::traffic::{
     Fabric, Outcome, Pattern, Phases, Run, SATURATED, Traffic, TrafficError,
 };
@@ -77,14 +78,27 @@ pub struct LoadPoint {
     pub wall: Duration,
 }
 
+/// Why a network has no curves.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    /// What is simulated is engines, switches and links.
+    #[error("{0} has no Shared Memory Engines, whose network this is about")]
+    NoEngines(String),
+    /// The fabric cannot be built, or a pattern has no place on it.
+    #[error(transparent)]
+    Traffic(#[from] TrafficError),
+}
+
 impl NetworkPlan {
     /// The fabric, and on it every pattern; nothing is simulated yet.
     ///
     /// # Errors
-    /// As [`Fabric::new`] and [`Fabric::traffic`].
-    pub fn prepare(&self) -> Result<(Fabric, Vec<(Pattern, Traffic)>), TrafficError> {
+    /// [`NetworkError::NoEngines`], and as [`Fabric::new`] and [`Fabric::traffic`].
+    pub fn prepare(&self) -> Result<(Fabric, Vec<(Pattern, Traffic)>), NetworkError> {
         let nodes = self.topology.hosts();
-        let fabric = Fabric::new(self.machine.cluster(), &self.topology, nodes)?;
+        let no_engines = || NetworkError::NoEngines(self.machine.name().to_owned());
+        let spec = sme::of(&self.machine).ok_or_else(no_engines)?;
+        let fabric = Fabric::new(spec, &self.topology, nodes)?;
         let traffic = |&pattern| Ok((pattern, fabric.traffic(pattern)?));
         let traffic = self
             .patterns
@@ -98,7 +112,7 @@ impl NetworkPlan {
     ///
     /// # Errors
     /// As [`NetworkPlan::prepare`] and [`Traffic::run`].
-    pub fn run(&self, watch: &dyn Watch) -> Result<Vec<LoadCurve>, TrafficError> {
+    pub fn run(&self, watch: &dyn Watch) -> Result<Vec<LoadCurve>, NetworkError> {
         let (_, traffic) = self.prepare()?;
         watch.begin("loads", (traffic.len() * self.loads.len()) as u64);
         let curves = traffic.iter().map(|(pattern, traffic)| {

@@ -26,6 +26,7 @@
 )]
 
 mod algorithm;
+mod build;
 mod butterfly;
 mod coherent;
 mod dissemination;
@@ -49,6 +50,7 @@ use std::future::Future;
 use sme_memory::{Memory, Place};
 
 pub use algorithm::Algorithm;
+pub use build::{BarrierSpec, Use, build};
 pub use butterfly::{Butterfly, ButterflySpec};
 pub use coherent::{CoherencePoint, Coherent, CoherentLocal, CoherentSpec};
 pub use dissemination::{Dissemination, DisseminationSpec, DisseminationState};

@@ -35,18 +35,14 @@
 //! shorter while that turns out to be in vain, and then sleeps; where not, it offers its processor
 //! to the others a few times and then sleeps.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
-use sme_memory::Route;
 pub use sme_memory::native::Patience;
 use sme_memory::native::{LINE, Native, Protocol, Size, Sound, Thread, run};
 use thiserror::Error;
 
-use crate::{
-    Algorithm, Butterfly, ButterflySpec, Dissemination, DisseminationSpec, FlagPhase,
-    FlagPhaseSpec, Flat, FlatSpec, Layout, Member, Pthread, PthreadSpec, Ranks, Spacing, SpecError,
-    Tree, TreeShape, TreeSpec,
-};
+use crate::{Algorithm, BarrierSpec, Layout, Member, Ranks, Spacing, SpecError, Use, build};
 
 /// The most threads of a native barrier.
 pub const MOST_THREADS: usize = 1 << 16;
@@ -146,70 +142,28 @@ impl Barrier {
         let patience = options
             .patience
             .unwrap_or_else(|| Patience::for_threads(threads));
-        let ranks = || Ranks::new((0..count).collect());
-        let handles = match options.algorithm {
-            Algorithm::FlagPhase => {
-                let barrier = FlagPhase::new(FlagPhaseSpec {
-                    threads: vec![count],
-                    home: 0,
-                    route: Route::Nearest,
-                    layout,
-                })?;
-                let bytes = barrier.bytes();
-                seats::<_, P>(barrier, one_node(count), flags(1, bytes), patience)
-            }
-            Algorithm::Flat => {
-                let barrier = Flat::new(FlatSpec {
-                    ranks: ranks()?,
-                    cores: 1,
-                    layout,
-                })?;
-                let bytes = barrier.bytes();
-                seats::<_, P>(barrier, own_nodes(count), flags(count, bytes), patience)
-            }
-            Algorithm::Tree => {
-                let barrier = Tree::new(TreeSpec {
-                    ranks: ranks()?,
-                    cores: 1,
-                    fan_in: options.fan_in,
-                    shape: TreeShape::Heap,
-                    layout,
-                })?;
-                let bytes = barrier.bytes();
-                seats::<_, P>(barrier, own_nodes(count), flags(count, bytes), patience)
-            }
-            Algorithm::Dissemination => {
-                let barrier = Dissemination::new(DisseminationSpec {
-                    ranks: ranks()?,
-                    cores: 1,
-                    layout,
-                })?;
-                let bytes = barrier.bytes();
-                seats::<_, P>(barrier, own_nodes(count), flags(count, bytes), patience)
-            }
-            Algorithm::Butterfly => {
-                let barrier = Butterfly::new(ButterflySpec {
-                    ranks: ranks()?,
-                    cores: 1,
-                    layout,
-                })?;
-                let bytes = barrier.bytes();
-                seats::<_, P>(barrier, own_nodes(count), flags(count, bytes), patience)
-            }
-            Algorithm::Pthread => {
-                let barrier = Pthread::new(PthreadSpec {
-                    node: 0,
-                    threads: count,
-                    layout,
-                })?;
-                let size = Size {
-                    nodes: 1,
-                    flag_bytes: 0,
-                    word_bytes: barrier.bytes(),
-                };
-                seats::<_, P>(barrier, one_node(count), size, patience)
-            }
+        // Where the algorithm tells nodes and threads apart, every thread is a node.
+        let (nodes, cores) = match options.algorithm {
+            Algorithm::FlagPhase | Algorithm::Pthread => (1, count),
+            _ => (count, 1),
         };
+        let spec = BarrierSpec {
+            fan_in: options.fan_in,
+            ..BarrierSpec::new(
+                options.algorithm,
+                Ranks::new((0..nodes).collect())?,
+                cores,
+                layout,
+            )
+        };
+        let seats = Seats::<P> {
+            nodes,
+            cores,
+            words: options.algorithm == Algorithm::Pthread,
+            patience,
+            protocol: PhantomData,
+        };
+        let handles = build(&spec, seats)?;
         Ok(Self { handles })
     }
 
@@ -302,42 +256,40 @@ impl<B: crate::Barrier<Thread<P>>, P: Protocol> Wait for Seat<B, P> {
     }
 }
 
-fn seats<B, P>(
-    barrier: B,
-    members: impl Iterator<Item = Member>,
-    size: Size,
+/// Seats every thread of `nodes` nodes of `cores` threads in a barrier.
+struct Seats<P> {
+    nodes: u32,
+    cores: u32,
+    /// The barrier's data are words, and not flags.
+    words: bool,
     patience: Patience,
-) -> Vec<Handle>
-where
-    B: crate::Barrier<Thread<P>> + 'static,
-    P: Protocol,
-{
-    let barrier = Arc::new(barrier);
-    let memory = Native::<P>::with_protocol(size, patience);
-    members
-        .enumerate()
-        .map(|(id, me)| Handle {
-            seat: Box::new(Seat::new(Arc::clone(&barrier), &memory, me)),
-            id,
-        })
-        .collect()
+    protocol: PhantomData<P>,
 }
 
-/// All threads in one node.
-fn one_node(threads: u32) -> impl Iterator<Item = Member> {
-    (0..threads).map(|core| Member { node: 0, core })
-}
+impl<P: Protocol> Use<Thread<P>> for Seats<P> {
+    type Output = Vec<Handle>;
 
-/// Every thread a node of its own.
-fn own_nodes(threads: u32) -> impl Iterator<Item = Member> {
-    (0..threads).map(|node| Member { node, core: 0 })
-}
-
-/// Memory for flags only.
-fn flags(nodes: u32, flag_bytes: u64) -> Size {
-    Size {
-        nodes,
-        flag_bytes,
-        word_bytes: 0,
+    fn barrier<B: crate::Barrier<Thread<P>> + 'static>(
+        self,
+        barrier: B,
+        bytes: u64,
+    ) -> Vec<Handle> {
+        let size = Size {
+            nodes: self.nodes,
+            flag_bytes: if self.words { 0 } else { bytes },
+            word_bytes: if self.words { bytes } else { 0 },
+        };
+        let barrier = Arc::new(barrier);
+        let memory = Native::<P>::with_protocol(size, self.patience);
+        let cores = self.cores;
+        let members =
+            (0..self.nodes).flat_map(|node| (0..cores).map(move |core| Member { node, core }));
+        members
+            .enumerate()
+            .map(|(id, me)| Handle {
+                seat: Box::new(Seat::new(Arc::clone(&barrier), &memory, me)),
+                id,
+            })
+            .collect()
     }
 }

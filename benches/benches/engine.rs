@@ -15,7 +15,14 @@ const NODE: u32 = 27;
 fn design() -> Arc<Design> {
     let machine = Machine::builtin("sme-prototype").expect("it is built in");
     let topology: Topology = "mesh:8x8".parse().expect("a topology");
-    Arc::new(Design::new(machine.cluster(), &topology, 64).expect("it can be built"))
+    Arc::new(
+        Design::new(
+            sme_sim::families::sme::of(&machine).expect("an SME cluster"),
+            &topology,
+            64,
+        )
+        .expect("it can be built"),
+    )
 }
 
 fn packet(target: u32) -> Packet {
@@ -55,7 +62,9 @@ fn give_back(engine: &mut Engine, cycle: u64, out: &mut Vec<Output>) -> u64 {
 
 fn one_packet(criterion: &mut Criterion) {
     let machine = Machine::builtin("sme-prototype").expect("it is built in");
-    let node = &machine.cluster().node;
+    let node = &sme_sim::families::sme::of(&machine)
+        .expect("an SME cluster")
+        .node;
     let store = |target: u64| {
         let address = node.global_base + target * node.shared_bytes;
         Input::Host(HtPacket::Write {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sme_memory::{Memory, Word};
-use sme_sim::families::sme::address::{AddressMap, AddressSpace};
+use sme_sim::families::sme::address::AddressMap;
 use sme_sim::kernel::queue::EventQueue;
-use sme_sim::kernel::thread::{Program, Threads};
+use sme_sim::kernel::thread::{self, Threads};
 use sme_sim::kernel::window::{self, Inbox, NoLate, NoTask, Node, Outbox, Verdict};
+use sme_sim::parts::address::Space;
 use sme_sim::parts::contract::{Operation, ThreadMemory};
 use sme_sim::time::Time;
 
@@ -46,23 +47,22 @@ fn queue(criterion: &mut Criterion) {
 
 /// A program is resumed with an answer and asks the next question.
 fn threads(criterion: &mut Criterion) {
-    let map: Arc<dyn AddressSpace> = Arc::new(AddressMap {
+    let space = Space::new(AddressMap {
         nodes: 1,
         private_bytes: 1 << 30,
         shared_bytes: 1 << 30,
         global_base: 1 << 40,
     });
     let programs = (0..1024).map(|_| {
-        let memory = ThreadMemory::new(Arc::clone(&map), 0, 0);
-        let program: Program = Box::pin(async move {
+        let memory = ThreadMemory::new(Arc::clone(&space), 0, 0);
+        async move {
             loop {
                 let value = memory.load(Word(8)).await;
                 memory.store(Word(16), value + 1).await;
             }
-        });
-        program
+        }
     });
-    let mut threads = Threads::new(programs);
+    let mut threads = Threads::new(thread::programs(programs));
     let mut group = criterion.benchmark_group("threads");
     group.throughput(Throughput::Elements(threads.len() as u64));
     group.bench_function("1024 resumed in turn", |bencher| {

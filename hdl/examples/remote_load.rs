@@ -27,7 +27,7 @@ fn main() {
 /// The pins of both engines, a row each.
 pub fn picture() -> String {
     let machine = Machine::builtin("sme-prototype").expect("it is built in");
-    let spec = machine.cluster();
+    let spec = sme_sim::families::sme::of(&machine).expect("an SME cluster");
     let topology: Topology = "mesh:2x1".parse().expect("a topology");
     let surroundings = Arc::new(Surroundings::new(spec, &topology, 2));
     let mut engines = [0, 1].map(|node| {

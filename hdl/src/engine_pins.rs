@@ -309,7 +309,8 @@ mod tests {
     fn the_pins_are_where_the_rtl_has_them() {
         let machine = Machine::builtin("sme-prototype").expect("it is built in");
         let topology = "mesh:2x2".parse().expect("a topology");
-        let engine = Engine::new(machine.cluster(), &topology, 4).expect("few credits");
+        let engine = Engine::new(sme_sim::families::sme::of(&machine).unwrap(), &topology, 4)
+            .expect("few credits");
         let (inputs, outputs) = (engine.input_ports(), engine.output_ports());
         assert_eq!((inputs.len(), outputs.len()), (INPUTS, OUTPUTS));
         for (pin, name) in [

@@ -333,7 +333,10 @@ mod tests {
     #[test]
     fn an_idle_engine_is_not_clocked() {
         let machine = Machine::builtin("sme-prototype").expect("it is built in");
-        let (spec, topology) = (machine.cluster(), "mesh:2x1".parse().expect("a topology"));
+        let (spec, topology) = (
+            sme_sim::families::sme::of(&machine).unwrap(),
+            "mesh:2x1".parse().expect("a topology"),
+        );
         let rtl = Clocked::new(Engine::new(spec, &topology, 2).expect("few credits"));
         let (device, surroundings) = (
             Counted {

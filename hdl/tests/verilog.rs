@@ -78,7 +78,13 @@ impl Case {
 fn prototype() -> Place {
     let machine = Machine::builtin("sme-prototype").unwrap();
     let topology = "mesh:8x8".parse().unwrap();
-    Place::new(machine.cluster(), &topology, 64, 36).unwrap()
+    Place::new(
+        sme_sim::families::sme::of(&machine).unwrap(),
+        &topology,
+        64,
+        36,
+    )
+    .unwrap()
 }
 
 /// Cycles of each block under Verilator.

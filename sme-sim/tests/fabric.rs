@@ -8,34 +8,29 @@ use std::future::Future;
 use std::pin::Pin;
 
 use sme_memory::{Memory, Place, Route};
-use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
+use sme_sim::families::sme::cluster::Cluster;
 use sme_sim::families::sme::engine::HOP_CYCLES;
 use sme_sim::families::sme::engine::link_port::LinkPortSpec;
 use sme_sim::families::sme::spec::ClusterSpec;
-use sme_sim::machine::Machine;
-use sme_sim::parts::contract::{Note, ThreadMemory};
-use sme_sim::parts::fabric::{Shape, Topology};
+use sme_sim::machine::{Family, Machine, Readable, Setup, System};
+use sme_sim::parts::contract::{Span, ThreadMemory};
+use sme_sim::parts::fabric::{Topology, TopologyKind};
 use sme_sim::time::Time;
+
+/// The access that is timed.
+const LOAD: Span = Span::new("load", 0);
 
 type Program = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 fn machine(constants: &[(&str, &str)]) -> ClusterSpec {
     let prototype = Machine::builtin("sme-prototype").unwrap();
-    prototype.with(constants).unwrap().cluster().clone()
+    sme_sim::families::sme::of(&prototype.with(constants).unwrap())
+        .unwrap()
+        .clone()
 }
 
 fn setup(spec: &ClusterSpec, topology: &Topology, nodes: u32) -> Setup {
-    Setup {
-        spec: spec.clone(),
-        topology: topology.clone(),
-        nodes,
-        threads: 1,
-        pinning: Pinning::Scatter,
-        seed: 1,
-        coherent_stores: true,
-        visits: false,
-        noise: None,
-    }
+    Setup::new(&spec.shape(), nodes, 1).on(topology.clone())
 }
 
 /// How long the only access of a cluster takes: a load of node `source` from node `target`.
@@ -50,16 +45,16 @@ fn load(spec: &ClusterSpec, topology: &Topology, source: u32, target: u32) -> Ti
                 offset: 0,
             };
             let word = memory.word(place, Route::Global);
-            memory.note(Note::Arrive(0)).await;
+            memory.begin(LOAD).await;
             memory.load(word).await;
-            memory.note(Note::Leave(0)).await;
+            memory.end(LOAD).await;
         })
     };
-    let mut cluster = Cluster::new(setup(spec, topology, topology.hosts()), program).unwrap();
+    let mut cluster = Cluster::new(spec, setup(spec, topology, topology.hosts()), program).unwrap();
     cluster.run(1, |_| {}).unwrap();
     assert!(cluster.is_quiet());
-    let times = cluster.episodes()[0];
-    times.last_departure.since(times.last_arrival)
+    let times = cluster.spans().called(LOAD.name)[0];
+    times.last_end.since(times.first_begin)
 }
 
 /// Links from one host to another, from what the networks are; not from how packets are routed.
@@ -67,20 +62,20 @@ fn hops(topology: &Topology, source: u32, target: u32) -> u32 {
     if source == target {
         return 0;
     }
-    match (topology.shape(), topology.dimensions()) {
-        (Shape::Mesh | Shape::Torus, sizes) => {
+    match (topology.kind(), topology.dimensions()) {
+        (TopologyKind::Mesh | TopologyKind::Torus, sizes) => {
             let (from, to) = (topology.coordinates(source), topology.coordinates(target));
             let along = |dimension: usize| {
                 let away = from[dimension].abs_diff(to[dimension]);
-                match topology.shape() {
-                    Shape::Torus => away.min(sizes[dimension] - away),
+                match topology.kind() {
+                    TopologyKind::Torus => away.min(sizes[dimension] - away),
                     _ => away,
                 }
             };
             (0..sizes.len()).map(along).sum()
         }
         // Up to the lowest level where one switch has both below it, and down.
-        (Shape::FatTree, &[radix, levels]) => {
+        (TopologyKind::FatTree, &[radix, levels]) => {
             let below = |level: u32| (radix / 2).pow(level);
             let shared =
                 |&level: &u32| level == levels || source / below(level) == target / below(level);
@@ -169,7 +164,7 @@ fn all_to_all(name: &str, nodes: u32, workers: usize) -> Carried {
     let topology = name.parse().unwrap();
     let program = |memory: ThreadMemory, node: u32, _| -> Program {
         Box::pin(async move {
-            memory.note(Note::Arrive(1)).await;
+            memory.counts().await;
             for other in (1..nodes).map(|step| (node + step) % nodes) {
                 let place = Place {
                     node: other,
@@ -191,7 +186,7 @@ fn all_to_all(name: &str, nodes: u32, workers: usize) -> Carried {
             }
         })
     };
-    let mut cluster = Cluster::new(setup(&spec, &topology, nodes), program).unwrap();
+    let mut cluster = Cluster::new(&spec, setup(&spec, &topology, nodes), program).unwrap();
     cluster.run(workers, |_| {}).unwrap();
     assert!(cluster.is_quiet());
     for target in 0..nodes {

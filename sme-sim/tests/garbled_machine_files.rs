@@ -107,7 +107,7 @@ fn is_one_line_that_starts_with(start: &str, message: &str) -> bool {
 
 /// What the limits promise, checked on the description itself.
 fn is_possible(machine: &Machine) -> bool {
-    let spec = machine.cluster();
+    let spec = sme_sim::families::sme::of(machine).expect("an SME cluster");
     let cores = spec.node.sockets * spec.node.cores_per_socket;
     let delays = [
         spec.cache.l3,
@@ -172,7 +172,7 @@ proptest! {
                 // What is recorded, given again, is the same machine.
                 let again = machine.with(&[(recorded, text)]).unwrap();
                 prop_assert_eq!(again.hash(), changed.hash());
-                prop_assert_eq!(again.cluster(), changed.cluster());
+                prop_assert_eq!(sme_sim::families::sme::of(&again).unwrap(), sme_sim::families::sme::of(&changed).unwrap());
             }
             Err(error) => prop_assert!(is_one_line_that_starts_with("--set ", &error.to_string()), "{:?}", error),
         }

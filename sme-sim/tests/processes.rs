@@ -12,15 +12,17 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use sme_memory::{Memory, Route, Until};
-use sme_sim::families::sme::cluster::{
-    Cluster, EpisodeTimes, Failure, LinkLoad, Plugged, Setup, Traffic,
-};
+use sme_sim::families::sme::cluster::{Cluster, Plugged};
 use sme_sim::families::sme::engine::Design;
 use sme_sim::kernel::peers::{Connected, Peers, collected, connected};
-use sme_sim::parts::contract::{Note, ThreadMemory};
+use sme_sim::machine::System;
+use sme_sim::observe::failure::Failure;
+use sme_sim::observe::spans::{EPISODE, Spans, overtaken};
+use sme_sim::observe::traffic::{LinkLoad, Traffic};
+use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
-use programs::{Program, nothing, place, setup, word};
+use programs::{Program, Setting, cluster, nothing, place, setup, word};
 
 /// What all threads run.
 type Threads = fn(ThreadMemory, u32, u32) -> Program;
@@ -29,42 +31,50 @@ type Threads = fn(ThreadMemory, u32, u32) -> Program;
 #[derive(Debug, PartialEq)]
 struct Outcome {
     failure: Option<String>,
-    episodes: Vec<EpisodeTimes>,
+    spans: Spans,
     traffic: Traffic,
     events: u64,
     end: Time,
     links: Vec<LinkLoad>,
 }
 
-fn in_one(setup: Setup, threads: Threads) -> Outcome {
-    let mut cluster = Cluster::new(setup, threads).unwrap();
-    let ended = cluster.run(1, |_| {});
-    Outcome {
-        failure: ended.err().map(|failure| failure.to_string()),
-        episodes: cluster.episodes().to_vec(),
-        traffic: cluster.traffic(),
-        events: cluster.events(),
-        end: cluster.end(),
-        links: cluster.link_loads(),
-    }
-}
-
-/// Of every process.
-fn in_many(setup: &Setup, threads: Threads, processes: usize, workers: usize) -> Vec<Outcome> {
-    let process = |mut peers: Connected| {
-        let hosts = setup.nodes;
-        let design = Arc::new(Design::new(&setup.spec, &setup.topology, hosts).unwrap());
-        let engine = |position| Plugged::cycle(&design, position, hosts);
-        let mut cluster = Cluster::among(&peers, setup.clone(), threads, engine);
-        let ended = cluster.run_among(&mut peers, workers, |_| {});
-        Outcome {
-            failure: ended.err().map(|failure| failure.to_string()),
-            episodes: cluster.episodes().to_vec(),
+impl Outcome {
+    /// Of a run of `cluster` that has `ended` so; its links are `links`.
+    fn of(cluster: &Cluster, ended: Result<(), Failure>, links: Vec<LinkLoad>) -> Self {
+        let held = overtaken(cluster.spans().called(EPISODE));
+        let failure = ended.err().map(|failure| failure.to_string());
+        Self {
+            failure: failure.or(held.err().map(|early| early.to_string())),
+            spans: cluster.spans().clone(),
             traffic: cluster.traffic(),
             events: cluster.events(),
             end: cluster.end(),
-            links: collected(&mut peers, cluster.link_loads()).unwrap(),
+            links,
         }
+    }
+}
+
+fn in_one(setting: Setting, threads: Threads) -> Outcome {
+    let mut cluster = cluster(setting, threads).unwrap();
+    let ended = cluster.run(1, |_| {});
+    Outcome::of(&cluster, ended, cluster.link_loads())
+}
+
+/// The cluster, shared with `peers`.
+fn shared(peers: &dyn Peers, setting: &Setting, threads: Threads) -> Cluster {
+    let Setting { spec, setup } = setting;
+    let design = Arc::new(Design::new(spec, &setup.topology, setup.nodes).unwrap());
+    let engine = |position| Plugged::cycle(&design, position, setup.nodes);
+    Cluster::among(peers, (spec, setup.clone()), threads, engine)
+}
+
+/// Of every process.
+fn in_many(setting: &Setting, threads: Threads, processes: usize, workers: usize) -> Vec<Outcome> {
+    let process = |mut peers: Connected| {
+        let mut cluster = shared(&peers, setting, threads);
+        let ended = cluster.run_among(&mut peers, workers, &mut |_| {});
+        let links = collected(&mut peers, cluster.link_loads()).unwrap();
+        Outcome::of(&cluster, ended, links)
     };
     std::thread::scope(|scope| {
         let process = &process;
@@ -77,11 +87,11 @@ fn in_many(setup: &Setup, threads: Threads, processes: usize, workers: usize) ->
 }
 
 /// That it is the same in any number of processes; returns why it failed.
-fn same(setup: Setup, threads: Threads, processes: std::ops::Range<usize>) -> Option<String> {
-    let alone = in_one(setup.clone(), threads);
+fn same(setting: Setting, threads: Threads, processes: std::ops::Range<usize>) -> Option<String> {
+    let alone = in_one(setting.clone(), threads);
     for processes in processes {
         let workers = 1 + processes % 2;
-        for (me, mut outcome) in in_many(&setup, threads, processes, workers)
+        for (me, mut outcome) in in_many(&setting, threads, processes, workers)
             .into_iter()
             .enumerate()
         {
@@ -103,7 +113,8 @@ fn ring(memory: ThreadMemory, node: u32, core: u32) -> Program {
         let offset = 64 * (1 + u64::from(core));
         let own = memory.flag(place(node, offset), Route::Nearest);
         let next = memory.flag(place((node + 1) % nodes, offset), Route::Nearest);
-        memory.note(Note::Arrive(1)).await;
+        memory.counts().await;
+        memory.begin(Span::new(EPISODE, 0)).await;
         let mut seen = 0;
         for round in 1u8..4 {
             memory.set(next, round).await;
@@ -119,7 +130,7 @@ fn ring(memory: ThreadMemory, node: u32, core: u32) -> Program {
         memory
             .delay(Time::from_ns(5_000 + 100 * u64::from(node)))
             .await;
-        memory.note(Note::Leave(1)).await;
+        memory.end(Span::new(EPISODE, 0)).await;
     })
 }
 
@@ -154,7 +165,7 @@ fn fault(memory: ThreadMemory, node: u32, core: u32) -> Program {
 }
 
 /// A thread leaves before another comes.
-fn overtaken(memory: ThreadMemory, node: u32, core: u32) -> Program {
+fn hasty(memory: ThreadMemory, node: u32, core: u32) -> Program {
     if core > 0 {
         return nothing();
     }
@@ -162,8 +173,8 @@ fn overtaken(memory: ThreadMemory, node: u32, core: u32) -> Program {
         memory
             .delay(Time::from_ns(1_000 * (1 + u64::from(node))))
             .await;
-        memory.note(Note::Arrive(0)).await;
-        memory.note(Note::Leave(0)).await;
+        memory.begin(Span::new(EPISODE, 0)).await;
+        memory.end(Span::new(EPISODE, 0)).await;
     })
 }
 
@@ -191,7 +202,7 @@ fn who_waits_on_what_is_reported_alike() {
 fn faults_and_broken_barriers_are_reported_alike() {
     let report = same(setup("mesh:3x2", 6, 2), fault, 2..5).unwrap();
     assert!(report.starts_with("fault: node 4 core 1 at "), "{report}");
-    let report = same(setup("mesh:3x2", 6, 2), overtaken, 2..5).unwrap();
+    let report = same(setup("mesh:3x2", 6, 2), hasty, 2..5).unwrap();
     assert!(report.starts_with("the barrier does not hold: in episode 0"));
 }
 
@@ -213,10 +224,8 @@ fn a_process_that_is_gone_is_named() {
     drop(two.pop());
     let mut peers = two.pop().unwrap();
     let setup = setup("mesh:3x2", 6, 2);
-    let design = Arc::new(Design::new(&setup.spec, &setup.topology, 6).unwrap());
-    let engine = |position| Plugged::cycle(&design, position, 6);
-    let mut cluster = Cluster::among(&peers, setup, ring as Threads, engine);
-    let failure = cluster.run_among(&mut peers, 1, |_| {}).unwrap_err();
+    let mut cluster = shared(&peers, &setup, ring as Threads);
+    let failure = cluster.run_among(&mut peers, 1, &mut |_| {}).unwrap_err();
     assert!(matches!(failure, Failure::Peers(_)));
     assert_eq!(failure.to_string(), "process 1 has ended before the others");
     assert_eq!(peers.count(), 2);

@@ -10,6 +10,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use sme_barrier::{Mapping, TreeShape};
+use sme_sim::families::sme;
+use sme_sim::families::sme::spec::ClusterSpec;
 use sme_sim::machine::Machine;
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
@@ -259,7 +261,7 @@ impl Draft {
                 format!("{threads} threads; at most {MAX_THREADS}"),
             ));
         }
-        let usual = self.machine.cluster().fabric.topology(nodes);
+        let usual = self.machine.shape().topology(nodes);
         let experiment = Experiment {
             machine: self.machine,
             engine: self.engine,
@@ -346,10 +348,20 @@ fn nodes_needed(algorithm: Algorithm, placement: Placement) -> Option<u32> {
     }
 }
 
+/// The engines of `machine`, which `what` is about.
+pub fn engines_of<'a>(machine: &'a Machine, what: &str) -> Result<&'a ClusterSpec, Stop> {
+    let none = || {
+        format!(
+            "{} has no Shared Memory Engines, and {what} is about them",
+            machine.name()
+        )
+    };
+    sme::of(machine).ok_or_else(|| Stop::flag("--machine", none()))
+}
+
 /// Cores of a node of `machine`: the most threads that it can run.
 pub fn cores_per_node(machine: &Machine) -> u32 {
-    let node = &machine.cluster().node;
-    node.sockets.saturating_mul(node.cores_per_socket)
+    machine.shape().cores
 }
 
 /// Each of `drafts` once for each of `values`, in this order.

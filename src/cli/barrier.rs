@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use sme_sim::families::sme::cluster::Failure;
 use sme_sim::kernel::peers::Alone;
+use sme_sim::observe::failure::Failure;
 
 use super::args;
 use super::explain;
@@ -245,7 +245,9 @@ fn measured_among(
         Ok(outcome) => outcome,
         Err(Error::Spec(error)) => return Err(Stop::Input(stop::one_line(&error.to_string()))),
         Err(
-            error @ (Error::Design(_)
+            error @ (Error::Build(_)
+            | Error::Design(_)
+            | Error::NoEngines(_)
             | Error::Memory(_)
             | Error::Rtl(_)
             | Error::Verilated(_)
@@ -254,7 +256,9 @@ fn measured_among(
             return Err(Stop::Input(stop::one_line(&error.to_string())));
         }
         Err(Error::Failure(Failure::Peers(error))) => return Err(gone(crew, &error)),
-        Err(Error::Failure(failure)) => return Err(Stop::Failed(failure.to_string())),
+        Err(error @ (Error::Failure(_) | Error::Overtaken(_))) => {
+            return Err(Stop::Failed(error.to_string()));
+        }
     };
     // For the critical path everything is simulated once more, event by event the same.
     let runs = 1 + u64::from(observe.critical_path);

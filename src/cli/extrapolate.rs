@@ -352,8 +352,8 @@ fn source(flags: &ExtrapolateFlags, confidence: Confidence) -> Result<Source, St
     let of_paper = nodes.iter().all(|&nodes| nodes <= FIT_TOPOLOGY_NODES);
     let topology = match &flags.experiment.topology {
         None if of_paper => {
-            let fabric = &machine.cluster().fabric;
-            Some(fabric.topology(FIT_TOPOLOGY_NODES).to_string())
+            let shape = machine.shape();
+            Some(shape.topology(FIT_TOPOLOGY_NODES).to_string())
         }
         given => given.clone(),
     };

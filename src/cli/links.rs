@@ -2,7 +2,7 @@
 //!
 //! Called by the commands that have `--link-load`.
 
-use sme_sim::families::sme::cluster::LinkLoad;
+use sme_sim::observe::traffic::LinkLoad;
 
 use super::output::Output;
 use super::stop::Stop;

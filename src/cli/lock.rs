@@ -100,7 +100,7 @@ impl LockRun {
         let cores = count("--cores", &flags.cores, 1, most_cores)?;
         let acquisitions = count("--acquisitions", &flags.acquisitions, 1, u32::MAX)?;
         let topology = match &flags.topology {
-            None => machine.cluster().fabric.topology(nodes),
+            None => machine.shape().topology(nodes),
             Some(text) => read::one("--topology", read::topologies(text, Values::One)?)?,
         };
         if nodes > topology.hosts() {
@@ -155,7 +155,7 @@ impl LockRun {
         let ran = self.plan.run_watched(acquired);
         watch.end();
         let report = ran.map_err(|error| match error {
-            Error::Lock(_) | Error::Design(_) | Error::Memory(_) => {
+            Error::Lock(_) | Error::Build(_) | Error::Memory(_) => {
                 Stop::Input(one_line(&error.to_string()))
             }
             Error::Failure(_) | Error::Overlap { .. } | Error::Lost { .. } => {

@@ -18,7 +18,7 @@ use super::output::{self, Output};
 use super::read::{self, Values};
 use super::row::{self, Cell, Host, rendered};
 use super::stop::{Stop, one_line};
-use crate::network::{LOAD_UNITS, Load, LoadCurve, LoadPoint, NetworkPlan, chart};
+use crate::network::{LOAD_UNITS, Load, LoadCurve, LoadPoint, NetworkError, NetworkPlan, chart};
 use crate::progress;
 
 /// Digits behind the point of a load.
@@ -139,7 +139,8 @@ impl NetworkRun {
         let shown = format!("--topology {}", plan.topology);
         memory::enough(&shown, engines, memory::available())?;
         let (fabric, _) = plan.prepare().map_err(|error| match error {
-            TrafficError::Pattern(_) => Stop::flag("--traffic", error),
+            NetworkError::NoEngines(_) => Stop::flag("--machine", error),
+            NetworkError::Traffic(TrafficError::Pattern(_)) => Stop::flag("--traffic", error),
             _ => Stop::Input(one_line(&error.to_string())),
         })?;
         let all = [phases.warmup, phases.measure, phases.drain];

@@ -4,7 +4,7 @@
 //! [`Disturbance`] once its point's seed is known.
 
 use clap::Args;
-use sme_sim::families::sme::cluster::LONGEST;
+use sme_sim::observe::failure::LONGEST;
 use sme_sim::time::Time;
 
 use super::read::{Values, names, times};

@@ -340,9 +340,9 @@ fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
         told_apart.map_err(|error| Stop::flag("--stale", error))?;
     }
     let page_bytes = match &flags.page {
-        None => Ok(machine.cluster().cache.line_bytes),
+        None => Ok(machine.shape().line_bytes.into()),
         Some(page) => {
-            let most = machine.cluster().node.shared_bytes;
+            let most = machine.shape().shared_bytes;
             let limits = Limits::new(Dimension::Memory, 64, most);
             limits.powers_of_two().parse(page)
         }
@@ -419,7 +419,7 @@ fn places(flags: &ProgramFlags, machine: &Machine, nodes: u32) -> Result<(u32, T
             count
         }
     };
-    let usual = machine.cluster().fabric.topology(memory_nodes);
+    let usual = machine.shape().topology(memory_nodes);
     let topology = topology.unwrap_or(usual);
     Ok((memory_nodes, topology))
 }

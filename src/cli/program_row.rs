@@ -4,7 +4,7 @@
 //! for what a cell is.
 
 use sme_fft_demo::Placement;
-use sme_sim::families::sme::cluster::LinkLoad;
+use sme_sim::observe::traffic::LinkLoad;
 use sme_sim::time::Time;
 
 use super::program::Task;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use sme_barrier::UnknownName;
 use sme_sim::machine::{Dimension, Limits};
-use sme_sim::parts::fabric::{Shape, Topology, TopologyError};
+use sme_sim::parts::fabric::{Topology, TopologyError, TopologyKind};
 use sme_sim::time::Time;
 
 use super::list;
@@ -160,7 +160,7 @@ pub fn names<T: FromStr<Err = UnknownName>>(
 pub fn topologies(text: &str, values: Values) -> Result<Vec<Topology>, Stop> {
     each_word("--topology", text, values, |word| {
         let shape = word.split(':').next().unwrap_or(word);
-        let known = Shape::ALL.map(Shape::name);
+        let known = TopologyKind::ALL.map(TopologyKind::name);
         if word.contains(':') && !known.contains(&shape) {
             return Err(names::unknown(shape, &known));
         }

@@ -168,7 +168,7 @@ impl MachineEngine {
                 read::one("--nodes", nodes)? as u32
             }
         };
-        let spec = machine.cluster();
+        let spec = args::engines_of(&machine, "sme rtl")?;
         let refused =
             |error: &dyn std::fmt::Display| Stop::Input(stop::one_line(&error.to_string()));
         Design::new(spec, &topology, hosts).map_err(|error| refused(&error))?;

@@ -11,6 +11,7 @@ use clap::Args;
 use sme_sim::families::sme::engine::waves::{Format, Recorder, Selection, UnknownFormat};
 use sme_sim::time::Time;
 
+use super::args;
 use super::output::Output;
 use super::read::{self, Values};
 use super::stop::Stop;
@@ -97,7 +98,7 @@ impl WavesRun {
     pub fn open(&self, experiment: &Experiment) -> Result<Waveform, Stop> {
         let output = Output::file(FLAG, &self.file)?;
         let scratch = output.scratch()?;
-        let clock = experiment.machine.cluster().engine.clock;
+        let clock = args::engines_of(&experiment.machine, FLAG)?.engine.clock;
         let recorder = scratch.try_clone().and_then(|file| {
             Recorder::new(clock, &self.selection, self.format, BufWriter::new(file))
         });

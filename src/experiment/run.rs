@@ -1,29 +1,22 @@
 //! Puts a machine (`sme-sim`) and an algorithm (`sme-barrier`) together and runs them.
 
+use std::future::Future;
 use std::sync::Arc;
 
-use sme_barrier::{
-    Barrier, Butterfly, ButterflySpec, Dissemination, DisseminationSpec, Extent, FlagPhase,
-    FlagPhaseSpec, Flat, FlatSpec, Layout, Member, NodeTree, NodeTreeSpec, Pthread, PthreadSpec,
-    Ranks, SpecError, Tree, TreeSpec,
-};
-use sme_hdl::blocks::engine::Unsupported;
-use sme_hdl::verilated::VerilatedError;
-use sme_memory::{Memory, Place, Route};
-use sme_sim::families::sme::cluster::{
-    Cluster, EpisodeTimes, Failure, Pinning, Progress, Setup, Traffic,
-};
-use sme_sim::families::sme::engine::DesignError;
+use sme_barrier::{Barrier, BarrierSpec, Extent, Layout, Member, Ranks, SpecError, Use, build};
+use sme_memory::{Leader, Memory, Route};
 use sme_sim::kernel::peers::{self, Alone, Peers};
-use sme_sim::machine::Machine;
-use sme_sim::observe::gauge::Gauge;
-use sme_sim::parts::contract::{Note, ThreadMemory};
-use sme_sim::parts::fabric::Topology;
+use sme_sim::machine::{Machine, Pinning, Readable, Setup, System};
+use sme_sim::observe::failure::Failure;
+use sme_sim::observe::gauge::{Gauge, Progress};
+use sme_sim::observe::spans::{EPISODE, SpanTimes, overtaken};
+use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::noise::Skews;
 use super::{
-    Algorithm, Experiment, FlagLayout, Observe, Outcome, PathStep, Pin, Placement, ThreadEpisode,
+    Algorithm, EngineKind, Error, Experiment, FlagLayout, Observe, Outcome, PathStep, Pin,
+    Placement, ThreadEpisode, extras,
 };
 use crate::progress::Watch;
 
@@ -41,7 +34,7 @@ impl Full {
     /// # Errors
     /// [`Full`] if a node of `machine` has less than `needed` bytes.
     pub fn check(machine: &Machine, needed: u64) -> Result<(), Full> {
-        let available = machine.cluster().node.shared_bytes;
+        let available = machine.shape().shared_bytes;
         match needed > available {
             true => Err(Full { needed, available }),
             false => Ok(()),
@@ -49,38 +42,12 @@ impl Full {
     }
 }
 
-/// Why an experiment has no outcome.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The barrier cannot be built from these parameters.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// The machine cannot be built.
-    #[error(transparent)]
-    Design(#[from] DesignError),
-    /// The barrier's data does not fit.
-    #[error(transparent)]
-    Memory(#[from] Full),
-    /// The machine cannot be built in RTL.
-    #[error(transparent)]
-    Rtl(#[from] Unsupported),
-    /// The RTL cannot be compiled.
-    #[error("--engine verilated: {0}")]
-    Verilated(#[from] VerilatedError),
-    /// The simulation did not end well.
-    #[error(transparent)]
-    Failure(#[from] Failure),
-    /// The barrier has no compact form, or not with these parameters.
-    #[error("--form compact: {0}")]
-    NotCompact(String),
-}
-
 impl Experiment {
     /// Simulates; `watch` is told of every counted episode.
     ///
     /// # Errors
     /// [`Error::Spec`] if the barrier cannot be built, [`Error::Failure`] if a thread's access
-    /// faults, the run ends in a deadlock, or the barrier does not hold.
+    /// faults or the run ends in a deadlock, [`Error::Overtaken`] if the barrier does not hold.
     pub fn run(&self, observe: &Observe<'_>, watch: &dyn Watch) -> Result<Outcome, Error> {
         self.run_among(&mut Alone, observe, watch)
     }
@@ -96,95 +63,27 @@ impl Experiment {
         observe: &Observe<'_>,
         watch: &dyn Watch,
     ) -> Result<Outcome, Error> {
-        let layout = self.layout();
-        let cores = self.cores;
-        match self.algorithm {
-            Algorithm::FlagPhase => {
-                let route = match self.placement {
-                    Placement::Local | Placement::Coherent => Route::Nearest,
-                    Placement::Engine | Placement::Remote => Route::Global,
-                };
-                let spec = FlagPhaseSpec {
-                    threads: vec![cores; self.nodes as usize],
-                    home: 0,
-                    route,
-                    layout,
-                };
-                let barrier = FlagPhase::new(spec)?;
-                self.holds(barrier.bytes())?;
-                self.simulate_among(peers, barrier, observe, watch)
-            }
-            Algorithm::Flat => {
-                let ranks = self.ranks()?;
-                let spec = FlatSpec {
-                    ranks,
-                    cores,
-                    layout,
-                };
-                let barrier = Flat::new(spec)?;
-                self.holds(barrier.bytes())?;
-                self.simulate_among(peers, barrier, observe, watch)
-            }
-            Algorithm::Tree => {
-                let spec = TreeSpec {
-                    ranks: self.ranks()?,
-                    cores,
-                    fan_in: self.fan_in,
-                    shape: self.tree_shape,
-                    layout,
-                };
-                if let Some(local_fan_in) = self.local_fan_in {
-                    let among = spec;
-                    let spec = NodeTreeSpec {
-                        among,
-                        local_fan_in,
-                    };
-                    let barrier = NodeTree::new(spec)?;
-                    self.holds(barrier.bytes())?;
-                    return self.simulate_among(peers, barrier, observe, watch);
-                }
-                let barrier = Tree::new(spec)?;
-                self.holds(barrier.bytes())?;
-                self.simulate_in_its_form(peers, barrier, observe, watch)
-            }
-            Algorithm::Dissemination => {
-                let ranks = self.ranks()?;
-                let spec = DisseminationSpec {
-                    ranks,
-                    cores,
-                    layout,
-                };
-                let barrier = Dissemination::new(spec)?;
-                self.holds(barrier.bytes())?;
-                self.simulate_in_its_form(peers, barrier, observe, watch)
-            }
-            Algorithm::Butterfly => {
-                let ranks = self.ranks()?;
-                let spec = ButterflySpec {
-                    ranks,
-                    cores,
-                    layout,
-                };
-                let barrier = Butterfly::new(spec)?;
-                self.holds(barrier.bytes())?;
-                self.simulate_among(peers, barrier, observe, watch)
-            }
-            Algorithm::Pthread => {
-                let spec = PthreadSpec {
-                    node: 0,
-                    threads: cores,
-                    layout,
-                };
-                let barrier = Pthread::new(spec)?;
-                self.holds(barrier.bytes())?;
-                self.simulate_among(peers, barrier, observe, watch)
-            }
-        }
+        let run = Named {
+            experiment: self,
+            peers,
+            observe,
+            watch,
+        };
+        build(&self.barrier()?, run)?
     }
 
-    /// Whether nodes hold `bytes`: in the compact form what lies beyond would never be seen.
-    fn holds(&self, bytes: u64) -> Result<(), Full> {
-        Full::check(&self.machine, bytes)
+    /// The barrier that the parameters name.
+    fn barrier(&self) -> Result<BarrierSpec, SpecError> {
+        Ok(BarrierSpec {
+            route: match self.placement {
+                Placement::Local | Placement::Coherent => Route::Nearest,
+                Placement::Engine | Placement::Remote => Route::Global,
+            },
+            fan_in: self.fan_in,
+            tree_shape: self.tree_shape,
+            local_fan_in: self.local_fan_in,
+            ..BarrierSpec::new(self.algorithm, self.ranks()?, self.cores, self.layout())
+        })
     }
 
     /// `--layout`, or the algorithm's own.
@@ -196,7 +95,7 @@ impl Experiment {
     }
 
     fn layout(&self) -> Layout {
-        let line_bytes = self.machine.cluster().cache.line_bytes as u32;
+        let line_bytes = self.machine.shape().line_bytes;
         match self.flag_layout() {
             FlagLayout::Packed => Layout::packed(line_bytes),
             FlagLayout::Split => Layout::split(line_bytes),
@@ -205,6 +104,10 @@ impl Experiment {
     }
 
     fn ranks(&self) -> Result<Ranks, SpecError> {
+        // These know one node, or two, in the order of their numbers.
+        if matches!(self.algorithm, Algorithm::FlagPhase | Algorithm::Pthread) {
+            return Ranks::new((0..self.nodes).collect());
+        }
         let [width, height, depth] = self.topology.sizes();
         let extent = Extent {
             width,
@@ -214,21 +117,16 @@ impl Experiment {
         self.mapping.ranks(extent, self.nodes)
     }
 
-    pub(super) fn setup(&self, visits: bool) -> Setup {
-        Setup {
-            spec: self.machine.cluster().clone(),
-            topology: self.topology.clone(),
-            nodes: self.nodes,
-            threads: self.cores,
-            pinning: match self.pin {
+    /// What the machine is built from.
+    pub(super) fn setup(&self) -> Setup {
+        Setup::new(self.machine.shape(), self.nodes, self.cores)
+            .on(self.topology.clone())
+            .pinned(match self.pin {
                 Pin::Scatter => Pinning::Scatter,
                 Pin::Compact => Pinning::Compact,
-            },
-            seed: self.seed,
-            coherent_stores: true,
-            visits,
-            noise: self.disturbance.noise,
-        }
+            })
+            .seeded(self.seed)
+            .with_noise(self.disturbance.noise)
     }
 
     pub(super) fn skews(&self) -> Skews {
@@ -244,8 +142,8 @@ impl Experiment {
     /// what else they say holds. `watch` is told of every counted episode.
     ///
     /// # Errors
-    /// [`Error::Failure`] if a thread's access faults, the run ends in a deadlock, or the barrier
-    /// does not hold.
+    /// [`Error::Failure`] if a thread's access faults or the run ends in a deadlock,
+    /// [`Error::Overtaken`] if the barrier does not hold.
     pub fn simulate<B>(
         &self,
         barrier: B,
@@ -273,96 +171,146 @@ impl Experiment {
             count: self.episodes,
             skews: self.skews(),
         });
-        let engine = self.engines()?;
-        let cluster = |peers: &dyn Peers, visits| {
-            let program = |memory: ThreadMemory, node, core| {
-                debug_assert_eq!(me(&memory), Member { node, core });
-                episodes(memory, Arc::clone(&plan))
-            };
-            Cluster::among(peers, self.setup(visits), program, &engine)
+        let program = |memory: ThreadMemory, node, core| {
+            debug_assert_eq!(me(&memory), Member { node, core });
+            episodes(memory, Arc::clone(&plan))
         };
-        let critical_path = |times: &[EpisodeTimes]| -> Result<Vec<PathStep>, Error> {
-            let last = self.episodes as usize;
-            // From an episode earlier, so that whatever is under way at the beginning is known.
-            let from = last.checked_sub(2).map(|e| times[e].last_departure);
-            let mut again = cluster(&Alone, false);
-            again.trace_from(from.unwrap_or(Time::ZERO));
-            again.run(self.workers, |_| {})?;
-            Ok(again.critical_path(self.episodes, &|place| {
-                let name = plan.barrier.variable(place);
-                name.unwrap_or_else(|| format!("byte {} of node {}", place.offset, place.node))
-            }))
+        let setup = self.setup().with_each_span(observe.per_thread);
+        let mut machine = match (self.engine, observe.waves) {
+            (EngineKind::Cycle, None) => self.machine.build_among(&*peers, setup, program)?,
+            (_, waves) => extras::with_engines(self, &*peers, setup, program, waves)?,
         };
-        let mut cluster = cluster(peers, observe.per_thread);
-        if let Some(waves) = observe.waves {
-            cluster.record_waves(waves);
-        }
         let gauge = Arc::new(Gauge::default());
         watch.gauge(Arc::clone(&gauge));
         let mut counted = Counted::new(self.episodes, watch);
-        cluster.run_among(peers, self.workers, |progress| {
+        machine.run_among(peers, self.workers, &mut |progress: Progress| {
             gauge.is_at(progress.now, progress.events);
             if let Some(waves) = observe.waves {
                 waves.write_until(progress.now);
             }
             counted.is_at(&progress);
         })?;
-        counted.all();
-
-        let times = cluster.episodes();
-        let per_thread: Vec<ThreadEpisode> = cluster
-            .visits()
-            .filter(|(_, visit)| visit.episode > 0)
-            .map(|(node, visit)| ThreadEpisode {
-                episode: visit.episode - 1,
-                node,
-                core: u32::from(visit.core),
-                arrive: visit.arrive,
-                leave: visit.leave,
-            })
-            .collect();
-        let mut per_thread = peers::collected(peers, per_thread).map_err(Failure::from)?;
-        per_thread.sort_unstable_by_key(|row| (row.episode, row.node, row.core));
+        let outcome = self.outcome(peers, &*machine, counted, observe)?;
         Ok(Outcome {
-            events: cluster.events(),
-            end: cluster.end(),
-            per_thread,
-            link_load: if observe.link_load {
-                peers::collected(peers, cluster.link_loads()).map_err(Failure::from)?
-            } else {
-                Vec::new()
+            per_thread: per_thread(peers, &*machine)?,
+            critical_path: match observe.critical_path {
+                true => self.critical_path(&plan, machine.spans().called(EPISODE))?,
+                false => Vec::new(),
             },
-            critical_path: if observe.critical_path {
-                critical_path(times)?
-            } else {
-                Vec::new()
-            },
-            bytes_per_thread: cluster.bytes_per_thread(),
-            ..Outcome::of(times, cluster.traffic())
+            ..outcome
         })
     }
-}
 
-impl Outcome {
-    /// Of a run in which threads arrived and left at `times`, the warm-up's first; what else there
-    /// is to say of it is for the caller.
-    pub(super) fn of(times: &[EpisodeTimes], traffic: Traffic) -> Self {
+    /// The critical path of the last episode, which is simulated once more; `times` are those of the
+    /// first time.
+    fn critical_path<B>(
+        &self,
+        plan: &Arc<Plan<B>>,
+        times: &[SpanTimes],
+    ) -> Result<Vec<PathStep>, Error>
+    where
+        B: Barrier<ThreadMemory> + 'static,
+    {
+        let last = self.episodes as usize;
+        let program = |memory: ThreadMemory, _, _| episodes(memory, Arc::clone(plan));
+        let mut again = match self.engine {
+            EngineKind::Cycle => self.machine.build(self.setup(), program)?,
+            _ => extras::with_engines(self, &Alone, self.setup(), program, None)?,
+        };
+        // From an episode earlier, so that whatever is under way at the beginning is known.
+        let from = last.checked_sub(2).map(|e| times[e].last_end);
+        again.trace_from(from.unwrap_or(Time::ZERO));
+        again.run(self.workers, |_| {})?;
+        let before = last.checked_sub(1);
+        let start = before.map_or(Time::ZERO, |before| times[before].last_end);
+        let span = Span::new(EPISODE, self.episodes);
+        Ok(again.critical_path(span, start, &|place| {
+            let name = plan.barrier.variable(place);
+            name.unwrap_or_else(|| format!("byte {} of node {}", place.offset, place.node))
+        }))
+    }
+
+    /// What came out of a run that every `machine` can tell.
+    ///
+    /// # Errors
+    /// [`Error::Overtaken`] if the barrier did not hold.
+    pub(super) fn outcome(
+        &self,
+        peers: &mut dyn Peers,
+        machine: &dyn System,
+        mut counted: Counted<'_>,
+        observe: &Observe<'_>,
+    ) -> Result<Outcome, Error> {
+        let times = machine.spans().called(EPISODE);
+        overtaken(times)?;
+        counted.all();
+        let traffic = machine.traffic();
         let latencies = times
             .windows(2)
-            .map(|pair| pair[1].last_departure.since(pair[0].last_departure));
-        Self {
+            .map(|pair| pair[1].last_end.since(pair[0].last_end));
+        Ok(Outcome {
             latencies: latencies.collect(),
             remote_loads: traffic.remote_loads,
             remote_stores: traffic.remote_stores,
             link_bytes: traffic.link_bytes,
-            events: 0,
-            end: Time::ZERO,
+            events: machine.events(),
+            end: machine.end(),
             per_thread: Vec::new(),
-            link_load: Vec::new(),
+            link_load: match observe.link_load {
+                true => peers::collected(peers, machine.link_loads()).map_err(Failure::from)?,
+                false => Vec::new(),
+            },
             critical_path: Vec::new(),
-            bytes_per_thread: 0,
-        }
+            bytes_per_thread: machine.bytes_per_thread(),
+        })
     }
+}
+
+/// The run of the barrier that an experiment names, when its type is known.
+struct Named<'a, 'o> {
+    experiment: &'a Experiment,
+    peers: &'a mut dyn Peers,
+    observe: &'a Observe<'o>,
+    watch: &'a dyn Watch,
+}
+
+impl Use<ThreadMemory> for Named<'_, '_> {
+    type Output = Result<Outcome, Error>;
+
+    fn barrier<B>(self, barrier: B, bytes: u64) -> Result<Outcome, Error>
+    where
+        B: Barrier<ThreadMemory> + 'static,
+    {
+        Full::check(&self.experiment.machine, bytes)?;
+        (self.experiment).simulate_among(self.peers, barrier, self.observe, self.watch)
+    }
+
+    fn leader<B>(self, barrier: B, bytes: u64) -> Result<Outcome, Error>
+    where
+        B: Barrier<ThreadMemory> + Leader + Clone + 'static,
+    {
+        // In the compact form what lies beyond a node's memory would never be seen.
+        Full::check(&self.experiment.machine, bytes)?;
+        (self.experiment).simulate_in_its_form(self.peers, barrier, self.observe, self.watch)
+    }
+}
+
+/// Every thread's arrivals and departures in the episodes that count, by episode, node and core.
+fn per_thread(peers: &mut dyn Peers, machine: &dyn Readable) -> Result<Vec<ThreadEpisode>, Error> {
+    let own: Vec<ThreadEpisode> = machine
+        .each_span()
+        .filter(|(_, each)| each.span.name == EPISODE && each.span.number > 0)
+        .map(|(node, each)| ThreadEpisode {
+            episode: each.span.number - 1,
+            node,
+            core: u32::from(each.thread),
+            arrive: each.begin,
+            leave: each.end,
+        })
+        .collect();
+    let mut all = peers::collected(peers, own).map_err(Failure::from)?;
+    all.sort_unstable_by_key(|row| (row.episode, row.node, row.core));
+    Ok(all)
 }
 
 /// Tells of each counted episode once.
@@ -384,11 +332,11 @@ impl<'a> Counted<'a> {
 
     /// The run is that far.
     pub(super) fn is_at(&mut self, progress: &Progress) {
-        self.are_over(progress.episodes.min(self.episodes));
+        self.are_over(progress.finished(EPISODE).min(self.episodes));
     }
 
     /// The run has ended.
-    pub(super) fn all(&mut self) {
+    fn all(&mut self) {
         self.are_over(self.episodes);
     }
 
@@ -431,58 +379,15 @@ fn episodes<B: Barrier<ThreadMemory>>(
             if !plan.skews.none() {
                 memory.delay(plan.skews.of(me(&memory), episode)).await;
             }
-            memory.note(Note::Arrive(episode)).await;
+            memory.begin(Span::new(EPISODE, episode)).await;
             plan.barrier.wait(&memory, me(&memory), &mut local).await;
-            memory.note(Note::Leave(episode)).await;
+            memory.end(Span::new(EPISODE, episode)).await;
+            if episode == 0 {
+                memory.counts().await;
+            }
             episode += 1;
         }
     }
-}
-
-/// How long one uncached load takes, from the core's instruction to its value, with nothing else
-/// going on: to one's own memory behind the engine (`loopback`), or to a neighbour's.
-///
-/// # Errors
-/// [`Error::Failure`] if the load cannot be performed.
-pub fn remote_load_latency(machine: &Machine, loopback: bool) -> Result<Time, Error> {
-    let loads = 8;
-    let setup = Setup {
-        spec: machine.cluster().clone(),
-        topology: Topology::for_nodes(2),
-        nodes: 2,
-        threads: 1,
-        pinning: Pinning::Scatter,
-        seed: 0,
-        coherent_stores: true,
-        visits: false,
-        noise: None,
-    };
-    let home = u32::from(!loopback);
-    let turnaround = machine.cluster().uncached.turnaround;
-    let mut cluster = Cluster::new(setup, move |memory, node, _| async move {
-        if node == 0 {
-            let word = memory.word(
-                Place {
-                    node: home,
-                    offset: 0,
-                },
-                Route::Global,
-            );
-            for load in 0..=loads {
-                memory.note(Note::Arrive(load)).await;
-                memory.load(word).await;
-                memory.note(Note::Leave(load)).await;
-                // The slot has turned around before the next load.
-                memory.delay(turnaround.times(2)).await;
-            }
-        }
-    })?;
-    cluster.run(1, |_| {})?;
-    let times = cluster.episodes();
-    let total = times[1..]
-        .iter()
-        .map(|t| t.last_departure.since(t.last_arrival).as_ps());
-    Ok(Time::from_ps(total.sum::<u64>() / u64::from(loads)))
 }
 
 #[cfg(test)]

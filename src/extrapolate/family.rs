@@ -2,7 +2,7 @@
 //!
 //! Called by `sme extrapolate --against-simulation`; the topologies are the simulator's own.
 
-use sme_sim::parts::fabric::{Shape, Topology, TopologyError};
+use sme_sim::parts::fabric::{Topology, TopologyError, TopologyKind};
 
 /// A kind of network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +37,13 @@ impl Family {
         match self {
             Self::Mesh => {
                 let width = ceiling_root(nodes, 2);
-                Topology::new(Shape::Mesh, &[width, nodes.max(1).div_ceil(width)])
+                Topology::new(TopologyKind::Mesh, &[width, nodes.max(1).div_ceil(width)])
             }
-            Self::Torus => Topology::new(Shape::Torus, &box_of(nodes)),
+            Self::Torus => Topology::new(TopologyKind::Torus, &box_of(nodes)),
             Self::FatTree => {
                 let hosts = |levels: u32| 2 * u64::from(RADIX / 2).saturating_pow(levels);
                 let levels = (1..=u32::BITS).find(|&levels| hosts(levels) >= u64::from(nodes));
-                Topology::new(Shape::FatTree, &[RADIX, levels.unwrap_or(u32::BITS)])
+                Topology::new(TopologyKind::FatTree, &[RADIX, levels.unwrap_or(u32::BITS)])
             }
             Self::Dragonfly => {
                 let routers = |global: u64| 2 * global;
@@ -53,7 +53,10 @@ impl Family {
                 let global = enough.unwrap_or(256) as u32;
                 let group = of_group(global.into()) as u32;
                 let groups = nodes.max(1).div_ceil(group);
-                Topology::new(Shape::Dragonfly, &[global, 2 * global, global, groups])
+                Topology::new(
+                    TopologyKind::Dragonfly,
+                    &[global, 2 * global, global, groups],
+                )
             }
         }
     }

@@ -12,9 +12,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sme_fft_demo::litmus::{FinalState, Histogram, MOST_LOCATIONS, MOST_THREADS, Model, Test};
 use sme_memory::Route;
-use sme_sim::families::sme::cluster::{Cluster, Failure, Pinning, Setup};
-use sme_sim::families::sme::engine::DesignError;
-use sme_sim::machine::Machine;
+use sme_sim::machine::{CannotBuild, Machine, Setup};
+use sme_sim::observe::failure::Failure;
 use sme_sim::time::Time;
 
 use crate::experiment::Full;
@@ -134,7 +133,7 @@ pub enum Unfit {
 pub enum LitmusError {
     /// The machine cannot be built.
     #[error(transparent)]
-    Design(#[from] DesignError),
+    Build(#[from] CannotBuild),
     /// The simulation did not end well.
     #[error(transparent)]
     Failure(#[from] Failure),
@@ -171,7 +170,7 @@ impl Setting {
             Spread::OnePerNode if room == 0 => return Err(Unfit::NoCore { threads }),
             _ => {}
         }
-        let line_bytes = self.machine.cluster().cache.line_bytes;
+        let line_bytes = u64::from(self.machine.shape().line_bytes);
         Full::check(&self.machine, roles::LINES * line_bytes)?;
         let last = nodes - 1;
         match self.homes.iter().flatten().find(|&&home| home > last) {
@@ -181,8 +180,7 @@ impl Setting {
     }
 
     fn cores(&self) -> u32 {
-        let node = &self.machine.cluster().node;
-        node.sockets.saturating_mul(node.cores_per_socket)
+        self.machine.shape().cores
     }
 
     /// The model of memory that says what run `run` of `test` may show.
@@ -280,28 +278,20 @@ impl Setting {
             nodes,
             starter,
             crowd,
-            line_bytes: self.machine.cluster().cache.line_bytes,
+            line_bytes: self.machine.shape().line_bytes.into(),
             timing,
             handicaps,
             reached: Mutex::new(test.initial_state()),
             test: Arc::clone(test),
         });
-        let setup = Setup {
-            spec: self.machine.cluster().clone(),
-            topology: self.machine.cluster().fabric.topology(nodes),
-            nodes,
-            threads: starter + 1 + crowd,
-            pinning: Pinning::Scatter,
-            seed: self.seed.wrapping_add(run.into()),
-            coherent_stores: true,
-            visits: false,
-            noise: None,
-        };
-        let mut cluster = Cluster::new(setup, |memory, node, core| {
+        let setup = Setup::new(self.machine.shape(), nodes, starter + 1 + crowd)
+            .seeded(self.seed.wrapping_add(run.into()));
+        let mut machine = self.machine.build(setup, |memory, node, core| {
             roles::perform(memory, node, core, Arc::clone(&plan))
         })?;
-        cluster.run(1, |_| {})?;
-        let heard = cluster.episodes().iter().map(|e| e.last_arrival).collect();
+        machine.run(1, |_| {})?;
+        let heard = machine.spans().called(roles::HEARD);
+        let heard = heard.iter().map(|thread| thread.first_begin).collect();
         let reached = plan.reached.lock().clone();
         Ok((reached, heard))
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sme_fft_demo::litmus::{FinalState, Instruction, Source, Test};
 use sme_memory::{Cacheable, Flag, Flags, Memory, Place, Route, Until, Word};
-use sme_sim::parts::contract::{Note, ThreadMemory};
+use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::Spread;
@@ -34,6 +34,9 @@ enum Region {
     /// What the crowd stores to.
     Crowd,
 }
+
+/// The name of the spans, one a thread of the test, that begin when the thread hears of the beginning.
+pub(super) const HEARD: &str = "heard";
 
 /// Signals, in the order in which they are given.
 const PREPARED: u8 = 1;
@@ -145,8 +148,8 @@ async fn test_thread(memory: &ThreadMemory, thread: u32, plan: &Plan) {
     }
     memory.set(done, PREPARED).await;
     memory.wait(go, Until::Is(BEGUN)).await;
-    memory.note(Note::Arrive(thread)).await;
-    memory.note(Note::Leave(thread)).await;
+    memory.begin(Span::new(HEARD, thread)).await;
+    memory.end(Span::new(HEARD, thread)).await;
     let ahead = match plan.timing.crowd {
         Some(_) => CROWD_FIRST,
         None => Time::ZERO,

@@ -14,12 +14,11 @@ use sme_barrier::{
 };
 use sme_fft_demo::{ArrayError, Pool, Team};
 use sme_memory::{Atomic, Place, Route};
-use sme_sim::families::sme::cluster::{
-    CacheTraffic, Cluster, EpisodeTimes, Failure, LinkLoad, Pinning, Setup, Traffic,
-};
-use sme_sim::families::sme::engine::DesignError;
-use sme_sim::machine::Machine;
+use sme_sim::machine::{CannotBuild, Machine, Setup};
+use sme_sim::observe::failure::Failure;
+use sme_sim::observe::spans::{EPISODE, Overtaken, SpanTimes, overtaken};
 use sme_sim::observe::staleness::{StaleLoad, StaleReport, TooManyThreads};
+use sme_sim::observe::traffic::{CacheTraffic, LinkLoad, Traffic};
 use sme_sim::parts::contract::ThreadMemory;
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
@@ -108,16 +107,19 @@ pub enum Error {
     Array(#[from] ArrayError),
     /// The machine cannot be built.
     #[error(transparent)]
-    Design(#[from] DesignError),
+    Build(#[from] CannotBuild),
     /// The simulation did not end well.
     #[error(transparent)]
     Failure(#[from] Failure),
+    /// The barrier between phases does not hold.
+    #[error(transparent)]
+    Overtaken(#[from] Overtaken),
     /// There are too many threads to check their loads.
     #[error(transparent)]
     TooManyThreads(#[from] TooManyThreads),
 }
 
-/// Who is told of each stale load of a run, in their order: [`Cluster::list_stale`].
+/// Who is told of each stale load of a run, in their order.
 pub type EachStale = Box<dyn FnMut(&StaleLoad) + Send>;
 
 /// One phase of a program.
@@ -182,7 +184,7 @@ impl Program {
     }
 
     fn barrier(&self) -> Result<Coherent<Tree>, SpecError> {
-        let line_bytes = self.machine.cluster().cache.line_bytes as u32;
+        let line_bytes = self.machine.shape().line_bytes;
         let [width, height, depth] = self.topology.sizes();
         let extent = Extent {
             width,
@@ -215,7 +217,7 @@ impl Program {
     /// # Errors
     /// If a page is of no use.
     pub fn pool(&self) -> Result<Pool, Error> {
-        let shared = self.machine.cluster().node.shared_bytes;
+        let shared = self.machine.shape().shared_bytes;
         let from = self.barrier()?.bytes();
         let pool = Pool::new(
             self.memory_nodes,
@@ -242,7 +244,7 @@ impl Program {
             cores: self.cores,
             passes,
             coherence,
-            layout: Layout::padded(self.machine.cluster().cache.line_bytes as u32),
+            layout: Layout::padded(self.machine.shape().line_bytes),
         };
         spec.layout.base = pool.reserve(Cohort::new(spec.clone())?.bytes())?;
         Ok(Cohort::new(spec)?)
@@ -272,65 +274,61 @@ impl Program {
         list: Option<EachStale>,
         result: impl FnOnce(&K, &dyn Fn(Place) -> u64) -> R,
     ) -> Result<(Outcome, R), Error> {
-        let spec = self.machine.cluster();
-        let setup = Setup {
-            spec: spec.clone(),
-            topology: self.topology.clone(),
-            nodes: self.memory_nodes,
-            threads: self.cores,
-            pinning: Pinning::Scatter,
-            seed: self.seed,
-            coherent_stores: true,
-            visits: false,
-            noise: None,
-        };
+        let shape = self.machine.shape();
+        let setup = Setup::new(shape, self.memory_nodes, self.cores)
+            .on(self.topology.clone())
+            .seeded(self.seed);
         let barrier = Arc::new(self.barrier()?);
-        let arithmetic = spec.core.clock.span(spec.core.arithmetic_cycles);
-        let mut cluster = Cluster::new(setup, |memory: ThreadMemory, node, core| {
-            let me = Member { node, core };
-            let team = SimulatedTeam::new(memory, me, self, Arc::clone(&barrier), arithmetic);
-            let kernel = Arc::clone(kernel);
-            let takes_part = node < self.nodes;
-            async move {
-                if takes_part {
-                    let mut team = team;
-                    kernel.run(&mut team).await;
+        let arithmetic = shape.arithmetic;
+        let mut machine = self
+            .machine
+            .build(setup, |memory: ThreadMemory, node, core| {
+                let me = Member { node, core };
+                let team = SimulatedTeam::new(memory, me, self, Arc::clone(&barrier), arithmetic);
+                let kernel = Arc::clone(kernel);
+                let takes_part = node < self.nodes;
+                async move {
+                    if takes_part {
+                        let mut team = team;
+                        kernel.run(&mut team).await;
+                    }
                 }
-            }
-        })?;
+            })?;
         if self.checked {
-            cluster.check_loads()?;
+            machine.check_loads()?;
             if let Some(list) = list {
-                cluster.list_stale(list);
+                machine.list_stale(list);
             }
             for place in kernel.synchronizing() {
-                cluster.synchronizing(place);
+                machine.synchronizing(place);
             }
         }
         for (place, value) in kernel.initial() {
-            cluster.preset(place, value);
+            machine.preset(place, value);
         }
-        cluster.run(self.workers, |progress| watch(progress.episodes))?;
+        machine.run(self.workers, |progress| watch(progress.finished(EPISODE)))?;
+        let episodes = machine.spans().called(EPISODE);
+        overtaken(episodes)?;
         let outcome = Outcome {
-            phases: phases(&kernel.phases(), cluster.episodes()),
-            traffic: cluster.traffic(),
-            caches: cluster.cache_traffic(),
-            links: cluster.link_loads(),
-            events: cluster.events(),
-            stale: cluster.stale_reads(),
+            phases: phases(&kernel.phases(), episodes),
+            traffic: machine.traffic(),
+            caches: machine.cache_traffic(),
+            links: machine.link_loads(),
+            events: machine.events(),
+            stale: machine.stale_reads(),
         };
-        let read = |place| cluster.at_home(place);
+        let read = |place| machine.at_home(place);
         let result = result(kernel, &read);
         Ok((outcome, result))
     }
 }
 
-fn phases(names: &[&'static str], episodes: &[EpisodeTimes]) -> Vec<PhaseTimes> {
+fn phases(names: &[&'static str], episodes: &[SpanTimes]) -> Vec<PhaseTimes> {
     let pairs = episodes.windows(2).zip(names.iter().skip(1));
-    let phase = |(pair, &name): (&[EpisodeTimes], &&'static str)| PhaseTimes {
+    let phase = |(pair, &name): (&[SpanTimes], &&'static str)| PhaseTimes {
         name,
-        work: pair[1].last_arrival.since(pair[0].last_departure),
-        barrier: pair[1].last_departure.since(pair[1].last_arrival),
+        work: pair[1].last_begin.since(pair[0].last_end),
+        barrier: pair[1].last_end.since(pair[1].last_begin),
     };
     pairs.map(phase).collect()
 }

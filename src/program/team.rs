@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use sme_barrier::{Barrier, Coherent, CoherentLocal, Member, Tree};
 use sme_fft_demo::Team;
-use sme_sim::parts::contract::{Note, ThreadMemory};
+use sme_sim::observe::spans::EPISODE;
+use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::Program;
@@ -62,11 +63,16 @@ impl Team for SimulatedTeam {
     }
 
     async fn barrier(&mut self) {
-        self.memory.note(Note::Arrive(self.episode)).await;
+        let span = Span::new(EPISODE, self.episode);
+        self.memory.begin(span).await;
         self.barrier
             .wait(&self.memory, self.me, &mut self.local)
             .await;
-        self.memory.note(Note::Leave(self.episode)).await;
+        self.memory.end(span).await;
+        if self.episode == 0 {
+            // All are there: from here on it counts.
+            self.memory.counts().await;
+        }
         self.episode += 1;
     }
 

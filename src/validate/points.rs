@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use sme_sim::families::sme::spec::{FabricSpec, Grid};
+use sme_sim::parts::fabric::GridKind;
 use sme_sim::parts::fabric::Topology;
 
 use crate::experiment::{Algorithm, Placement};
@@ -35,7 +35,7 @@ pub enum Point {
         /// On which machine.
         variant: Variant,
         /// The kind of its network, as square or as cubic as the nodes allow.
-        grid: Grid,
+        grid: GridKind,
         /// Nodes with threads.
         nodes: u32,
         /// Threads a node.
@@ -171,8 +171,8 @@ impl Point {
 
 /// The network of a [`Point::Large`]: where `sme barrier` has `nodes` nodes of a machine whose file
 /// names this kind.
-pub fn network(grid: Grid, nodes: u32) -> Topology {
-    FabricSpec { topology: grid }.topology(nodes)
+pub fn network(grid: GridKind, nodes: u32) -> Topology {
+    grid.holding(nodes)
 }
 
 impl std::fmt::Display for Point {

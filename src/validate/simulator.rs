@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use sme_barrier::{Mapping, TreeShape};
 use sme_fft_demo::Placement as Spread;
+use sme_sim::families::sme;
+use sme_sim::families::sme::spec::ClusterSpec;
 use sme_sim::machine::{Machine, MachineError};
-use sme_sim::parts::fabric::{Shape, Topology, TopologyError};
+use sme_sim::parts::fabric::{Topology, TopologyError, TopologyKind};
 use sme_sim::time::Time;
 
 use super::Validation;
 use super::points::{ASIC_REPEATS, Point, Simulate, Variant, network};
 use super::report::Identity;
 use crate::cli::args::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
-use crate::experiment::{
-    Algorithm, Disturbance, EngineKind, Experiment, Form, Observe, Outcome, Pin, Placement,
-    remote_load_latency,
-};
+use crate::experiment::{Algorithm, Experiment, Observe, Outcome, Placement};
+use crate::latency::remote_load_latency;
 use crate::program::{CoherencePoint, FftKernel, Program};
 use crate::progress::Silent;
 
@@ -36,6 +36,7 @@ const LARGE_EPISODES: u32 = 2;
 /// The paper's experiments on a machine.
 pub struct Simulator {
     machine: Arc<Machine>,
+    spec: ClusterSpec,
     variants: Vec<(Variant, Arc<Machine>)>,
     mesh: Topology,
     tree_shape: TreeShape,
@@ -54,6 +55,9 @@ pub enum SimulatorError {
     /// One of the variants that the figures need is no machine.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// It is another kind of machine than the paper's.
+    #[error("the figures are those of a cluster with Shared Memory Engines")]
+    Family,
     /// The paper's mesh cannot be built.
     #[error(transparent)]
     Topology(#[from] TopologyError),
@@ -63,6 +67,7 @@ impl Simulator {
     /// The experiments on `machine`, of which the variants that figures need are made now, with
     /// `episodes` counted barriers each.
     pub fn new(machine: Arc<Machine>, episodes: u32, seed: u64) -> Result<Self, SimulatorError> {
+        let spec = sme::of(&machine).cloned().ok_or(SimulatorError::Family)?;
         let all = [
             Variant::Prototype,
             Variant::Ht200,
@@ -87,9 +92,10 @@ impl Simulator {
             variants.push((variant, machine));
         }
         Ok(Self {
+            spec,
             machine,
             variants,
-            mesh: Topology::new(Shape::Mesh, &[8, 8])?,
+            mesh: Topology::new(TopologyKind::Mesh, &[8, 8])?,
             tree_shape: DEFAULT_TREE_SHAPE,
             mapping: DEFAULT_MAPPING,
             episodes,
@@ -154,8 +160,6 @@ impl Simulator {
             _ => 1,
         };
         Experiment {
-            engine: EngineKind::Cycle,
-            machine: self.machine(variant),
             algorithm,
             placement,
             topology,
@@ -163,16 +167,10 @@ impl Simulator {
             cores,
             episodes: self.episodes.saturating_mul(repeats),
             seed: self.seed,
-            pin: Pin::Scatter,
-            layout: None,
             fan_in: FAN_IN,
             tree_shape: self.tree_shape,
             mapping: self.mapping,
-            local_fan_in: None,
-            skew: Time::ZERO,
-            disturbance: Disturbance::default(),
-            workers: 1,
-            form: Form::Auto,
+            ..Experiment::new(self.machine(variant))
         }
     }
 
@@ -183,9 +181,9 @@ impl Simulator {
 
     /// What the machine file has of the published inputs.
     fn inputs(&self) -> Vec<(&'static str, f64)> {
-        let spec = self.machine.cluster();
+        let spec = &self.spec;
         let mega = |hz: u64| hz as f64 / 1e6;
-        let asic = self.machine(Variant::Asic);
+        let asic = sme::of(&self.machine(Variant::Asic)).map_or(0, |asic| asic.engine.clock.hz());
         let (host, uncached) = (&spec.host, &spec.uncached);
         // Two transfers a clock cycle.
         let host_bytes = 2 * host.clock.hz() * u64::from(host.width_bits) / 8;
@@ -210,7 +208,7 @@ impl Simulator {
                 (spec.cache.l3 + spec.coherence.dram).as_ns(),
             ),
             ("sme.tree_fan_in", f64::from(FAN_IN)),
-            ("sme.asic_clock", mega(asic.cluster().engine.clock.hz())),
+            ("sme.asic_clock", mega(asic)),
         ]
     }
 }
@@ -288,7 +286,7 @@ fn with_loopback(machine: &Machine, goal: Time) -> Result<Machine, MachineError>
     };
     // A load takes the delay several times; how often is seen from two.
     const STEP: u64 = 100_000;
-    let delay = machine.cluster().host.delay.as_ps();
+    let delay = sme::of(machine).map_or(0, |spec| spec.host.delay.as_ps());
     let now = load(machine);
     let passes = (load(&delayed(delay + STEP)?) - now) / STEP as f64;
     let needed = delay as f64 + (goal.as_ps() as f64 - now) / passes;

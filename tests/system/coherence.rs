@@ -8,10 +8,11 @@ use sme_barrier::{
     TreeSpec,
 };
 use sme_memory::{Memory, Place, Route};
-use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
 use sme_sim::machine::Machine;
+use sme_sim::machine::Setup;
+use sme_sim::observe::spans::{EPISODE, overtaken};
 use sme_sim::observe::staleness::{Cause, StaleReport};
-use sme_sim::parts::contract::{Note, ThreadMemory};
+use sme_sim::parts::contract::{Span, ThreadMemory};
 
 type Program = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -54,17 +55,7 @@ fn barrier(point: CoherencePoint, cached: bool) -> Coherent<Tree> {
 fn rounds(barrier: Coherent<Tree>, route: Route) -> StaleReport {
     let machine = Machine::builtin("sme-prototype").unwrap();
     let machine = machine.with(&[("host.bridge", "900 ns")]).unwrap();
-    let setup = Setup {
-        spec: machine.cluster().clone(),
-        topology: "mesh:2x2".parse().unwrap(),
-        nodes: NODES,
-        threads: CORES,
-        pinning: Pinning::Scatter,
-        seed: 1,
-        coherent_stores: true,
-        visits: false,
-        noise: None,
-    };
+    let setup = Setup::new(machine.shape(), NODES, CORES).on("mesh:2x2".parse().unwrap());
     let base = barrier.bytes();
     let barrier = Arc::new(barrier);
     let program = |memory: ThreadMemory, node, core| -> Program {
@@ -84,9 +75,10 @@ fn rounds(barrier: Coherent<Tree>, route: Route) -> StaleReport {
                     }
                 }
                 for part in 0..2 {
-                    memory.note(Note::Arrive(2 * round + part)).await;
+                    let span = Span::new(EPISODE, 2 * round + part);
+                    memory.begin(span).await;
                     barrier.wait(&memory, me, &mut local).await;
-                    memory.note(Note::Leave(2 * round + part)).await;
+                    memory.end(span).await;
                     if part == 0 {
                         for index in (0..WORDS).rev() {
                             memory.load(memory.word(place(index), route)).await;
@@ -96,10 +88,11 @@ fn rounds(barrier: Coherent<Tree>, route: Route) -> StaleReport {
             }
         })
     };
-    let mut cluster = Cluster::new(setup, program).unwrap();
-    cluster.check_loads().unwrap();
-    assert_eq!(cluster.run(1, |_| {}), Ok(()));
-    cluster.stale_reads().unwrap()
+    let mut machine = machine.build(setup, program).unwrap();
+    machine.check_loads().unwrap();
+    assert_eq!(machine.run(1, |_| {}), Ok(()));
+    assert_eq!(overtaken(machine.spans().called(EPISODE)), Ok(()));
+    machine.stale_reads().unwrap()
 }
 
 fn causes(report: &StaleReport) -> Vec<Cause> {

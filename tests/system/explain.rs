@@ -14,10 +14,10 @@ use sme_barrier::{
     Barrier, Butterfly, ButterflySpec, Dissemination, DisseminationSpec, Layout, Mapping, Member,
     Ranks, Tree, TreeShape, TreeSpec,
 };
-use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
 use sme_sim::machine::Machine;
-use sme_sim::parts::contract::{Note, ThreadMemory};
-use sme_sim::parts::fabric::{Shape, Topology};
+use sme_sim::machine::Setup;
+use sme_sim::parts::contract::{Span, ThreadMemory};
+use sme_sim::parts::fabric::{Topology, TopologyKind};
 use sme_sim::time::Time;
 
 fn machine(overrides: &[(&str, String)]) -> Arc<Machine> {
@@ -120,7 +120,11 @@ fn anything() -> impl Strategy<Value = Experiment> {
                 (Algorithm::FlagPhase, _) => (2, placement),
                 _ => (nodes, Placement::Local),
             };
-            let grid = if torus { Shape::Torus } else { Shape::Mesh };
+            let grid = if torus {
+                TopologyKind::Torus
+            } else {
+                TopologyKind::Mesh
+            };
             let mut anything = experiment(algorithm, nodes, cores);
             if nodes > 2 {
                 anything.topology = Topology::new(grid, &[4, 3]).expect("a topology");
@@ -201,36 +205,29 @@ where
     B: Barrier<ThreadMemory> + 'static,
 {
     let barrier = Arc::new(barrier);
-    let setup = Setup {
-        spec: machine.cluster().clone(),
-        topology: Topology::for_nodes(16),
-        nodes: 16,
-        // One core a node: nothing is drawn, so a change moves nothing but what it changes.
-        threads: 1,
-        pinning: Pinning::Scatter,
-        seed: 0,
-        coherent_stores: true,
-        visits: false,
-        noise: None,
-    };
-    let mut cluster = Cluster::new(setup, |memory, node, core| {
+    // One core a node: nothing is drawn, so a change moves nothing but what it changes.
+    let setup = Setup::new(machine.shape(), 16, 1).on(Topology::for_nodes(16));
+    let setup = setup.seeded(0);
+    let all = Span::new("all", 0);
+    let build = machine.build(setup, |memory, node, core| {
         let barrier = Arc::clone(&barrier);
         async move {
             let mut local = B::Local::default();
-            memory.note(Note::Arrive(0)).await;
+            memory.begin(all).await;
             for _ in 0..6 {
                 barrier
                     .wait(&memory, Member { node, core }, &mut local)
                     .await;
             }
-            memory.note(Note::Leave(0)).await;
+            memory.end(all).await;
         }
-    })
-    .expect("an engine");
-    cluster.trace_from(Time::ZERO);
-    cluster.run(1, |_| {}).expect("a barrier that holds");
-    let end = cluster.episodes()[0].last_departure;
-    (end, cluster.critical_path(0, &|place| format!("{place:?}")))
+    });
+    let mut machine = build.expect("a machine");
+    machine.trace_from(Time::ZERO);
+    machine.run(1, |_| {}).expect("a barrier that holds");
+    let end = machine.spans().called(all.name)[0].last_end;
+    let path = machine.critical_path(all, Time::ZERO, &|place| format!("{place:?}"));
+    (end, path)
 }
 
 /// What each crossing of these costs is one constant of the machine: where the path crosses it

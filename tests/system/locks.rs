@@ -9,12 +9,16 @@ use proptest::prelude::*;
 use sme_barrier::lock::{Coherence, Cohort, CohortSpec, Copies, Lock};
 use sme_barrier::{Layout, Member};
 use sme_memory::{Cacheable, Memory, Place, Route};
-use sme_sim::families::sme::cluster::{Cluster, Failure, Pinning, Setup, Visit};
-use sme_sim::machine::Machine;
+use sme_sim::families::sme::cluster::Cluster;
+use sme_sim::machine::{Machine, Readable, Setup, System};
+use sme_sim::observe::spans::{Overtaken, ThreadSpan, overtaken};
 use sme_sim::observe::staleness::{Cause, StaleReport};
-use sme_sim::parts::contract::Note;
+use sme_sim::parts::contract::Span;
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
+
+/// The name of the spans in which a thread has the lock.
+const HELD: &str = "lock held";
 
 /// Threads that count up words under a lock.
 #[derive(Clone, Debug)]
@@ -42,7 +46,7 @@ struct Case {
 #[derive(Clone, Debug, PartialEq)]
 struct Ran {
     /// In the order in which they had the lock.
-    holders: Vec<(u32, Visit)>,
+    holders: Vec<(u32, ThreadSpan)>,
     /// What the words hold at their homes.
     counts: Vec<u64>,
     quiet: bool,
@@ -74,7 +78,7 @@ impl Case {
         (0u64..).zip(&self.homes).map(place).collect()
     }
 
-    fn run(&self) -> Result<Ran, Failure> {
+    fn run(&self) -> Result<Ran, Overtaken> {
         self.simulate(false).0
     }
 
@@ -83,7 +87,7 @@ impl Case {
         self.simulate(true).1.unwrap()
     }
 
-    fn simulate(&self, checked: bool) -> (Result<Ran, Failure>, Option<StaleReport>) {
+    fn simulate(&self, checked: bool) -> (Result<Ran, Overtaken>, Option<StaleReport>) {
         let words: Arc<[Place]> = self.words().into();
         let copies = match &self.copies {
             Copies::Lines(_) => Copies::Lines(words.to_vec()),
@@ -93,18 +97,13 @@ impl Case {
         let (times, route, burst) = (self.times, self.route, self.burst);
         let writes_back = self.writes_back;
         let (away, seed) = (self.away, self.seed);
-        let setup = Setup {
-            spec: Machine::builtin("sme-prototype").unwrap().cluster().clone(),
-            topology: Topology::for_nodes(self.nodes),
-            nodes: self.nodes,
-            threads: self.cores,
-            pinning: Pinning::Scatter,
-            seed,
-            coherent_stores: true,
-            visits: true,
-            noise: None,
-        };
-        let mut cluster = Cluster::new(setup, |memory, node, core| {
+        let machine = Machine::builtin("sme-prototype").unwrap();
+        let setup = Setup::new(machine.shape(), self.nodes, self.cores)
+            .on(Topology::for_nodes(self.nodes))
+            .seeded(seed)
+            .with_each_span(true);
+        let spec = sme_sim::families::sme::of(&machine).unwrap();
+        let mut cluster = Cluster::new(spec, setup, |memory, node, core| {
             let (lock, words) = (Arc::clone(&lock), Arc::clone(&words));
             async move {
                 let me = Member { node, core };
@@ -118,7 +117,7 @@ impl Case {
                     // The first word also says which acquisition this is: two threads that are
                     // inside together see the same number, or a lower one than another before.
                     let number = memory.load(memory.word(words[0], route)).await;
-                    memory.note(Note::Arrive(number as u32)).await;
+                    memory.begin(Span::new(HELD, number as u32)).await;
                     for &place in &words[..] {
                         let word = memory.word(place, route);
                         let value = memory.load(word).await;
@@ -131,7 +130,7 @@ impl Case {
                     if writes_back {
                         memory.write_back().await;
                     }
-                    memory.note(Note::Leave(number as u32)).await;
+                    memory.end(Span::new(HELD, number as u32)).await;
                     lock.release(&memory, me, &mut ticket).await;
                 }
             }
@@ -145,16 +144,18 @@ impl Case {
         let ended = cluster.run(self.workers, |_| {});
         let stale = cluster.stale_reads();
         let mut holders: Vec<_> = cluster
-            .visits()
-            .map(|(node, visit)| (node, *visit))
+            .each_span()
+            .map(|(node, held)| (node, *held))
             .collect();
-        holders.sort_by_key(|(_, visit)| visit.arrive);
+        holders.sort_by_key(|(_, held)| held.begin);
         let ran = Ran {
             holders,
             counts: words.iter().map(|&word| cluster.at_home(word)).collect(),
             quiet: cluster.is_quiet(),
         };
-        (ended.map(|()| ran), stale)
+        let kept = overtaken(cluster.spans().called(HELD));
+        ended.expect("it ends");
+        (kept.map(|()| ran), stale)
     }
 
     /// Runs it and checks what must hold.
@@ -167,8 +168,8 @@ impl Case {
         prop_assert_eq!(ran.holders.len() as u64, all);
         for (number, pair) in ran.holders.windows(2).enumerate() {
             let ((_, before), (_, after)) = (pair[0], pair[1]);
-            prop_assert_eq!(before.episode as usize, number);
-            prop_assert!(before.leave <= after.arrive, "{:?} {:?}", before, after);
+            prop_assert_eq!(before.span.number as usize, number);
+            prop_assert!(before.end <= after.begin, "{:?} {:?}", before, after);
         }
         prop_assert!(ran.quiet);
         Ok(ran)
@@ -281,7 +282,7 @@ fn causes(report: &StaleReport) -> Vec<Cause> {
 fn without_its_coherence_point_updates_are_lost() {
     let forgotten = sixteen(Copies::Kept);
     let kept = forgotten.run();
-    assert!(matches!(kept, Err(Failure::Overtaken { .. })), "{kept:?}");
+    assert!(kept.is_err(), "{kept:?}");
     let report = forgotten.stale_reads();
     assert_eq!(causes(&report), [Cause::NotWrittenBack], "{report}");
 }
@@ -296,7 +297,7 @@ fn without_invalidation_the_next_holder_counts_up_an_old_copy() {
         ..sixteen(Copies::Kept)
     };
     let kept = forgotten.run();
-    assert!(matches!(kept, Err(Failure::Overtaken { .. })), "{kept:?}");
+    assert!(kept.is_err(), "{kept:?}");
     let report = forgotten.stale_reads();
     assert_eq!(causes(&report), [Cause::NotInvalidated], "{report}");
 }
@@ -317,7 +318,7 @@ fn without_read_backs_updates_are_lost() {
     };
     burst(true).check().unwrap();
     let lost = burst(false).run();
-    assert!(matches!(lost, Err(Failure::Overtaken { .. })), "{lost:?}");
+    assert!(lost.is_err(), "{lost:?}");
     let report = burst(true).stale_reads();
     assert!(report.is_clean(), "{report}");
     let report = burst(false).stale_reads();

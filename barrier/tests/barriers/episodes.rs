@@ -2,14 +2,13 @@
 
 use proptest::prelude::*;
 use sme_barrier::{
-    Algorithm, Butterfly, ButterflySpec, Dissemination, DisseminationSpec, Extent, FlagPhase,
-    FlagPhaseSpec, Flat, FlatSpec, Layout, Mapping, Pthread, PthreadSpec, Ranks, Spacing, Tree,
-    TreeShape, TreeSpec,
+    Algorithm, Barrier, BarrierSpec, Extent, FlagPhase, FlagPhaseSpec, Layout, Mapping, Ranks,
+    Spacing, TreeShape, Use, build,
 };
 use sme_memory::Route;
 
 use crate::checker::{Run, check};
-use crate::memory::{Failure, Traffic};
+use crate::memory::{Failure, TestMemory, Traffic};
 
 /// A barrier and a run of it.
 #[derive(Clone, Debug)]
@@ -35,73 +34,53 @@ impl Case {
         } = self;
         let ranks: Ranks = self.mapping.ranks(self.extent, self.nodes).unwrap();
         let threads = vec![cores; self.nodes as usize];
-        match self.algorithm {
-            Algorithm::FlagPhase => {
-                let mut threads = threads;
-                // The last node may have fewer threads, or none.
-                if let [_, .., last] = &mut threads[..] {
-                    *last = self.fan_in % (cores + 1);
-                }
-                let barrier = FlagPhase::new(FlagPhaseSpec {
-                    threads: threads.clone(),
-                    home: self.home % self.nodes,
-                    route: self.route,
-                    layout,
-                });
-                let barrier = barrier.unwrap();
-                check(&barrier, &threads, barrier.bytes(), run)
+        if self.algorithm == Algorithm::FlagPhase {
+            let mut threads = threads;
+            // The last node may have fewer threads, or none.
+            if let [_, .., last] = &mut threads[..] {
+                *last = self.fan_in % (cores + 1);
             }
-            Algorithm::Flat => {
-                let spec = FlatSpec {
-                    ranks,
-                    cores,
-                    layout,
-                };
-                let barrier = Flat::new(spec).unwrap();
-                check(&barrier, &threads, barrier.bytes(), run)
-            }
-            Algorithm::Tree => {
-                let barrier = Tree::new(TreeSpec {
-                    ranks,
-                    cores,
-                    fan_in: self.fan_in,
-                    shape: self.shape,
-                    layout,
-                });
-                let barrier = barrier.unwrap();
-                check(&barrier, &threads, barrier.bytes(), run)
-            }
-            Algorithm::Dissemination => {
-                let spec = DisseminationSpec {
-                    ranks,
-                    cores,
-                    layout,
-                };
-                let barrier = Dissemination::new(spec).unwrap();
-                check(&barrier, &threads, barrier.bytes(), run)
-            }
-            Algorithm::Butterfly => {
-                let spec = ButterflySpec {
-                    ranks,
-                    cores,
-                    layout,
-                };
-                let barrier = Butterfly::new(spec).unwrap();
-                check(&barrier, &threads, barrier.bytes(), run)
-            }
-            Algorithm::Pthread => {
-                let node = self.home % self.nodes;
-                let mut threads = vec![0; self.nodes as usize];
-                threads[node as usize] = cores * 3;
-                let spec = PthreadSpec {
-                    node,
-                    threads: cores * 3,
-                    layout,
-                };
-                let barrier = Pthread::new(spec).unwrap();
-                check(&barrier, &threads, barrier.bytes(), run)
-            }
+            let barrier = FlagPhase::new(FlagPhaseSpec {
+                threads: threads.clone(),
+                home: self.home % self.nodes,
+                route: self.route,
+                layout,
+            });
+            let barrier = barrier.unwrap();
+            return check(&barrier, &threads, barrier.bytes(), run);
         }
+        let mut spec = BarrierSpec {
+            home: self.home % self.nodes,
+            fan_in: self.fan_in,
+            tree_shape: self.shape,
+            ..BarrierSpec::new(self.algorithm, ranks, cores, layout)
+        };
+        let mut threads = threads;
+        if self.algorithm == Algorithm::Pthread {
+            spec.cores *= 3;
+            threads.fill(0);
+            threads[spec.home as usize] = spec.cores;
+        }
+        build(&spec, Checked { threads, run }).unwrap()
+    }
+}
+
+/// Checks any barrier.
+struct Checked {
+    /// Of each node.
+    threads: Vec<u32>,
+    run: Run,
+}
+
+impl Use<TestMemory> for Checked {
+    type Output = Result<Traffic, Failure>;
+
+    fn barrier<B: Barrier<TestMemory> + 'static>(
+        self,
+        barrier: B,
+        bytes: u64,
+    ) -> Result<Traffic, Failure> {
+        check(&barrier, &self.threads, bytes, self.run)
     }
 }
 

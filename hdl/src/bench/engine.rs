@@ -63,7 +63,9 @@ impl Place {
     fn any(seed: u64) -> Self {
         let random = &mut Pcg32::seed_from_u64(seed);
         let machine = Machine::builtin("sme-prototype").expect("it is built in");
-        let mut spec = machine.cluster().clone();
+        let mut spec = sme_sim::families::sme::of(&machine)
+            .expect("an SME cluster")
+            .clone();
         spec.node.private_bytes = 3 << 30;
         spec.node.shared_bytes = 1 << 20;
         spec.engine.tags = 1 + below(random, 8);

@@ -1,7 +1,7 @@
 //! Where an engine stands: what decides about the sizes of its blocks.
 
 use sme_sim::families::sme::spec::ClusterSpec;
-use sme_sim::parts::fabric::{Shape, Topology};
+use sme_sim::parts::fabric::{Topology, TopologyKind};
 
 use crate::blocks::engine::{Engine, Unsupported};
 
@@ -46,8 +46,8 @@ impl Place {
         hosts: u32,
     ) -> Result<Self, Unsupported> {
         let corner = hosts - 1;
-        let node = match topology.shape() {
-            Shape::Torus => corner,
+        let node = match topology.kind() {
+            TopologyKind::Torus => corner,
             _ => (hosts / 2 + topology.sizes()[0] / 2).min(corner),
         };
         Self::new(spec, topology, hosts, node)

@@ -3,7 +3,7 @@
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 use rust_hdl::prelude::*;
-use sme_sim::parts::fabric::{CHANNELS, HOST_PORT, Router, Shape, Topology};
+use sme_sim::parts::fabric::{CHANNELS, HOST_PORT, Router, Topology, TopologyKind};
 
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
@@ -43,18 +43,18 @@ fn of(place: &Place, fault: Option<&str>) -> Pair {
 }
 
 fn pair(topology: Topology, fault: Option<&str>) -> Pair {
-    let shape = topology.shape();
+    let shape = topology.kind();
     let mut built = match fault {
         Some("sizes the other way round") => {
             let sizes: Vec<u32> = topology.dimensions().iter().rev().copied().collect();
             other(shape, &sizes)
         }
-        Some("mesh for torus") => other(Shape::Mesh, topology.dimensions()),
+        Some("mesh for torus") => other(TopologyKind::Mesh, topology.dimensions()),
         _ => topology.clone(),
     };
     if fault == Some("ties go the - way") {
         // Only a ring of even size has any.
-        built = other(Shape::Torus, &[6, 4]);
+        built = other(TopologyKind::Torus, &[6, 4]);
     }
     let topology = if fault == Some("ties go the - way") {
         built.clone()
@@ -86,7 +86,7 @@ fn pair(topology: Topology, fault: Option<&str>) -> Pair {
     }
 }
 
-fn other(shape: Shape, sizes: &[u32]) -> Topology {
+fn other(shape: TopologyKind, sizes: &[u32]) -> Topology {
     Topology::new(shape, sizes).expect("as many positions as the other")
 }
 
@@ -103,9 +103,9 @@ pub(super) fn any_topology(seed: u64) -> Topology {
         })
         .collect();
     let shape = if seed.is_multiple_of(2) {
-        Shape::Torus
+        TopologyKind::Torus
     } else {
-        Shape::Mesh
+        TopologyKind::Mesh
     };
     other(shape, &sizes)
 }

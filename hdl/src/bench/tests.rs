@@ -24,7 +24,12 @@ fn the_blocks_of_a_machine_are_its_cycle_models() {
     let machine = Machine::builtin("sme-prototype").unwrap();
     for topology in ["mesh:8x8", "torus:3x4x5"] {
         let topology: Topology = topology.parse().unwrap();
-        let place = Place::of_cluster(machine.cluster(), &topology, topology.hosts()).unwrap();
+        let place = Place::of_cluster(
+            sme_sim::families::sme::of(&machine).unwrap(),
+            &topology,
+            topology.hosts(),
+        )
+        .unwrap();
         for bench in BENCHES {
             let mut pair = bench.of(&place);
             let built = (bench.of)(&place, None).rtl.verilog("block");
@@ -68,7 +73,12 @@ fn broken_variants_of_a_machines_blocks_are_found_out() {
     let machine = Machine::builtin("sme-prototype").unwrap();
     let places = ["mesh:8x8", "torus:3x4x5"].map(|topology| {
         let topology: Topology = topology.parse().unwrap();
-        Place::of_cluster(machine.cluster(), &topology, topology.hosts()).unwrap()
+        Place::of_cluster(
+            sme_sim::families::sme::of(&machine).unwrap(),
+            &topology,
+            topology.hosts(),
+        )
+        .unwrap()
     });
     let runs = || {
         places
@@ -92,7 +102,12 @@ fn broken_variants_of_a_machines_blocks_are_found_out() {
 fn the_vectors_of_a_bench_use_all_tags_and_credits() {
     let machine = Machine::builtin("sme-prototype").unwrap();
     let topology: Topology = "mesh:8x8".parse().unwrap();
-    let place = Place::of_cluster(machine.cluster(), &topology, topology.hosts()).unwrap();
+    let place = Place::of_cluster(
+        sme_sim::families::sme::of(&machine).unwrap(),
+        &topology,
+        topology.hosts(),
+    )
+    .unwrap();
     for (block, fault) in [
         ("fifo", "one place less"),
         ("fifo", "one place more"),

@@ -28,7 +28,7 @@
 use rust_hdl::prelude::*;
 use sme_sim::families::sme::engine::Kind;
 use sme_sim::families::sme::spec::ClusterSpec;
-use sme_sim::parts::fabric::{LINK_PORTS, Shape, Topology};
+use sme_sim::parts::fabric::{LINK_PORTS, Topology, TopologyKind};
 
 use crate::beat::{DoublewordsBeat, PacketBeat};
 use crate::blocks::MAX_PLACES;
@@ -161,7 +161,7 @@ pub enum Unsupported {
     #[error("there is no RTL for {shape} networks, only for meshes and tori")]
     Network {
         /// The network's kind.
-        shape: Shape,
+        shape: TopologyKind,
     },
     /// A link is so slow that the RTL's counter of its cycles overflows.
     #[error(
@@ -182,7 +182,7 @@ impl Engine {
     /// See [`Unsupported`].
     pub fn new(spec: &ClusterSpec, topology: &Topology, hosts: u32) -> Result<Self, Unsupported> {
         if topology.is_indirect() {
-            let shape = topology.shape();
+            let shape = topology.kind();
             return Err(Unsupported::Network { shape });
         }
         let within = |key, value| {

@@ -97,7 +97,7 @@ fn turns(arrived: usize, port: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use sme_sim::parts::fabric::{Port, Shape};
+    use sme_sim::parts::fabric::{Port, TopologyKind};
 
     use super::*;
 
@@ -155,7 +155,7 @@ mod tests {
         fn no_packet_takes_another(
             sizes in prop::collection::vec(1u32..7, 2..=3), torus: bool,
         ) {
-            let shape = if torus { Shape::Torus } else { Shape::Mesh };
+            let shape = if torus { TopologyKind::Torus } else { TopologyKind::Mesh };
             let topology = Topology::new(shape, &sizes).expect("small");
             let (taken, turns) = (taken(&topology), Turns::of(&topology));
             for input in 0..INPUTS {

@@ -202,7 +202,8 @@ mod tests {
     fn every_port_of_the_engine_is_connected_or_left_open() {
         let machine = Machine::builtin("sme-prototype").unwrap();
         let topology = "mesh:2x2".parse().unwrap();
-        let engine = Engine::new(machine.cluster(), &topology, 4).unwrap();
+        let engine =
+            Engine::new(sme_sim::families::sme::of(&machine).unwrap(), &topology, 4).unwrap();
         let text = top("top", "engine");
         let connected: Vec<&str> = text
             .lines()

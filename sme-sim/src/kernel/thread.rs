@@ -21,7 +21,7 @@ pub type Site = &'static Location<'static>;
 ///
 /// ```
 /// use std::thread::LocalKey;
-/// use sme_sim::kernel::thread::{Mailbox, Program, Question, Threads, ask};
+/// use sme_sim::kernel::thread::{Mailbox, Question, Threads, ask, programs};
 ///
 /// #[derive(Clone, Copy, Debug, PartialEq)]
 /// struct Double(u64);
@@ -33,11 +33,11 @@ pub type Site = &'static Location<'static>;
 ///     }
 /// }
 ///
-/// let program: Program = Box::pin(async {
+/// let program = async {
 ///     let doubled: u64 = ask(|| Double(4)).await;
 ///     assert_eq!(doubled, 8);
-/// });
-/// let mut threads = Threads::new([program]);
+/// };
+/// let mut threads = Threads::new(programs([program]));
 /// let Some(Double(number)) = threads.resume(0, 0) else { panic!("it asks") };
 /// assert_eq!(threads.resume::<Double>(0, 2 * number), None);
 /// ```
@@ -146,32 +146,79 @@ pub fn ask<Q: Question, F: FnOnce() -> Q, T>(question: F) -> Asked<Q, F, T> {
     }
 }
 
-/// What a thread runs. Its type is erased, so that a machine is compiled once and not once for each
-/// program; a program is polled through one pointer and compiled as a whole.
+/// What a thread runs, whatever its type.
 pub type Program = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The programs of one node, numbered from 0.
+/// The programs that a node begins with, all of one type. That type is erased for all of them together:
+/// a machine is compiled once and not once for each program, and a thread costs one pointer and not two.
+pub trait Programs: Send {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Lets one of them go on; one that has ended is forgotten, and has ended from then on.
+    fn poll(&mut self, number: usize, context: &mut Context<'_>) -> Poll<()>;
+
+    /// Forgets one of them.
+    fn forget(&mut self, number: usize);
+
+    /// Bytes of memory held at most, allocator overhead not counted.
+    fn bytes(&self) -> usize;
+}
+
+/// Programs of type `F`, by number; those that have ended are gone.
+struct Same<F>(Vec<Option<Pin<Box<F>>>>);
+
+impl<F: Future<Output = ()> + Send> Programs for Same<F> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    fn poll(&mut self, number: usize, context: &mut Context<'_>) -> Poll<()> {
+        let program = &mut self.0[number];
+        let polled = program
+            .as_mut()
+            .map_or(Poll::Ready(()), |program| program.as_mut().poll(context));
+        if polled.is_ready() {
+            *program = None;
+        }
+        polled
+    }
+
+    fn forget(&mut self, number: usize) {
+        self.0[number] = None;
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Option<Pin<Box<F>>>>() + self.0.len() * size_of::<F>()
+    }
+}
+
+/// The programs of a node's threads, numbered from 0.
+pub fn programs<F: Future<Output = ()> + Send + 'static>(
+    programs: impl IntoIterator<Item = F>,
+) -> Box<dyn Programs> {
+    let programs = programs.into_iter();
+    // Not `collect`: that would keep the allocation of the programs for the pointers to them.
+    let mut boxed = Vec::with_capacity(programs.size_hint().0);
+    boxed.extend(programs.map(|program| Some(Box::pin(program))));
+    Box::new(Same(boxed))
+}
+
+/// The threads of one node.
 pub struct Threads {
-    programs: Vec<Option<Program>>,
-    unfinished: u32,
-    /// What all programs take together; a program is given back when it ends.
-    program_bytes: usize,
+    programs: Box<dyn Programs>,
 }
 
 impl Threads {
-    /// One thread for each program.
-    pub fn new(programs: impl IntoIterator<Item = Program>) -> Self {
-        let programs: Vec<_> = programs.into_iter().map(Some).collect();
-        let unfinished = programs.len() as u32;
-        let bytes = programs
-            .iter()
-            .flatten()
-            .map(|program| size_of_val(&**program));
-        Self {
-            program_bytes: bytes.sum(),
-            programs,
-            unfinished,
-        }
+    /// One thread for each of `programs`.
+    pub fn new(programs: Box<dyn Programs>) -> Self {
+        Self { programs }
     }
 
     /// Hands `answer` to thread `number`; returns what it asks for next, `None` when it has
@@ -179,21 +226,17 @@ impl Threads {
     /// never be woken: that is a mistake in the program, and it counts as finished.
     #[inline]
     pub fn resume<Q: Question>(&mut self, number: usize, answer: u64) -> Option<Q> {
-        let program = self.programs[number].as_mut()?;
         let question = Q::mailbox().with(|mailbox| {
             mailbox.answer.set(answer);
             mailbox.question.set(None);
-            match program
-                .as_mut()
-                .poll(&mut Context::from_waker(Waker::noop()))
-            {
+            let mut context = Context::from_waker(Waker::noop());
+            match self.programs.poll(number, &mut context) {
                 Poll::Ready(()) => None,
                 Poll::Pending => mailbox.question.take(),
             }
         });
         if question.is_none() {
-            self.programs[number] = None;
-            self.unfinished -= 1;
+            self.programs.forget(number);
         }
         question
     }
@@ -208,13 +251,8 @@ impl Threads {
         self.programs.is_empty()
     }
 
-    /// How many have not finished.
-    pub fn unfinished(&self) -> u32 {
-        self.unfinished
-    }
-
     /// Bytes of memory held at most, allocator overhead not counted.
     pub fn bytes(&self) -> usize {
-        self.programs.capacity() * size_of::<Option<Program>>() + self.program_bytes
+        self.programs.bytes()
     }
 }

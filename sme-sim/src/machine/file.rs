@@ -1,27 +1,34 @@
 //! Machine files: a machine's name, constants and provenance, from TOML to the typed description.
 //!
 //! The command line loads a [`Machine`] by name or path, overrides constants
-//! ([`Machine::with`]), prints it and puts its [`Machine::hash`] into every row; the simulation
-//! takes the typed description ([`Machine::cluster`]). Which constants there are, a [`Family`]
-//! declares; this file knows none of them.
+//! ([`Machine::with`]), prints it and puts its [`Machine::hash`] into every row. Which constants there
+//! are, a [`Family`] declares; this file knows none of them.
 
+use std::any::Any;
 use std::fs::{self, File};
+use std::future::Future;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::catalog::{BUILTINS, Builtin, FAMILIES, Registered};
 use super::document::{Document, Entry, Given, Lines, Place, Problem, Problems, Section, Source};
+use super::family::{CannotBuild, Family, Readable, started};
 use super::reader::{Constant, Reader};
+use super::shape::{Setup, Shape};
 use super::words::{listed, nearest, quoted};
-use crate::families::sme::declared as cluster_constants;
-use crate::families::sme::spec::ClusterSpec;
+use crate::kernel::peers::{Alone, Peers};
+use crate::kernel::thread::programs;
+use crate::parts::contract::ThreadMemory;
 
 /// A machine: what its file says, with the overrides it was given.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Machine {
     document: Document,
-    family: Family,
+    family: Arc<dyn Family>,
+    shape: Shape,
     constants: Vec<Constant>,
     /// Constants that the file has left out, as it may.
     left_out: Vec<Constant>,
@@ -30,21 +37,14 @@ pub struct Machine {
     hash: String,
 }
 
-/// A kind of machine: the typed description that its constants make up.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Family {
-    /// `sme-cluster`: nodes with Shared Memory Engines.
-    SmeCluster(ClusterSpec),
-}
-
-/// A machine file that is part of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Builtin {
-    /// The machine's name, which is also its file's without `.toml`.
-    pub name: &'static str,
-    /// The file.
-    pub text: &'static str,
+/// What the family makes of the constants follows from them.
+impl PartialEq for Machine {
+    fn eq(&self, other: &Self) -> bool {
+        self.document == other.document
+            && self.constants == other.constants
+            && self.overrides == other.overrides
+            && self.hash == other.hash
+    }
 }
 
 /// Why there is no such machine. Each prints as one line that names the file and the line, or
@@ -91,33 +91,8 @@ pub enum MachineError {
     },
 }
 
-const BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "sme-prototype",
-        text: include_str!("../../../machines/sme-prototype.toml"),
-    },
-    Builtin {
-        name: "sme-asic",
-        text: include_str!("../../../machines/sme-asic.toml"),
-    },
-    Builtin {
-        name: "exascale",
-        text: include_str!("../../../machines/exascale.toml"),
-    },
-];
-
 /// A machine file is a few kilobytes; something much larger is not one.
 const LARGEST_FILE: u64 = 1 << 20;
-
-struct FamilyReader {
-    name: &'static str,
-    read: fn(&mut Reader<'_>) -> Family,
-}
-
-const FAMILIES: &[FamilyReader] = &[FamilyReader {
-    name: "sme-cluster",
-    read: |reader| Family::SmeCluster(cluster_constants::cluster(reader)),
-}];
 
 impl Machine {
     /// The machine files that are part of the program.
@@ -233,10 +208,7 @@ impl Machine {
     /// Lets the document's family read it; the constants called `overridden` are recorded.
     fn read(document: Document, overridden: Vec<String>, text_hash: Fnv) -> Result<Self, Problem> {
         let mut reader = Reader::new(&document);
-        let Some(family) = FAMILIES
-            .iter()
-            .find(|family| family.name == document.family)
-        else {
+        let Some(family) = registered(&document.family) else {
             return Err(unknown_family(&document));
         };
         let family = (family.read)(&mut reader);
@@ -254,6 +226,7 @@ impl Machine {
         });
         Ok(Machine {
             document,
+            shape: family.shape(),
             family,
             constants,
             left_out,
@@ -274,19 +247,51 @@ impl Machine {
     }
 
     /// What kind of machine, with its typed description.
-    pub fn family(&self) -> &Family {
-        &self.family
+    pub fn family(&self) -> &dyn Family {
+        &*self.family
+    }
+
+    /// The machine as one of the family `T`; nothing where it is of another.
+    pub fn as_family<T: Family>(&self) -> Option<&T> {
+        let family: &dyn Any = &*self.family;
+        family.downcast_ref()
+    }
+
+    /// Its numbers.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The machine as `setup` wants it, with the program that `program` gives each thread from its view
+    /// of memory, its node and its number there.
+    ///
+    /// # Errors
+    /// [`CannotBuild`] if the constants make no such machine.
+    pub fn build<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        setup: Setup,
+        program: impl FnMut(ThreadMemory, u32, u32) -> F,
+    ) -> Result<Box<dyn Readable>, CannotBuild> {
+        self.build_among(&Alone, setup, program)
+    }
+
+    /// The same, shared with `peers`.
+    ///
+    /// # Errors
+    /// As [`Self::build`].
+    pub fn build_among<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        peers: &dyn Peers,
+        setup: Setup,
+        mut program: impl FnMut(ThreadMemory, u32, u32) -> F,
+    ) -> Result<Box<dyn Readable>, CannotBuild> {
+        let mut threads = |memories: Vec<ThreadMemory>| programs(started(memories, &mut program));
+        self.family.build(peers, setup, &mut threads)
     }
 
     /// The family as files write it.
     pub fn family_name(&self) -> &str {
         &self.document.family
-    }
-
-    /// The description of a cluster with Shared Memory Engines.
-    pub fn cluster(&self) -> &ClusterSpec {
-        let Family::SmeCluster(spec) = &self.family;
-        spec
     }
 
     /// Identifies the file's text and the overrides: 16 hexadecimal digits (FNV-1a, 64 bits),
@@ -355,21 +360,23 @@ impl Machine {
     }
 }
 
-impl Family {
-    /// The names of all families.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        FAMILIES.iter().map(|family| family.name)
-    }
+/// The names of all families.
+pub fn family_names() -> impl Iterator<Item = &'static str> {
+    FAMILIES.iter().map(|family| family.name)
+}
 
-    /// What constants the family called `name` has, with their meanings and limits but without
-    /// values; `None` if there is no such family.
-    pub fn declared(name: &str) -> Option<Vec<Constant>> {
-        let family = FAMILIES.iter().find(|family| family.name == name)?;
-        let nothing = Document::empty(name);
-        let mut reader = Reader::new(&nothing);
-        (family.read)(&mut reader);
-        Some(reader.declared())
-    }
+/// What constants the family called `name` has, with their meanings and limits but without
+/// values; `None` if there is no such family.
+pub fn declared(name: &str) -> Option<Vec<Constant>> {
+    let family = registered(name)?;
+    let nothing = Document::empty(name);
+    let mut reader = Reader::new(&nothing);
+    (family.read)(&mut reader);
+    Some(reader.declared())
+}
+
+fn registered(name: &str) -> Option<&'static Registered> {
+    FAMILIES.iter().find(|family| family.name == name)
 }
 
 fn row(constant: &Constant) -> [String; 4] {
@@ -418,7 +425,7 @@ fn read_text(path: &Path) -> Result<String, Problem> {
 
 fn unknown_family(document: &Document) -> Problem {
     // Without a family something has already been found wrong: it is missing, or no text.
-    let known: Vec<&str> = Family::names().collect();
+    let known: Vec<&str> = family_names().collect();
     let advice = match nearest(&document.family, known.iter().copied()) {
         Some(nearest) => format!("did you mean {}?", quoted(nearest)),
         None => format!("there is {}", listed(&known, "and")),
@@ -548,26 +555,6 @@ mod tests {
         assert_eq!(
             Fnv::new().add(b"foo").add(b"bar").to_hex(),
             "85944171f73967e8"
-        );
-    }
-
-    #[test]
-    fn the_largest_allowed_address_space_fits_64_bits() {
-        let declared = Family::declared("sme-cluster").unwrap();
-        let most = |key: &str| {
-            let constant = declared
-                .iter()
-                .find(|constant| constant.key == key)
-                .unwrap();
-            match &constant.domain {
-                super::super::Domain::Quantity(limits) => limits.most,
-                super::super::Domain::Words(_) => unreachable!("{key} is an amount"),
-            }
-        };
-        let all = most("shared_memory").checked_mul(cluster_constants::NODES);
-        assert!(
-            all.and_then(|all| all.checked_add(most("global_base")))
-                .is_some()
         );
     }
 }

@@ -6,24 +6,32 @@
 //! clock = { value = "156 MHz", source = "published", where = "Fröning et al., Sec. IV-C" }
 //! ```
 //!
-//! The simulation reads the typed description ([`ClusterSpec`]); the command line shows the
-//! constants with where they come from, and overrides them.
+//! The command line shows the constants with where they come from, and overrides them. The machine's
+//! family reads them into its own typed description, and builds from it what programs run on.
 //!
+//! * [`family`]: what a family must provide, and what runs of any machine have in common.
+//! * [`shape`]: the numbers that every machine has; what a run is built from.
 //! * `quantity`, `quantity_error`: numbers with units, exact, and what is wrong with others.
 //! * `document`: the file as TOML, with lines for the messages.
 //! * `reader`: declared constants, read from a document.
-//! * `cluster`, `cluster_constants`: the family `sme-cluster`, its types and its declarations.
 //! * `file`: loading, overriding, identifying and showing a machine.
+//! * `catalog`: the machines and families that are part of the program.
 
+mod catalog;
 mod document;
+pub mod family;
 mod file;
 pub(crate) mod quantity;
 mod quantity_error;
 pub(crate) mod reader;
+pub mod shape;
 mod words;
 
+pub use catalog::Builtin;
 pub use document::Source;
-pub use file::{Builtin, Family, Machine, MachineError};
+pub use family::{CannotBuild, Family, Readable, System};
+pub use file::{Machine, MachineError, declared, family_names};
 pub use quantity::{Dimension, Limits};
 pub use quantity_error::QuantityError;
 pub use reader::{Constant, Domain};
+pub use shape::{Footprint, Pinning, Setup, Shape};

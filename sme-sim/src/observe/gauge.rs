@@ -1,8 +1,28 @@
-//! How far a run is, for somebody who looks at it from another thread of the host.
+//! How far a run is: told to the one who waits for it, or looked at from another thread of the host.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::spans::Reached;
 use crate::time::Time;
+
+/// How far a run has come, as the one who waits for it is told now and then.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Time,
+    /// Events so far.
+    pub events: u64,
+    /// How far its threads are in their spans.
+    pub reached: Reached,
+}
+
+impl Progress {
+    /// So many spans called `name` every thread has surely ended: in the last that has begun nobody may
+    /// have ended it yet.
+    pub fn finished(&self, name: &str) -> u32 {
+        self.reached.begun(name).saturating_sub(1)
+    }
+}
 
 /// Counters that a run keeps up to date while it goes on; about right at any moment. What a node of
 /// compact form has run in vain counts here, and only here.

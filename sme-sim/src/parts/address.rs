@@ -2,6 +2,7 @@
 //! and what is wrong with an address. Units: bytes.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sme_memory::{Place, Route};
@@ -13,6 +14,23 @@ pub trait AddressSpace: Send + Sync {
 
     /// The place that `address` names through caches; nothing where it names none, or not through them.
     fn cached_place(&self, address: u64) -> Option<Place>;
+}
+
+/// An address space as every simulated thread keeps it: behind one pointer, for there are millions of
+/// them.
+pub struct Space(Box<dyn AddressSpace>);
+
+impl Space {
+    /// `space`, shared by all threads.
+    pub fn new(space: impl AddressSpace + 'static) -> Arc<Self> {
+        Arc::new(Self(Box::new(space)))
+    }
+
+    /// The address by which a thread on `node` reaches `place`.
+    #[inline]
+    pub fn address(&self, node: u32, place: Place, route: Route) -> u64 {
+        self.0.address(node, place, route)
+    }
 }
 
 /// Bit of an address that says that caches may keep what it names.

@@ -13,7 +13,7 @@ use std::thread::LocalKey;
 
 use sme_memory::{Atomic, Cacheable, Flag, Flags, Futex, Memory, Place, Route, Until, Word};
 
-use super::address::{AddressSpace, CACHEABLE};
+use super::address::{CACHEABLE, Space};
 use super::cache::ahead::Ahead;
 use crate::kernel::thread::{Mailbox, Question, Site, ask};
 use crate::time::Time;
@@ -54,27 +54,36 @@ pub enum Operation {
     },
     /// Computes for a while.
     Delay(Time),
-    /// Tells the observer something; takes no time.
-    Note(Note),
+    /// Tells the observers something; takes no time.
+    Mark(Mark),
+}
+
+/// A named stretch of what a thread does: an episode of a barrier, a phase, a call. Threads that do the
+/// same thing together give it the same name and number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// What it is.
+    pub name: &'static str,
+    /// Which of them, from 0.
+    pub number: u32,
+}
+
+impl Span {
+    /// The span called `name` with this number.
+    pub const fn new(name: &'static str, number: u32) -> Self {
+        Self { name, number }
+    }
 }
 
 /// What a program tells about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// Enters the barrier of this episode.
-    Arrive(u32),
-    /// Has left it.
-    Leave(u32),
-}
-
-impl Note {
-    /// Whether what the thread does from here on counts: it has left the warm-up, episode 0.
-    pub fn counts(self) -> bool {
-        match self {
-            Note::Arrive(episode) => episode > 0,
-            Note::Leave(_) => true,
-        }
-    }
+pub enum Mark {
+    /// It is in a span from here on.
+    Begin(Span),
+    /// It is no longer.
+    End(Span),
+    /// What it does from here on counts in the run's traffic: the warm-up is over.
+    Counts,
 }
 
 impl Question for Operation {
@@ -122,14 +131,14 @@ pub fn take_back() -> Option<Box<Ahead>> {
 /// A simulated thread's view of memory.
 #[derive(Clone)]
 pub struct ThreadMemory {
-    space: Arc<dyn AddressSpace>,
+    space: Arc<Space>,
     node: u32,
     thread: u32,
 }
 
 impl ThreadMemory {
     /// The view of the thread numbered `thread` on `node`.
-    pub fn new(space: Arc<dyn AddressSpace>, node: u32, thread: u32) -> Self {
+    pub fn new(space: Arc<Space>, node: u32, thread: u32) -> Self {
         Self {
             space,
             node,
@@ -147,9 +156,19 @@ impl ThreadMemory {
         ask(move || Operation::Delay(span))
     }
 
-    /// Tells the observer `note`; takes no simulated time.
-    pub fn note(&self, note: Note) -> impl Future<Output = ()> + Send + use<> {
-        ask(move || Operation::Note(note))
+    /// Is in `span` from here on; takes no simulated time.
+    pub fn begin(&self, span: Span) -> impl Future<Output = ()> + Send + use<> {
+        ask(move || Operation::Mark(Mark::Begin(span)))
+    }
+
+    /// Is in `span` no longer; takes no simulated time.
+    pub fn end(&self, span: Span) -> impl Future<Output = ()> + Send + use<> {
+        ask(move || Operation::Mark(Mark::End(span)))
+    }
+
+    /// The warm-up is over: what the thread does from here on counts. Takes no simulated time.
+    pub fn counts(&self) -> impl Future<Output = ()> + Send + use<> {
+        ask(move || Operation::Mark(Mark::Counts))
     }
 }
 
@@ -258,7 +277,8 @@ impl Futex for ThreadMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::thread::{Program, Threads};
+    use crate::kernel::thread::{Threads, programs};
+    use crate::parts::address::AddressSpace;
 
     #[test]
     fn a_program_asks_and_is_answered_in_turn() {
@@ -272,19 +292,17 @@ mod tests {
                 None
             }
         }
-        let memory = ThreadMemory::new(Arc::new(Nowhere), 0, 0);
-        let program: Program = Box::pin(async move {
+        let memory = ThreadMemory::new(Space::new(Nowhere), 0, 0);
+        let mut threads = Threads::new(programs([async move {
             let value = memory.load(Word(8)).await;
             memory.store(Word(16), value + 1).await;
-        });
-        let mut threads = Threads::new([program]);
+        }]));
         let file = |site: Site| site.file() == file!();
         let loads = threads.resume(0, 0);
         assert!(matches!(loads, Some(Operation::Load(Word(8), site)) if file(site)));
         let stores = threads.resume(0, 41);
         assert!(matches!(stores, Some(Operation::Store(Word(16), 42, site)) if file(site)));
         assert_eq!(threads.resume::<Operation>(0, 0), None);
-        assert_eq!(threads.unfinished(), 0);
         assert_eq!(threads.resume::<Operation>(0, 0), None);
     }
 }

@@ -17,15 +17,16 @@ pub struct Few<T, const N: usize> {
     far: Option<Box<Slab<T>>>,
 }
 
-impl<T, const N: usize> Few<T, N> {
-    /// With nothing in it.
-    pub fn new() -> Self {
+impl<T, const N: usize> Default for Few<T, N> {
+    fn default() -> Self {
         Self {
             near: [const { None }; N],
             far: None,
         }
     }
+}
 
+impl<T, const N: usize> Few<T, N> {
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.near.iter().all(Option::is_none) && self.far.iter().all(|far| far.is_empty())
@@ -103,16 +104,17 @@ pub struct Single<T> {
     more: Option<Box<Vec<T>>>,
 }
 
-impl<T> Single<T> {
-    /// With nothing in it.
-    pub fn new() -> Self {
+impl<T> Default for Single<T> {
+    fn default() -> Self {
         Self {
             first: None,
             others: 0,
             more: None,
         }
     }
+}
 
+impl<T> Single<T> {
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
@@ -171,15 +173,16 @@ pub struct ByChannel<T, const N: usize> {
     kept: SmallVec<[T; N]>,
 }
 
-impl<T: Default, const N: usize> ByChannel<T, N> {
-    /// Of none.
-    pub fn new() -> Self {
+impl<T, const N: usize> Default for ByChannel<T, N> {
+    fn default() -> Self {
         Self {
             keys: SmallVec::new(),
             kept: SmallVec::new(),
         }
     }
+}
 
+impl<T: Default, const N: usize> ByChannel<T, N> {
     /// What is kept for `channel` of `port`; it is there from now on.
     #[inline]
     pub fn at(&mut self, port: u8, channel: u8) -> &mut T {
@@ -231,7 +234,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_table_keeps_what_is_put_in_under_its_number(actions in prop::collection::vec((any::<bool>(), any::<u32>()), 0..200)) {
-            let mut table = Few::<u32, 3>::new();
+            let mut table = Few::<u32, 3>::default();
             let mut oracle = BTreeMap::new();
             let mut most = 0;
             for (inserts, value) in actions {
@@ -255,7 +258,7 @@ mod tests {
 
         #[test]
         fn what_is_due_is_taken_in_order(actions in prop::collection::vec((any::<bool>(), 0u32..8), 0..100)) {
-            let mut queue = Single::new();
+            let mut queue = Single::default();
             let mut oracle = VecDeque::new();
             for (pushes, value) in actions {
                 if pushes {
@@ -273,7 +276,7 @@ mod tests {
 
         #[test]
         fn each_channel_has_its_own(sent in prop::collection::vec((0u8..9, 0u8..4, any::<u8>()), 0..60)) {
-            let mut sums = ByChannel::<u64, 3>::new();
+            let mut sums = ByChannel::<u64, 3>::default();
             let mut oracle = BTreeMap::new();
             for (port, channel, bytes) in sent {
                 *sums.at(port, channel) += u64::from(bytes);

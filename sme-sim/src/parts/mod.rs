@@ -6,7 +6,7 @@
 //! * [`contract`]: what a program can ask of its machine.
 //! * [`core_set`]: sets of a node's cores.
 //! * [`fabric`]: topologies and routing.
-//! * [`line`]: a line of memory and its copies, byte by byte.
+//! * [`mod@line`]: a line of memory and its copies, byte by byte.
 //! * [`noise`]: what the operating system takes of a core.
 //! * [`store_buffer`]: stores that have not left their core.
 //! * [`inline`], [`tables`]: containers for what a large machine has as often as nodes.

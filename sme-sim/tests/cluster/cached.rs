@@ -3,10 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use sme_memory::{Cacheable, Memory, Place, Route, Until, Word};
-use sme_sim::families::sme::cluster::{CacheTraffic, Cluster, Failure, Setup};
+use sme_sim::machine::Readable;
+use sme_sim::machine::System;
+use sme_sim::observe::failure::Failure;
+use sme_sim::observe::traffic::CacheTraffic;
 use sme_sim::parts::contract::ThreadMemory;
 
-use crate::programs::{Program, nothing, ns, place, run, setup, setup_with};
+use crate::programs::{Program, cluster, nothing, ns, place, run, setup, setup_with};
 
 fn cached(memory: &ThreadMemory, place: Place) -> Word {
     memory.word(place, Route::Cached)
@@ -59,7 +62,7 @@ fn a_copy_is_stale_until_it_is_flushed() {
 fn store_and(
     end: impl Fn(ThreadMemory, Word) -> Program + Copy + Send + 'static,
 ) -> (u64, CacheTraffic) {
-    let mut cluster = Cluster::new(setup("mesh:2x1", 2, 1), |memory, node, _| -> Program {
+    let mut cluster = cluster(setup("mesh:2x1", 2, 1), |memory, node, _| -> Program {
         match node {
             0 => Box::pin(async move {
                 let word = cached(&memory, place(1, 8));
@@ -102,7 +105,7 @@ fn a_store_stays_in_the_cache_until_it_is_written_back() {
 /// Two nodes write neighbouring words of one line, which a third holds, and write them back.
 fn neighbours(writeback: &str) -> (u64, u64) {
     let setup = setup_with(&[("cache.writeback", writeback)], "mesh:3x1", 3, 1);
-    let mut cluster = Cluster::new(setup, |memory, node, _| -> Program {
+    let mut cluster = cluster(setup, |memory, node, _| -> Program {
         match node {
             0 | 2 => Box::pin(async move {
                 let word = cached(&memory, place(1, 8 * u64::from(node)));
@@ -133,7 +136,7 @@ fn a_full_set_displaces_lines_which_are_written_back() {
         ("cache.l2_size", "256 B"),
         ("cache.l2_ways", "2"),
     ];
-    let mut cluster = Cluster::new(
+    let mut cluster = cluster(
         setup_with(&small, "mesh:2x1", 2, 1),
         |memory, node, _| -> Program {
             match node {
@@ -216,12 +219,9 @@ fn a_cached_flag_of_another_node_never_changes() {
 #[test]
 fn the_same_happens_with_any_number_of_workers() {
     let run = |workers| {
-        let setup = Setup {
-            seed: 3,
-            ..setup("mesh:2x2", 4, 4)
-        };
+        let setup = setup("mesh:2x2", 4, 4).with(|setup| setup.seeded(3));
         let log = Seen::default();
-        let mut cluster = Cluster::new(setup, |memory, node, core| -> Program {
+        let mut cluster = cluster(setup, |memory, node, core| -> Program {
             let log = Arc::clone(&log);
             Box::pin(async move {
                 let mut sum = 0;

@@ -1,7 +1,8 @@
 //! A run in which threads wait for what can never happen ends, and says who waits on what.
 
 use sme_memory::{Atomic, Flags, Futex, Memory, Route, Until};
-use sme_sim::families::sme::cluster::{Failure, Pinning, Setup, Stuck};
+use sme_sim::machine::Pinning;
+use sme_sim::observe::failure::{Failure, Stuck};
 use sme_sim::time::Time;
 
 use crate::programs::{nothing, ns, place, run, setup, setup_with, word};
@@ -37,7 +38,7 @@ fn a_wait_in_the_cache_is_reported_with_both_values() {
     }));
     assert_eq!(stuck.len(), 1);
     assert_eq!(
-        (stuck[0].node, stuck[0].core, stuck[0].doing),
+        (stuck[0].node, stuck[0].core, &*stuck[0].doing),
         (0, 1, "spins in its cache")
     );
     let awaited = stuck[0].awaited.clone().unwrap();
@@ -89,7 +90,7 @@ fn a_sleeper_whom_nobody_wakes_is_reported() {
         })
     }));
     assert_eq!(stuck.len(), 1);
-    assert_eq!((stuck[0].core, stuck[0].doing), (1, "sleeps on a futex"));
+    assert_eq!((stuck[0].core, &*stuck[0].doing), (1, "sleeps on a futex"));
     assert_eq!(stuck[0].awaited.clone().unwrap().writer, Some((0, 0)));
 }
 
@@ -223,10 +224,8 @@ fn more_loads_than_tags_share_them() {
         ("node.cores_per_socket", "16"),
         ("uncached.outstanding_loads_per_socket", "16"),
     ];
-    let setup = Setup {
-        pinning: Pinning::Compact,
-        ..setup_with(&constants, "mesh:2x1", 2, 64)
-    };
+    let setup = setup_with(&constants, "mesh:2x1", 2, 64);
+    let setup = setup.with(|setup| setup.pinned(Pinning::Compact));
     let outcome = run(setup, |memory, node, core| {
         Box::pin(async move {
             if node == 1 {

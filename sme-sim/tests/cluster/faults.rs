@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sme_memory::{Atomic, Flag, Flags, Futex, Memory, Until, Word};
 use sme_sim::families::sme::address::FaultReason;
-use sme_sim::families::sme::cluster::Failure;
+use sme_sim::observe::failure::Failure;
 use sme_sim::parts::contract::ThreadMemory;
 
 use crate::programs::{ns, run, setup};

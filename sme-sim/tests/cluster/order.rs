@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use sme_memory::{Atomic, Flags, Memory, Route, Until};
-use sme_sim::families::sme::cluster::{Pinning, Setup};
+
+use sme_sim::machine::Pinning;
 use sme_sim::parts::contract::ThreadMemory;
 
 use crate::programs::{Program, nothing, ns, place, run, setup, word};
@@ -192,11 +193,7 @@ impl Message {
     fn check(&self) -> Result<(), TestCaseError> {
         let (seed, pinning) = self.setup;
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let setup = Setup {
-            seed,
-            pinning,
-            ..setup("torus:3x2", 4, 4)
-        };
+        let setup = setup("torus:3x2", 4, 4).with(|setup| setup.seeded(seed).pinned(pinning));
         let outcome = run(setup, |memory, node, core| -> Program {
             let message = self.clone();
             let number = node * 4 + core;
@@ -299,7 +296,7 @@ fn a_wait_behind_the_engine_does_not_pass_ones_own_store() {
         assert!(
             matches!(
                 outcome,
-                Err(sme_sim::families::sme::cluster::Failure::Deadlock { .. })
+                Err(sme_sim::observe::failure::Failure::Deadlock { .. })
             ),
             "the last wait saw the value before the thread's own store: {outcome:?}"
         );

@@ -3,19 +3,21 @@
 use std::sync::{Arc, Mutex};
 
 use sme_memory::{Memory, Route, Until};
-use sme_sim::families::sme::cluster::{Failure, Setup};
+use sme_sim::observe::failure::Failure;
 
-use crate::programs::{Program, nothing, ns, place, run, setup};
+use crate::programs::{Program, Setting, nothing, ns, place, run, setup, setup_with};
 
-fn incoherent(topology: &str, nodes: u32, threads: u32) -> Setup {
-    Setup {
-        coherent_stores: false,
-        ..setup(topology, nodes, threads)
-    }
+fn incoherent(topology: &str, nodes: u32, threads: u32) -> Setting {
+    setup_with(
+        &[("uncached.coherent_stores", "no")],
+        topology,
+        nodes,
+        threads,
+    )
 }
 
 /// A core spins on its copy of a flag that another node sets.
-fn spin_on_a_copy(setup: Setup) -> Result<(), Failure> {
+fn spin_on_a_copy(setup: Setting) -> Result<(), Failure> {
     run(setup, |memory, node, core| {
         let flag = memory.flag(place(0, 64), Route::Nearest);
         match (node, core) {
@@ -47,7 +49,7 @@ fn a_core_that_spins_on_a_stale_copy_spins_for_ever() {
 }
 
 /// What loads of one word see while another node stores to it.
-fn loads(setup: Setup, refetch: bool) -> Vec<u64> {
+fn loads(setup: Setting, refetch: bool) -> Vec<u64> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let outcome = run(setup, |memory, node, core| -> Program {
         let word = memory.word(place(0, 0), Route::Nearest);

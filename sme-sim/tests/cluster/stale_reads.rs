@@ -2,11 +2,12 @@
 //! that forgets none is not.
 
 use sme_memory::{Cacheable, Flag, Memory, Route, Until};
-use sme_sim::families::sme::cluster::Cluster;
+use sme_sim::machine::Readable;
+use sme_sim::machine::System;
 use sme_sim::observe::staleness::{Cause, StaleReport};
 use sme_sim::parts::contract::ThreadMemory;
 
-use crate::programs::{Program, ns, place, setup, setup_with};
+use crate::programs::{Program, cluster, ns, place, setup, setup_with};
 
 /// What a hand-over may leave out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +25,7 @@ fn flag(memory: &ThreadMemory, node: u32) -> Flag {
 /// Node 0 writes a word of node 2's memory that node 1 has read, and hands it over to node 1.
 fn hand_over(forgets: Forgets, route: Route) -> StaleReport {
     let setup = setup("mesh:3x1", 3, 1);
-    let mut cluster = Cluster::new(setup, |memory, node, _| -> Program {
+    let mut cluster = cluster(setup, |memory, node, _| -> Program {
         let word = memory.word(place(2, 128), route);
         Box::pin(async move {
             match node {
@@ -95,7 +96,7 @@ fn uncached_memory_needs_only_the_read_back() {
 fn without_a_read_back_a_store_is_still_on_its_way() {
     let run = |reads_back: bool| {
         let setup = setup_with(&[("host.bridge", "900 ns")], "mesh:2x2", 4, 2);
-        let mut cluster = Cluster::new(setup, |memory, node, core| -> Program {
+        let mut cluster = cluster(setup, |memory, node, core| -> Program {
             Box::pin(async move {
                 let word = memory.word(place(3, 128), Route::Nearest);
                 match (node, core) {
@@ -140,7 +141,7 @@ fn without_a_read_back_a_store_is_still_on_its_way() {
 #[test]
 fn checking_has_no_influence() {
     let run = |checked: bool, workers| {
-        let mut cluster = Cluster::new(setup("mesh:2x2", 4, 4), |memory, node, core| {
+        let mut cluster = cluster(setup("mesh:2x2", 4, 4), |memory, node, core| {
             let program: Program = Box::pin(async move {
                 for step in 0..40 {
                     let at = u64::from(node * 5 + core * 3 + step) % 16;

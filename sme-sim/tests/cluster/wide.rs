@@ -1,14 +1,14 @@
 //! Nodes of more than 64 cores: sets of cores, queues and draws that small nodes do not need.
 
 use sme_memory::{Atomic, Memory, Route, Until};
-use sme_sim::families::sme::cluster::{Cluster, Setup};
 
-use crate::programs::{Program, nothing, ns, place, run, setup_with, word};
+use crate::programs::{Program, Setting, cluster, nothing, ns, place, run, setup_with, word};
+use sme_sim::machine::Readable;
 
 /// The largest node there can be.
 const CORES: u32 = 1_023;
 
-fn wide(nodes: u32) -> Setup {
+fn wide(nodes: u32) -> Setting {
     let constants = [("node.sockets", "11"), ("node.cores_per_socket", "93")];
     setup_with(&constants, "mesh:2x1", nodes, CORES)
 }
@@ -58,7 +58,7 @@ fn a_remote_store_reaches_every_spinning_core() {
 /// takes effect once.
 #[test]
 fn updates_of_all_cores_add_up() {
-    let mut cluster = Cluster::new(wide(1), |memory, _, core| {
+    let mut cluster = cluster(wide(1), |memory, _, core| {
         Box::pin(async move {
             memory
                 .fetch_add(word(&memory, 0, 0), 1 + u64::from(core))

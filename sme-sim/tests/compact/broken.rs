@@ -2,7 +2,8 @@
 
 use sme_barrier::TreeShape;
 use sme_memory::{FlagRow, Followers, Leader, Step};
-use sme_sim::families::sme::cluster::Failure;
+use sme_sim::observe::failure::Failure;
+use sme_sim::observe::spans::overtaken;
 use sme_sim::time::Time;
 
 use crate::case::{Algorithm, Case};
@@ -98,8 +99,8 @@ fn who_does_not_wait_is_found() {
         last_episode: 23,
         ..small()
     };
-    let failure = run(&case, Fault::Impatient).unwrap_err();
-    assert!(matches!(failure, Failure::Overtaken { .. }), "{failure}");
+    let seen = run(&case, Fault::Impatient).unwrap();
+    assert!(overtaken(&seen.episodes).is_err());
 }
 
 #[test]

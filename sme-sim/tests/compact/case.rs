@@ -10,13 +10,16 @@ use sme_barrier::{
     TreeShape, TreeSpec,
 };
 use sme_memory::{Leader, Memory};
-use sme_sim::families::sme::cluster::{
-    Cluster, EpisodeTimes, Failure, LinkLoad, Pinning, Plugged, Setup, Traffic,
-};
+use sme_sim::families::sme;
+use sme_sim::families::sme::cluster::{Cluster, Plugged};
 use sme_sim::families::sme::compact::{CompactCluster, Skew};
 use sme_sim::families::sme::engine::Design;
-use sme_sim::machine::Machine;
-use sme_sim::parts::contract::{Note, ThreadMemory};
+use sme_sim::families::sme::spec::ClusterSpec;
+use sme_sim::machine::{Machine, Pinning, Setup, System};
+use sme_sim::observe::failure::Failure;
+use sme_sim::observe::spans::{EPISODE, SpanTimes};
+use sme_sim::observe::traffic::{LinkLoad, Traffic};
+use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::parts::fabric::Topology;
 use sme_sim::parts::noise::{Gaps, Lengths, Noise};
 use sme_sim::time::Time;
@@ -48,7 +51,7 @@ pub struct Case {
 /// What came out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
-    pub episodes: Vec<EpisodeTimes>,
+    pub episodes: Vec<SpanTimes>,
     pub traffic: Traffic,
     /// From, to, channel, bytes, packets.
     pub links: Vec<(u32, u32, u32, u64, u64)>,
@@ -126,20 +129,15 @@ impl Case {
         self.mapping.ranks(extent, self.nodes).unwrap()
     }
 
-    pub fn setup(&self) -> Setup {
+    pub fn setup(&self) -> (ClusterSpec, Setup) {
         let machine = Machine::builtin(self.machine).unwrap();
         let machine = machine.with(&self.overrides).unwrap();
-        Setup {
-            spec: machine.cluster().clone(),
-            topology: self.topology.parse().unwrap(),
-            nodes: self.nodes,
-            threads: self.cores,
-            pinning: self.pinning,
-            seed: self.seed,
-            coherent_stores: true,
-            visits: false,
-            noise: self.noise,
-        }
+        let setup = Setup::new(machine.shape(), self.nodes, self.cores)
+            .on(self.topology.parse().unwrap())
+            .pinned(self.pinning)
+            .seeded(self.seed)
+            .with_noise(self.noise);
+        (sme::of(&machine).unwrap().clone(), setup)
     }
 
     fn late(&self) -> impl Fn(u32, u32, u32) -> Time + Send + Sync + use<> {
@@ -188,21 +186,24 @@ impl Case {
                     if skewed {
                         memory.delay(late(node, core, episode)).await;
                     }
-                    memory.note(Note::Arrive(episode)).await;
+                    memory.begin(Span::new(EPISODE, episode)).await;
                     let me = Member { node, core };
                     barrier.wait(&memory, me, &mut local).await;
-                    memory.note(Note::Leave(episode)).await;
+                    memory.end(Span::new(EPISODE, episode)).await;
+                    if episode == 0 {
+                        memory.counts().await;
+                    }
                 }
                 let _ = memory.node();
             }
         };
-        let (setup, hosts) = (self.setup(), self.nodes);
-        let design = Arc::new(Design::new(&setup.spec, &setup.topology, hosts).unwrap());
+        let ((spec, setup), hosts) = (self.setup(), self.nodes);
+        let design = Arc::new(Design::new(&spec, &setup.topology, hosts).unwrap());
         let engine = |position| engine(&design, position, hosts);
-        let mut cluster = Cluster::with_plugged(setup, program, engine);
+        let mut cluster = Cluster::with_plugged(&spec, setup, program, engine);
         let ended = cluster.run(workers, |_| {});
         let seen = Seen {
-            episodes: cluster.episodes().to_vec(),
+            episodes: cluster.spans().called(EPISODE).to_vec(),
             traffic: cluster.traffic(),
             links: links(cluster.link_loads()),
             events: cluster.events(),
@@ -227,16 +228,16 @@ impl Case {
         leader: L,
         workers: usize,
     ) -> (Seen, Result<(), Failure>) {
-        let setup = self.setup();
-        let design = Arc::new(Design::new(&setup.spec, &setup.topology, setup.nodes).unwrap());
+        let (spec, setup) = self.setup();
+        let design = Arc::new(Design::new(&spec, &setup.topology, setup.nodes).unwrap());
         let late = self.late();
         let skew = (self.most_skew > Time::ZERO).then(|| -> Box<Skew> { Box::new(late) });
         let engine = |position| Plugged::cycle(&design, position, self.nodes);
         let mut cluster =
-            CompactCluster::new(setup, leader, self.last_episode, skew, engine).unwrap();
+            CompactCluster::new((&spec, setup), leader, self.last_episode, skew, engine).unwrap();
         let ended = cluster.run(workers, |_| {});
         let seen = Seen {
-            episodes: cluster.episodes().to_vec(),
+            episodes: cluster.spans().called(EPISODE).to_vec(),
             traffic: cluster.traffic(),
             links: links(cluster.link_loads()),
             events: cluster.events(),

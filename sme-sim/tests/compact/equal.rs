@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sme_barrier::{Mapping, TreeShape};
-use sme_sim::families::sme::cluster::Pinning;
+use sme_sim::machine::Pinning;
 use sme_sim::time::Time;
 
 use crate::case::{Algorithm, Case, cases};

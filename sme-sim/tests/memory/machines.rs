@@ -5,12 +5,30 @@ use std::pin::Pin;
 
 use proptest::prelude::*;
 use sme_memory::{Flag, Memory, Place, Route};
-use sme_sim::families::sme::cluster::{Pinning, Setup};
-use sme_sim::machine::Machine;
+use sme_sim::families::sme;
+use sme_sim::families::sme::cluster::Cluster;
+use sme_sim::families::sme::engine::DesignError;
+use sme_sim::families::sme::spec::ClusterSpec;
+use sme_sim::machine::{Machine, Pinning, Setup};
 use sme_sim::parts::contract::ThreadMemory;
 use sme_sim::time::Time;
 
 pub type Program = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A machine, and what a run of it is built from.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    pub spec: ClusterSpec,
+    pub setup: Setup,
+}
+
+/// A cluster of that, with a program on every thread.
+pub fn cluster<F: Future<Output = ()> + Send + 'static>(
+    setting: Setting,
+    program: impl FnMut(ThreadMemory, u32, u32) -> F,
+) -> Result<Cluster, DesignError> {
+    Cluster::new(&setting.spec, setting.setup, program)
+}
 
 /// Constants of the prototype that are replaced, the timing decided by them, and the seed.
 #[derive(Clone, Debug)]
@@ -22,23 +40,21 @@ pub struct Shape {
 
 impl Shape {
     /// The machine of this shape with the first `nodes` positions of `topology` taken.
-    pub fn setup(&self, topology: &str, nodes: u32, threads: u32) -> Setup {
+    pub fn setup(&self, topology: &str, nodes: u32, threads: u32) -> Setting {
         let constants: Vec<(&str, &str)> = self
             .constants
             .iter()
             .map(|(key, value)| (*key, value.as_str()))
             .collect();
         let machine = Machine::builtin("sme-prototype").unwrap();
-        Setup {
-            spec: machine.with(&constants).unwrap().cluster().clone(),
-            topology: topology.parse().unwrap(),
-            nodes,
-            threads,
-            pinning: self.pinning,
-            seed: self.seed,
-            coherent_stores: true,
-            visits: false,
-            noise: None,
+        let machine = machine.with(&constants).unwrap();
+        let setup = Setup::new(machine.shape(), nodes, threads)
+            .on(topology.parse().unwrap())
+            .pinned(self.pinning)
+            .seeded(self.seed);
+        Setting {
+            spec: sme::of(&machine).unwrap().clone(),
+            setup,
         }
     }
 

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use sme_memory::{Cacheable, Memory, Place, Route, Until};
-use sme_sim::families::sme::cluster::Cluster;
+use sme_sim::machine::Readable;
 use sme_sim::parts::contract::ThreadMemory;
 
-use crate::machines::{Program, Shape, flag, place, read_back, shapes};
+use crate::machines::{Program, Shape, cluster, flag, place, read_back, shapes};
 
 const NODES: u32 = 3;
 const THREADS: u32 = 2;
@@ -249,7 +249,7 @@ fn check(shape: &Shape, whole_lines: bool, steps: Vec<Step>) -> Result<(), TestC
         .setup("mesh:3x1", NODES, THREADS);
     let steps: Arc<[Step]> = steps.into();
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let mut cluster = Cluster::new(setup, |memory, node, core| -> Program {
+    let mut cluster = cluster(setup, |memory, node, core| -> Program {
         let me = node * THREADS + core;
         Box::pin(thread(memory, me, Arc::clone(&steps), Arc::clone(&seen)))
     })

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use sme_memory::{Cacheable, Memory, Place, Route, Until};
-use sme_sim::families::sme::cluster::{CacheTraffic, Cluster};
+
+use sme_sim::machine::{Readable, System};
 use sme_sim::observe::staleness::StaleReport;
+use sme_sim::observe::traffic::CacheTraffic;
 use sme_sim::parts::contract::ThreadMemory;
 use sme_sim::time::Time;
 
-use crate::machines::{Program, Shape, flag, ns, place, read_back, shapes};
+use crate::machines::{Program, Shape, cluster, flag, ns, place, read_back, shapes};
 
 const LINES: u64 = 6;
 const WORDS: u64 = 8 * LINES;
@@ -303,7 +305,7 @@ impl Case {
         let shape = self.shape.clone().and("cache.writeback", writes);
         let setup = shape.setup(self.topology, self.nodes, self.threads);
         let loads = Arc::new(Mutex::new(vec![Vec::new(); self.program.len()]));
-        let mut cluster = Cluster::new(setup, |memory, node, core| -> Program {
+        let mut cluster = cluster(setup, |memory, node, core| -> Program {
             let who = node * self.threads + core;
             let loads = Arc::clone(&loads);
             Box::pin(self.clone().thread(memory, who, forgets, loads))

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use sme_memory::{Cacheable, Memory, Place, Route, Until};
-use sme_sim::families::sme::cluster::Cluster;
+use sme_sim::machine::Readable;
 use sme_sim::parts::contract::ThreadMemory;
 
-use crate::machines::{Program, Shape, flag, ns, place, read_back, shapes};
+use crate::machines::{Program, Shape, cluster, flag, ns, place, read_back, shapes};
 
 const NODES: u32 = 3;
 const THREADS: u32 = 2;
@@ -144,7 +144,7 @@ impl Case {
         let shape = self.shape.clone().and("cache.writeback", writes);
         let setup = shape.setup("mesh:3x1", NODES, THREADS);
         let wrong = Arc::new(Mutex::new(Vec::new()));
-        let mut cluster = Cluster::new(setup, |memory, node, core| -> Program {
+        let mut cluster = cluster(setup, |memory, node, core| -> Program {
             let who = node * THREADS + core;
             Box::pin(self.clone().thread(memory, who, Arc::clone(&wrong)))
         })

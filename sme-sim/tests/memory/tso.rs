@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use sme_memory::{Cacheable, Memory, Place, Route, Until, Word};
-use sme_sim::families::sme::cluster::Cluster;
+use sme_sim::machine::Readable;
 use sme_sim::parts::contract::ThreadMemory;
 
-use crate::machines::{Program, Shape, flag, ns, place, shapes};
+use crate::machines::{Program, Shape, cluster, flag, ns, place, shapes};
 use crate::tso_oracle::{Act, allows};
 
 #[derive(Clone, Copy, Debug)]
@@ -205,7 +205,7 @@ impl Case {
         let writes = if self.line { "line" } else { "mask" };
         let shape = self.shape.clone().and("cache.writeback", writes);
         let setup = shape.setup("mesh:2x1", 2, threads + 1);
-        let mut cluster = Cluster::new(setup, |memory, node, core| -> Program {
+        let mut cluster = cluster(setup, |memory, node, core| -> Program {
             if node != 0 {
                 return Box::pin(async {});
             }

@@ -3,16 +3,15 @@
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use sme_memory::{Flags, Memory, Route, Until};
-use sme_sim::families::sme::cluster::Cluster;
 
-use crate::machines::{Program, Shape, ns, place, shapes};
+use crate::machines::{Program, Shape, cluster, ns, place, shapes};
 
 /// Two threads of a node take turns with a row of flags that are cached, one line or several; each
 /// sets all and waits for what it has set itself, then for the other.
 fn turns(shape: &Shape, stride: u32, all: bool, lag: u64) -> Result<(), TestCaseError> {
     const COUNT: u32 = 3;
     let setup = shape.setup("mesh:2x1", 2, 2);
-    let mut cluster = Cluster::new(setup, |memory, node, core| -> Program {
+    let mut cluster = cluster(setup, |memory, node, core| -> Program {
         if node != 0 {
             return Box::pin(async {});
         }
@@ -71,10 +70,10 @@ proptest! {
 fn a_wait_for_many_does_not_pass_ones_own_store() {
     let shape = Shape {
         constants: Vec::new(),
-        pinning: sme_sim::families::sme::cluster::Pinning::Scatter,
+        pinning: sme_sim::machine::Pinning::Scatter,
         seed: 1,
     };
-    let mut cluster = Cluster::new(
+    let mut cluster = cluster(
         shape.setup("mesh:2x1", 2, 2),
         |memory, node, core| -> Program {
             if node != 0 {
@@ -115,10 +114,10 @@ fn a_wait_for_many_does_not_pass_ones_own_store() {
 fn a_wait_for_very_many_ends() {
     let shape = Shape {
         constants: Vec::new(),
-        pinning: sme_sim::families::sme::cluster::Pinning::Scatter,
+        pinning: sme_sim::machine::Pinning::Scatter,
         seed: 1,
     };
-    let mut cluster = Cluster::new(
+    let mut cluster = cluster(
         shape.setup("mesh:2x1", 2, 1),
         |memory, node, _| -> Program {
             if node != 0 {
@@ -142,7 +141,7 @@ fn a_wait_for_very_many_ends() {
 /// its flag is the thread's own store. When the line comes, the thread waits for cached flags.
 fn two_rows(shape: &Shape, lag: u64) -> Result<(), TestCaseError> {
     let setup = shape.setup("mesh:2x1", 2, 5);
-    let mut cluster = Cluster::new(setup, |memory, node, core| -> Program {
+    let mut cluster = cluster(setup, |memory, node, core| -> Program {
         if node != 0 {
             return Box::pin(async {});
         }

@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use sme_memory::{Memory, Route, Until};
-use sme_sim::families::sme::cluster::Cluster;
 
-use crate::machines::{Program, Shape, ns, place, shapes};
+use crate::machines::{Program, Shape, cluster, ns, place, shapes};
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -53,7 +52,7 @@ impl Case {
     fn check(&self) -> Result<(), TestCaseError> {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let setup = self.shape.setup("mesh:2x1", 2, 3);
-        let mut cluster = Cluster::new(setup, |memory, node, core| -> Program {
+        let mut cluster = cluster(setup, |memory, node, core| -> Program {
             if node != 0 {
                 return Box::pin(async {});
             }

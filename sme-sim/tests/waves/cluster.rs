@@ -5,10 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use sme_memory::{Memory, Place, Route};
-use sme_sim::families::sme::cluster::{Cluster, Pinning, Setup};
+use sme_sim::families::sme;
+use sme_sim::families::sme::cluster::{Cluster, Plugged};
 use sme_sim::families::sme::engine::Engine;
 use sme_sim::families::sme::engine::waves::{Format, Recorder, Selection};
-use sme_sim::machine::Machine;
+use sme_sim::machine::{Machine, Setup, System};
 use sme_sim::parts::contract::ThreadMemory;
 use sme_sim::time::Time;
 
@@ -44,31 +45,23 @@ fn run(
     workers: usize,
 ) -> (Vec<u8>, Log, u64, Time) {
     let machine = Machine::builtin("sme-prototype").unwrap();
-    let spec = machine.with(constants).unwrap().cluster().clone();
+    let machine = machine.with(constants).unwrap();
+    let spec = sme::of(&machine).unwrap();
     let clock = spec.engine.clock;
-    let setup = Setup {
-        spec: spec.clone(),
-        topology: "mesh:3x2".parse().unwrap(),
-        nodes: NODES,
-        threads: 3,
-        pinning: Pinning::Scatter,
-        seed: 1,
-        coherent_stores: true,
-        visits: false,
-        noise: None,
-    };
-    let topology = setup.topology.clone();
-    let design = sme_sim::families::sme::engine::Design::new(&spec, &topology, NODES).unwrap();
-    let design = Arc::new(design);
+    let topology = "mesh:3x2".parse().unwrap();
+    let design = Arc::new(sme::engine::Design::new(spec, &topology, NODES).unwrap());
+    let setup = Setup::new(machine.shape(), NODES, 3).on(topology);
     let log = Log::default();
-    let mut cluster = Cluster::with_engines(setup, program, |position| Logged {
-        node: position,
-        engine: if position < NODES {
-            Engine::with_design(&design, position)
-        } else {
-            Engine::switch_only(&design, position)
-        },
-        log: Arc::clone(&log),
+    let mut cluster = Cluster::with_plugged(spec, setup, program, |position| {
+        Plugged::Other(Box::new(Logged {
+            node: position,
+            engine: if position < NODES {
+                Engine::with_design(&design, position)
+            } else {
+                Engine::switch_only(&design, position)
+            },
+            log: Arc::clone(&log),
+        }))
     });
     let file = Shared::default();
     let recorder = Recorder::new(clock, selection, format, file.clone()).unwrap();

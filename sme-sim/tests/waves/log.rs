@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use sme_sim::families::sme::engine::{EngineModel, HtPacket, Input, Output, Packet};
+use sme_sim::families::sme::engine::{
+    Counters, EngineModel, HtPacket, Input, Inspect, Output, Packet,
+};
 
 use crate::decode::Seen;
 
@@ -43,6 +45,20 @@ impl<E: EngineModel> EngineModel for Logged<E> {
             .map(|&output| (self.node, cycle, Passed::Out(output)));
         self.log.lock().unwrap().extend(entries);
         out.append(&mut own);
+    }
+}
+
+impl<E: Inspect> Inspect for Logged<E> {
+    fn counters(&self) -> Counters {
+        self.engine.counters()
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.engine.is_quiet()
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.engine.state_bytes()
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Called by [`super::of`].
 
-use sme_sim::families::sme::spec::Grid;
+use sme_sim::parts::fabric::GridKind;
 
 use super::Finding;
 use crate::fit::Surface;
@@ -28,11 +28,11 @@ pub(super) fn points(cores: u32) -> Vec<Point> {
         nodes,
         cores,
     };
-    let mut points = vec![large(Variant::Exascale, Grid::Torus3d)];
+    let mut points = vec![large(Variant::Exascale, GridKind::Torus3d)];
     // The formula was fitted to nodes of 16 on a 2D mesh: there a logarithm of the nodes cannot know
     // how many hops these make.
     if cores == 16 {
-        points.push(large(Variant::Prototype, Grid::Mesh2d));
+        points.push(large(Variant::Prototype, GridKind::Mesh2d));
     }
     points
 }

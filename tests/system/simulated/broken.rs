@@ -3,9 +3,10 @@
 
 use sme_barrier::{Algorithm, Layout, Mapping, TreeShape};
 use sme_memory::Route;
-use sme_sim::families::sme::cluster::{Failure, Pinning};
+use sme_sim::machine::Pinning;
+use sme_sim::observe::failure::Failure;
 
-use super::case::{Case, Ran};
+use super::case::{Case, Ran, Wrong};
 use super::faulty::{DisseminationFault, FaultyDissemination, FaultyTree, TreeFault};
 
 fn case(nodes: u32, cores: u32, seed: u64) -> Case {
@@ -32,10 +33,10 @@ fn case(nodes: u32, cores: u32, seed: u64) -> Case {
 }
 
 /// It must be found, and within some episodes' time: the report comes a few ms later at most.
-fn assert_found(what: impl std::fmt::Debug, outcome: Result<Ran, Failure>) {
+fn assert_found(what: impl std::fmt::Debug, outcome: Result<Ran, Wrong>) {
     match outcome {
-        Err(Failure::Overtaken { .. }) => {}
-        Err(Failure::Deadlock { at, stuck, .. }) => {
+        Err(Wrong::Overtaken(_)) => {}
+        Err(Wrong::Failure(Failure::Deadlock { at, stuck, .. })) => {
             assert!(at.as_us() < 30_000.0, "{what:?}: only at {at}");
             assert!(!stuck.is_empty());
         }
@@ -99,7 +100,7 @@ fn sound_barriers_stand_still_where_stores_do_not_probe() {
                 skew: 5_000,
                 ..case(nodes, 4, 1)
             };
-            let Err(Failure::Deadlock { stuck, .. }) = stale.run() else {
+            let Err(Wrong::Failure(Failure::Deadlock { stuck, .. })) = stale.run() else {
                 panic!("{algorithm:?} on {nodes} nodes");
             };
             let old = stuck.iter().any(|thread| {

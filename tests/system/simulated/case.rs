@@ -6,17 +6,17 @@ use proptest::prelude::*;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 use sme_barrier::{
-    Algorithm, Barrier, Butterfly, ButterflySpec, Dissemination, DisseminationSpec, Extent,
-    FlagPhase, FlagPhaseSpec, Flat, FlatSpec, Layout, Mapping, Member, Pthread, PthreadSpec, Ranks,
-    Spacing, Tree, TreeShape, TreeSpec,
+    Algorithm, Barrier, BarrierSpec, Extent, Layout, Mapping, Member, Ranks, Spacing, TreeShape,
+    Use, build,
 };
 use sme_memory::Route;
-use sme_sim::families::sme::cluster::{
-    Cluster, EpisodeTimes, Failure, LinkLoad, Pinning, Setup, Traffic, Visit,
-};
-use sme_sim::machine::Machine;
-use sme_sim::parts::contract::{Note, ThreadMemory};
-use sme_sim::parts::fabric::{Shape, Topology};
+use sme_sim::families::sme::cluster::Cluster;
+use sme_sim::machine::{Machine, Pinning, Readable, Setup, System};
+use sme_sim::observe::failure::Failure;
+use sme_sim::observe::spans::{EPISODE, Overtaken, SpanTimes, ThreadSpan, overtaken};
+use sme_sim::observe::traffic::{LinkLoad, Traffic};
+use sme_sim::parts::contract::{Span, ThreadMemory};
+use sme_sim::parts::fabric::{Topology, TopologyKind};
 use sme_sim::time::Time;
 
 /// Everything that decides a run.
@@ -47,8 +47,8 @@ pub struct Case {
 /// Everything that came out, besides what depends on the host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
-    pub episodes: Vec<EpisodeTimes>,
-    pub visits: Vec<(u32, Visit)>,
+    pub episodes: Vec<SpanTimes>,
+    pub visits: Vec<(u32, ThreadSpan)>,
     pub traffic: Traffic,
     pub links: Vec<LinkLoad>,
     pub events: u64,
@@ -56,76 +56,46 @@ pub struct Ran {
     pub quiet: bool,
 }
 
+/// Why nothing came out.
+#[derive(Debug)]
+pub enum Wrong {
+    Failure(Failure),
+    #[allow(dead_code, reason = "said where a test fails")]
+    Overtaken(Overtaken),
+}
+
 impl Case {
     /// Builds the barrier and runs it.
-    pub fn run(&self) -> Result<Ran, Failure> {
-        let (cores, layout) = (self.cores, self.layout);
-        match self.algorithm {
-            Algorithm::FlagPhase => {
-                let spec = FlagPhaseSpec {
-                    threads: vec![cores; self.nodes as usize],
-                    home: self.home,
-                    route: self.route,
-                    layout,
-                };
-                self.simulate(FlagPhase::new(spec).unwrap())
-            }
-            Algorithm::Flat => {
-                let ranks = self.ranks();
-                let spec = FlatSpec {
-                    ranks,
-                    cores,
-                    layout,
-                };
-                self.simulate(Flat::new(spec).unwrap())
-            }
-            Algorithm::Tree => {
-                let spec = TreeSpec {
-                    ranks: self.ranks(),
-                    cores,
-                    fan_in: self.fan_in,
-                    shape: self.shape,
-                    layout,
-                };
-                self.simulate(Tree::new(spec).unwrap())
-            }
-            Algorithm::Dissemination => {
-                let ranks = self.ranks();
-                let spec = DisseminationSpec {
-                    ranks,
-                    cores,
-                    layout,
-                };
-                self.simulate(Dissemination::new(spec).unwrap())
-            }
-            Algorithm::Butterfly => {
-                let ranks = self.ranks();
-                let spec = ButterflySpec {
-                    ranks,
-                    cores,
-                    layout,
-                };
-                self.simulate(Butterfly::new(spec).unwrap())
-            }
-            Algorithm::Pthread => {
-                let spec = PthreadSpec {
-                    node: 0,
-                    threads: cores,
-                    layout,
-                };
-                self.simulate(Pthread::new(spec).unwrap())
-            }
-        }
+    pub fn run(&self) -> Result<Ran, Wrong> {
+        let spec = BarrierSpec {
+            home: self.home,
+            route: self.route,
+            fan_in: self.fan_in,
+            tree_shape: self.shape,
+            ..BarrierSpec::new(self.algorithm, self.ranks(), self.cores, self.layout)
+        };
+        build(&spec, Simulated(self)).unwrap()
     }
 
     /// Runs `barrier` in place of the one that the case names.
-    pub fn simulate<B>(&self, barrier: B) -> Result<Ran, Failure>
+    pub fn simulate<B>(&self, barrier: B) -> Result<Ran, Wrong>
     where
         B: Barrier<ThreadMemory> + 'static,
     {
         let barrier = Arc::new(barrier);
         let (last, skew, seed) = (self.episodes, self.skew, self.seed);
-        let mut cluster = Cluster::new(self.setup(), |memory, node, core| {
+        let machine = Machine::builtin(self.machine).unwrap();
+        let coherent = if self.coherent_stores { "yes" } else { "no" };
+        let machine = machine
+            .with(&[("uncached.coherent_stores", coherent)])
+            .unwrap();
+        let setup = Setup::new(machine.shape(), self.nodes, self.cores)
+            .on(self.topology.clone())
+            .pinned(self.pinning)
+            .seeded(self.seed)
+            .with_each_span(true);
+        let spec = sme_sim::families::sme::of(&machine).unwrap();
+        let mut cluster = Cluster::new(spec, setup, |memory, node, core| {
             let barrier = Arc::clone(&barrier);
             async move {
                 let me = Member { node, core };
@@ -134,18 +104,24 @@ impl Case {
                 for episode in 0..=last {
                     let late = u64::from(random.next_u32()) % (skew + 1);
                     memory.delay(Time::from_ns(late)).await;
-                    memory.note(Note::Arrive(episode)).await;
+                    memory.begin(Span::new(EPISODE, episode)).await;
                     barrier.wait(&memory, me, &mut local).await;
-                    memory.note(Note::Leave(episode)).await;
+                    memory.end(Span::new(EPISODE, episode)).await;
+                    if episode == 0 {
+                        memory.counts().await;
+                    }
                 }
             }
         })
         .unwrap();
-        cluster.run(self.workers, |_| {})?;
+        let ended = cluster.run(self.workers, |_| {});
+        ended.map_err(Wrong::Failure)?;
+        let episodes = cluster.spans().called(EPISODE).to_vec();
+        overtaken(&episodes).map_err(Wrong::Overtaken)?;
         Ok(Ran {
-            episodes: cluster.episodes().to_vec(),
+            episodes,
             visits: cluster
-                .visits()
+                .each_span()
                 .map(|(node, &visit)| (node, visit))
                 .collect(),
             traffic: cluster.traffic(),
@@ -154,20 +130,6 @@ impl Case {
             end: cluster.end(),
             quiet: cluster.is_quiet(),
         })
-    }
-
-    fn setup(&self) -> Setup {
-        Setup {
-            spec: Machine::builtin(self.machine).unwrap().cluster().clone(),
-            topology: self.topology.clone(),
-            nodes: self.nodes,
-            threads: self.cores,
-            pinning: self.pinning,
-            seed: self.seed,
-            coherent_stores: self.coherent_stores,
-            visits: true,
-            noise: None,
-        }
     }
 
     fn ranks(&self) -> Ranks {
@@ -181,9 +143,23 @@ impl Case {
     }
 }
 
+/// Simulates any barrier on the machine of a case.
+struct Simulated<'a>(&'a Case);
+
+impl Use<ThreadMemory> for Simulated<'_> {
+    type Output = Result<Ran, Wrong>;
+
+    fn barrier<B>(self, barrier: B, _bytes: u64) -> Result<Ran, Wrong>
+    where
+        B: Barrier<ThreadMemory> + 'static,
+    {
+        self.0.simulate(barrier)
+    }
+}
+
 /// Meshes and tori of two and three dimensions, exactly as large as the nodes or larger.
 fn topologies() -> impl Strategy<Value = Topology> {
-    let shape = prop::sample::select(&[Shape::Mesh, Shape::Torus][..]);
+    let shape = prop::sample::select(&[TopologyKind::Mesh, TopologyKind::Torus][..]);
     let sizes = prop_oneof![
         (1..8u32, 1..6u32).prop_map(|(x, y)| vec![x, y]),
         (1..5u32, 1..5u32, 1..4u32).prop_map(|(x, y, z)| vec![x, y, z]),

@@ -35,25 +35,25 @@ fn stores(case: &Case) -> Option<u64> {
 /// Worked out from every thread's visits alone.
 pub fn check_visits(case: &Case, ran: &Ran) -> Result<(), TestCaseError> {
     for episode in 0..=case.episodes {
-        let visits = ran.visits.iter().filter(|(_, v)| v.episode == episode);
-        let last_arrival = visits.clone().map(|(_, v)| v.arrive).max();
-        let first_departure = visits.clone().map(|(_, v)| v.leave).min();
+        let visits = ran.visits.iter().filter(|(_, v)| v.span.number == episode);
+        let last_arrival = visits.clone().map(|(_, v)| v.begin).max();
+        let first_departure = visits.clone().map(|(_, v)| v.end).min();
         prop_assert!(last_arrival <= first_departure, "episode {episode}");
-        let threads: Vec<_> = visits.map(|(node, v)| (*node, v.core)).collect();
+        let threads: Vec<_> = visits.map(|(node, v)| (*node, v.thread)).collect();
         prop_assert_eq!(threads.len() as u32, case.nodes * case.cores);
         let distinct: BTreeSet<_> = threads.iter().collect();
         prop_assert_eq!(distinct.len(), threads.len());
 
         let times = ran.episodes[episode as usize];
-        prop_assert_eq!(Some(times.last_arrival), last_arrival);
-        prop_assert_eq!(Some(times.first_departure), first_departure);
+        prop_assert_eq!(Some(times.last_begin), last_arrival);
+        prop_assert_eq!(Some(times.first_end), first_departure);
     }
     let mut by_thread = ran.visits.clone();
-    by_thread.sort_by_key(|(node, v)| (*node, v.core, v.episode));
+    by_thread.sort_by_key(|(node, v)| (*node, v.thread, v.span.number));
     for pair in by_thread.windows(2) {
         let ((node, before), (next_node, after)) = (pair[0], pair[1]);
-        if (node, before.core) == (next_node, after.core) {
-            prop_assert!(before.arrive < before.leave && before.leave <= after.arrive);
+        if (node, before.thread) == (next_node, after.thread) {
+            prop_assert!(before.begin < before.end && before.end <= after.begin);
         }
     }
     Ok(())
@@ -64,7 +64,7 @@ proptest! {
 
     #[test]
     fn every_barrier_holds_in_every_shape(case in cases(20)) {
-        let ran = case.run().map_err(|failure| TestCaseError::fail(failure.to_string()))?;
+        let ran = case.run().map_err(|failure| TestCaseError::fail(format!("{failure:?}")))?;
         check_visits(&case, &ran)?;
         prop_assert!(ran.quiet, "something is still under way");
         if let Some(stores) = stores(&case) {

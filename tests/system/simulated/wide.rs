@@ -10,7 +10,7 @@ use super::promise::check_visits;
 fn holds(case: &Case) -> Result<(), TestCaseError> {
     let ran = case
         .run()
-        .map_err(|failure| TestCaseError::fail(failure.to_string()))?;
+        .map_err(|failure| TestCaseError::fail(format!("{failure:?}")))?;
     check_visits(case, &ran)?;
     prop_assert!(ran.quiet, "something is still under way");
     Ok(())

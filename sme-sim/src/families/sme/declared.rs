@@ -8,6 +8,7 @@ use super::spec::*;
 use crate::machine::quantity::Dimension;
 use crate::machine::reader::Reader;
 use crate::parts::cache::Geometry;
+use crate::parts::fabric::GridKind;
 
 /// In picoseconds: the longest delay of the hardware and of the operating system.
 const HARDWARE_DELAY: u64 = 1_000_000_000;
@@ -25,10 +26,6 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;
 const PIB: u64 = 1 << 50;
-
-/// Nodes that the global address space has room for, whatever the limits below allow.
-#[cfg(test)]
-pub(crate) const NODES: u64 = 1 << 20;
 
 /// Reads or lists the constants of a cluster.
 pub(crate) fn cluster(read: &mut Reader<'_>) -> ClusterSpec {
@@ -204,6 +201,12 @@ fn uncached(read: &mut Reader<'_>) -> UncachedSpec {
             0..=HARDWARE_DELAY,
             "from one posted store of a core to its next",
         ),
+        coherent_stores: uncached.optional_word(
+            "coherent_stores",
+            true,
+            [("yes", true), ("no", false)],
+            "whether another node's stores probe the caches of their target; yes if left out",
+        ),
     }
 }
 
@@ -322,12 +325,12 @@ fn fabric(read: &mut Reader<'_>) -> FabricSpec {
     FabricSpec {
         topology: fabric.optional_word(
             "topology",
-            Grid::Mesh2d,
+            GridKind::Mesh2d,
             [
-                ("mesh2d", Grid::Mesh2d),
-                ("mesh3d", Grid::Mesh3d),
-                ("torus2d", Grid::Torus2d),
-                ("torus3d", Grid::Torus3d),
+                ("mesh2d", GridKind::Mesh2d),
+                ("mesh3d", GridKind::Mesh3d),
+                ("torus2d", GridKind::Torus2d),
+                ("torus3d", GridKind::Torus3d),
             ],
             "where the nodes stand unless a topology is given: just large enough; mesh2d if left out",
         ),
@@ -366,4 +369,32 @@ fn rules(spec: &ClusterSpec, read: &mut Reader<'_>) {
             )
         },
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::{Domain, declared};
+
+    /// Nodes that the global address space has room for, whatever the limits allow.
+    const NODES: u64 = 1 << 20;
+
+    #[test]
+    fn the_largest_allowed_address_space_fits_64_bits() {
+        let declared = declared("sme-cluster").unwrap();
+        let most = |key: &str| {
+            let constant = declared
+                .iter()
+                .find(|constant| constant.key == key)
+                .unwrap();
+            match &constant.domain {
+                Domain::Quantity(limits) => limits.most,
+                Domain::Words(_) => unreachable!("{key} is an amount"),
+            }
+        };
+        let all = most("shared_memory").checked_mul(NODES);
+        assert!(
+            all.and_then(|all| all.checked_add(most("global_base")))
+                .is_some()
+        );
+    }
 }

@@ -13,5 +13,15 @@ pub mod cluster;
 pub mod compact;
 pub(crate) mod declared;
 pub mod engine;
+mod family;
 pub mod spec;
 pub mod traffic;
+
+use spec::ClusterSpec;
+
+use crate::machine::Machine;
+
+/// `machine` as one of this family; nothing where it is of another.
+pub fn of(machine: &Machine) -> Option<&ClusterSpec> {
+    machine.as_family()
+}

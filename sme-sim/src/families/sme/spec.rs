@@ -2,7 +2,7 @@
 
 use crate::parts::cache::Geometry;
 use crate::parts::core_set;
-use crate::parts::fabric::{MAX_HOSTS, Shape, Topology};
+use crate::parts::fabric::GridKind;
 use crate::time::{Clock, Time};
 
 /// A cluster of nodes, each with sockets of cores, one coherent domain, a host link, an engine.
@@ -131,6 +131,9 @@ pub struct UncachedSpec {
     pub arbitration: Arbitration,
     /// `store_gap`: from one posted store of a core to its next.
     pub store_gap: Time,
+    /// `coherent_stores`: whether stores from other nodes carry the *coherent* bit and probe the caches
+    /// of their target (Sec. V-A). Without it, cached copies go stale.
+    pub coherent_stores: bool,
 }
 
 /// Who gets the slot when several cores of a socket wait for it.
@@ -212,99 +215,5 @@ pub struct OsSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FabricSpec {
     /// `topology`: a mesh or a torus, and of how many dimensions.
-    pub topology: Grid,
-}
-
-/// A kind of mesh or torus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grid {
-    /// `mesh2d`
-    Mesh2d,
-    /// `mesh3d`
-    Mesh3d,
-    /// `torus2d`
-    Torus2d,
-    /// `torus3d`
-    Torus3d,
-}
-
-impl FabricSpec {
-    /// Where `nodes` nodes stand: as nearly a square or a cube as holds them, filled row by row and
-    /// just high enough; its last positions have a switch and no host. For no node, or more than there
-    /// can be, the nearest that exists.
-    pub fn topology(&self, nodes: u32) -> Topology {
-        let nodes = nodes.clamp(1, MAX_HOSTS);
-        let (shape, cube) = match self.topology {
-            Grid::Mesh2d => return Topology::for_nodes(nodes),
-            Grid::Mesh3d => (Shape::Mesh, true),
-            Grid::Torus2d => (Shape::Torus, false),
-            Grid::Torus3d => (Shape::Torus, true),
-        };
-        let mut sizes = Vec::new();
-        let mut rows = nodes;
-        if cube {
-            let width = (1..).find(|&width: &u32| width.pow(3) >= nodes);
-            sizes.push(width.unwrap_or(nodes));
-            rows = nodes.div_ceil(sizes[0]);
-        }
-        let width = (1..).find(|&width: &u32| width.pow(2) >= rows);
-        sizes.push(width.unwrap_or(rows));
-        sizes.push(rows.div_ceil(sizes[sizes.len() - 1]));
-        // Nearly as many nodes as there can be do not fill a cube that is allowed.
-        let largest = || Topology::new(shape, &[128, 128, 64]);
-        Topology::new(shape, &sizes)
-            .or_else(|_| largest())
-            .unwrap_or_else(|_| Topology::for_nodes(nodes))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn on(topology: Grid, nodes: u32) -> Topology {
-        FabricSpec { topology }.topology(nodes)
-    }
-
-    #[test]
-    fn the_exascale_machine_stands_on_a_cube() {
-        let cube = on(Grid::Torus3d, 224_000);
-        assert_eq!(cube.to_string(), "torus:61x61x61");
-        assert_eq!(cube.positions() - 224_000, 2_981);
-    }
-
-    #[test]
-    fn few_nodes_and_most() {
-        for (nodes, name) in [
-            (0, "torus:1x1x1"),
-            (1, "torus:1x1x1"),
-            (2, "torus:2x1x1"),
-            (5, "torus:2x2x2"),
-            (64, "torus:4x4x4"),
-            (1 << 20, "torus:128x128x64"),
-            (u32::MAX, "torus:128x128x64"),
-        ] {
-            assert_eq!(on(Grid::Torus3d, nodes).to_string(), name);
-        }
-        assert_eq!(on(Grid::Torus2d, 10).to_string(), "torus:4x3");
-        assert_eq!(on(Grid::Mesh3d, 10).to_string(), "mesh:3x2x2");
-        assert_eq!(on(Grid::Mesh2d, 10), Topology::for_nodes(10));
-    }
-
-    proptest! {
-        /// All nodes have a position, and a row less would not hold them.
-        #[test]
-        fn it_holds_the_nodes_and_little_more(
-            nodes in prop_oneof![1..100u32, 1..=1_030_000u32],
-            grid in prop::sample::select(&[Grid::Mesh2d, Grid::Mesh3d, Grid::Torus2d, Grid::Torus3d][..]),
-        ) {
-            let topology = on(grid, nodes);
-            let [x, y, z] = topology.sizes();
-            prop_assert!(topology.hosts() >= nodes);
-            prop_assert!(x >= y && y >= z && x <= z + 2 || z == 1, "{}", topology);
-            let fewer = if z == 1 { x * (y - 1) } else { x * y * (z - 1) };
-            prop_assert!(fewer < nodes, "{}", topology);
-        }
-    }
+    pub topology: GridKind,
 }

@@ -4,14 +4,16 @@
 //! (`grid`), whose switches are the engines' own, and fat tree (`fat_tree`) and dragonfly
 //! (`dragonfly`), whose switches are separate and of any radix. [`Router`] decides, hop by hop,
 //! which port and which virtual channel come next, from the numbers of switch and target alone.
-//! Nothing here takes time: links and buffers are simulated by [`crate::families::sme::engine`].
+//! Nothing here takes time: links and buffers are for the machine that has them.
 
 mod dimension_order;
 mod dragonfly;
 mod fat_tree;
 mod grid;
+mod grid_kind;
 mod routing;
 mod topology;
 
+pub use grid_kind::GridKind;
 pub use routing::{CHANNELS, Class, HOST_PORT, Here, Port, Router};
-pub use topology::{LINK_PORTS, MAX_HOSTS, Shape, Topology, TopologyError};
+pub use topology::{LINK_PORTS, MAX_HOSTS, Topology, TopologyError, TopologyKind};

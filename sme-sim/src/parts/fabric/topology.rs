@@ -1,8 +1,8 @@
 //! The shapes of networks: which position is joined to which.
 //!
-//! A *position* is a place for a switch. In a direct network ([`Shape::Mesh`], [`Shape::Torus`])
+//! A *position* is a place for a switch. In a direct network ([`TopologyKind::Mesh`], [`TopologyKind::Torus`])
 //! the switch is part of an engine with six link ports, and every position can have a host. In an
-//! indirect one ([`Shape::FatTree`], [`Shape::Dragonfly`]) the hosts come first, each with an
+//! indirect one ([`TopologyKind::FatTree`], [`TopologyKind::Dragonfly`]) the hosts come first, each with an
 //! engine whose link port 0 leads to a switch, and then the switches, which have as many ports as
 //! the network's radix. Nodes fill the positions from 0; beyond the last node a mesh or torus keeps
 //! its switches, and the others have nothing at a host's position. Nobody's neighbours are stored:
@@ -29,7 +29,7 @@ const MAX_LEVELS: u32 = 20;
 
 /// The kind of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Shape {
+pub enum TopologyKind {
     /// A grid, W×H or W×H×D positions.
     Mesh,
     /// Likewise, its ends joined where the dimension is at least three wide.
@@ -40,17 +40,22 @@ pub enum Shape {
     Dragonfly,
 }
 
-impl Shape {
+impl TopologyKind {
     /// All of them.
-    pub const ALL: [Shape; 4] = [Shape::Mesh, Shape::Torus, Shape::FatTree, Shape::Dragonfly];
+    pub const ALL: [TopologyKind; 4] = [
+        TopologyKind::Mesh,
+        TopologyKind::Torus,
+        TopologyKind::FatTree,
+        TopologyKind::Dragonfly,
+    ];
 
     /// How it is called in a topology's name.
     pub const fn name(self) -> &'static str {
         match self {
-            Shape::Mesh => "mesh",
-            Shape::Torus => "torus",
-            Shape::FatTree => "fattree",
-            Shape::Dragonfly => "dragonfly",
+            TopologyKind::Mesh => "mesh",
+            TopologyKind::Torus => "torus",
+            TopologyKind::FatTree => "fattree",
+            TopologyKind::Dragonfly => "dragonfly",
         }
     }
 }
@@ -86,12 +91,12 @@ impl Topology {
     /// # Errors
     /// The wrong number of numbers, a zero, more than [`MAX_HOSTS`] hosts; switches of more than 255
     /// links or, in a fat tree, of an odd number of them; more groups than a dragonfly can join.
-    pub fn new(shape: Shape, numbers: &[u32]) -> Result<Self, TopologyError> {
+    pub fn new(shape: TopologyKind, numbers: &[u32]) -> Result<Self, TopologyError> {
         let text = || describe(shape, numbers);
         let count = match shape {
-            Shape::Mesh | Shape::Torus => 2..=3,
-            Shape::FatTree => 2..=2,
-            Shape::Dragonfly => 3..=4,
+            TopologyKind::Mesh | TopologyKind::Torus => 2..=3,
+            TopologyKind::FatTree => 2..=2,
+            TopologyKind::Dragonfly => 3..=4,
         };
         if !count.contains(&numbers.len()) {
             return Err(TopologyError::numbers(shape, text()));
@@ -100,7 +105,7 @@ impl Topology {
             return Err(TopologyError::Zero { text: text() });
         }
         let (form, hosts) = match (shape, numbers) {
-            (Shape::FatTree, &[radix, levels]) => {
+            (TopologyKind::FatTree, &[radix, levels]) => {
                 if u64::from(radix) > MAX_RADIX || radix % 2 != 0 {
                     return Err(TopologyError::Radix { text: text() });
                 }
@@ -110,7 +115,7 @@ impl Topology {
                 }
                 (Form::FatTree(FatTree::new(radix, levels)), hosts)
             }
-            (Shape::Dragonfly, &[hosts, routers, global, ref groups @ ..]) => {
+            (TopologyKind::Dragonfly, &[hosts, routers, global, ref groups @ ..]) => {
                 let radix = u64::from(hosts) + u64::from(routers) + u64::from(global) - 1;
                 if radix > MAX_RADIX {
                     return Err(TopologyError::Links {
@@ -131,7 +136,7 @@ impl Topology {
             (_, sizes) => {
                 let sizes_of = sizes.iter().map(|&size| u64::from(size));
                 let hosts = sizes_of.fold(1u64, u64::saturating_mul);
-                let form = Grid::new(shape == Shape::Torus, sizes);
+                let form = Grid::new(shape == TopologyKind::Torus, sizes);
                 (Form::Grid(form), hosts)
             }
         };
@@ -154,12 +159,12 @@ impl Topology {
     }
 
     /// Its kind.
-    pub fn shape(&self) -> Shape {
+    pub fn kind(&self) -> TopologyKind {
         match &self.0 {
-            Form::Grid(grid) if grid.is_torus() => Shape::Torus,
-            Form::Grid(_) => Shape::Mesh,
-            Form::FatTree(_) => Shape::FatTree,
-            Form::Dragonfly(_) => Shape::Dragonfly,
+            Form::Grid(grid) if grid.is_torus() => TopologyKind::Torus,
+            Form::Grid(_) => TopologyKind::Mesh,
+            Form::FatTree(_) => TopologyKind::FatTree,
+            Form::Dragonfly(_) => TopologyKind::Dragonfly,
         }
     }
 
@@ -267,12 +272,12 @@ impl Topology {
     }
 }
 
-fn describe(shape: Shape, numbers: &[u32]) -> String {
+fn describe(shape: TopologyKind, numbers: &[u32]) -> String {
     let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
     format!("{shape}:{}", numbers.join("x"))
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for TopologyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -280,7 +285,7 @@ impl fmt::Display for Shape {
 
 impl fmt::Display for Topology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&describe(self.shape(), self.dimensions()))
+        f.write_str(&describe(self.kind(), self.dimensions()))
     }
 }
 
@@ -292,7 +297,9 @@ impl FromStr for Topology {
             text: shorten(text),
         };
         let (name, numbers) = text.split_once(':').ok_or_else(malformed)?;
-        let shape = Shape::ALL.into_iter().find(|shape| shape.name() == name);
+        let shape = TopologyKind::ALL
+            .into_iter()
+            .find(|shape| shape.name() == name);
         let shape = shape.ok_or_else(malformed)?;
         let mut read = Vec::new();
         for number in numbers.split('x') {
@@ -401,11 +408,11 @@ pub enum TopologyError {
 }
 
 impl TopologyError {
-    fn numbers(shape: Shape, text: String) -> Self {
+    fn numbers(shape: TopologyKind, text: String) -> Self {
         match shape {
-            Shape::Mesh | Shape::Torus => Self::Dimensions { text },
-            Shape::FatTree => Self::FatTree { text },
-            Shape::Dragonfly => Self::Dragonfly { text },
+            TopologyKind::Mesh | TopologyKind::Torus => Self::Dimensions { text },
+            TopologyKind::FatTree => Self::FatTree { text },
+            TopologyKind::Dragonfly => Self::Dragonfly { text },
         }
     }
 }

@@ -6,52 +6,19 @@ use super::domain::Latencies;
 use crate::families::sme::address::AddressMap;
 use crate::families::sme::engine::HtPacket;
 use crate::families::sme::spec::{ClusterSpec, NodeSpec};
+use crate::machine::shape::{Pinning, Setup};
 use crate::parts::cache::ahead::{Ahead, Costs};
 use crate::parts::fabric::Topology;
 use crate::parts::noise::Noise;
 use crate::time::{Clock, Time};
 
-/// Which socket a node's threads stand on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pinning {
-    /// Over the sockets first.
-    Scatter,
-    /// Filling one socket after the other.
-    Compact,
-}
-
-/// What a cluster is built from, besides its programs.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// The machine.
-    pub spec: ClusterSpec,
-    /// Positions and links; the first `nodes` positions have a host.
-    pub topology: Topology,
-    /// Nodes with a host.
-    pub nodes: u32,
-    /// Threads a node, at most [`NodeSpec::MOST_CORES`].
-    pub threads: u32,
-    /// Where the threads stand.
-    pub pinning: Pinning,
-    /// Seed of everything that is drawn.
-    pub seed: u64,
-    /// Whether remote stores carry the *coherent* bit and probe the caches of their target
-    /// (Sec. V-A). Without it, cached copies go stale.
-    pub coherent_stores: bool,
-    /// Whether to write down every thread's every visit to a barrier.
-    pub visits: bool,
-    /// What the operating system does to the cores besides; nothing where it is `None`.
-    pub noise: Option<Noise>,
-}
-
-/// The same, ready for use.
+/// What a run never changes, ready for use.
 #[derive(Debug)]
 pub struct Constants {
     pub spec: ClusterSpec,
     pub topology: Topology,
     pub map: AddressMap,
     pub seed: u64,
-    pub coherent_stores: bool,
     noise: Option<Noise>,
     threads: u32,
     pinning: Pinning,
@@ -83,8 +50,7 @@ const CORE_BITS: u32 = 10;
 const _: () = assert!(NodeSpec::MOST_CORES < 1 << CORE_BITS);
 
 impl Constants {
-    pub fn new(setup: Setup) -> Self {
-        let spec = setup.spec;
+    pub fn new(spec: ClusterSpec, setup: Setup) -> Self {
         let engine_clock = spec.engine.clock;
         Self {
             map: AddressMap {
@@ -94,7 +60,6 @@ impl Constants {
                 global_base: spec.node.global_base,
             },
             seed: setup.seed,
-            coherent_stores: setup.coherent_stores,
             noise: setup.noise,
             threads: setup.threads,
             pinning: setup.pinning,

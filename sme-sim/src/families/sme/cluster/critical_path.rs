@@ -1,41 +1,22 @@
-//! The critical path of an episode: from the last departure backwards through what caused it.
-//!
-//! Called for `sme barrier --explain`; reads the nodes' [`trace`](super::trace)s. A thread that
-//! waits is delayed by whoever writes the value it waits for, so the path leads from the wait to
-//! the write, at the moment in which the value could first be read; what the waiting thread had
-//! done until then did not matter. The steps are contiguous: they add up to the episode.
+//! The critical path of a span ([`crate::observe::path`]) over the nodes' [`trace`](super::trace)s, and what
+//! each of its steps is called. Called for `sme barrier --explain`.
 
 use sme_memory::Place;
 
 use super::domain::Kind;
-use super::mark::{Access, BEFORE, Carries, Cause, Key, Mark, MarkId, Part, Stage, What};
+use super::mark::{Access, Carries, Cause, Key, Mark, Stage, What};
 use super::node::Node;
 use super::trace::Trace;
 use crate::families::sme::address::Target;
-use crate::families::sme::engine::EngineModel;
-use crate::parts::contract::Operation;
+use crate::observe::path::{self, Part, PathStep, Position, Role};
+use crate::parts::contract::{Operation, Span};
 use crate::time::Time;
 
-/// One stretch of a critical path.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PathStep {
-    /// When it began.
-    pub from: Time,
-    /// When it ended.
-    pub to: Time,
-    /// Where: the position of the node or switch.
-    pub node: u32,
-    /// On what.
-    pub part: Part,
-    /// What happened, in a few words ("phase written by node 8 core 0 crosses link 8 -> 0").
-    pub what: String,
-}
-
-/// The critical path that ends with the last departure from `episode` and begins at `start`;
+/// The critical path that ends where the last thread ends `span` and begins at `start`;
 /// empty where nothing was traced. `name` names the variable at a place.
-pub(super) fn critical_path<E: EngineModel>(
-    nodes: &[Node<E>],
-    episode: u32,
+pub(super) fn critical_path(
+    nodes: &[Node],
+    span: Span,
     start: Time,
     name: &dyn Fn(Place) -> String,
 ) -> Vec<PathStep> {
@@ -45,90 +26,67 @@ pub(super) fn critical_path<E: EngineModel>(
     }
     let mut last: Option<(Time, Position)> = None;
     for (node, trace) in traces.iter().enumerate() {
-        if let Some(&(at, mark)) = trace.departures.get(&episode)
+        if let Some(&(at, mark)) = trace.ends.get(&span)
             && last.is_none_or(|(latest, _)| at > latest)
         {
             last = Some((at, (node, mark)));
         }
     }
-    let Some((end, position)) = last else {
-        return Vec::new();
-    };
-    let mut steps: Vec<PathStep> = walk(&traces, position, start, end)
-        .into_iter()
-        .map(|(from, to, node, mark)| PathStep {
-            from,
-            to,
-            node: nodes[node].me,
-            part: mark.part,
-            what: words(&nodes[node], &mark.what, name),
-        })
-        .collect();
-    steps.reverse();
-    steps
-}
-
-/// A mark of a node.
-type Position = (usize, MarkId);
-
-/// From `position`, which was reached at `end`, back to `start`; the last stretch first.
-fn walk(
-    traces: &[&Trace],
-    mut position: Position,
-    start: Time,
-    end: Time,
-) -> Vec<(Time, Time, usize, Mark)> {
-    let at = |(node, mark): Position| traces[node].marks[mark as usize];
-    let mut stretches = Vec::new();
-    let mut to = end;
-    // A value has been taken; where it was written is not known yet, or is known.
-    let mut taken = false;
-    let mut written: Option<Position> = None;
-    while to > start {
-        let (node, number) = position;
-        debug_assert!(number != BEFORE, "the trace begins too late, at {to}");
-        let mark = at(position);
-        match mark.what {
-            // The thread itself came later than the value that it then found.
-            What::Operation(..) if mark.part == Part::Core => (taken, written) = (false, None),
-            What::Takes => (taken, written) = (true, None),
-            _ => {}
-        }
-        if taken && let Some(write) = mark.value {
-            (taken, written) = (false, Some((node, write)));
-        }
-        let cause = cause(traces, node, &mark);
-        let began = cause.map_or(start, |cause| at(cause).at);
-        let readable = written.map_or(Time::ZERO, |write| at(write).at);
-        let from = began.max(readable).max(start).min(to);
-        if from < to {
-            stretches.push((from, to, node, mark));
-            to = from;
-        }
-        position = match (written, cause) {
-            (Some(write), _) if readable >= began => {
-                written = None;
-                write
-            }
-            (_, Some(cause)) if cause != position => cause,
-            _ => break,
-        };
+    match last {
+        Some(end) => path::critical_path(&Traced { nodes, traces }, end, start, name),
+        None => Vec::new(),
     }
-    stretches
 }
 
-fn cause(traces: &[&Trace], node: usize, mark: &Mark) -> Option<Position> {
-    match mark.cause {
-        Cause::Here(cause) => Some((node, cause)),
-        Cause::Sent { from, key, cycle } => {
-            let sent = &traces.get(from as usize)?.sent;
-            Some((from as usize, *sent.get(&(key, node as u32, cycle))?))
+/// Nodes and their traces.
+struct Traced<'a> {
+    nodes: &'a [Node],
+    traces: Vec<&'a Trace>,
+}
+
+impl Traced<'_> {
+    fn mark(&self, (node, mark): Position) -> &Mark {
+        &self.traces[node].marks[mark as usize]
+    }
+}
+
+impl path::Traces for Traced<'_> {
+    fn stage(&self, position: Position) -> path::Stage {
+        let mark = self.mark(position);
+        path::Stage {
+            at: mark.at,
+            part: mark.part,
+            role: match mark.what {
+                What::Operation(..) if mark.part == Part::Core => Role::OwnEnd,
+                What::Takes => Role::Takes,
+                _ => Role::Other,
+            },
+            value: mark.value,
         }
+    }
+
+    fn cause(&self, position: Position) -> Option<Position> {
+        let (node, _) = position;
+        match self.mark(position).cause {
+            Cause::Here(cause) => Some((node, cause)),
+            Cause::Sent { from, key, cycle } => {
+                let sent = &self.traces.get(from as usize)?.sent;
+                Some((from as usize, *sent.get(&(key, node as u32, cycle))?))
+            }
+        }
+    }
+
+    fn node(&self, place: usize) -> u32 {
+        self.nodes[place].me
+    }
+
+    fn words(&self, position: Position, name: &dyn Fn(Place) -> String) -> String {
+        words(&self.nodes[position.0], &self.mark(position).what, name)
     }
 }
 
 /// `what` happened at `node`, for people.
-fn words<E: EngineModel>(node: &Node<E>, what: &What, name: &dyn Fn(Place) -> String) -> String {
+fn words(node: &Node, what: &What, name: &dyn Fn(Place) -> String) -> String {
     let at_address = |address: u64| match node.constants.map.target(address) {
         Ok(Target::Global(place) | Target::Cached(place)) => name(place),
         _ => name(Place {
@@ -174,7 +132,7 @@ fn words<E: EngineModel>(node: &Node<E>, what: &What, name: &dyn Fn(Place) -> St
                 Operation::Flush(word) => format!("{core} has flushed {}", at_address(word.0)),
                 Operation::WriteBack { .. } => format!("{core} has written its node's caches back"),
                 Operation::Delay(_) => format!("{core} computes"),
-                Operation::Note(_) => core,
+                Operation::Mark(_) => core,
             }
         }
         What::Buffered(core) => format!("core {core}'s store waits in its store buffer"),

@@ -18,7 +18,7 @@ use super::core::Waiting;
 use super::domain::{Kind, Transaction, hops_between};
 use super::node::Node;
 use crate::families::sme::address::FaultReason;
-use crate::families::sme::engine::{EngineModel, HtChannel, HtPacket};
+use crate::families::sme::engine::{HtChannel, HtPacket};
 use crate::families::sme::spec::{Arbitration, ClusterSpec};
 use crate::parts::line::Bytes;
 use crate::parts::store_buffer::Store;
@@ -112,7 +112,7 @@ impl Bridge {
     }
 }
 
-impl<E: EngineModel> Node<E> {
+impl Node {
     pub(super) fn origin(&self, core: u16) -> u32 {
         let counted = self.cores[usize::from(core)].counted;
         self.constants.trace(self.me, core, counted)
@@ -213,7 +213,7 @@ impl<E: EngineModel> Node<E> {
                 address: store.address & !7,
                 data: store.bytes.place(store.value),
                 enables: store.bytes.enables,
-                coherent: self.constants.coherent_stores,
+                coherent: self.constants.spec.uncached.coherent_stores,
                 trace,
             },
         );

@@ -11,7 +11,6 @@ use super::constants::{FILLS, origin_of};
 use super::domain::Transaction;
 use super::node::Node;
 use crate::families::sme::address::{AddressMap, Target};
-use crate::families::sme::engine::EngineModel;
 use crate::families::sme::spec::WriteBack;
 use crate::observe::staleness::{Checker, Record, Way, What};
 use crate::parts::cache::Held;
@@ -104,7 +103,7 @@ impl Log {
 /// Tells `checker` what has happened at all nodes, in the order of time, and forgets it. Whatever
 /// one node does reaches another in a later window, so that what is still missing comes after all
 /// of this.
-pub(super) fn drain<E>(nodes: &[Node<E>], checker: &mut Checker) {
+pub(super) fn drain(nodes: &[Node], checker: &mut Checker) {
     let Some(first) = nodes.first() else {
         return;
     };
@@ -142,7 +141,7 @@ pub(super) fn drain<E>(nodes: &[Node<E>], checker: &mut Checker) {
     }
 }
 
-impl<E: EngineModel> Node<E> {
+impl Node {
     fn tell_checker(&mut self, core: u16, what: impl FnOnce(&AddressMap, u32) -> Option<What>) {
         if let Some(log) = &mut self.log
             && let Some(what) = what(&self.constants.map, self.me)

@@ -6,35 +6,10 @@ use sme_memory::Place;
 use super::constants::origin_of;
 use super::domain::Kind;
 use crate::families::sme::engine::{self, Packet};
+use crate::observe::path::{MarkId, Part};
 use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 use crate::time::Time;
-
-/// What a stretch of time was spent on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Part {
-    /// The program's own instructions.
-    Core,
-    /// Cache look-ups, probes, memory.
-    Cache,
-    /// HyperTransport: between sockets, the host link, the I/O bridge.
-    HyperTransport,
-    /// The blocks of an engine, and its named delays.
-    Engine,
-    /// Serialization, transceivers, wire.
-    Link,
-    /// Waiting for something that is busy.
-    Queueing,
-    /// The operating system.
-    OperatingSystem,
-}
-
-/// Index of a mark in its node's trace.
-pub(super) type MarkId = u32;
-
-/// Stands for everything before the trace began.
-pub(super) const BEFORE: MarkId = 0;
 
 /// The end of one stage.
 #[derive(Clone, Copy, Debug)]

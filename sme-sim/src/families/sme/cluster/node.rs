@@ -16,13 +16,14 @@ use super::host::{Bridge, Slots};
 use super::log::Log;
 use super::record::Record;
 use super::system::System;
+use super::watched::Watched;
 use super::way::{LinkCredit, Outputs, Way};
 use crate::families::sme::address::FaultReason;
+use crate::families::sme::engine::Input;
 use crate::families::sme::engine::waves::Tap;
-use crate::families::sme::engine::{EngineModel, Input};
-use crate::kernel::thread::{Program, Threads};
+use crate::kernel::thread::{Programs, Threads};
 use crate::kernel::window::{self, Inbox, NoTask, Outbox};
-use crate::parts::contract::{self, Note, Operation};
+use crate::parts::contract::{self, Mark, Operation};
 use crate::parts::store_buffer::StoreBuffers;
 use crate::time::Time;
 
@@ -38,7 +39,7 @@ pub struct Fault {
 }
 
 /// A node of the cluster, or a position that has only a switch.
-pub struct Node<E> {
+pub struct Node {
     pub(super) me: u32,
     pub(super) constants: Arc<Constants>,
     pub(super) now: Time,
@@ -49,7 +50,7 @@ pub struct Node<E> {
     pub(super) domain: Domain,
     pub(super) caches: Option<Box<Caches>>,
     pub(super) slots: Option<Box<Slots>>,
-    pub(super) way: Way<E>,
+    pub(super) way: Way,
     pub(super) bridge: Bridge,
     pub(super) system: System,
     pub(super) record: Record,
@@ -62,14 +63,14 @@ pub struct Node<E> {
     pub(super) events: u64,
 }
 
-impl<E: EngineModel> Node<E> {
+impl Node {
     /// Node `me` with one thread for each program, all about to start.
     pub(super) fn new(
         me: u32,
         constants: Arc<Constants>,
-        programs: Vec<Program>,
-        engine: E,
-        visits: bool,
+        programs: Box<dyn Programs>,
+        engine: Watched,
+        each_span: bool,
     ) -> Self {
         let sockets: Vec<u8> = (0..programs.len())
             .map(|thread| constants.socket_of(thread as u32))
@@ -96,7 +97,7 @@ impl<E: EngineModel> Node<E> {
             way: Way::new(me, Arc::clone(&constants), engine),
             bridge: Bridge::default(),
             system: System::default(),
-            record: Record::new(programs.len(), visits),
+            record: Record::new(each_span),
             log: None,
             fault: None,
             progress: 0,
@@ -108,7 +109,7 @@ impl<E: EngineModel> Node<E> {
     }
 
     /// The engine.
-    pub fn engine(&self) -> &E {
+    pub fn engine(&self) -> &Watched {
         self.way.engine()
     }
 
@@ -135,7 +136,7 @@ impl<E: EngineModel> Node<E> {
 
     /// Bytes of simulator state, the engine's apart.
     pub fn bytes(&self) -> usize {
-        size_of::<Self>() - size_of::<E>()
+        size_of::<Self>() - size_of::<Watched>()
             + self.agenda.heap_bytes()
             + self.threads.bytes()
             + self.cores.capacity() * size_of::<Core>()
@@ -226,7 +227,7 @@ impl<E: EngineModel> Node<E> {
                 return;
             }
             match operation {
-                Operation::Note(note) => self.takes_note(core, note),
+                Operation::Mark(mark) => self.takes_mark(core, mark),
                 _ => return self.asked(core, operation),
             }
         }
@@ -261,8 +262,8 @@ impl<E: EngineModel> Node<E> {
     /// [`Event::Begin`]: the node has caught up with `core`.
     fn begins(&mut self, core: u16) {
         match self.cores[usize::from(core)].operation {
-            Operation::Note(note) => {
-                self.takes_note(core, note);
+            Operation::Mark(mark) => {
+                self.takes_mark(core, mark);
                 self.run(core);
             }
             operation => self.asked(core, operation),
@@ -271,10 +272,10 @@ impl<E: EngineModel> Node<E> {
 
     /// Writes down what the thread of `core` says.
     #[inline]
-    fn takes_note(&mut self, core: u16, note: Note) {
-        self.cores[usize::from(core)].counted = note.counts();
-        self.record.note(self.now, core, note);
-        self.agenda.tell(|t| t.noted(self.now, note));
+    fn takes_mark(&mut self, core: u16, mark: Mark) {
+        self.cores[usize::from(core)].counted |= mark == Mark::Counts;
+        self.record.spans.mark(self.now, core, mark);
+        self.agenda.tell(|t| t.marked(self.now, mark));
     }
 
     /// Starts what the thread of `core` has asked for.
@@ -295,10 +296,7 @@ impl<E: EngineModel> Node<E> {
     }
 }
 
-impl<E> window::Node for Node<E>
-where
-    E: EngineModel,
-{
+impl window::Node for Node {
     /// What the engine of `to` samples at the edge at which it arrives.
     type Message = Input;
     type Late = LinkCredit;
@@ -361,7 +359,7 @@ where
     }
 
     fn can_wait(message: &Input) -> Option<LinkCredit> {
-        Way::<E>::can_wait(message)
+        Way::can_wait(message)
     }
 
     fn waits(&self) -> bool {

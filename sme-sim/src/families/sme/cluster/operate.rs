@@ -8,13 +8,12 @@ use super::core::Waiting;
 use super::domain::{Kind, Transaction, Update};
 use super::node::{Fault, Node};
 use crate::families::sme::address::{CACHEABLE, FaultReason, Target};
-use crate::families::sme::engine::EngineModel;
 use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 use crate::parts::store_buffer::Store;
 use crate::time::Time;
 
-impl<E: EngineModel> Node<E> {
+impl Node {
     /// Starts the operation that the thread of `core` has asked for.
     pub(super) fn begin(&mut self, core: u16) {
         match self.cores[usize::from(core)].operation {
@@ -33,8 +32,8 @@ impl<E: EngineModel> Node<E> {
             | Operation::FutexWait(..)
             | Operation::FutexWake(..) => self.when_drained(core),
             Operation::Delay(span) => self.finish(core, 0, span),
-            // Notes take no time: the thread never stops at one.
-            Operation::Note(_) => self.finish(core, 0, Time::ZERO),
+            // Marks take no time: the thread never stops at one.
+            Operation::Mark(_) => self.finish(core, 0, Time::ZERO),
         }
     }
 

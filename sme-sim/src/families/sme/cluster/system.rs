@@ -10,7 +10,6 @@ use super::agenda::Event;
 use super::core::Waiting;
 use super::node::Node;
 use crate::families::sme::address::{FaultReason, Target};
-use crate::families::sme::engine::EngineModel;
 use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 use crate::parts::tables;
@@ -28,7 +27,7 @@ impl System {
     }
 }
 
-impl<E: EngineModel> Node<E> {
+impl Node {
     /// The thread of `core` calls the operating system. Its stores have left: the kernel's own
     /// locks see to that.
     pub(super) fn enter_system(&mut self, core: u16) {

@@ -17,13 +17,14 @@ use sme_memory::{Place, Until};
 
 use super::constants::{Constants, origin_of};
 use super::domain::{BRIDGE, Kind, Transaction};
-use super::mark::{Access, BEFORE, Carries, Cause, Key, Mark, MarkId, Part, Stage, What, byte_of};
+use super::mark::{Access, Carries, Cause, Key, Mark, Stage, What, byte_of};
 use crate::families::sme::address::Target;
 use crate::families::sme::engine::link_port::LinkPortSpec;
 use crate::families::sme::engine::{
     HOP_CYCLES, HOST_TO_LINK_CYCLES, HtPacket, Input, LINK_TO_HOST_CYCLES, LOOPBACK_CYCLES, Packet,
 };
-use crate::parts::contract::{Note, Operation};
+use crate::observe::path::{BEFORE, MarkId, Part};
+use crate::parts::contract::{Mark as SpanMark, Operation, Span};
 use crate::parts::line::Bytes;
 use crate::time::Time;
 
@@ -60,8 +61,8 @@ pub(super) struct Trace {
     from_engine: FxHashMap<Key, VecDeque<MarkId>>,
     /// Packets by key, neighbour, and edge at which that samples them.
     pub(super) sent: FxHashMap<(Key, u32, u64), MarkId>,
-    /// Last departure by episode: when, which core, why.
-    pub(super) departures: FxHashMap<u32, (Time, MarkId)>,
+    /// When the last thread ended each span, and why then.
+    pub(super) ends: FxHashMap<Span, (Time, MarkId)>,
 }
 
 /// What is known of one core.
@@ -114,7 +115,7 @@ impl Trace {
             inside: FxHashMap::default(),
             from_engine: FxHashMap::default(),
             sent: FxHashMap::default(),
-            departures: FxHashMap::default(),
+            ends: FxHashMap::default(),
         }
     }
 
@@ -154,12 +155,12 @@ impl Trace {
         self.current = self.core(core).done;
     }
 
-    /// The thread of `core` tells the observer something.
-    pub(super) fn noted(&mut self, now: Time, note: Note) {
-        let Note::Leave(episode) = note else {
+    /// A thread tells the observers something.
+    pub(super) fn marked(&mut self, now: Time, mark: SpanMark) {
+        let SpanMark::End(span) = mark else {
             return;
         };
-        let last = self.departures.entry(episode).or_default();
+        let last = self.ends.entry(span).or_default();
         if now > last.0 {
             *last = (now, self.current);
         }

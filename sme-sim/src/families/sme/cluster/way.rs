@@ -13,6 +13,7 @@ use super::agenda::{Agenda, Event};
 use super::constants::Constants;
 use super::pins::Pins;
 use super::record::Record;
+use super::watched::Watched;
 use crate::families::sme::engine::waves::{Recorded, Tap};
 use crate::families::sme::engine::{
     EngineModel, HtChannel, HtPacket, Input, NEAR_BYTES, Output, Packet, Transit,
@@ -96,14 +97,14 @@ pub struct Outputs {
 
 /// The host link and the engine of a node, or the switch of a position without one.
 #[repr(C)]
-pub struct Way<E> {
+pub struct Way {
     /// The engine's next edge at which anything can happen: when, and which.
     tick: (Time, u64),
     constants: Arc<Constants>,
     me: u32,
     pins: Pins,
     tap: Option<Box<Tap>>,
-    engine: E,
+    engine: Watched,
     // What packets between other nodes have nothing to do with comes last.
     link: HostLink,
     /// Packets on their way to the engine.
@@ -112,7 +113,7 @@ pub struct Way<E> {
     packets: Few<HtPacket, 1>,
 }
 
-impl<E> Way<E> {
+impl Way {
     /// Bytes from the beginning with which packets between other nodes have to do, about.
     pub const NEAR: usize = {
         let engine = offset_of!(Self, engine);
@@ -125,9 +126,9 @@ impl<E> Way<E> {
     };
 }
 
-impl<E: EngineModel> Way<E> {
+impl Way {
     /// Of node `me`, with nothing under way.
-    pub fn new(me: u32, constants: Arc<Constants>, engine: E) -> Self {
+    pub fn new(me: u32, constants: Arc<Constants>, engine: Watched) -> Self {
         Self {
             me,
             link: HostLink::new(&constants.spec.host),
@@ -135,14 +136,14 @@ impl<E: EngineModel> Way<E> {
             engine,
             pins: Pins::new(),
             tick: (Time::NEVER, 0),
-            arrivals: Few::new(),
-            packets: Few::new(),
+            arrivals: Few::default(),
+            packets: Few::default(),
             constants,
         }
     }
 
     /// The engine.
-    pub fn engine(&self) -> &E {
+    pub fn engine(&self) -> &Watched {
         &self.engine
     }
 
@@ -153,7 +154,7 @@ impl<E: EngineModel> Way<E> {
 
     /// The engine, seen at its ports.
     #[inline]
-    fn ports(&mut self) -> Recorded<'_, E> {
+    fn ports(&mut self) -> Recorded<'_, Watched> {
         Recorded::new(&mut self.engine, self.tap.as_deref())
     }
 

@@ -8,7 +8,6 @@ use super::rest::{Stage, Waiting};
 use super::run::{Leaves, Run};
 use crate::families::sme::address::AddressSpace;
 use crate::families::sme::engine::HtPacket;
-use crate::parts::contract::Note;
 
 /// With so many flags in a row, or more, a run is worth keeping on its way, when its leader has seen half
 /// of them.
@@ -41,9 +40,7 @@ impl<L: Leader> Run<'_, L> {
                     self.first.stage = Stage::Late;
                 }
                 Stage::Late => {
-                    let note = Note::Arrive(self.first.episode);
-                    self.first.counted = note.counts();
-                    self.note(note);
+                    self.arrives(self.first.episode);
                     self.first.stage = Stage::Inside;
                 }
                 Stage::Inside => {
@@ -53,9 +50,9 @@ impl<L: Leader> Run<'_, L> {
                         self.first.step = step;
                         return self.begin_step();
                     }
-                    let note = Note::Leave(self.first.episode);
-                    self.first.counted = note.counts();
-                    self.note(note);
+                    self.departs(self.first.episode);
+                    // The warm-up is over.
+                    self.first.counted = true;
                     if self.first.episode < self.plan.last_episode {
                         self.first.episode += 1;
                         self.first.stage = Stage::Start;
@@ -319,7 +316,7 @@ impl<L: Leader> Run<'_, L> {
             address,
             data: u64::from(store.value),
             enables: 1,
-            coherent: constants.coherent_stores,
+            coherent: constants.spec.uncached.coherent_stores,
             trace: store.origin,
         };
         let at = self.work.now + self.plan.form.to_link;

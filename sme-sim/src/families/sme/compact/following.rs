@@ -10,7 +10,6 @@ use sme_memory::Leader;
 use super::event::OnPhase;
 use super::run::Run;
 use super::work::Fetched;
-use crate::parts::contract::Note;
 
 /// Where a follower's program is.
 pub(super) mod step {
@@ -49,7 +48,7 @@ impl<L: Leader> Run<'_, L> {
             step::WAIT => {
                 let episode = core.episode;
                 core.episode += 1;
-                self.note(Note::Leave(episode));
+                self.departs(episode);
                 if episode < self.plan.last_episode {
                     self.begin(number);
                 } else {
@@ -67,7 +66,7 @@ impl<L: Leader> Run<'_, L> {
     pub(super) fn all_begin(&mut self) {
         let followers = 1..self.plan.form.threads as u16;
         self.work.events += followers.len() as u64 - 1;
-        self.note(Note::Arrive(0));
+        self.arrives(0);
         for core in &mut self.work.cores[1..] {
             core.step = step::READ;
         }
@@ -115,7 +114,7 @@ impl<L: Leader> Run<'_, L> {
         let mut now = fetched.at + form.operation;
         if core.step == step::WAIT {
             let episode = core.episode;
-            self.note_at(Note::Leave(episode), now);
+            self.departs_at(episode, now);
             self.work.happens_at(now);
             let core = &mut self.work.cores[usize::from(number)];
             if episode == self.plan.last_episode {
@@ -124,7 +123,7 @@ impl<L: Leader> Run<'_, L> {
                 return;
             }
             core.episode += 1;
-            self.note_at(Note::Arrive(episode + 1), now);
+            self.arrives_at(episode + 1, now);
             now += form.hit;
         }
         let core = &mut self.work.cores[usize::from(number)];
@@ -165,7 +164,7 @@ impl<L: Leader> Run<'_, L> {
         let core = &mut self.work.cores[usize::from(number)];
         core.step = step::READ;
         let episode = core.episode;
-        self.note(Note::Arrive(episode));
+        self.arrives(episode);
         self.look_at_phase(number);
     }
 

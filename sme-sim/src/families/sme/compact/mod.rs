@@ -29,16 +29,20 @@ use sme_memory::Leader;
 
 pub use plan::{NotCompact, Skew};
 
-use super::cluster::among::{Among, Figures, all_stuck};
 use super::cluster::constants::Constants;
-use super::cluster::failure::{self, Failure, NAMED};
-use super::cluster::record::EpisodeTimes;
 use super::cluster::watched::{Plugged, Watched};
-use super::cluster::{LinkLoad, Progress, Setup, Traffic};
-use crate::families::sme::engine::{EngineModel, Inspect};
+use super::cluster::{figures, link_loads};
+use super::engine::{EngineModel, Inspect};
+use super::spec::ClusterSpec;
 use crate::kernel::peers::{Alone, Peers};
-use crate::kernel::window::{self, Verdict};
-use crate::observe::gauge::Gauge;
+use crate::kernel::window::{self, Exchanged, Verdict};
+use crate::machine::family::System;
+use crate::machine::shape::Setup;
+use crate::observe::among::{Among, all_stuck};
+use crate::observe::failure::{self, Failure, NAMED};
+use crate::observe::gauge::{Gauge, Progress};
+use crate::observe::spans::{Reached, Spans};
+use crate::observe::traffic::{LinkLoad, Traffic};
 use crate::time::Time;
 use node::CompactNode;
 use plan::Plan;
@@ -47,13 +51,13 @@ use plan::Plan;
 const TOLD_EVERY: Time = Time::from_ns(10_000);
 
 /// A cluster in compact form, in which a barrier runs.
-pub struct CompactCluster<L: Leader, E = Watched> {
-    nodes: Vec<CompactNode<L, E>>,
+pub struct CompactCluster<L: Leader> {
+    nodes: Vec<CompactNode<L>>,
     among: Among,
     plan: Arc<Plan<L>>,
 }
 
-impl<L: Leader> CompactCluster<L, Watched> {
+impl<L: Leader> CompactCluster<L> {
     /// A cluster into whose positions `engine(position)` is plugged, and on which the barrier of
     /// `leader` runs in episodes 0 to `last_episode`. Every thread begins an episode as late as `skew`
     /// says.
@@ -61,121 +65,61 @@ impl<L: Leader> CompactCluster<L, Watched> {
     /// # Errors
     /// [`NotCompact`] if the barrier's flags are not one in each cache line.
     pub fn new(
-        setup: Setup,
+        machine: (&ClusterSpec, Setup),
         leader: L,
         last_episode: u32,
         skew: Option<Box<Skew>>,
         engine: impl FnMut(u32) -> Plugged,
     ) -> Result<Self, NotCompact> {
-        Self::among(&Alone, setup, leader, last_episode, skew, engine)
+        Self::among(&Alone, machine, leader, last_episode, skew, engine)
     }
 
-    /// The same, shared with `peers`: see [`super::cluster::Cluster::among`].
+    /// The same, shared with `peers`: see [`Cluster::among`](super::cluster::Cluster::among).
     ///
     /// # Errors
     /// [`NotCompact`]
     pub fn among(
         peers: &dyn Peers,
-        setup: Setup,
+        (spec, setup): (&ClusterSpec, Setup),
         leader: L,
         last_episode: u32,
         skew: Option<Box<Skew>>,
         mut engine: impl FnMut(u32) -> Plugged,
     ) -> Result<Self, NotCompact> {
-        let (spec, hosts, threads) = (setup.spec.clone(), setup.nodes, setup.threads);
+        let (hosts, threads) = (setup.nodes, setup.threads);
         let among = Among::new(peers, setup.topology.positions());
-        let constants = Arc::new(Constants::new(setup));
+        let constants = Arc::new(Constants::new(spec.clone(), setup));
         let plan = Arc::new(Plan::new(leader, constants, threads, last_episode, skew)?);
         let nodes = (among.mine.clone())
             .map(|position| {
-                let engine = Watched::new(engine(position), &spec, position, hosts);
+                let engine = Watched::new(engine(position), spec, position, hosts);
                 CompactNode::new(position, &plan, engine, position < hosts)
             })
             .collect();
         Ok(Self { nodes, among, plan })
     }
 
-    /// The load of every link, by from, to and channel.
-    pub fn link_loads(&self) -> Vec<LinkLoad> {
-        super::cluster::link_loads(
-            &self.plan.constants,
-            self.end(),
-            self.nodes.iter().map(|node| {
-                let links = node.engine().engine().counters().links;
-                (node.me, links, &node.record)
-            }),
-        )
-    }
-
     /// Whether nothing is under way any more: so it is after a run that ended well.
     pub fn is_quiet(&self) -> bool {
-        let sum = |of: fn(&CompactNode<L, Watched>) -> u64| self.nodes.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&CompactNode<L>) -> u64| self.nodes.iter().map(of).sum::<u64>();
         sum(|n| n.posted) == sum(|n| n.performed)
             && (self.nodes.iter()).all(|n| n.is_quiet() && n.engine().engine().is_quiet())
     }
 
-    /// Bytes of simulator state per simulated thread at the end of a run: what
-    /// [`super::cluster::Cluster::bytes_per_thread`] counts. While nodes run ahead of their packets each has
-    /// its cores and memory twice; the working memory of the workers is not counted.
-    pub fn bytes_per_thread(&self) -> u64 {
-        let bytes = self
-            .nodes
-            .iter()
-            .map(|n| n.bytes() + n.engine().engine().state_bytes() + window::BYTES_PER_NODE);
-        let hosts = self.nodes.iter().filter(|n| n.rest().is_some()).count() as u64;
-        let threads = hosts * u64::from(self.plan.form.threads);
-        bytes.sum::<usize>() as u64 / threads.max(1)
+    /// How far a run is, for another thread of the host to look at meanwhile.
+    pub fn gauge(&self) -> Arc<Gauge> {
+        Arc::clone(&self.plan.gauge)
     }
-}
 
-impl<L: Leader, E: EngineModel> CompactCluster<L, E> {
-    /// Runs until every thread has ended, with `workers` threads of the host; `watch` is told now and
-    /// then how far it has come. The outcome does not depend on `workers`.
+    /// [`System::run_among`] in one process.
     ///
     /// # Errors
-    /// [`Failure::Deadlock`] if threads wait for what can never happen, [`Failure::Overtaken`] if a
-    /// thread left the barrier before the last had arrived, [`Failure::TooLong`] if the simulator's
-    /// clock would overflow.
-    pub fn run(&mut self, workers: usize, watch: impl FnMut(Progress)) -> Result<(), Failure> {
-        self.run_among(&mut Alone, workers, watch)
+    /// As there.
+    pub fn run(&mut self, workers: usize, mut watch: impl FnMut(Progress)) -> Result<(), Failure> {
+        self.run_among(&mut Alone, workers, &mut watch)
     }
 
-    /// The same together with the `peers` with whom the cluster was built: see
-    /// [`super::cluster::Cluster::run_among`]. `watch` is told of this process's nodes.
-    ///
-    /// # Errors
-    /// Those of [`Self::run`], and [`Failure::Peers`].
-    pub fn run_among(
-        &mut self,
-        peers: &mut dyn Peers,
-        workers: usize,
-        mut watch: impl FnMut(Progress),
-    ) -> Result<(), Failure> {
-        let lookahead = self.plan.constants.lookahead();
-        let look = |now, nodes: &[CompactNode<L, E>], _: &mut dyn Peers| {
-            watch(progress(now, nodes));
-            let verdict = match failure::is_too_long(now) {
-                true => Verdict::Stop,
-                false => Verdict::Continue,
-            };
-            Ok((verdict, now + TOLD_EVERY))
-        };
-        let (nodes, all) = (&mut self.nodes, self.among.positions);
-        let ran = window::run_among(peers, all, nodes, lookahead, workers, look);
-        let (last, exchanged) = ran?;
-        self.among.exchanged = exchanged;
-        failure::within_time(last)?;
-        self.nodes.iter_mut().for_each(CompactNode::settle);
-        let own = Figures::of(self.nodes.iter().map(|n| (&n.record, n.events)));
-        self.among.tell(peers, own)?;
-        watch(progress(self.end(), &self.nodes));
-        self.check_ended(peers)?;
-        super::cluster::check_order(self.episodes())?;
-        self.nodes.iter().for_each(|node| node.engine().ended());
-        Ok(())
-    }
-
-    /// Whether every thread has.
+    /// Whether every thread has ended.
     fn check_ended(&self, peers: &mut dyn Peers) -> Result<(), Failure> {
         let (mut stuck, mut waiting) = (Vec::new(), 0);
         for node in self.nodes.iter().filter(|node| node.unfinished() > 0) {
@@ -192,34 +136,93 @@ impl<L: Leader, E: EngineModel> CompactCluster<L, E> {
         let at = self.end();
         Err(Failure::Deadlock { at, stuck, more })
     }
+}
 
-    /// Arrivals and departures over all nodes, by episode, the warm-up first.
-    pub fn episodes(&self) -> &[EpisodeTimes] {
-        &self.among.all.episodes
+impl<L: Leader> System for CompactCluster<L> {
+    /// `watch` is told of this process's nodes.
+    fn run_among(
+        &mut self,
+        peers: &mut dyn Peers,
+        workers: usize,
+        watch: &mut dyn FnMut(Progress),
+    ) -> Result<(), Failure> {
+        let lookahead = self.plan.constants.lookahead();
+        let look = |now, nodes: &[CompactNode<L>], _: &mut dyn Peers| {
+            watch(progress(now, nodes));
+            let verdict = match failure::is_too_long(now) {
+                true => Verdict::Stop,
+                false => Verdict::Continue,
+            };
+            Ok((verdict, now + TOLD_EVERY))
+        };
+        let (nodes, all) = (&mut self.nodes, self.among.positions);
+        let ran = window::run_among(peers, all, nodes, lookahead, workers, look);
+        let (last, exchanged) = ran?;
+        self.among.exchanged = exchanged;
+        failure::within_time(last)?;
+        self.nodes.iter_mut().for_each(CompactNode::settle);
+        let own = figures(self.nodes.iter().map(|n| (&n.record, n.events)));
+        self.among.tell(peers, own)?;
+        watch(progress(self.end(), &self.nodes));
+        self.check_ended(peers)?;
+        self.nodes.iter().for_each(|node| node.engine().ended());
+        Ok(())
     }
 
-    /// How far a run is, for another thread of the host to look at meanwhile.
-    pub fn gauge(&self) -> Arc<Gauge> {
-        Arc::clone(&self.plan.gauge)
+    /// Those of [`EPISODE`](crate::observe::spans::EPISODE).
+    fn spans(&self) -> &Spans {
+        &self.among.all.spans
     }
 
-    /// Traffic over all nodes in the counted episodes.
-    pub fn traffic(&self) -> Traffic {
+    fn traffic(&self) -> Traffic {
         self.among.all.traffic
     }
 
-    /// Simulated events, as [`super::cluster::Cluster::events`] counts them.
-    pub fn events(&self) -> u64 {
+    fn link_loads(&self) -> Vec<LinkLoad> {
+        link_loads(
+            &self.plan.constants,
+            self.end(),
+            self.nodes.iter().map(|node| {
+                let links = node.engine().engine().counters().links;
+                (node.me, links, &node.record)
+            }),
+        )
+    }
+
+    /// As the readable form counts them.
+    fn events(&self) -> u64 {
         self.among.all.events
     }
 
-    /// When the last event happened.
-    pub fn end(&self) -> Time {
+    fn end(&self) -> Time {
         self.among.all.end
+    }
+
+    fn exchanged(&self) -> Exchanged {
+        self.among.exchanged
+    }
+
+    /// What the readable form counts, at the end of a run. While nodes run ahead of their packets each has
+    /// its cores and memory twice; the working memory of the workers is not counted.
+    fn bytes_per_thread(&self) -> u64 {
+        let bytes = self
+            .nodes
+            .iter()
+            .map(|n| n.bytes() + n.engine().engine().state_bytes() + window::BYTES_PER_NODE);
+        let hosts = self.nodes.iter().filter(|n| n.rest().is_some()).count() as u64;
+        let threads = hosts * u64::from(self.plan.form.threads);
+        bytes.sum::<usize>() as u64 / threads.max(1)
     }
 }
 
-fn progress<L: Leader, E>(now: Time, nodes: &[CompactNode<L, E>]) -> Progress {
-    let begun = nodes.iter().filter_map(|n| n.record.begun()).min();
-    Progress::at(now, begun, nodes.iter().map(|n| n.events).sum())
+fn progress<L: Leader>(now: Time, nodes: &[CompactNode<L>]) -> Progress {
+    let mut reached = Reached::default();
+    for node in nodes {
+        node.record.spans.sums.reached(&mut reached);
+    }
+    Progress {
+        now,
+        events: nodes.iter().map(|n| n.events).sum(),
+        reached,
+    }
 }

@@ -23,12 +23,15 @@ use super::run::{Arrival, Begin, Counts, Leaves, Leaving, run};
 use super::stuck::stuck;
 use super::work::Work;
 use crate::families::sme::cluster::agenda::{Agenda, Event};
-use crate::families::sme::cluster::failure::Stuck;
 use crate::families::sme::cluster::record::Record;
+use crate::families::sme::cluster::watched::Watched;
 use crate::families::sme::cluster::way::{LinkCredit, Outputs, Way};
-use crate::families::sme::engine::{EngineModel, HtChannel, HtPacket, Input};
+use crate::families::sme::engine::{HtChannel, HtPacket, Input};
 use crate::kernel::prefetch::{prefetch, prefetch_part};
 use crate::kernel::window::{self, Inbox, Outbox};
+use crate::observe::failure::Stuck;
+use crate::observe::spans::EPISODE;
+use crate::parts::contract::Span;
 use crate::parts::inline::heap_bytes;
 use crate::time::Time;
 
@@ -36,7 +39,7 @@ use crate::time::Time;
 ///
 /// What packets between other nodes have to do with stands together, on as few cache lines as may be.
 #[repr(C, align(64))]
-pub struct CompactNode<L: Leader, E> {
+pub struct CompactNode<L: Leader> {
     pub(super) performed: u64,
     pub(super) posted: u64,
     pub(super) record: Record,
@@ -47,7 +50,7 @@ pub struct CompactNode<L: Leader, E> {
     pub(super) events: u64,
     pub(super) me: u32,
     agenda: Agenda,
-    way: Way<E>,
+    way: Way,
 }
 
 /// Times of a node's cores and memory, in picoseconds; [`u64::MAX`] is never.
@@ -115,15 +118,15 @@ pub struct Workspace {
 /// The gauge is told of so many events at once: all workers write it.
 const TOLD_FROM: u64 = 1 << 16;
 
-impl<L: Leader, E> CompactNode<L, E> {
+impl<L: Leader> CompactNode<L> {
     /// The bytes with which packets between other nodes have to do, about.
     const NEAR: Range<usize> =
-        offset_of!(Self, record) + Record::NEAR_FROM..offset_of!(Self, way) + Way::<E>::NEAR;
+        offset_of!(Self, record) + Record::NEAR_FROM..offset_of!(Self, way) + Way::NEAR;
 }
 
-impl<L: Leader, E: EngineModel> CompactNode<L, E> {
+impl<L: Leader> CompactNode<L> {
     /// Node `me`, its threads about to start if it has any.
-    pub(super) fn new(me: u32, plan: &Arc<Plan<L>>, engine: E, has_host: bool) -> Self {
+    pub(super) fn new(me: u32, plan: &Arc<Plan<L>>, engine: Watched, has_host: bool) -> Self {
         let inside = has_host.then(|| {
             Box::new(Inside {
                 me,
@@ -144,7 +147,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
             me,
             way: Way::new(me, Arc::clone(&plan.constants), engine),
             agenda: Agenda::new(me),
-            record: Record::new(0, false),
+            record: Record::new(false),
             events: 0,
             performed: 0,
             posted: 0,
@@ -154,7 +157,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
     }
 
     /// The engine.
-    pub(super) fn engine(&self) -> &E {
+    pub(super) fn engine(&self) -> &Watched {
         self.way.engine()
     }
 
@@ -198,7 +201,7 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
                 + heap_bytes(&inside.leaves)
                 + heap_bytes(&inside.settled)
         });
-        size_of::<Self>() - size_of::<E>()
+        size_of::<Self>() - size_of::<Watched>()
             + inside
             + self.way.heap_bytes()
             + self.agenda.heap_bytes()
@@ -236,8 +239,11 @@ impl<L: Leader, E: EngineModel> CompactNode<L, E> {
         self.performed += counts.performed;
         self.posted += counts.posted;
         self.record.traffic.remote_stores += counts.remote_stores;
+        let mut departures = counts.departures;
         for (episode, times) in (counts.first_episode..).zip(counts.episodes) {
-            self.record.merge(episode, times);
+            let span = Span::new(EPISODE, episode);
+            let departures = std::mem::take(&mut departures);
+            self.record.spans.sums.merge(span, times, departures);
         }
     }
 
@@ -401,7 +407,7 @@ fn arrival<L: Leader>(plan: &Plan<L>, given: Time, at: Time, packet: &HtPacket) 
     })
 }
 
-impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
+impl<L: Leader> window::Node for CompactNode<L> {
     type Message = Input;
     type Late = LinkCredit;
     type Workspace = Workspace;
@@ -495,7 +501,7 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
     }
 
     fn can_wait(message: &Input) -> Option<LinkCredit> {
-        Way::<E>::can_wait(message)
+        Way::can_wait(message)
     }
 
     fn waits(&self) -> bool {
@@ -519,7 +525,7 @@ impl<L: Leader, E: EngineModel> window::Node for CompactNode<L, E> {
     }
 }
 
-impl<L: Leader, E: EngineModel> CompactNode<L, E> {
+impl<L: Leader> CompactNode<L> {
     /// Edges of the engine's clock, before `limit`.
     fn ticks(&mut self, limit: Time, outbox: &mut Outbox<Input>, outputs: &mut Outputs) {
         let mut came = Vec::new();

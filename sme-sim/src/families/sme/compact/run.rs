@@ -17,9 +17,8 @@ use super::followers::FollowersAtRest;
 use super::plan::{Form, Plan};
 use super::rest::{First, Rest};
 use super::work::Work;
-use crate::families::sme::cluster::record::EpisodeTimes;
 use crate::families::sme::engine::HtPacket;
-use crate::parts::contract::Note;
+use crate::observe::spans::SpanTimes;
 use crate::time::Time;
 
 /// A packet that reaches the host. Times in picoseconds.
@@ -55,7 +54,9 @@ pub struct Counts {
     /// Events.
     pub events: u64,
     /// Arrivals and departures by episode, from the first that was touched.
-    pub episodes: Vec<EpisodeTimes>,
+    pub episodes: Vec<SpanTimes>,
+    /// How many threads have left one.
+    pub departures: u64,
     /// The number of the first of these.
     pub first_episode: u32,
     /// Posted writes that were performed here.
@@ -347,29 +348,38 @@ impl<L: Leader> Run<'_, L> {
         self.work.push_at(at.as_ps(), event);
     }
 
-    /// Writes down an arrival or a departure.
+    /// A thread enters the barrier.
     #[inline]
-    pub(super) fn note(&mut self, note: Note) {
-        self.note_at(note, self.work.now);
+    pub(super) fn arrives(&mut self, episode: u32) {
+        self.arrives_at(episode, self.work.now);
     }
 
-    /// The same that happens at `at`.
+    /// The same, at `at`.
     #[inline]
-    pub(super) fn note_at(&mut self, note: Note, at: u64) {
-        let (Note::Arrive(episode) | Note::Leave(episode)) = note;
+    pub(super) fn arrives_at(&mut self, episode: u32, at: u64) {
+        self.episode(episode).begins(Time::from_ps(at));
+    }
+
+    /// A thread leaves the barrier.
+    #[inline]
+    pub(super) fn departs(&mut self, episode: u32) {
+        self.departs_at(episode, self.work.now);
+    }
+
+    /// The same, at `at`.
+    #[inline]
+    pub(super) fn departs_at(&mut self, episode: u32, at: u64) {
+        self.counts.departures += 1;
+        self.episode(episode).ends(Time::from_ps(at));
+    }
+
+    #[inline]
+    fn episode(&mut self, episode: u32) -> &mut SpanTimes {
         let index = (episode - self.counts.first_episode) as usize;
         if index >= self.counts.episodes.len() {
-            self.counts.episodes.resize(index + 1, EpisodeTimes::NONE);
+            self.counts.episodes.resize(index + 1, SpanTimes::NONE);
         }
-        let at = Time::from_ps(at);
-        let times = &mut self.counts.episodes[index];
-        match note {
-            Note::Arrive(_) => times.last_arrival = times.last_arrival.max(at),
-            Note::Leave(_) => {
-                times.first_departure = times.first_departure.min(at);
-                times.last_departure = times.last_departure.max(at);
-            }
-        }
+        &mut self.counts.episodes[index]
     }
 
     fn bridge_starts(&mut self) {

@@ -8,7 +8,7 @@ use super::plan::{Form, Plan};
 use super::rest::{Rest, Stage, Waiting};
 use super::work::{Work, line};
 use crate::families::sme::cluster::constants::origin_of;
-use crate::families::sme::cluster::failure::{Awaited, Stuck};
+use crate::observe::failure::{Awaited, Stuck};
 
 /// The first `most` threads of `node`, which is at rest for ever, that have not ended.
 pub fn stuck<L: Leader>(
@@ -25,9 +25,9 @@ pub fn stuck<L: Leader>(
         node,
         core,
         doing: if spins {
-            "spins in its cache"
+            "spins in its cache".into()
         } else {
-            "does not get any further"
+            "does not get any further".into()
         },
         awaited: awaited.map(|(line, until)| {
             let address = plan.constants.map.physical(form.offset(line));

@@ -78,7 +78,7 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
             next_full: 0,
             lists: SmallVec::new(),
             depths: Arc::clone(depths),
-            places: Few::new(),
+            places: Few::default(),
         }
     }
 

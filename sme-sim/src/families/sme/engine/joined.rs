@@ -130,7 +130,7 @@ impl Engine {
             next_edge: 0,
             links: std::array::from_fn(|_| LinkPort::new(&design.link_port)),
             host: None,
-            pending: Single::new(),
+            pending: Single::default(),
             credits: SmallVec::new(),
             earliest: u64::MAX,
             counters: None,
@@ -576,7 +576,7 @@ fn count(
     (port, channel): (u8, u8),
     counted: &ChannelCounters,
 ) {
-    let counters = counters.get_or_insert_with(|| Box::new(ByChannel::new()));
+    let counters = counters.get_or_insert_default();
     counters.at(port, channel).add(counted);
 }
 

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// The prototype with so many tags and credits, and the address map that the tests count on.
 pub(crate) fn machine(tags: u32, host_credits: [u32; 3], channel_credits: u32) -> ClusterSpec {
     let prototype = Machine::builtin("sme-prototype").expect("it is built in");
-    let mut spec = prototype.cluster().clone();
+    let mut spec = crate::families::sme::of(&prototype).unwrap().clone();
     spec.node.private_bytes = 3 << 30;
     spec.node.shared_bytes = 1 << 30;
     spec.node.global_base = 1 << 40;

@@ -164,7 +164,7 @@ mod tests {
     proptest! {
         #[test]
         fn uniform_loads_are_those_of_all_pairs(torus: bool, sizes in prop::collection::vec(1u32..7, 2..4)) {
-            let shape = if torus { crate::parts::fabric::Shape::Torus } else { crate::parts::fabric::Shape::Mesh };
+            let shape = if torus { crate::parts::fabric::TopologyKind::Torus } else { crate::parts::fabric::TopologyKind::Mesh };
             let topology = Topology::new(shape, &sizes).unwrap();
             let nodes = topology.positions();
             prop_assume!(nodes > 1);

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::parts::fabric::{Shape, Topology};
+use crate::parts::fabric::{Topology, TopologyKind};
 
 /// A pattern of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +160,7 @@ impl fmt::Display for Needs {
 /// Whether the sums over pairs of nodes fall apart into sums along each dimension: every node of a
 /// mesh or torus sends to every other, in dimension order.
 pub(super) fn by_dimension(topology: &Topology, nodes: u32) -> bool {
-    matches!(topology.shape(), Shape::Mesh | Shape::Torus) && nodes == topology.hosts()
+    matches!(topology.kind(), TopologyKind::Mesh | TopologyKind::Torus) && nodes == topology.hosts()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::machine::Machine;
 
 fn spec() -> ClusterSpec {
     let machine = Machine::builtin("sme-prototype").expect("a built-in machine");
-    machine.cluster().clone()
+    crate::families::sme::of(&machine).unwrap().clone()
 }
 
 fn traffic_of(spec: &ClusterSpec, topology: &str, pattern: Pattern) -> Traffic {

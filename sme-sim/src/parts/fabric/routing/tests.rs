@@ -1,7 +1,7 @@
 //! Ways are minimal and closed circles do not exist, at sizes where every pair can be tried; and a
 //! network of a million hosts.
 
-use super::super::topology::Shape;
+use super::super::topology::TopologyKind;
 use super::super::topology::tests::{any_grid, any_topology};
 use super::*;
 use crate::families::sme::engine::testbench::Random;
@@ -187,7 +187,7 @@ proptest! {
     #[test]
     fn every_route_is_as_short_as_any(topology in any_topology(7), seed in any::<u32>()) {
         let source = seed % topology.hosts();
-        if topology.shape() == Shape::Dragonfly {
+        if topology.kind() == TopologyKind::Dragonfly {
             return Ok(());
         }
         for (target, hops) in (0..topology.hosts()).zip(distances(&topology, source, |_| true)) {
@@ -215,7 +215,7 @@ proptest! {
     ) {
         let (p, a, h) = numbers;
         let groups = groups.map_or(a * h + 1, |seed| 1 + seed % (a * h + 1));
-        let topology = Topology::new(Shape::Dragonfly, &[p, a, h, groups]).unwrap();
+        let topology = Topology::new(TopologyKind::Dragonfly, &[p, a, h, groups]).unwrap();
         let hosts = topology.hosts();
         let source = seed % hosts;
         for target in 0..hosts {

@@ -5,7 +5,15 @@ use proptest::prelude::*;
 
 pub(crate) fn any_grid(side: u32) -> impl Strategy<Value = Topology> {
     (any::<bool>(), prop::collection::vec(1..=side, 2..=3)).prop_map(|(torus, sizes)| {
-        Topology::new(if torus { Shape::Torus } else { Shape::Mesh }, &sizes).unwrap()
+        Topology::new(
+            if torus {
+                TopologyKind::Torus
+            } else {
+                TopologyKind::Mesh
+            },
+            &sizes,
+        )
+        .unwrap()
     })
 }
 
@@ -24,13 +32,14 @@ pub(crate) fn any_indirect() -> impl Strategy<Value = Topology> {
         (8, 2),
         (10, 2),
     ]);
-    let trees =
-        trees.prop_map(|(radix, levels)| Topology::new(Shape::FatTree, &[radix, levels]).unwrap());
+    let trees = trees.prop_map(|(radix, levels)| {
+        Topology::new(TopologyKind::FatTree, &[radix, levels]).unwrap()
+    });
     let dragonflies = (1u32..4, 1u32..5, 1u32..4, any::<(bool, u32)>());
     let dragonflies = dragonflies.prop_map(|(p, a, h, (named, seed))| {
         let groups = 1 + seed % (a * h + 1);
         let numbers = [p, a, h, groups];
-        Topology::new(Shape::Dragonfly, &numbers[..3 + usize::from(named)]).unwrap()
+        Topology::new(TopologyKind::Dragonfly, &numbers[..3 + usize::from(named)]).unwrap()
     });
     prop_oneof![trees, dragonflies]
 }

@@ -10,7 +10,7 @@ use crate::families::sme::address::FaultReason;
 use crate::families::sme::cluster::agenda::Event;
 use crate::families::sme::cluster::constants::FILLS;
 use crate::families::sme::cluster::host::Asker;
-use crate::families::sme::engine::{EngineModel, HtPacket};
+use crate::families::sme::engine::HtPacket;
 use crate::parts::cache::State;
 use crate::parts::cache::ahead::line_and_word;
 use crate::parts::tables;
@@ -53,7 +53,7 @@ impl Caches {
     }
 }
 
-impl<E: EngineModel> Node<E> {
+impl Node {
     /// Nobody in the node has `line`: it comes through the engine.
     pub(super) fn fetch_line(&mut self, core: u16, line: u64, wants: Wants) {
         let address = match wants {

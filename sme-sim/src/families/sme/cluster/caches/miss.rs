@@ -4,7 +4,6 @@
 use crate::families::sme::cluster::agenda::Event;
 use crate::families::sme::cluster::core::Waiting;
 use crate::families::sme::cluster::node::Node;
-use crate::families::sme::engine::EngineModel;
 use crate::parts::cache::State;
 use crate::parts::cache::ahead::line_and_word;
 use crate::parts::contract::Operation;
@@ -22,7 +21,7 @@ pub enum Wants {
     Flush,
 }
 
-impl<E: EngineModel> Node<E> {
+impl Node {
     /// A load of memory that is cached.
     pub(in crate::families::sme) fn load_cached(&mut self, core: u16, address: u64, bytes: Bytes) {
         if let Some((value, took)) = self.cached(core, address, bytes) {

@@ -21,44 +21,13 @@ use super::agenda::Event;
 use super::constants::Constants;
 use super::core::Waiting;
 use super::node::Node;
-use crate::families::sme::engine::EngineModel;
+use crate::observe::traffic::CacheTraffic;
 use crate::parts::cache::ahead::{Ahead, Hits, line_and_word};
 use crate::parts::cache::{Held, State, View};
 use crate::parts::line::Bytes;
 use crate::time::Time;
 pub(super) use fill::Fill;
 pub use miss::Wants;
-
-/// What went through the caches of memory behind the engine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheTraffic {
-    /// Loads and stores that hit a core's own caches.
-    pub hits: u64,
-    /// Of these, those that hit the second level only.
-    pub second_level_hits: u64,
-    /// Misses that another core of the node had the line for.
-    pub transfers: u64,
-    /// Lines fetched through the engine.
-    pub fills: u64,
-    /// Lines of which something was written back.
-    pub write_backs: u64,
-    /// Of these, those that a full set displaced.
-    pub displaced: u64,
-    /// Time that threads spent in calls that write caches back.
-    pub flush_time: Time,
-}
-
-impl std::ops::AddAssign for CacheTraffic {
-    fn add_assign(&mut self, other: Self) {
-        self.hits += other.hits;
-        self.second_level_hits += other.second_level_hits;
-        self.transfers += other.transfers;
-        self.fills += other.fills;
-        self.write_backs += other.write_backs;
-        self.displaced += other.displaced;
-        self.flush_time += other.flush_time;
-    }
-}
 
 /// The private caches of a node's cores, of a node that has ever cached memory behind the engine.
 #[derive(Debug)]
@@ -166,7 +135,7 @@ impl Caches {
     }
 }
 
-impl<E: EngineModel> Node<E> {
+impl Node {
     pub(super) fn caches(&mut self) -> &mut Caches {
         let cores = self.cores.len();
         self.caches

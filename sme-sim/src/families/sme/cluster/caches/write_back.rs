@@ -7,13 +7,13 @@ use super::{Caches, Node};
 use crate::families::sme::address::Target;
 use crate::families::sme::cluster::agenda::Event;
 use crate::families::sme::cluster::core::Waiting;
-use crate::families::sme::engine::{EngineModel, HtPacket};
+use crate::families::sme::engine::HtPacket;
 use crate::families::sme::spec::WriteBack;
 use crate::parts::cache::Held;
 use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 
-impl<E: EngineModel> Node<E> {
+impl Node {
     /// A full set of `core` has displaced a line.
     pub(super) fn displaced(&mut self, core: u16, held: &Held) {
         if self.write_line_back(core, held) {
@@ -44,7 +44,7 @@ impl<E: EngineModel> Node<E> {
                 address,
                 data: Bytes::enabled(address, enables).pick(data),
                 enables,
-                coherent: self.constants.coherent_stores,
+                coherent: self.constants.spec.uncached.coherent_stores,
                 trace,
             });
         }

@@ -93,7 +93,7 @@ impl Bench {
     /// The same where every `apart`th core does something.
     fn wide(seed: u64, fault: Fault, apart: u16) -> Self {
         let machine = Machine::builtin("sme-prototype").unwrap();
-        let spec = machine.cluster();
+        let spec = crate::families::sme::of(&machine).unwrap();
         let cores = usize::from((CORES - 1) * apart + 1);
         let sockets: Vec<u8> = [0, 1, 2, 3].into_iter().cycle().take(cores).collect();
         let mut domain = Domain::new(Arc::new(Latencies::new(spec)), &sockets, seed, 0);

@@ -24,8 +24,8 @@
 //! doublewords; who sends the engine something may choose otherwise.
 //!
 //! The coherent bit is used for what it is not meant for: the specification has hosts set it in whatever is
-//! not for their own memory, so that a real one would store coherently only. Here a run chooses, for all its
-//! stores ([`Setup::coherent_stores`](crate::families::sme::cluster::Setup::coherent_stores)).
+//! not for their own memory, so that a real one would store coherently only. Here the machine chooses, for all its
+//! stores ([`UncachedSpec::coherent_stores`](crate::families::sme::spec::UncachedSpec::coherent_stores)).
 //!
 //! Unit, sequence, *pass posted writes*, a posted write's *data error* and the other bits concern the
 //! HyperTransport core in front of the engine: they are zero here and not looked at.

@@ -2,13 +2,15 @@
 
 use sme_barrier::{Barrier, Member};
 use sme_memory::Leader;
-use sme_sim::families::sme::cluster::Failure;
+use sme_sim::families::sme;
 use sme_sim::families::sme::compact::{CompactCluster, Skew};
-use sme_sim::kernel::peers::{self, Peers};
+use sme_sim::kernel::peers::Peers;
+use sme_sim::machine::System;
 use sme_sim::parts::contract::ThreadMemory;
 
-use super::run::{Counted, Error};
-use super::{Algorithm, EngineKind, Experiment, FlagLayout, Form, Observe, Outcome};
+use super::super::run::Counted;
+use super::super::{Algorithm, EngineKind, Error, Experiment, FlagLayout, Form, Observe, Outcome};
+use super::spec;
 use crate::progress::Watch;
 
 impl Experiment {
@@ -31,6 +33,9 @@ impl Experiment {
 
     /// What keeps the run from being in compact form, if anything.
     pub fn why_not_compact(&self, observe: &Observe<'_>) -> Option<&'static str> {
+        if sme::of(&self.machine).is_none() {
+            return Some("only machines with Shared Memory Engines have a compact form");
+        }
         if !matches!(self.algorithm, Algorithm::Tree | Algorithm::Dissemination) {
             return Some("only the tree and the dissemination barrier have a compact form");
         }
@@ -50,7 +55,7 @@ impl Experiment {
     }
 
     /// Simulates `barrier`, which has both forms, in the one that suits the run.
-    pub(super) fn simulate_in_its_form<B>(
+    pub(in crate::experiment) fn simulate_in_its_form<B>(
         &self,
         peers: &mut dyn Peers,
         barrier: B,
@@ -74,8 +79,8 @@ impl Experiment {
     /// Simulates the barrier of `leader`; `watch` is told of every counted episode.
     ///
     /// # Errors
-    /// [`Error::Failure`] if the run ends in a deadlock or the barrier does not hold,
-    /// [`Error::NotCompact`] if its flags lie otherwise than the compact form needs.
+    /// [`Error::Failure`] if the run ends in a deadlock, [`Error::Overtaken`] if the barrier does not
+    /// hold, [`Error::NotCompact`] if its flags lie otherwise than the compact form needs.
     fn simulate_compact<L: Leader>(
         &self,
         peers: &mut dyn Peers,
@@ -88,28 +93,14 @@ impl Experiment {
         let skew = (!skews.none()).then(|| -> Box<Skew> {
             Box::new(move |node, core, episode| skews.of(Member { node, core }, episode))
         });
-        let mut cluster = CompactCluster::among(
-            &*peers,
-            self.setup(false),
-            leader,
-            self.episodes,
-            skew,
-            engine,
-        )
-        .map_err(|why| Error::NotCompact(why.to_string()))?;
+        let machine = (spec(self)?, self.setup());
+        let cluster = CompactCluster::among(&*peers, machine, leader, self.episodes, skew, engine);
+        let mut cluster = cluster.map_err(|why| Error::NotCompact(why.to_string()))?;
         watch.gauge(cluster.gauge());
         let mut counted = Counted::new(self.episodes, watch);
-        cluster.run_among(peers, self.workers, |progress| counted.is_at(&progress))?;
-        counted.all();
-        Ok(Outcome {
-            events: cluster.events(),
-            end: cluster.end(),
-            link_load: match observe.link_load {
-                true => peers::collected(peers, cluster.link_loads()).map_err(Failure::from)?,
-                false => Vec::new(),
-            },
-            bytes_per_thread: cluster.bytes_per_thread(),
-            ..Outcome::of(cluster.episodes(), cluster.traffic())
-        })
+        cluster.run_among(peers, self.workers, &mut |progress| {
+            counted.is_at(&progress)
+        })?;
+        self.outcome(peers, &cluster, counted, observe)
     }
 }

@@ -9,8 +9,8 @@ use sme_hdl::verilated::Toolchain;
 use sme_sim::families::sme::cluster::Plugged;
 use sme_sim::families::sme::engine::Design;
 
-use super::run::Error;
-use super::{EngineKind, Experiment};
+use super::super::{EngineKind, Error, Experiment};
+use super::spec;
 
 impl Experiment {
     /// Whether engines as the machine wants them can be built in RTL, if that is asked for.
@@ -19,7 +19,7 @@ impl Experiment {
     /// [`Error::Design`] and [`Error::Rtl`].
     pub fn check_rtl(&self) -> Result<(), Error> {
         if self.engine != EngineKind::Cycle {
-            let spec = self.machine.cluster();
+            let spec = spec(self)?;
             Design::new(spec, &self.topology, self.nodes)?;
             Engine::new(spec, &self.topology, self.nodes)?;
         }
@@ -32,7 +32,7 @@ impl Experiment {
     /// [`Error::Design`] if no engine can be built as the machine wants it, [`Error::Rtl`] if it
     /// cannot in RTL.
     pub(super) fn engines(&self) -> Result<Box<dyn Fn(u32) -> Plugged>, Error> {
-        let spec = self.machine.cluster();
+        let spec = spec(self)?;
         let (topology, hosts) = (self.topology.clone(), self.nodes);
         let design = Arc::new(Design::new(spec, &topology, hosts)?);
         Ok(match self.engine {

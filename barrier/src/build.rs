@@ -1,0 +1,157 @@
+//! Any barrier by its name: [`build`] has the one list of what each algorithm is made from.
+//!
+//! What is to be done with the barrier depends on its type, which only this list knows: it is a [`Use`].
+
+use sme_memory::{Futex, Leader, Route};
+
+use crate::{
+    Algorithm, Barrier, Butterfly, ButterflySpec, Dissemination, DisseminationSpec, FlagPhase,
+    FlagPhaseSpec, Flat, FlatSpec, Layout, NodeTree, NodeTreeSpec, Pthread, PthreadSpec, Ranks,
+    SpecError, Tree, TreeShape, TreeSpec,
+};
+
+/// Which barrier, and everything that one of them may want to know.
+#[derive(Clone, Debug)]
+pub struct BarrierSpec {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// The nodes that take part, in the order of their ranks.
+    pub ranks: Ranks,
+    /// Threads of each.
+    pub cores: u32,
+    /// Where flags, phases and words lie.
+    pub layout: Layout,
+    /// [`Algorithm::FlagPhase`] and [`Algorithm::Pthread`]: the node whose memory holds the data, and of
+    /// the latter the threads.
+    pub home: u32,
+    /// [`Algorithm::FlagPhase`]: by which address the threads of the home reach the data.
+    pub route: Route,
+    /// [`Algorithm::Tree`]: most notifications that a node receives.
+    pub fan_in: u32,
+    /// [`Algorithm::Tree`]: how the ranks form a tree.
+    pub tree_shape: TreeShape,
+    /// [`Algorithm::Tree`]: the fan-in of a tree within each node, if there is one ([`NodeTree`]).
+    pub local_fan_in: Option<u32>,
+}
+
+impl BarrierSpec {
+    /// The barrier of `cores` threads on each node of `ranks`, as the paper has it where that says so.
+    pub fn new(algorithm: Algorithm, ranks: Ranks, cores: u32, layout: Layout) -> Self {
+        Self {
+            algorithm,
+            ranks,
+            cores,
+            layout,
+            home: 0,
+            route: Route::Nearest,
+            fan_in: 8,
+            tree_shape: TreeShape::Heap,
+            local_fan_in: None,
+        }
+    }
+}
+
+/// What is done with a barrier, whatever its type. It takes `bytes` bytes of each node's shared
+/// partition, from its beginning, that must be zero at first.
+pub trait Use<M: Futex>: Sized {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn barrier<B: Barrier<M> + 'static>(self, barrier: B, bytes: u64) -> Self::Output;
+
+    /// Does it with a barrier that can also be told step by step.
+    fn leader<B: Barrier<M> + Leader + Clone + 'static>(
+        self,
+        barrier: B,
+        bytes: u64,
+    ) -> Self::Output {
+        self.barrier(barrier, bytes)
+    }
+}
+
+/// Builds the barrier that `spec` describes and hands it to `user`.
+///
+/// # Errors
+/// [`SpecError`] if there is no such barrier.
+pub fn build<M: Futex, U: Use<M>>(spec: &BarrierSpec, user: U) -> Result<U::Output, SpecError> {
+    let BarrierSpec {
+        ref ranks,
+        cores,
+        layout,
+        home,
+        route,
+        fan_in,
+        tree_shape,
+        ..
+    } = *spec;
+    let ranks = ranks.clone();
+    Ok(match spec.algorithm {
+        Algorithm::FlagPhase => {
+            let barrier = FlagPhase::new(FlagPhaseSpec {
+                threads: vec![cores; ranks.nodes() as usize],
+                home,
+                route,
+                layout,
+            })?;
+            let bytes = barrier.bytes();
+            user.barrier(barrier, bytes)
+        }
+        Algorithm::Flat => {
+            let barrier = Flat::new(FlatSpec {
+                ranks,
+                cores,
+                layout,
+            })?;
+            let bytes = barrier.bytes();
+            user.barrier(barrier, bytes)
+        }
+        Algorithm::Tree => {
+            let tree = TreeSpec {
+                ranks,
+                cores,
+                fan_in,
+                shape: tree_shape,
+                layout,
+            };
+            let Some(local_fan_in) = spec.local_fan_in else {
+                let barrier = Tree::new(tree)?;
+                let bytes = barrier.bytes();
+                return Ok(user.leader(barrier, bytes));
+            };
+            let barrier = NodeTree::new(NodeTreeSpec {
+                among: tree,
+                local_fan_in,
+            })?;
+            let bytes = barrier.bytes();
+            user.barrier(barrier, bytes)
+        }
+        Algorithm::Dissemination => {
+            let barrier = Dissemination::new(DisseminationSpec {
+                ranks,
+                cores,
+                layout,
+            })?;
+            let bytes = barrier.bytes();
+            user.leader(barrier, bytes)
+        }
+        Algorithm::Butterfly => {
+            let barrier = Butterfly::new(ButterflySpec {
+                ranks,
+                cores,
+                layout,
+            })?;
+            let bytes = barrier.bytes();
+            user.barrier(barrier, bytes)
+        }
+        Algorithm::Pthread => {
+            let barrier = Pthread::new(PthreadSpec {
+                node: home,
+                threads: cores,
+                layout,
+            })?;
+            let bytes = barrier.bytes();
+            user.barrier(barrier, bytes)
+        }
+    })
+}

@@ -1,0 +1,52 @@
+//! The family in the catalogue of machines: [`Family`] of [`ClusterSpec`].
+
+use std::sync::Arc;
+
+use super::cluster::{Cluster, Plugged};
+use super::engine::Design;
+use super::spec::ClusterSpec;
+use crate::kernel::peers::Peers;
+use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
+use crate::machine::shape::{Footprint, Setup, Shape};
+use crate::parts::fabric::MAX_HOSTS;
+
+/// What the simulator keeps at most of a machine. Measured, as the memory of whole runs of 16,384 nodes;
+/// a test holds it against the simulator. A position has its engine, and its node's caches, memory and
+/// events; a thread its program, its core and its flags in the caches; a port of a switch outside the
+/// engines the packets in its buffers.
+const FOOTPRINT: Footprint = Footprint {
+    position: 8 << 10,
+    thread: 512,
+    thread_of_large_node: 1280,
+    switch_port: 640,
+};
+
+impl Family for ClusterSpec {
+    fn shape(&self) -> Shape {
+        Shape {
+            nodes: MAX_HOSTS,
+            sockets: self.node.sockets,
+            cores: self.node.cores(),
+            line_bytes: self.cache.line_bytes as u32,
+            shared_bytes: self.node.shared_bytes,
+            arithmetic: self.core.clock.span(self.core.arithmetic_cycles),
+            recovery: self.uncached.turnaround,
+            network: self.fabric.topology,
+            footprint: FOOTPRINT,
+        }
+    }
+
+    fn build(
+        &self,
+        peers: &dyn Peers,
+        setup: Setup,
+        threads: &mut NodeThreads<'_>,
+    ) -> Result<Box<dyn Readable>, CannotBuild> {
+        let hosts = setup.nodes;
+        let design = Design::new(self, &setup.topology, hosts);
+        let design = Arc::new(design.map_err(|error| CannotBuild(error.to_string()))?);
+        let engine = |position| Plugged::cycle(&design, position, hosts);
+        let cluster = Cluster::with_threads(peers, (self, setup), threads, engine);
+        Ok(Box::new(cluster))
+    }
+}

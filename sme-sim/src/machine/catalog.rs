@@ -1,0 +1,42 @@
+//! The machines and the families that are part of the program: the one place that names them.
+
+use std::sync::Arc;
+
+use super::family::Family;
+use super::reader::Reader;
+use crate::families::sme;
+
+/// A machine file that is part of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Builtin {
+    /// The machine's name, which is also its file's without `.toml`.
+    pub name: &'static str,
+    /// The file.
+    pub text: &'static str,
+}
+
+pub(super) const BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "sme-prototype",
+        text: include_str!("../../../machines/sme-prototype.toml"),
+    },
+    Builtin {
+        name: "sme-asic",
+        text: include_str!("../../../machines/sme-asic.toml"),
+    },
+    Builtin {
+        name: "exascale",
+        text: include_str!("../../../machines/exascale.toml"),
+    },
+];
+
+/// A family, as machine files call it, and what reads its constants.
+pub(super) struct Registered {
+    pub(super) name: &'static str,
+    pub(super) read: fn(&mut Reader<'_>) -> Arc<dyn Family>,
+}
+
+pub(super) const FAMILIES: &[Registered] = &[Registered {
+    name: "sme-cluster",
+    read: |reader| Arc::new(sme::declared::cluster(reader)),
+}];

@@ -1,0 +1,119 @@
+//! What every machine has, whatever its family: how many of what, and how large. Commands, programs and
+//! estimates ask this, and never which machine it is.
+
+use crate::parts::fabric::{GridKind, Topology};
+use crate::parts::noise::Noise;
+use crate::time::Time;
+
+/// The numbers of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The most nodes of a machine.
+    pub nodes: u32,
+    /// Sockets of a node.
+    pub sockets: u32,
+    /// Cores of a node, in all its sockets.
+    pub cores: u32,
+    /// Bytes of a cache line.
+    pub line_bytes: u32,
+    /// Bytes of each node's memory that programs share.
+    pub shared_bytes: u64,
+    /// What one arithmetic operation on registers takes a core, on the average.
+    pub arithmetic: Time,
+    /// From the answer to an uncached load until nothing of it is in the way of the next.
+    pub recovery: Time,
+    /// How nodes are joined where nobody says otherwise.
+    pub network: GridKind,
+    /// What a simulated machine takes of this computer's memory.
+    pub footprint: Footprint,
+}
+
+/// What the simulator keeps of a machine, at most, about: bytes of this computer's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// Of each position of the topology.
+    pub position: u64,
+    /// Of each thread besides.
+    pub thread: u64,
+    /// Of each thread in nodes of more than 64 threads: sets of them take more.
+    pub thread_of_large_node: u64,
+    /// Of each link port of a switch that stands outside the nodes.
+    pub switch_port: u64,
+}
+
+impl Shape {
+    /// Where `nodes` nodes stand where nobody says otherwise.
+    pub fn topology(&self, nodes: u32) -> Topology {
+        self.network.holding(nodes)
+    }
+}
+
+/// Which socket a node's threads stand on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pinning {
+    /// Over the sockets first.
+    Scatter,
+    /// Filling one socket after the other.
+    Compact,
+}
+
+/// What a run of a machine is built from, besides the machine and its programs.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Positions and links; the first `nodes` positions have a node.
+    pub topology: Topology,
+    /// Nodes.
+    pub nodes: u32,
+    /// Threads of each node.
+    pub threads: u32,
+    /// Where the threads stand.
+    pub pinning: Pinning,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// Whether to write down every span of every thread.
+    pub each_span: bool,
+    /// What the operating system does to the cores besides; nothing where it is `None`.
+    pub noise: Option<Noise>,
+}
+
+impl Setup {
+    /// `nodes` nodes of `threads` threads each, where the machine has them if nobody says otherwise;
+    /// threads go over the sockets first, the seed is 1, nothing disturbs the cores, and single spans
+    /// are not written down.
+    pub fn new(shape: &Shape, nodes: u32, threads: u32) -> Self {
+        Self {
+            topology: shape.topology(nodes),
+            nodes,
+            threads,
+            pinning: Pinning::Scatter,
+            seed: 1,
+            each_span: false,
+            noise: None,
+        }
+    }
+
+    /// The same on `topology`, which has at least as many positions as there are nodes.
+    pub fn on(self, topology: Topology) -> Self {
+        Self { topology, ..self }
+    }
+
+    /// The same with its threads where `pinning` says.
+    pub fn pinned(self, pinning: Pinning) -> Self {
+        Self { pinning, ..self }
+    }
+
+    /// The same with this seed.
+    pub fn seeded(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// The same with every span of every thread written down, if `each_span`.
+    pub fn with_each_span(self, each_span: bool) -> Self {
+        Self { each_span, ..self }
+    }
+
+    /// The same with its cores disturbed by `noise`.
+    pub fn with_noise(self, noise: Option<Noise>) -> Self {
+        Self { noise, ..self }
+    }
+}

@@ -1,0 +1,161 @@
+//! Critical paths: from the end of something backwards through what caused it.
+//!
+//! A machine's nodes are traced in marks: each is the end of a stage, and names the mark in which the stage
+//! began, its cause. Following causes backwards gives stretches of time without gaps or overlaps. A wait
+//! has two causes, the thread that waits and the write of the value that ends it; the mark of the read
+//! that brought the value names the write's mark too. A thread that waits is delayed by whoever writes
+//! the value it waits for, so the path leads from the wait to the write, at the moment in which the value
+//! could first be read; what the waiting thread had done until then did not matter. The steps are
+//! contiguous: they add up to the time asked about.
+
+use serde::Serialize;
+use sme_memory::Place;
+
+use crate::time::Time;
+
+/// What a stretch of time was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// The program's own instructions.
+    Core,
+    /// Cache look-ups, probes, memory.
+    Cache,
+    /// HyperTransport: between sockets, the host link, the I/O bridge.
+    HyperTransport,
+    /// The blocks of an engine, and its named delays.
+    Engine,
+    /// Serialization, transceivers, wire.
+    Link,
+    /// Waiting for something that is busy.
+    Queueing,
+    /// The operating system.
+    OperatingSystem,
+}
+
+/// One stretch of a critical path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathStep {
+    /// When it began.
+    pub from: Time,
+    /// When it ended.
+    pub to: Time,
+    /// Where: the position of the node or switch.
+    pub node: u32,
+    /// On what.
+    pub part: Part,
+    /// What happened, in a few words ("phase written by node 8 core 0 crosses link 8 -> 0").
+    pub what: String,
+}
+
+/// Index of a mark in its node's trace.
+pub type MarkId = u32;
+
+/// Stands for everything before the trace began.
+pub const BEFORE: MarkId = 0;
+
+/// A mark of a node, by the node's place among the traces.
+pub type Position = (usize, MarkId);
+
+/// What a mark is to a thread that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The thread itself has come to the end of an operation.
+    OwnEnd,
+    /// A wait has seen a value that it takes.
+    Takes,
+    /// Neither.
+    Other,
+}
+
+/// A mark as the walk sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage {
+    /// When the stage ended.
+    pub at: Time,
+    /// What it was spent on.
+    pub part: Part,
+    /// What it is to a thread that waits.
+    pub role: Role,
+    /// Where, in the same node, what has been read was written.
+    pub value: Option<MarkId>,
+}
+
+/// The traces of a machine's nodes.
+pub trait Traces {
+    /// The mark at `position`.
+    fn stage(&self, position: Position) -> Stage;
+
+    /// The mark in which the stage that ends at `position` began; nothing where that is not known.
+    fn cause(&self, position: Position) -> Option<Position>;
+
+    /// The number of a node, by its place among the traces.
+    fn node(&self, place: usize) -> u32;
+
+    /// What happened in the stage that ends at `position`, in a few words; `name` names the variable at a
+    /// place.
+    fn words(&self, position: Position, name: &dyn Fn(Place) -> String) -> String;
+}
+
+/// The path from `start` to `position`, which was reached at `end`, the first step first.
+pub fn critical_path(
+    traces: &impl Traces,
+    (end, position): (Time, Position),
+    start: Time,
+    name: &dyn Fn(Place) -> String,
+) -> Vec<PathStep> {
+    let stretches = walk(traces, position, start, end);
+    let steps = stretches.into_iter().rev();
+    let step = |(from, to, position): (Time, Time, Position)| PathStep {
+        from,
+        to,
+        node: traces.node(position.0),
+        part: traces.stage(position).part,
+        what: traces.words(position, name),
+    };
+    steps.map(step).collect()
+}
+
+/// From `position`, which was reached at `end`, back to `start`; the last stretch first.
+fn walk(
+    traces: &impl Traces,
+    mut position: Position,
+    start: Time,
+    end: Time,
+) -> Vec<(Time, Time, Position)> {
+    let mut stretches = Vec::new();
+    let mut to = end;
+    // A value has been taken; where it was written is not known yet, or is known.
+    let mut taken = false;
+    let mut written: Option<Position> = None;
+    while to > start {
+        debug_assert!(position.1 != BEFORE, "the trace begins too late, at {to}");
+        let stage = traces.stage(position);
+        match stage.role {
+            // The thread itself came later than the value that it then found.
+            Role::OwnEnd => (taken, written) = (false, None),
+            Role::Takes => (taken, written) = (true, None),
+            Role::Other => {}
+        }
+        if taken && let Some(write) = stage.value {
+            (taken, written) = (false, Some((position.0, write)));
+        }
+        let cause = traces.cause(position);
+        let began = cause.map_or(start, |cause| traces.stage(cause).at);
+        let readable = written.map_or(Time::ZERO, |write| traces.stage(write).at);
+        let from = began.max(readable).max(start).min(to);
+        if from < to {
+            stretches.push((from, to, position));
+            to = from;
+        }
+        position = match (written, cause) {
+            (Some(write), _) if readable >= began => {
+                written = None;
+                write
+            }
+            (_, Some(cause)) if cause != position => cause,
+            _ => break,
+        };
+    }
+    stretches
+}
