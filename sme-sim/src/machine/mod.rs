@@ -10,6 +10,7 @@
 //! family reads them into its own typed description, and builds from it what programs run on.
 //!
 //! * [`family`]: what a family must provide, and what runs of any machine have in common.
+//! * [`nodes`]: a machine as nodes with programs on them: what runs and watches them.
 //! * [`shape`]: the numbers that every machine has; what a run is built from.
 //! * `quantity`, `quantity_error`: numbers with units, exact, and what is wrong with others.
 //! * `document`: the file as TOML, with lines for the messages.
@@ -21,6 +22,7 @@ mod catalog;
 mod document;
 pub mod family;
 mod file;
+pub mod nodes;
 pub(crate) mod quantity;
 mod quantity_error;
 pub(crate) mod reader;

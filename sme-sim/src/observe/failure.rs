@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sme_memory::Until;
 
-use crate::kernel::peers::PeerError;
+use crate::kernel::peers::{self, PeerError, Peers};
 use crate::parts::address::FaultReason;
 use crate::time::Time;
 
@@ -44,6 +44,34 @@ pub enum Failure {
     },
     /// The processes that simulate the cluster together cannot go on.
     Peers(PeerError),
+}
+
+/// An access of a node's thread that cannot be performed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// Thread number in its node.
+    pub core: u16,
+    /// The address, as the program gave it.
+    pub address: u64,
+    /// Why not.
+    pub reason: FaultReason,
+}
+
+/// The first fault of all processes, each with its node; of this one it is `own`.
+///
+/// # Errors
+/// [`PeerError`] if a process has gone.
+pub fn first_fault(
+    own: Option<(u32, Fault)>,
+    peers: &mut dyn Peers,
+) -> Result<Option<Failure>, PeerError> {
+    let first = peers::all(peers, own)?.into_iter().flatten().next();
+    Ok(first.map(|(node, fault)| Failure::Fault {
+        node,
+        core: fault.core,
+        address: fault.address,
+        reason: fault.reason,
+    }))
 }
 
 /// Most simulated time of a run: 53 days, a quarter of what a [`Time`] holds.

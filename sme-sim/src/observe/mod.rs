@@ -3,15 +3,19 @@
 //! * [`among`]: what several processes tell each other of a run that they share.
 //! * [`failure`]: why a run did not end well.
 //! * [`gauge`]: how far a run is.
+//! * [`log`]: what nodes tell the checker of stale reads.
 //! * [`path`]: what made something take as long as it did.
 //! * [`spans`]: when threads were in what.
 //! * [`staleness`]: which loads of a run returned stale data, and which flush was missing.
+//! * [`survey`]: what nodes are doing; who waits for what when nothing can happen any more.
 //! * [`traffic`]: what went over the network and through caches.
 
 pub mod among;
 pub mod failure;
 pub mod gauge;
+pub mod log;
 pub mod path;
 pub mod spans;
 pub mod staleness;
+pub mod survey;
 pub mod traffic;

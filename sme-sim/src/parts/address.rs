@@ -14,6 +14,10 @@ pub trait AddressSpace: Send + Sync {
 
     /// The place that `address` names through caches; nothing where it names none, or not through them.
     fn cached_place(&self, address: u64) -> Option<Place>;
+
+    /// The place in shared memory that `address` names for a thread on `node`, and how it is reached;
+    /// nothing where it names none.
+    fn shared(&self, node: u32, address: u64) -> Option<(Place, Way)>;
 }
 
 /// An address space as every simulated thread keeps it: behind one pointer, for there are millions of
@@ -26,11 +30,28 @@ impl Space {
         Arc::new(Self(Box::new(space)))
     }
 
+    /// What addresses mean.
+    pub fn get(&self) -> &dyn AddressSpace {
+        &*self.0
+    }
+
     /// The address by which a thread on `node` reaches `place`.
     #[inline]
     pub fn address(&self, node: u32, place: Place, route: Route) -> u64 {
         self.0.address(node, place, route)
     }
+}
+
+/// How a word was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Way {
+    /// Through the caches of the thread's node, which keep a copy of the line.
+    Cached,
+    /// Past the caches, at its home. A store is posted.
+    Uncached,
+    /// The node's own coherent memory. A store is performed at once.
+    Coherent,
 }
 
 /// Bit of an address that says that caches may keep what it names.

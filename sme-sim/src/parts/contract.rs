@@ -278,7 +278,7 @@ impl Futex for ThreadMemory {
 mod tests {
     use super::*;
     use crate::kernel::thread::{Threads, programs};
-    use crate::parts::address::AddressSpace;
+    use crate::parts::address::{AddressSpace, Way};
 
     #[test]
     fn a_program_asks_and_is_answered_in_turn() {
@@ -289,6 +289,10 @@ mod tests {
             }
 
             fn cached_place(&self, _: u64) -> Option<Place> {
+                None
+            }
+
+            fn shared(&self, _: u32, _: u64) -> Option<(Place, Way)> {
                 None
             }
         }

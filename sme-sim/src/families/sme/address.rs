@@ -8,7 +8,7 @@
 
 use sme_memory::{Place, Route};
 
-pub use crate::parts::address::{AddressSpace, CACHEABLE, FaultReason};
+pub use crate::parts::address::{AddressSpace, CACHEABLE, FaultReason, Way};
 
 /// How every node of the machine partitions its address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,17 @@ impl AddressSpace for AddressMap {
         match self.target(address) {
             Ok(Target::Cached(place)) => Some(place),
             _ => None,
+        }
+    }
+
+    fn shared(&self, node: u32, address: u64) -> Option<(Place, Way)> {
+        match self.target(address).ok()? {
+            Target::Global(place) => Some((place, Way::Uncached)),
+            Target::Cached(place) => Some((place, Way::Cached)),
+            Target::Local(physical) => {
+                let offset = physical.checked_sub(self.private_bytes)?;
+                Some((Place { node, offset }, Way::Coherent))
+            }
         }
     }
 }

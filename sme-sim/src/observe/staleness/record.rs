@@ -7,18 +7,7 @@ use sme_memory::Place;
 use crate::time::Time;
 
 pub use crate::kernel::thread::Site;
-
-/// How a word was reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Way {
-    /// Through the caches of the thread's node, which keep a copy of the line.
-    Cached,
-    /// Past the caches, through the engine. A store is posted.
-    Uncached,
-    /// The node's own coherent memory. A store is performed at once.
-    Coherent,
-}
+pub use crate::parts::address::Way;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

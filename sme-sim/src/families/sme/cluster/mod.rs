@@ -2,8 +2,8 @@
 //!
 //! A node (`node`) is made of cores (`core`, `operate`: how an operation is performed), one coherent
 //! domain (`domain`), the way to the engine and back (`host`), the operating system's part (`system`) and
-//! an engine ([`super::engine`]). [`Cluster`] builds nodes; how it runs programs on them, and says what
-//! came out, stands in `run`, why it got stuck in `survey`.
+//! an engine ([`super::engine`]). [`Cluster`] builds nodes; what whoever runs them sees of each stands in
+//! `survey`.
 
 pub(in crate::families::sme) mod agenda;
 pub(in crate::families::sme) mod caches;
@@ -18,7 +18,6 @@ pub(in crate::families::sme) mod node;
 pub(in crate::families::sme) mod operate;
 pub(in crate::families::sme) mod pins;
 pub(in crate::families::sme) mod record;
-pub(in crate::families::sme) mod run;
 pub(in crate::families::sme) mod survey;
 pub(in crate::families::sme) mod system;
 pub(in crate::families::sme) mod trace;
@@ -36,11 +35,11 @@ use super::spec::ClusterSpec;
 use crate::kernel::peers::{Alone, Peers};
 use crate::kernel::thread::programs;
 use crate::machine::family::{NodeThreads, System, started};
+use crate::machine::nodes::Nodes;
 use crate::machine::shape::Setup;
 use crate::observe::among::{Among, Figures};
 use crate::observe::failure::Failure;
 use crate::observe::gauge::Progress;
-use crate::observe::staleness::Checker;
 use crate::observe::traffic::LinkLoad;
 use crate::parts::address::Space;
 use crate::parts::contract::ThreadMemory;
@@ -51,12 +50,7 @@ use node::Node;
 use record::Record;
 
 /// A cluster with a program on every thread.
-pub struct Cluster {
-    nodes: Vec<Node>,
-    constants: Arc<Constants>,
-    among: Among,
-    checker: Option<Checker>,
-}
+pub type Cluster = Nodes<Node>;
 
 impl Cluster {
     /// A cluster whose engines are cycle models. `program` gives the program of each thread from
@@ -110,8 +104,11 @@ impl Cluster {
         let among = Among::new(peers, setup.topology.positions());
         let constants = Arc::new(Constants::new(spec.clone(), setup));
         let space = Space::new(constants.map);
-        let nodes = (among.mine.clone())
-            .map(|position| {
+        Nodes::of(
+            among,
+            constants.lookahead(),
+            Arc::clone(&space),
+            |position| {
                 let count = if position < nodes { count } else { 0 };
                 let memory = |core| ThreadMemory::new(Arc::clone(&space), position, core);
                 let programs = threads((0..count).map(memory).collect());
@@ -122,14 +119,8 @@ impl Cluster {
                     Watched::new(engine(position), spec, position, nodes),
                     each_span,
                 )
-            })
-            .collect();
-        Self {
-            nodes,
-            constants,
-            among,
-            checker: None,
-        }
+            },
+        )
     }
 
     /// Whether nothing is under way any more: every posted store has been performed, every buffer,
@@ -163,42 +154,35 @@ impl Cluster {
     }
 }
 
-/// The load of every link of nodes, each with its engine's counters by port, and its record.
-pub(super) fn link_loads<'a>(
+/// The load of every link that leaves a node, given with its engine's counters by port, and its record.
+pub(super) fn link_loads(
     constants: &Constants,
     end: Time,
-    nodes: impl Iterator<Item = (u32, Vec<[ChannelCounters; CHANNELS]>, &'a Record)>,
+    (from, links, record): (u32, Vec<[ChannelCounters; CHANNELS]>, &Record),
 ) -> Vec<LinkLoad> {
     let cycles = constants.engine_clock.first_edge_from(end).max(1) as f64;
     let mut loads = Vec::new();
-    for (from, links, record) in nodes {
-        for (port, channels) in links.iter().enumerate() {
-            let Some((to, _)) = constants.topology.neighbour(from, port as u8) else {
-                continue;
-            };
-            loads.extend(channels.iter().enumerate().map(|(channel, c)| {
-                let (bytes, packets) = record.over_link(port as u8, channel as u8);
-                LinkLoad {
-                    from,
-                    to,
-                    channel: channel as u32,
-                    bytes,
-                    packets,
-                    busy_fraction: c.busy_cycles as f64 / cycles,
-                    stall_fraction: c.stall_cycles as f64 / cycles,
-                }
-            }));
-        }
+    for (port, channels) in (0..).zip(&links) {
+        let Some((to, _)) = constants.topology.neighbour(from, port) else {
+            continue;
+        };
+        loads.extend((0..).zip(channels).map(|(channel, counters)| {
+            let (bytes, packets) = record.over_link(port, channel as u8);
+            LinkLoad {
+                from,
+                to,
+                channel,
+                bytes,
+                packets,
+                busy_fraction: counters.busy_cycles as f64 / cycles,
+                stall_fraction: counters.stall_cycles as f64 / cycles,
+            }
+        }));
     }
-    loads.sort_by_key(|load| (load.from, load.to, load.channel));
     loads
 }
 
-/// What nodes did in sum, each with its record and the number of its events.
-pub(super) fn figures<'a>(nodes: impl Iterator<Item = (&'a Record, u64)>) -> Figures {
-    let mut all = Figures::default();
-    for (record, events) in nodes {
-        all.add(&record.spans.sums, record.traffic, (events, record.last));
-    }
-    all
+/// Adds to `figures` what a node has done, by its record and the number of its events.
+pub(super) fn did(record: &Record, events: u64, figures: &mut Figures) {
+    figures.add(&record.spans.sums, record.traffic, (events, record.last));
 }

@@ -13,30 +13,19 @@ use super::constants::Constants;
 use super::core::{Core, Waiting};
 use super::domain::{BRIDGE, Domain};
 use super::host::{Bridge, Slots};
-use super::log::Log;
 use super::record::Record;
 use super::system::System;
 use super::watched::Watched;
 use super::way::{LinkCredit, Outputs, Way};
-use crate::families::sme::address::FaultReason;
 use crate::families::sme::engine::Input;
 use crate::families::sme::engine::waves::Tap;
 use crate::kernel::thread::{Programs, Threads};
 use crate::kernel::window::{self, Inbox, NoTask, Outbox};
+use crate::observe::failure::Fault;
+use crate::observe::log::Log;
 use crate::parts::contract::{self, Mark, Operation};
 use crate::parts::store_buffer::StoreBuffers;
 use crate::time::Time;
-
-/// An access that cannot be performed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// Thread number in its node.
-    pub core: u16,
-    /// The address, as the program gave it.
-    pub address: u64,
-    /// Why not.
-    pub reason: FaultReason,
-}
 
 /// A node of the cluster, or a position that has only a switch.
 pub struct Node {
@@ -118,11 +107,6 @@ impl Node {
         self.way.record_waves(tap);
     }
 
-    /// What its observer has written down.
-    pub fn record(&self) -> &Record {
-        &self.record
-    }
-
     /// Whether nothing is under way outside the engine.
     pub fn is_quiet(&self) -> bool {
         self.agenda.next() == Time::NEVER
@@ -135,7 +119,7 @@ impl Node {
     }
 
     /// Bytes of simulator state, the engine's apart.
-    pub fn bytes(&self) -> usize {
+    pub fn bytes_besides_engine(&self) -> usize {
         size_of::<Self>() - size_of::<Watched>()
             + self.agenda.heap_bytes()
             + self.threads.bytes()
@@ -253,7 +237,7 @@ impl Node {
         if let Some(log) = &mut self.log
             && let Some(accesses) = ahead.log.take()
         {
-            log.put_back(self.now, self.me, core, accesses);
+            log.put_back(self.now, core, accesses);
         }
         self.caches().put_back(core, ahead);
         (operation, spent)

@@ -1,123 +1,37 @@
-//! What the nodes of a cluster are doing: whether they stand still, whether an access has faulted, and
-//! who waits for what when nothing can happen any more.
+//! A node as whoever runs the cluster sees it ([`Inhabited`]): what its threads are doing and wait for, what
+//! its memory holds, what it has done.
 
-use serde::{Deserialize, Serialize};
-use sme_memory::Until;
+use sme_memory::Place;
 
 use super::constants::origin_of;
 use super::core::Waiting;
 use super::domain;
 use super::node::Node;
+use super::trace::Trace;
+use super::{critical_path, did, link_loads};
 use crate::families::sme::address::Target;
-use crate::kernel::peers::{self, PeerError, Peers};
-use crate::observe::among::all_stuck;
-use crate::observe::failure::{Awaited, Failure, NAMED, Standstill, Stuck};
-use crate::observe::spans::Reached;
+use crate::families::sme::engine::{EngineModel, Inspect};
+use crate::machine::nodes::Inhabited;
+use crate::observe::among::Figures;
+use crate::observe::failure::Fault;
+use crate::observe::log::Log;
+use crate::observe::path::PathStep;
+use crate::observe::spans::SpanRecord;
+use crate::observe::survey::{self, AtHome, Survey, Waits, WaitsOn};
+use crate::observe::traffic::{CacheTraffic, LinkLoad};
 use crate::parts::address::CACHEABLE;
+use crate::parts::contract::Span;
 use crate::parts::line::Bytes;
 use crate::time::Time;
 
-/// What nodes are doing now: of some, or of all.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Survey {
-    /// Whether anything is under way, apart from loads that poll.
-    moving: bool,
-    /// Whether an access has faulted.
-    pub faulty: bool,
-    posted: u64,
-    performed: u64,
-    progress: u64,
-    looks: Vec<u32>,
-    /// Simulated so far.
-    pub events: u64,
-    /// How far threads are in their spans.
-    pub reached: Reached,
-}
-
-impl Survey {
-    /// Of `nodes`.
-    pub fn of(nodes: &[Node]) -> Self {
-        let mut survey = Survey::default();
-        for node in nodes {
-            let moving = node.cores.iter().any(|c| {
-                matches!(
-                    c.waiting,
-                    Waiting::Nothing
-                        | Waiting::StoreBuffer
-                        | Waiting::Drained
-                        | Waiting::Posted
-                        | Waiting::Update
-                )
-            });
-            let fetching = (node.caches.iter()).any(|caches| !caches.is_quiet());
-            survey.moving |= moving || fetching || node.domain.serves_a_core();
-            if !survey.moving {
-                let polling = node.cores.iter().filter(|c| c.waiting == Waiting::Uncached);
-                survey.looks.extend(polling.map(|core| core.looks));
-            }
-            survey.posted += node.bridge.posted;
-            survey.performed += node.bridge.performed;
-            survey.progress += node.progress;
-            survey.faulty |= node.fault.is_some();
-            survey.events += node.events;
-            node.record().spans.sums.reached(&mut survey.reached);
-        }
-        survey
+impl Waits for Node {
+    fn number(&self) -> u32 {
+        self.me
     }
 
-    /// Of all processes; of this one it is `self`.
-    pub fn of_all(self, peers: &mut dyn Peers) -> Result<Self, PeerError> {
-        let all = peers::all(peers, self)?;
-        Ok(all.into_iter().fold(Survey::default(), Survey::and))
-    }
-
-    fn and(mut self, other: Survey) -> Survey {
-        self.looks.extend(other.looks);
-        Survey {
-            moving: self.moving || other.moving,
-            faulty: self.faulty || other.faulty,
-            posted: self.posted + other.posted,
-            performed: self.performed + other.performed,
-            progress: self.progress + other.progress,
-            looks: self.looks,
-            events: self.events + other.events,
-            reached: self.reached.and(&other.reached),
-        }
-    }
-
-    /// Whether the run stands still. It is stuck if that [lasts](Standstill::lasts_since).
-    pub fn standstill(&mut self) -> Option<Standstill> {
-        let (progress, looks) = (self.progress, std::mem::take(&mut self.looks));
-        let still = !self.moving && self.posted == self.performed;
-        still.then_some(Standstill { progress, looks })
-    }
-}
-
-/// The first fault, if there is any.
-pub fn first_fault(nodes: &[Node], peers: &mut dyn Peers) -> Result<Option<Failure>, PeerError> {
-    let own = nodes.iter().find_map(|node| {
-        let fault = node.fault?;
-        Some((node.me, fault.core, fault.address, fault.reason))
-    });
-    let first = peers::all(peers, own)?.into_iter().flatten().next();
-    Ok(first.map(|(node, core, address, reason)| Failure::Fault {
-        node,
-        core,
-        address,
-        reason,
-    }))
-}
-
-/// The report of a deadlock, if any thread still waits.
-pub fn deadlock(
-    nodes: &[Node],
-    at: Time,
-    peers: &mut dyn Peers,
-) -> Result<Option<Failure>, PeerError> {
-    let mut questions = Vec::new();
-    let mut stuck = Vec::new();
-    for node in nodes {
-        for (number, core) in node.cores.iter().enumerate() {
+    fn waiting(&self) -> Vec<survey::Waiting> {
+        let mut waiting = Vec::new();
+        for (number, core) in (0..).zip(&self.cores) {
             let doing = match core.waiting {
                 Waiting::Finished => continue,
                 Waiting::Cache => "spins in its cache",
@@ -130,129 +44,144 @@ pub fn deadlock(
                 | Waiting::Update
                 | Waiting::Fault => "does not get any further",
             };
-            let number = number as u16;
-            let awaited = node.awaited(number).map(|awaited_by| {
-                let (awaited, question) = awaited(nodes, node, number, awaited_by);
-                questions.extend(question.map(|question| (stuck.len() as u64, question)));
-                awaited
-            });
-            stuck.push(Stuck {
-                node: node.me,
-                core: number,
+            waiting.push(survey::Waiting {
+                thread: number,
                 doing: doing.into(),
-                awaited,
+                on: self.waits_on(number),
             });
         }
+        waiting
     }
-    answer(nodes, questions, &mut stuck, peers)?;
-    let (stuck, more) = all_stuck(peers, stuck, 0)?;
-    Ok((!stuck.is_empty()).then_some(Failure::Deadlock { at, stuck, more }))
-}
 
-/// What a process asks of a home node that another process has.
-#[derive(Serialize, Deserialize)]
-struct Question {
-    home: u32,
-    physical: u64,
-    bytes: Bytes,
-}
-
-/// What a word's home says of it.
-#[derive(Default, Serialize, Deserialize)]
-struct AtHome {
-    newest: u64,
-    in_memory: u64,
-    writer: Option<u32>,
-}
-
-/// Asks the other processes `questions`, each of one of the `stuck`, and answers theirs.
-fn answer(
-    nodes: &[Node],
-    mut questions: Vec<(u64, Question)>,
-    stuck: &mut [Stuck],
-    peers: &mut dyn Peers,
-) -> Result<(), PeerError> {
-    if peers.count() == 1 {
-        return Ok(());
+    fn at_home(&self, address: u64, bytes: Bytes) -> AtHome {
+        let Some(line) = self.domain.known_line(address) else {
+            return AtHome::default();
+        };
+        let writer = Some(self.domain.writer(line)).filter(|&writer| writer != domain::NONE);
+        AtHome {
+            newest: self.domain.newest(line, bytes),
+            in_memory: self.domain.in_memory(line, bytes),
+            writer: writer.map(origin_of),
+        }
     }
-    // No more are named.
-    questions.truncate(NAMED);
-    let me = peers.me() as u64;
-    let mut answers = Vec::new();
-    for (process, questions) in (0u64..).zip(peers::all(peers, questions)?) {
-        for (number, question) in questions {
-            if let Some(home) = at(nodes, question.home) {
-                let said = at_home(home, question.physical, question.bytes);
-                answers.push((process, number, said));
+}
+
+impl Node {
+    fn waits_on(&self, core: u16) -> Option<WaitsOn> {
+        let (address, bytes, until) = self.awaited(core)?;
+        let home = match self.constants.map.target(address) {
+            Ok(Target::Local(physical)) => (self.me, physical),
+            Ok(Target::Global(place) | Target::Cached(place)) => {
+                (place.node, self.constants.map.physical(place.offset))
             }
-        }
-    }
-    for (process, number, said) in peers::all(peers, answers)?.into_iter().flatten() {
-        let asker = stuck.get_mut(number as usize).filter(|_| process == me);
-        if let Some(awaited) = asker.and_then(|stuck| stuck.awaited.as_mut()) {
-            awaited.at_home = said.newest;
-            awaited.in_memory = said.in_memory;
-            awaited.writer = said.writer.map(origin_of);
-        }
-    }
-    Ok(())
-}
-
-/// The node at `position`, if it is among these.
-fn at(nodes: &[Node], position: u32) -> Option<&Node> {
-    let first = nodes.first()?.me;
-    nodes.get(position.checked_sub(first)? as usize)
-}
-
-fn at_home(home: &Node, physical: u64, bytes: Bytes) -> AtHome {
-    let Some(line) = home.domain.known_line(physical) else {
-        return AtHome::default();
-    };
-    AtHome {
-        newest: home.domain.newest(line, bytes),
-        in_memory: home.domain.in_memory(line, bytes),
-        writer: Some(home.domain.writer(line)).filter(|&w| w != domain::NONE),
-    }
-}
-
-/// What `core` awaits, and what is to be asked of another process to know the rest.
-fn awaited(
-    nodes: &[Node],
-    node: &Node,
-    core: u16,
-    (address, bytes, until): (u64, Bytes, Option<Until>),
-) -> (Awaited, Option<Question>) {
-    let (home, physical) = match node.constants.map.target(address) {
-        Ok(Target::Local(physical)) => (node.me, physical),
-        Ok(Target::Global(place) | Target::Cached(place)) => {
-            (place.node, node.constants.map.physical(place.offset))
-        }
-        Err(_) => (node.me, address),
-    };
-    let (said, question) = match at(nodes, home) {
-        Some(home) => (at_home(home, physical, bytes), None),
-        None => {
-            let question = Question {
-                home,
-                physical,
-                bytes,
-            };
-            (AtHome::default(), Some(question))
-        }
-    };
-    let own = node.domain.known_line(physical).filter(|_| home == node.me);
-    let awaited = Awaited {
-        address,
-        until,
-        at_home: said.newest,
-        in_memory: said.in_memory,
-        cached: if address & CACHEABLE == 0 {
-            own.and_then(|l| node.domain.cached(core, l, bytes))
+            Err(_) => (self.me, address),
+        };
+        let cached = if address & CACHEABLE == 0 {
+            let own = Some(home.1).filter(|_| home.0 == self.me);
+            let line = own.and_then(|physical| self.domain.known_line(physical));
+            line.and_then(|line| self.domain.cached(core, line, bytes))
         } else {
-            let caches = node.caches.as_ref();
+            let caches = self.caches.as_ref();
             caches.and_then(|caches| Some(bytes.pick(caches.copy(core, address)?)))
-        },
-        writer: said.writer.map(origin_of),
-    };
-    (awaited, question)
+        };
+        Some(WaitsOn {
+            address,
+            bytes,
+            until,
+            home,
+            cached,
+        })
+    }
+}
+
+impl Inhabited for Node {
+    fn threads(&self) -> u32 {
+        self.cores.len() as u32
+    }
+
+    fn spans(&self) -> &SpanRecord {
+        &self.record.spans
+    }
+
+    fn did(&self, figures: &mut Figures) {
+        did(&self.record, self.events, figures);
+    }
+
+    fn survey(&self, survey: &mut Survey) {
+        let moving = self.cores.iter().any(|c| {
+            matches!(
+                c.waiting,
+                Waiting::Nothing
+                    | Waiting::StoreBuffer
+                    | Waiting::Drained
+                    | Waiting::Posted
+                    | Waiting::Update
+            )
+        });
+        let fetching = self.caches.iter().any(|caches| !caches.is_quiet());
+        survey.moving |= moving || fetching || self.domain.serves_a_core();
+        if !survey.moving {
+            let polling = self.cores.iter().filter(|c| c.waiting == Waiting::Uncached);
+            survey.looks.extend(polling.map(|core| core.looks));
+        }
+        survey.posted += self.bridge.posted;
+        survey.performed += self.bridge.performed;
+        survey.progress += self.progress;
+        survey.faulty |= self.fault.is_some();
+        survey.events += self.events;
+        self.record.spans.sums.reached(&mut survey.reached);
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+
+    fn log(&self) -> Option<&Log> {
+        self.log.as_deref()
+    }
+
+    fn start_log(&mut self, log: Log) {
+        self.log = Some(Box::new(log));
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes_besides_engine() + self.engine().engine().state_bytes()
+    }
+
+    fn ended(&self) {
+        self.engine().ended();
+    }
+
+    fn cache_traffic(&self) -> CacheTraffic {
+        let caches = self.caches.as_ref();
+        caches.map_or(CacheTraffic::default(), |caches| caches.traffic())
+    }
+
+    fn preset(&mut self, offset: u64, value: u64) {
+        self.domain
+            .preset(self.constants.map.physical(offset), value);
+    }
+
+    fn word(&self, offset: u64) -> u64 {
+        self.domain.word(self.constants.map.physical(offset))
+    }
+
+    fn link_loads(&self, end: Time) -> Vec<LinkLoad> {
+        let links = self.engine().engine().counters().links;
+        link_loads(&self.constants, end, (self.me, links, &self.record))
+    }
+
+    fn trace_from(&mut self, from: Time) {
+        let trace = Trace::new(&self.constants, self.me, self.cores.len(), from);
+        self.agenda.set_trace(trace);
+    }
+
+    fn critical_path(
+        nodes: &[Self],
+        span: Span,
+        start: Time,
+        name: &dyn Fn(Place) -> String,
+    ) -> Vec<PathStep> {
+        critical_path::critical_path(nodes, span, start, name)
+    }
 }

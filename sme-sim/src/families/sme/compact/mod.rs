@@ -31,14 +31,14 @@ pub use plan::{NotCompact, Skew};
 
 use super::cluster::constants::Constants;
 use super::cluster::watched::{Plugged, Watched};
-use super::cluster::{figures, link_loads};
+use super::cluster::{did, link_loads};
 use super::engine::{EngineModel, Inspect};
 use super::spec::ClusterSpec;
 use crate::kernel::peers::{Alone, Peers};
 use crate::kernel::window::{self, Exchanged, Verdict};
 use crate::machine::family::System;
 use crate::machine::shape::Setup;
-use crate::observe::among::{Among, all_stuck};
+use crate::observe::among::{Among, Figures, all_stuck};
 use crate::observe::failure::{self, Failure, NAMED};
 use crate::observe::gauge::{Gauge, Progress};
 use crate::observe::spans::{Reached, Spans};
@@ -161,7 +161,10 @@ impl<L: Leader> System for CompactCluster<L> {
         self.among.exchanged = exchanged;
         failure::within_time(last)?;
         self.nodes.iter_mut().for_each(CompactNode::settle);
-        let own = figures(self.nodes.iter().map(|n| (&n.record, n.events)));
+        let mut own = Figures::default();
+        for node in &self.nodes {
+            did(&node.record, node.events, &mut own);
+        }
         self.among.tell(peers, own)?;
         watch(progress(self.end(), &self.nodes));
         self.check_ended(peers)?;
@@ -179,14 +182,14 @@ impl<L: Leader> System for CompactCluster<L> {
     }
 
     fn link_loads(&self) -> Vec<LinkLoad> {
-        link_loads(
-            &self.plan.constants,
-            self.end(),
-            self.nodes.iter().map(|node| {
-                let links = node.engine().engine().counters().links;
-                (node.me, links, &node.record)
-            }),
-        )
+        let loads = self.nodes.iter().flat_map(|node| {
+            let links = node.engine().engine().counters().links;
+            let of = (node.me, links, &node.record);
+            link_loads(&self.plan.constants, self.end(), of)
+        });
+        let mut loads: Vec<LinkLoad> = loads.collect();
+        loads.sort_by_key(|load| (load.from, load.to, load.channel));
+        loads
     }
 
     /// As the readable form counts them.

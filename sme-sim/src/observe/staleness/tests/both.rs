@@ -34,6 +34,10 @@ impl AddressSpace for Partitions {
         };
         (place.node < self.nodes).then_some(place)
     }
+
+    fn shared(&self, _: u32, address: u64) -> Option<(Place, Way)> {
+        Some((self.cached_place(address)?, Way::Cached))
+    }
 }
 
 /// Both, and what the second has not been told yet.

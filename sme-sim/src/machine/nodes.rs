@@ -1,0 +1,329 @@
+//! A machine as nodes with programs on them: what every family would otherwise write again. Runs the nodes in
+//! windows, recognizes that they stand still, tells the checker of loads what they have done, and says what
+//! came out.
+
+use std::sync::Arc;
+
+use sme_memory::Place;
+
+use super::family::{Readable, System};
+use crate::kernel::peers::{self, Peers};
+use crate::kernel::window::{self, Exchanged, Verdict};
+use crate::observe::among::{Among, Figures};
+use crate::observe::failure::{self, Failure, Fault, Standstill};
+use crate::observe::gauge::Progress;
+use crate::observe::log::{self, Log};
+use crate::observe::path::PathStep;
+use crate::observe::spans::{SpanRecord, Spans, ThreadSpan};
+use crate::observe::staleness::{Checker, StaleLoad, StaleReport, TooManyThreads};
+use crate::observe::survey::{self, Survey, Waits};
+use crate::observe::traffic::{CacheTraffic, LinkLoad, Traffic};
+use crate::parts::address::Space;
+use crate::parts::contract::{self, Span};
+use crate::time::Time;
+
+/// Simulated time after which the checker of loads is told what has happened meanwhile: short, since
+/// that takes memory.
+const CHECKED_AT_ONCE: Time = Time::from_ns(20_000);
+
+/// A node with threads, as whoever runs its machine sees it.
+pub trait Inhabited: window::Node + Waits + Sized {
+    /// How many threads it has now.
+    fn threads(&self) -> u32;
+
+    /// The spans of its threads.
+    fn spans(&self) -> &SpanRecord;
+
+    /// Adds what it has done to `figures`.
+    fn did(&self, figures: &mut Figures);
+
+    /// Adds what it is doing to `survey`.
+    fn survey(&self, survey: &mut Survey);
+
+    /// The first access that could not be performed.
+    fn fault(&self) -> Option<Fault>;
+
+    /// What it keeps for the checker of loads, where there is one.
+    fn log(&self) -> Option<&Log>;
+
+    /// From now on it keeps a log.
+    fn start_log(&mut self, log: Log);
+
+    /// Bytes of simulator state.
+    fn bytes(&self) -> usize;
+
+    /// The run is over, and has ended well: nothing may be under way.
+    fn ended(&self);
+
+    /// What went through its caches of memory that nothing keeps coherent between nodes.
+    fn cache_traffic(&self) -> CacheTraffic;
+
+    /// Lets its memory hold `value` in the word at `offset` of its shared memory.
+    fn preset(&mut self, offset: u64, value: u64);
+
+    /// What that word holds.
+    fn word(&self, offset: u64) -> u64;
+
+    /// The load of every link that leaves it, in a run that ended at `end`.
+    fn link_loads(&self, end: Time) -> Vec<LinkLoad>;
+
+    /// Lets it be traced from `from` on.
+    fn trace_from(&mut self, from: Time);
+
+    /// [`Readable::critical_path`] over all nodes of the process.
+    fn critical_path(
+        nodes: &[Self],
+        span: Span,
+        start: Time,
+        name: &dyn Fn(Place) -> String,
+    ) -> Vec<PathStep>;
+}
+
+/// The nodes of a machine, or this process's share of them, with a program on every thread.
+pub struct Nodes<N> {
+    pub(crate) nodes: Vec<N>,
+    among: Among,
+    /// No node hears of another sooner than this.
+    lookahead: Time,
+    space: Arc<Space>,
+    checker: Option<Checker>,
+}
+
+impl<N: Inhabited> Nodes<N> {
+    /// The nodes that `node` makes, of those that `among` says; none hears of another sooner than
+    /// `lookahead`, and their programs' addresses mean what `space` says.
+    pub(crate) fn of(
+        among: Among,
+        lookahead: Time,
+        space: Arc<Space>,
+        node: impl FnMut(u32) -> N,
+    ) -> Self {
+        Self {
+            nodes: among.mine.clone().map(node).collect(),
+            among,
+            lookahead,
+            space,
+            checker: None,
+        }
+    }
+
+    /// The node at `place`'s home, if it is this process's.
+    fn home(&self, place: Place) -> Option<usize> {
+        let position = place.node.wrapping_sub(self.among.mine.start) as usize;
+        (position < self.nodes.len()).then_some(position)
+    }
+
+    fn tell_checker(&mut self) {
+        if let Some(checker) = &mut self.checker {
+            drain(&self.nodes, &self.space, checker);
+        }
+    }
+
+    /// Runs until nothing happens any more; when the last window began.
+    fn advance(
+        &mut self,
+        peers: &mut dyn Peers,
+        workers: usize,
+        watch: &mut dyn FnMut(Progress),
+    ) -> Result<Time, Failure> {
+        // Long enough that most polling loads are answered meanwhile; looking costs host time.
+        let own: u64 = self.nodes.iter().map(|n| u64::from(n.threads())).sum();
+        let threads: u64 = peers::all(peers, own)?.into_iter().sum();
+        let patience = Time::from_ns(1_000_000 + 1_000 * threads);
+        let pause = match self.checker {
+            Some(_) => patience.min(CHECKED_AT_ONCE),
+            None => patience,
+        };
+        let mut before: Option<Standstill> = None;
+        let mut look_at = Time::ZERO;
+        let (checker, space) = (&mut self.checker, &self.space);
+        let mut look = |now, nodes: &[N], peers: &mut dyn Peers| {
+            if let Some(checker) = checker {
+                drain(nodes, space, checker);
+                if now < look_at {
+                    watch(progress(now, survey_of(nodes)));
+                    return Ok((Verdict::Continue, now + pause));
+                }
+            }
+            look_at = now + patience;
+            let mut survey = survey_of(nodes).of_all(peers)?;
+            let (faulty, state) = (survey.faulty, survey.standstill());
+            watch(progress(now, survey));
+            let same = state.as_ref().zip(before.as_ref());
+            let stuck = same.is_some_and(|(state, before)| state.lasts_since(before));
+            if stuck || faulty || failure::is_too_long(now) {
+                return Ok((Verdict::Stop, now));
+            }
+            // The first of equal states is kept: looks are counted from there.
+            if !same.is_some_and(|(state, before)| state.is_as(before)) {
+                before = state;
+            }
+            Ok((Verdict::Continue, now + pause))
+        };
+        let (nodes, all) = (&mut self.nodes, self.among.positions);
+        let ran = window::run_among(peers, all, nodes, self.lookahead, workers, &mut look);
+        let (last, exchanged) = ran?;
+        self.among.exchanged = exchanged;
+        Ok(last)
+    }
+}
+
+impl<N: Inhabited> System for Nodes<N> {
+    /// Of several processes none can check its loads, nor trace the run.
+    fn run_among(
+        &mut self,
+        peers: &mut dyn Peers,
+        workers: usize,
+        watch: &mut dyn FnMut(Progress),
+    ) -> Result<(), Failure> {
+        // What a run that panicked on this thread of the host has left there.
+        drop(contract::take_back());
+        let last = self.advance(peers, workers, watch)?;
+        self.tell_checker();
+        let mut own = Figures::default();
+        self.nodes.iter().for_each(|node| node.did(&mut own));
+        self.among.tell(peers, own)?;
+        let survey = survey_of(&self.nodes).of_all(peers)?;
+        watch(progress(self.end(), survey));
+        failure::within_time(last)?;
+        let own = (self.nodes.iter()).find_map(|node| Some((node.number(), node.fault()?)));
+        if let Some(fault) = failure::first_fault(own, peers)? {
+            return Err(fault);
+        }
+        if let Some(deadlock) = survey::deadlock(&self.nodes, self.end(), peers)? {
+            return Err(deadlock);
+        }
+        self.nodes.iter().for_each(N::ended);
+        Ok(())
+    }
+
+    fn spans(&self) -> &Spans {
+        &self.among.all.spans
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.among.all.traffic
+    }
+
+    fn link_loads(&self) -> Vec<LinkLoad> {
+        let end = self.end();
+        let loads = self.nodes.iter().flat_map(|node| node.link_loads(end));
+        let mut loads: Vec<LinkLoad> = loads.collect();
+        loads.sort_by_key(|load| (load.from, load.to, load.channel));
+        loads
+    }
+
+    /// What happened at nodes, and whatever an engine gave out.
+    fn events(&self) -> u64 {
+        self.among.all.events
+    }
+
+    fn end(&self) -> Time {
+        self.among.all.end
+    }
+
+    fn exchanged(&self) -> Exchanged {
+        self.among.exchanged
+    }
+
+    /// Nothing here is given back before the end of a run. Counted is whatever there is for each node and
+    /// each thread: programs, cores, caches and memory, events, engines; the heap by its capacity, without
+    /// what the allocator adds to each piece. Not counted are what all share (the machine's constants, the
+    /// barrier), the messages between nodes during one window, checkers of debug builds, traces, and the
+    /// results: the times of each span.
+    fn bytes_per_thread(&self) -> u64 {
+        let threads: u64 = self.nodes.iter().map(|n| u64::from(n.threads())).sum();
+        let bytes = (self.nodes.iter()).map(|n| (n.bytes() + window::BYTES_PER_NODE) as u64);
+        bytes.sum::<u64>() / threads.max(1)
+    }
+}
+
+impl<N: Inhabited> Readable for Nodes<N> {
+    fn each_span(&self) -> Box<dyn Iterator<Item = (u32, &ThreadSpan)> + '_> {
+        let nodes = self.nodes.iter();
+        Box::new(nodes.flat_map(|node| node.spans().each().map(|span| (node.number(), span))))
+    }
+
+    fn cache_traffic(&self) -> CacheTraffic {
+        let mut all = CacheTraffic::default();
+        for node in &self.nodes {
+            all += node.cache_traffic();
+        }
+        all
+    }
+
+    /// No copy of the word may have been made yet.
+    fn preset(&mut self, place: Place, value: u64) {
+        if let Some(checker) = &mut self.checker {
+            checker.initial(place, value);
+        }
+        if let Some(home) = self.home(place) {
+            self.nodes[home].preset(place.offset, value);
+        }
+    }
+
+    fn at_home(&self, place: Place) -> u64 {
+        let home = self.home(place);
+        home.map_or(0, |home| self.nodes[home].word(place.offset))
+    }
+
+    fn check_loads(&mut self) -> Result<(), TooManyThreads> {
+        let hosts = self.nodes.iter().filter(|node| node.threads() > 0);
+        let threads = self.nodes.first().map_or(0, N::threads);
+        self.checker = Some(Checker::new(hosts.count() as u32, threads)?);
+        for node in &mut self.nodes {
+            node.start_log(Log::new(node.number(), threads));
+        }
+        Ok(())
+    }
+
+    fn synchronizing(&mut self, place: Place) {
+        if let Some(checker) = &mut self.checker {
+            checker.synchronizing(place);
+        }
+    }
+
+    fn list_stale(&mut self, each: Box<dyn FnMut(&StaleLoad) + Send>) {
+        if let Some(checker) = &mut self.checker {
+            checker.list(each);
+        }
+    }
+
+    fn stale_reads(&mut self) -> Option<StaleReport> {
+        self.checker.take().map(Checker::finish)
+    }
+
+    fn trace_from(&mut self, from: Time) {
+        for node in &mut self.nodes {
+            node.trace_from(from);
+        }
+    }
+
+    fn critical_path(
+        &self,
+        span: Span,
+        start: Time,
+        name: &dyn Fn(Place) -> String,
+    ) -> Vec<PathStep> {
+        N::critical_path(&self.nodes, span, start, name)
+    }
+}
+
+/// What `nodes` are doing.
+fn survey_of<N: Inhabited>(nodes: &[N]) -> Survey {
+    let mut survey = Survey::default();
+    nodes.iter().for_each(|node| node.survey(&mut survey));
+    survey
+}
+
+fn drain<N: Inhabited>(nodes: &[N], space: &Space, checker: &mut Checker) {
+    log::drain(nodes.iter().filter_map(N::log), space.get(), checker);
+}
+
+fn progress(now: Time, survey: Survey) -> Progress {
+    Progress {
+        now,
+        events: survey.events,
+        reached: survey.reached,
+    }
+}

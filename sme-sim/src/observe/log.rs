@@ -1,0 +1,203 @@
+//! What a node tells the checker of stale reads ([`super::staleness`]), where there is one: what its
+//! threads have loaded, stored and waited for, and what became of lines. Kept until the checker takes it;
+//! has no influence on what is simulated.
+
+use std::panic::Location;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::staleness::{Checker, Record, What};
+use crate::parts::address::AddressSpace;
+use crate::parts::cache::ahead::Access;
+use crate::parts::contract::Operation;
+use crate::time::Time;
+
+/// What has happened at a node, in order.
+#[derive(Debug)]
+pub struct Log {
+    /// Locked only by who takes it.
+    told: Mutex<Told>,
+    node: u32,
+    /// Threads of a node.
+    threads: u32,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    entries: Vec<Entry>,
+    /// The accesses of all runs, one run after the other.
+    accesses: Vec<Access>,
+    /// How many they were when they were last lent.
+    before: usize,
+}
+
+/// One thing that has happened.
+#[derive(Debug)]
+enum Entry {
+    One(Record),
+    /// A thread has performed so many accesses in place, at one time.
+    Run {
+        at: Time,
+        thread: u32,
+        count: usize,
+    },
+}
+
+impl Entry {
+    fn at(&self) -> Time {
+        match self {
+            Entry::One(record) => record.at(),
+            Entry::Run { at, .. } => *at,
+        }
+    }
+}
+
+impl Log {
+    /// The empty log of `node`; each node has at most so many `threads`.
+    pub fn new(node: u32, threads: u32) -> Self {
+        Self {
+            told: Mutex::default(),
+            node,
+            threads,
+        }
+    }
+
+    /// The thread numbered `thread` here has done `what`.
+    pub fn tell(&mut self, at: Time, thread: u16, what: What) {
+        self.tell_of((self.node, thread), at, what);
+    }
+
+    /// The thread of that node and number there has done `what`, as far as this node knows.
+    pub fn tell_of(&mut self, (node, thread): (u32, u16), at: Time, what: What) {
+        let thread = node * self.threads + u32::from(thread);
+        let record = Record::new(at, thread, what);
+        self.told().entries.push(Entry::One(record));
+    }
+
+    /// The `operation` of `thread` has ended with `answer`; a store is in its buffer. Addresses mean what
+    /// `space` says.
+    pub fn finished(
+        &mut self,
+        at: Time,
+        thread: u16,
+        (operation, answer): (&Operation, u64),
+        space: &dyn AddressSpace,
+    ) {
+        if let Some(what) = finished(self.node, operation, answer, space) {
+            self.tell(at, thread, what);
+        }
+    }
+
+    /// A wait of `thread` for many flags has seen `value` in the one at `address`.
+    pub fn saw(
+        &mut self,
+        at: Time,
+        thread: u16,
+        (address, value): (u64, u8),
+        space: &dyn AddressSpace,
+    ) {
+        if let Some((flag, _)) = space.shared(self.node, address) {
+            self.tell(at, thread, What::Saw { flag, value });
+        }
+    }
+
+    /// Where a program writes down what it does in place; to be [put back](Self::put_back).
+    pub fn lend(&mut self) -> Vec<Access> {
+        let told = self.told();
+        told.before = told.accesses.len();
+        std::mem::take(&mut told.accesses)
+    }
+
+    /// `thread` has performed at `at` what has been added to the lent `accesses`.
+    pub fn put_back(&mut self, at: Time, thread: u16, accesses: Vec<Access>) {
+        let thread = self.node * self.threads + u32::from(thread);
+        let told = self.told();
+        let count = accesses.len() - told.before;
+        if count > 0 {
+            told.entries.push(Entry::Run { at, thread, count });
+        }
+        told.accesses = accesses;
+    }
+
+    fn told(&mut self) -> &mut Told {
+        let told = self.told.get_mut();
+        told.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What it means to the checker that an operation on `node` has ended with `answer`.
+fn finished(
+    node: u32,
+    operation: &Operation,
+    answer: u64,
+    space: &dyn AddressSpace,
+) -> Option<What> {
+    // Atomic operations do not carry where they stand.
+    let site = Location::caller();
+    let updated = |address, after| {
+        let (word, _) = space.shared(node, address)?;
+        Some(What::Update { word, after, site })
+    };
+    let load_or_store = |address, value, site, stores| {
+        let (word, way) = space.shared(node, address)?;
+        Some(What::access(word, value, site, way, stores))
+    };
+    match *operation {
+        Operation::Load(word, site) => load_or_store(word.0, answer, site, false),
+        Operation::Store(word, value, site) => load_or_store(word.0, value, site, true),
+        Operation::Set(flag, value) => {
+            let (flag, _) = space.shared(node, flag.0)?;
+            Some(What::Set { flag, value })
+        }
+        Operation::Read(flag) | Operation::Wait(flag, _) => {
+            let (flag, _) = space.shared(node, flag.0)?;
+            let value = answer as u8;
+            Some(What::Saw { flag, value })
+        }
+        Operation::FetchAdd(word, amount) => updated(word.0, answer.wrapping_add(amount)),
+        Operation::Swap(word, after) => updated(word.0, after),
+        Operation::CompareExchange(word, expected, new) => {
+            updated(word.0, if answer == expected { new } else { answer })
+        }
+        _ => None,
+    }
+}
+
+/// Tells `checker` what has happened at all nodes, whose `logs` come in their order, in the order of time,
+/// and forgets it. Whatever one node does reaches another in a later window, so that what is still missing
+/// comes after all of this.
+pub fn drain<'a>(
+    logs: impl Iterator<Item = &'a Log>,
+    space: &dyn AddressSpace,
+    checker: &mut Checker,
+) {
+    let mut all: Vec<MutexGuard<Told>> = logs
+        .map(|log| log.told.lock().unwrap_or_else(PoisonError::into_inner))
+        .filter(|told| !told.entries.is_empty())
+        .collect();
+    let mut order: Vec<(Time, usize, usize)> = Vec::new();
+    for (node, told) in all.iter().enumerate() {
+        let entries = told.entries.iter().enumerate();
+        order.extend(entries.map(|(number, entry)| (entry.at(), node, number)));
+    }
+    // Each node's are in order, and of equal times the first node's come first.
+    order.sort_by_key(|&(at, ..)| at);
+    let mut starts = vec![0; all.len()];
+    for (at, node, number) in order {
+        let Told {
+            entries, accesses, ..
+        } = &*all[node];
+        match entries[number] {
+            Entry::One(ref record) => checker.record(record),
+            Entry::Run { thread, count, .. } => {
+                let run = starts[node]..starts[node] + count;
+                starts[node] = run.end;
+                let run = accesses.get(run).unwrap_or_default();
+                checker.accesses(at, thread, run, space);
+            }
+        }
+    }
+    for told in &mut all {
+        told.entries.clear();
+        told.accesses.clear();
+    }
+}

@@ -1,0 +1,215 @@
+//! What the nodes of a machine are doing while it runs: how far they are, whether they stand still, and who
+//! waits for what when nothing can happen any more.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use sme_memory::Until;
+
+use super::among::all_stuck;
+use super::failure::{Awaited, Failure, NAMED, Standstill, Stuck};
+use super::spans::Reached;
+use crate::kernel::peers::{self, PeerError, Peers};
+use crate::parts::line::Bytes;
+use crate::time::Time;
+
+/// What nodes are doing now: of some, or of all.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Survey {
+    /// Whether anything is under way, apart from loads that poll.
+    pub moving: bool,
+    /// Whether an access has faulted.
+    pub faulty: bool,
+    /// Posted writes that have been sent.
+    pub posted: u64,
+    /// Those of them that have been performed.
+    pub performed: u64,
+    /// How often a thread has got any further.
+    pub progress: u64,
+    /// How often each polling thread has looked, in the order of the threads.
+    pub looks: Vec<u32>,
+    /// Simulated so far.
+    pub events: u64,
+    /// How far threads are in their spans.
+    pub reached: Reached,
+}
+
+impl Survey {
+    /// Of all processes; of this one it is `self`.
+    ///
+    /// # Errors
+    /// [`PeerError`] if a process has gone.
+    pub fn of_all(self, peers: &mut dyn Peers) -> Result<Self, PeerError> {
+        let all = peers::all(peers, self)?;
+        Ok(all.into_iter().fold(Survey::default(), Survey::and))
+    }
+
+    fn and(mut self, other: Survey) -> Survey {
+        self.looks.extend(other.looks);
+        Survey {
+            moving: self.moving || other.moving,
+            faulty: self.faulty || other.faulty,
+            posted: self.posted + other.posted,
+            performed: self.performed + other.performed,
+            progress: self.progress + other.progress,
+            looks: self.looks,
+            events: self.events + other.events,
+            reached: self.reached.and(&other.reached),
+        }
+    }
+
+    /// Whether the run stands still. It is stuck if that [lasts](Standstill::lasts_since).
+    pub fn standstill(&mut self) -> Option<Standstill> {
+        let (progress, looks) = (self.progress, std::mem::take(&mut self.looks));
+        let still = !self.moving && self.posted == self.performed;
+        still.then_some(Standstill { progress, looks })
+    }
+}
+
+/// A node whose threads may wait for ever.
+pub trait Waits {
+    /// Its number.
+    fn number(&self) -> u32;
+
+    /// Its threads that have not ended, in their order.
+    fn waiting(&self) -> Vec<Waiting>;
+
+    /// What its memory holds of `bytes` of the line that has `address` in the node's own numbering.
+    fn at_home(&self, address: u64, bytes: Bytes) -> AtHome;
+}
+
+/// A thread that has not ended.
+#[derive(Debug)]
+pub struct Waiting {
+    /// Its number in its node.
+    pub thread: u16,
+    /// What it is doing.
+    pub doing: Cow<'static, str>,
+    /// What it waits on, where that is an address.
+    pub on: Option<WaitsOn>,
+}
+
+/// An address that a thread waits on.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitsOn {
+    /// The address, as the program gave it.
+    pub address: u64,
+    /// Those of its bytes that matter.
+    pub bytes: Bytes,
+    /// What would end the wait.
+    pub until: Option<Until>,
+    /// The node whose memory holds it, and the address in that node's own numbering.
+    pub home: (u32, u64),
+    /// What the thread's own copy holds, where it has one.
+    pub cached: Option<u64>,
+}
+
+/// What a word's home says of it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct AtHome {
+    /// What a load there would bring.
+    pub newest: u64,
+    /// What memory alone holds.
+    pub in_memory: u64,
+    /// Node and number of the thread that wrote to the line last.
+    pub writer: Option<(u32, u16)>,
+}
+
+/// What a process asks of a home node that another process has.
+#[derive(Serialize, Deserialize)]
+struct Question {
+    home: u32,
+    address: u64,
+    bytes: Bytes,
+}
+
+/// The report of a deadlock, if any thread of `nodes`, which are this process's in their order, or of
+/// other processes' still waits.
+///
+/// # Errors
+/// [`PeerError`] if a process has gone.
+pub fn deadlock<N: Waits>(
+    nodes: &[N],
+    at: Time,
+    peers: &mut dyn Peers,
+) -> Result<Option<Failure>, PeerError> {
+    let mut questions = Vec::new();
+    let mut stuck = Vec::new();
+    for node in nodes {
+        for Waiting { thread, doing, on } in node.waiting() {
+            let awaited = on.map(|on| {
+                let (home, address) = on.home;
+                let said = find(nodes, home).map(|home| home.at_home(address, on.bytes));
+                if said.is_none() {
+                    let bytes = on.bytes;
+                    let question = Question {
+                        home,
+                        address,
+                        bytes,
+                    };
+                    questions.push((stuck.len() as u64, question));
+                }
+                awaited(&on, said.unwrap_or_default())
+            });
+            stuck.push(Stuck {
+                node: node.number(),
+                core: thread,
+                doing,
+                awaited,
+            });
+        }
+    }
+    answer(nodes, questions, &mut stuck, peers)?;
+    let (stuck, more) = all_stuck(peers, stuck, 0)?;
+    Ok((!stuck.is_empty()).then_some(Failure::Deadlock { at, stuck, more }))
+}
+
+fn awaited(on: &WaitsOn, said: AtHome) -> Awaited {
+    Awaited {
+        address: on.address,
+        until: on.until,
+        at_home: said.newest,
+        in_memory: said.in_memory,
+        cached: on.cached,
+        writer: said.writer,
+    }
+}
+
+/// Asks the other processes `questions`, each of one of the `stuck`, and answers theirs.
+fn answer<N: Waits>(
+    nodes: &[N],
+    mut questions: Vec<(u64, Question)>,
+    stuck: &mut [Stuck],
+    peers: &mut dyn Peers,
+) -> Result<(), PeerError> {
+    if peers.count() == 1 {
+        return Ok(());
+    }
+    // No more are named.
+    questions.truncate(NAMED);
+    let me = peers.me() as u64;
+    let mut answers = Vec::new();
+    for (process, questions) in (0u64..).zip(peers::all(peers, questions)?) {
+        for (number, question) in questions {
+            if let Some(home) = find(nodes, question.home) {
+                let said = home.at_home(question.address, question.bytes);
+                answers.push((process, number, said));
+            }
+        }
+    }
+    for (process, number, said) in peers::all(peers, answers)?.into_iter().flatten() {
+        let asker = stuck.get_mut(number as usize).filter(|_| process == me);
+        if let Some(awaited) = asker.and_then(|stuck| stuck.awaited.as_mut()) {
+            awaited.at_home = said.newest;
+            awaited.in_memory = said.in_memory;
+            awaited.writer = said.writer;
+        }
+    }
+    Ok(())
+}
+
+/// The node numbered `number`, if it is among these.
+fn find<N: Waits>(nodes: &[N], number: u32) -> Option<&N> {
+    let first = nodes.first()?.number();
+    nodes.get(number.checked_sub(first)? as usize)
+}
