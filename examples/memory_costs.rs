@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use sme::lock::{Data, LockPlan};
 use sme::program::{CoherencePoint, Kernel, Program};
+use sme_barrier::lock::LockKind;
 use sme_fft_demo::{Array, Placement, Team};
 use sme_memory::{Atomic, Cacheable, Memory, Place, Route, Word};
 use sme_sim::machine::Machine;
@@ -208,6 +209,7 @@ fn lock(on: &Program, data: Data) -> Result<(f64, f64), Box<dyn Error>> {
         topology: on.topology.clone(),
         nodes: on.nodes,
         cores: on.cores,
+        lock: LockKind::Cohort,
         acquisitions: 2,
         passes: 3,
         data,

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use sme_barrier::{Mapping, SpecError, TreeShape};
 use sme_hdl::blocks::engine::Unsupported;
 use sme_hdl::verilated::VerilatedError;
+use sme_memory::Lacks;
 use sme_sim::families::sme::engine::DesignError;
 use sme_sim::families::sme::engine::waves::Recorder;
 use sme_sim::machine::{CannotBuild, Machine};
@@ -172,6 +173,9 @@ pub enum Error {
     /// The barrier cannot be built from these parameters.
     #[error(transparent)]
     Spec(#[from] SpecError),
+    /// The machine cannot do what the barrier needs.
+    #[error(transparent)]
+    Lacks(#[from] Lacks),
     /// The machine cannot be built.
     #[error(transparent)]
     Build(#[from] CannotBuild),

@@ -1,5 +1,5 @@
-//! The lock of the cluster ([`sme_barrier::lock::Cohort`]) on a simulated machine: how long it takes
-//! to go from one thread to the next, within a node and between nodes.
+//! A lock ([`sme_barrier::lock`]) on a simulated machine: how long it takes to go from one thread to the
+//! next, within a node and between nodes.
 //!
 //! Every thread acquires the lock a number of times, one right after the other, and counts up a
 //! word of node 0 while it has it. A hand-over lasts from the end of one such section to the
@@ -8,12 +8,15 @@
 
 use std::sync::Arc;
 
-use sme_barrier::lock::{Coherence, Cohort, CohortSpec, Copies, Lock, LockError};
+use sme_barrier::lock::{
+    Coherence, Cohort, CohortSpec, Copies, Lock, LockError, LockKind, TestAndSetLock,
+    TestAndSetSpec,
+};
 use sme_barrier::{Layout, Member};
-use sme_memory::{Memory, Place, Route};
+use sme_memory::{Lacks, Memory, Place, Register, Route};
 use sme_sim::machine::{CannotBuild, Machine, Setup};
 use sme_sim::observe::failure::Failure;
-use sme_sim::parts::contract::Span;
+use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
@@ -50,9 +53,11 @@ pub struct LockPlan {
     pub nodes: u32,
     /// `--cores`: threads a node.
     pub cores: u32,
+    /// `--lock`
+    pub lock: LockKind,
     /// `--acquisitions` of each thread.
     pub acquisitions: u32,
-    /// `--passes` within a node before the lock is given to another.
+    /// `--passes` within a node before the lock is given to another; [`LockKind::Cohort`] only.
     pub passes: u32,
     /// `--data`
     pub data: Data,
@@ -119,6 +124,9 @@ pub enum Error {
     /// The lock cannot be built from these parameters.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// The machine cannot do what the lock needs.
+    #[error(transparent)]
+    Lacks(#[from] Lacks),
     /// The machine cannot be built.
     #[error(transparent)]
     Build(#[from] CannotBuild),
@@ -159,32 +167,65 @@ impl LockPlan {
     ///
     /// # Errors
     /// As [`Self::run`].
-    pub fn run_watched(&self, mut watch: impl FnMut(u64)) -> Result<LockReport, Error> {
-        let line_bytes = self.machine.shape().line_bytes;
-        let lock = |copies| {
-            Cohort::new(CohortSpec {
-                nodes: self.nodes,
-                cores: self.cores,
-                passes: self.passes,
-                coherence: Coherence {
-                    homes: vec![0],
-                    copies,
-                },
-                layout: Layout::padded(line_bytes),
-            })
+    pub fn run_watched(&self, watch: impl FnMut(u64)) -> Result<LockReport, Error> {
+        let what = format!("the {} lock", self.lock);
+        let needs = self.lock.needs();
+        let coherence = |copies| Coherence {
+            homes: vec![0],
+            copies,
+        };
+        // Where the variables lie does not depend on the copies.
+        let unknown = coherence(Copies::Kept);
+        let offset = match self.lock {
+            LockKind::Cohort => self.cohort(unknown)?.bytes(),
+            LockKind::TestAndSet => self.test_and_set(unknown)?.bytes(),
         };
         // On a line of its own behind the lock's variables.
-        let word = Place {
-            node: 0,
-            offset: lock(Copies::Kept)?.bytes(),
-        };
+        let word = Place { node: 0, offset };
+        let line_bytes = self.machine.shape().line_bytes;
         Full::check(&self.machine, word.offset + u64::from(line_bytes))?;
         let (route, copies) = match self.data {
             Data::Uncached => (Route::Global, Copies::Kept),
             Data::Line => (Route::Cached, Copies::Lines(vec![word])),
             Data::All => (Route::Cached, Copies::All),
         };
-        let lock = Arc::new(lock(copies)?);
+        let coherence = coherence(copies);
+        (self.machine).suffices(&what, needs.and(coherence.needs()))?;
+        match self.lock {
+            LockKind::Cohort => self.measure(self.cohort(coherence)?, (word, route), watch),
+            LockKind::TestAndSet => {
+                self.measure(self.test_and_set(coherence)?, (word, route), watch)
+            }
+        }
+    }
+
+    fn cohort(&self, coherence: Coherence) -> Result<Cohort, LockError> {
+        Cohort::new(CohortSpec {
+            nodes: self.nodes,
+            cores: self.cores,
+            passes: self.passes,
+            coherence,
+            layout: Layout::padded(self.machine.shape().line_bytes),
+        })
+    }
+
+    fn test_and_set(&self, coherence: Coherence) -> Result<TestAndSetLock, LockError> {
+        TestAndSetLock::new(TestAndSetSpec {
+            nodes: self.nodes,
+            register: Register { node: 0, number: 0 },
+            coherence,
+            layout: Layout::padded(self.machine.shape().line_bytes),
+        })
+    }
+
+    /// Runs `lock` over the word at `word`.
+    fn measure<L: Lock<ThreadMemory> + 'static>(
+        &self,
+        lock: L,
+        (word, route): (Place, Route),
+        mut watch: impl FnMut(u64),
+    ) -> Result<LockReport, Error> {
+        let lock = Arc::new(lock);
         let times = self.acquisitions;
         let setup = Setup::new(self.machine.shape(), self.nodes, self.cores)
             .on(self.topology.clone())
@@ -194,16 +235,16 @@ impl LockPlan {
             let lock = Arc::clone(&lock);
             async move {
                 let me = Member { node, core };
-                let mut ticket = 0;
+                let mut local = L::Local::default();
                 memory.counts().await;
                 for number in 0..times {
-                    lock.acquire(&memory, me, &mut ticket).await;
+                    lock.acquire(&memory, me, &mut local).await;
                     memory.begin(Span::new(HELD, number)).await;
                     let word = memory.word(word, route);
                     let count = memory.load(word).await;
                     memory.store(word, count + 1).await;
                     memory.end(Span::new(HELD, number)).await;
-                    lock.release(&memory, me, &mut ticket).await;
+                    lock.release(&memory, me, &mut local).await;
                 }
             }
         })?;
@@ -255,6 +296,7 @@ mod tests {
             topology: Topology::for_nodes(nodes),
             nodes,
             cores,
+            lock: LockKind::Cohort,
             acquisitions: 4,
             passes: 4,
             data,

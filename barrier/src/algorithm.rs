@@ -1,4 +1,6 @@
-//! The barriers by name, for command lines and tables.
+//! The barriers by name, for command lines and tables, and what each needs.
+
+use sme_memory::{Capabilities, Capability};
 
 /// The algorithm of a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,3 +27,17 @@ crate::names!(Algorithm, "algorithm", {
     Butterfly => "butterfly",
     Pthread => "pthread",
 });
+
+impl Algorithm {
+    /// What memory must be able to do.
+    pub fn needs(self) -> Capabilities {
+        match self {
+            Algorithm::FlagPhase
+            | Algorithm::Flat
+            | Algorithm::Tree
+            | Algorithm::Dissemination
+            | Algorithm::Butterfly => Capabilities::LEAST,
+            Algorithm::Pthread => Capabilities::of(&[Capability::Atomics, Capability::Futexes]),
+        }
+    }
+}

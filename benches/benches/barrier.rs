@@ -15,6 +15,7 @@ use sme::lock::{Data, LockPlan};
 use sme::progress::Silent;
 use sme::validate::points::Variant;
 use sme::validate::simulator::Simulator;
+use sme_barrier::lock::LockKind;
 use sme_sim::machine::Machine;
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
@@ -105,6 +106,7 @@ fn hand_overs(criterion: &mut Criterion) {
             topology: Topology::for_nodes(16),
             nodes: 16,
             cores: 4,
+            lock: LockKind::Cohort,
             acquisitions: 10,
             passes: 3,
             data,

@@ -42,6 +42,15 @@ pub struct Flag(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Word(pub u64);
 
+/// A register of one bit ([`TestAndSet`](crate::TestAndSet)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Register {
+    /// The node that it belongs to.
+    pub node: u32,
+    /// Which of that node's, from 0.
+    pub number: u32,
+}
+
 /// A row of flags in the memory of one node: `first`, `first + stride`, ….
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flags {

@@ -8,7 +8,7 @@
 
 use std::future::Future;
 
-use crate::{Flag, Flags, Place, Route, Word};
+use crate::{Flag, Flags, Place, Register, Route, Word};
 
 /// The condition that ends a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,4 +117,44 @@ pub trait Futex: Atomic {
 
     /// Wakes at most `count` sleepers; returns how many.
     fn futex_wake(&self, word: Word, count: u32) -> impl Future<Output = u32> + Send;
+}
+
+/// Registers of one bit, a few in each node, of which reading one sets it: the only read-modify-write of
+/// machines whose memory has none, such as the Intel SCC. Taking one is an acquire, clearing it a release.
+pub trait TestAndSet: Memory {
+    /// How many registers each node has.
+    fn registers(&self) -> u32;
+
+    /// Reads `register`, which sets it; whether it was clear before, and is the caller's now.
+    fn test_and_set(&self, register: Register) -> impl Future<Output = bool> + Send;
+
+    /// `while !test_and_set(register) {}`
+    fn take(&self, register: Register) -> impl Future<Output = ()> + Send;
+
+    /// Clears `register`. What the thread has done before is seen by whoever takes it next, as if a flag
+    /// had been set.
+    fn clear(&self, register: Register) -> impl Future<Output = ()> + Send;
+}
+
+/// A thread of a node, as [`Spawn::spawn`] names it: its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ThreadId(pub u32);
+
+/// Machines on which threads start others, which share the cores of their node with them: the operating
+/// system gives each core to one of its threads at a time.
+pub trait Spawn: Memory + Sized {
+    /// Starts a thread on this thread's node that runs `program` with its own view of memory: on `core`,
+    /// or on that of the node's cores which has the fewest threads. What this thread has done before is
+    /// seen by the new one.
+    fn spawn<P, F>(&self, core: Option<u32>, program: P) -> impl Future<Output = ThreadId> + Send
+    where
+        P: FnOnce(Self) -> F + Send + 'static,
+        F: Future<Output = ()> + Send + 'static;
+
+    /// Ends when `thread`, which a thread of this node has started, has ended; what it did is seen from
+    /// then on.
+    fn join(&self, thread: ThreadId) -> impl Future<Output = ()> + Send;
+
+    /// Lets the other threads of this core run first.
+    fn give_way(&self) -> impl Future<Output = ()> + Send;
 }

@@ -18,10 +18,12 @@
 //! [`Memory::word`].
 
 mod address;
+mod capability;
 mod contract;
 pub mod native;
 mod steps;
 
-pub use address::{Flag, Flags, Place, Route, Word};
-pub use contract::{Atomic, Cacheable, Futex, Memory, Until};
+pub use address::{Flag, Flags, Place, Register, Route, Word};
+pub use capability::{Capabilities, Capability, Lacks};
+pub use contract::{Atomic, Cacheable, Futex, Memory, Spawn, TestAndSet, ThreadId, Until};
 pub use steps::{FlagRow, Followers, Leader, Step};

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
 use sme_memory::native::{Native, Patience, Protocol, Size, Sound, run};
-use sme_memory::{Flag, Flags, Futex, Memory, Until, Word};
+use sme_memory::{Flag, Flags, Futex, Memory, Register, Spawn, TestAndSet, Until, Word};
 
 use loom_model::{NoWake, RelaxedSet, RelaxedWait, complaint, executions};
 
@@ -163,6 +163,60 @@ fn a_lock_over_the_futex_excludes_and_never_hangs() {
     });
     println!("lock: {count} executions");
     assert!(count > 20, "{count}");
+}
+
+/// Two threads count up data between taking and clearing a register, and may sleep for it.
+fn counted_under_a_register<P: Protocol>() {
+    const REGISTER: Register = Register { node: 0, number: 1 };
+    async fn count<M: TestAndSet>(memory: &M, data: &Data) {
+        memory.take(REGISTER).await;
+        data.write(data.read() + 1);
+        memory.clear(REGISTER).await;
+    }
+    let memory = memory::<P>();
+    let data = Data::new();
+    let (me, theirs) = (memory.thread(0), data.clone());
+    let other = thread::spawn(move || run(count(&me, &theirs)));
+    run(count(&memory.thread(0), &data));
+    other.join().unwrap();
+    run(memory.thread(0).take(REGISTER));
+    assert_eq!(data.read(), 2, "something old");
+}
+
+#[test]
+fn a_register_excludes_and_never_hangs() {
+    let count = executions(None, counted_under_a_register::<Sound>);
+    println!("register: {count} executions");
+    assert!(count > 20, "{count}");
+}
+
+/// A started thread knows what was done before, and who joins it knows what it did.
+#[test]
+fn a_thread_is_started_and_joined() {
+    let count = executions(None, || {
+        let memory = memory::<Sound>().thread(0);
+        let data = Data::new();
+        let theirs = data.clone();
+        data.write(1);
+        run(async {
+            let child = memory.spawn(None, move |_| async move {
+                theirs.write(theirs.read() + 1);
+            });
+            let child = child.await;
+            memory.join(child).await;
+        });
+        assert_eq!(data.read(), 2);
+    });
+    println!("start and join: {count} executions");
+    assert!(count > 1, "{count}");
+}
+
+#[test]
+fn a_register_that_publishes_nothing_is_caught() {
+    let text = complaint(counted_under_a_register::<RelaxedSet>);
+    assert!(text.contains("something old"), "{text}");
+    let text = complaint(counted_under_a_register::<NoWake>);
+    assert!(text.contains("deadlock"), "{text}");
 }
 
 #[test]

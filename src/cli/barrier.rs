@@ -245,7 +245,8 @@ fn measured_among(
         Ok(outcome) => outcome,
         Err(Error::Spec(error)) => return Err(Stop::Input(stop::one_line(&error.to_string()))),
         Err(
-            error @ (Error::Build(_)
+            error @ (Error::Lacks(_)
+            | Error::Build(_)
             | Error::Design(_)
             | Error::NoEngines(_)
             | Error::Memory(_)

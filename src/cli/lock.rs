@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
+use sme_barrier::lock::LockKind;
 
 use super::args;
 use super::flags::{MachineFlags, OutputFlags, SeedFlag};
@@ -46,6 +47,9 @@ pub struct LockFlags {
         allow_negative_numbers = true
     )]
     cores: String,
+    /// The lock: one lock a node and one between nodes (cohort), or a register (test-and-set)
+    #[arg(long, value_name = "NAME")]
+    lock: Option<String>,
     /// How often each thread acquires the lock
     #[arg(
         long,
@@ -54,14 +58,10 @@ pub struct LockFlags {
         allow_negative_numbers = true
     )]
     acquisitions: String,
-    /// How often the lock is passed on within a node before another node gets it
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "16",
-        allow_negative_numbers = true
-    )]
-    passes: String,
+    /// How often the cohort lock is passed on within a node before another node gets it
+    /// [default: 16]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    passes: Option<String>,
     /// How the data under the lock is reached: past the caches (uncached), or through caches of
     /// which the lock writes back and drops its line (line) or everything (all)
     #[arg(long, value_name = "NAME", default_value = "uncached")]
@@ -85,6 +85,8 @@ pub struct LockFlags {
 #[derive(Debug)]
 pub struct LockRun {
     plan: LockPlan,
+    /// Whether the rows say which lock it is.
+    names_lock: bool,
     output: OutputFlags,
 }
 
@@ -99,6 +101,15 @@ impl LockRun {
         let most_cores = args::cores_per_node(&machine);
         let cores = count("--cores", &flags.cores, 1, most_cores)?;
         let acquisitions = count("--acquisitions", &flags.acquisitions, 1, u32::MAX)?;
+        let lock = flags.lock.as_deref();
+        let lock: Option<LockKind> = lock.map(|name| read::name("--lock", name)).transpose()?;
+        let passes = match (lock, &flags.passes) {
+            (Some(LockKind::TestAndSet), Some(_)) => {
+                let only = "only the cohort lock is passed on within a node";
+                return Err(Stop::flag("--passes", only));
+            }
+            (_, passes) => count("--passes", passes.as_deref().unwrap_or("16"), 0, u32::MAX)?,
+        };
         let topology = match &flags.topology {
             None => machine.shape().topology(nodes),
             Some(text) => read::one("--topology", read::topologies(text, Values::One)?)?,
@@ -131,11 +142,13 @@ impl LockRun {
                 nodes,
                 cores,
                 acquisitions,
-                passes: count("--passes", &flags.passes, 0, u32::MAX)?,
+                lock: lock.unwrap_or(LockKind::Cohort),
+                passes,
                 data: read::name::<Data>("--data", &flags.data)?,
                 seed: read::seed(&flags.seed.seed)?,
                 workers: read::host_threads("--workers", &flags.workers)?,
             },
+            names_lock: lock.is_some(),
             output: flags.output.clone(),
         })
     }
@@ -155,7 +168,7 @@ impl LockRun {
         let ran = self.plan.run_watched(acquired);
         watch.end();
         let report = ran.map_err(|error| match error {
-            Error::Lock(_) | Error::Build(_) | Error::Memory(_) => {
+            Error::Lock(_) | Error::Lacks(_) | Error::Build(_) | Error::Memory(_) => {
                 Stop::Input(one_line(&error.to_string()))
             }
             Error::Failure(_) | Error::Overlap { .. } | Error::Lost { .. } => {
@@ -166,7 +179,11 @@ impl LockRun {
         if !self.output.no_host {
             row.extend(Host::measured(began.elapsed(), report.events).cells());
         }
-        output.push(&rendered(HEADING, &[row], self.output.file.format()))?;
+        let mut heading = HEADING.to_vec();
+        if self.names_lock {
+            heading.push("lock");
+        }
+        output.push(&rendered(&heading, &[row], self.output.file.format()))?;
         output.commit()
     }
 
@@ -181,7 +198,10 @@ impl LockRun {
             Cell::Count(plan.nodes.into()),
             Cell::Count(plan.cores.into()),
             Cell::Count(plan.acquisitions.into()),
-            Cell::Count(plan.passes.into()),
+            match plan.lock {
+                LockKind::Cohort => Cell::Count(plan.passes.into()),
+                LockKind::TestAndSet => Cell::Absent,
+            },
             Cell::text(plan.data),
             Cell::Count(plan.seed),
         ];
@@ -194,6 +214,9 @@ impl LockRun {
             Cell::Count(report.events),
             Cell::micros(report.end),
         ]);
+        if self.names_lock {
+            cells.push(Cell::text(plan.lock));
+        }
         cells
     }
 }

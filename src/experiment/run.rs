@@ -63,6 +63,8 @@ impl Experiment {
         observe: &Observe<'_>,
         watch: &dyn Watch,
     ) -> Result<Outcome, Error> {
+        let what = format!("the {} barrier", self.algorithm);
+        self.machine.suffices(&what, self.algorithm.needs())?;
         let run = Named {
             experiment: self,
             peers,

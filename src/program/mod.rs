@@ -13,7 +13,7 @@ use sme_barrier::{
     Coherent, CoherentSpec, Extent, Layout, Mapping, Member, SpecError, Tree, TreeShape, TreeSpec,
 };
 use sme_fft_demo::{ArrayError, Pool, Team};
-use sme_memory::{Atomic, Place, Route};
+use sme_memory::{Atomic, Capabilities, Capability, Lacks, Place, Route};
 use sme_sim::machine::{CannotBuild, Machine, Setup};
 use sme_sim::observe::failure::Failure;
 use sme_sim::observe::spans::{EPISODE, Overtaken, SpanTimes, overtaken};
@@ -44,6 +44,14 @@ impl Mapped {
         match self {
             Mapped::Uncached => Route::Global,
             Mapped::Cached => Route::Cached,
+        }
+    }
+
+    /// What memory must be able to do.
+    pub fn needs(self) -> Capabilities {
+        match self {
+            Mapped::Uncached => Capabilities::LEAST,
+            Mapped::Cached => Capabilities::of(&[Capability::Caching]),
         }
     }
 }
@@ -89,6 +97,11 @@ pub trait Kernel: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// What memory must be able to do, but for what follows from how the data is mapped.
+    fn needs(&self) -> Capabilities {
+        Capabilities::LEAST
+    }
+
     /// What each thread does.
     fn run<T: Team<Memory: Atomic>>(&self, team: &mut T) -> impl Future<Output = ()> + Send;
 }
@@ -105,6 +118,9 @@ pub enum Error {
     /// The data does not fit.
     #[error(transparent)]
     Array(#[from] ArrayError),
+    /// The machine cannot do what the program needs.
+    #[error(transparent)]
+    Lacks(#[from] Lacks),
     /// The machine cannot be built.
     #[error(transparent)]
     Build(#[from] CannotBuild),
@@ -274,6 +290,8 @@ impl Program {
         list: Option<EachStale>,
         result: impl FnOnce(&K, &dyn Fn(Place) -> u64) -> R,
     ) -> Result<(Outcome, R), Error> {
+        let needs = kernel.needs().and(self.mapped.needs());
+        self.machine.suffices("the program", needs)?;
         let shape = self.machine.shape();
         let setup = Setup::new(shape, self.memory_nodes, self.cores)
             .on(self.topology.clone())

@@ -8,7 +8,7 @@
 
 use std::future::Future;
 
-use sme_memory::{Cacheable, Place, Route};
+use sme_memory::{Cacheable, Capabilities, Capability, Place, Route};
 
 /// What must be done so that the data can be used under the lock by one node after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +33,24 @@ pub enum Copies {
 }
 
 impl Coherence {
+    /// The nodes whose memory holds the data, copies included.
+    pub(super) fn all_homes(&self) -> impl Iterator<Item = u32> {
+        let lines = match &self.copies {
+            Copies::Lines(words) => words.as_slice(),
+            Copies::Kept | Copies::All => &[],
+        };
+        let homes = self.homes.iter().copied();
+        homes.chain(lines.iter().map(|word| word.node))
+    }
+
+    /// What memory must be able to do for it.
+    pub fn needs(&self) -> Capabilities {
+        match self.copies {
+            Copies::Kept => Capabilities::LEAST,
+            Copies::Lines(_) | Copies::All => Capabilities::of(&[Capability::Caching]),
+        }
+    }
+
     /// Whether it matters which node had the lock before.
     pub(super) fn depends_on_last(&self) -> bool {
         self.copies != Copies::Kept

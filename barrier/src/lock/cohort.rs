@@ -11,7 +11,7 @@ use std::future::Future;
 
 use sme_memory::{Atomic, Cacheable, Memory, Place, Word};
 
-use super::{Coherence, Copies, Lock, LockError, Ticket, Tournament};
+use super::{Coherence, Lock, LockError, Ticket, Tournament};
 use crate::layout::Row;
 use crate::{Layout, Member};
 
@@ -56,13 +56,7 @@ impl Cohort {
         let CohortSpec {
             nodes, coherence, ..
         } = spec;
-        let lines = match &coherence.copies {
-            Copies::Lines(words) => words.as_slice(),
-            Copies::Kept | Copies::All => &[],
-        };
-        let mut homes = coherence.homes.iter().copied();
-        let mut all = homes.by_ref().chain(lines.iter().map(|word| word.node));
-        if let Some(home) = all.find(|&home| home >= nodes) {
+        if let Some(home) = coherence.all_homes().find(|&home| home >= nodes) {
             return Err(LockError::Home { home, nodes });
         }
         let mut plan = spec.layout.plan()?;

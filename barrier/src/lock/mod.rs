@@ -5,6 +5,7 @@
 //! | [`Ticket`] | Anderson 1990, Mellor-Crummey and Scott 1991 | the threads of a node, atomic operations |
 //! | [`Tournament`] | Peterson 1981, Yang and Anderson 1995 | nodes, loads and stores only |
 //! | [`Cohort`] | Dice, Marathe and Shavit 2012 | all threads of the cluster |
+//! | [`TestAndSetLock`] | Howard et al. 2010 | all threads, test-and-set registers |
 //!
 //! Fröning et al. have barriers only and no atomic transaction over the engine (Sec. IV). A lock is
 //! built from a description, which is checked there, and shared by all its threads; its variables
@@ -13,20 +14,43 @@
 
 mod coherence;
 mod cohort;
+mod test_and_set;
 mod ticket;
 mod tournament;
 
 use std::future::Future;
 
-use sme_memory::{Memory, Place};
+use sme_memory::{Capabilities, Capability, Memory, Place};
 use thiserror::Error;
 
 pub use coherence::{Coherence, Copies};
 pub use cohort::{Cohort, CohortSpec};
+pub use test_and_set::{TestAndSetLock, TestAndSetSpec};
 pub use ticket::{Ticket, TicketSpec};
 pub use tournament::{Tournament, TournamentSpec};
 
 use crate::{Member, SpecError};
+
+/// The locks for all threads of a machine, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LockKind {
+    /// [`Cohort`]
+    Cohort,
+    /// [`TestAndSetLock`]
+    TestAndSet,
+}
+
+crate::names!(LockKind, "lock", { Cohort => "cohort", TestAndSet => "test-and-set" });
+
+impl LockKind {
+    /// What memory must be able to do, [coherence](Coherence::needs) apart.
+    pub fn needs(self) -> Capabilities {
+        match self {
+            LockKind::Cohort => Capabilities::of(&[Capability::Atomics]),
+            LockKind::TestAndSet => Capabilities::of(&[Capability::TestAndSet]),
+        }
+    }
+}
 
 /// A lock: at most one thread is between its [`acquire`](Self::acquire) and its
 /// [`release`](Self::release).

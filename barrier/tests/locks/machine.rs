@@ -8,6 +8,7 @@
 //! * A load through the engine first performs all that is on its way. It does not empty its core's
 //!   buffer, which is weaker than what the contract promises.
 //! * Copies of words reached by `Route::Cached` are kept by the node until they are dropped.
+//! * A test-and-set register is read at once, and cleared by what joins the way to its node.
 //!
 //! Written for these tests only: no code is shared with the simulator or the native memory.
 
@@ -19,11 +20,15 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-use sme_memory::{Atomic, Cacheable, Flag, Flags, Memory, Place, Route, Until, Word};
+use sme_memory::{
+    Atomic, Cacheable, Flag, Flags, Memory, Place, Register, Route, TestAndSet, Until, Word,
+};
 
 const GLOBAL: u64 = 1 << 62;
 const CACHED: u64 = 1 << 63;
 const NODE_SHIFT: u32 = 40;
+/// Where registers stand in the memory of their node; a word that is 1 is a register that is set.
+const REGISTERS: u64 = 1 << 39;
 
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +74,10 @@ enum Operation {
     Add(u64, u64),
     Swap(u64, u64),
     CompareExchange(u64, u64, u64),
+    TestAndSet(u64),
+    /// [`Self::TestAndSet`] that waits until the register is clear.
+    Take(u64),
+    Clear(u64),
     Flush(u64),
     WriteBack {
         invalidate: bool,
@@ -220,6 +229,7 @@ impl World {
                 let seen = self.buffered(thread, flag);
                 until.holds(seen.unwrap_or_else(|| self.memory(place(flag))) as u8)
             }
+            Some(Operation::Take(register)) => self.memory(place(register)) == 0,
             Some(_) => true,
         }
     }
@@ -251,6 +261,13 @@ impl World {
             Operation::CompareExchange(at, expected, new) => {
                 let swap = |old| if old == expected { new } else { old };
                 return self.atomic(thread, at, swap);
+            }
+            Operation::TestAndSet(register) | Operation::Take(register) => {
+                return Ok(self.cells.insert(place(register), 1).unwrap_or(0));
+            }
+            Operation::Clear(address) => {
+                self.drain_all(thread);
+                self.post(thread, Store { address, value: 0 });
             }
             Operation::Flush(address) => {
                 self.drain_all(thread);
@@ -512,6 +529,29 @@ impl Atomic for TestMemory {
     ) -> impl Future<Output = u64> + Send {
         self.ask(Operation::CompareExchange(word.0, expected, new))
     }
+}
+
+impl TestAndSet for TestMemory {
+    fn registers(&self) -> u32 {
+        1
+    }
+
+    async fn test_and_set(&self, register: Register) -> bool {
+        self.ask(Operation::TestAndSet(address_of(register))).await == 0
+    }
+
+    async fn take(&self, register: Register) {
+        self.ask(Operation::Take(address_of(register))).await;
+    }
+
+    async fn clear(&self, register: Register) {
+        self.ask(Operation::Clear(address_of(register))).await;
+    }
+}
+
+fn address_of(register: Register) -> u64 {
+    let Register { node, number } = register;
+    u64::from(node) << NODE_SHIFT | REGISTERS | 8 * u64::from(number)
 }
 
 impl Cacheable for TestMemory {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::thread;
 
 use sme_barrier::lock::{
-    Coherence, Cohort, CohortSpec, Lock, Ticket, TicketSpec, Tournament, TournamentSpec,
+    Coherence, Cohort, CohortSpec, Lock, TestAndSetLock, TestAndSetSpec, Ticket, TicketSpec,
+    Tournament, TournamentSpec,
 };
 use sme_barrier::{Layout, Member};
 use sme_memory::native::{LINE, Native, Patience, Size, Thread, run};
-use sme_memory::{Memory, Place, Route};
+use sme_memory::{Memory, Place, Register, Route};
 
 /// Fewer under Miri, which is a thousand times slower.
 const TIMES: u64 = if cfg!(miri) { 3 } else { 3_000 };
@@ -96,6 +97,24 @@ fn nodes_of_threads() {
             nodes,
             cores,
             passes,
+            coherence: Coherence::default(),
+            layout: layout(),
+        });
+        let lock = lock.unwrap();
+        let bytes = lock.bytes();
+        count(lock, bytes, nodes, cores);
+    }
+}
+
+#[test]
+fn threads_over_a_register() {
+    for (nodes, cores) in [(1, 1), (1, 3), (3, 2)] {
+        let lock = TestAndSetLock::new(TestAndSetSpec {
+            nodes,
+            register: Register {
+                node: nodes - 1,
+                number: 1,
+            },
             coherence: Coherence::default(),
             layout: layout(),
         });

@@ -20,7 +20,9 @@
 mod arena;
 mod parking;
 mod patience;
+mod registers;
 mod sync;
+mod threads;
 
 use std::future::Future;
 use std::pin::pin;
@@ -28,12 +30,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
-use crate::{Atomic, Cacheable, Flag, Flags, Futex, Memory, Place, Route, Until, Word};
+use crate::{
+    Atomic, Cacheable, Capabilities, Capability, Flag, Flags, Futex, Memory, Place, Route, Until,
+    Word,
+};
 use arena::Arena;
 pub use arena::LINE;
 use parking::Parking;
 pub use patience::Patience;
 use patience::{Experience, Turns};
+use registers::Registers;
+use threads::Started;
 
 /// The bit of a flag's byte that says that somebody sleeps on it.
 const SLEEPER: u8 = 0x80;
@@ -104,12 +111,17 @@ pub struct Native<P: Protocol = Sound> {
 
 struct Shared<P> {
     arena: Arena,
+    registers: Registers,
+    started: Started,
     parking: Parking,
     patience: Patience,
     protocol: std::marker::PhantomData<P>,
 }
 
 impl Native {
+    /// What it can do: everything. (Caching means nothing where the host is coherent.)
+    pub const CAPABILITIES: Capabilities = Capabilities::of(Capability::ALL);
+
     /// Memory of the given size, all zero, in which waiters are patient as told.
     ///
     /// # Panics
@@ -130,6 +142,8 @@ impl<P: Protocol> Native<P> {
         Self {
             shared: Arc::new(Shared {
                 arena: Arena::new(size.nodes, size.flag_bytes, size.word_bytes),
+                registers: Registers::new(size.nodes),
+                started: Started::new(),
                 parking: Parking::new(),
                 patience,
                 protocol: std::marker::PhantomData,

@@ -13,7 +13,7 @@ pub(super) use checked::*;
 mod platform {
     pub(in super::super) use std::hint::spin_loop;
     pub(in super::super) use std::sync::atomic::{AtomicU8, AtomicU64, fence};
-    pub(in super::super) use std::thread::yield_now;
+    pub(in super::super) use std::thread::{spawn, yield_now};
 
     /// parking_lot's lock and condition variable: one byte and one word, no poisoning.
     pub(in super::super) struct Monitor<T> {
@@ -54,7 +54,7 @@ mod platform {
 mod checked {
     pub(in super::super) use loom::hint::spin_loop;
     pub(in super::super) use loom::sync::atomic::{AtomicU8, AtomicU64, fence};
-    pub(in super::super) use loom::thread::yield_now;
+    pub(in super::super) use loom::thread::{spawn, yield_now};
 
     pub(in super::super) struct Monitor<T> {
         state: loom::sync::Mutex<T>,

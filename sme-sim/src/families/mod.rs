@@ -1,3 +1,4 @@
 //! The families of machines, a folder each, which only [`crate::machine`] names.
 
+pub mod ideal;
 pub mod sme;

@@ -118,6 +118,12 @@ impl Answer for () {
     fn from_mailbox(_: u64) {}
 }
 
+impl Answer for bool {
+    fn from_mailbox(answer: u64) -> bool {
+        answer != 0
+    }
+}
+
 impl Answer for u8 {
     fn from_mailbox(answer: u64) -> u8 {
         answer as u8
@@ -213,12 +219,41 @@ pub fn programs<F: Future<Output = ()> + Send + 'static>(
 /// The threads of one node.
 pub struct Threads {
     programs: Box<dyn Programs>,
+    /// The programs of those that were started while it ran, numbered after the others.
+    started: Vec<Option<Program>>,
 }
 
 impl Threads {
     /// One thread for each of `programs`.
     pub fn new(programs: Box<dyn Programs>) -> Self {
-        Self { programs }
+        Self {
+            programs,
+            started: Vec::new(),
+        }
+    }
+
+    /// One thread more, which runs `program`; its number.
+    pub fn start(&mut self, program: Program) -> usize {
+        self.started.push(Some(program));
+        self.len() - 1
+    }
+
+    #[inline]
+    fn poll(&mut self, number: usize, context: &mut Context<'_>) -> Poll<()> {
+        match number.checked_sub(self.programs.len()) {
+            None => self.programs.poll(number, context),
+            Some(number) => {
+                let program = self.started[number].as_mut();
+                program.map_or(Poll::Ready(()), |program| program.as_mut().poll(context))
+            }
+        }
+    }
+
+    fn forget(&mut self, number: usize) {
+        match number.checked_sub(self.programs.len()) {
+            None => self.programs.forget(number),
+            Some(number) => self.started[number] = None,
+        }
     }
 
     /// Hands `answer` to thread `number`; returns what it asks for next, `None` when it has
@@ -230,29 +265,31 @@ impl Threads {
             mailbox.answer.set(answer);
             mailbox.question.set(None);
             let mut context = Context::from_waker(Waker::noop());
-            match self.programs.poll(number, &mut context) {
+            match self.poll(number, &mut context) {
                 Poll::Ready(()) => None,
                 Poll::Pending => mailbox.question.take(),
             }
         });
         if question.is_none() {
-            self.programs.forget(number);
+            self.forget(number);
         }
         question
     }
 
     /// How many threads there are.
     pub fn len(&self) -> usize {
-        self.programs.len()
+        self.programs.len() + self.started.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.programs.is_empty()
+        self.len() == 0
     }
 
     /// Bytes of memory held at most, allocator overhead not counted.
     pub fn bytes(&self) -> usize {
-        self.programs.bytes()
+        let started = self.started.iter().flatten();
+        let own: usize = started.map(|program| size_of_val(&**program)).sum();
+        self.programs.bytes() + self.started.capacity() * size_of::<Option<Program>>() + own
     }
 }

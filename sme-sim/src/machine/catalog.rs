@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::family::Family;
 use super::reader::Reader;
-use crate::families::sme;
+use crate::families::{ideal, sme};
 
 /// A machine file that is part of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
         name: "exascale",
         text: include_str!("../../../machines/exascale.toml"),
     },
+    Builtin {
+        name: "ideal",
+        text: include_str!("../../../machines/ideal.toml"),
+    },
 ];
 
 /// A family, as machine files call it, and what reads its constants.
@@ -36,7 +40,13 @@ pub(super) struct Registered {
     pub(super) read: fn(&mut Reader<'_>) -> Arc<dyn Family>,
 }
 
-pub(super) const FAMILIES: &[Registered] = &[Registered {
-    name: "sme-cluster",
-    read: |reader| Arc::new(sme::declared::cluster(reader)),
-}];
+pub(super) const FAMILIES: &[Registered] = &[
+    Registered {
+        name: "sme-cluster",
+        read: |reader| Arc::new(sme::declared::cluster(reader)),
+    },
+    Registered {
+        name: "ideal",
+        read: |reader| Arc::new(ideal::spec::ideal(reader)),
+    },
+];

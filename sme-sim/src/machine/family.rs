@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::fmt;
 
-use sme_memory::{Memory, Place};
+use sme_memory::{Capabilities, Memory, Place};
 
 use super::shape::{Setup, Shape};
 use crate::kernel::peers::{Alone, Peers};
@@ -26,6 +26,9 @@ use crate::time::Time;
 pub trait Family: Any + fmt::Debug + Send + Sync {
     /// Its numbers.
     fn shape(&self) -> Shape;
+
+    /// What its programs can ask for.
+    fn capabilities(&self) -> Capabilities;
 
     /// The machine as `setup` wants it, shared with `peers`; `threads` gives the programs of a node's
     /// threads from their views of memory. Of a machine that several processes share, this process has a

@@ -11,6 +11,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use sme_memory::{Capabilities, Lacks};
 use thiserror::Error;
 
 use super::catalog::{BUILTINS, Builtin, FAMILIES, Registered};
@@ -260,6 +261,19 @@ impl Machine {
     /// Its numbers.
     pub fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    /// What its programs can ask for.
+    pub fn capabilities(&self) -> Capabilities {
+        self.family.capabilities()
+    }
+
+    /// The machine can do what `what` needs.
+    ///
+    /// # Errors
+    /// [`Lacks`] names both.
+    pub fn suffices(&self, what: &str, needs: Capabilities) -> Result<(), Lacks> {
+        self.capabilities().suffice(self.name(), what, needs)
     }
 
     /// The machine as `setup` wants it, with the program that `program` gives each thread from its view

@@ -10,6 +10,7 @@
 //! family reads them into its own typed description, and builds from it what programs run on.
 //!
 //! * [`family`]: what a family must provide, and what runs of any machine have in common.
+//! * [`node`]: a node as threads and the hardware that performs what they ask for.
 //! * [`nodes`]: a machine as nodes with programs on them: what runs and watches them.
 //! * [`shape`]: the numbers that every machine has; what a run is built from.
 //! * `quantity`, `quantity_error`: numbers with units, exact, and what is wrong with others.
@@ -22,6 +23,7 @@ mod catalog;
 mod document;
 pub mod family;
 mod file;
+pub mod node;
 pub mod nodes;
 pub(crate) mod quantity;
 mod quantity_error;

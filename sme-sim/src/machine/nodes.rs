@@ -86,15 +86,18 @@ pub struct Nodes<N> {
     /// No node hears of another sooner than this.
     lookahead: Time,
     space: Arc<Space>,
+    /// The most threads of a node.
+    room: u32,
     checker: Option<Checker>,
 }
 
 impl<N: Inhabited> Nodes<N> {
     /// The nodes that `node` makes, of those that `among` says; none hears of another sooner than
-    /// `lookahead`, and their programs' addresses mean what `space` says.
+    /// `lookahead`, or ever has more than `room` threads, and their programs' addresses mean what `space`
+    /// says.
     pub(crate) fn of(
         among: Among,
-        lookahead: Time,
+        (lookahead, room): (Time, u32),
         space: Arc<Space>,
         node: impl FnMut(u32) -> N,
     ) -> Self {
@@ -103,6 +106,7 @@ impl<N: Inhabited> Nodes<N> {
             among,
             lookahead,
             space,
+            room,
             checker: None,
         }
     }
@@ -269,7 +273,7 @@ impl<N: Inhabited> Readable for Nodes<N> {
 
     fn check_loads(&mut self) -> Result<(), TooManyThreads> {
         let hosts = self.nodes.iter().filter(|node| node.threads() > 0);
-        let threads = self.nodes.first().map_or(0, N::threads);
+        let threads = self.room;
         self.checker = Some(Checker::new(hosts.count() as u32, threads)?);
         for node in &mut self.nodes {
             node.start_log(Log::new(node.number(), threads));

@@ -300,6 +300,24 @@ impl SectionReader<'_, '_> {
         default
     }
 
+    /// A span of time, in picoseconds; `default` where the file leaves it out.
+    pub(crate) fn optional_time(
+        &mut self,
+        key: &'static str,
+        default: Time,
+        range: RangeInclusive<u64>,
+        meaning: &'static str,
+    ) -> Time {
+        if self.entry(key).is_some() {
+            return self.time(key, range, meaning);
+        }
+        let limits = Limits::new(Dimension::Time, *range.start(), *range.end());
+        let domain = Domain::Quantity(limits);
+        let constant = self.constant(key, domain, meaning, String::new(), None);
+        self.reader.left_out.push(constant);
+        default
+    }
+
     fn amount(
         &mut self,
         key: &'static str,

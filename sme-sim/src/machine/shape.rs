@@ -1,6 +1,7 @@
 //! What every machine has, whatever its family: how many of what, and how large. Commands, programs and
 //! estimates ask this, and never which machine it is.
 
+use crate::parts::core_set::MOST_CORES;
 use crate::parts::fabric::{GridKind, Topology};
 use crate::parts::noise::Noise;
 use crate::time::Time;
@@ -64,8 +65,10 @@ pub struct Setup {
     pub topology: Topology,
     /// Nodes.
     pub nodes: u32,
-    /// Threads of each node.
+    /// Threads with which each node begins.
     pub threads: u32,
+    /// The most threads that a node ever has, those included that its threads start.
+    pub room: u32,
     /// Where the threads stand.
     pub pinning: Pinning,
     /// Seed of everything that is drawn.
@@ -85,6 +88,7 @@ impl Setup {
             topology: shape.topology(nodes),
             nodes,
             threads,
+            room: threads,
             pinning: Pinning::Scatter,
             seed: 1,
             each_span: false,
@@ -100,6 +104,18 @@ impl Setup {
     /// The same with its threads where `pinning` says.
     pub fn pinned(self, pinning: Pinning) -> Self {
         Self { pinning, ..self }
+    }
+
+    /// The same with room for so many threads in each node, of which others than the first are started by
+    /// their programs.
+    pub fn with_room(self, room: u32) -> Self {
+        let room = room.max(self.threads);
+        Self { room, ..self }
+    }
+
+    /// The most threads of a node that can be told apart.
+    pub fn most_threads(&self) -> u32 {
+        self.room.min(MOST_CORES)
     }
 
     /// The same with this seed.

@@ -17,14 +17,14 @@ pub const NAMED: usize = 16;
 /// A run that did not end well.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
-    /// An access outside memory.
+    /// An access outside memory, or an operation that the machine does not have.
     Fault {
         /// Node of the thread.
         node: u32,
         /// Its number there.
         core: u16,
-        /// The address, as the program gave it.
-        address: u64,
+        /// The address, as the program gave it, if it is about one.
+        address: Option<u64>,
         /// Why it cannot be performed.
         reason: FaultReason,
     },
@@ -46,13 +46,13 @@ pub enum Failure {
     Peers(PeerError),
 }
 
-/// An access of a node's thread that cannot be performed.
+/// An operation of a node's thread that cannot be performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// Thread number in its node.
     pub core: u16,
-    /// The address, as the program gave it.
-    pub address: u64,
+    /// The address, as the program gave it, if it is about one.
+    pub address: Option<u64>,
     /// Why not.
     pub reason: FaultReason,
 }
@@ -160,10 +160,13 @@ impl fmt::Display for Failure {
                 core,
                 address,
                 reason,
-            } => write!(
-                f,
-                "fault: node {node} core {core} at {address:#x}: {reason}"
-            ),
+            } => {
+                write!(f, "fault: node {node} core {core}")?;
+                if let Some(address) = address {
+                    write!(f, " at {address:#x}")?;
+                }
+                write!(f, ": {reason}")
+            }
             Failure::TooLong { at } => write!(
                 f,
                 "the run has come to {:.0} days of simulated time and stops there: let it do less, \

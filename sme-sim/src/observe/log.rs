@@ -5,11 +5,17 @@
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use sme_memory::Place;
+
 use super::staleness::{Checker, Record, What};
 use crate::parts::address::AddressSpace;
 use crate::parts::cache::ahead::Access;
 use crate::parts::contract::Operation;
 use crate::time::Time;
+
+/// Where flags would lie that say that threads have been started, and have ended: beyond all memory.
+const BIRTHS: u64 = 1 << 46;
+const DEATHS: u64 = BIRTHS + (1 << 16);
 
 /// What has happened at a node, in order.
 #[derive(Debug)]
@@ -98,6 +104,26 @@ impl Log {
         if let Some((flag, _)) = space.shared(self.node, address) {
             self.tell(at, thread, What::Saw { flag, value });
         }
+    }
+
+    /// `thread` has started `other`, which knows from now on what `thread` knows.
+    pub fn starts(&mut self, at: Time, thread: u16, other: u16) {
+        self.hands_over(at, BIRTHS, (thread, other), other);
+    }
+
+    /// `thread` knows from now on what `other` knew when it ended.
+    pub fn joins(&mut self, at: Time, thread: u16, other: u16) {
+        self.hands_over(at, DEATHS, (other, thread), other);
+    }
+
+    /// As if a flag were set by the one and seen by the other; `thread` is whose birth or death it is.
+    fn hands_over(&mut self, at: Time, from: u64, (giver, taker): (u16, u16), thread: u16) {
+        let flag = Place {
+            node: self.node,
+            offset: from + u64::from(thread),
+        };
+        self.tell(at, giver, What::Set { flag, value: 1 });
+        self.tell(at, taker, What::Saw { flag, value: 1 });
     }
 
     /// Where a program writes down what it does in place; to be [put back](Self::put_back).

@@ -8,7 +8,9 @@
 //! * [`spans`]: when threads were in what.
 //! * [`staleness`]: which loads of a run returned stale data, and which flush was missing.
 //! * [`survey`]: what nodes are doing; who waits for what when nothing can happen any more.
+//! * [`trace`]: what a node's stages began in, for machines that are simple.
 //! * [`traffic`]: what went over the network and through caches.
+//! * [`words`]: operations in words.
 
 pub mod among;
 pub mod failure;
@@ -18,4 +20,6 @@ pub mod path;
 pub mod spans;
 pub mod staleness;
 pub mod survey;
+pub mod trace;
 pub mod traffic;
+pub mod words;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sme_memory::{Place, Route};
+use sme_memory::{Capability, Place, Route};
 
 /// How a machine's programs address its memory.
 pub trait AddressSpace: Send + Sync {
@@ -18,6 +18,11 @@ pub trait AddressSpace: Send + Sync {
     /// The place in shared memory that `address` names for a thread on `node`, and how it is reached;
     /// nothing where it names none.
     fn shared(&self, node: u32, address: u64) -> Option<(Place, Way)>;
+
+    /// Test-and-set registers of each node.
+    fn registers(&self) -> u32 {
+        0
+    }
 }
 
 /// An address space as every simulated thread keeps it: behind one pointer, for there are millions of
@@ -39,6 +44,11 @@ impl Space {
     #[inline]
     pub fn address(&self, node: u32, place: Place, route: Route) -> u64 {
         self.0.address(node, place, route)
+    }
+
+    /// Test-and-set registers of each node.
+    pub fn registers(&self) -> u32 {
+        self.0.registers()
     }
 }
 
@@ -68,6 +78,16 @@ pub enum FaultReason {
     Misaligned,
     /// An atomic operation on memory outside the coherent domain.
     NotAtomic,
+    /// An operation that the machine does not have.
+    Lacks(#[serde(with = "by_number")] Capability),
+    /// A core that the node does not have.
+    NoSuchCore,
+    /// A thread that the node does not have.
+    NoSuchThread,
+    /// More threads than the node was set up for.
+    NoRoom,
+    /// A test-and-set register that no node has.
+    NoSuchRegister,
 }
 
 impl fmt::Display for FaultReason {
@@ -77,6 +97,29 @@ impl fmt::Display for FaultReason {
             FaultReason::NoSuchNode => "no node holds that part of global memory",
             FaultReason::Misaligned => "a word's address must be a multiple of 8",
             FaultReason::NotAtomic => "there are no atomic operations outside coherent memory",
+            FaultReason::Lacks(capability) => {
+                return write!(f, "the machine does not have {capability}");
+            }
+            FaultReason::NoSuchCore => "its node has no such core",
+            FaultReason::NoSuchThread => "its node has started no such thread",
+            FaultReason::NoRoom => "its node is not set up for more threads",
+            FaultReason::NoSuchRegister => "no node has such a test-and-set register",
         })
+    }
+}
+
+/// A capability as one process tells it another.
+mod by_number {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use sme_memory::Capability;
+
+    pub fn serialize<S: Serializer>(capability: &Capability, to: S) -> Result<S::Ok, S::Error> {
+        (*capability as u8).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Capability, D::Error> {
+        let number = u8::deserialize(from)?;
+        let capability = Capability::ALL.get(usize::from(number)).copied();
+        capability.ok_or_else(|| serde::de::Error::custom("no capability"))
     }
 }

@@ -11,11 +11,14 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::thread::LocalKey;
 
-use sme_memory::{Atomic, Cacheable, Flag, Flags, Futex, Memory, Place, Route, Until, Word};
+use sme_memory::{
+    Atomic, Cacheable, Capability, Flag, Flags, Futex, Memory, Place, Register, Route, Spawn,
+    TestAndSet, ThreadId, Until, Word,
+};
 
 use super::address::{CACHEABLE, Space};
 use super::cache::ahead::Ahead;
-use crate::kernel::thread::{Mailbox, Question, Site, ask};
+use crate::kernel::thread::{Answer, Mailbox, Program, Question, Site, ask};
 use crate::time::Time;
 
 /// What a program asks the machine to do for it.
@@ -52,10 +55,58 @@ pub enum Operation {
         /// Whether copies are dropped.
         invalidate: bool,
     },
+    /// [`TestAndSet::test_and_set`]
+    TestAndSet(Register),
+    /// [`TestAndSet::take`]
+    Take(Register),
+    /// [`TestAndSet::clear`]
+    Clear(Register),
+    /// [`Spawn::spawn`] on this core, or on any: the machine finds [what is to run](take_start) besides.
+    Spawn(Option<u32>),
+    /// [`Spawn::join`]
+    Join(ThreadId),
+    /// [`Spawn::give_way`]
+    GiveWay,
     /// Computes for a while.
     Delay(Time),
     /// Tells the observers something; takes no time.
     Mark(Mark),
+}
+
+impl Operation {
+    /// What an atomic operation leaves in a word that held `before`; others leave it alone.
+    pub fn updates(&self, before: u64) -> u64 {
+        match *self {
+            Operation::FetchAdd(_, amount) => before.wrapping_add(amount),
+            Operation::Swap(_, value) => value,
+            Operation::CompareExchange(_, expected, new) if before == expected => new,
+            _ => before,
+        }
+    }
+
+    /// The capability that a machine must have to perform it.
+    pub fn needs(&self) -> Capability {
+        match self {
+            Operation::Read(_)
+            | Operation::Set(..)
+            | Operation::Wait(..)
+            | Operation::WaitAll(..)
+            | Operation::Load(..)
+            | Operation::Store(..)
+            | Operation::Fence
+            | Operation::Delay(_)
+            | Operation::Mark(_) => Capability::Words,
+            Operation::Flush(_) | Operation::WriteBack { .. } => Capability::Caching,
+            Operation::FetchAdd(..) | Operation::Swap(..) | Operation::CompareExchange(..) => {
+                Capability::Atomics
+            }
+            Operation::FutexWait(..) | Operation::FutexWake(..) => Capability::Futexes,
+            Operation::TestAndSet(_) | Operation::Take(_) | Operation::Clear(_) => {
+                Capability::TestAndSet
+            }
+            Operation::Spawn(_) | Operation::Join(_) | Operation::GiveWay => Capability::Threads,
+        }
+    }
 }
 
 /// A named stretch of what a thread does: an episode of a barrier, a phase, a call. Threads that do the
@@ -126,6 +177,20 @@ pub fn lend(ahead: Box<Ahead>) {
 /// What was [lent](lend).
 pub fn take_back() -> Option<Box<Ahead>> {
     AHEAD.take()
+}
+
+/// What a thread that has been asked for will run, once it has a number.
+pub type Start = Box<dyn FnOnce(u32) -> Program + Send>;
+
+thread_local! {
+    /// What belongs to the [`Operation::Spawn`] in the mailbox.
+    static START: RefCell<Option<Start>> = const { RefCell::new(None) };
+}
+
+/// What the thread runs that a program has just asked for by [`Operation::Spawn`], as a function of its
+/// number. To be taken before another program is polled.
+pub fn take_start() -> Option<Start> {
+    START.take()
 }
 
 /// A simulated thread's view of memory.
@@ -271,6 +336,55 @@ impl Futex for ThreadMemory {
 
     fn futex_wake(&self, word: Word, count: u32) -> impl Future<Output = u32> + Send {
         ask(move || Operation::FutexWake(word, count))
+    }
+}
+
+impl TestAndSet for ThreadMemory {
+    fn registers(&self) -> u32 {
+        self.space.registers()
+    }
+
+    fn test_and_set(&self, register: Register) -> impl Future<Output = bool> + Send {
+        ask(move || Operation::TestAndSet(register))
+    }
+
+    fn take(&self, register: Register) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::Take(register))
+    }
+
+    fn clear(&self, register: Register) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::Clear(register))
+    }
+}
+
+impl Answer for ThreadId {
+    fn from_mailbox(answer: u64) -> ThreadId {
+        ThreadId(answer as u32)
+    }
+}
+
+impl Spawn for ThreadMemory {
+    fn spawn<P, F>(&self, core: Option<u32>, program: P) -> impl Future<Output = ThreadId> + Send
+    where
+        P: FnOnce(Self) -> F + Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let space = Arc::clone(&self.space);
+        let node = self.node;
+        let start: Start =
+            Box::new(move |thread| Box::pin(program(ThreadMemory::new(space, node, thread))));
+        ask(move || {
+            START.set(Some(start));
+            Operation::Spawn(core)
+        })
+    }
+
+    fn join(&self, thread: ThreadId) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::Join(thread))
+    }
+
+    fn give_way(&self) -> impl Future<Output = ()> + Send {
+        ask(|| Operation::GiveWay)
     }
 }
 

@@ -51,6 +51,12 @@ impl Bytes {
         self.enables == 0xff
     }
 
+    /// The same in a block of 64 bytes: a bit for each.
+    #[inline]
+    pub fn of_block(self) -> u64 {
+        u64::from(self.enables) << (8 * self.word)
+    }
+
     /// `value` of these bytes, moved to where they stand in their word.
     #[inline]
     pub fn place(self, value: u64) -> u64 {
@@ -65,7 +71,7 @@ impl Bytes {
 
     /// `word` with `value` in place of these bytes.
     #[inline]
-    fn merge(self, word: u64, value: u64) -> u64 {
+    pub fn merge(self, word: u64, value: u64) -> u64 {
         let mask = self.mask();
         word & !mask | self.place(value) & mask
     }

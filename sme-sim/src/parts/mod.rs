@@ -1,13 +1,15 @@
 //! What machines are made of. A part knows no family: it is given what it needs to know of the machine
 //! when it is made.
 //!
-//! * [`address`]: what address spaces have in common.
+//! * [`address`]: what address spaces have in common; [`global`]: the plainest of them.
 //! * [`cache`]: the private caches of a core, with the bytes they hold.
 //! * [`contract`]: what a program can ask of its machine.
 //! * [`core_set`]: sets of a node's cores.
 //! * [`fabric`]: topologies and routing.
 //! * [`mod@line`]: a line of memory and its copies, byte by byte.
+//! * [`memory`]: the memory of a node.
 //! * [`noise`]: what the operating system takes of a core.
+//! * [`os`]: threads that sleep, and threads that share cores.
 //! * [`store_buffer`]: stores that have not left their core.
 //! * [`inline`], [`tables`]: containers for what a large machine has as often as nodes.
 
@@ -16,8 +18,11 @@ pub mod cache;
 pub mod contract;
 pub mod core_set;
 pub mod fabric;
+pub mod global;
 pub mod inline;
 pub mod line;
+pub mod memory;
 pub mod noise;
+pub mod os;
 pub mod store_buffer;
 pub mod tables;

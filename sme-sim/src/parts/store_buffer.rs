@@ -45,6 +45,11 @@ impl StoreBuffers {
         }
     }
 
+    /// One core more, whose buffer is empty.
+    pub fn grow(&mut self) {
+        tables::grow(&mut self.queues, (NONE, 0));
+    }
+
     /// Whether `core` can buffer no further store.
     #[inline]
     pub fn is_full(&self, core: u16) -> bool {

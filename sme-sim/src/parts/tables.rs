@@ -40,3 +40,10 @@ pub fn queue_bytes<T>(queue: &VecDeque<T>) -> usize {
 fn growth(length: usize) -> usize {
     (length / 8).max(1)
 }
+
+/// Adds `item` to a row that seldom grows.
+pub fn grow<T>(row: &mut Box<[T]>, item: T) {
+    let mut items = std::mem::take(row).into_vec();
+    items.push(item);
+    *row = items.into();
+}

@@ -128,7 +128,7 @@ proptest! {
         });
         let core = core as u16;
         let expected = expected(access, address)
-            .map(|reason| Failure::Fault { node, core, address, reason });
+            .map(|reason| Failure::Fault { node, core, address: Some(address), reason });
         prop_assert_eq!(outcome.err(), expected);
     }
 }
@@ -188,7 +188,7 @@ fn a_fault_goes_before_the_deadlock_that_it_causes() {
     let expected = Failure::Fault {
         node: 0,
         core: 0,
-        address: 1 << 39,
+        address: Some(1 << 39),
         reason: FaultReason::Unmapped,
     };
     assert_eq!(outcome, Err(expected));
@@ -211,7 +211,7 @@ fn a_row_that_leaves_memory_faults_at_its_first_flag_outside() {
     let expected = Failure::Fault {
         node: 0,
         core: 0,
-        address: end,
+        address: Some(end),
         reason: FaultReason::Unmapped,
     };
     assert_eq!(outcome, Err(expected));

@@ -9,6 +9,7 @@ use crate::machine::quantity::Dimension;
 use crate::machine::reader::Reader;
 use crate::parts::cache::Geometry;
 use crate::parts::fabric::GridKind;
+use crate::time::Time;
 
 /// In picoseconds: the longest delay of the hardware and of the operating system.
 const HARDWARE_DELAY: u64 = 1_000_000_000;
@@ -316,6 +317,25 @@ fn os(read: &mut Reader<'_>) -> OsSpec {
             "interrupt",
             0..=SYSTEM_DELAY,
             "until a call has made all cores of its node take part",
+        ),
+        start: os.optional_time(
+            "start",
+            Time::from_ns(15_000),
+            0..=SYSTEM_DELAY,
+            "starting a thread, the call apart; 15 us if left out",
+        ),
+        switch: os.optional_time(
+            "switch",
+            Time::from_ns(2_000),
+            0..=SYSTEM_DELAY,
+            "from when a thread gives its core away until the next runs; 2 us if left out",
+        ),
+        // At least something: threads would only be switched otherwise.
+        quantum: os.optional_time(
+            "quantum",
+            Time::from_ns(4_000_000),
+            1..=SYSTEM_DELAY,
+            "how long a thread has its core while others want it; 4 ms if left out",
         ),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use sme_memory::{Capabilities, Capability};
+
 use super::cluster::{Cluster, Plugged};
 use super::engine::Design;
 use super::spec::ClusterSpec;
@@ -34,6 +36,16 @@ impl Family for ClusterSpec {
             network: self.fabric.topology,
             footprint: FOOTPRINT,
         }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        // No more: there is no atomic transaction over the engine, and nothing like a register.
+        Capabilities::of(&[
+            Capability::Caching,
+            Capability::Atomics,
+            Capability::Futexes,
+            Capability::Threads,
+        ])
     }
 
     fn build(

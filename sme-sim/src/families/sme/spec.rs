@@ -196,7 +196,7 @@ pub struct LinkSpec {
     pub channel_credits: u32,
 }
 
-/// `[os]`: what the operating system adds when threads sleep.
+/// `[os]`: what the operating system adds when threads sleep, start others, and share cores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OsSpec {
     /// `system_call`: entering and leaving the kernel.
@@ -209,6 +209,12 @@ pub struct OsSpec {
     pub resume: Time,
     /// `interrupt`: until a call has made all cores of its node take part in it.
     pub interrupt: Time,
+    /// `start`: what a thread pays for starting another, besides the call; a file may leave it out.
+    pub start: Time,
+    /// `switch`: from when a thread gives its core away until the next runs; a file may leave it out.
+    pub switch: Time,
+    /// `quantum`: how long a thread has its core while others want it; a file may leave it out.
+    pub quantum: Time,
 }
 
 /// `[fabric]`: how the nodes are joined where nobody says otherwise; a file may leave it out.

@@ -23,6 +23,7 @@ mod geometry;
 mod second;
 #[cfg(test)]
 mod tests;
+pub mod unlimited;
 
 use std::fmt;
 

@@ -51,6 +51,8 @@ pub enum Event {
     Stored(u16),
     /// All caches of the node have been walked through.
     WrittenBack(u16),
+    /// The quantum of the thread that has this core may be over.
+    TimesOut(u16),
 }
 
 /// The pending events of one node, and the trace of what causes them where that was asked for.

@@ -20,7 +20,10 @@ pub struct Constants {
     pub map: AddressMap,
     pub seed: u64,
     noise: Option<Noise>,
+    /// Numbers that a node's cores have in what the noise is drawn from.
     threads: u32,
+    /// The most threads of a node.
+    pub room: u32,
     pinning: Pinning,
     pub engine_clock: Clock,
     /// How long the parts of a transaction take in a coherent domain.
@@ -61,7 +64,11 @@ impl Constants {
             },
             seed: setup.seed,
             noise: setup.noise,
-            threads: setup.threads,
+            threads: match setup.room > setup.threads {
+                true => setup.room.max(spec.node.cores()),
+                false => setup.threads,
+            },
+            room: setup.most_threads(),
             pinning: setup.pinning,
             engine_clock,
             latencies: Arc::new(Latencies::new(&spec)),

@@ -9,7 +9,8 @@ use super::node::Node;
 use super::trace::Trace;
 use crate::families::sme::address::Target;
 use crate::observe::path::{self, Part, PathStep, Position, Role};
-use crate::parts::contract::{Operation, Span};
+use crate::observe::words;
+use crate::parts::contract::Span;
 use crate::time::Time;
 
 /// The critical path that ends where the last thread ends `span` and begins at `start`;
@@ -99,42 +100,7 @@ fn words(node: &Node, what: &What, name: &dyn Fn(Place) -> String) -> String {
     match what {
         What::Unknown => "before the trace".to_owned(),
         What::Takes => "sees the value".to_owned(),
-        What::Operation(core, operation) => {
-            let core = format!("core {core}");
-            match operation {
-                Operation::Read(flag) => format!("{core} has read {}", at_address(flag.0)),
-                Operation::Set(flag, _) => format!("{core} sets {}", at_address(flag.0)),
-                Operation::Wait(flag, _) => {
-                    format!("{core} sees that {} has changed", at_address(flag.0))
-                }
-                Operation::WaitAll(flags, _) if flags.count == 0 => {
-                    format!("{core} has nobody to wait for")
-                }
-                Operation::WaitAll(flags, _) if flags.count == 1 => {
-                    format!("{core} sees that {} has changed", at_address(flags.first.0))
-                }
-                Operation::WaitAll(flags, _) => {
-                    let last = flags.first.0
-                        + u64::from(flags.stride) * u64::from(flags.count.saturating_sub(1));
-                    let (first, last) = (at_address(flags.first.0), at_address(last));
-                    format!("{core} sees that all from {first} to {last} have changed")
-                }
-                Operation::Load(word, _) => format!("{core} has loaded {}", at_address(word.0)),
-                Operation::Store(word, ..) => format!("{core} stores {}", at_address(word.0)),
-                Operation::Fence => format!("{core} has drained its stores"),
-                Operation::FetchAdd(word, _)
-                | Operation::Swap(word, _)
-                | Operation::CompareExchange(word, ..) => {
-                    format!("{core} has updated {}", at_address(word.0))
-                }
-                Operation::FutexWait(..) => format!("{core} returns from its futex wait"),
-                Operation::FutexWake(..) => format!("{core} wakes sleepers and returns"),
-                Operation::Flush(word) => format!("{core} has flushed {}", at_address(word.0)),
-                Operation::WriteBack { .. } => format!("{core} has written its node's caches back"),
-                Operation::Delay(_) => format!("{core} computes"),
-                Operation::Mark(_) => core,
-            }
-        }
+        What::Operation(core, operation) => words::done(*core, operation, &at_address),
         What::Buffered(core) => format!("core {core}'s store waits in its store buffer"),
         What::Slot(core) => format!("core {core} waits for its socket's slot for uncached loads"),
         What::Asks(access) => match access.kind {

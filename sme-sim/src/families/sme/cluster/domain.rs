@@ -121,6 +121,12 @@ impl Domain {
         }
     }
 
+    /// One core more, on `socket`.
+    pub fn grow(&mut self, socket: u8) {
+        let awaited = Bytes::byte(0);
+        tables::grow(&mut self.agents, Agent { socket, awaited });
+    }
+
     /// The line that holds physical address `address`.
     #[inline]
     pub fn line(&mut self, address: u64) -> u32 {

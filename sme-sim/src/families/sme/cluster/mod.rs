@@ -106,7 +106,7 @@ impl Cluster {
         let space = Space::new(constants.map);
         Nodes::of(
             among,
-            constants.lookahead(),
+            (constants.lookahead(), constants.room),
             Arc::clone(&space),
             |position| {
                 let count = if position < nodes { count } else { 0 };

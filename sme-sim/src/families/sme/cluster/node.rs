@@ -14,7 +14,6 @@ use super::core::{Core, Waiting};
 use super::domain::{BRIDGE, Domain};
 use super::host::{Bridge, Slots};
 use super::record::Record;
-use super::system::System;
 use super::watched::Watched;
 use super::way::{LinkCredit, Outputs, Way};
 use crate::families::sme::engine::Input;
@@ -24,6 +23,8 @@ use crate::kernel::window::{self, Inbox, NoTask, Outbox};
 use crate::observe::failure::Fault;
 use crate::observe::log::Log;
 use crate::parts::contract::{self, Mark, Operation};
+use crate::parts::line::Bytes;
+use crate::parts::os::{Host, System};
 use crate::parts::store_buffer::StoreBuffers;
 use crate::time::Time;
 
@@ -41,7 +42,7 @@ pub struct Node {
     pub(super) slots: Option<Box<Slots>>,
     pub(super) way: Way,
     pub(super) bridge: Bridge,
-    pub(super) system: System,
+    pub(super) system: System<(u32, Bytes)>,
     pub(super) record: Record,
     /// What is told to the checker of stale reads, where there is one.
     pub(super) log: Option<Box<Log>>,
@@ -184,12 +185,16 @@ impl Node {
             Event::Filled(fill) => self.filled(fill),
             Event::Stored(core) => self.stored(core),
             Event::WrittenBack(core) => self.written_back(core),
+            Event::TimesOut(core) => self.times_out(core),
         }
     }
 
     /// Lets the thread of `core` run until it asks for something that takes time.
     fn resume(&mut self, core: u16) {
         self.cores[usize::from(core)].waiting = Waiting::Nothing;
+        if self.system.is_shared() && !self.has_its_turn(core) {
+            return;
+        }
         self.progress += 1;
         self.agenda.tell(|t| t.resumed(core));
         self.run(core);
@@ -202,8 +207,11 @@ impl Node {
             let (operation, ahead) = self.poll(core);
             let Some(operation) = operation else {
                 self.cores[number].waiting = Waiting::Finished;
-                return;
+                return self.has_ended(core);
             };
+            if let Operation::Spawn(_) = operation {
+                self.takes_start(core);
+            }
             if ahead > Time::ZERO {
                 self.cores[number].operation = operation;
                 let at = self.constants.executes(self.me, core, self.now, ahead);

@@ -1,6 +1,6 @@
 //! How a core performs what its thread asks for.
 
-use sme_memory::{Flags, Until};
+use sme_memory::{Capability, Flags, Until};
 
 use super::agenda::Event;
 use super::caches::Wants;
@@ -11,6 +11,7 @@ use crate::families::sme::address::{CACHEABLE, FaultReason, Target};
 use crate::observe::failure::Fault;
 use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
+use crate::parts::os::Host;
 use crate::parts::store_buffer::Store;
 use crate::time::Time;
 
@@ -31,29 +32,40 @@ impl Node {
             | Operation::Swap(..)
             | Operation::CompareExchange(..)
             | Operation::FutexWait(..)
-            | Operation::FutexWake(..) => self.when_drained(core),
-            Operation::Delay(span) => self.finish(core, 0, span),
+            | Operation::FutexWake(..)
+            | Operation::Spawn(_)
+            | Operation::Join(_)
+            | Operation::GiveWay => self.when_drained(core),
+            Operation::TestAndSet(_) | Operation::Take(_) | Operation::Clear(_) => {
+                self.stops(core, None, FaultReason::Lacks(Capability::TestAndSet));
+            }
+            Operation::Delay(span) => self.is_done(core, 0, span),
             // Marks take no time: the thread never stops at one.
-            Operation::Mark(_) => self.finish(core, 0, Time::ZERO),
+            Operation::Mark(_) => self.is_done(core, 0, Time::ZERO),
         }
     }
 
     /// The operation of `core` is done when that has run for `after` from now on, and its thread is
     /// told `answer`.
-    pub(super) fn finish(&mut self, core: u16, answer: u64, after: Time) {
+    pub(super) fn is_done(&mut self, core: u16, answer: u64, after: Time) {
         let state = &mut self.cores[usize::from(core)];
         state.answer = answer;
         state.waiting = Waiting::Nothing;
         if self.log.is_some() {
             self.log_finished(core, answer);
         }
-        let at = self.constants.executes(self.me, core, self.now, after);
+        let at = (self.constants).executes(self.me, self.system.core_of(core), self.now, after);
         self.agenda.tell(|t| t.finished(self.now, core, after, at));
         self.agenda.push(at, Event::Resume(core));
     }
 
     /// The access of `core` cannot be performed; its thread stops here.
     pub(super) fn faults(&mut self, core: u16, address: u64, reason: FaultReason) {
+        self.stops(core, Some(address), reason);
+    }
+
+    /// The same of an operation that need not be about an address.
+    pub(super) fn stops(&mut self, core: u16, address: Option<u64>, reason: FaultReason) {
         self.cores[usize::from(core)].waiting = Waiting::Fault;
         self.fault.get_or_insert(Fault {
             core,
@@ -134,7 +146,7 @@ impl Node {
                     flags = self.passed(core, flags, until, value);
                 }
                 if flags.count == 0 {
-                    self.finish(core, 0, rest);
+                    self.is_done(core, 0, rest);
                 } else if address & CACHEABLE == 0 {
                     self.queue_for_slot(core);
                 } else if holds {
@@ -143,7 +155,7 @@ impl Node {
                     self.spin_on_copy(core, address);
                 }
             }
-            _ => self.finish(core, value, after + rest),
+            _ => self.is_done(core, value, after + rest),
         }
     }
 
@@ -183,7 +195,7 @@ impl Node {
         loop {
             if flags.count == 0 {
                 let took = self.constants.l1.times(looked) + self.constants.operation;
-                self.finish(core, 0, took);
+                self.is_done(core, 0, took);
                 return;
             }
             let address = flags.first.0;
@@ -276,7 +288,7 @@ impl Node {
             }
             Kind::Update(_) => {
                 let locked = self.constants.spec.coherence.locked;
-                self.finish(core, transaction.value, locked + self.constants.operation);
+                self.is_done(core, transaction.value, locked + self.constants.operation);
             }
             _ if self.cores[usize::from(core)].waiting != Waiting::Cache => {
                 // Fetched ahead for a wait that has ended meanwhile: the line is simply there.
@@ -316,7 +328,7 @@ impl Node {
                     self.fetch(core, line, bytes);
                 }
             }
-            (Some(value), _) => self.finish(core, value, self.constants.operation),
+            (Some(value), _) => self.is_done(core, value, self.constants.operation),
         }
     }
 
@@ -346,7 +358,7 @@ impl Node {
             },
         );
         self.agenda.tell(|t| t.buffered(core));
-        self.finish(core, 0, self.constants.operation);
+        self.is_done(core, 0, self.constants.operation);
         self.drain(core);
     }
 
@@ -429,10 +441,14 @@ impl Node {
 
     fn drained(&mut self, core: u16) {
         let (word, update, operand) = match self.cores[usize::from(core)].operation {
-            Operation::Fence => return self.finish(core, 0, self.constants.operation),
+            Operation::Fence => return self.is_done(core, 0, self.constants.operation),
             Operation::Flush(word) => return self.flush(core, word),
             Operation::WriteBack { .. } => return self.call_write_back(core),
-            Operation::FutexWait(..) | Operation::FutexWake(..) => return self.enter_system(core),
+            Operation::FutexWait(..)
+            | Operation::FutexWake(..)
+            | Operation::Spawn(_)
+            | Operation::Join(_)
+            | Operation::GiveWay => return self.enter_system(core),
             Operation::FetchAdd(word, amount) => (word, Update::Add, amount),
             Operation::Swap(word, value) => (word, Update::Swap, value),
             Operation::CompareExchange(word, expected, new) => {
@@ -457,7 +473,7 @@ impl Node {
                 if let Some(before) = owned {
                     self.agenda.tell(|t| t.written(line, bytes));
                     let locked = self.constants.spec.coherence.locked;
-                    self.finish(core, before, locked + self.constants.operation);
+                    self.is_done(core, before, locked + self.constants.operation);
                 } else {
                     self.cores[usize::from(core)].waiting = Waiting::Update;
                     self.domain.request(

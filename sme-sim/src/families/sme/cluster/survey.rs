@@ -20,7 +20,7 @@ use crate::observe::spans::SpanRecord;
 use crate::observe::survey::{self, AtHome, Survey, Waits, WaitsOn};
 use crate::observe::traffic::{CacheTraffic, LinkLoad};
 use crate::parts::address::CACHEABLE;
-use crate::parts::contract::Span;
+use crate::parts::contract::{Operation, Span};
 use crate::parts::line::Bytes;
 use crate::time::Time;
 
@@ -36,7 +36,10 @@ impl Waits for Node {
                 Waiting::Finished => continue,
                 Waiting::Cache => "spins in its cache",
                 Waiting::Uncached => "polls through the engine",
-                Waiting::Asleep => "sleeps on a futex",
+                Waiting::Asleep => match core.operation {
+                    Operation::Join(_) => "waits for the end of a thread",
+                    _ => "sleeps on a futex",
+                },
                 Waiting::Nothing
                 | Waiting::StoreBuffer
                 | Waiting::Drained

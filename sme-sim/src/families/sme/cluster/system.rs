@@ -1,100 +1,153 @@
-//! The operating system, as far as it lets threads sleep: futex calls with their costs.
+//! A node as the host of its operating system ([`crate::parts::os`]): futex calls, and threads that start
+//! others and share cores with them.
 //!
-//! A call enters the kernel; calls on one node are ordered where they look at the word. A waker
-//! pays for each thread that it wakes, one after another; a woken thread runs again only when it
-//! has been scheduled, and no sooner than it has gone to sleep altogether.
+//! Each thread is to the hardware a core of its own, on the socket of the core that it has: it finds store
+//! buffer and caches as it left them.
 
-use std::collections::VecDeque;
-
-use super::agenda::Event;
-use super::core::Waiting;
+use super::agenda;
+use super::core::{Core, Waiting};
 use super::node::Node;
+use super::trace::Trace;
 use crate::families::sme::address::{FaultReason, Target};
+use crate::kernel::thread::Program;
 use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
-use crate::parts::tables;
+use crate::parts::os::{Activity, Costs, Deed, Delays, Event, Host, System, Woken};
 use crate::time::Time;
 
-/// Sleeping threads of one node, oldest first: line, word, core, and when it is asleep.
-#[derive(Debug, Default)]
-pub(super) struct System {
-    sleepers: VecDeque<(u32, Bytes, u16, Time)>,
-}
+impl Host for Node {
+    /// Line and word.
+    type Word = (u32, Bytes);
 
-impl System {
-    pub(super) fn heap_bytes(&self) -> usize {
-        tables::queue_bytes(&self.sleepers)
-    }
-}
-
-impl Node {
-    /// The thread of `core` calls the operating system. Its stores have left: the kernel's own
-    /// locks see to that.
-    pub(super) fn enter_system(&mut self, core: u16) {
-        self.cores[usize::from(core)].waiting = Waiting::Nothing;
-        let at = self.now + self.constants.spec.os.system_call;
-        self.agenda.tell(|t| t.calls(at, core));
-        self.agenda.push(at, Event::System(core));
+    fn system(&mut self) -> &mut System<(u32, Bytes)> {
+        &mut self.system
     }
 
-    /// [`Event::System`]: the call looks at its word.
-    pub(super) fn system_call(&mut self, core: u16) {
-        self.agenda.tell(|t| t.in_system(core));
-        let (Operation::FutexWait(word, _) | Operation::FutexWake(word, _)) =
-            self.cores[usize::from(core)].operation
-        else {
-            return;
+    fn delays(&self) -> Delays {
+        let os = &self.constants.spec.os;
+        Delays {
+            system_call: os.system_call,
+            sleep: os.sleep,
+            wake: os.wake,
+            resume: os.resume,
+            start: os.start,
+            sharing: Costs {
+                switch: os.switch,
+                quantum: os.quantum,
+            },
+        }
+    }
+
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn cores_and_room(&self) -> (u16, u32) {
+        let cores = self.constants.spec.node.cores();
+        (cores as u16, self.constants.room)
+    }
+
+    fn threads(&self) -> u16 {
+        self.cores.len() as u16
+    }
+
+    fn operation(&self, thread: u16) -> Operation {
+        self.cores[usize::from(thread)].operation
+    }
+
+    fn activity(&self, thread: u16) -> Activity {
+        match self.cores[usize::from(thread)].waiting {
+            Waiting::Nothing => Activity::Executes,
+            Waiting::Asleep => Activity::Sleeps,
+            Waiting::Finished => Activity::Ended,
+            _ => Activity::Waits,
+        }
+    }
+
+    fn set_asleep(&mut self, thread: u16, asleep: bool) {
+        self.cores[usize::from(thread)].waiting = match asleep {
+            true => Waiting::Asleep,
+            false => Waiting::Nothing,
         };
-        let bytes = Bytes::word(word.0);
-        let physical = match self.target(core, word.0, bytes) {
-            Some(Target::Local(physical)) => physical,
-            Some(Target::Global(_) | Target::Cached(_)) => {
-                return self.faults(core, word.0, FaultReason::NotAtomic);
+    }
+
+    fn word(&mut self, thread: u16, address: u64) -> Option<((u32, Bytes), u64)> {
+        let bytes = Bytes::word(address);
+        match self.target(thread, address, bytes)? {
+            Target::Local(physical) => {
+                let line = self.domain.line(physical);
+                Some(((line, bytes), self.domain.newest(line, bytes)))
             }
-            None => return,
-        };
-        let line = self.domain.line(physical);
-        match self.cores[usize::from(core)].operation {
-            Operation::FutexWait(_, expected) => {
-                if self.domain.newest(line, bytes) == expected {
-                    let asleep = self.now + self.constants.spec.os.sleep;
-                    self.agenda.tell(|t| t.sleeps(asleep, core));
-                    self.system.sleepers.push_back((line, bytes, core, asleep));
-                    self.cores[usize::from(core)].waiting = Waiting::Asleep;
-                } else {
-                    self.finish(core, 0, self.constants.operation);
+            Target::Global(_) | Target::Cached(_) => {
+                self.faults(thread, address, FaultReason::NotAtomic);
+                None
+            }
+        }
+    }
+
+    fn push(&mut self, at: Time, event: Event) {
+        self.agenda.push(
+            at,
+            match event {
+                Event::Resume(thread) => agenda::Event::Resume(thread),
+                Event::Call(thread) => agenda::Event::System(thread),
+                Event::Woken(thread) => agenda::Event::Woken(thread),
+                Event::TimesOut(core) => agenda::Event::TimesOut(core),
+            },
+        );
+    }
+
+    fn finish(&mut self, thread: u16, answer: u64, after: Time) {
+        self.is_done(thread, answer, after + self.constants.operation);
+    }
+
+    fn returns(&mut self, thread: u16) {
+        self.is_done(thread, 0, Time::ZERO);
+    }
+
+    fn refuse(&mut self, thread: u16, reason: FaultReason) {
+        self.stops(thread, None, reason);
+    }
+
+    fn add(&mut self, by: u16, core: u16, program: Program) {
+        let socket = self.constants.socket_of(core.into());
+        let counted = self.cores[usize::from(by)].counted;
+        self.threads.start(program);
+        self.cores.push(Core {
+            counted,
+            ..Core::new(socket)
+        });
+        self.stores.grow();
+        self.domain.grow(socket);
+        if let Some(caches) = &mut self.caches {
+            caches.grow();
+        }
+    }
+
+    fn watch(&mut self, deed: Deed) {
+        let now = self.now;
+        match deed {
+            Deed::Calls(thread, at) => self.agenda.tell(|t| t.calls(at, thread)),
+            Deed::Serves(thread) => self.agenda.tell(|t| t.in_system(thread)),
+            Deed::Sleeps(thread, at) => self.agenda.tell(|t| t.sleeps(at, thread)),
+            Deed::Wakes(waker, Woken { thread, called, at }) => {
+                self.agenda.tell(|t| t.wakes(waker, thread, called, at));
+            }
+            Deed::Starts(thread, other) => {
+                self.agenda.tell(Trace::starts);
+                if let Some(log) = &mut self.log {
+                    log.starts(now, thread, other);
                 }
             }
-            Operation::FutexWake(_, count) => self.wake(core, line, bytes, count),
-            _ => {}
-        }
-    }
-
-    fn wake(&mut self, waker: u16, line: u32, bytes: Bytes, most: u32) {
-        let os = &self.constants.spec.os;
-        let (wake, resume) = (os.wake, os.resume);
-        let mut woken = 0;
-        let mut left = VecDeque::with_capacity(self.system.sleepers.len());
-        for sleeper in self.system.sleepers.drain(..) {
-            let (its_line, its_bytes, core, asleep) = sleeper;
-            if woken < u64::from(most) && (its_line, its_bytes) == (line, bytes) {
-                woken += 1;
-                self.cores[usize::from(core)].waiting = Waiting::Nothing;
-                let called = self.now + wake.times(woken);
-                let at = called.max(asleep) + resume;
-                self.agenda.tell(|t| t.wakes(waker, core, called, at));
-                self.agenda.push(at, Event::Woken(core));
-            } else {
-                left.push_back(sleeper);
+            Deed::Joins(thread, other) => {
+                if let Some(log) = &mut self.log {
+                    log.joins(now, thread, other);
+                }
             }
+            Deed::GivesWay(thread) => self
+                .agenda
+                .tell(|t| t.finished(now, thread, Time::ZERO, now)),
+            Deed::HasCore(thread) => self.agenda.tell(|t| t.has_core(now, thread)),
         }
-        self.system.sleepers = left;
-        self.finish(waker, woken, wake.times(woken) + self.constants.operation);
-    }
-
-    /// [`Event::Woken`]
-    pub(super) fn woken(&mut self, core: u16) {
-        self.agenda.tell(|t| t.in_system(core));
-        self.finish(core, 0, Time::ZERO);
     }
 }

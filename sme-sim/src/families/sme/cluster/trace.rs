@@ -79,16 +79,23 @@ struct CoreTrace {
     system: MarkId,
 }
 
-impl Trace {
-    /// The trace of node `me` with `cores` cores; it begins at `from`.
-    pub(super) fn new(constants: &Arc<Constants>, me: u32, cores: usize, from: Time) -> Self {
-        let core = CoreTrace {
+impl CoreTrace {
+    /// Of a core whose thread can begin since `done`.
+    fn new(done: MarkId) -> Self {
+        Self {
             operation: Operation::Fence,
-            done: BEFORE,
+            done,
             stores: VecDeque::new(),
             slot: BEFORE,
             system: BEFORE,
-        };
+        }
+    }
+}
+
+impl Trace {
+    /// The trace of node `me` with `cores` cores; it begins at `from`.
+    pub(super) fn new(constants: &Arc<Constants>, me: u32, cores: usize, from: Time) -> Self {
+        let core = CoreTrace::new(BEFORE);
         let spec = &constants.spec;
         let link = &spec.link;
         let hz = spec.engine.clock.hz();
@@ -155,6 +162,19 @@ impl Trace {
         self.current = self.core(core).done;
     }
 
+    /// The thread of `core` has its core again, or for the first time.
+    pub(super) fn has_core(&mut self, now: Time, core: u16) {
+        let done = self.core(core).done;
+        let scheduled = What::Resumes(core);
+        self.core(core).done = self.stage(done, now, Part::OperatingSystem, scheduled);
+    }
+
+    /// The system starts one thread more.
+    pub(super) fn starts(&mut self) {
+        let started = CoreTrace::new(self.current);
+        self.cores.push(started);
+    }
+
     /// A thread tells the observers something.
     pub(super) fn marked(&mut self, now: Time, mark: SpanMark) {
         let SpanMark::End(span) = mark else {
@@ -178,9 +198,12 @@ impl Trace {
         let what = What::Operation(core, operation);
         let costs = match operation {
             _ if self.answered == Some(core) => Part::HyperTransport,
-            Operation::FutexWait(..) | Operation::FutexWake(..) | Operation::WriteBack { .. } => {
-                Part::OperatingSystem
-            }
+            Operation::FutexWait(..)
+            | Operation::FutexWake(..)
+            | Operation::WriteBack { .. }
+            | Operation::Spawn(_)
+            | Operation::Join(_)
+            | Operation::GiveWay => Part::OperatingSystem,
             Operation::Delay(_) => Part::Core,
             _ => Part::Cache,
         };

@@ -166,7 +166,7 @@ impl Node {
                 }
                 self.agenda.push(self.now + took, Event::Stored(core));
             }
-            Wants::Flush => self.finish(core, 0, took + self.constants.operation),
+            Wants::Flush => self.is_done(core, 0, took + self.constants.operation),
         }
     }
 

@@ -60,6 +60,11 @@ impl Caches {
         }
     }
 
+    /// One core more.
+    pub(super) fn grow(&mut self) {
+        self.cores.push(None);
+    }
+
     /// The caches of `core` leave for its program.
     #[inline]
     pub(super) fn take(&mut self, core: u16) -> Option<Box<Ahead>> {

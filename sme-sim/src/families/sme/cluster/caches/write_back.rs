@@ -55,7 +55,7 @@ impl Node {
     /// is to be done where caches are kept coherent, and where there are none.
     pub(in crate::families::sme) fn flush(&mut self, core: u16, word: Word) {
         match self.target(core, word.0, Bytes::word(word.0)) {
-            Some(Target::Local(_)) => self.finish(core, 0, self.constants.operation),
+            Some(Target::Local(_)) => self.is_done(core, 0, self.constants.operation),
             Some(_) => {
                 self.cores[usize::from(core)].waiting = Waiting::Cache;
                 self.miss(core, Wants::Flush);
@@ -130,7 +130,7 @@ impl Node {
             ready.push(core);
         }
         for core in ready {
-            self.finish(core, 0, self.constants.operation);
+            self.is_done(core, 0, self.constants.operation);
         }
     }
 }

@@ -1,0 +1,91 @@
+//! A lock over a test-and-set register: for machines whose memory has no atomic operations and whose nodes
+//! share registers of one bit, as the Intel SCC's (Howard et al., "A 48-Core IA-32 Message-Passing Processor
+//! with DVFS in 45 nm CMOS", ISSCC 2010). Who comes reads the register until it was clear; who comes next is
+//! nobody's choice. One register serves all threads of all nodes.
+
+use std::future::Future;
+
+use sme_memory::{Cacheable, Place, Register, TestAndSet};
+
+use super::{Coherence, Lock, LockError};
+use crate::layout::Row;
+use crate::{Layout, Member};
+
+/// Description of a lock over a register.
+#[derive(Clone, Debug)]
+pub struct TestAndSetSpec {
+    /// Nodes, at least 1.
+    pub nodes: u32,
+    /// The register, of one of them.
+    pub register: Register,
+    /// What is done for the protected data, each time.
+    pub coherence: Coherence,
+    /// Where the words lie that coherence needs.
+    pub layout: Layout,
+}
+
+/// A lock over a register.
+#[derive(Clone, Debug)]
+pub struct TestAndSetLock {
+    register: Register,
+    coherence: Coherence,
+    /// In each node: a word that others load, and nobody writes.
+    probe: Row,
+    bytes: u64,
+}
+
+impl TestAndSetLock {
+    /// Lays the lock out.
+    ///
+    /// # Errors
+    /// If there is no node, the register or the data belongs to none, or the layout is of no use.
+    pub fn new(spec: TestAndSetSpec) -> Result<Self, LockError> {
+        let nodes = spec.nodes;
+        if nodes == 0 {
+            return Err(LockError::NoNodes);
+        }
+        let homes = spec.coherence.all_homes();
+        if let Some(home) = homes
+            .chain([spec.register.node])
+            .find(|&home| home >= nodes)
+        {
+            return Err(LockError::Home { home, nodes });
+        }
+        let mut plan = spec.layout.plan()?;
+        Ok(Self {
+            register: spec.register,
+            coherence: spec.coherence,
+            probe: plan.words(1)?,
+            bytes: plan.bytes()?,
+        })
+    }
+
+    /// Bytes of each shared partition, from its beginning, that must be zero at first.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl<M: TestAndSet + Cacheable> Lock<M> for TestAndSetLock {
+    type Local = ();
+
+    fn acquire(&self, memory: &M, _: Member, (): &mut ()) -> impl Future<Output = ()> + Send {
+        async move {
+            memory.take(self.register).await;
+            self.coherence.begin(memory).await;
+        }
+    }
+
+    fn release(&self, memory: &M, _: Member, (): &mut ()) -> impl Future<Output = ()> + Send {
+        async move {
+            let word_at = |home| self.probe.place(home, 0);
+            self.coherence.end(memory, word_at).await;
+            memory.clear(self.register).await;
+        }
+    }
+
+    fn variable(&self, place: Place) -> Option<String> {
+        self.probe.index(place)?;
+        Some(format!("node {}'s probe", place.node))
+    }
+}

@@ -1,0 +1,81 @@
+//! A machine whose network is ideal: what is for another node is there after a fixed time, however much there
+//! is. What remains is what an algorithm itself takes, its chains of one access after another. Remote
+//! memory can be cached, in caches that never displace a line, and goes stale as on any machine whose
+//! nodes nothing keeps coherent.
+//!
+//! * `spec`: the constants of its machine files.
+//! * `memory`: a node's hardware.
+
+mod memory;
+pub(crate) mod spec;
+
+use std::sync::Arc;
+
+use sme_memory::{Capabilities, Capability};
+
+use crate::kernel::peers::Peers;
+use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
+use crate::machine::node::Blueprint;
+use crate::machine::shape::{Footprint, Setup, Shape};
+use crate::observe::among::Among;
+use crate::parts::fabric::{GridKind, MAX_HOSTS};
+use crate::parts::global::GlobalSpace;
+use memory::Memory;
+use spec::IdealSpec;
+
+/// Measured, as the memory of whole runs of 16,384 nodes; a test holds it against the simulator.
+const FOOTPRINT: Footprint = Footprint {
+    position: 4 << 10,
+    thread: 768,
+    thread_of_large_node: 768,
+    switch_port: 0,
+};
+
+impl Family for IdealSpec {
+    fn shape(&self) -> Shape {
+        Shape {
+            nodes: MAX_HOSTS,
+            sockets: 1,
+            cores: self.cores,
+            line_bytes: self.line_bytes as u32,
+            shared_bytes: self.shared_bytes,
+            arithmetic: self.arithmetic,
+            recovery: self.operation,
+            network: GridKind::Mesh2d,
+            footprint: FOOTPRINT,
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let all = Capabilities::of(Capability::ALL);
+        match self.registers {
+            0 => all.without(Capability::TestAndSet),
+            _ => all,
+        }
+    }
+
+    /// The topology does not matter: all nodes are equally far apart.
+    fn build(
+        &self,
+        peers: &dyn Peers,
+        setup: Setup,
+        threads: &mut NodeThreads<'_>,
+    ) -> Result<Box<dyn Readable>, CannotBuild> {
+        let space = GlobalSpace {
+            nodes: setup.nodes,
+            shared_bytes: self.shared_bytes,
+            registers: self.registers,
+        };
+        let spec = Arc::new(self.clone());
+        let machine = Blueprint {
+            space,
+            lookahead: self.remote,
+            cores: self.cores,
+            operation: self.operation,
+            system: (self.system, self.write_back),
+            hardware: |node| Memory::new(node, space, Arc::clone(&spec)),
+        };
+        let among = Among::new(peers, setup.nodes);
+        Ok(Box::new(machine.nodes(among, &setup, threads)))
+    }
+}

@@ -1,0 +1,68 @@
+//! The constants of the family `ideal`.
+
+use crate::machine::reader::Reader;
+use crate::parts::core_set::MOST_CORES;
+use crate::parts::os::{Costs, Delays};
+use crate::time::Time;
+
+/// An ideal machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IdealSpec {
+    /// Cores of a node, which share a coherent memory.
+    pub cores: u32,
+    /// Bytes of a node's memory that other nodes reach, too; a power of two.
+    pub shared_bytes: u64,
+    /// Bytes of a cache line.
+    pub line_bytes: u64,
+    /// Test-and-set registers of a node.
+    pub registers: u32,
+    /// A program's own instructions around one memory operation.
+    pub operation: Time,
+    /// One operation on registers, on the average.
+    pub arithmetic: Time,
+    /// An access to the node's own memory, or to a copy in its caches.
+    pub local: Time,
+    /// One way to another node, whatever goes there.
+    pub remote: Time,
+    /// What the operating system adds.
+    pub system: Delays,
+    /// Walking through all caches of the node, the call apart.
+    pub write_back: Time,
+}
+
+/// In picoseconds: the longest of each.
+const HARDWARE_DELAY: u64 = 1_000_000_000;
+const SYSTEM_DELAY: u64 = 1_000_000_000_000;
+
+/// Reads or lists the constants of a machine.
+#[rustfmt::skip]
+pub(crate) fn ideal(read: &mut Reader<'_>) -> IdealSpec {
+    let hardware = 0..=HARDWARE_DELAY;
+    let mut node = read.section("node");
+    let cores = node.count("cores", 1..=MOST_CORES, "cores of a node, which share a coherent memory");
+    let shared_bytes = node.memory_power("shared_memory", 4 << 10..=1 << 40, "memory of a node that all nodes reach");
+    let line_bytes = node.memory_power("line", 32..=64, "a cache line");
+    let registers = node.count("registers", 0..=1024, "test-and-set registers of a node");
+    let mut core = read.section("core");
+    let operation = core.time("operation", hardware.clone(), "what a program's own instructions take around one memory operation");
+    let arithmetic = core.time("arithmetic", hardware, "one arithmetic operation on registers, on the average");
+    let mut latency = read.section("latency");
+    // At least something: who polls would never come to an end, and windows are as long as the way to others.
+    let local = latency.time("local", 1..=HARDWARE_DELAY, "an access to the node's own memory, or to a copy in its caches");
+    let remote = latency.time("remote", 1..=HARDWARE_DELAY, "one way to another node, whatever goes there");
+    let mut os = read.section("os");
+    let mut cost = |key, meaning| os.time(key, 0..=SYSTEM_DELAY, meaning);
+    let system = Delays {
+        system_call: cost("system_call", "entering and leaving the kernel"),
+        sleep: cost("sleep", "from the decision to sleep until the core runs something else"),
+        wake: cost("wake", "the waker's cost for each thread, one after another"),
+        resume: cost("resume", "from being woken until the thread runs"),
+        start: cost("start", "starting a thread, the call apart"),
+        sharing: Costs {
+            switch: cost("switch", "from when a thread gives its core away until the next runs"),
+            quantum: os.time("quantum", 1..=SYSTEM_DELAY, "how long a thread has its core while others want it"),
+        },
+    };
+    let write_back = os.time("write_back", 0..=SYSTEM_DELAY, "walking through all caches of the node, the call apart");
+    IdealSpec { cores, shared_bytes, line_bytes, registers, operation, arithmetic, local, remote, system, write_back }
+}

@@ -1,0 +1,503 @@
+//! The threads of a node, as its hardware sees them: what each has asked for, and what it is told.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sme_memory::{Flag, Place, Until};
+
+use super::Hardware;
+use crate::kernel::queue::EventQueue;
+use crate::kernel::thread::{Programs, Threads};
+use crate::kernel::window::Outbox;
+use crate::observe::failure::Fault;
+use crate::observe::log::Log;
+use crate::observe::path::{BEFORE, MarkId, Part, Role};
+use crate::observe::spans::SpanRecord;
+use crate::observe::staleness::What as Told;
+use crate::observe::trace::{Cause, Mark, Trace, What};
+use crate::observe::traffic::Traffic;
+use crate::parts::address::{AddressSpace, FaultReason};
+use crate::parts::contract::{Mark as Said, Operation};
+use crate::parts::line::Bytes;
+use crate::parts::noise::Noise;
+use crate::parts::os::{self, Delays, System};
+use crate::time::Time;
+
+/// What a run never changes of its nodes.
+pub struct Setting {
+    pub(super) space: Box<dyn AddressSpace>,
+    pub(super) cores: u32,
+    pub(super) room: u32,
+    pub(super) operation: Time,
+    pub(super) system: (Delays, Time),
+    pub(super) noise: Option<Noise>,
+    pub(super) each_span: bool,
+}
+
+/// Why a thread does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// It does: its next event is pending.
+    Nothing,
+    /// For what it spins on to change.
+    Spins,
+    /// For an answer, of which there will be one.
+    Answer,
+    /// For an answer, and asks again until it is the right one.
+    Polls,
+    /// For the system to wake it.
+    Sleeps,
+    /// For ever: it has asked for what cannot be.
+    Fault,
+    /// For nothing more: its program has ended.
+    Finished,
+}
+
+/// A thread.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// What it has asked for.
+    pub operation: Operation,
+    /// How many flags its wait has seen.
+    passed: u32,
+    /// Why it does not run.
+    pub waiting: Waiting,
+    answer: u64,
+    /// How many answers it has had.
+    pub(super) looks: u32,
+    /// Its accesses count: the warm-up is over.
+    counted: bool,
+    /// Its last mark, if there is a trace.
+    pub(super) mark: MarkId,
+}
+
+/// What is sent on behalf of a thread.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Message<M> {
+    /// The thread's number in its node.
+    pub thread: u16,
+    /// In which mark of the sender it began.
+    cause: MarkId,
+    /// What it is.
+    pub what: M,
+}
+
+/// What happens to a node.
+pub(super) enum Event<H: Hardware> {
+    System(os::Event),
+    Hardware(H::Event),
+    Arrives(u32, Message<H::Message>),
+}
+
+/// What comes of a value that a thread has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// The end of its operation.
+    Done,
+    /// The next flag is to be looked at.
+    Next,
+    /// Nothing: it is to be looked at again when it has changed.
+    Not,
+}
+
+/// The threads of a node.
+pub struct Processor<H: Hardware> {
+    /// The node's number.
+    pub me: u32,
+    /// The time.
+    pub now: Time,
+    pub(super) setting: Arc<Setting>,
+    queue: EventQueue<Event<H>>,
+    sequence: u64,
+    /// To be sent, and when it is there, when the event that goes on is over.
+    sent: Vec<(u32, Time, Message<H::Message>)>,
+    pub(super) programs: Threads,
+    pub(super) threads: Vec<Thread>,
+    pub(super) system: System<u64>,
+    pub(super) spans: SpanRecord,
+    /// What it sends and asks for over the network.
+    pub traffic: Traffic,
+    pub(super) log: Option<Box<Log>>,
+    pub(super) trace: Option<Box<Trace>>,
+    /// In which mark that began which happens now.
+    pub(super) cause: Cause,
+    pub(super) fault: Option<Fault>,
+    pub(super) events: u64,
+    pub(super) progress: u64,
+    pub(super) posted: u64,
+    pub(super) performed: u64,
+}
+
+impl<H: Hardware> Processor<H> {
+    pub(super) fn new(me: u32, setting: Arc<Setting>, programs: Box<dyn Programs>) -> Self {
+        let count = programs.len() as u16;
+        let mut cpu = Self {
+            me,
+            now: Time::ZERO,
+            queue: EventQueue::new(),
+            sequence: 0,
+            sent: Vec::new(),
+            programs: Threads::new(programs),
+            threads: vec![Thread::new(false, BEFORE); usize::from(count)],
+            system: System::default(),
+            spans: SpanRecord::new(setting.each_span),
+            traffic: Traffic::default(),
+            log: None,
+            trace: None,
+            cause: (me, BEFORE),
+            fault: None,
+            events: 0,
+            progress: 0,
+            posted: 0,
+            performed: 0,
+            setting,
+        };
+        for thread in 0..count {
+            let at = cpu.executes(thread, Time::ZERO);
+            cpu.push(at, Event::System(os::Event::Resume(thread)));
+        }
+        cpu
+    }
+
+    // For the hardware.
+
+    /// The thread numbered `thread`.
+    pub fn thread(&self, thread: u16) -> &Thread {
+        &self.threads[usize::from(thread)]
+    }
+
+    /// `thread` waits for something.
+    pub fn waits(&mut self, thread: u16, waiting: Waiting) {
+        self.threads[usize::from(thread)].waiting = waiting;
+    }
+
+    /// Something has got further, though no thread has been told.
+    pub fn progress(&mut self) {
+        self.progress += 1;
+    }
+
+    /// The operation of `thread` is done `after` from now, its own instructions apart; it is told `answer`.
+    pub fn done(&mut self, thread: u16, answer: u64, after: Time) {
+        self.ends(thread, answer, (after, self.setting.operation));
+    }
+
+    /// The operation of `thread` cannot be performed.
+    pub fn refuse(&mut self, thread: u16, address: Option<u64>, reason: FaultReason) {
+        self.waits(thread, Waiting::Fault);
+        self.fault.get_or_insert(Fault {
+            core: thread,
+            address,
+            reason,
+        });
+    }
+
+    /// The bytes at which `thread` looks, and what would end its wait, if it looks at any.
+    pub fn looks_at(&self, thread: u16) -> Option<(u64, Bytes, Option<Until>)> {
+        let byte = |flag: Flag, until| Some((flag.0, Bytes::byte(flag.0), until));
+        let state = self.thread(thread);
+        match state.operation {
+            Operation::Read(flag) => byte(flag, None),
+            Operation::Wait(flag, until) => byte(flag, Some(until)),
+            Operation::WaitAll(flags, until) if state.passed < flags.count => {
+                byte(flags.at(state.passed), Some(until))
+            }
+            Operation::Load(word, _) | Operation::FutexWait(word, _) => {
+                Some((word.0, Bytes::word(word.0), None))
+            }
+            _ => None,
+        }
+    }
+
+    /// `thread` has seen `value` of [what it looks at](Self::looks_at). If that ends its operation, it ends
+    /// `after` from now.
+    pub fn sees(&mut self, thread: u16, value: u64, after: Time) -> Seen {
+        let state = self.thread(thread);
+        let (flag, until) = match state.operation {
+            Operation::Wait(flag, until) => (flag, until),
+            Operation::WaitAll(flags, until) => (flags.at(state.passed), until),
+            _ => {
+                self.done(thread, value, after);
+                return Seen::Done;
+            }
+        };
+        if !until.holds(value as u8) {
+            return Seen::Not;
+        }
+        let cause = self.cause;
+        self.takes();
+        let seen = self.has_seen(thread, (flag, value), after);
+        // It may have been somebody else's doing, who goes on.
+        self.cause = cause;
+        seen
+    }
+
+    /// A wait of `thread` takes what it has seen of `flag`.
+    fn has_seen(&mut self, thread: u16, (flag, value): (Flag, u64), after: Time) -> Seen {
+        let Operation::WaitAll(flags, _) = self.thread(thread).operation else {
+            self.done(thread, value, after);
+            return Seen::Done;
+        };
+        if let Some(log) = &mut self.log {
+            let seen = (flag.0, value as u8);
+            log.saw(self.now, thread, seen, &*self.setting.space);
+        }
+        self.progress += 1;
+        let state = &mut self.threads[usize::from(thread)];
+        state.passed += 1;
+        if state.passed < flags.count {
+            return Seen::Next;
+        }
+        self.done(thread, 0, after);
+        Seen::Done
+    }
+
+    /// `thread` has an answer to what it polls.
+    pub fn has_looked(&mut self, thread: u16) {
+        self.threads[usize::from(thread)].looks += 1;
+    }
+
+    /// Lets `event` happen to the hardware at `at`.
+    pub fn later(&mut self, at: Time, event: H::Event) {
+        self.push(at, Event::Hardware(event));
+    }
+
+    /// Sends node `to` something on behalf of `thread`, to be there at `at`.
+    pub fn send(&mut self, to: u32, at: Time, thread: u16, what: H::Message) {
+        let (_, cause) = self.cause;
+        let message = Message {
+            thread,
+            cause,
+            what,
+        };
+        self.sent.push((to, at, message));
+    }
+
+    /// A load of `thread` goes to another node.
+    pub fn loads_remotely(&mut self, thread: u16, bytes: u64) {
+        if self.thread(thread).counted {
+            self.traffic.remote_loads += 1;
+            self.traffic.link_bytes += bytes;
+        }
+    }
+
+    /// A store of `thread`, or a write-back, is posted.
+    pub fn posts(&mut self, thread: u16, bytes: u64) {
+        self.posted += 1;
+        if self.thread(thread).counted {
+            self.traffic.remote_stores += 1;
+            self.traffic.link_bytes += bytes;
+        }
+    }
+
+    /// Something that was posted has been performed.
+    pub fn performed(&mut self) {
+        self.performed += 1;
+        self.progress += 1;
+    }
+
+    /// Tells the checker of loads, if there is one, what the thread of that node and number has done.
+    pub fn tell(&mut self, of: (u32, u16), what: impl FnOnce() -> Told) {
+        if let Some(log) = &mut self.log {
+            log.tell_of(of, self.now, what());
+        }
+    }
+
+    /// What happens now was `what` to the variable at `place`, on behalf of a thread; `reads` says that what
+    /// it read was written where [`Self::wrote`] was told of `key`.
+    pub fn traces(
+        &mut self,
+        what: &'static str,
+        thread: (u32, u16),
+        place: Place,
+        reads: Option<u64>,
+    ) {
+        if let Some(trace) = &mut self.trace {
+            let value = reads.and_then(|key| trace.last_write(key));
+            let what = What::Does(what, thread, place);
+            let mark = trace.push(Mark {
+                at: self.now,
+                cause: self.cause,
+                part: Part::Link,
+                what,
+                role: Role::Other,
+                value,
+            });
+            self.cause = (self.me, mark);
+        }
+    }
+
+    /// The word that `key` stands for has been written by what happens now.
+    pub fn wrote(&mut self, key: u64) {
+        if let Some(trace) = &mut self.trace {
+            trace.written(key, self.cause.1);
+        }
+    }
+
+    // For the node.
+
+    pub(super) fn poll(&mut self, thread: u16) -> Option<Operation> {
+        let number = usize::from(thread);
+        let state = &mut self.threads[number];
+        let operation = self.programs.resume(number, state.answer)?;
+        if !matches!(operation, Operation::Mark(_)) {
+            state.operation = operation;
+            (state.passed, state.looks) = (0, 0);
+        }
+        Some(operation)
+    }
+
+    pub(super) fn says(&mut self, thread: u16, mark: Said) {
+        self.threads[usize::from(thread)].counted |= mark == Said::Counts;
+        self.spans.mark(self.now, thread, mark);
+        if let (Said::End(span), Some(trace)) = (mark, &mut self.trace) {
+            trace.ends(self.now, span, self.cause.1);
+        }
+    }
+
+    pub(super) fn computes(&mut self, thread: u16, span: Time) {
+        self.ends(thread, 0, (Time::ZERO, span));
+    }
+
+    /// The system is called to let the caches be written back, which takes it some time.
+    pub(super) fn calls_write_back(&mut self, thread: u16) {
+        let (delays, walk) = self.setting.system;
+        let at = self.now + delays.system_call + walk;
+        self.marks(thread, at, "calls the system");
+        self.push(at, Event::System(os::Event::Call(thread)));
+    }
+
+    /// What happens next is for `thread`, and goes on from what that did last.
+    pub(super) fn goes_on(&mut self, thread: u16) {
+        self.cause = (self.me, self.thread(thread).mark);
+    }
+
+    /// The operation of `thread` ends when that has executed for `after` and then for `own`.
+    pub(super) fn ends(&mut self, thread: u16, answer: u64, (after, own): (Time, Time)) {
+        let state = &mut self.threads[usize::from(thread)];
+        let operation = state.operation;
+        state.answer = answer;
+        state.waiting = Waiting::Nothing;
+        if let Some(log) = &mut self.log {
+            let space = &*self.setting.space;
+            log.finished(self.now, thread, (&operation, answer), space);
+        }
+        let end = self.executes(thread, after + own);
+        if let Some(trace) = &mut self.trace {
+            let what = What::Operation(thread, operation);
+            let access = trace.stage(self.cause, self.now + after, Part::Cache, what);
+            let done = trace.push(Mark {
+                at: end,
+                cause: (self.me, access),
+                part: Part::Core,
+                what,
+                role: Role::OwnEnd,
+                value: None,
+            });
+            self.threads[usize::from(thread)].mark = done;
+        }
+        self.push(end, Event::System(os::Event::Resume(thread)));
+    }
+
+    /// A wait takes what it has seen: its path leads to where that was written.
+    fn takes(&mut self) {
+        if let Some(trace) = &mut self.trace {
+            let mark = trace.push(Mark {
+                at: self.now,
+                cause: self.cause,
+                part: Part::Core,
+                what: What::Sees,
+                role: Role::Takes,
+                value: None,
+            });
+            self.cause = (self.me, mark);
+        }
+    }
+
+    /// The system has done `what` for `thread` by `at`.
+    pub(super) fn marks(&mut self, thread: u16, at: Time, what: &'static str) {
+        if let Some(trace) = &mut self.trace {
+            let mark = &mut self.threads[usize::from(thread)].mark;
+            let what = What::System(thread, what);
+            *mark = trace.stage((self.me, *mark), at, Part::OperatingSystem, what);
+        }
+    }
+
+    /// When `thread` has executed for `span` from now on.
+    fn executes(&self, thread: u16, span: Time) -> Time {
+        let setting = &self.setting;
+        let Some(noise) = &setting.noise else {
+            return self.now + span;
+        };
+        let core = u64::from(self.system.core_of(thread));
+        let cores = u64::from(setting.cores.max(setting.room));
+        noise.end_of(u64::from(self.me) * cores + core, self.now, span)
+    }
+
+    pub(super) fn push(&mut self, at: Time, event: Event<H>) {
+        self.sequence += 1;
+        self.queue.push(at, self.me, self.sequence, event);
+    }
+
+    pub(super) fn next(&self) -> Time {
+        self.queue.next()
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Event<H>> {
+        let (now, event) = self.queue.pop()?;
+        self.now = now;
+        self.events += 1;
+        Some(event)
+    }
+
+    pub(super) fn has_come(&mut self, from: u32, message: &Message<H::Message>) {
+        self.cause = (from, message.cause);
+    }
+
+    pub(super) fn send_all(&mut self, outbox: &mut Outbox<Message<H::Message>>) {
+        for (to, at, message) in std::mem::take(&mut self.sent) {
+            if to == self.me {
+                self.push(at, Event::Arrives(to, message));
+                continue;
+            }
+            self.sequence += 1;
+            outbox.send(self.me, self.sequence, to, at, message);
+        }
+    }
+
+    pub(super) fn deliver(
+        &mut self,
+        at: Time,
+        from: u32,
+        sequence: u64,
+        message: Message<H::Message>,
+    ) {
+        let event = Event::Arrives(from, message);
+        self.queue.push(at, from, sequence, event);
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.queue.bytes()
+            + self.programs.bytes()
+            + self.threads.capacity() * size_of::<Thread>()
+            + self.system.heap_bytes()
+    }
+}
+
+impl Thread {
+    pub(super) fn new(counted: bool, mark: MarkId) -> Self {
+        Self {
+            operation: Operation::Fence,
+            passed: 0,
+            waiting: Waiting::Nothing,
+            answer: 0,
+            looks: 0,
+            counted,
+            mark,
+        }
+    }
+
+    /// A thread that this one starts.
+    pub(super) fn child(&self) -> Self {
+        Self::new(self.counted, self.mark)
+    }
+}

@@ -1,0 +1,150 @@
+//! A node as whoever runs the machine sees it.
+
+use sme_memory::Place;
+
+use super::{Hardware, Node, Waiting};
+use crate::machine::nodes::Inhabited;
+use crate::observe::among::Figures;
+use crate::observe::failure::Fault;
+use crate::observe::log::Log;
+use crate::observe::path::PathStep;
+use crate::observe::spans::SpanRecord;
+use crate::observe::survey::{self, AtHome, Survey, Waits, WaitsOn};
+use crate::observe::trace::{Trace, Traced};
+use crate::observe::traffic::{CacheTraffic, LinkLoad};
+use crate::parts::contract::{Operation, Span};
+use crate::parts::line::Bytes;
+use crate::time::Time;
+
+impl<H: Hardware> Node<H> {
+    fn waits_on(&self, thread: u16) -> Option<WaitsOn> {
+        let (address, bytes, until) = self.cpu.looks_at(thread)?;
+        Some(WaitsOn {
+            address,
+            bytes,
+            until,
+            home: self.hardware.home(&self.cpu, address)?,
+            cached: self.hardware.copy(&self.cpu, thread, address, bytes),
+        })
+    }
+}
+
+impl<H: Hardware> Waits for Node<H> {
+    fn number(&self) -> u32 {
+        self.cpu.me
+    }
+
+    fn waiting(&self) -> Vec<survey::Waiting> {
+        let mut waiting = Vec::new();
+        for (number, thread) in (0..).zip(&self.cpu.threads) {
+            let doing = match (thread.waiting, thread.operation) {
+                (Waiting::Finished, _) => continue,
+                (Waiting::Spins, _) => "spins in its cache",
+                (Waiting::Sleeps, Operation::Join(_)) => "waits for the end of a thread",
+                (Waiting::Sleeps, _) => "sleeps on a futex",
+                (Waiting::Polls, Operation::Take(_)) => "polls a register",
+                (Waiting::Polls, _) => "polls another node",
+                _ => "does not get any further",
+            };
+            waiting.push(survey::Waiting {
+                thread: number,
+                doing: doing.into(),
+                on: self.waits_on(number),
+            });
+        }
+        waiting
+    }
+
+    fn at_home(&self, address: u64, bytes: Bytes) -> AtHome {
+        self.hardware.at_home(address, bytes)
+    }
+}
+
+impl<H: Hardware> Inhabited for Node<H> {
+    fn threads(&self) -> u32 {
+        self.cpu.threads.len() as u32
+    }
+
+    fn spans(&self) -> &SpanRecord {
+        &self.cpu.spans
+    }
+
+    fn did(&self, figures: &mut Figures) {
+        let cpu = &self.cpu;
+        figures.add(&cpu.spans.sums, cpu.traffic, (cpu.events, cpu.now));
+    }
+
+    fn survey(&self, survey: &mut Survey) {
+        for thread in &self.cpu.threads {
+            match thread.waiting {
+                Waiting::Polls => survey.looks.push(thread.looks),
+                Waiting::Nothing | Waiting::Answer => survey.moving = true,
+                Waiting::Spins | Waiting::Sleeps | Waiting::Fault | Waiting::Finished => {}
+            }
+        }
+        survey.posted += self.cpu.posted;
+        survey.performed += self.cpu.performed;
+        survey.progress += self.cpu.progress;
+        survey.faulty |= self.cpu.fault.is_some();
+        survey.events += self.cpu.events;
+        self.cpu.spans.sums.reached(&mut survey.reached);
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        self.cpu.fault
+    }
+
+    fn log(&self) -> Option<&Log> {
+        self.cpu.log.as_deref()
+    }
+
+    fn start_log(&mut self, log: Log) {
+        self.cpu.log = Some(Box::new(log));
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.cpu.bytes() + self.hardware.bytes()
+    }
+
+    fn ended(&self) {}
+
+    fn cache_traffic(&self) -> CacheTraffic {
+        self.hardware.cache_traffic()
+    }
+
+    fn preset(&mut self, offset: u64, value: u64) {
+        self.hardware.preset(offset, value);
+    }
+
+    fn word(&self, offset: u64) -> u64 {
+        self.hardware.at_home(offset, Bytes::word(offset)).newest
+    }
+
+    fn link_loads(&self, _: Time) -> Vec<LinkLoad> {
+        Vec::new()
+    }
+
+    fn trace_from(&mut self, from: Time) {
+        self.cpu.trace = Some(Box::new(Trace::new(from)));
+    }
+
+    fn critical_path(
+        nodes: &[Self],
+        span: Span,
+        start: Time,
+        name: &dyn Fn(Place) -> String,
+    ) -> Vec<PathStep> {
+        let traces: Vec<&Trace> = nodes
+            .iter()
+            .filter_map(|n| n.cpu.trace.as_deref())
+            .collect();
+        let Some(first) = nodes.first().filter(|_| traces.len() == nodes.len()) else {
+            return Vec::new();
+        };
+        let place = |node, address| {
+            let place = first.cpu.setting.space.shared(node, address);
+            place.map_or(Place { node, offset: 0 }, |(place, _)| place)
+        };
+        Traced::new(traces, &place).critical_path(span, start, name)
+    }
+}

@@ -1,0 +1,48 @@
+//! Operations in words, for people.
+
+use crate::parts::contract::Operation;
+
+/// `operation` has come to its end at a core; what an address names is called what `at` says.
+pub fn done(core: u16, operation: &Operation, at: &dyn Fn(u64) -> String) -> String {
+    let core = format!("core {core}");
+    match operation {
+        Operation::Read(flag) => format!("{core} has read {}", at(flag.0)),
+        Operation::Set(flag, _) => format!("{core} sets {}", at(flag.0)),
+        Operation::Wait(flag, _) => format!("{core} sees that {} has changed", at(flag.0)),
+        Operation::WaitAll(flags, _) if flags.count == 0 => {
+            format!("{core} has nobody to wait for")
+        }
+        Operation::WaitAll(flags, _) if flags.count == 1 => {
+            format!("{core} sees that {} has changed", at(flags.first.0))
+        }
+        Operation::WaitAll(flags, _) => {
+            let last =
+                flags.first.0 + u64::from(flags.stride) * u64::from(flags.count.saturating_sub(1));
+            let (first, last) = (at(flags.first.0), at(last));
+            format!("{core} sees that all from {first} to {last} have changed")
+        }
+        Operation::Load(word, _) => format!("{core} has loaded {}", at(word.0)),
+        Operation::Store(word, ..) => format!("{core} stores {}", at(word.0)),
+        Operation::Fence => format!("{core} has drained its stores"),
+        Operation::FetchAdd(word, _)
+        | Operation::Swap(word, _)
+        | Operation::CompareExchange(word, ..) => format!("{core} has updated {}", at(word.0)),
+        Operation::FutexWait(..) => format!("{core} returns from its futex wait"),
+        Operation::FutexWake(..) => format!("{core} wakes sleepers and returns"),
+        Operation::Flush(word) => format!("{core} has flushed {}", at(word.0)),
+        Operation::WriteBack { .. } => format!("{core} has written its node's caches back"),
+        Operation::TestAndSet(register) | Operation::Take(register) => {
+            let (number, node) = (register.number, register.node);
+            format!("{core} has read register {number} of node {node}")
+        }
+        Operation::Clear(register) => {
+            let (number, node) = (register.number, register.node);
+            format!("{core} clears register {number} of node {node}")
+        }
+        Operation::Spawn(_) => format!("{core} has started a thread"),
+        Operation::Join(thread) => format!("{core} sees that thread {} has ended", thread.0),
+        Operation::GiveWay => format!("{core} has given way"),
+        Operation::Delay(_) => format!("{core} computes"),
+        Operation::Mark(_) => core,
+    }
+}

@@ -1,0 +1,123 @@
+//! Copies of lines in a cache that never displaces one: a line stays until it is dropped, however stale.
+
+use rustc_hash::FxHashMap;
+
+use crate::parts::line::Bytes;
+
+/// Bytes of a line's words, a bit each: byte `n` of the line's 64-byte block is bit `n`.
+pub type Mask = u64;
+
+/// The words of the 64-byte block that holds a line.
+pub type Block = [u64; 8];
+
+/// The copies.
+#[derive(Debug)]
+pub struct Unlimited {
+    line_bytes: u64,
+    /// By the line's address, with the bytes that are newer than memory.
+    lines: FxHashMap<u64, (Block, Mask)>,
+}
+
+impl Unlimited {
+    /// None yet, of lines of `line_bytes`: a power of two from 8 to 64.
+    pub fn new(line_bytes: u64) -> Self {
+        let lines = FxHashMap::default();
+        Self { line_bytes, lines }
+    }
+
+    /// The address of the line that holds `address`.
+    pub fn line(&self, address: u64) -> u64 {
+        address & !(self.line_bytes - 1)
+    }
+
+    /// What the copy holds of the aligned word around `address`, if there is one.
+    pub fn word(&self, address: u64) -> Option<u64> {
+        let (words, _) = self.lines.get(&self.line(address))?;
+        Some(words[usize::from(Bytes::word(address).word)])
+    }
+
+    /// Stores into the copy; whether there is one.
+    pub fn store(&mut self, address: u64, bytes: Bytes, value: u64) -> bool {
+        let line = self.line(address);
+        let Some((words, dirty)) = self.lines.get_mut(&line) else {
+            return false;
+        };
+        let word = &mut words[usize::from(bytes.word)];
+        *word = bytes.merge(*word, value);
+        *dirty |= bytes.of_block();
+        true
+    }
+
+    /// The line at `line` has come.
+    pub fn fill(&mut self, line: u64, words: Block) {
+        self.lines.insert(line, (words, 0));
+    }
+
+    /// What is to be written back of the line at `line`, which is dropped or else clean from here on.
+    pub fn clean(&mut self, line: u64, drops: bool) -> Option<(Block, Mask)> {
+        let (words, dirty) = match drops {
+            true => self.lines.remove(&line)?,
+            false => {
+                let (words, dirty) = self.lines.get_mut(&line)?;
+                (*words, std::mem::take(dirty))
+            }
+        };
+        (dirty != 0).then_some((words, dirty))
+    }
+
+    /// The addresses of all lines, in order.
+    pub fn lines(&self) -> Vec<u64> {
+        let mut lines: Vec<u64> = self.lines.keys().copied().collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.lines.capacity() * size_of::<(u64, Block, Mask)>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against bytes, one by one.
+        #[test]
+        fn a_copy_holds_what_was_filled_and_stored(
+            line_bytes in prop_oneof![Just(32u64), Just(64)],
+            stores in prop::collection::vec((0..64u64, any::<bool>(), any::<u64>()), 0..20),
+            drops: bool,
+        ) {
+            let mut copies = Unlimited::new(line_bytes);
+            let mut plain = [7u8; 64];
+            let mut dirty = 0;
+            let line = copies.line(40);
+            prop_assert!(!copies.store(40, Bytes::word(40), 1));
+            copies.fill(line, [0x0707_0707_0707_0707; 8]);
+            for (at, wide, value) in stores {
+                let (at, bytes, len) = match wide {
+                    true => (at & !7, Bytes::word(at), 8),
+                    false => (at, Bytes::byte(at), 1),
+                };
+                let held = copies.line(at) == line;
+                prop_assert_eq!(copies.store(at, bytes, value), held);
+                if held {
+                    let at = at as usize;
+                    plain[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
+                    dirty |= ((1u64 << len) - 1) << at;
+                }
+            }
+            for at in line..line + line_bytes {
+                let word = copies.word(at).map(|word| Bytes::byte(at).pick(word));
+                prop_assert_eq!(word, Some(plain[at as usize].into()));
+            }
+            let back = copies.clean(line, drops);
+            prop_assert_eq!(back.map_or(0, |(_, mask)| mask), dirty);
+            prop_assert_eq!(copies.clean(line, drops), None);
+            prop_assert_eq!(copies.lines().is_empty(), drops);
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! Calls of the operating system: what each does, step by step, on whatever node. The node is a [`Host`].
+//!
+//! A call enters the kernel; calls on one node are ordered where they look at what they are about.
+
+use sme_memory::ThreadId;
+
+use super::{Costs, Next, Sharing, Sleepers, TimesOut, Turn, Woken};
+use crate::kernel::thread::Program;
+use crate::parts::address::FaultReason;
+use crate::parts::contract::{self, Operation, Start};
+use crate::time::Time;
+
+/// What the system adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delays {
+    /// Entering and leaving the kernel.
+    pub system_call: Time,
+    /// From the decision to sleep until the core runs something else.
+    pub sleep: Time,
+    /// The waker's cost for each thread, one after another.
+    pub wake: Time,
+    /// From being woken until the thread runs.
+    pub resume: Time,
+    /// Starting a thread, the call apart.
+    pub start: Time,
+    /// Sharing a core.
+    pub sharing: Costs,
+}
+
+/// What the system of a node keeps: who sleeps on which word `W`, and which thread has which core, once a
+/// thread has started another.
+#[derive(Debug)]
+pub struct System<W> {
+    sleepers: Sleepers<W>,
+    shared: Option<Box<Shared>>,
+}
+
+struct Shared {
+    sharing: Sharing,
+    /// What those run that these threads are about to start.
+    starts: Vec<(u16, Start)>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.sharing.fmt(f)
+    }
+}
+
+impl<W> Default for System<W> {
+    fn default() -> Self {
+        Self {
+            sleepers: Sleepers::default(),
+            shared: None,
+        }
+    }
+}
+
+impl<W: PartialEq> System<W> {
+    /// Whether threads share cores.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// The core on which `thread` runs: to begin with, each has its own.
+    #[inline]
+    pub fn core_of(&self, thread: u16) -> u16 {
+        let shared = self.shared.as_ref();
+        shared.map_or(thread, |shared| shared.sharing.core_of(thread))
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        let shared = self.shared.iter();
+        let shared = shared.map(|s| size_of::<Shared>() + s.sharing.heap_bytes());
+        self.sleepers.heap_bytes() + shared.sum::<usize>()
+    }
+}
+
+/// What a thread does, as far as the system has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// It executes.
+    Executes,
+    /// It waits for the hardware.
+    Waits,
+    /// It sleeps.
+    Sleeps,
+    /// Its program has ended.
+    Ended,
+}
+
+/// Something that is to happen to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The operation of this thread is done, and it goes on if it has its core.
+    Resume(u16),
+    /// The system takes a call of this thread: [`Host::system_call`].
+    Call(u16),
+    /// A thread that slept has been scheduled: [`Host::woken`].
+    Woken(u16),
+    /// The quantum on this core may be over: [`Host::times_out`].
+    TimesOut(u16),
+}
+
+/// What the system has done, for who watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// A thread enters the kernel, and is there at this time.
+    Calls(u16, Time),
+    /// What happens next is for this thread.
+    Serves(u16),
+    /// A thread will be asleep at this time.
+    Sleeps(u16, Time),
+    /// The first thread has woken another.
+    Wakes(u16, Woken),
+    /// The first thread has started the second.
+    Starts(u16, u16),
+    /// The first thread has seen the end of the second.
+    Joins(u16, u16),
+    /// A thread lets others run first.
+    GivesWay(u16),
+    /// A thread has its core again, or for the first time.
+    HasCore(u16),
+}
+
+/// A node with an operating system. What has a body here is the system; a node gives it the rest, and calls
+/// it when an [`Event`] that it was handed has come.
+pub trait Host {
+    /// A word on which threads can sleep.
+    type Word: PartialEq;
+
+    /// What the system keeps.
+    fn system(&mut self) -> &mut System<Self::Word>;
+
+    /// What it adds.
+    fn delays(&self) -> Delays;
+
+    /// The time.
+    fn now(&self) -> Time;
+
+    /// How many cores the node has, and how many threads it may have.
+    fn cores_and_room(&self) -> (u16, u32);
+
+    /// How many threads it has.
+    fn threads(&self) -> u16;
+
+    /// What the thread has asked for.
+    fn operation(&self, thread: u16) -> Operation;
+
+    /// What the thread does.
+    fn activity(&self, thread: u16) -> Activity;
+
+    /// The thread sleeps, or does not any more.
+    fn set_asleep(&mut self, thread: u16, asleep: bool);
+
+    /// The word at `address`, and what it holds; a fault of `thread` where there is none.
+    fn word(&mut self, thread: u16, address: u64) -> Option<(Self::Word, u64)>;
+
+    /// Lets `event` happen at `at`.
+    fn push(&mut self, at: Time, event: Event);
+
+    /// The operation of `thread` is done when that has executed for `after` and its own instructions; it is
+    /// told `answer`.
+    fn finish(&mut self, thread: u16, answer: u64, after: Time);
+
+    /// The same for a thread that returns from the kernel: nothing is left but to resume it.
+    fn returns(&mut self, thread: u16);
+
+    /// The thread has asked for what cannot be.
+    fn refuse(&mut self, thread: u16, reason: FaultReason);
+
+    /// There is one thread more, on `core`, which `by` has started and runs `program`.
+    fn add(&mut self, by: u16, core: u16, program: Program);
+
+    /// Tells who watches.
+    fn watch(&mut self, deed: Deed);
+
+    /// The thread calls the system. Its stores have left: the kernel's own locks see to that.
+    fn enter_system(&mut self, thread: u16) {
+        self.set_asleep(thread, false);
+        let at = self.now() + self.delays().system_call;
+        self.watch(Deed::Calls(thread, at));
+        self.push(at, Event::Call(thread));
+    }
+
+    /// [`Event::Call`]: the call looks at what it is about.
+    fn system_call(&mut self, thread: u16) {
+        self.watch(Deed::Serves(thread));
+        match self.operation(thread) {
+            Operation::FutexWait(word, expected) => {
+                let Some((word, value)) = self.word(thread, word.0) else {
+                    return;
+                };
+                if value != expected {
+                    return self.finish(thread, 0, Time::ZERO);
+                }
+                let asleep = self.now() + self.delays().sleep;
+                self.watch(Deed::Sleeps(thread, asleep));
+                self.system().sleepers.sleeps(word, thread, asleep);
+                falls_asleep(self, thread);
+            }
+            Operation::FutexWake(word, count) => {
+                if let Some((word, _)) = self.word(thread, word.0) {
+                    wake(self, thread, &word, count);
+                }
+            }
+            Operation::Spawn(on) => starts(self, thread, on),
+            Operation::Join(other) => joins(self, thread, other),
+            Operation::GiveWay if self.system().is_shared() => {
+                self.watch(Deed::GivesWay(thread));
+                let now = self.now();
+                let next = shared(self).sharing.gives_way(now, thread);
+                given(self, next);
+                arm(self, thread);
+            }
+            Operation::GiveWay => self.finish(thread, 0, Time::ZERO),
+            _ => {}
+        }
+    }
+
+    /// [`Event::Woken`]
+    fn woken(&mut self, thread: u16) {
+        self.watch(Deed::Serves(thread));
+        self.returns(thread);
+    }
+
+    /// The program of `thread` has asked to start another: what that runs is kept until the call is taken.
+    #[cold]
+    fn takes_start(&mut self, thread: u16) {
+        if let Some(start) = contract::take_start() {
+            shared(self).starts.push((thread, start));
+        }
+    }
+
+    /// Whether `thread`, which could go on, has its core; if not, it will be resumed when it has.
+    #[cold]
+    fn has_its_turn(&mut self, thread: u16) -> bool {
+        let now = self.now();
+        let turn = shared(self).sharing.wants(now, thread);
+        match turn {
+            Turn::Now => self.watch(Deed::HasCore(thread)),
+            Turn::Later => {}
+            Turn::Given(next) => given(self, Some(next)),
+        }
+        arm(self, thread);
+        turn == Turn::Now
+    }
+
+    /// [`Event::TimesOut`]
+    fn times_out(&mut self, core: u16) {
+        let now = self.now();
+        let Some(has) = shared(self).sharing.has(core) else {
+            return;
+        };
+        let waits = self.activity(has) != Activity::Executes;
+        match shared(self).sharing.times_out(now, core, waits) {
+            TimesOut::Stays => {}
+            TimesOut::Later(at) => self.push(at, Event::TimesOut(core)),
+            TimesOut::Given(next) => {
+                given(self, Some(next));
+                arm(self, next.thread);
+            }
+        }
+    }
+
+    /// The program of `thread` has ended.
+    fn has_ended(&mut self, thread: u16) {
+        if !self.system().is_shared() {
+            return;
+        }
+        let Delays { wake, resume, .. } = self.delays();
+        for (number, waiter) in (1..).zip(shared(self).sharing.ends(thread)) {
+            self.watch(Deed::Joins(waiter, thread));
+            let called = self.now() + wake.times(number);
+            let woken = Woken {
+                thread: waiter,
+                called,
+                at: called + resume,
+            };
+            wakes(self, thread, woken);
+        }
+        gives_core_away(self, thread);
+    }
+}
+
+fn shared<H: Host + ?Sized>(host: &mut H) -> &mut Shared {
+    if !host.system().is_shared() {
+        let (now, costs) = (host.now(), host.delays().sharing);
+        let threads = host.threads();
+        let mut sharing = Sharing::new(threads, host.cores_and_room().0, costs);
+        for thread in 0..threads {
+            match host.activity(thread) {
+                Activity::Executes | Activity::Waits => continue,
+                Activity::Sleeps => {}
+                Activity::Ended => drop(sharing.ends(thread)),
+            }
+            sharing.blocks(now, thread);
+        }
+        let starts = Vec::new();
+        host.system().shared = Some(Box::new(Shared { sharing, starts }));
+    }
+    let shared = host.system().shared.as_deref_mut();
+    shared.expect("it has just been made, if it was not there")
+}
+
+/// A thread that has got a core goes on there.
+fn given<H: Host + ?Sized>(host: &mut H, next: Option<Next>) {
+    if let Some(Next { thread, at }) = next {
+        host.push(at, Event::Resume(thread));
+    }
+}
+
+/// Sees to it that the quantum on the core of `thread` ends if others want it.
+fn arm<H: Host + ?Sized>(host: &mut H, thread: u16) {
+    let now = host.now();
+    let sharing = &mut shared(host).sharing;
+    let core = sharing.core_of(thread);
+    if let Some(at) = sharing.timer(now, core) {
+        host.push(at, Event::TimesOut(core));
+    }
+}
+
+/// `thread` gives its core away until it wants to go on.
+fn gives_core_away<H: Host + ?Sized>(host: &mut H, thread: u16) {
+    if host.system().is_shared() {
+        let now = host.now();
+        let next = shared(host).sharing.blocks(now, thread);
+        given(host, next);
+        arm(host, thread);
+    }
+}
+
+fn falls_asleep<H: Host + ?Sized>(host: &mut H, thread: u16) {
+    host.set_asleep(thread, true);
+    gives_core_away(host, thread);
+}
+
+fn wake<H: Host + ?Sized>(host: &mut H, waker: u16, word: &H::Word, most: u32) {
+    let Delays { wake, resume, .. } = host.delays();
+    let now = host.now();
+    let all = host.system().sleepers.wake(now, word, most, (wake, resume));
+    let count = all.len() as u64;
+    for woken in all {
+        wakes(host, waker, woken);
+    }
+    host.finish(waker, count, wake.times(count));
+}
+
+fn wakes<H: Host + ?Sized>(host: &mut H, waker: u16, woken: Woken) {
+    host.set_asleep(woken.thread, false);
+    host.watch(Deed::Wakes(waker, woken));
+    host.push(woken.at, Event::Woken(woken.thread));
+}
+
+fn starts<H: Host + ?Sized>(host: &mut H, by: u16, on: Option<u32>) {
+    let threads = u32::from(host.threads());
+    let (_, room) = host.cores_and_room();
+    let shared = shared(host);
+    let is_own = |&(of, _): &(u16, Start)| of == by;
+    let Some(place) = shared.starts.iter().position(is_own) else {
+        return;
+    };
+    let (_, start) = shared.starts.swap_remove(place);
+    let core = match on {
+        None => shared.sharing.least_used(),
+        Some(core) if core < shared.sharing.cores().into() => core as u16,
+        Some(_) => return host.refuse(by, FaultReason::NoSuchCore),
+    };
+    if threads >= room {
+        return host.refuse(by, FaultReason::NoRoom);
+    }
+    let thread = shared.sharing.start(core);
+    host.add(by, core, start(thread.into()));
+    host.watch(Deed::Starts(by, thread));
+    let took = host.delays().start;
+    host.push(host.now() + took, Event::Resume(thread));
+    host.finish(by, thread.into(), took);
+}
+
+fn joins<H: Host + ?Sized>(host: &mut H, thread: u16, other: ThreadId) {
+    let sharing = &mut shared(host).sharing;
+    if !sharing.knows(other.0) {
+        return host.refuse(thread, FaultReason::NoSuchThread);
+    }
+    let other = other.0 as u16;
+    if sharing.joins(thread, other) {
+        falls_asleep(host, thread);
+    } else {
+        host.watch(Deed::Joins(thread, other));
+        host.finish(thread, 0, Time::ZERO);
+    }
+}
