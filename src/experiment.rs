@@ -12,14 +12,13 @@ use sme_barrier::{Mapping, SpecError, TreeShape};
 use sme_hdl::blocks::engine::Unsupported;
 use sme_hdl::verilated::VerilatedError;
 use sme_memory::Lacks;
-use sme_sim::families::sme::engine::DesignError;
-use sme_sim::families::sme::engine::waves::Recorder;
 use sme_sim::machine::{CannotBuild, Machine};
 use sme_sim::observe::failure::Failure;
 use sme_sim::observe::spans::Overtaken;
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
+pub use extras::{DesignError, Recorder};
 pub use noise::Disturbance;
 pub use run::Full;
 pub use sme_barrier::{Algorithm, Spacing as FlagLayout};

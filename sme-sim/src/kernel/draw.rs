@@ -4,7 +4,6 @@
 //! The generator is SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
 //! Generators", OOPSLA 2014), whose state is a hash of key and index. Everything is integer
 //! arithmetic: logarithms differ in their last digit from one host to the next, comparisons do not.
-//! Called by the noise of [`crate::families::sme::cluster`] and by whoever draws arrivals.
 
 /// The odd number nearest to 2^64 over the golden ratio: SplitMix64's step.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;

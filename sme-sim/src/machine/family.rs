@@ -94,7 +94,7 @@ pub trait System {
     /// Simulated events.
     fn events(&self) -> u64;
 
-    /// When the last event happened.
+    /// When the last event happened. The end of a quantum is one, even if nobody wants the core by then.
     fn end(&self) -> Time;
 
     /// What was exchanged with other processes in the last run.

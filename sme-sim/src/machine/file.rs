@@ -442,7 +442,7 @@ fn unknown_family(document: &Document) -> Problem {
     let known: Vec<&str> = family_names().collect();
     let advice = match nearest(&document.family, known.iter().copied()) {
         Some(nearest) => format!("did you mean {}?", quoted(nearest)),
-        None => format!("there is {}", listed(&known, "and")),
+        None => format!("there are {}", listed(&known, "and")),
     };
     let message = format!("unknown family {}; {advice}", quoted(&document.family));
     let first = document.problems.clone().first();

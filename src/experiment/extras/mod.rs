@@ -8,7 +8,8 @@ use std::future::Future;
 
 use sme_sim::families::sme;
 use sme_sim::families::sme::cluster::Cluster;
-use sme_sim::families::sme::engine::waves::Recorder;
+pub use sme_sim::families::sme::engine::DesignError;
+pub use sme_sim::families::sme::engine::waves::Recorder;
 use sme_sim::families::sme::spec::ClusterSpec;
 use sme_sim::kernel::peers::Peers;
 use sme_sim::machine::{Readable, Setup};

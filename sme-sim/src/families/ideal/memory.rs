@@ -296,6 +296,7 @@ impl Hardware for Memory {
                 if invalidate {
                     cpu.tell((self.me, thread), || Told::DroppedAll);
                 }
+                self.traffic.flush_time += self.spec.system.system_call + self.spec.write_back;
                 cpu.done(thread, 0, Time::ZERO);
             }
             Operation::Read(_)

@@ -4,7 +4,7 @@
 use super::super::topology::TopologyKind;
 use super::super::topology::tests::{any_grid, any_topology};
 use super::*;
-use crate::families::sme::engine::testbench::Random;
+use crate::kernel::draw::Draws;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -152,7 +152,8 @@ fn shifts_by_any_distance_share_no_link_of_a_fat_tree() {
 
 #[test]
 fn a_million_hosts_need_no_table() {
-    let mut random = Random(7);
+    let mut draws = Draws::new(7, 0);
+    let mut below = |bound: u32| (draws.bits() % u64::from(bound)) as u32;
     // At most: up, l - 1 levels, and down; or host, local, global, local, host.
     for (text, hosts, most) in [
         ("fattree:160x3", 1_024_000, 6),
@@ -169,11 +170,10 @@ fn a_million_hosts_need_no_table() {
         // And nothing on the heap: it can be copied byte by byte, but for the derived `Clone`.
         assert!(size_of_val(&router) <= 64 && !std::mem::needs_drop::<Router>());
         for _ in 0..300 {
-            let (source, target) = (random.below(hosts.into()), random.below(hosts.into()));
-            let (source, target) = (source as u32, target as u32);
+            let (source, target) = (below(hosts), below(hosts));
             let links = path(&topology, source, target, Class::Request, true);
             assert!(links.len() <= most, "{text}: {} hops", links.len());
-            let position = random.below(topology.positions().into()) as u32;
+            let position = below(topology.positions());
             for (port, (there, back)) in (0..topology.ports(position))
                 .filter_map(|port| Some((port, topology.neighbour(position, port)?)))
             {

@@ -1,0 +1,260 @@
+//! Who may know whom: the rooms of `sme-sim` import only what lies below them, and no family of machines is
+//! named outside its folder but where this file says why.
+//!
+//! Sources are taken apart into tokens, so that a comment is no import, and an import in a macro or a path in
+//! the middle of an expression is one.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// What each room of `sme-sim` may import from others.
+const BELOW: [(&str, &[&str]); 4] = [
+    ("kernel", &["time"]),
+    ("parts", &["time", "kernel"]),
+    ("observe", &["time", "kernel", "parts"]),
+    ("machine", &["time", "kernel", "parts", "observe"]),
+];
+
+/// The one list of families in `sme-sim`.
+const CATALOG: &str = "sme-sim/src/machine/catalog.rs";
+
+/// Whatever else names a family, and why.
+const NAME_A_FAMILY: [(&str, &str); 8] = [
+    ("src/experiment/extras/compact.rs", "nodes in compact form"),
+    ("src/experiment/extras/engines.rs", "engines in RTL"),
+    (
+        "src/experiment/extras/mod.rs",
+        "what only engines make possible",
+    ),
+    ("src/network.rs", "the engines' network by itself"),
+    ("src/cli/network.rs", "its flags"),
+    ("src/cli/rtl.rs", "the engine in RTL"),
+    ("src/cli/waves.rs", "waveforms of the engine's ports"),
+    (
+        "src/validate/simulator.rs",
+        "constants that a figure of the paper is about",
+    ),
+];
+
+/// The same, where a machine without engines is refused.
+const REFUSES: &str = "src/cli/args.rs";
+
+/// Names of families in machine files.
+const FAMILIES: [&str; 2] = ["sme-cluster", "ideal"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The Rust files under `folder`, by their paths from the root.
+fn files(folder: &str) -> Vec<String> {
+    fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension() {
+                _ if path.is_dir() => collect(&path, found),
+                Some(end) if end == "rs" => found.push(path),
+                _ => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(&root().join(folder), &mut found);
+    let name = |path: PathBuf| {
+        path.strip_prefix(root())
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
+    let mut files: Vec<String> = found.into_iter().map(name).collect();
+    files.sort();
+    assert!(!files.is_empty(), "{folder}");
+    files
+}
+
+/// What a source names.
+#[derive(Debug, Default)]
+struct Named {
+    /// Paths, from their first segment on; those in the braces of an import each by itself.
+    paths: BTreeSet<Vec<String>>,
+    /// Texts in quotes.
+    texts: BTreeSet<String>,
+}
+
+impl Named {
+    fn of(source: &str) -> Self {
+        let mut named = Self::default();
+        named.read(source.parse().unwrap(), &[]);
+        named
+    }
+
+    fn of_file(file: &str) -> Self {
+        Self::of(&fs::read_to_string(root().join(file)).unwrap())
+    }
+
+    /// Of tokens, those before which stands `prefix::`.
+    fn read(&mut self, tokens: TokenStream, prefix: &[String]) {
+        let mut path = prefix.to_vec();
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(name) => {
+                    if colons != 2 {
+                        self.ends(&mut path, prefix);
+                    }
+                    path.push(name.to_string());
+                    colons = 0;
+                }
+                TokenTree::Punct(mark) if mark.as_char() == ':' => colons += 1,
+                TokenTree::Group(group) => {
+                    let continues = colons == 2 && group.delimiter() == Delimiter::Brace;
+                    let within: &[String] = if continues { &path } else { &[] };
+                    self.read(group.stream(), &within.to_vec());
+                    self.ends(&mut path, prefix);
+                    colons = 0;
+                }
+                TokenTree::Punct(_) => {
+                    self.ends(&mut path, prefix);
+                    colons = 0;
+                }
+                TokenTree::Literal(text) => {
+                    self.texts
+                        .insert(text.to_string().trim_matches('"').to_owned());
+                }
+            }
+        }
+        self.ends(&mut path, prefix);
+    }
+
+    fn ends(&mut self, path: &mut Vec<String>, prefix: &[String]) {
+        if path.len() > prefix.len() {
+            self.paths.insert(std::mem::replace(path, prefix.to_vec()));
+        }
+    }
+
+    /// The segments that follow upon `name`.
+    fn after(&self, name: &str) -> BTreeSet<&str> {
+        let pairs = self.paths.iter().flat_map(|path| path.windows(2));
+        let after = pairs.filter(|pair| pair[0] == name);
+        after.map(|pair| pair[1].as_str()).collect()
+    }
+}
+
+#[test]
+fn imports_are_found_in_braces_macros_and_expressions() {
+    let source = r#"
+        // use crate::comment;
+        use crate::{one::Thing, two::{self, three}};
+        fn f() -> crate::four::T { print!("{}", crate::five::g(crate::six::H)) }
+        const NAME: &str = "sme-cluster";
+    "#;
+    let named = Named::of(source);
+    let expected = ["five", "four", "one", "six", "two"];
+    assert!(named.after("crate").into_iter().eq(expected), "{named:?}");
+    assert_eq!(named.after("two").len(), 2);
+    assert!(named.texts.contains("sme-cluster"));
+}
+
+/// What in `room` imports what it may not.
+fn wrong(room: &str, below: &[&str], file: &str, named: &Named) -> Vec<String> {
+    let allowed = |name: &str| {
+        name == room || below.contains(&name) || (file == CATALOG && name == "families")
+    };
+    // A macro of this crate is no room.
+    let rooms = named.after("crate").into_iter().filter(|name| {
+        let path = root().join("sme-sim/src").join(name);
+        path.is_dir() || path.with_extension("rs").is_file()
+    });
+    let wrong = rooms.filter(|name| !allowed(name));
+    wrong.map(|name| format!("{file} imports {name}")).collect()
+}
+
+#[test]
+fn rooms_import_only_what_lies_below_them() {
+    let mut found = Vec::new();
+    for (room, below) in BELOW {
+        for file in files(&format!("sme-sim/src/{room}")) {
+            found.extend(wrong(room, below, &file, &Named::of_file(&file)));
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn a_wrong_import_is_found() {
+    for (room, below, source) in [
+        (
+            "kernel",
+            &["time"][..],
+            "use crate::parts::fabric::Topology;",
+        ),
+        (
+            "parts",
+            BELOW[1].1,
+            "use crate::{time::Time, observe::log};",
+        ),
+        (
+            "observe",
+            BELOW[2].1,
+            "fn f() { crate::families::sme::of(m) }",
+        ),
+        ("machine", BELOW[3].1, "use crate::families::ideal;"),
+    ] {
+        let found = wrong(room, below, "some.rs", &Named::of(source));
+        assert_eq!(found.len(), 1, "{source}");
+    }
+}
+
+/// A family imports no other.
+#[test]
+fn families_do_not_know_each_other() {
+    for (folder, others) in [("ideal", ["sme"]), ("sme", ["ideal"])] {
+        for file in files(&format!("sme-sim/src/families/{folder}")) {
+            let families = Named::of_file(&file);
+            let families = families.after("families");
+            assert!(
+                !others.iter().any(|other| families.contains(other)),
+                "{file}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_family_is_named_outside_its_folder() {
+    let may = |file: &str| {
+        let listed = NAME_A_FAMILY.iter().any(|(listed, _)| *listed == file);
+        listed || [CATALOG, REFUSES].contains(&file)
+    };
+    let mut found = BTreeSet::new();
+    for folder in [
+        "src",
+        "barrier/src",
+        "fft-demo/src",
+        "memory/src",
+        "sme-sim/src",
+    ] {
+        for file in files(folder) {
+            if file.starts_with("sme-sim/src/families/") || file == "sme-sim/src/lib.rs" {
+                continue;
+            }
+            let named = Named::of_file(&file);
+            let texts = FAMILIES.iter().any(|family| named.texts.contains(*family));
+            if !named.after("families").is_empty() || texts {
+                found.insert(file);
+            }
+        }
+    }
+    let wrong: Vec<&String> = found.iter().filter(|file| !may(file)).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    for (listed, why) in NAME_A_FAMILY {
+        assert!(
+            found.contains(listed),
+            "{listed} ({why}) need not be listed"
+        );
+    }
+}
