@@ -19,6 +19,7 @@
 
 mod address;
 mod capability;
+pub mod conformance;
 mod contract;
 pub mod native;
 mod steps;

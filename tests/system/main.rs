@@ -9,6 +9,7 @@ mod command;
 mod cli;
 mod cli_flags;
 mod coherence;
+mod conformance;
 mod documents;
 mod engines;
 mod examples;

@@ -113,7 +113,7 @@ impl Named {
                 TokenTree::Group(group) => {
                     let continues = colons == 2 && group.delimiter() == Delimiter::Brace;
                     let within: &[String] = if continues { &path } else { &[] };
-                    self.read(group.stream(), &within.to_vec());
+                    self.read(group.stream(), within);
                     self.ends(&mut path, prefix);
                     colons = 0;
                 }

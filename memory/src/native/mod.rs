@@ -18,6 +18,8 @@
 //! bucket's lock. `tests/native_loom.rs` checks this exhaustively.
 
 mod arena;
+#[cfg(not(loom))]
+mod conformance;
 mod parking;
 mod patience;
 mod registers;
@@ -36,6 +38,8 @@ use crate::{
 };
 use arena::Arena;
 pub use arena::LINE;
+#[cfg(not(loom))]
+pub use conformance::OnThreads;
 use parking::Parking;
 pub use patience::Patience;
 use patience::{Experience, Turns};
