@@ -551,7 +551,7 @@ impl TestAndSet for TestMemory {
 
 fn address_of(register: Register) -> u64 {
     let Register { node, number } = register;
-    u64::from(node) << NODE_SHIFT | REGISTERS | 8 * u64::from(number)
+    u64::from(node) << NODE_SHIFT | REGISTERS | (8 * u64::from(number))
 }
 
 impl Cacheable for TestMemory {
