@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::{env, fs};
 
-use sme::cli::row::{Row, Summary, csv_header};
 use sme::experiment::noise::{Disturbance, NoiseGaps, NoiseLengths, noise};
 use sme::experiment::{Algorithm, Experiment, Observe, Placement};
 use sme::plot::{Axis, Chart, Curve, Scaling, Stroke};
 use sme::progress::{Silent, on_stderr};
+use sme::report::row::{Row, Summary, csv_header};
 use sme::validate::points::Variant;
 use sme::validate::simulator::Simulator;
 use sme_sim::machine::Machine;

@@ -11,8 +11,8 @@ use std::error::Error;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use sme::cli::args::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use sme::experiment::Algorithm;
+use sme::experiment::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use sme::progress::{Silent, on_stderr};
 use sme::validate::deviations::Deviations;
 use sme::validate::estimators::{Distance, Finding};

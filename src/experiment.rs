@@ -25,6 +25,13 @@ pub use sme_barrier::{Algorithm, Spacing as FlagLayout};
 pub use sme_sim::observe::path::{Part, PathStep};
 pub use sme_sim::observe::traffic::LinkLoad;
 
+/// The tree that is calibrated on the published 64×1 row.
+pub const DEFAULT_TREE_SHAPE: TreeShape = TreeShape::Heap;
+/// The mapping that is calibrated on the published 64×1 row.
+pub const DEFAULT_MAPPING: Mapping = Mapping::SubMesh;
+/// Fan-in of the paper's tree (Sec. V-B).
+pub const DEFAULT_FAN_IN: u32 = 8;
+
 /// Where flag-phase keeps its flags and its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {

@@ -33,4 +33,5 @@ pub mod paper;
 pub mod plot;
 pub mod program;
 pub mod progress;
+pub mod report;
 pub mod validate;

@@ -5,22 +5,20 @@
 //! [`crate::validate::simulator`], draws with [`crate::plot`], and has the published figures read
 //! off by the validation's estimators.
 
-pub mod fft;
-
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use sme_sim::machine::Machine;
 
-use crate::cli::output::Output;
-use crate::cli::row::{self, Cell, Row};
-use crate::cli::stop::{Stop, one_line};
-use crate::cli::table::aligned;
 use crate::experiment::{Algorithm, Experiment, Observe, Outcome, Placement};
 use crate::fit::Surface;
 use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke, Symbol};
 use crate::progress::{Silent, Watch};
+use crate::report::output::Output;
+use crate::report::row::{self, Cell, Row};
+use crate::report::stop::{Stop, one_line};
+use crate::report::table::aligned;
 use crate::validate::estimators;
 use crate::validate::points::{Measurements, Point, Variant, over};
 use crate::validate::published::{self, Comparison};
@@ -317,21 +315,21 @@ fn chart(runs: &[(&Experiment, &Outcome)]) -> Chart {
 
 const PUBLISHED: &str = "Published";
 /// From light, for few threads, to dark (ColorBrewer's sequences).
-const BLUES: [(u8, u8, u8); 5] = [
+pub(crate) const BLUES: [(u8, u8, u8); 5] = [
     (158, 202, 225),
     (107, 174, 214),
     (66, 146, 198),
     (33, 113, 181),
     (8, 48, 107),
 ];
-const ORANGES: [(u8, u8, u8); 5] = [
+pub(crate) const ORANGES: [(u8, u8, u8); 5] = [
     (253, 190, 133),
     (253, 141, 60),
     (241, 105, 19),
     (217, 72, 1),
     (127, 39, 4),
 ];
-const GREY: (u8, u8, u8) = (80, 80, 80);
+pub(crate) const GREY: (u8, u8, u8) = (80, 80, 80);
 
 #[cfg(test)]
 mod tests {

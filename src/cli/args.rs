@@ -17,17 +17,17 @@ use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 use super::flags::{ExperimentFlags, MachineFlags};
-use super::names::applies;
 use super::noise;
 use super::read::{
     MAX_EPISODES, MAX_NODES, Values, counts, host_threads, names, numbers, one, optional, times,
     topologies, words,
 };
-use super::row;
-use super::stop::{Stop, one_line};
 use crate::experiment::{
-    Algorithm, EngineKind, Experiment, FlagLayout, Form, Observe, Pin, Placement,
+    Algorithm, DEFAULT_FAN_IN, DEFAULT_MAPPING, DEFAULT_TREE_SHAPE, EngineKind, Experiment,
+    FlagLayout, Form, Observe, Pin, Placement,
 };
+use crate::report::stop::{Stop, one_line};
+use crate::report::{applies, row};
 
 /// The most threads of one experiment.
 pub const MAX_THREADS: u64 = 1 << 28;
@@ -35,14 +35,8 @@ pub const MAX_THREADS: u64 = 1 << 28;
 pub const MAX_POINTS: usize = 100_000;
 /// The most variants of machines in one sweep.
 const MAX_MACHINES: usize = 1_000;
-/// The tree that is calibrated on the published 64×1 row.
-pub const DEFAULT_TREE_SHAPE: TreeShape = TreeShape::Heap;
-/// The mapping that is calibrated on the published 64×1 row.
-pub const DEFAULT_MAPPING: Mapping = Mapping::SubMesh;
 /// The nodes of the paper's cluster.
 const DEFAULT_NODES: u32 = 64;
-/// Fan-in of the paper's tree (Sec. V-B).
-pub const DEFAULT_FAN_IN: u32 = 8;
 
 /// The one experiment that `flags` describe.
 pub fn experiment(flags: &ExperimentFlags) -> Result<Experiment, Stop> {

@@ -10,18 +10,19 @@ use sme_sim::kernel::peers::Alone;
 use sme_sim::observe::failure::Failure;
 
 use super::args;
-use super::explain;
-use super::flags::{ExperimentFlags, Format, OutputFlags};
-use super::links::write_link_load;
+use super::flags::{ExperimentFlags, OutputFlags};
 use super::memory;
-use super::output::{self, Output};
-use super::row::{self, Cell, Host, Row};
-use super::stop::{self, Stop};
-use super::table;
 use super::waves::{Waveform, WavesFlags, WavesRun};
 use crate::distributed::{Crew, agreed, gone};
 use crate::experiment::{Error, Experiment, Form, Observe, Outcome, ThreadEpisode};
 use crate::progress::{self, Silent, Watch};
+use crate::report::Format;
+use crate::report::explain;
+use crate::report::links::write_link_load;
+use crate::report::output::{self, Output};
+use crate::report::row::{self, Cell, Host, Row};
+use crate::report::stop::{self, Stop};
+use crate::report::table;
 
 /// The flags of `sme barrier`.
 #[derive(Args, Clone, Debug)]

@@ -1,6 +1,6 @@
 //! `sme fft`: the fast Fourier transform over global memory.
 //!
-//! Called by [`super::main`], and the task by [`crate::paper::fft`]; what it shares with other
+//! Called by [`super::main`], and the task by [`crate::cli::fft_paper`]; what it shares with other
 //! programs is in [`super::program`]. Sizes count points.
 
 use std::fs;
@@ -13,14 +13,15 @@ use sme_fft_demo::fft::{self, Direction, Fft, FftSpec, Phase};
 use sme_fft_demo::{Placement, Pool, npy};
 use sme_memory::Place;
 
-use super::flags::{FileFlags, Format, OutputFlags, ProgramFlags};
+use super::flags::{FileFlags, OutputFlags, ProgramFlags};
 use super::memory::{self, Needs};
-use super::output::Output;
 use super::program::{Plan, Task};
 use super::read::{self, Values};
-use super::row::Cell;
-use super::stop::{Stop, to_stderr};
 use crate::program::{FftKernel, Program, random_points};
+use crate::report::Format;
+use crate::report::output::Output;
+use crate::report::row::Cell;
+use crate::report::stop::{Stop, to_stderr};
 
 /// Binary logarithm of how many points there are if nobody says.
 const LOG2N: u32 = 16;

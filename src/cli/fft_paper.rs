@@ -1,19 +1,21 @@
 //! `sme fft --paper`: which runs the paper's Fig. 12 and 13 take.
 //!
-//! Called by [`super::main`]; they are simulated, printed and drawn by [`crate::paper::fft`].
+//! Called by [`super::main`]; they are simulated, printed and drawn by `figures`.
+
+mod figures;
 
 use std::path::Path;
 
 use super::fft::{FftFlags, FftTask};
 use super::flags::{FileFlags, OutputFlags, ProgramFlags};
 use super::memory;
-use super::output::Output;
 use super::program::{Plan, Task};
 use super::read;
-use super::stop::Stop;
-use crate::paper::fft::{self, Figure};
 use crate::program::Mapped;
 use crate::progress::{self, Watch};
+use crate::report::output::Output;
+use crate::report::stop::Stop;
+use figures::Figure;
 
 /// Binary logarithm of how many points there are if nobody says: a thread for each of 128 rows.
 const LOG2N: u32 = 14;
@@ -75,7 +77,7 @@ impl FftPaper {
         workers: usize,
         watch: &dyn Watch,
     ) -> Result<String, Stop> {
-        fft::run(&self.figures, &self.task, directory, workers, watch)
+        figures::run(&self.figures, &self.task, directory, workers, watch)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::noise::NoiseFlags;
+use crate::report::Format;
 
 /// The machine that is simulated.
 #[derive(Args, Clone, Debug)]
@@ -223,15 +224,4 @@ impl FileFlags {
         };
         self.format.or_else(ending).unwrap_or(Format::Table)
     }
-}
-
-/// A result format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Aligned text for people.
-    Table,
-    /// One JSON object a line.
-    Json,
-    /// Comma-separated values, the keys in the first line.
-    Csv,
 }

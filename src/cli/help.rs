@@ -5,7 +5,7 @@
 use sme_barrier::{Mapping, TreeShape};
 use sme_hdl::bench::BENCHES;
 
-use super::args::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
+use crate::experiment::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 
 /// `sme --help`
 pub const PROGRAM: &str = "\

@@ -12,13 +12,14 @@ use clap::Args;
 use sme_fft_demo::litmus::{MOST_BYTES, Report, Test, parse};
 
 use super::args;
-use super::flags::{FileFlags, Format, MachineFlags};
-use super::output::{self, Output};
+use super::flags::{FileFlags, MachineFlags};
 use super::read::{self, MAX_NODES, Values};
-use super::row::{self, Cell, rendered};
-use super::stop::{Stop, one_line};
 use crate::litmus::{MemoryKind, Setting, Spread};
 use crate::progress;
+use crate::report::Format;
+use crate::report::output::{self, Output};
+use crate::report::row::{self, Cell, rendered};
+use crate::report::stop::{Stop, one_line};
 
 /// The most nodes of a litmus test's machine: each run builds all of them.
 const MOST_NODES: u32 = if MAX_NODES < 1_024 { MAX_NODES } else { 1_024 };

@@ -11,12 +11,12 @@ use sme_barrier::lock::LockKind;
 use super::args;
 use super::flags::{MachineFlags, OutputFlags, SeedFlag};
 use super::memory;
-use super::output::Output;
 use super::read::{self, MAX_NODES, Values};
-use super::row::{self, Cell, Host, rendered};
-use super::stop::{Stop, one_line};
 use crate::lock::{Data, Error, HandOvers, LockPlan, LockReport};
 use crate::progress;
+use crate::report::output::Output;
+use crate::report::row::{self, Cell, Host, rendered};
+use crate::report::stop::{Stop, one_line};
 
 /// The most acquisitions of a run: the simulator remembers each of them.
 const MAX_ACQUISITIONS: u64 = 1 << 20;

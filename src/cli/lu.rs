@@ -11,9 +11,9 @@ use super::flags::{OutputFlags, ProgramFlags};
 use super::memory::{self, Needs};
 use super::program::{Plan, Task};
 use super::read::{self, Values};
-use super::row::Cell;
-use super::stop::Stop;
 use crate::program::{LuKernel, Program};
+use crate::report::row::Cell;
+use crate::report::stop::Stop;
 
 /// The largest matrix that fits the most words of memory a factorization has.
 const MOST_ROWS: u32 = 1 << 15;

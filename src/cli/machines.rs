@@ -7,11 +7,12 @@ use clap::Subcommand;
 use sme_sim::machine::Machine;
 
 use super::args;
-use super::flags::{FileFlags, Format, MachineFlags};
-use super::output::Output;
-use super::row::{Cell, rendered};
-use super::stop::Stop;
-use super::table;
+use super::flags::{FileFlags, MachineFlags};
+use crate::report::Format;
+use crate::report::output::Output;
+use crate::report::row::{Cell, rendered};
+use crate::report::stop::Stop;
+use crate::report::table;
 
 /// The subcommands of `sme machines`.
 #[derive(Subcommand, Clone, Debug)]

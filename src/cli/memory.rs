@@ -5,9 +5,9 @@
 
 use sme_sim::parts::fabric::Topology;
 
-use super::stop::Stop;
 use crate::experiment::{EngineKind, Experiment, Observe};
 use crate::program::{Mapped, Program};
+use crate::report::stop::Stop;
 
 /// What a position of the topology takes: its engine, and its node's caches, memory and events.
 /// Measured, as the memory of whole runs of 16,384 nodes; a test holds it against the simulator.

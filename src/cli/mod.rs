@@ -14,12 +14,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub mod args;
 pub mod barrier;
-pub mod explain;
 pub mod extrapolate;
 pub mod fft;
 pub mod fft_paper;
 pub mod flags;
-pub mod links;
 pub mod list;
 pub mod litmus;
 pub mod lock;
@@ -30,29 +28,22 @@ pub mod names;
 pub mod native;
 pub mod network;
 pub mod noise;
-pub mod output;
-pub mod partial;
 pub mod program;
 pub mod program_row;
 pub mod radix;
 pub mod read;
-pub mod recognize;
-pub mod row;
 pub mod rtl;
-pub mod stale_list;
-pub mod stop;
 pub mod sweep;
-pub mod table;
 pub mod validate;
 pub mod waves;
 
 mod available;
 mod help;
 
-use output::Output;
-use stop::{Stop, one_line, to_stderr};
+use crate::report::output::Output;
+use crate::report::stop::{Stop, one_line, to_stderr};
 
-use crate::distributed::Crew;
+use crate::distributed::{Crew, agreed};
 use crate::progress;
 
 /// Does what `arguments` (the program's name first) ask for.
@@ -60,7 +51,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     #[cfg(feature = "mpi")]
     if let Some(status) = crate::distributed::mpi::launched(|crew| {
-        let done = crate::distributed::run(arguments.clone(), crew);
+        let done = crate::distributed::run(arguments.clone(), crew, Job::run_shared);
         match crew.me() {
             0 => ended(done),
             // The status of the run is that of the first process: they have agreed.
@@ -184,6 +175,15 @@ impl Job {
             )),
             other => other.run(),
         }
+    }
+
+    /// Runs what `arguments` ask for, if all processes of `crew` have read the same.
+    ///
+    /// # Errors
+    /// As [`Self::read`] and [`Self::run_among`].
+    pub fn run_shared(arguments: Vec<OsString>, crew: &mut dyn Crew) -> Result<(), Stop> {
+        let job = agreed(crew, Self::read(arguments))?;
+        job.run_among(crew)
     }
 
     /// Runs it.

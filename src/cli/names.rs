@@ -1,7 +1,6 @@
-//! Names on the command line: parsed with the nearest known one suggested, and which parameters
-//! each algorithm looks at.
+//! Names on the command line: parsed with the nearest known one suggested.
 //!
-//! Called by [`super::read`], [`super::args`] and [`super::row`]. What has a name says itself what
+//! Called by [`super::read`], [`super::args`] and others. What has a name says itself what
 //! the names are, by [`sme_barrier::names!`].
 
 use std::str::FromStr;
@@ -39,26 +38,6 @@ fn nearest<'a>(text: &str, known: &[&'a str]) -> Option<&'a str> {
         .filter(|(likeness, _)| *likeness > 0.7)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, name)| name)
-}
-
-/// Which parameters an algorithm looks at.
-pub mod applies {
-    use crate::experiment::Algorithm;
-
-    /// `--placement`
-    pub fn placement(algorithm: Algorithm) -> bool {
-        algorithm == Algorithm::FlagPhase
-    }
-
-    /// `--fan-in` and `--tree-shape`
-    pub fn tree(algorithm: Algorithm) -> bool {
-        algorithm == Algorithm::Tree
-    }
-
-    /// `--mapping`: the order of the nodes' masters.
-    pub fn mapping(algorithm: Algorithm) -> bool {
-        !matches!(algorithm, Algorithm::FlagPhase | Algorithm::Pthread)
-    }
 }
 
 #[cfg(test)]

@@ -11,12 +11,12 @@ use sme_barrier::native::{MOST_THREADS, Options};
 use sme_sim::time::Time;
 
 use super::flags::FileFlags;
-use super::output::Output;
 use super::read;
-use super::row::{Cell, rendered};
-use super::stop::{Stop, one_line};
 use crate::native::{Latency, NativeError, NativePlan, NativeReport};
 use crate::progress;
+use crate::report::output::Output;
+use crate::report::row::{Cell, rendered};
+use crate::report::stop::{Stop, one_line};
 
 /// The flags of `sme native`.
 #[derive(Args, Clone, Debug)]

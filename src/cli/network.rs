@@ -10,16 +10,17 @@ use sme_sim::families::sme::traffic::{PACKET_BYTES, Pattern, Phases, TrafficErro
 use sme_sim::time::Time;
 
 use super::args;
-use super::flags::{Format, MachineFlags, OutputFlags, SeedFlag};
+use super::flags::{MachineFlags, OutputFlags, SeedFlag};
 use super::list;
 use super::memory;
 use super::names;
-use super::output::{self, Output};
 use super::read::{self, Values};
-use super::row::{self, Cell, Host, rendered};
-use super::stop::{Stop, one_line};
 use crate::network::{LOAD_UNITS, Load, LoadCurve, LoadPoint, NetworkError, NetworkPlan, chart};
 use crate::progress;
+use crate::report::Format;
+use crate::report::output::{self, Output};
+use crate::report::row::{self, Cell, Host, rendered};
+use crate::report::stop::{Stop, one_line};
 
 /// Digits behind the point of a load.
 const DECIMALS: u32 = LOAD_UNITS.ilog10();

@@ -8,10 +8,10 @@ use sme_sim::observe::failure::LONGEST;
 use sme_sim::time::Time;
 
 use super::read::{Values, names, times};
-use super::stop::Stop;
 use crate::experiment::noise::{
     self, Disturbance, NoiseError, NoiseGaps, NoiseLengths, SkewDistribution,
 };
+use crate::report::stop::Stop;
 
 /// What disturbs threads, `--skew` apart.
 #[derive(Args, Clone, Debug)]
@@ -211,8 +211,9 @@ fn flag_of(error: NoiseError) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use crate::cli::args;
     use crate::cli::testing;
-    use crate::cli::{args, row};
+    use crate::report::row;
 
     fn refused(flags: &str) -> String {
         let flags: Vec<&str> = flags.split_whitespace().collect();

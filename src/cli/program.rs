@@ -15,17 +15,18 @@ use sme_sim::observe::staleness::Checker;
 use sme_sim::parts::fabric::Topology;
 
 use super::args::{self, MAX_POINTS, MAX_THREADS};
-use super::flags::{Format, OutputFlags, ProgramFlags};
-use super::links::write_link_load;
+use super::flags::{OutputFlags, ProgramFlags};
 use super::memory::{self, Needs};
-use super::output::{self, Output};
 use super::program_row::{Done, row};
 use super::read::{self, MAX_NODES, Values};
-use super::row::{Cell, Host, rendered};
-use super::stale_list::{self, StaleList};
-use super::stop::{self, Stop};
 use crate::program::{Error, Kernel, Program};
 use crate::progress::{self, Watch};
+use crate::report::Format;
+use crate::report::links::write_link_load;
+use crate::report::output::{self, Output};
+use crate::report::row::{Cell, Host, rendered};
+use crate::report::stale_list::{self, StaleList};
+use crate::report::stop::{self, Stop};
 
 /// The nodes of the paper's cluster, over which it spreads the data of its programs.
 const MEMORY_NODES: u32 = 64;

@@ -1,6 +1,6 @@
 //! The row of a run of a program.
 //!
-//! Called by [`super::program`] and [`crate::paper::fft`]. Keys carry their units; see [`super::row`]
+//! Called by [`super::program`] and [`crate::cli::fft_paper`]. Keys carry their units; see [`crate::report::row`]
 //! for what a cell is.
 
 use sme_fft_demo::Placement;
@@ -8,8 +8,8 @@ use sme_sim::observe::traffic::LinkLoad;
 use sme_sim::time::Time;
 
 use super::program::Task;
-use super::row::{self, Cell, Host};
 use crate::program::{Outcome, Program};
+use crate::report::row::{self, Cell, Host};
 
 /// A run that has ended.
 pub struct Done<'p> {

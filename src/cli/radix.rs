@@ -11,9 +11,9 @@ use super::flags::{OutputFlags, ProgramFlags};
 use super::memory::{self, Needs};
 use super::program::{Plan, Task};
 use super::read::{self, Values};
-use super::row::Cell;
-use super::stop::Stop;
 use crate::program::{Program, RadixKernel};
+use crate::report::row::Cell;
+use crate::report::stop::Stop;
 
 /// The most keys: 8 GiB of them.
 const MOST_KEYS: u64 = 1 << 30;

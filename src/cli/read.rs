@@ -12,7 +12,7 @@ use sme_sim::time::Time;
 
 use super::list;
 use super::names;
-use super::stop::Stop;
+use crate::report::stop::Stop;
 
 /// The most nodes, and the most positions of a topology.
 pub const MAX_NODES: u32 = 1 << 20;

@@ -21,7 +21,7 @@ use super::flags::MachineFlags;
 use super::help;
 use super::names;
 use super::read::{self, Values};
-use super::stop::{self, Stop};
+use crate::report::stop::{self, Stop};
 
 /// The subcommands of `sme rtl`.
 #[derive(Subcommand, Clone, Debug)]

@@ -2,7 +2,7 @@
 //! interrupted at any moment, it continues without repeating or losing a row.
 //!
 //! Called by [`super::main`]; calls [`super::args`] for the points, `Experiment::run` for each,
-//! and [`super::partial`] for the file under way.
+//! and [`crate::report::partial`] for the file under way.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -15,18 +15,19 @@ use sme_sim::kernel::peers::Alone;
 mod shared;
 
 use super::args;
-use super::flags::{ExperimentFlags, Format, OutputFlags};
+use super::flags::{ExperimentFlags, OutputFlags};
 use super::memory;
-use super::output::{Output, Target};
-use super::partial::{self, Partial};
 use super::read;
-use super::recognize;
-use super::row::{self, Row};
-use super::stop::Stop;
-use super::table;
 use crate::distributed::Crew;
 use crate::experiment::Experiment;
 use crate::progress::{self, Silent, Watch};
+use crate::report::Format;
+use crate::report::output::{Output, Target};
+use crate::report::partial::{self, Partial};
+use crate::report::recognize;
+use crate::report::row::{self, Row};
+use crate::report::stop::Stop;
+use crate::report::table;
 use shared::{Leading, Numbered, Share};
 
 /// The flags of `sme sweep`.

@@ -9,11 +9,12 @@ use clap::Args;
 use sme_sim::machine::Machine;
 
 use super::args;
-use super::flags::{Format, MachineFlags, OutputFlags, SeedFlag};
-use super::output::Output;
+use super::flags::{MachineFlags, OutputFlags, SeedFlag};
 use super::read;
-use super::stop::{Stop, to_stderr};
 use crate::progress;
+use crate::report::Format;
+use crate::report::output::Output;
+use crate::report::stop::{Stop, to_stderr};
 use crate::validate::simulator::Simulator;
 
 /// The flags of `sme validate`.

@@ -12,10 +12,10 @@ use sme_sim::families::sme::engine::waves::{Format, Recorder, Selection, Unknown
 use sme_sim::time::Time;
 
 use super::args;
-use super::output::Output;
 use super::read::{self, Values};
-use super::stop::Stop;
 use crate::experiment::Experiment;
+use crate::report::output::Output;
+use crate::report::stop::Stop;
 
 /// The flags of a waveform.
 #[derive(Args, Clone, Debug)]

@@ -17,8 +17,7 @@ use serde::{Deserialize, Serialize};
 use sme_sim::kernel::peers::{self, Alone, PeerError, Peers};
 use sme_sim::kernel::window;
 
-use crate::cli::Job;
-use crate::cli::stop::Stop;
+use crate::report::stop::Stop;
 
 /// The processes of a job, as one of them sees them: [`Peers`] that can also send each other single
 /// messages, of which each waits for nobody.
@@ -58,13 +57,17 @@ impl Crew for Alone {
     }
 }
 
-/// Does what `arguments` ask for, together with the others, who got the same. The result is the same
-/// at all of them.
-pub fn run(arguments: Vec<OsString>, crew: &mut dyn Crew) -> Result<(), Stop> {
-    let done = introduce(&arguments, crew).and_then(|()| {
-        let job = agreed(crew, Job::read(arguments))?;
-        job.run_among(crew)
-    });
+/// Does `job`, which takes the program's arguments, together with the others, who got the same. The result is
+/// the same at all of them.
+///
+/// # Errors
+/// What went wrong at the first process where something did.
+pub fn run(
+    arguments: Vec<OsString>,
+    crew: &mut dyn Crew,
+    job: impl FnOnce(Vec<OsString>, &mut dyn Crew) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    let done = introduce(&arguments, crew).and_then(|()| job(arguments, crew));
     agreed(crew, done)
 }
 

@@ -21,7 +21,7 @@ use sme_sim::kernel::peers::{PeerError, Peers};
 use sme_sim::time::Time;
 
 use super::Crew;
-use crate::cli::stop::{one_line, to_stderr};
+use crate::report::stop::{one_line, to_stderr};
 
 /// Marks letters of a window.
 const LETTER: i32 = 1;

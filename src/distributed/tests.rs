@@ -9,6 +9,7 @@ use sme_sim::kernel::peers::{Connected, connected};
 use sme_sim::time::Time;
 
 use super::*;
+use crate::cli::Job;
 
 /// A process that is a thread.
 struct Thread {
@@ -72,7 +73,7 @@ fn among(count: usize, line: &str) -> Vec<Result<(), Stop>> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = crew(count)
             .into_iter()
-            .map(|mut one| scope.spawn(move || run(words(line), &mut one)))
+            .map(|mut one| scope.spawn(move || run(words(line), &mut one, Job::run_shared)))
             .collect();
         threads.into_iter().map(|t| t.join().unwrap()).collect()
     })
@@ -185,7 +186,7 @@ fn processes_that_are_not_alike_do_not_begin() {
         let threads: Vec<_> = crew(3)
             .into_iter()
             .zip(lines)
-            .map(|(mut one, line)| scope.spawn(move || run(words(line), &mut one)))
+            .map(|(mut one, line)| scope.spawn(move || run(words(line), &mut one, Job::run_shared)))
             .collect();
         threads.into_iter().map(|t| t.join().unwrap()).collect()
     });

@@ -14,8 +14,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{Sample, Series, shared};
-use crate::cli::recognize::csv_values;
-use crate::cli::row::{self, Cell};
+use crate::report::recognize::csv_values;
+use crate::report::row::{self, Cell};
 
 /// The columns in which a latency is looked for where nobody says which.
 const LATENCIES: [&str; 2] = ["latency_us", "latency_mean_us"];

@@ -9,9 +9,9 @@ pub mod family;
 pub mod input;
 pub mod picture;
 
-use crate::cli::row::{self, Cell};
 use crate::experiment::Experiment;
 use crate::fit::{self, Confidence, FitError, Line, SurfaceFit};
+use crate::report::row::{self, Cell};
 
 /// The sizes for which the paper prints what Eq. 2 gives: nodes, cores a node, microseconds as
 /// printed (Sec. VI-C). Jaguar's 220,000 cores on nodes of 16, 64 and 256 are whole nodes here.

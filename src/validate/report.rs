@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::published::{Comparison, Figure, Kind, Value};
 use super::verdict::{Row, Verdict};
-use crate::cli::row::{Cell, csv_record};
-use crate::cli::table::aligned;
+use crate::report::row::{Cell, csv_record};
+use crate::report::table::aligned;
 
 /// What identifies a validation.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use proptest::prelude::*;
 use sme::cli::Job;
-use sme::cli::stop::Stop;
+use sme::report::stop::Stop;
 
 /// Every command, one that there is not, and none.
 fn commands() -> Vec<String> {

@@ -4,7 +4,7 @@
 //! Sources are taken apart into tokens, so that a comment is no import, and an import in a macro or a path in
 //! the middle of an expression is one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -206,6 +206,83 @@ fn a_wrong_import_is_found() {
     ] {
         let found = wrong(room, below, "some.rs", &Named::of(source));
         assert_eq!(found.len(), 1, "{source}");
+    }
+}
+
+/// Modules at the top of a crate that import each other in a circle. ARCHITECTURE.md says why: a family needs
+/// what `machine` says of families, and the one list of them is in `machine`.
+const CIRCLES: [(&str, &[&str]); 1] = [("sme-sim/src", &["families", "machine"])];
+
+/// Without its tests, which may use whatever helps them.
+fn without_tests(source: &str) -> &str {
+    let tests = source
+        .find("#[cfg(test)]\nmod tests {")
+        .or_else(|| source.find("#[cfg(test)]\npub(crate) mod testing"));
+    &source[..tests.unwrap_or(source.len())]
+}
+
+/// The modules at the top of the crate in `folder`, each with those that it imports.
+fn imports_of(folder: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in files(folder) {
+        let name = file.strip_prefix(folder).unwrap().trim_start_matches('/');
+        let module = name.split('/').next().unwrap().trim_end_matches(".rs");
+        if name.ends_with("tests.rs") || ["lib", "main"].contains(&module) {
+            continue;
+        }
+        let source = fs::read_to_string(root().join(&file)).unwrap();
+        let named = Named::of(without_tests(&source));
+        let imports = graph.entry(module.to_owned()).or_default();
+        imports.extend(named.after("crate").into_iter().map(str::to_owned));
+    }
+    let modules: BTreeSet<String> = graph.keys().cloned().collect();
+    for (module, imports) in &mut graph {
+        imports.retain(|import| import != module && modules.contains(import));
+    }
+    graph
+}
+
+/// Modules that import each other, each circle's in order.
+fn circles(graph: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<Vec<String>> {
+    let reached = |from: &String| {
+        let mut reached = BTreeSet::new();
+        let mut next: Vec<&String> = graph[from].iter().collect();
+        while let Some(module) = next.pop() {
+            if reached.insert(module) {
+                next.extend(&graph[module]);
+            }
+        }
+        reached
+    };
+    let reached: BTreeMap<&String, BTreeSet<&String>> = graph
+        .keys()
+        .map(|module| (module, reached(module)))
+        .collect();
+    let circle = |module: &&String| {
+        let both = |other: &&&String| {
+            reached[*module].contains(**other) && reached[**other].contains(*module)
+        };
+        let circle = reached.keys().filter(both);
+        circle.map(|other| (*other).clone()).collect::<Vec<_>>()
+    };
+    let found = reached.keys().map(circle);
+    found.filter(|circle| circle.len() > 1).collect()
+}
+
+#[test]
+fn no_modules_import_each_other_in_a_circle() {
+    for folder in [
+        "src",
+        "sme-sim/src",
+        "barrier/src",
+        "fft-demo/src",
+        "memory/src",
+    ] {
+        let expected = CIRCLES.iter().filter(|(of, _)| *of == folder);
+        let expected: BTreeSet<Vec<String>> = expected
+            .map(|(_, circle)| circle.iter().map(|&name| name.to_owned()).collect())
+            .collect();
+        assert_eq!(circles(&imports_of(folder)), expected, "{folder}");
     }
 }
 

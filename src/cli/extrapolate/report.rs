@@ -7,13 +7,13 @@ mod tables;
 
 use sme_sim::parts::fabric::Topology;
 
-use super::super::flags::Format;
-use super::super::row::{self, Cell, rendered};
-use super::super::stop::{Stop, one_line};
 use crate::experiment::Experiment;
 use crate::extrapolate::family::Family;
 use crate::extrapolate::picture::{self, Picture};
 use crate::extrapolate::{Extrapolation, PUBLISHED_POINTS, Sample, Series};
+use crate::report::Format;
+use crate::report::row::{self, Cell, rendered};
+use crate::report::stop::{Stop, one_line};
 use rows::{LINES, RESULTS};
 
 /// One or more fits, and the sizes that were asked for.

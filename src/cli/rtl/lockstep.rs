@@ -15,11 +15,11 @@ use sme_hdl::verilated::Toolchain;
 
 use super::super::flags::FileFlags;
 use super::super::names;
-use super::super::output::{self, Output};
 use super::super::read;
-use super::super::row::{Cell, rendered};
-use super::super::stop::{Stop, one_line, to_stderr};
 use crate::progress;
+use crate::report::output::{self, Output};
+use crate::report::row::{Cell, rendered};
+use crate::report::stop::{Stop, one_line, to_stderr};
 
 /// The flags of `sme rtl lockstep`.
 #[derive(Args, Clone, Debug)]

@@ -10,10 +10,10 @@ use sme_hdl::bench::Bench;
 use sme_hdl::synthesis::{report, router, yosys_runs};
 
 use super::super::flags::FileFlags;
-use super::super::output::Output;
-use super::super::row::{Cell, rendered};
-use super::super::stop::{Stop, one_line, to_stderr};
 use crate::progress;
+use crate::report::output::Output;
+use crate::report::row::{Cell, rendered};
+use crate::report::stop::{Stop, one_line, to_stderr};
 
 /// The flags of `sme rtl report`.
 #[derive(Args, Clone, Debug)]

@@ -12,10 +12,10 @@ use sme_hdl::bench::Bench;
 use sme_hdl::verilog::{self, Files, module_name};
 
 use super::super::flags::FileFlags;
-use super::super::output::{self, Output};
 use super::super::read;
-use super::super::row::{Cell, rendered};
-use super::super::stop::Stop;
+use crate::report::output::{self, Output};
+use crate::report::row::{Cell, rendered};
+use crate::report::stop::Stop;
 
 /// The flags of `sme rtl verilog`.
 #[derive(Args, Clone, Debug)]

@@ -1,9 +1,9 @@
 //! What is said of sizes and lines as rows for programs.
 
-use super::super::super::row::Cell;
 use super::{Kind, Section, published, put, summarized};
 use crate::extrapolate::Sample;
 use crate::fit::{self, Coefficient, Prediction, Surface};
+use crate::report::row::Cell;
 
 /// What stands behind the identity in a row of a size.
 pub(super) const RESULTS: [&str; 25] = [

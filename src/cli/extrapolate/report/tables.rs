@@ -1,11 +1,11 @@
 //! What is said of a fit as tables for people.
 
-use super::super::super::row::Cell;
-use super::super::super::table::aligned;
 use super::{Kind, Section, Simulated, published, summarized};
 use crate::extrapolate::family::Family;
 use crate::extrapolate::{Sample, Trend};
 use crate::fit::{self, Surface};
+use crate::report::row::Cell;
+use crate::report::table::aligned;
 
 impl Section {
     fn fit_text(&self) -> String {

@@ -1,11 +1,11 @@
 //! Whether a line of a result file is the row of a given experiment: what a resumed sweep asks before
 //! it continues a file.
 //!
-//! Called by [`super::sweep`]; the counterpart of [`super::row`].
+//! Called by [`crate::cli::sweep`]; the counterpart of [`super::row`].
 
 use serde_json::Value;
 
-use super::flags::Format;
+use super::Format;
 use super::row::{self, Cell};
 use crate::experiment::Experiment;
 

@@ -8,18 +8,18 @@
 use std::fs;
 use std::path::Path;
 
-use super::{BLUES, GREY, ORANGES};
 use crate::cli::fft::FftTask;
-use crate::cli::flags::Format;
-use crate::cli::output::Output;
 use crate::cli::program::{Plan, Task, of, verdict};
 use crate::cli::program_row::{self, Done};
-use crate::cli::row::{self, Cell};
-use crate::cli::stop::{Stop, one_line};
-use crate::cli::table::aligned;
+use crate::paper::{BLUES, GREY, ORANGES};
 use crate::plot::{Axis, Chart, Curve, Scaling, Stroke};
 use crate::program::{Mapped, Program};
 use crate::progress::Watch;
+use crate::report::Format;
+use crate::report::output::Output;
+use crate::report::row::{self, Cell};
+use crate::report::stop::{Stop, one_line};
+use crate::report::table::aligned;
 use crate::validate::points::over;
 
 /// One of the two figures: what is run for it.

@@ -1,6 +1,6 @@
 //! Why a command stops before its end, and the exit status that says so.
 //!
-//! Returned by every command to [`super::main`].
+//! Returned by every command to [`crate::cli::main`].
 
 use std::io::{self, Write};
 use std::path::Path;

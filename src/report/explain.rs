@@ -1,7 +1,7 @@
 //! `--explain`: the critical path of the last episode, step by step, and what its time was spent
 //! on.
 //!
-//! Called by [`super::barrier`]. Times are nanoseconds, exact to the picosecond; a step's `at_ns`
+//! Called by [`crate::cli::barrier`]. Times are nanoseconds, exact to the picosecond; a step's `at_ns`
 //! counts from the beginning of the episode.
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! A result row: one definition, from which tables, JSON lines and CSV come.
 //!
-//! Called by [`super::output`], [`super::sweep`] and the commands. Every key carries its unit.
+//! Called by [`super::output`], [`crate::cli::sweep`] and the commands. Every key carries its unit.
 //! Figures are formatted from integers (picoseconds, counts), so that a row is the same text on
 //! every host; what depends on the host stands apart, in `host`. A parameter that the algorithm
 //! does not look at is absent: `null` in JSON, empty in CSV.
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
-use super::flags::Format;
-use super::names::applies;
+use super::Format;
+use super::applies;
 use super::table;
 use crate::experiment::noise::{Noise, gaps_of, lengths_of};
 use crate::experiment::{Experiment, Outcome};

@@ -1,0 +1,18 @@
+//! Which parameters an algorithm looks at.
+
+use crate::experiment::Algorithm;
+
+/// `--placement`
+pub fn placement(algorithm: Algorithm) -> bool {
+    algorithm == Algorithm::FlagPhase
+}
+
+/// `--fan-in` and `--tree-shape`
+pub fn tree(algorithm: Algorithm) -> bool {
+    algorithm == Algorithm::Tree
+}
+
+/// `--mapping`: the order of the nodes' masters.
+pub fn mapping(algorithm: Algorithm) -> bool {
+    !matches!(algorithm, Algorithm::FlagPhase | Algorithm::Pthread)
+}

@@ -1,0 +1,34 @@
+//! What comes out, as users see it: rows and tables, files that appear whole or not at all, and why a command
+//! stops before its end. Knows no flag.
+//!
+//! * [`row`]: the row of a barrier experiment, and the cells of which all rows are made.
+//! * [`table`]: rows as aligned text.
+//! * [`output`], [`partial`]: where rows go.
+//! * [`explain`]: a critical path. [`links`]: the load of links. [`stale_list`]: stale loads.
+//! * [`recognize`]: rows that were written before.
+//! * [`applies`]: which parameters an algorithm looks at, so that a row leaves the others out.
+//! * [`stop`]: errors and exit statuses.
+
+pub mod applies;
+pub mod explain;
+pub mod links;
+pub mod output;
+pub mod partial;
+pub mod recognize;
+pub mod row;
+pub mod stale_list;
+pub mod stop;
+pub mod table;
+
+use clap::ValueEnum;
+
+/// A result format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Aligned text for people.
+    Table,
+    /// One JSON object a line.
+    Json,
+    /// Comma-separated values, the keys in the first line.
+    Csv,
+}
