@@ -131,8 +131,7 @@ impl LockRun {
         }
         memory::enough(
             &format!("--nodes {nodes} --cores {cores} --topology {topology}"),
-            memory::of_machine(topology.positions().into(), threads)
-                + memory::of_switches(&topology),
+            machine.shape().footprint.of(&topology, threads, cores),
             memory::available(),
         )?;
         Ok(Self {

@@ -3,25 +3,14 @@
 //!
 //! Called by [`super::barrier`], [`super::sweep`], [`super::program`] and [`super::lock`].
 
-use sme_sim::parts::fabric::Topology;
-
 use crate::experiment::{EngineKind, Experiment, Observe};
 use crate::program::{Mapped, Program};
 use crate::report::stop::Stop;
 
-/// What a position of the topology takes: its engine, and its node's caches, memory and events.
-/// Measured, as the memory of whole runs of 16,384 nodes; a test holds it against the simulator.
-const PER_POSITION: u64 = 8 << 10;
 /// What an engine in RTL takes besides, in rust-hdl's simulation and as verilated: measured likewise, as
 /// the memory of runs on meshes of 256 to 4096 positions.
 const PER_RTL_ENGINE: u64 = 512 << 10;
 const PER_VERILATED_ENGINE: u64 = 32 << 10;
-/// What a link port of a switch outside the engines takes, with the packets in its buffers.
-const PER_PORT: u64 = 640;
-/// What a thread adds: its program, its core, its flags in the caches.
-const PER_THREAD: u64 = 512;
-/// The same in nodes of more than 64 threads: sets of them take more.
-const PER_THREAD_OF_LARGE: u64 = 1280;
 /// What a thread adds in compact form, in which a node has it twice while it runs ahead.
 const PER_COMPACT_THREAD: u64 = 6;
 /// What a row of `--per-thread` takes, while it is collected and once more while it is sorted.
@@ -40,19 +29,18 @@ pub fn needed(experiment: &Experiment, per_thread: bool, twice: bool) -> u64 {
     let Experiment { nodes, cores, .. } = *experiment;
     let episodes = u64::from(experiment.episodes) + 1;
     let threads = u64::from(nodes) * u64::from(cores);
+    let footprint = experiment.machine.shape().footprint;
     let positions = u64::from(experiment.topology.positions().max(nodes));
     let observe = Observe {
         per_thread,
         critical_path: twice,
         ..Observe::default()
     };
-    let state = match experiment.is_compact(&observe) {
-        Ok(true) => positions * PER_POSITION + threads * PER_COMPACT_THREAD,
-        _ if cores > 64 => positions * PER_POSITION + threads * PER_THREAD_OF_LARGE,
-        _ => of_machine(positions, threads),
-    } + episodes * PER_EPISODE
-        + of_switches(&experiment.topology)
-        + positions * per_engine(experiment.engine);
+    let kept = match experiment.is_compact(&observe) {
+        Ok(true) => footprint.of(&experiment.topology, 0, cores) + threads * PER_COMPACT_THREAD,
+        _ => footprint.of(&experiment.topology, threads, cores),
+    };
+    let state = kept + episodes * PER_EPISODE + positions * per_engine(experiment.engine);
     let records = match per_thread {
         true => threads.saturating_mul(episodes).saturating_mul(PER_RECORD),
         false => 0,
@@ -70,16 +58,6 @@ fn per_engine(kind: EngineKind) -> u64 {
     }
 }
 
-/// What a machine of so many positions, and of so many threads in all, takes by itself.
-pub fn of_machine(positions: u64, threads: u64) -> u64 {
-    positions * PER_POSITION + threads * PER_THREAD
-}
-
-/// What the ports of switches outside the engines add to that.
-pub fn of_switches(topology: &Topology) -> u64 {
-    topology.switch_ports() * PER_PORT
-}
-
 /// What the kernel of a program needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
@@ -93,9 +71,9 @@ pub struct Needs {
 
 /// What `program` takes at most at any time, about.
 pub fn needed_by(program: &Program, needs: &Needs) -> u64 {
-    let positions = u64::from(program.topology.positions());
     let threads = u64::from(program.memory_nodes) * u64::from(program.cores);
-    let state = of_machine(positions, threads) + of_switches(&program.topology);
+    let footprint = program.machine.shape().footprint;
+    let state = footprint.of(&program.topology, threads, program.cores);
     let copies = match program.mapped {
         Mapped::Cached => needs.nodes_of_line.min(program.nodes.into()),
         Mapped::Uncached => 0,
@@ -234,6 +212,10 @@ mod tests {
             "--nodes 64 --cores 16 --form readable",
             "--machine exascale --nodes 8 --cores 741",
             "--nodes 100 --cores 8 --algorithm flat",
+            "--machine ideal --nodes 1024 --cores 1",
+            "--machine ideal --nodes 256 --cores 16",
+            "--machine ideal --nodes 100 --cores 64 --algorithm flat",
+            "--machine ideal --set node.cores=700 --nodes 4 --cores 700",
         ] {
             let flags: Vec<_> = flags.split_whitespace().collect();
             let mut experiment = testing::experiment(&flags);

@@ -135,8 +135,7 @@ impl NetworkRun {
             topology,
         };
         // Before what depends on the number of positions is built.
-        let positions = plan.topology.positions();
-        let engines = memory::of_machine(positions.into(), 0);
+        let engines = plan.machine.shape().footprint.of(&plan.topology, 0, 0);
         let shown = format!("--topology {}", plan.topology);
         memory::enough(&shown, engines, memory::available())?;
         let (fabric, _) = plan.prepare().map_err(|error| match error {

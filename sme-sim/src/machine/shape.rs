@@ -42,6 +42,23 @@ pub struct Footprint {
     pub switch_port: u64,
 }
 
+impl Footprint {
+    /// Of so many positions with their switches, and of so many threads in all, `cores` a node.
+    pub fn of(&self, topology: &Topology, threads: u64, cores: u32) -> u64 {
+        let thread = match cores > 64 {
+            true => self.thread_of_large_node,
+            false => self.thread,
+        };
+        let state = threads.saturating_mul(thread) + self.of_network(topology);
+        state + u64::from(topology.positions()) * self.position
+    }
+
+    /// Of what stands outside the nodes.
+    pub fn of_network(&self, topology: &Topology) -> u64 {
+        topology.switch_ports() * self.switch_port
+    }
+}
+
 impl Shape {
     /// Where `nodes` nodes stand where nobody says otherwise.
     pub fn topology(&self, nodes: u32) -> Topology {

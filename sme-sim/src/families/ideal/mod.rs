@@ -25,9 +25,9 @@ use spec::IdealSpec;
 
 /// Measured, as the memory of whole runs of 16,384 nodes; a test holds it against the simulator.
 const FOOTPRINT: Footprint = Footprint {
-    position: 4 << 10,
-    thread: 768,
-    thread_of_large_node: 768,
+    position: 3 << 10,
+    thread: 512,
+    thread_of_large_node: 512,
     switch_port: 0,
 };
 
