@@ -1,5 +1,5 @@
-//! A lock ([`sme_barrier::lock`]) on a simulated machine: how long it takes to go from one thread to the
-//! next, within a node and between nodes.
+//! A lock ([`sme_barrier::lock`]) on a simulated machine: how long it takes to go from one thread
+//! to the next, within a node and between nodes.
 //!
 //! Every thread acquires the lock a number of times, one right after the other, and counts up a
 //! word of node 0 while it has it. A hand-over lasts from the end of one such section to the

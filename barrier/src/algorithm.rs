@@ -29,7 +29,7 @@ crate::names!(Algorithm, "algorithm", {
 });
 
 impl Algorithm {
-    /// What memory must be able to do.
+    /// The capabilities that the machine must have.
     pub fn needs(self) -> Capabilities {
         match self {
             Algorithm::FlagPhase

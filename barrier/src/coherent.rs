@@ -65,7 +65,7 @@ pub struct Coherent<B> {
     slaves: u32,
     /// In each node: a flag for each thread but the local master.
     flags: Row,
-    /// In each node: a word that others load, and nobody writes.
+    /// In each node a word that is only loaded: a load from a home waits for earlier posted writes.
     probe: Row,
     bytes: u64,
 }

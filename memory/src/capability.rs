@@ -1,10 +1,10 @@
-//! What a machine's memory can do: the capabilities of the contract, each of which is a trait. A machine
-//! says which it has ([`Capabilities`]), an algorithm which it needs, and where one is missing both are
-//! named ([`Lacks`]).
+//! The capabilities of a machine's memory. Each is a trait of the contract. A machine declares a
+//! set of them ([`Capabilities`]), an algorithm states the set that it needs, and an error names
+//! both where one is missing ([`Lacks`]).
 //!
-//! A type that has a capability for certain implements its trait, and the compiler refuses an algorithm
-//! that needs another. A simulated thread's view of memory implements all of them, for which machine it
-//! is on is only known when it runs: there it is asked before the run.
+//! A type that has a capability for certain implements its trait, and the compiler refuses an
+//! algorithm that needs another. A simulated thread's view of memory implements all of them, for
+//! which machine it is on is only known when it runs: there it is asked before the run.
 
 use std::fmt;
 
@@ -15,7 +15,8 @@ use thiserror::Error;
 pub enum Capability {
     /// Words and flags ([`Memory`](crate::Memory)): every machine has them.
     Words,
-    /// Caches that nothing keeps coherent between nodes, and flushes ([`Cacheable`](crate::Cacheable)).
+    /// Caches that nothing keeps coherent between nodes, and flushes
+    /// ([`Cacheable`](crate::Cacheable)).
     Caching,
     /// Atomic operations on coherent memory ([`Atomic`](crate::Atomic)).
     Atomics,
@@ -38,7 +39,7 @@ impl Capability {
         Self::Threads,
     ];
 
-    /// What it is called in tables and messages, in the plural.
+    /// The name in tables and messages, in the plural.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Words => "words and flags",
@@ -62,7 +63,7 @@ impl fmt::Display for Capability {
 pub struct Capabilities(u8);
 
 impl Capabilities {
-    /// What every machine has: words and flags.
+    /// The capabilities of every machine: words and flags.
     pub const LEAST: Self = Self::of(&[Capability::Words]);
 
     /// These, and words and flags.
@@ -131,7 +132,7 @@ impl Capabilities {
 pub struct Lacks {
     /// The algorithm.
     pub what: String,
-    /// What it needs.
+    /// The missing capability.
     pub capability: Capability,
     /// The machine, by its name.
     pub machine: String,

@@ -119,8 +119,9 @@ pub trait Futex: Atomic {
     fn futex_wake(&self, word: Word, count: u32) -> impl Future<Output = u32> + Send;
 }
 
-/// Registers of one bit, a few in each node, of which reading one sets it: the only read-modify-write of
-/// machines whose memory has none, such as the Intel SCC. Taking one is an acquire, clearing it a release.
+/// Registers of one bit, a few in each node, of which reading one sets it: the only
+/// read-modify-write of machines whose memory has none, such as the Intel SCC. Taking one is an
+/// acquire, clearing it a release.
 pub trait TestAndSet: Memory {
     /// How many registers each node has.
     fn registers(&self) -> u32;
@@ -131,8 +132,8 @@ pub trait TestAndSet: Memory {
     /// `while !test_and_set(register) {}`
     fn take(&self, register: Register) -> impl Future<Output = ()> + Send;
 
-    /// Clears `register`. What the thread has done before is seen by whoever takes it next, as if a flag
-    /// had been set.
+    /// Clears `register`. The thread's earlier accesses are visible to the next thread that takes
+    /// it, as if a flag had been set.
     fn clear(&self, register: Register) -> impl Future<Output = ()> + Send;
 }
 
@@ -140,19 +141,19 @@ pub trait TestAndSet: Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ThreadId(pub u32);
 
-/// Machines on which threads start others, which share the cores of their node with them: the operating
-/// system gives each core to one of its threads at a time.
+/// Machines on which threads start others, which share the cores of their node with them: the
+/// operating system gives each core to one of its threads at a time.
 pub trait Spawn: Memory + Sized {
-    /// Starts a thread on this thread's node that runs `program` with its own view of memory: on `core`,
-    /// or on that of the node's cores which has the fewest threads. What this thread has done before is
-    /// seen by the new one.
+    /// Starts a thread on this thread's node that runs `program` with its own view of memory: on
+    /// `core`, or on that of the node's cores which has the fewest threads. What this thread has
+    /// done before is seen by the new one.
     fn spawn<P, F>(&self, core: Option<u32>, program: P) -> impl Future<Output = ThreadId> + Send
     where
         P: FnOnce(Self) -> F + Send + 'static,
         F: Future<Output = ()> + Send + 'static;
 
-    /// Ends when `thread`, which a thread of this node has started, has ended; what it did is seen from
-    /// then on.
+    /// Ends when `thread`, which a thread of this node has started, has ended; what it did is seen
+    /// from then on.
     fn join(&self, thread: ThreadId) -> impl Future<Output = ()> + Send;
 
     /// Lets the other threads of this core run first.

@@ -160,7 +160,7 @@ fn every_constant_says_why() {
                 "{name}"
             );
         }
-        // What is held against nothing has nothing to be fitted to.
+        // The ideal machine models no published one, so it has no fitted constant.
         let is_fitted = machine.fitted().count() > 0;
         assert_eq!(is_fitted, builtin.name != "ideal", "{}", builtin.name);
     }
@@ -192,7 +192,7 @@ fn fitted_constants_name_figures_that_exist() {
 fn the_declared_constants_are_those_of_the_files() {
     assert_eq!(family_names().collect::<Vec<_>>(), ["sme-cluster", "ideal"]);
     assert_eq!(declared("scc"), None);
-    // What a file of this family may leave out.
+    // Optional constants of the family.
     let optional = [
         "uncached.coherent_stores",
         "os.start",

@@ -1,5 +1,5 @@
-//! Threads that programs start, on a machine of every family: they run, share the cores of their node, are
-//! waited for, and the outcome does not depend on the simulator's workers.
+//! Threads that programs start, on a machine of every family: they run, share the cores of their
+//! node, are waited for, and the outcome does not depend on the simulator's workers.
 
 // What fails here fails the test.
 #![allow(clippy::unwrap_used)]
@@ -12,13 +12,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use proptest::prelude::*;
 use sme_memory::{Atomic, Cacheable, Futex, Memory, Place, Route, Spawn, ThreadId, Until};
 use sme_sim::machine::family::Readable;
-use sme_sim::machine::{Machine, Setup};
+use sme_sim::machine::{Machine, Setup, family_names};
 use sme_sim::observe::failure::Failure;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 /// One machine of each family.
 const MACHINES: [&str; 2] = ["sme-prototype", "ideal"];
+
+#[test]
+fn every_family_is_tested() {
+    let tested = MACHINES.map(|name| Machine::builtin(name).unwrap().family_name().to_owned());
+    assert!(family_names().eq(tested));
+}
 
 type Program = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -34,8 +40,8 @@ fn place(node: u32, offset: u64) -> Place {
     Place { node, offset }
 }
 
-/// `nodes` nodes of the machine called `name`, of one thread each and room for more: as many as a node has
-/// cores, or `room`.
+/// `nodes` nodes of the machine called `name`, of one thread each and room for more: as many as a
+/// node has cores, or `room`.
 fn built<F: Future<Output = ()> + Send + 'static>(
     (name, constants): (&str, &[(&str, &str)]),
     (nodes, room): (u32, u32),
@@ -46,12 +52,13 @@ fn built<F: Future<Output = ()> + Send + 'static>(
     machine.build(setup, program).unwrap()
 }
 
-/// What the word at offset 64 of node 0 holds after `program`, and when the last first thread had run it.
+/// The word at offset 64 of node 0 after `program`, and when the last node's first thread had run
+/// it.
 fn sum(
     name: &str,
     nodes: u32,
     workers: usize,
-    program: fn(ThreadMemory) -> Program,
+    program: impl Fn(ThreadMemory) -> Program + Copy + Send + 'static,
 ) -> (u64, Time) {
     let whole = Span::new("all of it", 0);
     let mut machine = built((name, &[]), (nodes, 64), |memory, _, _| async move {
@@ -96,7 +103,7 @@ fn children_and_grandchildren_run_and_are_waited_for() {
     }
 }
 
-/// What a thread and its parent did is seen by the other.
+/// A child sees its parent's stores, and the parent sees the child's after the join.
 #[test]
 fn what_was_done_before_is_seen() {
     for name in MACHINES {
@@ -119,54 +126,50 @@ fn what_was_done_before_is_seen() {
     }
 }
 
-/// A thread that spins on a flag keeps its core; whoever is to set it comes to run all the same, by its turn.
+/// The first thread waits for a flag that a thread on the same core sets, spinning or giving way;
+/// the value that it has seen, and when it has ended.
+fn set_on_the_same_core(name: &str, gives_way: bool) -> (u64, Time) {
+    sum(name, 1, 1, move |memory| {
+        Box::pin(async move {
+            let flag = memory.flag(place(0, 128), Route::Nearest);
+            let setter = move |memory: ThreadMemory| async move {
+                memory.set(flag, 1).await;
+            };
+            let setter = memory.spawn(Some(0), setter).await;
+            while gives_way && memory.read(flag).await == 0 {
+                memory.give_way().await;
+            }
+            let value = memory.wait(flag, Until::Is(1)).await;
+            memory.join(setter).await;
+            let out = memory.word(place(0, 64), Route::Nearest);
+            memory.store(out, value.into()).await;
+        })
+    })
+}
+
+/// A thread that spins on a flag loses its core after a quantum, so that the setter on the same
+/// core runs.
 #[test]
-fn who_spins_and_who_sets_share_a_core() {
+fn a_spinning_thread_loses_its_core_after_a_quantum() {
     for name in MACHINES {
-        let (value, end) = sum(name, 1, 1, |memory| {
-            Box::pin(async move {
-                let flag = memory.flag(place(0, 128), Route::Nearest);
-                let setter = move |memory: ThreadMemory| async move {
-                    memory.set(flag, 1).await;
-                };
-                let setter = memory.spawn(Some(0), setter).await;
-                let value = memory.wait(flag, Until::Is(1)).await;
-                memory.join(setter).await;
-                let out = memory.word(place(0, 64), Route::Nearest);
-                memory.store(out, value.into()).await;
-            })
-        });
+        let (value, end) = set_on_the_same_core(name, false);
         assert_eq!(value, 1, "{name}");
-        // A quantum of either machine: 4 and 3 ms.
+        // The quanta of the two machines are 4 and 3 ms.
         assert!(end >= ms(3), "{name}: {end:?}");
     }
 }
 
 /// A thread that gives way hands its core over at once.
 #[test]
-fn who_gives_way_does_not_use_up_its_turn() {
+fn a_thread_that_gives_way_does_not_use_up_its_quantum() {
     for name in MACHINES {
-        let (value, end) = sum(name, 1, 1, |memory| {
-            Box::pin(async move {
-                let flag = memory.flag(place(0, 128), Route::Nearest);
-                let setter = move |memory: ThreadMemory| async move {
-                    memory.set(flag, 1).await;
-                };
-                let setter = memory.spawn(Some(0), setter).await;
-                while memory.read(flag).await == 0 {
-                    memory.give_way().await;
-                }
-                memory.join(setter).await;
-                let out = memory.word(place(0, 64), Route::Nearest);
-                memory.store(out, 1).await;
-            })
-        });
+        let (value, end) = set_on_the_same_core(name, true);
         assert_eq!(value, 1, "{name}");
         assert!(end < ms(1), "{name}: {end:?}");
     }
 }
 
-/// Threads on one core take turns: what each computes adds up; on cores of their own it does not.
+/// Computing times add up for threads of one core, and overlap for threads on cores of their own.
 #[test]
 fn threads_of_one_core_compute_one_after_the_other() {
     for name in MACHINES {
@@ -254,7 +257,7 @@ fn what_cannot_be_started_or_joined_is_named() {
     }
 }
 
-/// Who waits for the end of a thread that never ends is reported, and what that one waits for.
+/// A join of a thread that never ends is reported as a deadlock.
 #[test]
 fn a_join_that_never_ends_is_a_deadlock() {
     for name in MACHINES {
@@ -324,8 +327,8 @@ fn the_ideal_machine_takes_what_its_constants_say() {
     assert_eq!(of!(flush(1, Cached) after 0), 52);
 }
 
-/// A copy is as old as when it came, until it is dropped; what is stored into one gets home when it is
-/// written back.
+/// A copy is as old as when it came, until it is dropped; what is stored into one gets home when it
+/// is written back.
 #[test]
 fn copies_go_stale_for_any_length_of_line() {
     for line in ["32 B", "64 B"] {
@@ -342,7 +345,8 @@ fn copies_go_stale_for_any_length_of_line() {
                     let stale = memory.load(cached[0]).await;
                     memory.flush(cached[0]).await;
                     let fresh = memory.load(cached[0]).await;
-                    // With lines of 32 bytes the second word is on another one, which has not been here.
+                    // With lines of 32 bytes the second word is on another one, which has not been
+                    // here.
                     let values = [before, stale, fresh, memory.load(cached[1]).await];
                     for (at, value) in (128..).step_by(8).zip(values) {
                         memory
@@ -374,8 +378,8 @@ fn copies_go_stale_for_any_length_of_line() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Any mix of threads that compute and give way: all of them end, in the same time for any number of
-    /// workers, and not sooner than their cores allow.
+    /// Any mix of threads that compute and give way: all of them end, in the same time for any
+    /// number of workers, and not sooner than their cores allow.
     #[test]
     fn any_mix_of_threads_comes_to_its_end(
         machine in 0..MACHINES.len(),

@@ -1,7 +1,7 @@
 //! The row of a run of a program.
 //!
-//! Called by [`super::program`] and [`crate::cli::fft_paper`]. Keys carry their units; see [`crate::report::row`]
-//! for what a cell is.
+//! Called by [`super::program`] and [`crate::cli::fft_paper`]. Keys carry their units; see
+//! [`crate::report::row`] for what a cell is.
 
 use sme_fft_demo::Placement;
 use sme_sim::observe::traffic::LinkLoad;

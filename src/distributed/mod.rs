@@ -57,11 +57,11 @@ impl Crew for Alone {
     }
 }
 
-/// Does `job`, which takes the program's arguments, together with the others, who got the same. The result is
-/// the same at all of them.
+/// Does `job`, which takes the program's arguments, together with the others, who got the same. The
+/// result is the same at all of them.
 ///
 /// # Errors
-/// What went wrong at the first process where something did.
+/// The error of the first process that has one.
 pub fn run(
     arguments: Vec<OsString>,
     crew: &mut dyn Crew,

@@ -8,7 +8,7 @@ mod team;
 
 use std::sync::Arc;
 
-use sme_barrier::lock::{Coherence, Cohort, CohortSpec, LockError};
+use sme_barrier::lock::{Coherence, Cohort, CohortSpec, LockError, LockKind};
 use sme_barrier::{
     Coherent, CoherentSpec, Extent, Layout, Mapping, Member, SpecError, Tree, TreeShape, TreeSpec,
 };
@@ -47,7 +47,7 @@ impl Mapped {
         }
     }
 
-    /// What memory must be able to do.
+    /// The capabilities that the machine must have.
     pub fn needs(self) -> Capabilities {
         match self {
             Mapped::Uncached => Capabilities::LEAST,
@@ -95,11 +95,6 @@ pub trait Kernel: Send + Sync + 'static {
     /// for who checks the loads: those of its locks ([`Cohort::synchronizing`]).
     fn synchronizing(&self) -> Vec<Place> {
         Vec::new()
-    }
-
-    /// What memory must be able to do, but for what follows from how the data is mapped.
-    fn needs(&self) -> Capabilities {
-        Capabilities::LEAST
     }
 
     /// What each thread does.
@@ -248,13 +243,16 @@ impl Program {
     /// to `passes` times in a row, and does for the data that it protects what `coherence` says.
     ///
     /// # Errors
-    /// If its variables do not fit, or the data lies on nodes that do not run the program.
+    /// If its variables do not fit, the data lies on nodes that do not run the program, or the
+    /// machine lacks a capability that the lock takes.
     pub fn lock(
         &self,
         pool: &mut Pool,
         passes: u32,
         coherence: Coherence,
     ) -> Result<Cohort, Error> {
+        let needs = LockKind::Cohort.needs().and(coherence.needs());
+        self.machine.suffices("the cohort lock", needs)?;
         let mut spec = CohortSpec {
             nodes: self.nodes,
             cores: self.cores,
@@ -290,8 +288,7 @@ impl Program {
         list: Option<EachStale>,
         result: impl FnOnce(&K, &dyn Fn(Place) -> u64) -> R,
     ) -> Result<(Outcome, R), Error> {
-        let needs = kernel.needs().and(self.mapped.needs());
-        self.machine.suffices("the program", needs)?;
+        self.machine.suffices("the program", self.mapped.needs())?;
         let shape = self.machine.shape();
         let setup = Setup::new(shape, self.memory_nodes, self.cores)
             .on(self.topology.clone())

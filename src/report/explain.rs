@@ -1,8 +1,8 @@
 //! `--explain`: the critical path of the last episode, step by step, and what its time was spent
 //! on.
 //!
-//! Called by [`crate::cli::barrier`]. Times are nanoseconds, exact to the picosecond; a step's `at_ns`
-//! counts from the beginning of the episode.
+//! Called by [`crate::cli::barrier`]. Times are nanoseconds, exact to the picosecond; a step's
+//! `at_ns` counts from the beginning of the episode.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What comes out, as users see it: rows and tables, files that appear whole or not at all, and why a command
-//! stops before its end. Knows no flag.
+//! Results as users see them: rows and tables, output files, which appear whole or not at all, and
+//! errors with their exit statuses. Knows no flag.
 //!
 //! * [`row`]: the row of a barrier experiment, and the cells of which all rows are made.
 //! * [`table`]: rows as aligned text.

@@ -1,9 +1,9 @@
 //! The file of a sweep under way: whole rows, each on the disk before the next is written, under
 //! the name `FILE.partial`, which becomes FILE when the sweep is complete.
 //!
-//! Called by [`crate::cli::sweep`]. The file is locked while a sweep writes it. After an interruption
-//! at any byte, [`Partial::resume`] keeps every whole line, drops a torn last one, and refuses a
-//! file whose rows are not the first rows of this sweep.
+//! Called by [`crate::cli::sweep`]. The file is locked while a sweep writes it. After an
+//! interruption at any byte, [`Partial::resume`] keeps every whole line, drops a torn last one, and
+//! refuses a file whose rows are not the first rows of this sweep.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};

@@ -1,9 +1,9 @@
 //! `--stale-list`: every stale load of a run as a row of a file.
 //!
-//! Called by [`crate::cli::program`]; fed by [`sme_sim::observe::staleness`]. Rows are written while the run goes
-//! on, to a scratch file, so that they take no memory; the file appears when they are all there.
-//! They come in the order of time, of equal times those of the first node first, and of one node as
-//! it performed them: the same with any number of workers.
+//! Called by [`crate::cli::program`]; fed by [`sme_sim::observe::staleness`]. Rows are written
+//! while the run goes on, to a scratch file, so that they take no memory; the file appears when
+//! they are all there. They come in the order of time, of equal times those of the first node
+//! first, and of one node as it performed them: the same with any number of workers.
 
 use std::collections::HashMap;
 use std::fmt::{Display, Write as _};

@@ -1,5 +1,6 @@
-//! The suite of [`sme_memory::conformance`] on native memory and on every kind of simulated machine; memories
-//! that are broken on purpose, which it must find out; and the table of docs/conformance.md.
+//! The suite of [`sme_memory::conformance`] on native memory and on every kind of simulated
+//! machine; memories that are broken on purpose, which it must find out; and the table of
+//! docs/conformance.md.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -22,7 +23,7 @@ use sme_memory::{
 use sme_sim::families::sme;
 use sme_sim::families::sme::cluster::{Cluster, Plugged};
 use sme_sim::kernel::peers::Alone;
-use sme_sim::machine::{Machine, Readable, Setup};
+use sme_sim::machine::{Machine, Readable, Setup, family_names};
 use sme_sim::parts::contract::ThreadMemory;
 
 /// A simulated machine.
@@ -131,8 +132,10 @@ fn passed(name: &str, machine: &impl Tested) -> BTreeSet<&'static str> {
 fn every_machine_conforms_as_the_table_says() {
     let native = ("native", passed("native", &OnThreads));
     let simulated = SIMULATED.map(|(name, machine)| (name, passed(name, &machine)));
+    let tested = SIMULATED.map(|(_, simulated)| simulated.machine().family_name().to_owned());
+    assert!(family_names().all(|family| tested.iter().any(|tested| tested == family)));
     let columns: Vec<_> = [native].into_iter().chain(simulated).collect();
-    let mut table = String::from("| What must hold | It takes |");
+    let mut table = String::from("| Property | Capability |");
     for (name, _) in &columns {
         write!(table, " {name} |").unwrap();
     }
@@ -153,7 +156,7 @@ fn every_machine_conforms_as_the_table_says() {
     }
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conformance.md");
     let document = fs::read_to_string(&file).unwrap();
-    let (before, rest) = document.split_once("| What must hold").unwrap();
+    let (before, rest) = document.split_once("| Property").unwrap();
     let after = rest.split_once("\n\n").map_or("", |(_, after)| after);
     let present = format!("{before}{table}\n{after}");
     if std::env::var_os("UPDATE").is_some() {
@@ -168,7 +171,7 @@ fn every_machine_conforms_as_the_table_says() {
 
 // ---------------------------------------------------------------------------- broken on purpose
 
-/// What is wrong with a memory.
+/// A defect of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
@@ -204,7 +207,7 @@ const FAULTS: [(Fault, &str); 18] = [
     ),
     (
         Fault::SetsBeforeStores,
-        "whoever sees a flag sees what was stored at its node before",
+        "a flag is seen only after earlier stores to its node",
     ),
     (
         Fault::SetsWholeWord,
@@ -249,7 +252,7 @@ const FAULTS: [(Fault, &str); 18] = [
     (Fault::WakesNobody, "who sleeps on a word is woken"),
     (
         Fault::SleepsWithoutLooking,
-        "nobody sleeps on a word that has changed",
+        "a thread does not sleep on a word that has changed",
     ),
     (
         Fault::FindsItClear,
@@ -353,7 +356,7 @@ impl Memory for Faulty {
                 self.memory.store(Word(word.0 ^ 8), value).await;
             }
             Fault::SetsBeforeStores if self.at_another_node(word) => {
-                // It leaves later than whatever comes next.
+                // The store leaves later than the thread's next operation.
                 let (memory, late) = (self.memory.clone(), self.memory.clone());
                 let store = move |_| async move {
                     late.store(word, value).await;

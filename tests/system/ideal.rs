@@ -1,5 +1,5 @@
-//! The ideal machine under every command that simulates programs: what ran on the SME cluster runs there, by
-//! the same flags, with the same checks.
+//! The ideal machine under every command that simulates programs, with the flags and the checks of
+//! the SME cluster.
 
 use crate::command::{sme, stdout, text};
 
@@ -40,8 +40,8 @@ fn every_barrier_runs_for_any_number_of_workers() {
     assert!(latency("--algorithm pthread --cores 4") > 0.0);
 }
 
-/// Two nodes of one thread: each sets the other's flag, 2 ns of its own and 500 ns of way, and looks at its own
-/// in 50 ns and 2. Each further round is one more of these.
+/// Two nodes of one thread: each sets the other's flag, 2 ns of its own and 500 ns of way, and
+/// looks at its own in 50 ns and 2. Each further round is one more of these.
 #[test]
 fn a_round_of_dissemination_costs_a_way_and_a_look() {
     let of = |nodes: u32| {
@@ -58,7 +58,8 @@ fn a_round_of_dissemination_costs_a_way_and_a_look() {
     assert!((0.5..0.7).contains(&round), "{round}");
 }
 
-/// The same network for everything: however many send to one node, its flat barrier pays them no queueing.
+/// The same network for everything: however many send to one node, its flat barrier pays them no
+/// queueing.
 #[test]
 fn there_is_no_congestion() {
     let of = |nodes: u32| latency(&format!("--algorithm flat --cores 1 --nodes {nodes}"));
@@ -78,6 +79,9 @@ fn programs_are_right_through_the_caches_and_past_them() {
                 ))
             };
             assert_eq!(cell(&of(1), "correct"), "true", "{program} {memory}");
+            // Each barrier writes the caches of each node back.
+            let flush_us: f64 = cell(&of(1), "flush_us").parse().unwrap();
+            assert_eq!(flush_us > 0.0, memory == "cached", "{program} {memory}");
             assert_eq!(of(1), of(2), "{program} {memory}");
         }
     }
@@ -105,7 +109,7 @@ fn each_lock_gives_way_to_one_thread_at_a_time() {
     }
 }
 
-/// What a machine does not have is refused by name, before anything is simulated.
+/// An algorithm that needs a missing capability is refused by name, before the simulation begins.
 #[test]
 fn what_a_machine_lacks_is_refused_by_name() {
     for (arguments, says) in [
@@ -127,7 +131,7 @@ fn what_a_machine_lacks_is_refused_by_name() {
     }
 }
 
-/// Verdicts of the litmus tests of the paper: copies that nobody drops never see another node's store.
+/// Verdicts of litmus tests: a copy that is not dropped never shows another node's store.
 #[test]
 fn litmus_tests_see_stale_copies() {
     let verdict = |memory: &str, test: &str| {
@@ -140,7 +144,8 @@ fn litmus_tests_see_stale_copies() {
     for test in ["2+2W", "CoRR", "IRIW", "LB", "MP", "SB", "SB+mfences"] {
         assert_eq!(verdict("local", test), "Never", "{test}");
     }
-    // Stores to different homes take different times: what two nodes see of them may differ.
+    // Stores to different homes take different times, so that two nodes may see them in different
+    // orders.
     assert_eq!(verdict("engine", "CoRR"), "Never");
     assert_eq!(verdict("engine", "2+2W"), "Sometimes");
     assert_eq!(verdict("cached", "SB"), "Always");

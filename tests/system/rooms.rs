@@ -1,16 +1,17 @@
-//! Who may know whom: the rooms of `sme-sim` import only what lies below them, and no family of machines is
-//! named outside its folder but where this file says why.
+//! Import rules: each room of `sme-sim` imports only the rooms below it, and a family of machines
+//! is named outside its folder only in the files listed here, each with its reason.
 //!
-//! Sources are taken apart into tokens, so that a comment is no import, and an import in a macro or a path in
-//! the middle of an expression is one.
+//! Sources are taken apart into tokens, so that a comment is no import, and an import in a macro or
+//! a path in the middle of an expression is one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use sme_sim::machine::family_names;
 
-/// What each room of `sme-sim` may import from others.
+/// The rooms that each room of `sme-sim` may import.
 const BELOW: [(&str, &[&str]); 4] = [
     ("kernel", &["time"]),
     ("parts", &["time", "kernel"]),
@@ -21,7 +22,7 @@ const BELOW: [(&str, &[&str]); 4] = [
 /// The one list of families in `sme-sim`.
 const CATALOG: &str = "sme-sim/src/machine/catalog.rs";
 
-/// Whatever else names a family, and why.
+/// The other files that name a family, and why.
 const NAME_A_FAMILY: [(&str, &str); 8] = [
     ("src/experiment/extras/compact.rs", "nodes in compact form"),
     ("src/experiment/extras/engines.rs", "engines in RTL"),
@@ -41,9 +42,6 @@ const NAME_A_FAMILY: [(&str, &str); 8] = [
 
 /// The same, where a machine without engines is refused.
 const REFUSES: &str = "src/cli/args.rs";
-
-/// Names of families in machine files.
-const FAMILIES: [&str; 2] = ["sme-cluster", "ideal"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -76,7 +74,7 @@ fn files(folder: &str) -> Vec<String> {
     files
 }
 
-/// What a source names.
+/// The paths and texts of a source.
 #[derive(Debug, Default)]
 struct Named {
     /// Paths, from their first segment on; those in the braces of an import each by itself.
@@ -159,7 +157,7 @@ fn imports_are_found_in_braces_macros_and_expressions() {
     assert!(named.texts.contains("sme-cluster"));
 }
 
-/// What in `room` imports what it may not.
+/// The forbidden imports of `file`, which lies in `room`.
 fn wrong(room: &str, below: &[&str], file: &str, named: &Named) -> Vec<String> {
     let allowed = |name: &str| {
         name == room || below.contains(&name) || (file == CATALOG && name == "families")
@@ -209,11 +207,11 @@ fn a_wrong_import_is_found() {
     }
 }
 
-/// Modules at the top of a crate that import each other in a circle. ARCHITECTURE.md says why: a family needs
-/// what `machine` says of families, and the one list of them is in `machine`.
+/// Modules at the top of a crate that import each other in a circle. ARCHITECTURE.md says why: a
+/// family needs what `machine` says of families, and the one list of them is in `machine`.
 const CIRCLES: [(&str, &[&str]); 1] = [("sme-sim/src", &["families", "machine"])];
 
-/// Without its tests, which may use whatever helps them.
+/// The source without its tests, which may import anything.
 fn without_tests(source: &str) -> &str {
     let tests = source
         .find("#[cfg(test)]\nmod tests {")
@@ -289,13 +287,18 @@ fn no_modules_import_each_other_in_a_circle() {
 /// A family imports no other.
 #[test]
 fn families_do_not_know_each_other() {
-    for (folder, others) in [("ideal", ["sme"]), ("sme", ["ideal"])] {
-        for file in files(&format!("sme-sim/src/families/{folder}")) {
-            let families = Named::of_file(&file);
-            let families = families.after("families");
+    let folders = fs::read_dir(root().join("sme-sim/src/families")).unwrap();
+    let names = folders.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let families: BTreeSet<String> = names.filter(|name| name != "mod.rs").collect();
+    assert_eq!(families.len(), family_names().count());
+    for family in &families {
+        for file in files(&format!("sme-sim/src/families/{family}")) {
+            let named = Named::of_file(&file);
+            let others = named.after("families").into_iter();
+            let others: Vec<_> = others.filter(|other| families.contains(*other)).collect();
             assert!(
-                !others.iter().any(|other| families.contains(other)),
-                "{file}"
+                others.iter().all(|other| other == family),
+                "{file}: {others:?}"
             );
         }
     }
@@ -320,7 +323,7 @@ fn no_family_is_named_outside_its_folder() {
                 continue;
             }
             let named = Named::of_file(&file);
-            let texts = FAMILIES.iter().any(|family| named.texts.contains(*family));
+            let texts = family_names().any(|family| named.texts.contains(family));
             if !named.after("families").is_empty() || texts {
                 found.insert(file);
             }

@@ -43,7 +43,7 @@ impl Coherence {
         homes.chain(lines.iter().map(|word| word.node))
     }
 
-    /// What memory must be able to do for it.
+    /// The capabilities that this protocol takes.
     pub fn needs(&self) -> Capabilities {
         match self.copies {
             Copies::Kept => Capabilities::LEAST,

@@ -42,7 +42,7 @@ pub struct Cohort {
     passed: Row,
     /// Which node had the lock last, and 1 more; at the home of the last match only.
     last: Row,
-    /// In each node: a word that others load, and nobody writes.
+    /// In each node a word that is only loaded: a load from a home waits for earlier posted writes.
     probe: Row,
     bytes: u64,
 }

@@ -43,7 +43,7 @@ pub enum LockKind {
 crate::names!(LockKind, "lock", { Cohort => "cohort", TestAndSet => "test-and-set" });
 
 impl LockKind {
-    /// What memory must be able to do, [coherence](Coherence::needs) apart.
+    /// The capabilities that the lock takes, not counting its [coherence](Coherence::needs).
     pub fn needs(self) -> Capabilities {
         match self {
             LockKind::Cohort => Capabilities::of(&[Capability::Atomics]),

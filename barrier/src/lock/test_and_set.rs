@@ -1,7 +1,8 @@
-//! A lock over a test-and-set register: for machines whose memory has no atomic operations and whose nodes
-//! share registers of one bit, as the Intel SCC's (Howard et al., "A 48-Core IA-32 Message-Passing Processor
-//! with DVFS in 45 nm CMOS", ISSCC 2010). Who comes reads the register until it was clear; who comes next is
-//! nobody's choice. One register serves all threads of all nodes.
+//! A lock over a test-and-set register: for machines whose memory has no atomic operations and
+//! whose nodes share registers of one bit, as the Intel SCC's (Howard et al., "A 48-Core IA-32
+//! Message-Passing Processor with DVFS in 45 nm CMOS", ISSCC 2010). A thread reads the register
+//! until it finds it clear; the order of acquisition is not controlled. One register serves all
+//! threads of all nodes.
 
 use std::future::Future;
 
@@ -18,7 +19,7 @@ pub struct TestAndSetSpec {
     pub nodes: u32,
     /// The register, of one of them.
     pub register: Register,
-    /// What is done for the protected data, each time.
+    /// The coherence protocol for the protected data.
     pub coherence: Coherence,
     /// Where the words lie that coherence needs.
     pub layout: Layout,
@@ -29,7 +30,7 @@ pub struct TestAndSetSpec {
 pub struct TestAndSetLock {
     register: Register,
     coherence: Coherence,
-    /// In each node: a word that others load, and nobody writes.
+    /// In each node a word that is only loaded: a load from a home waits for earlier posted writes.
     probe: Row,
     bytes: u64,
 }

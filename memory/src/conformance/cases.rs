@@ -1,5 +1,6 @@
-//! The programs of the suite. Each is run by all threads of all nodes; what only one of them does stands under
-//! its node and number. Offsets name a line of their own for each purpose; flags lie in the upper half.
+//! The programs of the suite. Each is run by all threads of all nodes; what only one of them does
+//! stands under its node and number. Offsets name a line of their own for each purpose; flags lie
+//! in the upper half.
 
 use super::{Case, Found, Program, THREADS, Whole};
 use crate::{Capability, Flag, Flags, Place, Register, Route, Until, Word};
@@ -10,7 +11,7 @@ const FLAGS: u64 = 2048;
 /// Bytes between variables that must not share a line.
 const APART: u64 = 64;
 
-/// A word in line `line` of `node`, by the way that any thread can take.
+/// The word in line `line` of `node`, by a route that every thread can use.
 fn word<M: Whole>(memory: &M, node: u32, line: u64) -> Word {
     let offset = APART * line;
     memory.word(Place { node, offset }, near(memory, node))
@@ -53,7 +54,7 @@ macro_rules! cases {
 cases! {
     Words: "a thread loads what it has stored, and nothing beside it has changed" => own_words;
     Words: "a thread loads what it has stored at another node" => far_words;
-    Words: "whoever sees a flag sees what was stored at its node before" => message;
+    Words: "a flag is seen only after earlier stores to its node" => message;
     Words: "flags side by side are written by different threads" => neighbours;
     Words: "a wait for many flags ends when all of them hold" => all_flags;
     Words: "a wait for another value returns the one that ended it" => another_value;
@@ -65,7 +66,7 @@ cases! {
     Atomics: "a swap returns what the one before it has written" => swaps;
     Atomics: "of those who compare and exchange one wins" => one_winner;
     Futexes: "who sleeps on a word is woken" => woken;
-    Futexes: "nobody sleeps on a word that has changed" => not_asleep;
+    Futexes: "a thread does not sleep on a word that has changed" => not_asleep;
     TestAndSet: "of those who test a register one finds it clear" => one_finds_it_clear;
     TestAndSet: "what was done under a register is seen by who takes it next" => exclusion;
     Threads: "a thread that was started sees what was done before, and is waited for" => children;
@@ -329,7 +330,7 @@ async fn one_winner<M: Whole>(memory: M, me: Me, found: Found) {
         0 => {
             memory.fetch_add(winners, 1).await;
         }
-        // The other's number: what was there is left alone.
+        // The exchange has failed and left the other's number in place.
         before => {
             let other = 2 - u64::from(me.1);
             found.compare("who was first", before, other);
@@ -356,7 +357,7 @@ async fn woken<M: Whole>(memory: M, me: Me, found: Found) {
         memory.swap(gate, 1).await;
         let woken = memory.futex_wake(gate, 5).await;
         found.compare("no more sleep than there are", woken <= 1, true);
-        found.compare("nobody left", memory.futex_wake(gate, 5).await, 0);
+        found.compare("no sleeper is left", memory.futex_wake(gate, 5).await, 0);
     }
 }
 
@@ -382,7 +383,7 @@ async fn one_finds_it_clear<M: Whole>(memory: M, me: Me, found: Found) {
         }
         found.compare("who found it clear", winners, 1);
         memory.clear(register).await;
-        // Clearing is posted; whoever comes then finds it so.
+        // `clear` is posted: `take` waits until it has been performed.
         memory.take(register).await;
         found.compare("it is set", memory.test_and_set(register).await, false);
     }

@@ -1,6 +1,6 @@
-//! What every memory must do, as one suite: small programs over the contract that say what they found, for
-//! native memory and for each simulated machine alike. Cases come by capability; a machine runs those of the
-//! capabilities that it has.
+//! The conformance suite of memories: small programs over the contract that report violations. The
+//! same suite runs on native memory and on every simulated machine. Each case belongs to a
+//! capability, and a machine runs the cases of the capabilities that it has.
 //!
 //! * `cases`: the programs.
 //!
@@ -31,12 +31,12 @@ pub const THREADS: u32 = 2;
 /// Bytes of a node's memory that cases use.
 pub const BYTES: u64 = 4096;
 
-/// A memory with every trait of the contract; what its machine does not have, no case asks of it.
+/// A memory with every trait of the contract. No case uses a capability that its machine lacks.
 pub trait Whole: Cacheable + Futex + TestAndSet + Spawn + Clone + 'static {}
 
 impl<M: Cacheable + Futex + TestAndSet + Spawn + Clone + 'static> Whole for M {}
 
-/// What a thread runs.
+/// The program of a thread.
 pub type Program = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A machine under test.
@@ -44,11 +44,11 @@ pub trait Machine {
     /// A thread's view of its memory.
     type Memory: Whole;
 
-    /// What it has.
+    /// Its capabilities.
     fn capabilities(&self) -> Capabilities;
 
-    /// Runs `program` to its end on memory that is all zero, [`THREADS`] threads on each of [`NODES`] nodes;
-    /// it is told each thread's view of memory, its node and its number there.
+    /// Runs `program` to its end on memory that is all zero, [`THREADS`] threads on each of
+    /// [`NODES`] nodes; it is told each thread's view of memory, its node and its number there.
     ///
     /// # Errors
     /// How the run has failed, in words: a deadlock, a fault.
@@ -56,12 +56,12 @@ pub trait Machine {
     -> Result<(), String>;
 }
 
-/// What the threads of a case have found wrong.
+/// The violations that the threads of a case have found.
 #[derive(Clone, Debug, Default)]
 pub struct Found(Arc<Mutex<Vec<String>>>);
 
 impl Found {
-    /// `what` was `found`; it must be `expected`.
+    /// Records a violation if `found` is not `expected`; `what` names the value.
     pub fn compare<T: PartialEq + fmt::Debug>(&self, what: &str, found: T, expected: T) {
         if found != expected {
             let wrong = format!("{what}: {found:?} instead of {expected:?}");
@@ -80,11 +80,11 @@ impl Found {
 /// A case.
 #[derive(Debug)]
 pub struct Case<M> {
-    /// Its name: what must hold, in one sentence.
+    /// The property under test, in one sentence.
     pub name: &'static str,
-    /// What a machine must have.
+    /// The capability that the case uses.
     pub needs: Capability,
-    /// What each thread runs.
+    /// The program of each thread.
     program: fn(M, u32, u32, Found) -> Program,
 }
 
@@ -92,7 +92,7 @@ impl<M: Whole> Case<M> {
     /// Runs the case on `machine`, which has what it needs.
     ///
     /// # Errors
-    /// What was wrong, in one line or as the machine reports it.
+    /// The first violation, or the failure that the machine reports.
     pub fn run(&self, machine: &impl Machine<Memory = M>) -> Result<(), String> {
         let found = Found::default();
         machine
@@ -101,15 +101,15 @@ impl<M: Whole> Case<M> {
     }
 }
 
-/// Every case, those of one capability side by side.
+/// All cases, grouped by capability.
 pub fn cases<M: Whole>() -> Vec<Case<M>> {
     cases::all()
 }
 
-/// A case, and what [was wrong](Case::run).
+/// A case and the [result of its run](Case::run).
 pub type Outcome<M> = (Case<M>, Result<(), String>);
 
-/// Runs all cases for which `machine` has what they need.
+/// Runs every case whose capability `machine` has.
 pub fn check<T: Machine>(machine: &T) -> Vec<Outcome<T::Memory>> {
     let has = machine.capabilities();
     let cases = cases().into_iter().filter(|case| has.has(case.needs));

@@ -123,7 +123,7 @@ struct Shared<P> {
 }
 
 impl Native {
-    /// What it can do: everything. (Caching means nothing where the host is coherent.)
+    /// Its capabilities: all. (Caching has no effect where the host is coherent.)
     pub const CAPABILITIES: Capabilities = Capabilities::of(Capability::ALL);
 
     /// Memory of the given size, all zero, in which waiters are patient as told.

@@ -1,5 +1,5 @@
-//! Test-and-set registers: a byte in a line of its own each, 0 while it is clear. Who waits for one spins
-//! and then sleeps, and says so by the byte's eighth bit, as with flags.
+//! Test-and-set registers: a byte in a line of its own each, 0 while it is clear. Who waits for one
+//! spins and then sleeps, and says so by the byte's eighth bit, as with flags.
 
 use std::sync::atomic::Ordering;
 
@@ -32,8 +32,8 @@ impl Registers {
         )
     }
 
-    /// The cell of `register`, and the address on which its waiters sleep. Panics where there is none: the
-    /// program has made up a register.
+    /// The cell of `register`, and the address on which its waiters sleep. Panics where there is
+    /// none: the program has made up a register.
     fn at(&self, register: Register) -> (&AtomicU8, u64) {
         let Register { node, number } = register;
         let index = u64::from(node) * u64::from(OF_A_NODE) + u64::from(number);
@@ -48,7 +48,8 @@ impl Registers {
 #[cold]
 fn sleep_on(parking: &Parking, (cell, address): (&AtomicU8, u64), seen: u8) {
     let asleep = seen | SLEEPER;
-    // Relaxed: the bit carries no data; whether it is still there is looked at under the bucket's lock.
+    // Relaxed: the bit carries no data; whether it is still there is looked at under the bucket's
+    // lock.
     let bit = cell.compare_exchange(seen, asleep, Ordering::Relaxed, Ordering::Relaxed);
     if seen == asleep || bit.is_ok() {
         parking.sleep_if(address, || cell.load(Ordering::Relaxed) == asleep);
@@ -63,7 +64,7 @@ impl<P: Protocol> TestAndSet for Thread<P> {
     #[inline]
     async fn test_and_set(&self, register: Register) -> bool {
         let (cell, _) = self.shared.registers.at(register);
-        // As a wait for a flag: what was done before it was cleared is before what follows.
+        // Acquire, as a wait for a flag: accesses before the clear happen before those that follow.
         cell.fetch_or(SET, P::WAIT) & SET == 0
     }
 

@@ -27,7 +27,7 @@ pub trait Family: Any + fmt::Debug + Send + Sync {
     /// Its numbers.
     fn shape(&self) -> Shape;
 
-    /// What its programs can ask for.
+    /// Its capabilities.
     fn capabilities(&self) -> Capabilities;
 
     /// The machine as `setup` wants it, shared with `peers`; `threads` gives the programs of a node's
@@ -94,7 +94,8 @@ pub trait System {
     /// Simulated events.
     fn events(&self) -> u64;
 
-    /// When the last event happened. The end of a quantum is one, even if nobody wants the core by then.
+    /// The time of the last event. The end of a quantum is an event, even if no thread waits for
+    /// the core.
     fn end(&self) -> Time;
 
     /// What was exchanged with other processes in the last run.

@@ -263,12 +263,12 @@ impl Machine {
         &self.shape
     }
 
-    /// What its programs can ask for.
+    /// Its capabilities.
     pub fn capabilities(&self) -> Capabilities {
         self.family.capabilities()
     }
 
-    /// The machine can do what `what` needs.
+    /// Checks that the machine has the capabilities `needs` of the algorithm called `what`.
     ///
     /// # Errors
     /// [`Lacks`] names both.

@@ -28,9 +28,6 @@ const CHECKED_AT_ONCE: Time = Time::from_ns(20_000);
 
 /// A node with threads, as whoever runs its machine sees it.
 pub trait Inhabited: window::Node + Waits + Sized {
-    /// How many threads it has now.
-    fn threads(&self) -> u32;
-
     /// The spans of its threads.
     fn spans(&self) -> &SpanRecord;
 
@@ -93,8 +90,8 @@ pub struct Nodes<N> {
 
 impl<N: Inhabited> Nodes<N> {
     /// The nodes that `node` makes, of those that `among` says; none hears of another sooner than
-    /// `lookahead`, or ever has more than `room` threads, and their programs' addresses mean what `space`
-    /// says.
+    /// `lookahead`, or ever has more than `room` threads, and their programs' addresses mean what
+    /// `space` says.
     pub(crate) fn of(
         among: Among,
         (lookahead, room): (Time, u32),

@@ -43,19 +43,18 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// Of so many positions with their switches, and of so many threads in all, `cores` a node.
+    /// Bytes for the positions and switches of `topology`, and for `threads` in all, `cores` a
+    /// node.
     pub fn of(&self, topology: &Topology, threads: u64, cores: u32) -> u64 {
         let thread = match cores > 64 {
             true => self.thread_of_large_node,
             false => self.thread,
         };
-        let state = threads.saturating_mul(thread) + self.of_network(topology);
-        state + u64::from(topology.positions()) * self.position
-    }
-
-    /// Of what stands outside the nodes.
-    pub fn of_network(&self, topology: &Topology) -> u64 {
-        topology.switch_ports() * self.switch_port
+        let positions = u64::from(topology.positions()) * self.position;
+        let switches = topology.switch_ports() * self.switch_port;
+        threads
+            .saturating_mul(thread)
+            .saturating_add(positions + switches)
     }
 }
 
@@ -123,8 +122,8 @@ impl Setup {
         Self { pinning, ..self }
     }
 
-    /// The same with room for so many threads in each node, of which others than the first are started by
-    /// their programs.
+    /// The same with room for so many threads in each node, of which others than the first are
+    /// started by their programs.
     pub fn with_room(self, room: u32) -> Self {
         let room = room.max(self.threads);
         Self { room, ..self }

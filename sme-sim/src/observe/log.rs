@@ -13,7 +13,8 @@ use crate::parts::cache::ahead::Access;
 use crate::parts::contract::Operation;
 use crate::time::Time;
 
-/// Where flags would lie that say that threads have been started, and have ended: beyond all memory.
+/// Where flags would lie that say that threads have been started, and have ended: beyond all
+/// memory.
 const BIRTHS: u64 = 1 << 46;
 const DEATHS: u64 = BIRTHS + (1 << 16);
 
@@ -116,7 +117,8 @@ impl Log {
         self.hands_over(at, DEATHS, (other, thread), other);
     }
 
-    /// As if a flag were set by the one and seen by the other; `thread` is whose birth or death it is.
+    /// As if a flag were set by the one and seen by the other; `thread` is whose birth or death it
+    /// is.
     fn hands_over(&mut self, at: Time, from: u64, (giver, taker): (u16, u16), thread: u16) {
         let flag = Place {
             node: self.node,

@@ -8,7 +8,7 @@
 //! * [`spans`]: when threads were in what.
 //! * [`staleness`]: which loads of a run returned stale data, and which flush was missing.
 //! * [`survey`]: what nodes are doing; who waits for what when nothing can happen any more.
-//! * [`trace`]: what a node's stages began in, for machines that are simple.
+//! * [`trace`]: traces for critical paths, for families without one of their own.
 //! * [`traffic`]: what went over the network and through caches.
 //! * [`words`]: operations in words.
 

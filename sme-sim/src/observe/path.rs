@@ -75,7 +75,7 @@ pub struct Stage {
     pub at: Time,
     /// What it was spent on.
     pub part: Part,
-    /// What it is to a thread that waits.
+    /// Its role for a thread that waits.
     pub role: Role,
     /// Where, in the same node, what has been read was written.
     pub value: Option<MarkId>,

@@ -1,8 +1,6 @@
 //! What the nodes of a machine are doing while it runs: how far they are, whether they stand still, and who
 //! waits for what when nothing can happen any more.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 use sme_memory::Until;
 
@@ -71,22 +69,17 @@ pub trait Waits {
     /// Its number.
     fn number(&self) -> u32;
 
-    /// Its threads that have not ended, in their order.
-    fn waiting(&self) -> Vec<Waiting>;
+    /// The number of its threads.
+    fn threads(&self) -> u32;
+
+    /// What `thread` is doing, in words for the report; `None` if it has ended.
+    fn doing(&self, thread: u16) -> Option<&'static str>;
+
+    /// The address that `thread` waits on, if its wait is about one.
+    fn waits_on(&self, thread: u16) -> Option<WaitsOn>;
 
     /// What its memory holds of `bytes` of the line that has `address` in the node's own numbering.
     fn at_home(&self, address: u64, bytes: Bytes) -> AtHome;
-}
-
-/// A thread that has not ended.
-#[derive(Debug)]
-pub struct Waiting {
-    /// Its number in its node.
-    pub thread: u16,
-    /// What it is doing.
-    pub doing: Cow<'static, str>,
-    /// What it waits on, where that is an address.
-    pub on: Option<WaitsOn>,
 }
 
 /// An address that a thread waits on.
@@ -136,8 +129,11 @@ pub fn deadlock<N: Waits>(
     let mut questions = Vec::new();
     let mut stuck = Vec::new();
     for node in nodes {
-        for Waiting { thread, doing, on } in node.waiting() {
-            let awaited = on.map(|on| {
+        for thread in 0..node.threads() as u16 {
+            let Some(doing) = node.doing(thread) else {
+                continue;
+            };
+            let awaited = node.waits_on(thread).map(|on| {
                 let (home, address) = on.home;
                 let said = find(nodes, home).map(|home| home.at_home(address, on.bytes));
                 if said.is_none() {
@@ -154,7 +150,7 @@ pub fn deadlock<N: Waits>(
             stuck.push(Stuck {
                 node: node.number(),
                 core: thread,
-                doing,
+                doing: doing.into(),
                 awaited,
             });
         }

@@ -1,6 +1,6 @@
-//! The trace of a node, of which critical paths are made ([`super::path`]): marks, each of which is the end of
-//! a stage and names where that began. For machines whose stages are operations of threads and what
-//! travels between nodes.
+//! The trace of a node, of which critical paths are made ([`super::path`]): marks, each of which is
+//! the end of a stage and names where that began. For machines whose stages are operations of
+//! threads and what travels between nodes.
 
 use rustc_hash::FxHashMap;
 use sme_memory::Place;
@@ -34,15 +34,15 @@ pub struct Mark {
     pub cause: Cause,
     /// On what the time was spent.
     pub part: Part,
-    /// What it was.
+    /// The stage.
     pub what: What,
-    /// What it is to a thread that waits.
+    /// Its role for a thread that waits.
     pub role: Role,
     /// Where, in the same node, what has been read was written.
     pub value: Option<MarkId>,
 }
 
-/// What a stage was.
+/// The kind of a stage.
 #[derive(Clone, Copy, Debug)]
 pub enum What {
     /// Nothing that is known.
@@ -90,8 +90,8 @@ impl Trace {
         self.marks[mark as usize].at
     }
 
-    /// The stage that began in `cause`, in this node, and ends at `at`; `cause` itself where it takes no
-    /// time.
+    /// The stage that began in `cause`, in this node, and ends at `at`; `cause` itself where it
+    /// takes no time.
     pub fn stage(&mut self, (node, cause): Cause, at: Time, part: Part, what: What) -> MarkId {
         if self.time(cause) >= at {
             return cause;
@@ -138,8 +138,8 @@ impl<'a> Traced<'a> {
         Self { traces, place }
     }
 
-    /// The critical path that ends where the last thread ends `span` and begins at `start`; empty where
-    /// nothing was traced. `name` names the variable at a place.
+    /// The critical path that ends where the last thread ends `span` and begins at `start`; empty
+    /// where nothing was traced. `name` names the variable at a place.
     pub fn critical_path(
         &self,
         span: Span,

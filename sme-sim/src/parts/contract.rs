@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::thread::LocalKey;
 
 use sme_memory::{
-    Atomic, Cacheable, Capability, Flag, Flags, Futex, Memory, Place, Register, Route, Spawn,
-    TestAndSet, ThreadId, Until, Word,
+    Atomic, Cacheable, Flag, Flags, Futex, Memory, Place, Register, Route, Spawn, TestAndSet,
+    ThreadId, Until, Word,
 };
 
 use super::address::{CACHEABLE, Space};
@@ -61,7 +61,8 @@ pub enum Operation {
     Take(Register),
     /// [`TestAndSet::clear`]
     Clear(Register),
-    /// [`Spawn::spawn`] on this core, or on any: the machine finds [what is to run](take_start) besides.
+    /// [`Spawn::spawn`] on this core, or on any: the machine finds [what is to run](take_start)
+    /// besides.
     Spawn(Option<u32>),
     /// [`Spawn::join`]
     Join(ThreadId),
@@ -74,37 +75,14 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// What an atomic operation leaves in a word that held `before`; others leave it alone.
+    /// The value that the operation leaves in a word that held `before`; only atomic ones change
+    /// it.
     pub fn updates(&self, before: u64) -> u64 {
         match *self {
             Operation::FetchAdd(_, amount) => before.wrapping_add(amount),
             Operation::Swap(_, value) => value,
             Operation::CompareExchange(_, expected, new) if before == expected => new,
             _ => before,
-        }
-    }
-
-    /// The capability that a machine must have to perform it.
-    pub fn needs(&self) -> Capability {
-        match self {
-            Operation::Read(_)
-            | Operation::Set(..)
-            | Operation::Wait(..)
-            | Operation::WaitAll(..)
-            | Operation::Load(..)
-            | Operation::Store(..)
-            | Operation::Fence
-            | Operation::Delay(_)
-            | Operation::Mark(_) => Capability::Words,
-            Operation::Flush(_) | Operation::WriteBack { .. } => Capability::Caching,
-            Operation::FetchAdd(..) | Operation::Swap(..) | Operation::CompareExchange(..) => {
-                Capability::Atomics
-            }
-            Operation::FutexWait(..) | Operation::FutexWake(..) => Capability::Futexes,
-            Operation::TestAndSet(_) | Operation::Take(_) | Operation::Clear(_) => {
-                Capability::TestAndSet
-            }
-            Operation::Spawn(_) | Operation::Join(_) | Operation::GiveWay => Capability::Threads,
         }
     }
 }
@@ -179,16 +157,16 @@ pub fn take_back() -> Option<Box<Ahead>> {
     AHEAD.take()
 }
 
-/// What a thread that has been asked for will run, once it has a number.
+/// The program of a new thread, as a function of the thread's number.
 pub type Start = Box<dyn FnOnce(u32) -> Program + Send>;
 
 thread_local! {
-    /// What belongs to the [`Operation::Spawn`] in the mailbox.
+    /// The program that belongs to the [`Operation::Spawn`] in the mailbox.
     static START: RefCell<Option<Start>> = const { RefCell::new(None) };
 }
 
-/// What the thread runs that a program has just asked for by [`Operation::Spawn`], as a function of its
-/// number. To be taken before another program is polled.
+/// Takes the program that belongs to the [`Operation::Spawn`] just asked for. Must be called before
+/// another program is polled.
 pub fn take_start() -> Option<Start> {
     START.take()
 }

@@ -1,5 +1,6 @@
-//! The plainest global address space: `node * shared_bytes + offset` names a byte of a node's shared memory,
-//! from anywhere; with [`CACHEABLE`] set the same byte through the caches of one's own node.
+//! The plainest global address space: `node * shared_bytes + offset` names a byte of a node's
+//! shared memory, from anywhere; with [`CACHEABLE`] set the same byte through the caches of one's
+//! own node.
 
 use sme_memory::{Place, Route};
 
@@ -17,7 +18,7 @@ pub struct GlobalSpace {
 }
 
 impl GlobalSpace {
-    /// What `address` names, and whether through caches.
+    /// The place that `address` names, and whether it is reached through caches.
     ///
     /// # Errors
     /// [`FaultReason::NoSuchNode`] if it is beyond the last node's memory.

@@ -1,4 +1,4 @@
-//! The memory of a node, word by word, with whoever wrote each last.
+//! The memory of a node, word by word, with the last writer of each.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ pub type Writer = (u32, u16);
 pub struct Words(FxHashMap<u64, (u64, Option<Writer>)>);
 
 impl Words {
-    /// What is at `offset`, and who wrote there.
+    /// The word at `offset` and its last writer.
     pub fn get(&self, offset: u64) -> (u64, Option<Writer>) {
         self.0.get(&(offset & !7)).copied().unwrap_or_default()
     }

@@ -1,7 +1,7 @@
 //! What machines are made of. A part knows no family: it is given what it needs to know of the machine
 //! when it is made.
 //!
-//! * [`address`]: what address spaces have in common; [`global`]: the plainest of them.
+//! * [`address`]: the trait of address spaces; [`global`]: the simplest one.
 //! * [`cache`]: the private caches of a core, with the bytes they hold.
 //! * [`contract`]: what a program can ask of its machine.
 //! * [`core_set`]: sets of a node's cores.

@@ -36,7 +36,7 @@ pub(super) struct Memory {
     traffic: CacheTraffic,
 }
 
-/// What nodes send each other. Offsets are in the receiver's memory, but for those of answers.
+/// Messages between nodes. Offsets are in the receiver's memory, except in answers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Sends {
     Write(u64, Bytes, u64),
@@ -96,7 +96,8 @@ impl Memory {
         }
     }
 
-    /// Sends `what` to `node`. To itself a question and its answer together take as long as an access.
+    /// Sends `what` to `node`. To itself a question and its answer together take as long as an
+    /// access.
     fn send(&self, cpu: &mut Cpu, node: u32, thread: u16, what: Sends) {
         let asks = matches!(
             what,
@@ -141,7 +142,8 @@ impl Memory {
         }
     }
 
-    /// The word at `address` has changed, or its copy is gone: who spins on it looks again.
+    /// Lets the threads that spin on `address` look again: the word has changed, or its copy is
+    /// gone.
     fn changed(&mut self, cpu: &mut Cpu, address: u64) {
         let spins = |&mut (on, _): &mut (u64, u16)| on == address;
         let again: Vec<_> = self.spinners.extract_if(.., spins).collect();
@@ -303,7 +305,7 @@ impl Hardware for Memory {
             | Operation::Wait(..)
             | Operation::WaitAll(..)
             | Operation::Load(..) => self.look(cpu, thread),
-            // What was posted has left at once; the rest is the node's.
+            // A fence: posted stores leave at once. Calls of the system do not come here.
             _ => cpu.done(thread, 0, Time::ZERO),
         }
     }
@@ -409,7 +411,7 @@ impl Hardware for Memory {
 }
 
 impl Memory {
-    /// What another node has posted has come.
+    /// Counts a posted write of node `by_node` as performed, and tells the checker of loads.
     fn performed(&self, cpu: &mut Cpu, by_node: u32, offset: u64, bytes: u64) {
         cpu.performed();
         let node = self.me;

@@ -1,7 +1,6 @@
-//! A machine whose network is ideal: what is for another node is there after a fixed time, however much there
-//! is. What remains is what an algorithm itself takes, its chains of one access after another. Remote
-//! memory can be cached, in caches that never displace a line, and goes stale as on any machine whose
-//! nodes nothing keeps coherent.
+//! A machine with an ideal network: every message takes a fixed time, at any load. The time of a
+//! program is then that of its chain of dependent accesses. Remote memory can be cached. The caches
+//! never displace a line, and nothing keeps them coherent between nodes, so that copies go stale.
 //!
 //! * `spec`: the constants of its machine files.
 //! * `memory`: a node's hardware.

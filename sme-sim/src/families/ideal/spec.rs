@@ -22,9 +22,9 @@ pub struct IdealSpec {
     pub arithmetic: Time,
     /// An access to the node's own memory, or to a copy in its caches.
     pub local: Time,
-    /// One way to another node, whatever goes there.
+    /// The one-way latency of any message to another node.
     pub remote: Time,
-    /// What the operating system adds.
+    /// The costs of the operating system.
     pub system: Delays,
     /// Walking through all caches of the node, the call apart.
     pub write_back: Time,
@@ -47,9 +47,9 @@ pub(crate) fn ideal(read: &mut Reader<'_>) -> IdealSpec {
     let operation = core.time("operation", hardware.clone(), "what a program's own instructions take around one memory operation");
     let arithmetic = core.time("arithmetic", hardware, "one arithmetic operation on registers, on the average");
     let mut latency = read.section("latency");
-    // At least something: who polls would never come to an end, and windows are as long as the way to others.
+    // Not zero: a poll must take time, and a window of the simulation is as long as `remote`.
     let local = latency.time("local", 1..=HARDWARE_DELAY, "an access to the node's own memory, or to a copy in its caches");
-    let remote = latency.time("remote", 1..=HARDWARE_DELAY, "one way to another node, whatever goes there");
+    let remote = latency.time("remote", 1..=HARDWARE_DELAY, "one-way latency of any message to another node");
     let mut os = read.section("os");
     let mut cost = |key, meaning| os.time(key, 0..=SYSTEM_DELAY, meaning);
     let system = Delays {

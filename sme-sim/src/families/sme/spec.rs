@@ -196,7 +196,7 @@ pub struct LinkSpec {
     pub channel_credits: u32,
 }
 
-/// `[os]`: what the operating system adds when threads sleep, start others, and share cores.
+/// `[os]`: the costs of the operating system for threads that sleep, start others, and share cores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OsSpec {
     /// `system_call`: entering and leaving the kernel.
@@ -209,9 +209,10 @@ pub struct OsSpec {
     pub resume: Time,
     /// `interrupt`: until a call has made all cores of its node take part in it.
     pub interrupt: Time,
-    /// `start`: what a thread pays for starting another, besides the call; a file may leave it out.
+    /// `start`: the cost of starting a thread, besides the call; a file may leave it out.
     pub start: Time,
-    /// `switch`: from when a thread gives its core away until the next runs; a file may leave it out.
+    /// `switch`: from when a thread gives its core away until the next runs; a file may leave it
+    /// out.
     pub switch: Time,
     /// `quantum`: how long a thread has its core while others want it; a file may leave it out.
     pub quantum: Time,

@@ -1,6 +1,6 @@
-//! A node as threads and the hardware that performs what they ask for. What the threads of every machine have
-//! in common is here: programs that are polled, the operating system, spans, the log for the checker of
-//! loads, traces. A family writes the hardware ([`Hardware`]).
+//! A node as threads and the hardware that performs what they ask for. What the threads of every
+//! machine have in common is here: programs that are polled, the operating system, spans, the log
+//! for the checker of loads, traces. A family writes the hardware ([`Hardware`]).
 
 mod host;
 mod processor;
@@ -24,19 +24,20 @@ use crate::parts::line::Bytes;
 use crate::parts::os::{self, Delays, Host};
 use crate::time::Time;
 
-/// The hardware of a node: its memory and whatever else performs operations.
+/// The hardware of a node, which performs the operations of its threads.
 pub trait Hardware: Send + Sized {
-    /// What happens to it at a later time.
+    /// An event of the hardware.
     type Event: Send;
 
-    /// What it sends the hardware of other nodes.
+    /// A message between the hardware of two nodes.
     type Message: window::Message;
 
-    /// Performs `operation`, which `thread` has asked for: [`Processor::done`] now or later. Calls of the
-    /// system do not come here, but for writing caches back, whose time the system has taken by then.
+    /// Performs `operation`, which `thread` has asked for: [`Processor::done`] now or later. Calls
+    /// of the system do not come here, but for writing caches back, whose time the system has taken
+    /// by then.
     fn begin(&mut self, cpu: &mut Processor<Self>, thread: u16, operation: Operation);
 
-    /// Something happens that was [put in](Processor::later).
+    /// Handles an event that was scheduled with [`Processor::later`].
     fn happens(&mut self, cpu: &mut Processor<Self>, event: Self::Event);
 
     /// Node `from` has sent something on behalf of a thread of its own, or of one of this node's.
@@ -48,19 +49,20 @@ pub trait Hardware: Send + Sized {
     /// If no thread can sleep there.
     fn word(&self, cpu: &Processor<Self>, address: u64) -> Result<(u64, u64), FaultReason>;
 
-    /// The node whose memory holds what `address` names, and the address in that node's own numbering.
+    /// The node whose memory holds what `address` names, and the address in that node's own
+    /// numbering.
     fn home(&self, cpu: &Processor<Self>, address: u64) -> Option<(u32, u64)>;
 
-    /// What the copy of `thread` holds of these bytes, where it has one.
+    /// The value of these bytes in the cached copy of `thread`, if there is one.
     fn copy(&self, cpu: &Processor<Self>, thread: u16, address: u64, bytes: Bytes) -> Option<u64>;
 
-    /// What its memory holds at an address of its own numbering.
+    /// The content of its memory at an address of its own numbering.
     fn at_home(&self, address: u64, bytes: Bytes) -> AtHome;
 
     /// Lets its memory hold `value` in the word at `offset` of its shared memory.
     fn preset(&mut self, offset: u64, value: u64);
 
-    /// What went through caches of memory that nothing keeps coherent between nodes.
+    /// The traffic of caches that are not coherent between nodes.
     fn cache_traffic(&self) -> CacheTraffic {
         CacheTraffic::default()
     }
@@ -75,7 +77,7 @@ pub struct Node<H: Hardware> {
     hardware: H,
 }
 
-/// What a machine is built of, besides its programs.
+/// The parts of a machine, without its programs.
 pub struct Blueprint<S, H> {
     /// How programs address its memory.
     pub space: S,
@@ -83,17 +85,17 @@ pub struct Blueprint<S, H> {
     pub lookahead: Time,
     /// Cores of each node.
     pub cores: u32,
-    /// What a program's own instructions take around one operation.
+    /// The time of a program's own instructions around one operation.
     pub operation: Time,
-    /// What the system adds; writing all caches back, the call apart.
+    /// The costs of the system, and of writing all caches back, without the call.
     pub system: (Delays, Time),
     /// Makes the hardware of a node.
     pub hardware: H,
 }
 
 impl<S: AddressSpace + Copy + 'static, F> Blueprint<S, F> {
-    /// The nodes of the machine, this process's share of them, as `setup` wants them, with the programs that
-    /// `threads` gives.
+    /// The nodes of the machine, this process's share of them, as `setup` wants them, with the
+    /// programs that `threads` gives.
     pub fn nodes<H: Hardware>(
         self,
         among: Among,

@@ -1,4 +1,4 @@
-//! The threads of a node, as its hardware sees them: what each has asked for, and what it is told.
+//! The threads of a node, as its hardware sees them: the operation and the state of each.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::parts::noise::Noise;
 use crate::parts::os::{self, Delays, System};
 use crate::time::Time;
 
-/// What a run never changes of its nodes.
+/// The settings of a run, shared by all nodes.
 pub struct Setting {
     pub(super) space: Box<dyn AddressSpace>,
     pub(super) cores: u32,
@@ -56,7 +56,7 @@ pub enum Waiting {
 /// A thread.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// What it has asked for.
+    /// Its current operation.
     pub operation: Operation,
     /// How many flags its wait has seen.
     passed: u32,
@@ -71,25 +71,25 @@ pub struct Thread {
     pub(super) mark: MarkId,
 }
 
-/// What is sent on behalf of a thread.
+/// A message on behalf of a thread.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Message<M> {
     /// The thread's number in its node.
     pub thread: u16,
     /// In which mark of the sender it began.
     cause: MarkId,
-    /// What it is.
+    /// The content.
     pub what: M,
 }
 
-/// What happens to a node.
+/// An event of a node.
 pub(super) enum Event<H: Hardware> {
     System(os::Event),
     Hardware(H::Event),
     Arrives(u32, Message<H::Message>),
 }
 
-/// What comes of a value that a thread has seen.
+/// The effect of a value on the thread that has seen it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// The end of its operation.
@@ -115,7 +115,7 @@ pub struct Processor<H: Hardware> {
     pub(super) threads: Vec<Thread>,
     pub(super) system: System<u64>,
     pub(super) spans: SpanRecord,
-    /// What it sends and asks for over the network.
+    /// The traffic of its threads over the network.
     pub traffic: Traffic,
     pub(super) log: Option<Box<Log>>,
     pub(super) trace: Option<Box<Trace>>,
@@ -176,7 +176,8 @@ impl<H: Hardware> Processor<H> {
         self.progress += 1;
     }
 
-    /// The operation of `thread` is done `after` from now, its own instructions apart; it is told `answer`.
+    /// The operation of `thread` is done `after` from now, its own instructions apart; it is told
+    /// `answer`.
     pub fn done(&mut self, thread: u16, answer: u64, after: Time) {
         self.ends(thread, answer, (after, self.setting.operation));
     }
@@ -208,8 +209,8 @@ impl<H: Hardware> Processor<H> {
         }
     }
 
-    /// `thread` has seen `value` of [what it looks at](Self::looks_at). If that ends its operation, it ends
-    /// `after` from now.
+    /// `thread` has seen `value` of [what it looks at](Self::looks_at). If that ends its operation,
+    /// it ends `after` from now.
     pub fn sees(&mut self, thread: u16, value: u64, after: Time) -> Seen {
         let state = self.thread(thread);
         let (flag, until) = match state.operation {
@@ -295,15 +296,17 @@ impl<H: Hardware> Processor<H> {
         self.progress += 1;
     }
 
-    /// Tells the checker of loads, if there is one, what the thread of that node and number has done.
+    /// Tells the checker of loads, if there is one, what the thread of that node and number has
+    /// done.
     pub fn tell(&mut self, of: (u32, u16), what: impl FnOnce() -> Told) {
         if let Some(log) = &mut self.log {
             log.tell_of(of, self.now, what());
         }
     }
 
-    /// What happens now was `what` to the variable at `place`, on behalf of a thread; `reads` says that what
-    /// it read was written where [`Self::wrote`] was told of `key`.
+    /// Traces the current event: it is `what` of the variable at `place`, on behalf of `thread`.
+    /// With `reads`, the value that it reads was written by the event that called [`Self::wrote`]
+    /// with that key.
     pub fn traces(
         &mut self,
         what: &'static str,
@@ -366,7 +369,7 @@ impl<H: Hardware> Processor<H> {
         self.push(at, Event::System(os::Event::Call(thread)));
     }
 
-    /// What happens next is for `thread`, and goes on from what that did last.
+    /// Attributes the current event to `thread`: its cause is the last mark of that thread.
     pub(super) fn goes_on(&mut self, thread: u16) {
         self.cause = (self.me, self.thread(thread).mark);
     }

@@ -1,4 +1,4 @@
-//! A node as whoever runs the machine sees it.
+//! A node as the machine that runs it sees it.
 
 use sme_memory::Place;
 
@@ -9,14 +9,35 @@ use crate::observe::failure::Fault;
 use crate::observe::log::Log;
 use crate::observe::path::PathStep;
 use crate::observe::spans::SpanRecord;
-use crate::observe::survey::{self, AtHome, Survey, Waits, WaitsOn};
+use crate::observe::survey::{AtHome, Survey, Waits, WaitsOn};
 use crate::observe::trace::{Trace, Traced};
 use crate::observe::traffic::{CacheTraffic, LinkLoad};
 use crate::parts::contract::{Operation, Span};
 use crate::parts::line::Bytes;
 use crate::time::Time;
 
-impl<H: Hardware> Node<H> {
+impl<H: Hardware> Waits for Node<H> {
+    fn number(&self) -> u32 {
+        self.cpu.me
+    }
+
+    fn threads(&self) -> u32 {
+        self.cpu.threads.len() as u32
+    }
+
+    fn doing(&self, thread: u16) -> Option<&'static str> {
+        let thread = self.cpu.thread(thread);
+        Some(match (thread.waiting, thread.operation) {
+            (Waiting::Finished, _) => return None,
+            (Waiting::Spins, _) => "spins in its cache",
+            (Waiting::Sleeps, Operation::Join(_)) => "waits for the end of a thread",
+            (Waiting::Sleeps, _) => "sleeps on a futex",
+            (Waiting::Polls, Operation::Take(_)) => "polls a register",
+            (Waiting::Polls, _) => "polls another node",
+            _ => "does not get any further",
+        })
+    }
+
     fn waits_on(&self, thread: u16) -> Option<WaitsOn> {
         let (address, bytes, until) = self.cpu.looks_at(thread)?;
         Some(WaitsOn {
@@ -27,33 +48,6 @@ impl<H: Hardware> Node<H> {
             cached: self.hardware.copy(&self.cpu, thread, address, bytes),
         })
     }
-}
-
-impl<H: Hardware> Waits for Node<H> {
-    fn number(&self) -> u32 {
-        self.cpu.me
-    }
-
-    fn waiting(&self) -> Vec<survey::Waiting> {
-        let mut waiting = Vec::new();
-        for (number, thread) in (0..).zip(&self.cpu.threads) {
-            let doing = match (thread.waiting, thread.operation) {
-                (Waiting::Finished, _) => continue,
-                (Waiting::Spins, _) => "spins in its cache",
-                (Waiting::Sleeps, Operation::Join(_)) => "waits for the end of a thread",
-                (Waiting::Sleeps, _) => "sleeps on a futex",
-                (Waiting::Polls, Operation::Take(_)) => "polls a register",
-                (Waiting::Polls, _) => "polls another node",
-                _ => "does not get any further",
-            };
-            waiting.push(survey::Waiting {
-                thread: number,
-                doing: doing.into(),
-                on: self.waits_on(number),
-            });
-        }
-        waiting
-    }
 
     fn at_home(&self, address: u64, bytes: Bytes) -> AtHome {
         self.hardware.at_home(address, bytes)
@@ -61,10 +55,6 @@ impl<H: Hardware> Waits for Node<H> {
 }
 
 impl<H: Hardware> Inhabited for Node<H> {
-    fn threads(&self) -> u32 {
-        self.cpu.threads.len() as u32
-    }
-
     fn spans(&self) -> &SpanRecord {
         &self.cpu.spans
     }

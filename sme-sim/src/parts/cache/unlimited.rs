@@ -1,4 +1,5 @@
-//! Copies of lines in a cache that never displaces one: a line stays until it is dropped, however stale.
+//! Copies of lines in a cache that never displaces one: a line stays until it is dropped, however
+//! stale.
 
 use rustc_hash::FxHashMap;
 
@@ -30,7 +31,7 @@ impl Unlimited {
         address & !(self.line_bytes - 1)
     }
 
-    /// What the copy holds of the aligned word around `address`, if there is one.
+    /// The aligned word around `address` in the copy of its line, if there is one.
     pub fn word(&self, address: u64) -> Option<u64> {
         let (words, _) = self.lines.get(&self.line(address))?;
         Some(words[usize::from(Bytes::word(address).word)])
@@ -53,7 +54,8 @@ impl Unlimited {
         self.lines.insert(line, (words, 0));
     }
 
-    /// What is to be written back of the line at `line`, which is dropped or else clean from here on.
+    /// Drops or cleans the line at `line`; returns the words and the mask to write back, if any are
+    /// dirty.
     pub fn clean(&mut self, line: u64, drops: bool) -> Option<(Block, Mask)> {
         let (words, dirty) = match drops {
             true => self.lines.remove(&line)?,

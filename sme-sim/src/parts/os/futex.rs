@@ -1,14 +1,15 @@
 //! Threads that sleep until somebody wakes them (Linux `futex(2)`).
 //!
-//! A waker pays for each thread that it wakes, one after another; a woken thread runs again only when it
-//! has been scheduled, and no sooner than it has gone to sleep altogether.
+//! A waker pays for each thread that it wakes, one after another; a woken thread runs again only
+//! when it has been scheduled, and no sooner than it has gone to sleep altogether.
 
 use std::collections::VecDeque;
 
 use crate::parts::tables;
 use crate::time::Time;
 
-/// Sleeping threads of one node, oldest first: on which word `W`, which thread, and when it is asleep.
+/// Sleeping threads of one node, oldest first: on which word `W`, which thread, and when it is
+/// asleep.
 #[derive(Debug)]
 pub struct Sleepers<W> {
     queue: VecDeque<(W, u16, Time)>,
@@ -38,8 +39,8 @@ impl<W: PartialEq> Sleepers<W> {
         self.queue.push_back((word, thread, asleep));
     }
 
-    /// Wakes at most `most` of those who sleep on `word`, the first who came first: each costs the waker
-    /// `wake` from `now` on, and is scheduled `resume` later.
+    /// Wakes at most `most` of those who sleep on `word`, the first who came first: each costs the
+    /// waker `wake` from `now` on, and is scheduled `resume` later.
     pub fn wake(
         &mut self,
         now: Time,

@@ -1,6 +1,6 @@
 //! The operating system of a node, as far as programs notice it: threads that sleep on words
-//! ([`Sleepers`]), and threads that start others and share cores with them ([`Sharing`]); what a call does
-//! ([`Host`]). What each step costs is the machine's to say.
+//! ([`Sleepers`]), and threads that start others and share cores with them ([`Sharing`]); what a
+//! call does ([`Host`]). What each step costs is the machine's to say.
 
 mod futex;
 mod sharing;

@@ -1,19 +1,20 @@
 //! Threads that share the cores of a node: which of them runs where, and when another has its turn.
 //!
-//! A core is given to one of its threads at a time, in turn, for at least a quantum as long as others want
-//! it. A thread is taken off its core at the end of an operation, or while it waits for something; what it
-//! has asked the hardware for goes on meanwhile, and it hears of it when it has its core again. A thread that
-//! waits for the system itself (sleeps, or joins another) gives its core away at once. Each change takes
-//! the system some time.
+//! A core is given to one of its threads at a time, in turn, for at least a quantum as long as
+//! others want it. A thread is taken off its core at the end of an operation, or while it waits for
+//! something; what it has asked the hardware for goes on meanwhile, and it hears of it when it has
+//! its core again. A thread that waits for the system itself (sleeps, or joins another) gives its
+//! core away at once. Each change takes the system some time.
 //!
-//! A thread keeps to the core on which it was started. Not modelled: what a change does to the contents of
-//! caches; who spins without its core costs the others no time.
+//! A thread stays on the core on which it was started. Not modelled: the effect of a switch on the
+//! contents of caches, and the time that a spinning thread takes from the others while it has no
+//! core.
 
 use std::collections::VecDeque;
 
 use crate::time::Time;
 
-/// What sharing a core costs.
+/// The costs of sharing a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
     /// From when a thread gives its core away, or has it taken away, until the next runs.
@@ -40,7 +41,7 @@ struct Core {
     want: VecDeque<u16>,
     /// Threads that have been started on it and have not ended.
     alive: u32,
-    /// Somebody has been told to look again when the quantum is over.
+    /// A check is scheduled for the end of the quantum.
     is_timed: bool,
 }
 
@@ -72,7 +73,7 @@ pub enum Turn {
     Given(Next),
 }
 
-/// What comes of looking whether a quantum is over.
+/// The result of a check whether a quantum is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimesOut {
     /// The core stays with who has it.
@@ -127,8 +128,8 @@ impl Sharing {
             .map_or(0, |(number, _)| number)
     }
 
-    /// A thread is started on `core`, which the node has: its number. It [wants](Self::wants) its core from
-    /// now on.
+    /// A thread is started on `core`, which the node has: its number. It [wants](Self::wants) its
+    /// core from now on.
     pub fn start(&mut self, core: u16) -> u16 {
         self.cores[usize::from(core)].alive += 1;
         self.threads.push(Thread {
@@ -191,7 +192,8 @@ impl Sharing {
         (thread as usize) < self.threads.len()
     }
 
-    /// `thread` has ended: who has waited for that. It still has its core.
+    /// Marks `thread` as ended, and returns the threads that wait for its end. It still has its
+    /// core.
     pub fn ends(&mut self, thread: u16) -> Vec<u16> {
         let thread = &mut self.threads[usize::from(thread)];
         thread.has_ended = true;
@@ -199,8 +201,8 @@ impl Sharing {
         std::mem::take(&mut thread.joined_by)
     }
 
-    /// When somebody has to look whether the quantum on `core` [is over](Self::times_out), if nobody has been
-    /// told yet. To be asked after every change.
+    /// The time of the next [check](Self::times_out) of the quantum on `core`, if none is
+    /// scheduled. Must be called after every change.
     pub fn timer(&mut self, now: Time, core: u16) -> Option<Time> {
         let core = &mut self.cores[usize::from(core)];
         if core.is_timed || core.want.is_empty() || core.has.is_none() {
@@ -210,8 +212,9 @@ impl Sharing {
         Some(now.max(core.since + self.costs.quantum))
     }
 
-    /// Somebody looks whether the quantum on `core` is over, as he was [told](Self::timer); `waits` says
-    /// whether the thread that has it waits for something. A thread that executes goes on to the end of its operation.
+    /// Checks whether the quantum on `core` is over, at the time that [`Self::timer`] has given;
+    /// `waits` says whether the thread that has the core waits for something. A thread that
+    /// executes keeps its core to the end of its operation.
     pub fn times_out(&mut self, now: Time, core: u16, waits: bool) -> TimesOut {
         let core = &mut self.cores[usize::from(core)];
         core.is_timed = false;
@@ -266,7 +269,7 @@ mod tests {
 
     use super::*;
 
-    /// What a thread does next.
+    /// The next act of a thread.
     #[derive(Clone, Copy, Debug)]
     enum Act {
         /// Executes for so long.
@@ -305,7 +308,7 @@ mod tests {
         waits: Vec<bool>,
         events: BTreeMap<(Time, u64), Event>,
         sequence: u64,
-        /// Who executed on which core from when till when.
+        /// Thread, core, begin and end of each execution.
         executed: Vec<(u16, u16, Time, Time)>,
         ended: Vec<u16>,
     }
@@ -382,7 +385,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever threads do, all of them come to their end, and no two execute on a core at once.
+        /// For any programs, all threads end, and no two execute on one core at the same time.
         #[test]
         fn a_core_is_one_threads_at_a_time(
             (running, cores) in (1..4u16, 1..4u16),

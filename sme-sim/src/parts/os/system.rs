@@ -1,4 +1,4 @@
-//! Calls of the operating system: what each does, step by step, on whatever node. The node is a [`Host`].
+//! The calls of the operating system, step by step, for any node that is a [`Host`].
 //!
 //! A call enters the kernel; calls on one node are ordered where they look at what they are about.
 
@@ -10,7 +10,7 @@ use crate::parts::address::FaultReason;
 use crate::parts::contract::{self, Operation, Start};
 use crate::time::Time;
 
-/// What the system adds.
+/// The costs of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delays {
     /// Entering and leaving the kernel.
@@ -27,8 +27,8 @@ pub struct Delays {
     pub sharing: Costs,
 }
 
-/// What the system of a node keeps: who sleeps on which word `W`, and which thread has which core, once a
-/// thread has started another.
+/// The state of a node's system: sleepers by word `W`, and the sharing of cores from the first
+/// started thread on.
 #[derive(Debug)]
 pub struct System<W> {
     sleepers: Sleepers<W>,
@@ -37,7 +37,7 @@ pub struct System<W> {
 
 struct Shared {
     sharing: Sharing,
-    /// What those run that these threads are about to start.
+    /// Programs of threads that are about to be started, by the thread that starts each.
     starts: Vec<(u16, Start)>,
 }
 
@@ -78,7 +78,7 @@ impl<W: PartialEq> System<W> {
     }
 }
 
-/// What a thread does, as far as the system has to know.
+/// The activity of a thread, as far as the system has to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// It executes.
@@ -104,12 +104,12 @@ pub enum Event {
     TimesOut(u16),
 }
 
-/// What the system has done, for who watches.
+/// An act of the system, for observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// A thread enters the kernel, and is there at this time.
     Calls(u16, Time),
-    /// What happens next is for this thread.
+    /// The next events are for this thread.
     Serves(u16),
     /// A thread will be asleep at this time.
     Sleeps(u16, Time),
@@ -125,16 +125,16 @@ pub enum Deed {
     HasCore(u16),
 }
 
-/// A node with an operating system. What has a body here is the system; a node gives it the rest, and calls
-/// it when an [`Event`] that it was handed has come.
+/// A node with an operating system. What has a body here is the system; a node gives it the rest,
+/// and calls it when an [`Event`] that it was handed has come.
 pub trait Host {
     /// A word on which threads can sleep.
     type Word: PartialEq;
 
-    /// What the system keeps.
+    /// The state of the system.
     fn system(&mut self) -> &mut System<Self::Word>;
 
-    /// What it adds.
+    /// The costs of the system.
     fn delays(&self) -> Delays;
 
     /// The time.
@@ -146,10 +146,10 @@ pub trait Host {
     /// How many threads it has.
     fn threads(&self) -> u16;
 
-    /// What the thread has asked for.
+    /// The current operation of the thread.
     fn operation(&self, thread: u16) -> Operation;
 
-    /// What the thread does.
+    /// The activity of the thread.
     fn activity(&self, thread: u16) -> Activity;
 
     /// The thread sleeps, or does not any more.
@@ -161,8 +161,8 @@ pub trait Host {
     /// Lets `event` happen at `at`.
     fn push(&mut self, at: Time, event: Event);
 
-    /// The operation of `thread` is done when that has executed for `after` and its own instructions; it is
-    /// told `answer`.
+    /// The operation of `thread` is done when that has executed for `after` and its own
+    /// instructions; it is told `answer`.
     fn finish(&mut self, thread: u16, answer: u64, after: Time);
 
     /// The same for a thread that returns from the kernel: nothing is left but to resume it.
@@ -226,7 +226,7 @@ pub trait Host {
         self.returns(thread);
     }
 
-    /// The program of `thread` has asked to start another: what that runs is kept until the call is taken.
+    /// Keeps the program that `thread` has asked to start until the call is served.
     #[cold]
     fn takes_start(&mut self, thread: u16) {
         if let Some(start) = contract::take_start() {

@@ -1,5 +1,5 @@
-//! A node as whoever runs the cluster sees it ([`Inhabited`]): what its threads are doing and wait for, what
-//! its memory holds, what it has done.
+//! A node as the machine that runs it sees it ([`Inhabited`]): the activity of its threads, the
+//! contents of its memory, and figures of the run.
 
 use sme_memory::Place;
 
@@ -17,7 +17,7 @@ use crate::observe::failure::Fault;
 use crate::observe::log::Log;
 use crate::observe::path::PathStep;
 use crate::observe::spans::SpanRecord;
-use crate::observe::survey::{self, AtHome, Survey, Waits, WaitsOn};
+use crate::observe::survey::{AtHome, Survey, Waits, WaitsOn};
 use crate::observe::traffic::{CacheTraffic, LinkLoad};
 use crate::parts::address::CACHEABLE;
 use crate::parts::contract::{Operation, Span};
@@ -29,47 +29,29 @@ impl Waits for Node {
         self.me
     }
 
-    fn waiting(&self) -> Vec<survey::Waiting> {
-        let mut waiting = Vec::new();
-        for (number, core) in (0..).zip(&self.cores) {
-            let doing = match core.waiting {
-                Waiting::Finished => continue,
-                Waiting::Cache => "spins in its cache",
-                Waiting::Uncached => "polls through the engine",
-                Waiting::Asleep => match core.operation {
-                    Operation::Join(_) => "waits for the end of a thread",
-                    _ => "sleeps on a futex",
-                },
-                Waiting::Nothing
-                | Waiting::StoreBuffer
-                | Waiting::Drained
-                | Waiting::Posted
-                | Waiting::Update
-                | Waiting::Fault => "does not get any further",
-            };
-            waiting.push(survey::Waiting {
-                thread: number,
-                doing: doing.into(),
-                on: self.waits_on(number),
-            });
-        }
-        waiting
+    fn threads(&self) -> u32 {
+        self.cores.len() as u32
     }
 
-    fn at_home(&self, address: u64, bytes: Bytes) -> AtHome {
-        let Some(line) = self.domain.known_line(address) else {
-            return AtHome::default();
-        };
-        let writer = Some(self.domain.writer(line)).filter(|&writer| writer != domain::NONE);
-        AtHome {
-            newest: self.domain.newest(line, bytes),
-            in_memory: self.domain.in_memory(line, bytes),
-            writer: writer.map(origin_of),
-        }
+    fn doing(&self, core: u16) -> Option<&'static str> {
+        let core = &self.cores[usize::from(core)];
+        Some(match core.waiting {
+            Waiting::Finished => return None,
+            Waiting::Cache => "spins in its cache",
+            Waiting::Uncached => "polls through the engine",
+            Waiting::Asleep => match core.operation {
+                Operation::Join(_) => "waits for the end of a thread",
+                _ => "sleeps on a futex",
+            },
+            Waiting::Nothing
+            | Waiting::StoreBuffer
+            | Waiting::Drained
+            | Waiting::Posted
+            | Waiting::Update
+            | Waiting::Fault => "does not get any further",
+        })
     }
-}
 
-impl Node {
     fn waits_on(&self, core: u16) -> Option<WaitsOn> {
         let (address, bytes, until) = self.awaited(core)?;
         let home = match self.constants.map.target(address) {
@@ -95,13 +77,23 @@ impl Node {
             cached,
         })
     }
+
+    fn at_home(&self, address: u64, bytes: Bytes) -> AtHome {
+        let Some(line) = self.domain.known_line(address) else {
+            return AtHome::default();
+        };
+        let writer = Some(self.domain.writer(line)).filter(|&writer| writer != domain::NONE);
+        AtHome {
+            newest: self.domain.newest(line, bytes),
+            in_memory: self.domain.in_memory(line, bytes),
+            writer: writer.map(origin_of),
+        }
+    }
 }
 
-impl Inhabited for Node {
-    fn threads(&self) -> u32 {
-        self.cores.len() as u32
-    }
+impl Node {}
 
+impl Inhabited for Node {
     fn spans(&self) -> &SpanRecord {
         &self.record.spans
     }

@@ -1,8 +1,8 @@
-//! A node as the host of its operating system ([`crate::parts::os`]): futex calls, and threads that start
-//! others and share cores with them.
+//! A node as the host of its operating system ([`crate::parts::os`]): futex calls, and threads that
+//! start others and share cores with them.
 //!
-//! Each thread is to the hardware a core of its own, on the socket of the core that it has: it finds store
-//! buffer and caches as it left them.
+//! Each thread is to the hardware a core of its own, on the socket of the core that it has: it
+//! finds store buffer and caches as it left them.
 
 use super::agenda;
 use super::core::{Core, Waiting};
