@@ -15,6 +15,7 @@ use sme_memory::Lacks;
 use sme_sim::machine::{CannotBuild, Machine};
 use sme_sim::observe::failure::Failure;
 use sme_sim::observe::spans::Overtaken;
+use sme_sim::observe::timeline::{Recorded, TooManyNodes};
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
@@ -206,6 +207,9 @@ pub enum Error {
     /// The barrier does not hold.
     #[error(transparent)]
     Overtaken(#[from] Overtaken),
+    /// There are too many nodes to record what their threads do.
+    #[error("--timeline: {0}")]
+    Timeline(#[from] TooManyNodes),
     /// The barrier has no compact form, or not with these parameters.
     #[error("--form compact: {0}")]
     NotCompact(String),
@@ -220,6 +224,8 @@ pub struct Observe<'a> {
     pub link_load: bool,
     /// The critical path of the last episode.
     pub critical_path: bool,
+    /// Every span and wait of every thread, and who wrote what it waited for.
+    pub timeline: bool,
     /// The ports of engines. What is recorded is written while the run goes on;
     /// [`Recorder::finish`] is for the caller.
     pub waves: Option<&'a Recorder>,
@@ -247,6 +253,8 @@ pub struct Outcome {
     pub link_load: Vec<LinkLoad>,
     /// For `--explain`, from the first cause to the last departure.
     pub critical_path: Vec<PathStep>,
+    /// For `--timeline`.
+    pub timeline: Recorded,
     /// The machine's own memory: bytes of simulator state per simulated thread.
     pub bytes_per_thread: u64,
 }

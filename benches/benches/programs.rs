@@ -45,6 +45,7 @@ fn program(nodes: u32, cores: u32, point: CoherencePoint, checked: bool) -> Prog
         point,
         page_bytes: 64,
         checked,
+        timeline: false,
         seed: 1,
         workers: 1,
     }

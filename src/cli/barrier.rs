@@ -23,6 +23,7 @@ use crate::report::output::{self, Output};
 use crate::report::row::{self, Cell, Host, Row};
 use crate::report::stop::{self, Stop};
 use crate::report::table;
+use crate::report::timeline;
 
 /// The flags of `sme barrier`.
 #[derive(Args, Clone, Debug)]
@@ -42,6 +43,10 @@ pub struct BarrierFlags {
     /// from,to,channel,bytes,packets,busy_fraction,stall_fraction
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     link_load: Option<PathBuf>,
+    /// Write what every thread did and when, as a trace for ui.perfetto.dev: its barriers and
+    /// waits, and an arrow from the write of a flag to each who saw it
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    timeline: Option<PathBuf>,
     #[command(flatten)]
     waves: WavesFlags,
 }
@@ -54,6 +59,7 @@ struct Opened {
     result: Output,
     per_thread: Option<Output>,
     link_load: Option<Output>,
+    timeline: Option<Output>,
     waves: Option<Waveform>,
 }
 
@@ -65,6 +71,7 @@ pub struct BarrierRun {
     explain: bool,
     per_thread: Option<PathBuf>,
     link_load: Option<PathBuf>,
+    timeline: Option<PathBuf>,
     waves: Option<WavesRun>,
 }
 
@@ -88,12 +95,19 @@ impl BarrierRun {
             }
         }
         let waves = flags.waves.read(&experiment)?;
-        let looked_into = flags.per_thread.is_some() || flags.explain || waves.is_some();
-        if experiment.form == Form::Compact && looked_into {
-            let why = "--per-thread, --explain and --waves need --form readable";
+        let observe = Observe {
+            per_thread: flags.per_thread.is_some(),
+            link_load: flags.link_load.is_some(),
+            critical_path: flags.explain,
+            timeline: flags.timeline.is_some(),
+            waves: None,
+        };
+        let threads = observe.per_thread || observe.critical_path || observe.timeline;
+        if experiment.form == Form::Compact && (threads || waves.is_some()) {
+            let why = "--per-thread, --explain, --timeline and --waves need --form readable";
             return Err(Stop::flag("--form compact", why.to_owned()));
         }
-        let needed = memory::needed(&experiment, flags.per_thread.is_some(), flags.explain);
+        let needed = memory::needed(&experiment, &observe);
         memory::fits(&experiment, needed, available)?;
         let run = Self {
             experiment,
@@ -101,6 +115,7 @@ impl BarrierRun {
             explain: flags.explain,
             per_thread: flags.per_thread.clone(),
             link_load: flags.link_load.clone(),
+            timeline: flags.timeline.clone(),
             waves,
         };
         run.check_distinct()?;
@@ -117,6 +132,7 @@ impl BarrierRun {
         if crew.count() > 1 {
             for (flag, given) in [
                 ("--explain", self.explain),
+                (timeline::FLAG, self.timeline.is_some()),
                 ("--waves", self.waves.is_some()),
             ] {
                 if given {
@@ -149,6 +165,7 @@ impl BarrierRun {
             result: Output::file_or_stdout(self.output.file.output.as_deref())?,
             per_thread: open("--per-thread", &self.per_thread)?,
             link_load: open("--link-load", &self.link_load)?,
+            timeline: open(timeline::FLAG, &self.timeline)?,
             waves: match &self.waves {
                 Some(waves) => Some(waves.open(&self.experiment)?),
                 None => None,
@@ -161,12 +178,14 @@ impl BarrierRun {
             mut result,
             per_thread,
             link_load,
+            timeline,
             waves,
         } = opened;
         let observe = Observe {
             per_thread: per_thread.is_some(),
             link_load: link_load.is_some(),
             critical_path: self.explain,
+            timeline: timeline.is_some(),
             waves: waves.as_ref().map(Waveform::recorder),
         };
         let watch = progress::on_stderr();
@@ -188,6 +207,9 @@ impl BarrierRun {
         }
         if let Some(output) = link_load {
             write_link_load(output, &outcome.link_load)?;
+        }
+        if let Some(output) = timeline {
+            timeline::write(output, &outcome.timeline)?;
         }
         result.push(&self.rendered(&row))?;
         if self.explain {
@@ -215,6 +237,7 @@ impl BarrierRun {
             ("-o", self.output.file.output.as_deref()),
             ("--per-thread", self.per_thread.as_deref()),
             ("--link-load", self.link_load.as_deref()),
+            (timeline::FLAG, self.timeline.as_deref()),
             ("--waves", waves),
         ])
     }
@@ -253,6 +276,7 @@ fn measured_among(
             | Error::Memory(_)
             | Error::Rtl(_)
             | Error::Verilated(_)
+            | Error::Timeline(_)
             | Error::NotCompact(_)),
         ) => {
             return Err(Stop::Input(stop::one_line(&error.to_string())));

@@ -454,7 +454,7 @@ fn simulate(
     let available = memory::available();
     let mut needed = Vec::with_capacity(experiments.len());
     for experiment in experiments {
-        let bytes = memory::needed(experiment, false, false);
+        let bytes = memory::needed(experiment, &Observe::default());
         memory::fits(experiment, bytes, available)?;
         needed.push(bytes);
     }

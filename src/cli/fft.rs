@@ -235,6 +235,7 @@ impl Task for FftTask {
             words: 6 * points + 16 * (rows + 2 * columns),
             // The four points of a line are of as many columns.
             nodes_of_line: 5,
+            barriers: Fft::PHASES.len() as u64,
             // Input, result and reference.
             bytes: 3 * 16 * points,
         }

@@ -181,6 +181,10 @@ pub struct ProgramFlags {
     /// Write a row for every stale load: CSV, or JSON lines if FILE ends in .json or .jsonl
     #[arg(long, value_name = "FILE", requires = "stale", help_heading = "Output")]
     pub(super) stale_list: Option<PathBuf>,
+    /// Write what every thread did and when, as a trace for ui.perfetto.dev: its phases, barriers
+    /// and waits, and an arrow from the write of a flag to each who saw it
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) timeline: Option<PathBuf>,
     /// Write the load of every link: CSV with
     /// from,to,channel,bytes,packets,busy_fraction,stall_fraction
     #[arg(long, value_name = "FILE", help_heading = "Output")]

@@ -106,6 +106,7 @@ impl Task for LuTask {
             words: blocks * blocks * block_words,
             // A block is read by its row and its column of the grid of threads.
             nodes_of_line: 2 * u64::from(program.threads()).isqrt(),
+            barriers: Phase::ALL.len() as u64 * blocks,
             // The matrix and its factors.
             bytes: 2 * 8 * elements,
         }

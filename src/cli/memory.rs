@@ -15,6 +15,9 @@ const PER_VERILATED_ENGINE: u64 = 32 << 10;
 const PER_COMPACT_THREAD: u64 = 6;
 /// What a row of `--per-thread` takes, while it is collected and once more while it is sorted.
 const PER_RECORD: u64 = 128;
+/// What `--timeline` takes for each thread and barrier: most for that of the dissemination barrier,
+/// 1.7 KiB on 64 nodes of 16 threads. Measured, as the memory of whole runs.
+const PER_BARRIER_DRAWN: u64 = 2048;
 /// What a word of a program's shared memory takes: in its line at home, and on each node that has
 /// ever cached the line. Measured, as the memory of whole runs.
 const PER_WORD: u64 = 32;
@@ -23,30 +26,27 @@ const PER_WORD_CHECKED: u64 = 32;
 /// What an episode takes besides: its times.
 const PER_EPISODE: u64 = 64;
 
-/// What `experiment` takes at most at any time, about: to record every thread's arrivals
-/// (`per_thread`), to simulate it again beside the first time (`twice`).
-pub fn needed(experiment: &Experiment, per_thread: bool, twice: bool) -> u64 {
+/// What `experiment` takes at most at any time, about, to be observed like this.
+pub fn needed(experiment: &Experiment, observe: &Observe<'_>) -> u64 {
     let Experiment { nodes, cores, .. } = *experiment;
     let episodes = u64::from(experiment.episodes) + 1;
     let threads = u64::from(nodes) * u64::from(cores);
     let footprint = experiment.machine.shape().footprint;
     let positions = u64::from(experiment.topology.positions().max(nodes));
-    let observe = Observe {
-        per_thread,
-        critical_path: twice,
-        ..Observe::default()
-    };
-    let kept = match experiment.is_compact(&observe) {
+    let kept = match experiment.is_compact(observe) {
         Ok(true) => footprint.of(&experiment.topology, 0, cores) + threads * PER_COMPACT_THREAD,
         _ => footprint.of(&experiment.topology, threads, cores),
     };
     let state = kept + episodes * PER_EPISODE + positions * per_engine(experiment.engine);
-    let records = match per_thread {
-        true => threads.saturating_mul(episodes).saturating_mul(PER_RECORD),
-        false => 0,
+    let each = threads.saturating_mul(episodes);
+    let kept_of_each = match (observe.per_thread, observe.timeline) {
+        (_, true) => PER_BARRIER_DRAWN,
+        (true, false) => PER_RECORD,
+        (false, false) => 0,
     };
-    let times = 1 + u64::from(twice);
-    (times * state).saturating_add(records)
+    // For the critical path it is simulated again, beside what is left of the first time.
+    let times = 1 + u64::from(observe.critical_path);
+    (times * state).saturating_add(each.saturating_mul(kept_of_each))
 }
 
 /// What an engine takes that is not the cycle model's.
@@ -65,6 +65,8 @@ pub struct Needs {
     pub words: u64,
     /// On how many nodes each of its lines is used, about, if these are cached.
     pub nodes_of_line: u64,
+    /// How many barriers each thread meets.
+    pub barriers: u64,
     /// Bytes of this computer for its input, its result and what that is compared with.
     pub bytes: u64,
 }
@@ -85,9 +87,13 @@ pub fn needed_by(program: &Program, needs: &Needs) -> u64 {
         // A word for every two threads.
         clocks = threads.saturating_mul(threads).saturating_mul(8);
     }
+    let drawn = match program.timeline {
+        true => (threads * PER_BARRIER_DRAWN).saturating_mul(needs.barriers),
+        false => 0,
+    };
     let shared = needs.words.saturating_mul(per_word);
-    let sum = state.saturating_add(shared).saturating_add(clocks);
-    sum.saturating_add(needs.bytes)
+    let parts = [shared, clocks, drawn, needs.bytes];
+    parts.into_iter().fold(state, u64::saturating_add)
 }
 
 /// Whether `needed` for `experiment` is `available`; where it is not known how much there is,
@@ -168,7 +174,7 @@ mod tests {
     fn what_does_not_fit_is_refused_in_a_line() {
         let large =
             testing::experiment(&["--nodes", "1048576", "--cores", "16", "--form", "readable"]);
-        let needed = needed(&large, false, false);
+        let needed = needed(&large, &Observe::default());
         let refused = fits(&large, needed, Some(8 << 30)).unwrap_err();
         assert_eq!(
             refused.to_string(),
@@ -186,11 +192,25 @@ mod tests {
         // What is looked into is in readable form anyhow.
         let few = ["--nodes", "4", "--episodes", "1000", "--form", "readable"];
         let few = testing::experiment(&few);
-        let plain = needed(&few, false, false);
-        assert!(needed(&few, true, false) > plain + 4 * 16 * 1000 * 56);
-        assert_eq!(needed(&few, false, true), 2 * plain);
+        let nothing = Observe::default();
+        let plain = needed(&few, &nothing);
+        let rows = Observe {
+            per_thread: true,
+            ..nothing
+        };
+        assert!(needed(&few, &rows) > plain + 4 * 16 * 1000 * 56);
+        let twice = Observe {
+            critical_path: true,
+            ..nothing
+        };
+        assert_eq!(needed(&few, &twice), 2 * plain);
+        let drawn = Observe {
+            timeline: true,
+            ..nothing
+        };
+        assert!(needed(&few, &drawn) > needed(&few, &rows));
         let rtl = testing::experiment(&["--nodes", "4", "--episodes", "1000", "--engine", "rtl"]);
-        assert_eq!(needed(&rtl, false, false), plain + 4 * PER_RTL_ENGINE);
+        assert_eq!(needed(&rtl, &nothing), plain + 4 * PER_RTL_ENGINE);
         let refused = fits(&rtl, 2, Some(1)).unwrap_err().to_string();
         assert!(
             refused.contains("mesh:2x2 --engine rtl: takes"),
@@ -198,7 +218,7 @@ mod tests {
         );
         // Positions without a host have an engine too.
         let sparse = testing::experiment(&["--nodes", "4", "--topology", "mesh:1024x1024"]);
-        assert!(needed(&sparse, false, false) > 1 << 32);
+        assert!(needed(&sparse, &nothing) > 1 << 32);
     }
 
     /// The estimate must cover what the simulator says that its state takes, and not by so much
@@ -223,7 +243,7 @@ mod tests {
             let outcome = experiment.run(&Observe::default(), &Silent).unwrap();
             let threads = u64::from(experiment.nodes) * u64::from(experiment.cores);
             let state = outcome.bytes_per_thread * threads;
-            let needed = needed(&experiment, false, false);
+            let needed = needed(&experiment, &Observe::default());
             assert!(needed >= state && needed < 4 * state, "{needed} {state}");
         }
     }

@@ -352,6 +352,7 @@ pub(crate) mod testing {
             per_thread: Vec::new(),
             link_load: Vec::new(),
             critical_path: Vec::new(),
+            timeline: Default::default(),
             bytes_per_thread: 6,
         }
     }

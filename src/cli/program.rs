@@ -27,6 +27,7 @@ use crate::report::output::{self, Output};
 use crate::report::row::{Cell, Host, rendered};
 use crate::report::stale_list::{self, StaleList};
 use crate::report::stop::{self, Stop};
+use crate::report::timeline;
 
 /// The nodes of the paper's cluster, over which it spreads the data of its programs.
 const MEMORY_NODES: u32 = 64;
@@ -78,6 +79,7 @@ pub struct Plan {
     check: bool,
     link_load: Option<PathBuf>,
     stale_list: Option<PathBuf>,
+    timeline: Option<PathBuf>,
     output: OutputFlags,
 }
 
@@ -90,6 +92,7 @@ impl Plan {
             check: !flags.no_check,
             link_load: flags.link_load.clone(),
             stale_list: flags.stale_list.clone(),
+            timeline: flags.timeline.clone(),
             output,
         };
         if flags.link_load.is_some() {
@@ -97,6 +100,10 @@ impl Plan {
         }
         if flags.stale_list.is_some() {
             plan.only_one(stale_list::FLAG)?;
+        }
+        if let Some(path) = &flags.timeline {
+            plan.only_one(timeline::FLAG)?;
+            plan.apart_from_rows(timeline::FLAG, path)?;
         }
         plan.distinct(None)?;
         Ok(plan)
@@ -155,6 +162,7 @@ impl Plan {
             ("-o", self.output.file.output.as_deref()),
             ("--link-load", self.link_load.as_deref()),
             (stale_list::FLAG, self.stale_list.as_deref()),
+            (timeline::FLAG, self.timeline.as_deref()),
         ];
         files.extend(more.map(|(flag, path)| (flag, Some(path))));
         output::distinct(&files)
@@ -186,6 +194,10 @@ impl Plan {
             Some(path) => Some(Output::file("--link-load", path)?),
             None => None,
         };
+        let timeline = match &self.timeline {
+            Some(path) => Some(Output::file(timeline::FLAG, path)?),
+            None => None,
+        };
         let list = match &self.stale_list {
             Some(path) => Some(StaleList::open(path)?),
             None => None,
@@ -203,6 +215,9 @@ impl Plan {
         }
         if let (Some(output), [only]) = (links, all.as_slice()) {
             write_link_load(output, &only.outcome.links)?;
+        }
+        if let (Some(output), [only]) = (timeline, all.as_slice()) {
+            timeline::write(output, &only.outcome.timeline)?;
         }
         if let Some(list) = list {
             list.commit()?;
@@ -357,6 +372,7 @@ fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
         point: read::name("--coherence-point", &flags.coherence_point)?,
         page_bytes: page_bytes.map_err(|error| Stop::flag("--page", error))?,
         checked: flags.stale,
+        timeline: flags.timeline.is_some(),
         seed: read::seed(&flags.seed.seed)?,
         workers: match &flags.workers {
             None => 1,
@@ -507,6 +523,7 @@ mod tests {
             Needs {
                 words: 0,
                 nodes_of_line: 1,
+                barriers: 0,
                 bytes: 0,
             }
         }

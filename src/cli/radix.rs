@@ -124,6 +124,8 @@ impl Task for RadixTask {
         Needs {
             words: 2 * self.keys + counts + 8 * u64::from(threads),
             nodes_of_line: 3,
+            barriers: (Phase::ALL.len() as u64)
+                * u64::from(self.key_bits.div_ceil(self.digit_bits)),
             // Keys, result and reference, and each thread's two tables.
             bytes: 3 * 8 * self.keys + 2 * 8 * counts,
         }

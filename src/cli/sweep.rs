@@ -19,7 +19,7 @@ use super::flags::{ExperimentFlags, OutputFlags};
 use super::memory;
 use super::read;
 use crate::distributed::Crew;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Observe};
 use crate::progress::{self, Silent, Watch};
 use crate::report::Format;
 use crate::report::output::{Output, Target};
@@ -313,7 +313,7 @@ fn fitting_jobs(
 ) -> Result<usize, Stop> {
     let mut needed = Vec::with_capacity(points.len());
     for point in points {
-        let bytes = memory::needed(point, false, false);
+        let bytes = memory::needed(point, &Observe::default());
         memory::fits(point, bytes, available)?;
         needed.push(bytes);
     }

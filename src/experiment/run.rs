@@ -4,12 +4,13 @@ use std::future::Future;
 use std::sync::Arc;
 
 use sme_barrier::{Barrier, BarrierSpec, Extent, Layout, Member, Ranks, SpecError, Use, build};
-use sme_memory::{Leader, Memory, Route};
+use sme_memory::{Leader, Memory, Place, Route};
 use sme_sim::kernel::peers::{self, Alone, Peers};
 use sme_sim::machine::{Machine, Pinning, Readable, Setup, System};
 use sme_sim::observe::failure::Failure;
 use sme_sim::observe::gauge::{Gauge, Progress};
 use sme_sim::observe::spans::{EPISODE, SpanTimes, overtaken};
+use sme_sim::observe::timeline::Recorded;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
@@ -177,11 +178,16 @@ impl Experiment {
             debug_assert_eq!(me(&memory), Member { node, core });
             episodes(memory, Arc::clone(&plan))
         };
-        let setup = self.setup().with_each_span(observe.per_thread);
+        let setup = self
+            .setup()
+            .with_each_span(observe.per_thread || observe.timeline);
         let mut machine = match (self.engine, observe.waves) {
             (EngineKind::Cycle, None) => self.machine.build_among(&*peers, setup, program)?,
             (_, waves) => extras::with_engines(self, &*peers, setup, program, waves)?,
         };
+        if observe.timeline {
+            machine.record_timeline()?;
+        }
         let gauge = Arc::new(Gauge::default());
         watch.gauge(Arc::clone(&gauge));
         let mut counted = Counted::new(self.episodes, watch);
@@ -194,7 +200,14 @@ impl Experiment {
         })?;
         let outcome = self.outcome(peers, &*machine, counted, observe)?;
         Ok(Outcome {
-            per_thread: per_thread(peers, &*machine)?,
+            per_thread: match observe.per_thread {
+                true => per_thread(peers, &*machine)?,
+                false => Vec::new(),
+            },
+            timeline: match observe.timeline {
+                true => machine.recorded(&|place| named(&plan.barrier, place)),
+                false => Recorded::default(),
+            },
             critical_path: match observe.critical_path {
                 true => self.critical_path(&plan, machine.spans().called(EPISODE))?,
                 false => Vec::new(),
@@ -226,10 +239,7 @@ impl Experiment {
         let before = last.checked_sub(1);
         let start = before.map_or(Time::ZERO, |before| times[before].last_end);
         let span = Span::new(EPISODE, self.episodes);
-        Ok(again.critical_path(span, start, &|place| {
-            let name = plan.barrier.variable(place);
-            name.unwrap_or_else(|| format!("byte {} of node {}", place.offset, place.node))
-        }))
+        Ok(again.critical_path(span, start, &|place| named(&plan.barrier, place)))
     }
 
     /// What came out of a run that every `machine` can tell.
@@ -263,9 +273,16 @@ impl Experiment {
                 false => Vec::new(),
             },
             critical_path: Vec::new(),
+            timeline: Recorded::default(),
             bytes_per_thread: machine.bytes_per_thread(),
         })
     }
+}
+
+/// What `barrier` calls the variable at `place`.
+fn named<B: Barrier<ThreadMemory>>(barrier: &B, place: Place) -> String {
+    let name = barrier.variable(place);
+    name.unwrap_or_else(|| format!("byte {} of node {}", place.offset, place.node))
 }
 
 /// The run of the barrier that an experiment names, when its type is known.

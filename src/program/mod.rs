@@ -6,6 +6,7 @@
 mod kernels;
 mod team;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use sme_barrier::lock::{Coherence, Cohort, CohortSpec, LockError, LockKind};
@@ -14,12 +15,13 @@ use sme_barrier::{
 };
 use sme_fft_demo::{ArrayError, Pool, Team};
 use sme_memory::{Atomic, Capabilities, Capability, Lacks, Place, Route};
-use sme_sim::machine::{CannotBuild, Machine, Setup};
+use sme_sim::machine::{CannotBuild, Machine, Readable, Setup};
 use sme_sim::observe::failure::Failure;
-use sme_sim::observe::spans::{EPISODE, Overtaken, SpanTimes, overtaken};
+use sme_sim::observe::spans::{EPISODE, Overtaken, SpanTimes, ThreadSpan, overtaken};
 use sme_sim::observe::staleness::{StaleLoad, StaleReport, TooManyThreads};
+use sme_sim::observe::timeline::{Recorded, TooManyNodes};
 use sme_sim::observe::traffic::{CacheTraffic, LinkLoad, Traffic};
-use sme_sim::parts::contract::ThreadMemory;
+use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
@@ -77,6 +79,8 @@ pub struct Program {
     pub page_bytes: u64,
     /// Whether every load is checked.
     pub checked: bool,
+    /// Whether what each thread does and when is recorded.
+    pub timeline: bool,
     /// Seed of everything random.
     pub seed: u64,
     /// Threads of the host.
@@ -128,6 +132,9 @@ pub enum Error {
     /// There are too many threads to check their loads.
     #[error(transparent)]
     TooManyThreads(#[from] TooManyThreads),
+    /// There are too many nodes to record what their threads do.
+    #[error("--timeline: {0}")]
+    Timeline(#[from] TooManyNodes),
 }
 
 /// Who is told of each stale load of a run, in their order.
@@ -159,6 +166,8 @@ pub struct Outcome {
     pub events: u64,
     /// Which loads were stale, if they were checked.
     pub stale: Option<StaleReport>,
+    /// Phases, barriers and waits of all threads, if they were recorded.
+    pub timeline: Recorded,
 }
 
 impl Outcome {
@@ -184,6 +193,7 @@ impl Program {
             point: CoherencePoint::Barrier,
             page_bytes: 64,
             checked: false,
+            timeline: false,
             seed: 1,
             workers: 1,
         }
@@ -292,7 +302,8 @@ impl Program {
         let shape = self.machine.shape();
         let setup = Setup::new(shape, self.memory_nodes, self.cores)
             .on(self.topology.clone())
-            .seeded(self.seed);
+            .seeded(self.seed)
+            .with_each_span(self.timeline);
         let barrier = Arc::new(self.barrier()?);
         let arithmetic = shape.arithmetic;
         let mut machine = self
@@ -318,6 +329,9 @@ impl Program {
                 machine.synchronizing(place);
             }
         }
+        if self.timeline {
+            machine.record_timeline()?;
+        }
         for (place, value) in kernel.initial() {
             machine.preset(place, value);
         }
@@ -331,10 +345,44 @@ impl Program {
             links: machine.link_loads(),
             events: machine.events(),
             stale: machine.stale_reads(),
+            timeline: match self.timeline {
+                true => self.recorded(&*machine, &kernel.phases()),
+                false => Recorded::default(),
+            },
         };
         let read = |place| machine.at_home(place);
         let result = result(kernel, &read);
         Ok((outcome, result))
+    }
+}
+
+impl Program {
+    /// What was recorded of the threads of `machine`, with the phases between their barriers.
+    fn recorded(&self, machine: &dyn Readable, phases: &[&'static str]) -> Recorded {
+        let name = |place: Place| format!("byte {} of node {}", place.offset, place.node);
+        let mut recorded = machine.recorded(&name);
+        let mut last: HashMap<(u32, u16), Time> = HashMap::new();
+        // Of each thread in their order.
+        let barriers = recorded.spans.iter().filter_map(|&(node, barrier)| {
+            let ThreadSpan {
+                span,
+                thread,
+                begin,
+                end,
+            } = barrier;
+            let begins = last.insert((node, thread), end).unwrap_or(Time::ZERO);
+            let name = phases.get(span.number as usize)?;
+            let phase = ThreadSpan {
+                span: Span::new(name, span.number),
+                begin: begins,
+                end: begin,
+                thread,
+            };
+            Some((node, phase))
+        });
+        let phases: Vec<_> = barriers.collect();
+        recorded.spans.extend(phases);
+        recorded
     }
 }
 

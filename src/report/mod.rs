@@ -5,6 +5,7 @@
 //! * [`table`]: rows as aligned text.
 //! * [`output`], [`partial`]: where rows go.
 //! * [`explain`]: a critical path. [`links`]: the load of links. [`stale_list`]: stale loads.
+//!   [`timeline`]: a trace of all threads.
 //! * [`recognize`]: rows that were written before.
 //! * [`applies`]: which parameters an algorithm looks at, so that a row leaves the others out.
 //! * [`stop`]: errors and exit statuses.
@@ -19,6 +20,7 @@ pub mod row;
 pub mod stale_list;
 pub mod stop;
 pub mod table;
+pub mod timeline;
 
 use clap::ValueEnum;
 

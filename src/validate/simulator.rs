@@ -261,6 +261,7 @@ impl Simulate for Simulator {
                     point: CoherencePoint::Barrier,
                     page_bytes: PAGE,
                     checked: false,
+                    timeline: false,
                     seed: self.seed,
                     workers: 1,
                 };

@@ -27,6 +27,7 @@ mod rooms;
 mod rtl;
 mod simulated;
 mod stale_list;
+mod timeline;
 mod topologies;
 mod validate;
 mod waves;

@@ -5,6 +5,7 @@
 //! [`Readable`]: the machine with a program on every thread. Whoever runs it needs to know no more.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::fmt;
 
 use sme_memory::{Capabilities, Memory, Place};
@@ -15,9 +16,11 @@ use crate::kernel::thread::Programs;
 use crate::kernel::window::Exchanged;
 use crate::observe::failure::Failure;
 use crate::observe::gauge::Progress;
+use crate::observe::log;
 use crate::observe::path::PathStep;
 use crate::observe::spans::{Spans, ThreadSpan};
 use crate::observe::staleness::{StaleLoad, StaleReport, TooManyThreads};
+use crate::observe::timeline::{Arrow, Recorded, TooManyNodes, Wait};
 use crate::observe::traffic::{CacheTraffic, LinkLoad, Traffic};
 use crate::parts::contract::{Span, ThreadMemory};
 use crate::time::Time;
@@ -141,6 +144,20 @@ pub trait Readable: System {
     /// What was found, if loads were checked.
     fn stale_reads(&mut self) -> Option<StaleReport>;
 
+    /// Lets the next run's waits be recorded, and the writes of flags that threads have seen. That
+    /// costs time and memory of the host and has no influence on what is simulated.
+    ///
+    /// # Errors
+    /// [`TooManyNodes`] if there are more than a timeline tells apart.
+    fn record_timeline(&mut self) -> Result<(), TooManyNodes>;
+
+    /// The waits of all threads, by node, in the order of their ends there, if they were recorded.
+    fn waits(&self) -> Box<dyn Iterator<Item = &Wait> + '_>;
+
+    /// From writes of flags to threads that saw them, in the order in which they were seen, if that
+    /// was recorded.
+    fn arrows(&self) -> &[Arrow];
+
     /// Lets the next run be traced from `from` on, for [`Self::critical_path`]. Tracing costs time
     /// and memory of the host and has no influence on what is simulated.
     fn trace_from(&mut self, from: Time);
@@ -165,5 +182,21 @@ impl dyn Readable + '_ {
     /// As there.
     pub fn run(&mut self, workers: usize, mut watch: impl FnMut(Progress)) -> Result<(), Failure> {
         self.run_among(&mut Alone, workers, &mut watch)
+    }
+
+    /// What was recorded of the threads of a run, with flags named by `name`. Spans are there only
+    /// if the machine was built to keep [each of them](super::Setup::with_each_span).
+    pub fn recorded(&self, name: &dyn Fn(Place) -> String) -> Recorded {
+        let named = |flag| log::lifetime(flag).unwrap_or_else(|| name(flag));
+        let mut names = HashMap::new();
+        for Arrow { flag, .. } in self.arrows() {
+            names.entry(*flag).or_insert_with(|| named(*flag));
+        }
+        Recorded {
+            spans: self.each_span().map(|(node, span)| (node, *span)).collect(),
+            waits: self.waits().copied().collect(),
+            arrows: self.arrows().to_vec(),
+            names,
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::observe::path::PathStep;
 use crate::observe::spans::{SpanRecord, Spans, ThreadSpan};
 use crate::observe::staleness::{Checker, StaleLoad, StaleReport, TooManyThreads};
 use crate::observe::survey::{self, Survey, Waits};
+use crate::observe::timeline::{Arrow, Timeline, TooManyNodes, Wait};
 use crate::observe::traffic::{CacheTraffic, LinkLoad, Traffic};
 use crate::parts::address::Space;
 use crate::parts::contract::{self, Span};
@@ -24,7 +25,7 @@ use crate::time::Time;
 
 /// Simulated time after which the checker of loads is told what has happened meanwhile: short, since
 /// that takes memory.
-const CHECKED_AT_ONCE: Time = Time::from_ns(20_000);
+const OBSERVED_AT_ONCE: Time = Time::from_ns(20_000);
 
 /// A node with threads, as whoever runs its machine sees it.
 pub trait Inhabited: window::Node + Waits + Sized {
@@ -86,6 +87,7 @@ pub struct Nodes<N> {
     /// The most threads of a node.
     room: u32,
     checker: Option<Checker>,
+    timeline: Option<Timeline>,
 }
 
 impl<N: Inhabited> Nodes<N> {
@@ -105,6 +107,7 @@ impl<N: Inhabited> Nodes<N> {
             space,
             room,
             checker: None,
+            timeline: None,
         }
     }
 
@@ -114,10 +117,20 @@ impl<N: Inhabited> Nodes<N> {
         (position < self.nodes.len()).then_some(position)
     }
 
-    fn tell_checker(&mut self) {
-        if let Some(checker) = &mut self.checker {
-            drain(&self.nodes, &self.space, checker);
+    /// Lets nodes keep what the checker and the timeline want to know.
+    fn start_logs(&mut self) {
+        for node in &mut self.nodes {
+            let log = Log::new(node.number(), self.room);
+            node.start_log(log.with_waits(self.timeline.is_some()));
         }
+    }
+
+    fn tell_observers(&mut self) {
+        drain(
+            &self.nodes,
+            &self.space,
+            (&mut self.checker, &mut self.timeline),
+        );
     }
 
     /// Runs until nothing happens any more; when the last window began.
@@ -131,16 +144,17 @@ impl<N: Inhabited> Nodes<N> {
         let own: u64 = self.nodes.iter().map(|n| u64::from(n.threads())).sum();
         let threads: u64 = peers::all(peers, own)?.into_iter().sum();
         let patience = Time::from_ns(1_000_000 + 1_000 * threads);
-        let pause = match self.checker {
-            Some(_) => patience.min(CHECKED_AT_ONCE),
-            None => patience,
+        let is_observed = self.checker.is_some() || self.timeline.is_some();
+        let pause = match is_observed {
+            true => patience.min(OBSERVED_AT_ONCE),
+            false => patience,
         };
         let mut before: Option<Standstill> = None;
         let mut look_at = Time::ZERO;
-        let (checker, space) = (&mut self.checker, &self.space);
+        let (checker, timeline, space) = (&mut self.checker, &mut self.timeline, &self.space);
         let mut look = |now, nodes: &[N], peers: &mut dyn Peers| {
-            if let Some(checker) = checker {
-                drain(nodes, space, checker);
+            if is_observed {
+                drain(nodes, space, (checker, timeline));
                 if now < look_at {
                     watch(progress(now, survey_of(nodes)));
                     return Ok((Verdict::Continue, now + pause));
@@ -180,7 +194,7 @@ impl<N: Inhabited> System for Nodes<N> {
         // What a run that panicked on this thread of the host has left there.
         drop(contract::take_back());
         let last = self.advance(peers, workers, watch)?;
-        self.tell_checker();
+        self.tell_observers();
         let mut own = Figures::default();
         self.nodes.iter().for_each(|node| node.did(&mut own));
         self.among.tell(peers, own)?;
@@ -272,10 +286,22 @@ impl<N: Inhabited> Readable for Nodes<N> {
         let hosts = self.nodes.iter().filter(|node| node.threads() > 0);
         let threads = self.room;
         self.checker = Some(Checker::new(hosts.count() as u32, threads)?);
-        for node in &mut self.nodes {
-            node.start_log(Log::new(node.number(), threads));
-        }
+        self.start_logs();
         Ok(())
+    }
+
+    fn record_timeline(&mut self) -> Result<(), TooManyNodes> {
+        self.timeline = Some(Timeline::new(self.nodes.len() as u32, self.room)?);
+        self.start_logs();
+        Ok(())
+    }
+
+    fn waits(&self) -> Box<dyn Iterator<Item = &Wait> + '_> {
+        Box::new(self.nodes.iter().filter_map(N::log).flat_map(Log::waits))
+    }
+
+    fn arrows(&self) -> &[Arrow] {
+        self.timeline.as_ref().map_or(&[], Timeline::arrows)
     }
 
     fn synchronizing(&mut self, place: Place) {
@@ -317,8 +343,12 @@ fn survey_of<N: Inhabited>(nodes: &[N]) -> Survey {
     survey
 }
 
-fn drain<N: Inhabited>(nodes: &[N], space: &Space, checker: &mut Checker) {
-    log::drain(nodes.iter().filter_map(N::log), space.get(), checker);
+fn drain<N: Inhabited>(
+    nodes: &[N],
+    space: &Space,
+    observers: (&mut Option<Checker>, &mut Option<Timeline>),
+) {
+    log::drain(nodes.iter().filter_map(N::log), space.get(), observers);
 }
 
 fn progress(now: Time, survey: Survey) -> Progress {

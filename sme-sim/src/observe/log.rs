@@ -1,6 +1,6 @@
-//! What a node tells the checker of stale reads ([`super::staleness`]), where there is one: what its
-//! threads have loaded, stored and waited for, and what became of lines. Kept until the checker takes it;
-//! has no influence on what is simulated.
+//! What a node tells the checker of stale reads ([`super::staleness`]) and the timeline
+//! ([`super::timeline`]), where there are any: what its threads have loaded, stored and waited for,
+//! and what became of lines. Kept until these take it; has no influence on what is simulated.
 
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sme_memory::Place;
 
 use super::staleness::{Checker, Record, What};
+use super::timeline::{On, Timeline, Wait};
 use crate::parts::address::AddressSpace;
 use crate::parts::cache::ahead::Access;
 use crate::parts::contract::Operation;
@@ -26,6 +27,15 @@ pub struct Log {
     node: u32,
     /// Threads of a node.
     threads: u32,
+    waits: Option<Waits>,
+}
+
+/// The waits of a node's threads, where they are to be kept.
+#[derive(Debug, Default)]
+struct Waits {
+    /// Since when each thread waits, or has begun what it last waited for.
+    since: Vec<Time>,
+    ended: Vec<Wait>,
 }
 
 #[derive(Debug, Default)]
@@ -65,6 +75,29 @@ impl Log {
             told: Mutex::default(),
             node,
             threads,
+            waits: None,
+        }
+    }
+
+    /// The same, which keeps the waits of threads, too, if `waits`.
+    pub fn with_waits(mut self, waits: bool) -> Self {
+        self.waits = waits.then(Waits::default);
+        self
+    }
+
+    /// The waits that have ended, in the order of their ends.
+    pub fn waits(&self) -> &[Wait] {
+        self.waits.as_ref().map_or(&[], |waits| &waits.ended)
+    }
+
+    /// `thread` asks for `operation`.
+    pub fn asked(&mut self, at: Time, thread: u16, operation: &Operation) {
+        if let (Some(waits), Some(_)) = (&mut self.waits, On::of(operation)) {
+            let number = usize::from(thread);
+            if waits.since.len() <= number {
+                waits.since.resize(number + 1, Time::ZERO);
+            }
+            waits.since[number] = at;
         }
     }
 
@@ -91,6 +124,17 @@ impl Log {
     ) {
         if let Some(what) = finished(self.node, operation, answer, space) {
             self.tell(at, thread, what);
+        }
+        if let (Some(waits), Some(on)) = (&mut self.waits, On::of(operation)) {
+            waits.ended.push(Wait {
+                thread: (self.node, thread),
+                begin: waits
+                    .since
+                    .get(usize::from(thread))
+                    .map_or(at, |&since| since),
+                end: at,
+                on,
+            });
         }
     }
 
@@ -152,6 +196,15 @@ impl Log {
     }
 }
 
+/// The name of the flag at `place` if it stands for the birth or the death of a thread.
+pub(crate) fn lifetime(place: Place) -> Option<String> {
+    let thread = place.offset.checked_sub(BIRTHS)?;
+    Some(match place.offset.checked_sub(DEATHS) {
+        Some(thread) => format!("the end of thread {thread}"),
+        None => format!("the start of thread {thread}"),
+    })
+}
+
 /// What it means to the checker that an operation on `node` has ended with `answer`.
 fn finished(
     node: u32,
@@ -190,13 +243,13 @@ fn finished(
     }
 }
 
-/// Tells `checker` what has happened at all nodes, whose `logs` come in their order, in the order of time,
-/// and forgets it. Whatever one node does reaches another in a later window, so that what is still missing
-/// comes after all of this.
+/// Tells `checker` and `timeline` what has happened at all nodes, whose `logs` come in their order,
+/// in the order of time, and forgets it. Whatever one node does reaches another in a later window,
+/// so that what is still missing comes after all of this.
 pub fn drain<'a>(
     logs: impl Iterator<Item = &'a Log>,
     space: &dyn AddressSpace,
-    checker: &mut Checker,
+    (checker, timeline): (&mut Option<Checker>, &mut Option<Timeline>),
 ) {
     let mut all: Vec<MutexGuard<Told>> = logs
         .map(|log| log.told.lock().unwrap_or_else(PoisonError::into_inner))
@@ -215,12 +268,21 @@ pub fn drain<'a>(
             entries, accesses, ..
         } = &*all[node];
         match entries[number] {
-            Entry::One(ref record) => checker.record(record),
+            Entry::One(ref record) => {
+                if let Some(checker) = checker {
+                    checker.record(record);
+                }
+                if let (Some(timeline), Some(of_flag)) = (&mut *timeline, record.of_flag()) {
+                    timeline.record(of_flag);
+                }
+            }
             Entry::Run { thread, count, .. } => {
                 let run = starts[node]..starts[node] + count;
                 starts[node] = run.end;
                 let run = accesses.get(run).unwrap_or_default();
-                checker.accesses(at, thread, run, space);
+                if let Some(checker) = checker {
+                    checker.accesses(at, thread, run, space);
+                }
             }
         }
     }

@@ -3,11 +3,12 @@
 //! * [`among`]: what several processes tell each other of a run that they share.
 //! * [`failure`]: why a run did not end well.
 //! * [`gauge`]: how far a run is.
-//! * [`log`]: what nodes tell the checker of stale reads.
+//! * [`log`]: what nodes tell the checker of stale reads, and the timeline.
 //! * [`path`]: what made something take as long as it did.
 //! * [`spans`]: when threads were in what.
 //! * [`staleness`]: which loads of a run returned stale data, and which flush was missing.
 //! * [`survey`]: what nodes are doing; who waits for what when nothing can happen any more.
+//! * [`timeline`]: waits, and which write ended each.
 //! * [`trace`]: traces for critical paths, for families without one of their own.
 //! * [`traffic`]: what went over the network and through caches.
 //! * [`words`]: operations in words.
@@ -20,6 +21,7 @@ pub mod path;
 pub mod spans;
 pub mod staleness;
 pub mod survey;
+pub mod timeline;
 pub mod trace;
 pub mod traffic;
 pub mod words;

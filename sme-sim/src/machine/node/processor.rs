@@ -345,6 +345,9 @@ impl<H: Hardware> Processor<H> {
         if !matches!(operation, Operation::Mark(_)) {
             state.operation = operation;
             (state.passed, state.looks) = (0, 0);
+            if let Some(log) = &mut self.log {
+                log.asked(self.now, thread, &operation);
+            }
         }
         Some(operation)
     }

@@ -44,7 +44,7 @@ use crate::parts::cache::ahead::Access;
 use crate::time::Time;
 
 pub use list::{MissedWrite, Missing, StaleLoad};
-pub use record::{Record, Site, Way, What};
+pub use record::{FlagRecord, Record, Site, Way, What};
 pub use report::{Cause, Flush, Race, Runs, Side, Source, StaleRead, StaleReport, Written};
 
 /// How many different stale reads a report tells of unless asked for more.

@@ -147,7 +147,38 @@ pub(super) enum Kind {
     Performed,
 }
 
+/// A flag that was written or seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlagRecord {
+    /// When.
+    pub at: Time,
+    /// By which thread, numbered as in [`Record::new`].
+    pub thread: u32,
+    /// The flag.
+    pub flag: Place,
+    /// What was written or seen.
+    pub value: u8,
+    /// Whether it was written.
+    pub is_write: bool,
+}
+
 impl Record {
+    /// What it says of a flag, if it is about one.
+    pub fn of_flag(&self) -> Option<FlagRecord> {
+        let is_write = match self.kind {
+            Kind::Set => true,
+            Kind::Saw => false,
+            _ => return None,
+        };
+        Some(FlagRecord {
+            at: self.at,
+            thread: self.thread,
+            flag: self.spot.place(),
+            value: self.value as u8,
+            is_write,
+        })
+    }
+
     /// When it happened.
     #[inline]
     pub fn at(&self) -> Time {

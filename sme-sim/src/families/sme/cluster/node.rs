@@ -277,6 +277,9 @@ impl Node {
         state.operation = operation;
         state.looks = 0;
         self.agenda.tell(|t| t.begun(core, operation));
+        if let Some(log) = &mut self.log {
+            log.asked(self.now, core, &operation);
+        }
         self.begin(core);
     }
 
