@@ -7,8 +7,8 @@ use std::{error::Error, sync::Arc};
 
 use sme::experiment::{Algorithm, Observe, Placement};
 use sme::progress::Silent;
-use sme::validate::points::Variant;
-use sme::validate::simulator::{Simulator, mean_us};
+use sme::validate::papers::sme::points::Variant;
+use sme::validate::papers::sme::simulator::{Simulator, mean_us};
 use sme_barrier::{Barrier, Member};
 use sme_memory::{Memory, Place, Route, Until};
 use sme_sim::machine::Machine;

@@ -16,8 +16,8 @@ use sme::experiment::{Algorithm, Experiment, Form, Observe, Placement};
 use sme::host::peak_rss_bytes;
 use sme::plot::{Axis, Chart, Curve, Panel, Scaling, Stroke, sheet};
 use sme::progress::{Silent, on_stderr};
-use sme::validate::points::Variant;
-use sme::validate::simulator::Simulator;
+use sme::validate::papers::sme::points::Variant;
+use sme::validate::papers::sme::simulator::Simulator;
 use sme_sim::machine::Machine;
 
 /// As in the program `sme`.

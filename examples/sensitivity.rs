@@ -15,11 +15,14 @@ use sme::experiment::Algorithm;
 use sme::experiment::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use sme::progress::{Silent, on_stderr};
 use sme::validate::deviations::Deviations;
-use sme::validate::estimators::{Distance, Finding};
-use sme::validate::points::{Measurements, Point, over};
-use sme::validate::simulator::Simulator;
+use sme::validate::measure::{Measurements, over};
+use sme::validate::papers::Finding;
+use sme::validate::papers::sme::Distance;
+use sme::validate::papers::sme::estimator as estimator_of;
+use sme::validate::papers::sme::points::Point;
+use sme::validate::papers::sme::simulator::Simulator;
+use sme::validate::published;
 use sme::validate::verdict::{Row, Verdict};
-use sme::validate::{estimators, published};
 use sme_barrier::{Mapping, TreeShape};
 use sme_sim::machine::{Constant, Domain, Machine};
 
@@ -218,7 +221,7 @@ fn results(machine: Machine) -> Result<[(f64, f64); COLUMNS], String> {
 
 fn one_seed(machine: Arc<Machine>, seed: u64) -> Result<[f64; COLUMNS], String> {
     let simulator = Simulator::new(machine, EPISODES, seed).map_err(|error| error.to_string())?;
-    let estimator = |id| estimators::of(id).ok_or(format!("nothing simulates {id}"));
+    let estimator = |id| estimator_of(id).ok_or(format!("nothing simulates {id}"));
     let flat = Point::barrier(Algorithm::Flat, 64, 16);
     let mut points = vec![flat];
     for (id, _) in FIGURES {
@@ -325,7 +328,7 @@ impl Trees {
         let simulator = Simulator::new(machine, TREE_EPISODES, *SEEDS.start());
         let simulator = simulator.map_err(|error| error.to_string())?;
         let simulator = simulator.with_trees(pair.0, pair.1);
-        let estimator = |id: &str| estimators::of(id).ok_or(format!("nothing simulates {id}"));
+        let estimator = |id: &str| estimator_of(id).ok_or(format!("nothing simulates {id}"));
         let ids = TREE_FIGURES.map(|(id, _)| id).into_iter().chain(LEANING);
         let mut points = Vec::new();
         for id in ids {

@@ -2,7 +2,7 @@
 //! 1 to 64 nodes of an 8×8 mesh, with 1 to 16 threads a node.
 //!
 //! Called by the command line when there is no command; simulates through
-//! [`crate::validate::simulator`], draws with [`crate::plot`], and has the published figures read
+//! [`crate::validate::papers::sme::simulator`], draws with [`crate::plot`], and has the published figures read
 //! off by the validation's estimators.
 
 use std::fs;
@@ -19,10 +19,11 @@ use crate::report::output::Output;
 use crate::report::row::{self, Cell, Row};
 use crate::report::stop::{Stop, one_line};
 use crate::report::table::aligned;
-use crate::validate::estimators;
-use crate::validate::points::{Measurements, Point, Variant, over};
+use crate::validate::measure::{Measurements, over};
+use crate::validate::papers::sme;
+use crate::validate::papers::sme::points::{Point, Variant};
+use crate::validate::papers::sme::simulator::{Simulator, mean_us};
 use crate::validate::published::{self, Comparison};
-use crate::validate::simulator::{Simulator, mean_us};
 
 /// The machine.
 const MACHINE: &str = "sme-prototype";
@@ -178,7 +179,7 @@ fn headlines(runs: &[(&Experiment, &Outcome)]) -> Result<String, String> {
     for (id, what) in HEADLINES {
         let (Some(figure), Some(estimator)) = (
             figures.iter().find(|figure| figure.id == id),
-            estimators::of(id),
+            sme::estimator(id),
         ) else {
             return Err(format!("{id} is no figure that can be read off"));
         };

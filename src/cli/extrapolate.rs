@@ -22,7 +22,7 @@ use crate::progress::{self, Silent, Watch};
 use crate::report::output::{self, Output};
 use crate::report::row::{self, Summary};
 use crate::report::stop::{Stop, one_line};
-use crate::validate::points::over;
+use crate::validate::measure::over;
 
 mod report;
 

@@ -15,7 +15,7 @@ use crate::progress;
 use crate::report::Format;
 use crate::report::output::Output;
 use crate::report::stop::{Stop, to_stderr};
-use crate::validate::simulator::Simulator;
+use crate::validate::papers::sme::simulator::Simulator;
 
 /// The flags of `sme validate`.
 #[derive(Args, Clone, Debug)]

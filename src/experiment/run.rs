@@ -414,8 +414,8 @@ mod tests {
     use super::super::Form;
     use super::*;
     use crate::progress::Silent;
-    use crate::validate::points::Variant;
-    use crate::validate::simulator::Simulator;
+    use crate::validate::papers::sme::points::Variant;
+    use crate::validate::papers::sme::simulator::Simulator;
 
     /// 64 nodes of 16 threads; what BENCHMARKS.md says is measured in the same way.
     #[test]

@@ -374,7 +374,7 @@ fn flush_right(column: &mut [String]) {
 #[cfg(test)]
 mod tests {
     use super::super::deviations::Deviations;
-    use super::super::estimators::{Condition, Finding};
+    use super::super::papers::{Condition, Finding};
     use super::super::published;
     use super::*;
 

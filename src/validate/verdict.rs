@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::deviations::Deviations;
-use super::estimators::Finding;
+use super::papers::{Finding, SIMULATED};
 use super::published::{Figure, Kind};
 
 /// What the comparison of a figure came to.
@@ -124,7 +124,8 @@ impl Row {
 
 fn unsimulated(figure: &Figure) -> Verdict {
     // What describes a machine that is simulated has done its work.
-    if figure.kind == Kind::Input && figure.id.starts_with("sme.") {
+    let paper = figure.id.split('.').next().unwrap_or_default();
+    if figure.kind == Kind::Input && SIMULATED.contains(&paper) {
         Verdict::Input
     } else {
         Verdict::NotSimulated
@@ -175,7 +176,7 @@ mod tests {
         let what = "it is so".to_owned();
         Some(Ok(Finding {
             simulated: Some(simulated),
-            conditions: vec![super::super::estimators::Condition { met, what }],
+            conditions: vec![super::super::papers::Condition { met, what }],
             ..Finding::default()
         }))
     }

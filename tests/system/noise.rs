@@ -11,8 +11,8 @@ use sme::experiment::noise::{
 };
 use sme::experiment::{Algorithm, Experiment, Observe, Outcome, Part, Placement};
 use sme::progress::Silent;
-use sme::validate::points::Variant;
-use sme::validate::simulator::Simulator;
+use sme::validate::papers::sme::points::Variant;
+use sme::validate::papers::sme::simulator::Simulator;
 use sme_sim::machine::Machine;
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;

@@ -35,7 +35,7 @@ const NAME_A_FAMILY: [(&str, &str); 8] = [
     ("src/cli/rtl.rs", "the engine in RTL"),
     ("src/cli/waves.rs", "waveforms of the engine's ports"),
     (
-        "src/validate/simulator.rs",
+        "src/validate/papers/sme/simulator.rs",
         "constants that a figure of the paper is about",
     ),
 ];

@@ -10,8 +10,11 @@ use sme::fit::Surface;
 use sme::program::Mapped;
 use sme::progress::Silent;
 use sme::validate::deviations::Deviations;
-use sme::validate::points::{Point, Simulate, Variant};
-use sme::validate::simulator::Simulator;
+use sme::validate::measure::Simulate;
+use sme::validate::papers::Figures;
+use sme::validate::papers::sme::points::{Point, Variant};
+use sme::validate::papers::sme::simulator::Simulator;
+use sme::validate::papers::sme::{CALIBRATED_CHOICES, estimator};
 use sme::validate::verdict::Verdict;
 use sme::validate::{Identity, Report, Validation, published};
 use sme_sim::machine::Machine;
@@ -150,7 +153,7 @@ impl Analytic {
     }
 }
 
-impl Simulate for Analytic {
+impl Simulate<Point> for Analytic {
     fn microseconds(&self, point: &Point) -> Result<f64, String> {
         match *point {
             Point::Load { variant, loopback } => Ok(self.load(variant, loopback) / 1e3),
@@ -189,15 +192,25 @@ fn validate(wrong: Wrong, workers: usize) -> Report {
         episodes: 1,
         seed: 1,
     };
-    let validation = Validation {
-        identity,
-        simulate: &Analytic(wrong),
-        fitted: vec![("os.wake".into(), vec!["sme.fig3.pthread.16_threads".into()])],
+    let mut fitted: Vec<_> = CALIBRATED_CHOICES
+        .iter()
+        .map(|&(choice, figure)| (choice.to_owned(), vec![figure.to_owned()]))
+        .collect();
+    fitted.push(("os.wake".into(), vec!["sme.fig3.pthread.16_threads".into()]));
+    let simulate = Analytic(wrong);
+    let paper = Figures {
+        estimator,
+        simulate: &simulate,
+        fitted,
         inputs: vec![(
             "sme.core_clock",
             if wrong == Wrong::SlowCores { 1.1 } else { 2.2 },
         )],
         programs: true,
+    };
+    let validation = Validation {
+        identity,
+        papers: vec![Box::new(paper)],
         workers,
     };
     let figures = published::built_in().expect("the published figures are well-formed");

@@ -20,7 +20,7 @@ use crate::report::output::Output;
 use crate::report::row::{self, Cell};
 use crate::report::stop::{Stop, one_line};
 use crate::report::table::aligned;
-use crate::validate::points::over;
+use crate::validate::measure::over;
 
 /// One of the two figures: what is run for it.
 #[derive(Debug)]

@@ -5,9 +5,9 @@
 
 use sme_sim::parts::fabric::GridKind;
 
-use super::Finding;
+use super::points::{Point, Variant, network};
+use super::{Finding, Measurements};
 use crate::fit::Surface;
-use crate::validate::points::{Measurements, Point, Variant, network};
 
 /// Cores of the Jaguar, as the authors count them.
 const JAGUAR_CORES: u32 = 220_000;

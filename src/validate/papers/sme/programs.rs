@@ -2,9 +2,9 @@
 //! points, so what is read off are shapes, and the points are chosen: as few as still give each of
 //! 256 threads a row of the matrix of its own.
 
-use super::{Finding, Points};
+use super::points::Point;
+use super::{Finding, Measurements, Points};
 use crate::program::Mapped;
-use crate::validate::points::{Measurements, Point};
 
 /// Binary logarithm of the points for the speed-up over nodes: 256 rows.
 const SPREAD: u32 = 16;

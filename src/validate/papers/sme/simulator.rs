@@ -13,14 +13,16 @@ use sme_sim::machine::{Machine, MachineError};
 use sme_sim::parts::fabric::{Topology, TopologyError, TopologyKind};
 use sme_sim::time::Time;
 
-use super::Validation;
-use super::points::{ASIC_REPEATS, Point, Simulate, Variant, network};
-use super::report::Identity;
+use super::points::{ASIC_REPEATS, Point, Variant, network};
+use super::{CALIBRATED_CHOICES, estimator};
 use crate::experiment::{Algorithm, Experiment, Observe, Outcome, Placement};
 use crate::experiment::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use crate::latency::remote_load_latency;
 use crate::program::{CoherencePoint, FftKernel, Program};
 use crate::progress::Silent;
+use crate::validate::measure::Simulate;
+use crate::validate::papers::{Figures, Fitted};
+use crate::validate::{Identity, Validation};
 
 /// Most notifications a node of the tree receives (Sec. V-B).
 const FAN_IN: u32 = 8;
@@ -120,7 +122,6 @@ impl Simulator {
 
     /// The validation of the machine, on `workers` threads of the host.
     pub fn validation(&self, workers: usize) -> Validation<'_> {
-        let fitted = self.machine.fitted();
         let set = self.machine.overrides().iter();
         let set: Vec<String> = set.map(|(key, value)| format!("{key}={value}")).collect();
         Validation {
@@ -131,14 +132,25 @@ impl Simulator {
                 episodes: self.episodes,
                 seed: self.seed,
             },
-            simulate: self,
-            fitted: fitted
-                .map(|constant| (constant.name(), constant.fitted_to.clone()))
-                .collect(),
-            inputs: self.inputs(),
-            programs: self.programs,
+            papers: vec![Box::new(Figures {
+                estimator,
+                simulate: self,
+                fitted: self.fitted(),
+                inputs: self.inputs(),
+                programs: self.programs,
+            })],
             workers,
         }
+    }
+
+    /// Constants and choices that were fitted.
+    fn fitted(&self) -> Fitted {
+        let constants = self.machine.fitted();
+        let constants = constants.map(|constant| (constant.name(), constant.fitted_to.clone()));
+        let choices = CALIBRATED_CHOICES
+            .iter()
+            .map(|&(choice, figure)| (choice.to_owned(), vec![figure.to_owned()]));
+        constants.chain(choices).collect()
     }
 
     /// The experiment of a barrier's point.
@@ -213,7 +225,7 @@ impl Simulator {
     }
 }
 
-impl Simulate for Simulator {
+impl Simulate<Point> for Simulator {
     fn microseconds(&self, point: &Point) -> Result<f64, String> {
         match *point {
             Point::Load { variant, loopback } => {

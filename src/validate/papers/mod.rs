@@ -1,0 +1,142 @@
+//! The papers whose figures are simulated, a module each: which points a figure needs, how it is read
+//! off them, and what simulates them.
+//!
+//! Called by [`super::Validation`], to which each is a [`Paper`].
+
+pub mod sme;
+
+use std::collections::BTreeMap;
+
+use super::measure::{Measurements, Point, Simulate};
+use super::published::Figure;
+use crate::progress::Watch;
+
+/// The papers' keys, with which the ids of their figures begin.
+pub const SIMULATED: &[&str] = &["sme"];
+
+/// Constants or choices, each with the ids of the figures to which it was fitted.
+pub type Fitted = Vec<(String, Vec<String>)>;
+
+/// A paper beside a machine.
+pub trait Paper {
+    /// What was fitted to its figures.
+    fn fitted(&self) -> Fitted;
+
+    /// Reads those of `figures` off that are this paper's, on `workers` threads of the host.
+    fn read_off(&self, figures: &[Figure], workers: usize, watch: &dyn Watch) -> ReadOff;
+}
+
+/// What a paper's figures are on a machine.
+#[derive(Debug, Default)]
+pub struct ReadOff {
+    /// What was found for each figure, by its id; or why nothing was.
+    pub found: BTreeMap<String, Result<Finding, String>>,
+    /// How many points were simulated.
+    pub points: usize,
+}
+
+/// A paper whose figures are read off points `P`.
+pub struct Figures<'a, P> {
+    /// The estimator of a figure, by its id.
+    pub estimator: fn(&str) -> Option<Estimator<P>>,
+    /// What simulates the points.
+    pub simulate: &'a dyn Simulate<P>,
+    /// Constants of the machine and choices that were fitted.
+    pub fitted: Fitted,
+    /// What the machine has of the published inputs: a figure's id, the value in its unit.
+    pub inputs: Vec<(&'static str, f64)>,
+    /// Whether programs are run for the figures that need it.
+    pub programs: bool,
+}
+
+impl<P: Point> Paper for Figures<'_, P> {
+    fn fitted(&self) -> Fitted {
+        self.fitted.clone()
+    }
+
+    fn read_off(&self, figures: &[Figure], workers: usize, watch: &dyn Watch) -> ReadOff {
+        let estimators: Vec<(&str, Estimator<P>)> = figures
+            .iter()
+            .filter_map(|figure| Some((figure.id.as_str(), (self.estimator)(&figure.id)?)))
+            .filter(|(_, estimator)| self.programs || !estimator.runs_programs())
+            .collect();
+        let needed = estimators
+            .iter()
+            .flat_map(|(_, estimator)| (estimator.points)());
+        let measured = Measurements::take(needed, self.simulate, workers, watch);
+        let inputs = self.inputs.iter();
+        let inputs = inputs.map(|&(id, value)| (id.to_owned(), Ok(Finding::of(value))));
+        let mut found: BTreeMap<_, _> = inputs.collect();
+        for (id, estimator) in estimators {
+            found.insert(id.to_owned(), (estimator.find)(&measured));
+        }
+        ReadOff {
+            found,
+            points: measured.len(),
+        }
+    }
+}
+
+/// How one figure is read off.
+#[derive(Clone, Copy)]
+pub struct Estimator<P> {
+    /// The points it looks at.
+    pub points: Points<P>,
+    /// What they say, in the figure's unit; or why they say nothing.
+    pub find: Find<P>,
+}
+
+/// Names points.
+pub type Points<P> = fn() -> Vec<P>;
+/// Reads a figure off.
+pub type Find<P> = fn(&Measurements<P>) -> Result<Finding, String>;
+
+/// What the points say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Finding {
+    /// The simulated figure; none where only a calculation is repeated.
+    pub simulated: Option<f64>,
+    /// 95 % confidence interval of a fitted coefficient.
+    pub interval: Option<(f64, f64)>,
+    /// What else has to hold.
+    pub conditions: Vec<Condition>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
+}
+
+/// A condition beside the figure itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Whether it holds.
+    pub met: bool,
+    /// What it demands, with the figures at hand.
+    pub what: String,
+}
+
+impl<P: Point> Estimator<P> {
+    /// Whether it runs programs, which takes a minute and not a few seconds.
+    pub fn runs_programs(&self) -> bool {
+        (self.points)().iter().any(P::is_program)
+    }
+}
+
+impl Finding {
+    /// A figure alone.
+    pub fn of(simulated: f64) -> Self {
+        Self {
+            simulated: Some(simulated),
+            ..Self::default()
+        }
+    }
+
+    fn provided(mut self, met: bool, what: impl Into<String>) -> Self {
+        let what = what.into();
+        self.conditions.push(Condition { met, what });
+        self
+    }
+
+    fn noting(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+}
