@@ -8,8 +8,8 @@ use rust_hdl::prelude::*;
 use rust_hdl::simulate::simulate;
 
 use crate::beat::{DoublewordsBeat, HtBeat, PacketBeat};
+use crate::netlist::{self, VerilogError};
 use crate::value::Value;
-use crate::verilog::{self, VerilogError};
 
 /// A port's name in the Verilog and its width.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -322,6 +322,6 @@ impl<B: Pins> Device for Clocked<B> {
     }
 
     fn verilog(&self, name: &str) -> Result<String, VerilogError> {
-        verilog::of(self.block.as_ref(), name)
+        netlist::of(self.block.as_ref(), name)
     }
 }

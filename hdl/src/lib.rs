@@ -6,6 +6,7 @@ pub mod blocks;
 pub mod device;
 mod engine_pins;
 pub mod lockstep;
+pub mod netlist;
 pub mod rtl_engine;
 pub mod synthesis;
 pub mod tool;

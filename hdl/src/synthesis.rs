@@ -20,8 +20,8 @@ use serde_json::Value as Json;
 
 use crate::device::Device;
 use crate::engine_pins::{OBSERVED, OBSERVED_OF_LINKS};
+use crate::netlist::VerilogError;
 use crate::tool::{self, ToolError};
-use crate::verilog::VerilogError;
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]

@@ -21,9 +21,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use crate::device::{Device, Port};
+use crate::netlist::VerilogError;
 use crate::tool::{self, ToolError};
 use crate::value::Value;
-use crate::verilog::VerilogError;
 
 use cache::{Build, Cache};
 use compiler::Compiler;

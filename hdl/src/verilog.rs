@@ -1,77 +1,27 @@
-//! Verilog of a block, for the tools of hardware people, and a test bench beside it.
+//! The Verilog files of a block, for the tools of hardware people, and a test bench beside it.
 //!
-//! [`of`] makes the module of any block, and [`Files`] a whole directory of them: for each block
-//! `sme_NAME.v`, the module; `sme_NAME_bench.v`, a test bench that checks itself; and
-//! `sme_NAME_vectors.hex`, what the cycle model saw and did in each cycle of some traffic, which
-//! the bench applies and expects; of the engine also `sme_engine_top.v`, a top level with a port for
+//! [`Files`] are those of a block: `sme_NAME.v`, the module; `sme_NAME_bench.v`, a test bench that
+//! checks itself; and `sme_NAME_vectors.hex`, what the cycle model saw and did in each cycle of some
+//! traffic, which the bench applies and expects; of the engine also `sme_engine_top.v`, a top level with a port for
 //! each field of a packet, and a test bench for it. Beside them [`directory`] has a README and a
 //! Makefile. The modules are plain Verilog-2001; the benches need `$fatal` besides, since a failure has
-//! to show in the exit status. All depends on nothing but the block and the seed. Called by `sme rtl`
-//! and by [`crate::verilated`]; rust-hdl generates, and the submodule `tidy` makes of that what a person
-//! would have written.
+//! to show in the exit status. All depends on nothing but the block and the seed. Called by `sme rtl`;
+//! the modules' text is [`crate::netlist`]'s.
 
 mod directory;
 mod test_bench;
-mod tidy;
 mod top;
-mod width;
-
-use rust_hdl::check_error::{CheckError, PathedName};
-use rust_hdl::prelude::{Block, check_all, generate_verilog_unchecked};
 
 pub use directory::{directory, is_ours};
 use test_bench::TestBench;
 
 use crate::bench::{Bench, ENGINE};
 use crate::lockstep::Pair;
-
-/// Why there is no Verilog of a block.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum VerilogError {
-    /// A cycle model and the like.
-    #[error("it is not RTL")]
-    NotRtl,
-    /// A signal that nobody drives, a loop, an input that is written: a mistake in the block.
-    #[error("{what}: {}", signals.join(", "))]
-    Check {
-        /// What is wrong.
-        what: &'static str,
-        /// With which signals.
-        signals: Vec<String>,
-    },
-}
-
-impl From<CheckError> for VerilogError {
-    fn from(error: CheckError) -> Self {
-        let name = |signal: &PathedName| format!("{}${}", signal.path, signal.name);
-        let (what, mut signals): (_, Vec<String>) = match &error {
-            CheckError::OpenSignal(open) => (
-                "nobody drives these signals",
-                open.values().map(name).collect(),
-            ),
-            CheckError::LogicLoops(signals) => (
-                "these signals depend on themselves",
-                signals.iter().map(name).collect(),
-            ),
-            CheckError::WritesToInputs(signals) => (
-                "these inputs are written",
-                signals.iter().map(name).collect(),
-            ),
-        };
-        signals.sort();
-        Self::Check { what, signals }
-    }
-}
+use crate::netlist::VerilogError;
 
 /// The module's name of the block called `block`.
 pub fn module_name(block: &str) -> String {
     format!("sme_{block}")
-}
-
-/// `block`, whose signals are connected, as the module `module` and those below it.
-pub fn of(block: &impl Block, module: &str) -> Result<String, VerilogError> {
-    check_all(block)?;
-    Ok(tidy::tidy(&generate_verilog_unchecked(block), module))
 }
 
 /// The text of each file of a block.
@@ -164,9 +114,6 @@ const LINT: &str = "\
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::fifo::Fifo;
-    use crate::device::Clocked;
-    use rust_hdl::prelude::*;
 
     #[test]
     fn the_same_block_gives_the_same_text_and_no_name_of_the_generator() {
@@ -184,55 +131,5 @@ mod tests {
         );
         let (_, module) = text.split_once("lint_off UNOPTFLAT */").unwrap();
         assert!(!module.contains("top"), "{text}");
-    }
-
-    #[test]
-    fn equal_registers_are_one_module() {
-        let fifo = Clocked::new(Fifo::<Bits<8>, 3, 4>::new(5));
-        let text = crate::device::Device::verilog(&fifo, "sme_fifo").unwrap();
-        let modules: Vec<_> = text
-            .lines()
-            .filter(|line| line.starts_with("module "))
-            .collect();
-        let names = [
-            "sme_fifo(",
-            "sme_fifo_lut_ram_8x8(",
-            "sme_fifo_head(",
-            "sme_fifo_register_3_initial_1(",
-            "sme_fifo_register_3(",
-            "sme_fifo_register_4(",
-            "sme_fifo_register_1(",
-            "sme_fifo_register_1_initial_1(",
-        ];
-        assert_eq!(modules.len(), names.len(), "{text}");
-        for (module, name) in modules.iter().zip(names) {
-            assert!(module.starts_with(&format!("module {name}")), "{module}");
-        }
-        assert!(
-            text.contains(".clock(clock)"),
-            "the clock goes straight to the registers"
-        );
-    }
-
-    #[derive(LogicBlock, Default)]
-    struct Open {
-        operand: Signal<In, Bit>,
-        result: Signal<Out, Bit>,
-        forgotten: Signal<Local, Bit>,
-    }
-
-    impl Logic for Open {
-        #[hdl_gen]
-        fn update(&mut self) {
-            self.result.next = self.operand.val() & self.forgotten.val();
-        }
-    }
-
-    #[test]
-    fn a_signal_that_nobody_drives_is_named() {
-        let mut block = Open::default();
-        block.connect_all();
-        let error = of(&block, "open").unwrap_err().to_string();
-        assert!(error.contains("forgotten"), "{error}");
     }
 }

@@ -17,11 +17,12 @@ use sme_hdl::bench::{BENCHES, Bench, ENGINE, Place, find};
 use sme_hdl::device::{Device, Port};
 use sme_hdl::lockstep::Pair;
 use sme_hdl::lockstep::random::Random;
+use sme_hdl::netlist::VerilogError;
 use sme_hdl::synthesis::{Objections, check, report};
 use sme_hdl::tool::{self, ToolError};
 use sme_hdl::value::Value;
 use sme_hdl::verilated::{Toolchain, VerilatedError};
-use sme_hdl::verilog::{Files, Origin, VerilogError, directory, module_name};
+use sme_hdl::verilog::{Files, Origin, directory, module_name};
 use sme_sim::machine::Machine;
 
 /// Chooses sizes and traffic.

@@ -1,8 +1,8 @@
 //! Broken variants by wrong wires: a block in RTL whose ports lead elsewhere.
 
 use crate::device::{Device, Port};
+use crate::netlist::VerilogError;
 use crate::value::Value;
-use crate::verilog::VerilogError;
 
 /// A device between wires that change what is on its inputs and outputs.
 pub(super) struct Miswired<D> {

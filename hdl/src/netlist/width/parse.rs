@@ -193,7 +193,7 @@ pub(super) fn declared_names(body: &[String]) -> BTreeMap<String, Named> {
                 .map(|last| last + 1),
         };
         // A memory, or several names at once, are nothing that the logic reads.
-        let is_one = name.chars().all(super::super::tidy::is_word);
+        let is_one = name.chars().all(crate::netlist::is_word);
         match width {
             Some(width) if is_one => names.insert(name.to_owned(), Named::Signal(width)),
             _ => None,
@@ -306,7 +306,7 @@ impl<'t> Reader<'t> {
 
     fn word(&mut self) -> &'t str {
         let rest = self.rest;
-        let end = rest.find(|c| !super::super::tidy::is_word(c));
+        let end = rest.find(|c| !crate::netlist::is_word(c));
         let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
         self.rest = after.trim_start();
         word

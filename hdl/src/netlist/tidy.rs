@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::width;
+use super::{is_word, width};
 
 /// The generated `text` with its top module called `name`, the others `name_…`.
 pub(super) fn tidy(text: &str, name: &str) -> String {
@@ -149,10 +149,6 @@ fn target(code: &str) -> Option<&str> {
         .iter()
         .any(|sign| rest.starts_with(sign));
     (assigns && !name.is_empty()).then_some(name)
-}
-
-pub(super) fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_' || c == '$'
 }
 
 /// `line` with each word replaced for which there is something else. A port's name at an instance
