@@ -2,8 +2,8 @@
 //! 1 to 64 nodes of an 8×8 mesh, with 1 to 16 threads a node.
 //!
 //! Called by the command line when there is no command; simulates through
-//! [`crate::validate::papers::sme::simulator`], draws with [`crate::plot`], and has the published figures read
-//! off by the validation's estimators.
+//! [`crate::validate::papers::sme::simulator`], draws with [`crate::plot`], and has the published
+//! figures read off by the validation's estimators.
 
 use std::fs;
 use std::path::Path;

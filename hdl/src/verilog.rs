@@ -1,12 +1,12 @@
 //! The Verilog files of a block, for the tools of hardware people, and a test bench beside it.
 //!
 //! [`Files`] are those of a block: `sme_NAME.v`, the module; `sme_NAME_bench.v`, a test bench that
-//! checks itself; and `sme_NAME_vectors.hex`, what the cycle model saw and did in each cycle of some
-//! traffic, which the bench applies and expects; of the engine also `sme_engine_top.v`, a top level with a port for
-//! each field of a packet, and a test bench for it. Beside them [`directory`] has a README and a
-//! Makefile. The modules are plain Verilog-2001; the benches need `$fatal` besides, since a failure has
-//! to show in the exit status. All depends on nothing but the block and the seed. Called by `sme rtl`;
-//! the modules' text is [`crate::netlist`]'s.
+//! checks itself; and `sme_NAME_vectors.hex`, what the cycle model saw and did in each cycle of
+//! some traffic, which the bench applies and expects; of the engine also `sme_engine_top.v`, a top
+//! level with a port for each field of a packet, and a test bench for it. Beside them [`directory`]
+//! has a README and a Makefile. The modules are plain Verilog-2001; the benches need `$fatal`
+//! besides, since a failure has to show in the exit status. All depends on nothing but the block
+//! and the seed. Called by `sme rtl`; the modules' text is [`crate::netlist`]'s.
 
 mod directory;
 mod test_bench;

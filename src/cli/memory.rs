@@ -15,8 +15,8 @@ const PER_VERILATED_ENGINE: u64 = 32 << 10;
 const PER_COMPACT_THREAD: u64 = 6;
 /// What a row of `--per-thread` takes, while it is collected and once more while it is sorted.
 const PER_RECORD: u64 = 128;
-/// What `--timeline` takes for each thread and barrier: most for that of the dissemination barrier,
-/// 1.7 KiB on 64 nodes of 16 threads. Measured, as the memory of whole runs.
+/// Bytes that `--timeline` takes for each thread and barrier: most for that of the dissemination
+/// barrier, 1.7 KiB on 64 nodes of 16 threads. Measured, as the memory of whole runs.
 const PER_BARRIER_DRAWN: u64 = 2048;
 /// What a word of a program's shared memory takes: in its line at home, and on each node that has
 /// ever cached the line. Measured, as the memory of whole runs.
@@ -26,7 +26,8 @@ const PER_WORD_CHECKED: u64 = 32;
 /// What an episode takes besides: its times.
 const PER_EPISODE: u64 = 64;
 
-/// What `experiment` takes at most at any time, about, to be observed like this.
+/// The memory, in bytes, that `experiment` takes at most when it is observed like this: an
+/// estimate.
 pub fn needed(experiment: &Experiment, observe: &Observe<'_>) -> u64 {
     let Experiment { nodes, cores, .. } = *experiment;
     let episodes = u64::from(experiment.episodes) + 1;
@@ -65,7 +66,7 @@ pub struct Needs {
     pub words: u64,
     /// On how many nodes each of its lines is used, about, if these are cached.
     pub nodes_of_line: u64,
-    /// How many barriers each thread meets.
+    /// Barriers that each thread passes.
     pub barriers: u64,
     /// Bytes of this computer for its input, its result and what that is compared with.
     pub bytes: u64,

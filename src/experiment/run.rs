@@ -279,7 +279,7 @@ impl Experiment {
     }
 }
 
-/// What `barrier` calls the variable at `place`.
+/// The name of the variable of `barrier` at `place`.
 fn named<B: Barrier<ThreadMemory>>(barrier: &B, place: Place) -> String {
     let name = barrier.variable(place);
     name.unwrap_or_else(|| format!("byte {} of node {}", place.offset, place.node))

@@ -357,7 +357,7 @@ impl Program {
 }
 
 impl Program {
-    /// What was recorded of the threads of `machine`, with the phases between their barriers.
+    /// The recorded activity of the threads of `machine`, with the phases between their barriers.
     fn recorded(&self, machine: &dyn Readable, phases: &[&'static str]) -> Recorded {
         let name = |place: Place| format!("byte {} of node {}", place.offset, place.node);
         let mut recorded = machine.recorded(&name);

@@ -1,10 +1,10 @@
 //! `--timeline`: the spans and waits of every thread, and an arrow from the write of a flag to each
-//! thread that saw it, as a trace for the Perfetto UI (<https://ui.perfetto.dev>): protobuf, a `Trace`
-//! of `TrackEvent`s.
+//! thread that saw it, as a trace for the Perfetto UI (<https://ui.perfetto.dev>): protobuf, a
+//! `Trace` of `TrackEvent`s.
 //!
-//! Called by the commands; what is drawn is recorded by [`sme_sim::observe::timeline`]. Nodes are the
-//! processes of the trace. Timestamps are nanoseconds, rounded down; the annotation `at_ps` of each
-//! event is its time in picoseconds.
+//! Called by the commands; what is drawn is recorded by [`sme_sim::observe::timeline`]. Nodes are
+//! the processes of the trace. Timestamps are nanoseconds, rounded down; the annotation `at_ps` of
+//! each event is its time in picoseconds.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -175,7 +175,7 @@ struct Stretch<'a> {
     what: What<'a>,
 }
 
-/// What a thread did in a stretch.
+/// The activity of a thread in a stretch.
 #[derive(Clone, Copy)]
 enum What<'a> {
     Span(&'a ThreadSpan),
@@ -192,10 +192,10 @@ enum Mark<'a> {
     Sees(&'a Arrow, u64),
 }
 
-/// What happens, in the order of time.
+/// Marks on tracks, in the order of time.
 type Marks<'a> = Vec<(Time, Thread, Mark<'a>)>;
 
-/// The trace of `recorded`: its tracks, then what happened, in the order of time.
+/// The trace of `recorded`: its tracks, then its events, in the order of time.
 fn packets(recorded: &Recorded) -> impl Iterator<Item = TracePacket> {
     let mut tracks = Vec::new();
     let mut marks = Marks::new();

@@ -1,8 +1,8 @@
-//! What figures need simulated: each point once, however many figures look at it.
+//! The simulations that figures need: each point once, however many figures look at it.
 //!
-//! Called by [`super::Validation`]. What a point is, and what simulates it ([`Simulate`]), is each
-//! paper's own ([`super::papers`]); its estimators only see [`Measurements`]. All times are in
-//! microseconds.
+//! Called by [`super::Validation`]. Each paper ([`super::papers`]) has points of its own, and its
+//! own simulation of them ([`Simulate`]); its estimators only see [`Measurements`]. All times are
+//! in microseconds.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,13 +20,13 @@ pub trait Point: Copy + PartialEq + fmt::Display + Send + Sync {
     fn is_program(&self) -> bool;
 }
 
-/// Whatever can simulate a point.
+/// A simulation of points.
 pub trait Simulate<P>: Sync {
     /// The point's latency in microseconds, or why there is none. The same on every call.
     fn microseconds(&self, point: &P) -> Result<f64, String>;
 }
 
-/// What came out of every point.
+/// The latency of every point.
 #[derive(Clone, Debug)]
 pub struct Measurements<P> {
     points: Vec<(P, Result<f64, String>)>,
@@ -59,7 +59,7 @@ impl<P: Point> Measurements<P> {
         }
     }
 
-    /// What is known of each point already.
+    /// Measurements that are known already.
     pub fn known(points: Vec<(P, Result<f64, String>)>) -> Self {
         Self { points }
     }
@@ -74,7 +74,7 @@ impl<P: Point> Measurements<P> {
         }
     }
 
-    /// How many points there are.
+    /// The number of points.
     pub fn len(&self) -> usize {
         self.points.len()
     }

@@ -1,9 +1,9 @@
 //! Validation: every published figure beside what the simulation gives, with a verdict.
 //!
-//! Called by `sme validate`. Takes the figures from [`published`]; each paper ([`papers`]) says which
-//! points its figures need, has every point simulated once ([`measure`]) and reads the figures off.
-//! Judges them ([`verdict`]) with the entries of DEVIATIONS.md ([`deviations`]) at hand, and reports
-//! ([`report`]).
+//! Called by `sme validate`. Takes the figures from [`published`]; each paper ([`papers`]) says
+//! which points its figures need, has every point simulated once ([`measure`]) and reads the
+//! figures off. Judges them ([`verdict`]) with the entries of DEVIATIONS.md ([`deviations`]) at
+//! hand, and reports ([`report`]).
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ impl Validation<'_> {
     }
 }
 
-/// What was fitted to each figure.
+/// Constants and choices by the figures to which they were fitted.
 fn by_figure(fitted: impl Iterator<Item = (String, Vec<String>)>) -> BTreeMap<String, Vec<String>> {
     let mut by_figure: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (what, figures) in fitted {

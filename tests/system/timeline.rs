@@ -113,8 +113,8 @@ fn succeeds(directory: &Path, arguments: &str) -> String {
     text(&output.stdout).to_owned()
 }
 
-/// On each machine the barriers are those of `--per-thread`, waits lie within them, and each arrow leads
-/// forwards in time, from the thread that sets a flag to one that sees the same flag.
+/// On each machine the barriers are those of `--per-thread`, waits lie within them, and each arrow
+/// leads forwards in time, from the thread that sets a flag to one that sees the same flag.
 #[test]
 fn a_barriers_trace_says_what_its_rows_say() {
     for machine in ["sme-prototype", "ideal"] {
@@ -167,7 +167,7 @@ fn a_barriers_trace_says_what_its_rows_say() {
     }
 }
 
-/// What each thread of an episode knows when it leaves: which threads had arrived, as `arrows` tell.
+/// The threads of whose arrival each thread of an episode knows when it leaves, by these `arrows`.
 fn known<'a>(
     episode: &'a BTreeMap<String, (u64, u64)>,
     arrows: &[&Arrow],

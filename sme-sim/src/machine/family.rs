@@ -184,8 +184,8 @@ impl dyn Readable + '_ {
         self.run_among(&mut Alone, workers, &mut watch)
     }
 
-    /// What was recorded of the threads of a run, with flags named by `name`. Spans are there only
-    /// if the machine was built to keep [each of them](super::Setup::with_each_span).
+    /// The recorded activity of the threads of a run, with flags named by `name`. Spans are there
+    /// only if the machine was built to keep [each of them](super::Setup::with_each_span).
     pub fn recorded(&self, name: &dyn Fn(Place) -> String) -> Recorded {
         let named = |flag| log::lifetime(flag).unwrap_or_else(|| name(flag));
         let mut names = HashMap::new();

@@ -1,4 +1,4 @@
-//! What a node tells the checker of stale reads ([`super::staleness`]) and the timeline
+//! The log of a node for the checker of stale reads ([`super::staleness`]) and the timeline
 //! ([`super::timeline`]), where there are any: what its threads have loaded, stored and waited for,
 //! and what became of lines. Kept until these take it; has no influence on what is simulated.
 

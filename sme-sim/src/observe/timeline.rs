@@ -1,6 +1,6 @@
-//! What every thread did and when, for people who look at a run: its waits, and which write of a flag
-//! let it go on. Spans are in [`super::spans`]. Fed by [`super::log`]; has no influence on what is
-//! simulated.
+//! The activity of every thread over time, for people who look at a run: its waits, and which write
+//! of a flag let it go on. Spans are in [`super::spans`]. Fed by [`super::log`]; has no influence
+//! on what is simulated.
 
 use std::collections::HashMap;
 
@@ -20,15 +20,15 @@ pub type Thread = (u32, u16);
 pub struct Wait {
     /// The thread that waited.
     pub thread: Thread,
-    /// When it began to wait.
+    /// The begin of the wait.
     pub begin: Time,
-    /// When it went on.
+    /// The time at which it went on.
     pub end: Time,
-    /// What it waited for.
+    /// The thing it waited for.
     pub on: On,
 }
 
-/// What a thread waits for.
+/// The things that a thread can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// A flag.
@@ -44,7 +44,7 @@ pub enum On {
 }
 
 impl On {
-    /// What `operation` waits for, if it waits.
+    /// The thing that `operation` waits for, if it waits.
     pub fn of(operation: &Operation) -> Option<Self> {
         Some(match operation {
             Operation::Wait(..) => Self::Flag,
@@ -56,7 +56,7 @@ impl On {
         })
     }
 
-    /// What the stretch is called.
+    /// The name of the wait.
     pub fn name(self) -> &'static str {
         match self {
             Self::Flag => "waits for a flag",
@@ -90,7 +90,7 @@ pub struct Recorded {
     pub waits: Vec<Wait>,
     /// From writes of flags to threads that saw them.
     pub arrows: Vec<Arrow>,
-    /// What these flags are called.
+    /// The names of these flags.
     pub names: HashMap<Place, String>,
 }
 
@@ -98,8 +98,8 @@ pub struct Recorded {
 #[derive(Debug, Default)]
 struct Writes(Vec<(u8, Thread, Time)>);
 
-/// How many writes of a flag are remembered. A barrier's flag goes through few values again and again,
-/// and no thread is behind by more than one.
+/// The number of writes of a flag that are remembered. A barrier's flag goes through few values
+/// again and again, and no thread is behind by more than one.
 const REMEMBERED: usize = 4;
 
 /// The most nodes that are told apart.
@@ -112,7 +112,7 @@ pub struct TooManyNodes {
     nodes: u32,
 }
 
-/// What happens between threads, as it is told.
+/// The recorder of writes and reads of flags.
 #[derive(Debug)]
 pub struct Timeline {
     /// The most threads of a node.

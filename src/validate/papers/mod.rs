@@ -1,5 +1,5 @@
-//! The papers whose figures are simulated, a module each: which points a figure needs, how it is read
-//! off them, and what simulates them.
+//! The papers whose figures are simulated, a module each: which points a figure needs, how it is
+//! read off them, and how they are simulated.
 //!
 //! Called by [`super::Validation`], to which each is a [`Paper`].
 
@@ -19,19 +19,19 @@ pub type Fitted = Vec<(String, Vec<String>)>;
 
 /// A paper beside a machine.
 pub trait Paper {
-    /// What was fitted to its figures.
+    /// Constants and choices that were fitted to its figures.
     fn fitted(&self) -> Fitted;
 
     /// Reads those of `figures` off that are this paper's, on `workers` threads of the host.
     fn read_off(&self, figures: &[Figure], workers: usize, watch: &dyn Watch) -> ReadOff;
 }
 
-/// What a paper's figures are on a machine.
+/// A paper's figures on a machine.
 #[derive(Debug, Default)]
 pub struct ReadOff {
-    /// What was found for each figure, by its id; or why nothing was.
+    /// The finding for each figure, by its id; or why there is none.
     pub found: BTreeMap<String, Result<Finding, String>>,
-    /// How many points were simulated.
+    /// The number of points that were simulated.
     pub points: usize,
 }
 
@@ -39,11 +39,11 @@ pub struct ReadOff {
 pub struct Figures<'a, P> {
     /// The estimator of a figure, by its id.
     pub estimator: fn(&str) -> Option<Estimator<P>>,
-    /// What simulates the points.
+    /// The simulation of the points.
     pub simulate: &'a dyn Simulate<P>,
     /// Constants of the machine and choices that were fitted.
     pub fitted: Fitted,
-    /// What the machine has of the published inputs: a figure's id, the value in its unit.
+    /// Published inputs as the machine file has them: a figure's id, the value in its unit.
     pub inputs: Vec<(&'static str, f64)>,
     /// Whether programs are run for the figures that need it.
     pub programs: bool,
@@ -77,12 +77,12 @@ impl<P: Point> Paper for Figures<'_, P> {
     }
 }
 
-/// How one figure is read off.
+/// The way in which one figure is read off.
 #[derive(Clone, Copy)]
 pub struct Estimator<P> {
     /// The points it looks at.
     pub points: Points<P>,
-    /// What they say, in the figure's unit; or why they say nothing.
+    /// The figure in its unit, from these points; or why there is none.
     pub find: Find<P>,
 }
 
@@ -91,16 +91,16 @@ pub type Points<P> = fn() -> Vec<P>;
 /// Reads a figure off.
 pub type Find<P> = fn(&Measurements<P>) -> Result<Finding, String>;
 
-/// What the points say.
+/// A figure as read off the points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Finding {
     /// The simulated figure; none where only a calculation is repeated.
     pub simulated: Option<f64>,
     /// 95 % confidence interval of a fitted coefficient.
     pub interval: Option<(f64, f64)>,
-    /// What else has to hold.
+    /// Further conditions.
     pub conditions: Vec<Condition>,
-    /// What a reader should know besides.
+    /// Notes for the reader of the report.
     pub notes: Vec<String>,
 }
 
@@ -109,7 +109,7 @@ pub struct Finding {
 pub struct Condition {
     /// Whether it holds.
     pub met: bool,
-    /// What it demands, with the figures at hand.
+    /// The condition in words, with the figures at hand.
     pub what: String,
 }
 

@@ -150,20 +150,20 @@ pub(super) enum Kind {
 /// A flag that was written or seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlagRecord {
-    /// When.
+    /// The time of the write or read.
     pub at: Time,
-    /// By which thread, numbered as in [`Record::new`].
+    /// The thread, numbered as in [`Record::new`].
     pub thread: u32,
     /// The flag.
     pub flag: Place,
-    /// What was written or seen.
+    /// The value written or seen.
     pub value: u8,
     /// Whether it was written.
     pub is_write: bool,
 }
 
 impl Record {
-    /// What it says of a flag, if it is about one.
+    /// The same as a record of a flag, if it is about one.
     pub fn of_flag(&self) -> Option<FlagRecord> {
         let is_write = match self.kind {
             Kind::Set => true,

@@ -27,8 +27,8 @@ type Find = super::Find<Point>;
 /// Fits a curve of (x, y).
 type Fit = fn(&[(f64, f64)]) -> Result<fit::Line, FitError>;
 
-/// Choices that the paper does not publish, in the algorithms and in what the machine's constants count, and
-/// the figure by which each was made.
+/// Choices that the paper does not publish, in the algorithms and in what the machine's constants
+/// count, and the figure by which each was made.
 pub const CALIBRATED_CHOICES: &[(&str, &str)] = &[
     (
         "the tree's shape and the mapping of its masters to nodes",
@@ -38,8 +38,8 @@ pub const CALIBRATED_CHOICES: &[(&str, &str)] = &[
         "flag-phase's layout: a machine word a flag, the phase among them",
         "sme.fig3.local.16_threads",
     ),
-    // With the prototype's time kept instead, sme-asic with link.serdes = 138 cycles, a remote load takes
-    // 805 ns, not 528.
+    // With the prototype's time kept instead, sme-asic with link.serdes = 138 cycles, a remote load
+    // takes 805 ns, not 528.
     (
         "the transceivers' stages count in cycles of the engine's clock",
         "sme.fig4.asic_remote_load",
