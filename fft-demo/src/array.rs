@@ -25,11 +25,17 @@ pub enum Placement {
 
 sme_barrier::names!(Placement, "placement", { Block => "block", Random => "random" });
 
+/// The smallest granule, in bytes: programs keep together what lies within 64 bytes, on machines with
+/// shorter lines, too.
+pub const LEAST_GRANULE_BYTES: u64 = 64;
+
 /// Why memory cannot be handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ArrayError {
-    /// A granule is not a power of two of at least a cache line.
-    #[error("a granule of {bytes} bytes: it must be a power of two, 64 at least")]
+    /// A granule is not a power of two of at least [`LEAST_GRANULE_BYTES`].
+    #[error(
+        "a granule of {bytes} bytes: it must be a power of two, {LEAST_GRANULE_BYTES} at least"
+    )]
     Granule {
         /// What was asked for.
         bytes: u64,
@@ -69,7 +75,7 @@ impl Pool {
         granule_bytes: u64,
         seed: u64,
     ) -> Result<Self, ArrayError> {
-        if !granule_bytes.is_power_of_two() || granule_bytes < 64 {
+        if !granule_bytes.is_power_of_two() || granule_bytes < LEAST_GRANULE_BYTES {
             return Err(ArrayError::Granule {
                 bytes: granule_bytes,
             });

@@ -18,5 +18,5 @@ pub mod radix;
 mod team;
 mod words;
 
-pub use array::{Array, ArrayError, Placement, Pool};
+pub use array::{Array, ArrayError, LEAST_GRANULE_BYTES, Placement, Pool};
 pub use team::Team;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use sme_fft_demo::{Placement, Pool};
+use sme_fft_demo::{LEAST_GRANULE_BYTES, Placement, Pool};
 use sme_memory::Place;
 use sme_sim::machine::{Dimension, Limits, Machine};
 use sme_sim::observe::staleness::Checker;
@@ -356,10 +356,10 @@ fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
         told_apart.map_err(|error| Stop::flag("--stale", error))?;
     }
     let page_bytes = match &flags.page {
-        None => Ok(machine.shape().line_bytes.into()),
+        None => Ok(LEAST_GRANULE_BYTES.max(machine.shape().line_bytes.into())),
         Some(page) => {
             let most = machine.shape().shared_bytes;
-            let limits = Limits::new(Dimension::Memory, 64, most);
+            let limits = Limits::new(Dimension::Memory, LEAST_GRANULE_BYTES, most);
             limits.powers_of_two().parse(page)
         }
     };

@@ -69,6 +69,35 @@ fn there_is_no_congestion() {
     assert!(per_node < 0.06, "{per_node}");
 }
 
+/// Of short lines more are filled; the result is right, and what is stale is found.
+#[test]
+fn programs_run_on_lines_of_32_bytes() {
+    for program in ["fft --log2n 8", "lu --n 16 --block 4", "radix --keys 256"] {
+        let of = |line: u32, point| {
+            let set = format!("node.line={line}B");
+            sme(&format!(
+                "{program} --machine ideal --set {set} --nodes 4 --cores 2 --no-host --stale \
+                 --coherence-point {point}"
+            ))
+        };
+        let fills = |line| {
+            let output = of(line, "barrier");
+            assert_eq!(output.status.code(), Some(0), "{program}: {output:?}");
+            let table = text(&output.stdout);
+            assert_eq!(cell(table, "stale_reads"), "0", "{program}");
+            cell(table, "line_fills").parse::<u64>().unwrap()
+        };
+        let (short, long) = (fills(32), fills(64));
+        assert!(
+            long < short && short <= 2 * long,
+            "{program}: {short} {long}"
+        );
+        let stale = of(32, "none");
+        assert_eq!(stale.status.code(), Some(1), "{program}");
+        assert_ne!(cell(text(&stale.stdout), "stale_reads"), "0", "{program}");
+    }
+}
+
 #[test]
 fn programs_are_right_through_the_caches_and_past_them() {
     for program in ["fft --log2n 8", "lu --n 64", "radix --keys 1000"] {
