@@ -8,7 +8,7 @@ use sme_memory::{Memory, Word};
 use sme_sim::families::sme::address::AddressMap;
 use sme_sim::kernel::queue::EventQueue;
 use sme_sim::kernel::thread::{self, Threads};
-use sme_sim::kernel::window::{self, Inbox, NoLate, NoTask, Node, Outbox, Verdict};
+use sme_sim::kernel::window::{self, Inbox, Locality, NoLate, NoTask, Node, Outbox, Verdict};
 use sme_sim::parts::address::Space;
 use sme_sim::parts::contract::{Operation, ThreadMemory};
 use sme_sim::time::Time;
@@ -84,6 +84,8 @@ struct Relay {
 }
 
 const HOP: Time = Time::from_ps(100);
+
+impl Locality for Relay {}
 
 impl Node for Relay {
     type Message = u64;

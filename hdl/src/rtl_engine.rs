@@ -14,7 +14,7 @@ use std::sync::Arc;
 use sme_sim::families::sme::engine::link_port::{ARRIVAL_CYCLES, LinkPortSpec};
 use sme_sim::families::sme::engine::requester::RequesterSpec;
 use sme_sim::families::sme::engine::{
-    Counters, EngineModel, HtChannel, Input, Inspect, Kind, Output,
+    Counters, EngineModel, HtChannel, Input, Inspect, Kind, Output, Shortcuts,
 };
 use sme_sim::families::sme::spec::ClusterSpec;
 use sme_sim::parts::fabric::{CHANNELS, LINK_PORTS, Topology};
@@ -284,6 +284,8 @@ impl<D: Device + Send> EngineModel for RtlEngine<D> {
         self.next_edge = cycle + 1;
     }
 }
+
+impl<D: Device + Send> Shortcuts for RtlEngine<D> {}
 
 impl<D: Device + Send> Inspect for RtlEngine<D> {
     fn counters(&self) -> Counters {

@@ -50,23 +50,6 @@ pub trait Node: Send {
     /// has nothing else to do should do it; [`NoTask`] if there is no such thing.
     type Task: Task<Self::Workspace>;
 
-    /// Prefetches what is needed to advance it, as far as it stands in the node itself.
-    #[inline]
-    fn prefetch(&self) {
-        prefetch(self);
-    }
-
-    /// Prefetches what else is needed to take these messages and to advance it; what was asked for
-    /// [before](Self::prefetch) is there by then.
-    fn prefetch_far<'a>(
-        &self,
-        _messages: impl Iterator<Item = &'a Self::Message>,
-        _late: impl Iterator<Item = Self::Late>,
-    ) where
-        Self::Message: 'a,
-    {
-    }
-
     /// When it will next do something, [`Time::NEVER`] if only a message can make it.
     fn next(&self) -> Time;
 
@@ -103,6 +86,26 @@ pub trait Node: Send {
     /// Takes a message that [can wait](Self::can_wait), which arrives, or arrived, at `at`, in any order;
     /// nothing before `start` is still to happen, here or anywhere.
     fn take_late(&mut self, at: Time, late: Self::Late, start: Time);
+}
+
+/// Where a node lies in the host's memory. Nothing of what it does depends on it.
+pub trait Locality: Node {
+    /// Prefetches what is needed to advance it, as far as it stands in the node itself.
+    #[inline]
+    fn prefetch(&self) {
+        prefetch(self);
+    }
+
+    /// Prefetches what else is needed to take these messages and to advance it; what was asked for
+    /// [before](Self::prefetch) is there by then.
+    fn prefetch_far<'a>(
+        &self,
+        _messages: impl Iterator<Item = &'a Self::Message>,
+        _late: impl Iterator<Item = Self::Late>,
+    ) where
+        Self::Message: 'a,
+    {
+    }
 }
 
 /// The message that can wait of nodes that have none.
@@ -197,7 +200,7 @@ pub struct Exchanged {
 /// `watch` sees the start of a window and all nodes; it is called before the first window that
 /// starts at or after the time it last asked for (at first [`Time::ZERO`]), and only there, so it costs
 /// nothing in between. With several workers the nodes are lent back to one thread for the call.
-pub fn run<N: Node>(
+pub fn run<N: Locality>(
     nodes: &mut [N],
     lookahead: Time,
     workers: usize,
@@ -220,7 +223,7 @@ pub fn run<N: Node>(
 ///
 /// # Errors
 /// [`PeerError`] if the processes cannot go on together, and what `watch` says.
-pub fn run_among<N: Node>(
+pub fn run_among<N: Locality>(
     peers: &mut dyn Peers,
     all: u32,
     nodes: &mut [N],

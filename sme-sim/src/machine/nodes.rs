@@ -28,7 +28,7 @@ use crate::time::Time;
 const OBSERVED_AT_ONCE: Time = Time::from_ns(20_000);
 
 /// A node with threads, as whoever runs its machine sees it.
-pub trait Inhabited: window::Node + Waits + Sized {
+pub trait Inhabited: window::Locality + Waits + Sized {
     /// The spans of its threads.
     fn spans(&self) -> &SpanRecord;
 

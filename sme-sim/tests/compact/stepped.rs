@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sme_sim::families::sme::cluster::Plugged;
 use sme_sim::families::sme::engine::{
-    Counters, Design, Engine, EngineModel, Input, Inspect, Output, WideSwitch,
+    Counters, Design, Engine, EngineModel, Input, Inspect, Output, Shortcuts, WideSwitch,
 };
 
 /// The cycle model, without what it can tell ahead.
@@ -23,6 +23,8 @@ impl<E: EngineModel> EngineModel for Stepped<E> {
         self.0.step(cycle, out);
     }
 }
+
+impl<E: Shortcuts> Shortcuts for Stepped<E> {}
 
 impl<E: Inspect> Inspect for Stepped<E> {
     fn counters(&self) -> Counters {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use sme_sim::families::sme::engine::{
-    Counters, EngineModel, HtPacket, Input, Inspect, Output, Packet,
+    Counters, EngineModel, HtPacket, Input, Inspect, Output, Packet, Shortcuts,
 };
 
 use crate::decode::Seen;
@@ -47,6 +47,8 @@ impl<E: EngineModel> EngineModel for Logged<E> {
         out.append(&mut own);
     }
 }
+
+impl<E: Shortcuts> Shortcuts for Logged<E> {}
 
 impl<E: Inspect> Inspect for Logged<E> {
     fn counters(&self) -> Counters {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use sme_sim::families::sme::engine::waves::{Format, Recorded, Recorder, Selection};
 use sme_sim::families::sme::engine::{
-    EngineModel, HtChannel, HtPacket, Input, Kind, Output, Packet,
+    EngineModel, HtChannel, HtPacket, Input, Kind, Output, Packet, Shortcuts,
 };
 use sme_sim::time::{Clock, Time};
 
@@ -62,6 +62,8 @@ impl EngineModel for Scripted {
     }
 }
 
+impl Shortcuts for Scripted {}
+
 /// A mistake between the log and the recorder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mistake {
@@ -102,6 +104,8 @@ impl<E: EngineModel> EngineModel for Mistaken<E> {
         self.engine.step(cycle, out);
     }
 }
+
+impl<E: Shortcuts> Shortcuts for Mistaken<E> {}
 
 fn altered(input: Input) -> Input {
     match input {

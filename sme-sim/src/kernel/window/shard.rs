@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::block::{BLOCK, Block};
 use super::inbox::{Due, Inbox};
-use super::{Envelope, Node, Outbox, Task};
+use super::{Envelope, Locality, Node, Outbox, Task};
 use crate::time::Time;
 
 /// The longest and the shortest stripe, in nodes.
@@ -82,7 +82,7 @@ struct Stripe<'a, N: Node> {
     blocks: Vec<Block<N>>,
 }
 
-impl<N: Node> Stripe<'_, N> {
+impl<N: Locality> Stripe<'_, N> {
     /// What [`Block::take_due`] says of a block.
     #[inline]
     fn take_due(&mut self, block: usize, end: Time, due: &mut Due<N>) -> u64 {
@@ -126,7 +126,7 @@ pub(super) type Waits<N> = ((usize, usize), <N as Node>::Task);
 
 /// The shares of all workers in `nodes`, the first of which has the number `first`; `next` is what
 /// each says of itself.
-pub(super) fn dealt<'a, N: Node>(
+pub(super) fn dealt<'a, N: Locality>(
     deal: Deal,
     nodes: &'a mut [N],
     next: &'a mut [Time],
@@ -161,7 +161,7 @@ pub(super) fn dealt<'a, N: Node>(
     shards
 }
 
-impl<N: Node> Shard<'_, N> {
+impl<N: Locality> Shard<'_, N> {
     /// When anything happens next.
     pub(super) fn next(&self) -> Time {
         let blocks = self.stripes.iter().flat_map(|stripe| &stripe.blocks);

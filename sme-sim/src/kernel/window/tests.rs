@@ -60,6 +60,8 @@ impl Relay {
     }
 }
 
+impl Locality for Relay {}
+
 impl Node for Relay {
     type Message = u64;
     type Late = u64;

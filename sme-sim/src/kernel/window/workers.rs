@@ -22,7 +22,7 @@ use super::letters;
 use super::rendezvous::Rendezvous;
 use super::shard::{Deal, Shard, Waits, dealt};
 use super::tasks::Tasks;
-use super::{Envelope, Exchanged, Node, Task};
+use super::{Envelope, Exchanged, Locality, Node, Task};
 use crate::time::Time;
 
 /// The nodes of this process among all.
@@ -45,7 +45,7 @@ pub(super) struct Reached {
 
 /// Runs `nodes`, those of `place`, until `pause` or the end, with up to `workers` threads. When each
 /// does something next is kept in `next`.
-pub(super) fn advance<N: Node>(
+pub(super) fn advance<N: Locality>(
     (nodes, next): (&mut [N], &mut [Time]),
     place: Place,
     lookahead: Time,
@@ -187,7 +187,7 @@ struct InStep {
     tasks: u64,
 }
 
-impl<N: Node> Team<N> {
+impl<N: Locality> Team<N> {
     fn work(
         &self,
         me: usize,

@@ -180,6 +180,8 @@ impl<H: Hardware> Node<H> {
     }
 }
 
+impl<H: Hardware> window::Locality for Node<H> {}
+
 impl<H: Hardware> window::Node for Node<H> {
     type Message = Message<H::Message>;
     type Late = NoLate;

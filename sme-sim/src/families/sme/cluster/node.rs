@@ -291,6 +291,8 @@ impl Node {
     }
 }
 
+impl window::Locality for Node {}
+
 impl window::Node for Node {
     /// What the engine of `to` samples at the edge at which it arrives.
     type Message = Input;

@@ -10,7 +10,7 @@ use super::node::Node;
 use super::trace::Trace;
 use super::{critical_path, did, link_loads};
 use crate::families::sme::address::Target;
-use crate::families::sme::engine::{EngineModel, Inspect};
+use crate::families::sme::engine::Inspect;
 use crate::machine::nodes::Inhabited;
 use crate::observe::among::Figures;
 use crate::observe::failure::Fault;

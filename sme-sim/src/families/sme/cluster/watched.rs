@@ -11,7 +11,8 @@ use std::sync::Arc;
 #[cfg(debug_assertions)]
 use crate::families::sme::engine::Checked;
 use crate::families::sme::engine::{
-    Counters, Design, Engine, EngineModel, Input, Inspect, Output, Packet, Transit, WideSwitch,
+    Counters, Design, Engine, EngineModel, Input, Inspect, Output, Packet, Shortcuts, Transit,
+    WideSwitch,
 };
 use crate::families::sme::spec::ClusterSpec;
 
@@ -73,7 +74,9 @@ impl EngineModel for Plugged {
             Self::Other(engine) => engine.step(cycle, out),
         }
     }
+}
 
+impl Shortcuts for Plugged {
     #[inline]
     fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
         match self {
@@ -171,6 +174,15 @@ impl Watched {
         }
     }
 
+    /// A run has ended, and nothing is under way any more: in debug builds, panics if anything was
+    /// lost.
+    pub fn ended(&self) {
+        #[cfg(debug_assertions)]
+        if let Err(violation) = self.engine.finish() {
+            panic!("engine of node {}: {violation}", self.position);
+        }
+    }
+
     /// The engine itself.
     #[cfg(debug_assertions)]
     pub fn engine(&self) -> &Plugged {
@@ -201,7 +213,9 @@ impl EngineModel for Watched {
         #[cfg(debug_assertions)]
         self.stop_at_violation();
     }
+}
 
+impl Shortcuts for Watched {
     #[inline]
     fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
         self.engine.foresee(out);
@@ -230,12 +244,5 @@ impl EngineModel for Watched {
     #[inline]
     fn awaits_link_credits(&self) -> bool {
         self.engine.awaits_link_credits()
-    }
-
-    fn ended(&self) {
-        #[cfg(debug_assertions)]
-        if let Err(violation) = self.engine.finish() {
-            panic!("engine of node {}: {violation}", self.position);
-        }
     }
 }

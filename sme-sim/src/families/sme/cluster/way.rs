@@ -16,7 +16,7 @@ use super::record::Record;
 use super::watched::Watched;
 use crate::families::sme::engine::waves::{Recorded, Tap};
 use crate::families::sme::engine::{
-    EngineModel, HtChannel, HtPacket, Input, NEAR_BYTES, Output, Packet, Transit,
+    EngineModel, HtChannel, HtPacket, Input, NEAR_BYTES, Output, Packet, Shortcuts, Transit,
 };
 use crate::families::sme::spec::HostSpec;
 use crate::kernel::window::Outbox;

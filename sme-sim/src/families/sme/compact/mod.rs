@@ -32,7 +32,7 @@ pub use plan::{NotCompact, Skew};
 use super::cluster::constants::Constants;
 use super::cluster::watched::{Plugged, Watched};
 use super::cluster::{did, link_loads};
-use super::engine::{EngineModel, Inspect};
+use super::engine::Inspect;
 use super::spec::ClusterSpec;
 use crate::kernel::peers::{Alone, Peers};
 use crate::kernel::window::{self, Exchanged, Verdict};

@@ -413,36 +413,6 @@ impl<L: Leader> window::Node for CompactNode<L> {
     type Workspace = Workspace;
     type Task = RunInside<L>;
 
-    #[inline]
-    fn prefetch(&self) {
-        prefetch_part(self, Self::NEAR);
-    }
-
-    #[inline]
-    fn prefetch_far<'a>(
-        &self,
-        messages: impl Iterator<Item = &'a Input>,
-        late: impl Iterator<Item = LinkCredit>,
-    ) {
-        late.for_each(|credit| self.way.prefetch(&credit.into()));
-        let mut is_busy = self.times.leaves != u64::MAX
-            || self.way.next() != Time::NEVER
-            || self.agenda.next() != Time::NEVER;
-        for input in messages {
-            self.way.prefetch(input);
-            is_busy |= matches!(input, Input::Link { packet, .. } if packet.target == self.me);
-        }
-        if is_busy {
-            self.agenda.prefetch();
-            prefetch_part(self, Self::NEAR.end..size_of::<Self>());
-            // The engine's host side, with which its credits have to do.
-            self.way.prefetch(&Input::HostCredit(HtChannel::Posted));
-            if let Some(inside) = &self.inside {
-                prefetch_part(&**inside, Inside::<L>::NEAR);
-            }
-        }
-    }
-
     fn next(&self) -> Time {
         let inside = self.times.void_from.min(self.times.leaves);
         self.agenda.next().min(self.way.next()).min(time_of(inside))
@@ -522,6 +492,38 @@ impl<L: Leader> window::Node for CompactNode<L> {
     fn take_late(&mut self, at: Time, credit: LinkCredit, start: Time) {
         self.events += 1;
         self.way.takes_credit(at, credit, start, &mut self.record);
+    }
+}
+
+impl<L: Leader> window::Locality for CompactNode<L> {
+    #[inline]
+    fn prefetch(&self) {
+        prefetch_part(self, Self::NEAR);
+    }
+
+    #[inline]
+    fn prefetch_far<'a>(
+        &self,
+        messages: impl Iterator<Item = &'a Input>,
+        late: impl Iterator<Item = LinkCredit>,
+    ) {
+        late.for_each(|credit| self.way.prefetch(&credit.into()));
+        let mut is_busy = self.times.leaves != u64::MAX
+            || self.way.next() != Time::NEVER
+            || self.agenda.next() != Time::NEVER;
+        for input in messages {
+            self.way.prefetch(input);
+            is_busy |= matches!(input, Input::Link { packet, .. } if packet.target == self.me);
+        }
+        if is_busy {
+            self.agenda.prefetch();
+            prefetch_part(self, Self::NEAR.end..size_of::<Self>());
+            // The engine's host side, with which its credits have to do.
+            self.way.prefetch(&Input::HostCredit(HtChannel::Posted));
+            if let Some(inside) = &self.inside {
+                prefetch_part(&**inside, Inside::<L>::NEAR);
+            }
+        }
     }
 }
 

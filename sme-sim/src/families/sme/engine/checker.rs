@@ -11,7 +11,7 @@ pub use violation::Violation;
 
 use super::credit_checker::{CreditChecker, Wire};
 use super::ht::HtPacket;
-use super::model::{EngineModel, Input, Output, Transit};
+use super::model::{EngineModel, Input, Output, Shortcuts, Transit};
 use super::packet::{Kind, Packet};
 use crate::families::sme::spec::ClusterSpec;
 use crate::parts::fabric::CHANNELS;
@@ -517,7 +517,9 @@ impl<E: EngineModel> EngineModel for Checked<E> {
             self.check(cycle, *output);
         }
     }
+}
 
+impl<E: Shortcuts> Shortcuts for Checked<E> {
     fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
         let before = out.len();
         self.engine.foresee(out);

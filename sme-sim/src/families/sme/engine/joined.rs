@@ -7,7 +7,7 @@ use super::design::Design;
 use super::ht::HtChannel;
 use super::ht_port::HtPort;
 use super::link_port::{ARRIVAL_CYCLES, LinkPort};
-use super::model::{EngineModel, Input, Output, Transit};
+use super::model::{EngineModel, Input, Output, Shortcuts, Transit};
 use super::packet::Packet;
 use super::pending_credit::{Credit, PendingCredit};
 use super::requester::Requester;
@@ -440,6 +440,36 @@ impl EngineModel for Engine {
         self.credits.insert(place, pending);
     }
 
+    fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
+        debug_assert!(
+            cycle >= self.next_edge,
+            "edge {cycle} is over; the next is {}",
+            self.next_edge
+        );
+        self.packets.latch();
+        self.changed = false;
+        // Who gives a tag back leaves a packet behind, so that the tables are latched in time.
+        if (self.host_busy || any(self.packets.valid(), CROSSBAR, PACKET_FIFOS - CROSSBAR))
+            && let Some(host) = &mut self.host
+        {
+            self.changed = host.step(&self.design, &self.switch, &mut self.packets, out);
+            self.host_busy = host.fifos.next_valid() != 0;
+        }
+        self.step_links(cycle, out);
+        if any(self.packets.valid(), 0, SWITCH_OUTPUTS) {
+            self.step_switch(cycle, out);
+        }
+        // Credits of edges that were skipped come late here, and in time nevertheless: nothing
+        // waited for them until now.
+        if self.earliest <= cycle {
+            self.sample(cycle);
+        }
+        self.next_edge = cycle + 1;
+        self.set_idle();
+    }
+}
+
+impl Shortcuts for Engine {
     fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
         for bit in bits(std::mem::take(&mut self.sending)) {
             let port = (bit / CHANNELS as u32) as u8;
@@ -539,34 +569,6 @@ impl EngineModel for Engine {
     #[inline]
     fn awaits_link_credits(&self) -> bool {
         !self.idle && self.packets.next_valid() != 0
-    }
-
-    fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
-        debug_assert!(
-            cycle >= self.next_edge,
-            "edge {cycle} is over; the next is {}",
-            self.next_edge
-        );
-        self.packets.latch();
-        self.changed = false;
-        // Who gives a tag back leaves a packet behind, so that the tables are latched in time.
-        if (self.host_busy || any(self.packets.valid(), CROSSBAR, PACKET_FIFOS - CROSSBAR))
-            && let Some(host) = &mut self.host
-        {
-            self.changed = host.step(&self.design, &self.switch, &mut self.packets, out);
-            self.host_busy = host.fifos.next_valid() != 0;
-        }
-        self.step_links(cycle, out);
-        if any(self.packets.valid(), 0, SWITCH_OUTPUTS) {
-            self.step_switch(cycle, out);
-        }
-        // Credits of edges that were skipped come late here, and in time nevertheless: nothing
-        // waited for them until now.
-        if self.earliest <= cycle {
-            self.sample(cycle);
-        }
-        self.next_edge = cycle + 1;
-        self.set_idle();
     }
 }
 

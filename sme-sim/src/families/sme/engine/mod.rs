@@ -71,7 +71,7 @@ pub use design::{Design, DesignError};
 pub use ht::{HtChannel, HtPacket};
 pub use joined::Engine;
 pub(crate) use joined::NEAR_BYTES;
-pub use model::{EngineModel, Input, Inspect, Output, Transit};
+pub use model::{EngineModel, Input, Inspect, Output, Shortcuts, Transit};
 pub use packet::{Kind, Packet};
 pub use wide_switch::WideSwitch;
 

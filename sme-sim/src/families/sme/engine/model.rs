@@ -90,17 +90,21 @@ pub trait EngineModel: Send {
     /// channel; `Link` by port; `LinkCredit` by port, then channel. Each of them occurs at most
     /// once a cycle for its port (credits: for its port and channel).
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>);
+}
 
+/// Ways to the same outputs with fewer edges stepped. None of them changes what an engine does; a model
+/// that knows none implements this with nothing in it.
+pub trait Shortcuts: EngineModel {
     /// Appends what the engine will give out whatever comes, with the edges at which it does: a packet
-    /// whose first bytes are on a link. [`step`](Self::step) does not give it again, and no edge is
+    /// whose first bytes are on a link. [`step`](EngineModel::step) does not give it again, and no edge is
     /// needed for it. A model that cannot tell appends nothing.
     fn foresee(&mut self, _out: &mut Vec<(u64, Output)>) {}
 
     /// Takes a packet that the link of `port` carries in `channel` at edge `cycle`, where every other
     /// packet of a link up to that edge has been presented before and every edge before it that
     /// matters has been stepped. If the packet passes on whatever comes later, that is done
-    /// at once: [`step`](Self::step) gives nothing of it, and no edge is needed for it. If not, or if
-    /// the model cannot tell, it is not taken, and remains to be [presented](Self::input).
+    /// at once: [`step`](EngineModel::step) gives nothing of it, and no edge is needed for it. If not, or if
+    /// the model cannot tell, it is not taken, and remains to be [presented](EngineModel::input).
     fn transit(
         &mut self,
         _cycle: u64,
@@ -113,7 +117,7 @@ pub trait EngineModel: Send {
 
     /// Takes a credit of a link that was to be sampled at an earlier edge than anything is that has not
     /// been presented, and than any edge that is still to be stepped, if it can count at once; if
-    /// not, it remains to be [presented](Self::input).
+    /// not, it remains to be [presented](EngineModel::input).
     fn late_credit(&mut self, _port: u8, _channel: u8) -> bool {
         false
     }
@@ -126,13 +130,10 @@ pub trait EngineModel: Send {
     fn awaits_link_credits(&self) -> bool {
         true
     }
-
-    /// A run has ended, and nothing is under way any more: a checker says here what was lost.
-    fn ended(&self) {}
 }
 
 /// An engine that can be looked into when it stands still.
-pub trait Inspect: EngineModel {
+pub trait Inspect: Shortcuts {
     /// What has been counted so far.
     fn counters(&self) -> Counters;
 

@@ -7,7 +7,7 @@
 
 use super::checker::{Checked, Violation};
 use super::ht::{HtChannel, HtPacket};
-use super::model::{EngineModel, Input, Output, Transit};
+use super::model::{EngineModel, Input, Output, Shortcuts, Transit};
 use super::packet::Packet;
 use crate::families::sme::spec::ClusterSpec;
 use crate::machine::Machine;
@@ -111,7 +111,7 @@ pub(crate) struct Bench<E> {
     pub faults: u64,
 }
 
-impl<E: EngineModel> Bench<E> {
+impl<E: Shortcuts> Bench<E> {
     pub fn new(
         spec: &ClusterSpec,
         topology: &Topology,
@@ -570,7 +570,9 @@ impl<E: EngineModel> EngineModel for Faulty<E> {
             self.pass(output, out);
         }
     }
+}
 
+impl<E: Shortcuts> Shortcuts for Faulty<E> {
     fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
         let before = out.len();
         self.engine.foresee(out);

@@ -19,7 +19,7 @@ use super::counters::{ChannelCounters, Counters, Faults};
 use super::design::Design;
 use super::fifo::Fifos;
 use super::link_port::{ARRIVAL_CYCLES, LinkPort};
-use super::model::{EngineModel, Input, Inspect, Output};
+use super::model::{EngineModel, Input, Inspect, Output, Shortcuts};
 use super::packet::Packet;
 use crate::parts::fabric::{CHANNELS, Here, Port};
 
@@ -308,6 +308,8 @@ impl EngineModel for WideSwitch {
         self.next_edge = cycle + 1;
     }
 }
+
+impl Shortcuts for WideSwitch {}
 
 impl Inspect for WideSwitch {
     fn counters(&self) -> Counters {

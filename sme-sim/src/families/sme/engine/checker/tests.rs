@@ -24,6 +24,8 @@ impl EngineModel for Hasty {
     }
 }
 
+impl Shortcuts for Hasty {}
+
 fn packet() -> Packet {
     Packet {
         data: 0,

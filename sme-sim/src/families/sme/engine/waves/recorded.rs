@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Shared, lock};
-use crate::families::sme::engine::{EngineModel, Input, Output, Packet, Transit};
+use crate::families::sme::engine::{EngineModel, Input, Output, Packet, Shortcuts, Transit};
 
 /// Where an engine's decorator writes, and the recorder reads.
 #[derive(Clone, Debug)]
@@ -89,7 +89,9 @@ impl<E: EngineModel> EngineModel for Recorded<'_, E> {
             lock(&tap.heard).extend(heard);
         }
     }
+}
 
+impl<E: Shortcuts> Shortcuts for Recorded<'_, E> {
     /// While the ports are recorded, everything passes them when it does.
     #[inline]
     fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
@@ -116,9 +118,5 @@ impl<E: EngineModel> EngineModel for Recorded<'_, E> {
     #[inline]
     fn awaits_link_credits(&self) -> bool {
         self.tap.is_some() || self.engine.awaits_link_credits()
-    }
-
-    fn ended(&self) {
-        self.engine.ended();
     }
 }

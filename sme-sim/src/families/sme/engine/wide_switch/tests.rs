@@ -109,7 +109,7 @@ fn first_difference(
     (topology, position): &(Topology, u32),
     credits: u32,
     traffic: (u64, u64, u64),
-    mut other: impl EngineModel,
+    mut other: impl Shortcuts,
 ) -> Option<u64> {
     let (load, sluggish, seed) = traffic;
     let mut engine = Engine::switch_only(&design(topology, credits), *position);
@@ -208,6 +208,8 @@ impl EngineModel for Unfair {
         self.0.step(cycle, out);
     }
 }
+
+impl Shortcuts for Unfair {}
 
 #[test]
 fn a_switch_that_does_not_take_turns_is_found_out() {
