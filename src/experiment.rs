@@ -231,6 +231,13 @@ pub struct Observe<'a> {
     pub waves: Option<&'a Recorder>,
 }
 
+impl Observe<'_> {
+    /// Whether it records single threads, which nodes in compact form do not.
+    pub fn looks_at_threads(&self) -> bool {
+        self.per_thread || self.critical_path || self.timeline
+    }
+}
+
 /// What came out.
 #[derive(Clone, Debug)]
 pub struct Outcome {

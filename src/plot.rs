@@ -1,8 +1,8 @@
 //! Line charts as SVG text: curves, published points as marks, a legend beside the plot.
 //!
 //! Called by the default job and [`crate::cli::fft_paper`]; works on plain numbers, in the units
-//! that the axes name. Drawing is `plotters`' SVG back end; text stays text, in the fonts of
-//! whoever looks at it.
+//! that the axes name. Drawing is `plotters`' SVG back end; text stays text, in the viewer's
+//! fonts.
 
 mod scale;
 

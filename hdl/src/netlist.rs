@@ -30,7 +30,7 @@ impl From<CheckError> for VerilogError {
         let name = |signal: &PathedName| format!("{}${}", signal.path, signal.name);
         let (what, mut signals): (_, Vec<String>) = match &error {
             CheckError::OpenSignal(open) => (
-                "nobody drives these signals",
+                "these signals have no driver",
                 open.values().map(name).collect(),
             ),
             CheckError::LogicLoops(signals) => (

@@ -95,20 +95,6 @@ impl BarrierRun {
             }
         }
         let waves = flags.waves.read(&experiment)?;
-        let observe = Observe {
-            per_thread: flags.per_thread.is_some(),
-            link_load: flags.link_load.is_some(),
-            critical_path: flags.explain,
-            timeline: flags.timeline.is_some(),
-            waves: None,
-        };
-        let threads = observe.per_thread || observe.critical_path || observe.timeline;
-        if experiment.form == Form::Compact && (threads || waves.is_some()) {
-            let why = "--per-thread, --explain, --timeline and --waves need --form readable";
-            return Err(Stop::flag("--form compact", why.to_owned()));
-        }
-        let needed = memory::needed(&experiment, &observe);
-        memory::fits(&experiment, needed, available)?;
         let run = Self {
             experiment,
             output: flags.output.clone(),
@@ -118,8 +104,27 @@ impl BarrierRun {
             timeline: flags.timeline.clone(),
             waves,
         };
+        let (experiment, observe) = (&run.experiment, run.observe());
+        let is_looked_into = observe.looks_at_threads() || run.waves.is_some();
+        if experiment.form == Form::Compact && is_looked_into {
+            let why = "--per-thread, --explain, --timeline and --waves need --form readable";
+            return Err(Stop::flag("--form compact", why.to_owned()));
+        }
+        let needed = memory::needed(experiment, &observe);
+        memory::fits(experiment, needed, available)?;
         run.check_distinct()?;
         Ok(run)
+    }
+
+    /// The observations that its flags ask for, but for waveforms, whose recorder is opened later.
+    fn observe(&self) -> Observe<'static> {
+        Observe {
+            per_thread: self.per_thread.is_some(),
+            link_load: self.link_load.is_some(),
+            critical_path: self.explain,
+            timeline: self.timeline.is_some(),
+            waves: None,
+        }
     }
 
     /// Simulates it, and writes what was asked for.
@@ -142,11 +147,7 @@ impl BarrierRun {
         }
         if crew.me() > 0 {
             let opened = agreed(crew, Ok(()));
-            let observe = Observe {
-                per_thread: self.per_thread.is_some(),
-                link_load: self.link_load.is_some(),
-                ..Observe::default()
-            };
+            let observe = self.observe();
             return opened.and_then(|()| {
                 measured_among(crew, &self.experiment, &observe, &Silent).map(drop)
             });
@@ -182,11 +183,8 @@ impl BarrierRun {
             waves,
         } = opened;
         let observe = Observe {
-            per_thread: per_thread.is_some(),
-            link_load: link_load.is_some(),
-            critical_path: self.explain,
-            timeline: timeline.is_some(),
             waves: waves.as_ref().map(Waveform::recorder),
+            ..self.observe()
         };
         let watch = progress::on_stderr();
         watch.begin("episodes", self.experiment.episodes.into());

@@ -11,6 +11,7 @@ use sme_sim::observe::failure::Failure;
 use sme_sim::observe::gauge::{Gauge, Progress};
 use sme_sim::observe::spans::{EPISODE, SpanTimes, overtaken};
 use sme_sim::observe::timeline::Recorded;
+use sme_sim::observe::words;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
@@ -282,7 +283,7 @@ impl Experiment {
 /// The name of the variable of `barrier` at `place`.
 fn named<B: Barrier<ThreadMemory>>(barrier: &B, place: Place) -> String {
     let name = barrier.variable(place);
-    name.unwrap_or_else(|| format!("byte {} of node {}", place.offset, place.node))
+    name.unwrap_or_else(|| words::place(place))
 }
 
 /// The run of the barrier that an experiment names, when its type is known.

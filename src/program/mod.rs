@@ -21,6 +21,7 @@ use sme_sim::observe::spans::{EPISODE, Overtaken, SpanTimes, ThreadSpan, overtak
 use sme_sim::observe::staleness::{StaleLoad, StaleReport, TooManyThreads};
 use sme_sim::observe::timeline::{Recorded, TooManyNodes};
 use sme_sim::observe::traffic::{CacheTraffic, LinkLoad, Traffic};
+use sme_sim::observe::words;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
@@ -359,8 +360,7 @@ impl Program {
 impl Program {
     /// The recorded activity of the threads of `machine`, with the phases between their barriers.
     fn recorded(&self, machine: &dyn Readable, phases: &[&'static str]) -> Recorded {
-        let name = |place: Place| format!("byte {} of node {}", place.offset, place.node);
-        let mut recorded = machine.recorded(&name);
+        let mut recorded = machine.recorded(&words::place);
         let mut last: HashMap<(u32, u16), Time> = HashMap::new();
         // Of each thread in their order.
         let barriers = recorded.spans.iter().filter_map(|&(node, barrier)| {

@@ -14,7 +14,7 @@ use sme::validate::measure::Simulate;
 use sme::validate::papers::Figures;
 use sme::validate::papers::sme::points::{Point, Variant};
 use sme::validate::papers::sme::simulator::Simulator;
-use sme::validate::papers::sme::{CALIBRATED_CHOICES, estimator};
+use sme::validate::papers::sme::{estimator, fitted_choices};
 use sme::validate::verdict::Verdict;
 use sme::validate::{Identity, Report, Validation, published};
 use sme_sim::machine::Machine;
@@ -192,10 +192,7 @@ fn validate(wrong: Wrong, workers: usize) -> Report {
         episodes: 1,
         seed: 1,
     };
-    let mut fitted: Vec<_> = CALIBRATED_CHOICES
-        .iter()
-        .map(|&(choice, figure)| (choice.to_owned(), vec![figure.to_owned()]))
-        .collect();
+    let mut fitted = fitted_choices();
     fitted.push(("os.wake".into(), vec!["sme.fig3.pthread.16_threads".into()]));
     let simulate = Analytic(wrong);
     let paper = Figures {

@@ -88,16 +88,17 @@ pub trait Node: Send {
     fn take_late(&mut self, at: Time, late: Self::Late, start: Time);
 }
 
-/// Where a node lies in the host's memory. Nothing of what it does depends on it.
+/// Hints about the place of a node in the host's memory. They change the speed of a run and nothing
+/// else.
 pub trait Locality: Node {
-    /// Prefetches what is needed to advance it, as far as it stands in the node itself.
+    /// Prefetches the near part: the state in the node itself that is needed to advance it.
     #[inline]
     fn prefetch(&self) {
         prefetch(self);
     }
 
-    /// Prefetches what else is needed to take these messages and to advance it; what was asked for
-    /// [before](Self::prefetch) is there by then.
+    /// Prefetches the rest of the state that these messages and the next advance need. The near part,
+    /// [prefetched before](Self::prefetch), has arrived by then.
     fn prefetch_far<'a>(
         &self,
         _messages: impl Iterator<Item = &'a Self::Message>,

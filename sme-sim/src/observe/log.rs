@@ -92,7 +92,9 @@ impl Log {
 
     /// `thread` asks for `operation`.
     pub fn asked(&mut self, at: Time, thread: u16, operation: &Operation) {
-        if let (Some(waits), Some(_)) = (&mut self.waits, On::of(operation)) {
+        if let Some(waits) = &mut self.waits
+            && On::of(operation).is_some()
+        {
             let number = usize::from(thread);
             if waits.since.len() <= number {
                 waits.since.resize(number + 1, Time::ZERO);
@@ -125,7 +127,9 @@ impl Log {
         if let Some(what) = finished(self.node, operation, answer, space) {
             self.tell(at, thread, what);
         }
-        if let (Some(waits), Some(on)) = (&mut self.waits, On::of(operation)) {
+        if let Some(waits) = &mut self.waits
+            && let Some(on) = On::of(operation)
+        {
             waits.ended.push(Wait {
                 thread: (self.node, thread),
                 begin: waits
@@ -244,8 +248,8 @@ fn finished(
 }
 
 /// Tells `checker` and `timeline` what has happened at all nodes, whose `logs` come in their order,
-/// in the order of time, and forgets it. Whatever one node does reaches another in a later window,
-/// so that what is still missing comes after all of this.
+/// in the order of time, and forgets it. The actions of a node reach other nodes in later windows, so
+/// that records that are still missing come after all of these.
 pub fn drain<'a>(
     logs: impl Iterator<Item = &'a Log>,
     space: &dyn AddressSpace,

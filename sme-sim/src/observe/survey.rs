@@ -72,7 +72,7 @@ pub trait Waits {
     /// The number of its threads.
     fn threads(&self) -> u32;
 
-    /// What `thread` is doing, in words for the report; `None` if it has ended.
+    /// The current activity of `thread`, in words for the report; `None` if it has ended.
     fn doing(&self, thread: u16) -> Option<&'static str>;
 
     /// The address that `thread` waits on, if its wait is about one.

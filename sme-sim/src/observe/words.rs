@@ -1,6 +1,13 @@
-//! Operations in words, for people.
+//! Operations and places in words, for people.
+
+use sme_memory::Place;
 
 use crate::parts::contract::Operation;
+
+/// The name of a `place` that no program has named.
+pub fn place(place: Place) -> String {
+    format!("byte {} of node {}", place.offset, place.node)
+}
 
 /// `operation` has come to its end at a core; what an address names is called what `at` says.
 pub fn done(core: u16, operation: &Operation, at: &dyn Fn(u64) -> String) -> String {

@@ -48,8 +48,7 @@ impl Experiment {
         if self.flag_layout() != FlagLayout::Padded {
             return Some("only with --layout padded");
         }
-        let of_threads = observe.per_thread || observe.critical_path || observe.timeline;
-        if of_threads || observe.waves.is_some() {
+        if observe.looks_at_threads() || observe.waves.is_some() {
             return Some("what single threads and ports do is not recorded");
         }
         None

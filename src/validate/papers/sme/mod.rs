@@ -10,7 +10,7 @@ mod programs;
 pub mod simulator;
 
 use self::points::{ASIC_REPEATS, Point, Variant};
-use super::Finding;
+use super::{Finding, Fitted};
 use crate::experiment::{Algorithm, Placement};
 use crate::fit::{self, Coefficient, FitError, Surface};
 use crate::validate::measure;
@@ -49,6 +49,13 @@ pub const CALIBRATED_CHOICES: &[(&str, &str)] = &[
         "sme.fft.scaling",
     ),
 ];
+
+/// [`CALIBRATED_CHOICES`] as a validation takes them.
+pub fn fitted_choices() -> Fitted {
+    let choices = CALIBRATED_CHOICES.iter();
+    let fitted = choices.map(|&(choice, figure)| (choice.to_owned(), vec![figure.to_owned()]));
+    fitted.collect()
+}
 
 /// The estimator of figure `id`; none where nothing simulates it yet, or nothing has to.
 pub fn estimator(id: &str) -> Option<Estimator> {

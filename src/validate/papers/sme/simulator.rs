@@ -14,7 +14,7 @@ use sme_sim::parts::fabric::{Topology, TopologyError, TopologyKind};
 use sme_sim::time::Time;
 
 use super::points::{ASIC_REPEATS, Point, Variant, network};
-use super::{CALIBRATED_CHOICES, estimator};
+use super::{estimator, fitted_choices};
 use crate::experiment::{Algorithm, Experiment, Observe, Outcome, Placement};
 use crate::experiment::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use crate::latency::remote_load_latency;
@@ -147,10 +147,7 @@ impl Simulator {
     fn fitted(&self) -> Fitted {
         let constants = self.machine.fitted();
         let constants = constants.map(|constant| (constant.name(), constant.fitted_to.clone()));
-        let choices = CALIBRATED_CHOICES
-            .iter()
-            .map(|&(choice, figure)| (choice.to_owned(), vec![figure.to_owned()]));
-        constants.chain(choices).collect()
+        constants.chain(fitted_choices()).collect()
     }
 
     /// The experiment of a barrier's point.

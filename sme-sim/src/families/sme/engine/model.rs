@@ -92,8 +92,8 @@ pub trait EngineModel: Send {
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>);
 }
 
-/// Ways to the same outputs with fewer edges stepped. None of them changes what an engine does; a model
-/// that knows none implements this with nothing in it.
+/// Ways to the same outputs with fewer edges stepped. None of them changes the outputs or their times; a
+/// model without shortcuts implements no method of this trait.
 pub trait Shortcuts: EngineModel {
     /// Appends what the engine will give out whatever comes, with the edges at which it does: a packet
     /// whose first bytes are on a link. [`step`](EngineModel::step) does not give it again, and no edge is

@@ -34,7 +34,7 @@ pub use tally::TrafficError;
 use crate::families::sme::cluster::{Plugged, Watched};
 use crate::families::sme::engine::link_port::LinkPortSpec;
 use crate::families::sme::engine::{
-    Design, HOP_CYCLES, HOST_TO_LINK_CYCLES, Kind, LINK_TO_HOST_CYCLES, Shortcuts,
+    Design, EngineModel, HOP_CYCLES, HOST_TO_LINK_CYCLES, Kind, LINK_TO_HOST_CYCLES,
 };
 use crate::families::sme::spec::ClusterSpec;
 use crate::kernel::window::{self, Verdict};
@@ -290,7 +290,7 @@ impl Traffic {
     }
 
     /// Every position, before the first cycle, with the engine that `engine(position)` gives.
-    fn positions<E: Shortcuts>(
+    fn positions<E: EngineModel>(
         &self,
         run: &Run,
         mut engine: impl FnMut(u32) -> E,
@@ -317,7 +317,7 @@ impl Traffic {
             .collect()
     }
 
-    fn run_on<E: Shortcuts>(
+    fn run_on<E: EngineModel>(
         &self,
         positions: &mut [Position<E>],
         run: &Run,
@@ -376,7 +376,7 @@ impl Traffic {
         Ok(outcome)
     }
 
-    fn tally<E: Shortcuts>(positions: &[Position<E>]) -> Tally {
+    fn tally<E: EngineModel>(positions: &[Position<E>]) -> Tally {
         let mut all = Tally::default();
         for position in positions {
             all.merge(position.tally());

@@ -12,7 +12,7 @@ use super::source::{Generated, Source};
 use super::tally::{Ident, Tally};
 use super::{Constants, Windows};
 use crate::families::sme::cluster::pins::Pins;
-use crate::families::sme::engine::{HtChannel, HtPacket, Input, Output, Shortcuts};
+use crate::families::sme::engine::{EngineModel, HtChannel, HtPacket, Input, Output};
 use crate::kernel::queue::EventQueue;
 use crate::kernel::window::{self, Inbox, NoLate, NoTask, Outbox};
 use crate::time::Time;
@@ -38,7 +38,7 @@ pub(super) struct Position<E> {
     events: u64,
 }
 
-impl<E: Shortcuts> Position<E> {
+impl<E: EngineModel> Position<E> {
     /// Position `me`, before the first cycle.
     pub(super) fn new(
         me: u32,
@@ -224,9 +224,9 @@ impl Constants {
     }
 }
 
-impl<E: Shortcuts> window::Locality for Position<E> {}
+impl<E: EngineModel> window::Locality for Position<E> {}
 
-impl<E: Shortcuts> window::Node for Position<E> {
+impl<E: EngineModel> window::Node for Position<E> {
     /// What the engine of the neighbour samples at the edge at which it arrives.
     type Message = Input;
     type Late = NoLate;

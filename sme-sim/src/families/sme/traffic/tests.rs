@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::position::Position;
 use super::*;
-use crate::families::sme::engine::{EngineModel, Input, Output};
+use crate::families::sme::engine::{Input, Output};
 use crate::machine::Machine;
 
 fn spec() -> ClusterSpec {
@@ -253,8 +253,6 @@ impl EngineModel for Faulty {
         }
     }
 }
-
-impl Shortcuts for Faulty {}
 
 /// Runs it on engines of which one has this fault.
 fn faulty(fault: Fault) -> Result<Outcome, TrafficError> {
