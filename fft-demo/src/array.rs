@@ -25,8 +25,8 @@ pub enum Placement {
 
 sme_barrier::names!(Placement, "placement", { Block => "block", Random => "random" });
 
-/// The smallest granule, in bytes: programs keep together what lies within 64 bytes, on machines with
-/// shorter lines, too.
+/// The smallest granule, in bytes: programs keep together what lies within 64 bytes, on machines
+/// with shorter lines, too.
 pub const LEAST_GRANULE_BYTES: u64 = 64;
 
 /// Why memory cannot be handed out.

@@ -97,8 +97,8 @@ pub trait Locality: Node {
         prefetch(self);
     }
 
-    /// Prefetches the rest of the state that these messages and the next advance need. The near part,
-    /// [prefetched before](Self::prefetch), has arrived by then.
+    /// Prefetches the rest of the state that these messages and the next advance need. The near
+    /// part, [prefetched before](Self::prefetch), has arrived by then.
     fn prefetch_far<'a>(
         &self,
         _messages: impl Iterator<Item = &'a Self::Message>,

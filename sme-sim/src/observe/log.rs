@@ -248,8 +248,8 @@ fn finished(
 }
 
 /// Tells `checker` and `timeline` what has happened at all nodes, whose `logs` come in their order,
-/// in the order of time, and forgets it. The actions of a node reach other nodes in later windows, so
-/// that records that are still missing come after all of these.
+/// in the order of time, and forgets it. The actions of a node reach other nodes in later windows,
+/// so that records that are still missing come after all of these.
 pub fn drain<'a>(
     logs: impl Iterator<Item = &'a Log>,
     space: &dyn AddressSpace,
