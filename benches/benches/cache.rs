@@ -6,10 +6,12 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use sme_sim::parts::cache::{Cache, Geometry, Level, State};
+use sme_sim::parts::line_size::LineSize;
 
 /// Holds so many lines from number 0 on.
 fn filled(lines: u64) -> Cache {
-    let geometry = Geometry::new(64 << 10, 2, 512 << 10, 16).expect("a K10 core");
+    let (l1, l2) = ((64 << 10, 2), (512 << 10, 16));
+    let geometry = Geometry::new(LineSize::B64, l1, l2).expect("a K10 core");
     let mut cache = Cache::new(geometry);
     for line in 0..lines {
         cache.insert(line, State::Exclusive, [line; 8], 0);

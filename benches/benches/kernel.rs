@@ -11,6 +11,7 @@ use sme_sim::kernel::thread::{self, Threads};
 use sme_sim::kernel::window::{self, Inbox, Locality, NoLate, NoTask, Node, Outbox, Verdict};
 use sme_sim::parts::address::Space;
 use sme_sim::parts::contract::{Operation, ThreadMemory};
+use sme_sim::parts::line_size::LineSize;
 use sme_sim::time::Time;
 
 /// A pseudo-random number below 2^32 (Knuth's multiplicative hash).
@@ -48,6 +49,7 @@ fn queue(criterion: &mut Criterion) {
 /// A program is resumed with an answer and asks the next question.
 fn threads(criterion: &mut Criterion) {
     let space = Space::new(AddressMap {
+        line: LineSize::B64,
         nodes: 1,
         private_bytes: 1 << 30,
         shared_bytes: 1 << 30,

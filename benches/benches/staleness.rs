@@ -9,6 +9,7 @@ use std::panic::Location;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sme_memory::Place;
 use sme_sim::observe::staleness::{Checker, Record, Site, Way, What};
+use sme_sim::parts::line_size::LineSize;
 use sme_sim::time::Time;
 
 const CORES: u32 = 4;
@@ -33,7 +34,7 @@ impl Program {
             share,
             passes: 3,
             now: 0,
-            checker: Checker::new(nodes, CORES).expect("few threads"),
+            checker: Checker::new(nodes, CORES, LineSize::B64).expect("few threads"),
             loads: 0,
             barriers: 0,
         }

@@ -206,7 +206,7 @@ fn every_message_about_an_impossible_machine() {
             "cache",
             "line",
             r#""128 B""#,
-            r#""128 B" is not allowed: it must be 64 B"#,
+            r#""128 B" is not allowed: it must be a power of two, from 32 B to 64 B"#,
         ),
         (
             "cache",

@@ -119,7 +119,7 @@ fn is_possible(machine: &Machine) -> bool {
     (1..=1023).contains(&cores)
         && spec.node.shared_bytes.is_power_of_two()
         && spec.node.global_base >= spec.node.private_bytes + spec.node.shared_bytes
-        && spec.cache.line_bytes == 64
+        && [32, 64].contains(&spec.cache.private.line().bytes())
         && spec.cache.l1_cycles > 0
         && spec.link.serdes_cycles > 0
         && (1..=32).contains(&spec.engine.tags)

@@ -30,3 +30,12 @@ pub fn stdout(arguments: &str) -> String {
     assert_eq!(output.status.code(), Some(0), "{arguments}");
     text(&output.stdout).to_owned()
 }
+
+/// The value called `name` in a table of one column.
+pub fn cell(output: &str, name: &str) -> String {
+    let row = output
+        .lines()
+        .find(|line| line.split_whitespace().next() == Some(name));
+    let row = row.unwrap_or_else(|| panic!("no {name} in\n{output}"));
+    row[name.len()..].trim().to_owned()
+}

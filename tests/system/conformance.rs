@@ -92,12 +92,19 @@ impl Tested for Simulated {
 const IDEAL: Simulated = Simulated::new("ideal");
 
 /// Simulated machines, as the table calls them.
-const SIMULATED: [(&str, Simulated); 5] = [
+const SIMULATED: [(&str, Simulated); 6] = [
     ("SME", Simulated::new("sme-prototype")),
     (
         "SME, bytes written back",
         Simulated {
             constants: &[("cache.writeback", "mask")],
+            ..Simulated::new("sme-prototype")
+        },
+    ),
+    (
+        "SME, lines of 32 B",
+        Simulated {
+            constants: &[("cache.line", "32 B"), ("coherence.homes", "lines")],
             ..Simulated::new("sme-prototype")
         },
     ),

@@ -1,16 +1,7 @@
 //! The ideal machine under every command that simulates programs, with the flags and the checks of
 //! the SME cluster.
 
-use crate::command::{sme, stdout, text};
-
-/// The cell of the only row called `name`.
-fn cell(output: &str, name: &str) -> String {
-    let row = output
-        .lines()
-        .find(|line| line.split_whitespace().next() == Some(name));
-    let row = row.unwrap_or_else(|| panic!("no {name} in\n{output}"));
-    row[name.len()..].trim().to_owned()
-}
+use crate::command::{cell, sme, stdout, text};
 
 fn latency(arguments: &str) -> f64 {
     let output = stdout(&format!(
@@ -67,35 +58,6 @@ fn there_is_no_congestion() {
     let (few, many) = (of(8), of(64));
     let per_node = (many - few) / 56.0;
     assert!(per_node < 0.06, "{per_node}");
-}
-
-/// Of short lines more are filled; the result is right, and what is stale is found.
-#[test]
-fn programs_run_on_lines_of_32_bytes() {
-    for program in ["fft --log2n 8", "lu --n 16 --block 4", "radix --keys 256"] {
-        let of = |line: u32, point| {
-            let set = format!("node.line={line}B");
-            sme(&format!(
-                "{program} --machine ideal --set {set} --nodes 4 --cores 2 --no-host --stale \
-                 --coherence-point {point}"
-            ))
-        };
-        let fills = |line| {
-            let output = of(line, "barrier");
-            assert_eq!(output.status.code(), Some(0), "{program}: {output:?}");
-            let table = text(&output.stdout);
-            assert_eq!(cell(table, "stale_reads"), "0", "{program}");
-            cell(table, "line_fills").parse::<u64>().unwrap()
-        };
-        let (short, long) = (fills(32), fills(64));
-        assert!(
-            long < short && short <= 2 * long,
-            "{program}: {short} {long}"
-        );
-        let stale = of(32, "none");
-        assert_eq!(stale.status.code(), Some(1), "{program}");
-        assert_ne!(cell(text(&stale.stdout), "stale_reads"), "0", "{program}");
-    }
 }
 
 #[test]

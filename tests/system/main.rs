@@ -18,6 +18,7 @@ mod extrapolate;
 mod files;
 mod golden;
 mod ideal;
+mod lines;
 mod litmus;
 mod locks;
 mod network;

@@ -285,7 +285,11 @@ impl<N: Inhabited> Readable for Nodes<N> {
     fn check_loads(&mut self) -> Result<(), TooManyThreads> {
         let hosts = self.nodes.iter().filter(|node| node.threads() > 0);
         let threads = self.room;
-        self.checker = Some(Checker::new(hosts.count() as u32, threads)?);
+        self.checker = Some(Checker::new(
+            hosts.count() as u32,
+            threads,
+            self.space.get().line(),
+        )?);
         self.start_logs();
         Ok(())
     }

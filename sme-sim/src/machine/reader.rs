@@ -11,6 +11,7 @@ use std::ops::RangeInclusive;
 use super::document::{Document, Entry, Given, Place, Problem, Problems, Source, plain};
 use super::quantity::{Dimension, Limits};
 use super::words::{did_you_mean, listed, nearest, quoted};
+use crate::parts::line_size::LineSize;
 use crate::time::{Clock, Time};
 
 /// One constant of a machine, in the order in which its family declares them.
@@ -234,6 +235,12 @@ impl SectionReader<'_, '_> {
     ) -> u64 {
         let limits = Limits::new(Dimension::Memory, *range.start(), *range.end()).powers_of_two();
         self.quantity(key, limits, meaning)
+    }
+
+    /// The length of a cache line: 32 or 64 bytes.
+    pub(crate) fn line_size(&mut self, key: &'static str, meaning: &'static str) -> LineSize {
+        let bytes = self.memory_power(key, 32..=64, meaning);
+        LineSize::new(bytes).unwrap_or(LineSize::B64)
     }
 
     /// A connection's width, a power of two, in bits.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sme_memory::{Capability, Place, Route};
 
+use super::line_size::LineSize;
+
 /// How a machine's programs address its memory.
 pub trait AddressSpace: Send + Sync {
     /// The address by which a thread on `node` reaches `place`.
@@ -18,6 +20,9 @@ pub trait AddressSpace: Send + Sync {
     /// The place in shared memory that `address` names for a thread on `node`, and how it is reached;
     /// nothing where it names none.
     fn shared(&self, node: u32, address: u64) -> Option<(Place, Way)>;
+
+    /// How long the lines are that caches keep of it.
+    fn line(&self) -> LineSize;
 
     /// Test-and-set registers of each node.
     fn registers(&self) -> u32 {

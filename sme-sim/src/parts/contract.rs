@@ -371,11 +371,16 @@ mod tests {
     use super::*;
     use crate::kernel::thread::{Threads, programs};
     use crate::parts::address::{AddressSpace, Way};
+    use crate::parts::line_size::LineSize;
 
     #[test]
     fn a_program_asks_and_is_answered_in_turn() {
         struct Nowhere;
         impl AddressSpace for Nowhere {
+            fn line(&self) -> LineSize {
+                LineSize::B64
+            }
+
             fn address(&self, _: u32, place: Place, _: Route) -> u64 {
                 place.offset
             }

@@ -5,6 +5,7 @@
 use sme_memory::{Place, Route};
 
 use super::address::{AddressSpace, CACHEABLE, FaultReason, Way};
+use super::line_size::LineSize;
 
 /// Such an address space.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +14,8 @@ pub struct GlobalSpace {
     pub nodes: u32,
     /// Bytes of a node's shared memory.
     pub shared_bytes: u64,
+    /// How long the lines of caches are.
+    pub line: LineSize,
     /// Test-and-set registers of a node.
     pub registers: u32,
 }
@@ -41,6 +44,10 @@ impl GlobalSpace {
 }
 
 impl AddressSpace for GlobalSpace {
+    fn line(&self) -> LineSize {
+        self.line
+    }
+
     fn address(&self, _: u32, place: Place, route: Route) -> u64 {
         match route {
             Route::Nearest | Route::Global => self.plain(place),

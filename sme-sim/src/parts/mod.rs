@@ -7,6 +7,7 @@
 //! * [`core_set`]: sets of a node's cores.
 //! * [`fabric`]: topologies and routing.
 //! * [`mod@line`]: a line of memory and its copies, byte by byte.
+//! * [`line_size`]: how long a line is.
 //! * [`memory`]: the memory of a node.
 //! * [`noise`]: what the operating system takes of a core.
 //! * [`os`]: threads that sleep, and threads that share cores.
@@ -21,6 +22,7 @@ pub mod fabric;
 pub mod global;
 pub mod inline;
 pub mod line;
+pub mod line_size;
 pub mod memory;
 pub mod noise;
 pub mod os;

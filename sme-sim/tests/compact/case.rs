@@ -104,7 +104,7 @@ impl Case {
             cores: self.cores,
             fan_in,
             shape,
-            layout: Layout::padded(64),
+            layout: Layout::padded(self.line_bytes()),
         })
         .unwrap()
     }
@@ -113,9 +113,14 @@ impl Case {
         Dissemination::new(DisseminationSpec {
             ranks: self.ranks(),
             cores: self.cores,
-            layout: Layout::padded(64),
+            layout: Layout::padded(self.line_bytes()),
         })
         .unwrap()
+    }
+
+    fn line_bytes(&self) -> u32 {
+        let machine = Machine::builtin(self.machine).unwrap();
+        machine.with(&self.overrides).unwrap().shape().line_bytes
     }
 
     fn ranks(&self) -> Ranks {
@@ -270,6 +275,7 @@ pub fn cases(most: u32) -> impl Strategy<Value = Case> {
         Just(("sme-asic", vec![("coherence.occupancy", "300ns")])),
         Just(("sme-prototype", vec![("host.posted_credits", "1")])),
         Just(("sme-prototype", vec![("link.channel_credits", "1")])),
+        Just(("sme-prototype", vec![("cache.line", "32 B")])),
         Just(("sme-asic", vec![("link.channel_credits", "2")])),
         Just(("sme-prototype", vec![("node.sockets", "8")])),
         Just(("sme-asic", vec![("node.cores_per_socket", "16")])),

@@ -34,18 +34,29 @@ pub fn cluster<F: Future<Output = ()> + Send + 'static>(
 #[derive(Clone, Debug)]
 pub struct Shape {
     pub constants: Vec<(&'static str, String)>,
+    /// Bytes of a cache line.
+    pub line_bytes: u64,
     pub pinning: Pinning,
     pub seed: u64,
 }
 
 impl Shape {
+    /// The prototype itself.
+    pub fn prototype() -> Self {
+        Self {
+            constants: Vec::new(),
+            line_bytes: 64,
+            pinning: Pinning::Scatter,
+            seed: 1,
+        }
+    }
+
     /// The machine of this shape with the first `nodes` positions of `topology` taken.
     pub fn setup(&self, topology: &str, nodes: u32, threads: u32) -> Setting {
-        let constants: Vec<(&str, &str)> = self
-            .constants
-            .iter()
-            .map(|(key, value)| (*key, value.as_str()))
-            .collect();
+        let line = format!("{} B", self.line_bytes);
+        let constants = self.constants.iter();
+        let constants = constants.map(|(key, value)| (*key, value.as_str()));
+        let constants: Vec<(&str, &str)> = constants.chain([("cache.line", &*line)]).collect();
         let machine = Machine::builtin("sme-prototype").unwrap();
         let machine = machine.with(&constants).unwrap();
         let setup = Setup::new(machine.shape(), nodes, threads)
@@ -91,8 +102,8 @@ pub fn shapes(small: bool) -> impl Strategy<Value = Shape> {
         prop_oneof![1..=2u32, Just(8)],
         prop_oneof![1..=2u32, Just(16)],
     );
-    (sizes, amounts, credits, any::<[bool; 2]>(), any::<u64>()).prop_map(
-        |(sizes, amounts, credits, [fifo, scatter], seed)| {
+    (sizes, amounts, credits, any::<[bool; 3]>(), any::<u64>()).prop_map(
+        |(sizes, amounts, credits, [fifo, scatter, short], seed)| {
             let (fill, loads, tags, stores) = amounts;
             let (posted, reads, answers, links) = credits;
             let mut constants = vec![
@@ -126,6 +137,7 @@ pub fn shapes(small: bool) -> impl Strategy<Value = Shape> {
             };
             Shape {
                 constants,
+                line_bytes: if short { 32 } else { 64 },
                 pinning,
                 seed,
             }

@@ -14,8 +14,8 @@ use crate::machines::{Program, Shape, cluster, flag, place, read_back, shapes};
 
 const NODES: u32 = 3;
 const THREADS: u32 = 2;
-/// Lines at each home, and words of each line that are used.
-const LINES: u64 = 2;
+/// Blocks of 64 bytes at each home, of one line or two.
+const BLOCKS: u64 = 2;
 
 #[derive(Clone, Copy, Debug)]
 enum Does {
@@ -39,14 +39,18 @@ struct Step {
     node: u32,
     thread: u32,
     home: u32,
-    line: u64,
+    block: u64,
     word: u64,
     does: Does,
 }
 
 impl Step {
     fn place(&self) -> Place {
-        place(self.home, 64 * self.line + 8 * self.word)
+        place(self.home, self.offset())
+    }
+
+    fn offset(&self) -> u64 {
+        64 * self.block + 8 * self.word
     }
 
     fn value(number: usize) -> u64 {
@@ -100,12 +104,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Does::WriteBack),
         1 => Just(Does::WriteBackInvalidate),
     ];
-    let step = (0..NODES, 0..THREADS, 0..2u32, 0..LINES, 0..3u64, does).prop_map(
-        |(node, thread, home, line, word, does)| Step {
+    let step = (0..NODES, 0..THREADS, 0..2u32, 0..BLOCKS, 2..6u64, does).prop_map(
+        |(node, thread, home, block, word, does)| Step {
             node,
             thread,
             home,
-            line,
+            block,
             word,
             does,
         },
@@ -115,23 +119,26 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 type Line = ([u8; 64], [bool; 64]);
 
-/// The model.
+/// The model. Of a line of 32 bytes only so many of its 64 are used.
 struct Model {
+    line_bytes: u64,
     memory: BTreeMap<(u32, u64), [u8; 64]>,
     caches: Vec<BTreeMap<(u32, u64), Line>>,
     whole_lines: bool,
 }
 
 impl Model {
-    fn new(whole_lines: bool) -> Self {
+    fn new(line_bytes: u64, whole_lines: bool) -> Self {
         let mut memory = BTreeMap::new();
         for home in 0..NODES {
-            for line in 0..LINES {
-                let bytes = std::array::from_fn(|byte| first(home, line, byte as u64));
+            for line in 0..64 * BLOCKS / line_bytes {
+                let bytes =
+                    std::array::from_fn(|byte| first(home, line * line_bytes + byte as u64));
                 memory.insert((home, line), bytes);
             }
         }
         Self {
+            line_bytes,
             memory,
             caches: vec![BTreeMap::new(); NODES as usize],
             whole_lines,
@@ -169,9 +176,9 @@ impl Model {
     }
 
     fn perform(&mut self, step: &Step, number: usize) -> u64 {
-        let key = (step.home, step.line);
+        let key = (step.home, step.offset() / self.line_bytes);
         let node = step.node;
-        let at = 8 * step.word as usize;
+        let at = (step.offset() % self.line_bytes) as usize;
         let whole = |bytes: &[u8; 64]| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
         let value = Step::value(number).to_le_bytes();
         match step.does {
@@ -205,13 +212,13 @@ impl Model {
 }
 
 /// What memory holds before.
-fn first(home: u32, line: u64, byte: u64) -> u8 {
-    (97 + u64::from(home) * 11 + line * 5 + byte % 8) as u8
+fn first(home: u32, offset: u64) -> u8 {
+    (97 + u64::from(home) * 11 + offset / 64 * 5 + offset % 8) as u8
 }
 
-fn first_word(home: u32, line: u64, word: u64) -> u64 {
-    u64::from_le_bytes(std::array::from_fn(|b| {
-        first(home, line, 8 * word + b as u64)
+fn first_word(home: u32, offset: u64) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|byte| {
+        first(home, offset + byte as u64)
     }))
 }
 
@@ -255,22 +262,22 @@ fn check(shape: &Shape, whole_lines: bool, steps: Vec<Step>) -> Result<(), TestC
     })
     .unwrap();
     for home in 0..NODES {
-        for (line, word) in (0..LINES).flat_map(|line| (0..8).map(move |word| (line, word))) {
-            let at = place(home, 64 * line + 8 * word);
-            cluster.preset(at, first_word(home, line, word));
+        for offset in (0..64 * BLOCKS).step_by(8) {
+            cluster.preset(place(home, offset), first_word(home, offset));
         }
     }
     prop_assert_eq!(cluster.run(1, |_| {}), Ok(()));
     prop_assert!(cluster.is_quiet(), "something is still under way");
-    let mut model = Model::new(whole_lines);
+    let line_bytes = shape.line_bytes;
+    let mut model = Model::new(line_bytes, whole_lines);
     let seen = seen.lock().unwrap();
     for (number, step) in steps.iter().enumerate() {
         let expected = model.perform(step, number);
         prop_assert_eq!(seen[number], expected, "step {} {:?}", number, step);
     }
     for (&(home, line), bytes) in &model.memory {
-        for (word, bytes) in bytes.chunks(8).enumerate() {
-            let at = place(home, 64 * line + 8 * word as u64);
+        for (word, bytes) in (0..line_bytes / 8).zip(bytes.chunks(8)) {
+            let at = place(home, line_bytes * line + 8 * word);
             let expected = u64::from_le_bytes(bytes.try_into().unwrap());
             prop_assert_eq!(cluster.at_home(at), expected, "at home {:?}", at);
         }

@@ -149,7 +149,8 @@ impl Case {
         let phase = phase as u64;
         let all = u64::from(self.nodes * self.threads);
         if self.whole_lines {
-            let node = mix(phase * 64 + word / 8) % u64::from(self.nodes);
+            let line = 8 * word / self.shape.line_bytes;
+            let node = mix(phase * 64 + line) % u64::from(self.nodes);
             let thread = mix(phase * 1024 + word) % u64::from(self.threads);
             (node * u64::from(self.threads) + thread) as u32
         } else {

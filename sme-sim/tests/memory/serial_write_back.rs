@@ -130,7 +130,8 @@ impl Case {
                 }
             }
             for word in 0..copy.len() {
-                let line = word / 8 * 8..word / 8 * 8 + 8;
+                let words = self.shape.line_bytes as usize / 8;
+                let line = word / words * words..word / words * words + words;
                 if dirty[word] || (self.whole_lines && dirty[line].contains(&true)) {
                     memory[word] = copy[word];
                 }

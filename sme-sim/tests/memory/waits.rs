@@ -68,11 +68,7 @@ proptest! {
 /// A flag that a thread has just set to another value does not end its wait with the old one.
 #[test]
 fn a_wait_for_many_does_not_pass_ones_own_store() {
-    let shape = Shape {
-        constants: Vec::new(),
-        pinning: sme_sim::machine::Pinning::Scatter,
-        seed: 1,
-    };
+    let shape = Shape::prototype();
     let mut cluster = cluster(
         shape.setup("mesh:2x1", 2, 2),
         |memory, node, core| -> Program {
@@ -112,11 +108,7 @@ fn a_wait_for_many_does_not_pass_ones_own_store() {
 /// A row of flags longer than any stack.
 #[test]
 fn a_wait_for_very_many_ends() {
-    let shape = Shape {
-        constants: Vec::new(),
-        pinning: sme_sim::machine::Pinning::Scatter,
-        seed: 1,
-    };
+    let shape = Shape::prototype();
     let mut cluster = cluster(
         shape.setup("mesh:2x1", 2, 1),
         |memory, node, _| -> Program {

@@ -28,6 +28,7 @@ fn case(nodes: u32, cores: u32, seed: u64) -> Case {
         episodes: 24,
         seed,
         coherent_stores: true,
+        homes: "first",
         workers: 1,
     }
 }

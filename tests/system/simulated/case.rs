@@ -41,6 +41,8 @@ pub struct Case {
     pub episodes: u32,
     pub seed: u64,
     pub coherent_stores: bool,
+    /// Which sockets' memory a node's is.
+    pub homes: &'static str,
     pub workers: usize,
 }
 
@@ -86,8 +88,13 @@ impl Case {
         let (last, skew, seed) = (self.episodes, self.skew, self.seed);
         let machine = Machine::builtin(self.machine).unwrap();
         let coherent = if self.coherent_stores { "yes" } else { "no" };
+        let line = format!("{} B", self.layout.line_bytes);
         let machine = machine
-            .with(&[("uncached.coherent_stores", coherent)])
+            .with(&[
+                ("uncached.coherent_stores", coherent),
+                ("cache.line", &line),
+                ("coherence.homes", self.homes),
+            ])
             .unwrap();
         let setup = Setup::new(machine.shape(), self.nodes, self.cores)
             .on(self.topology.clone())
@@ -178,11 +185,14 @@ pub fn cases(most_nodes: u32) -> impl Strategy<Value = Case> {
     let machine = prop::sample::select(&["sme-prototype", "sme-asic"][..]);
     let pinning = prop::sample::select(&[Pinning::Scatter, Pinning::Compact][..]);
     let algorithm = prop::sample::select(Algorithm::ALL);
-    let layout = (prop::sample::select(Spacing::ALL), 0..3u64).prop_map(|(spacing, line)| Layout {
+    let line_bytes = prop::sample::select(&[32u32, 64][..]);
+    let spacing = prop::sample::select(Spacing::ALL);
+    let layout = (spacing, line_bytes, 0..3u32).prop_map(|(spacing, line_bytes, line)| Layout {
         spacing,
-        line_bytes: 64,
-        base: 64 * line,
+        line_bytes,
+        base: u64::from(line_bytes * line),
     });
+    let homes = prop::sample::select(&["first", "lines", "pages"][..]);
     let tree = (
         2..=9u32,
         prop::sample::select(TreeShape::ALL),
@@ -191,12 +201,12 @@ pub fn cases(most_nodes: u32) -> impl Strategy<Value = Case> {
     let route = prop::sample::select(&[Route::Nearest, Route::Global][..]);
     let skew = prop::sample::select(&[0, 100, 3_000, 30_000][..]);
     (
-        (places, cores, machine, pinning),
+        (places, cores, machine, pinning, homes),
         (algorithm, layout, tree, any::<u32>(), route),
         (skew, 1..4u32, any::<u64>()),
     )
         .prop_map(|(where_, what, how)| {
-            let ((topology, nodes), cores, machine, pinning) = where_;
+            let ((topology, nodes), cores, machine, pinning, homes) = where_;
             let (algorithm, layout, (fan_in, shape, mapping), home, route) = what;
             let (skew, episodes, seed) = how;
             let nodes = match algorithm {
@@ -222,6 +232,7 @@ pub fn cases(most_nodes: u32) -> impl Strategy<Value = Case> {
                 episodes,
                 seed,
                 coherent_stores: true,
+                homes,
                 workers: 1,
             }
         })

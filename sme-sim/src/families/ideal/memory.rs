@@ -69,7 +69,7 @@ impl Memory {
             space,
             words: Words::default(),
             registers: vec![false; spec.registers as usize],
-            copies: Unlimited::new(spec.line_bytes),
+            copies: Unlimited::new(spec.line),
             fills: FxHashMap::default(),
             spinners: Vec::new(),
             traffic: CacheTraffic::default(),
@@ -236,7 +236,7 @@ impl Memory {
         }
         self.fills.insert(line, vec![thread]);
         self.traffic.fills += 1;
-        cpu.loads_remotely(thread, self.spec.line_bytes);
+        cpu.loads_remotely(thread, self.spec.line.bytes());
         let what = Sends::Fetch(self.copies.line(place.offset));
         self.send(cpu, place.node, thread, what);
     }
@@ -251,10 +251,10 @@ impl Memory {
             let (line, old) = (home, 0);
             cpu.tell((self.me, thread), || Told::WroteBack { line, bytes, old });
             let back = Sends::WriteBack(home.offset, bytes, words);
-            self.post(cpu, (home.node, self.spec.line_bytes), thread, back);
+            self.post(cpu, (home.node, self.spec.line.bytes()), thread, back);
         }
         if drops {
-            for word in 0..self.spec.line_bytes / 8 {
+            for word in 0..u64::from(self.spec.line.words()) {
                 self.changed(cpu, line + 8 * word);
             }
         }

@@ -36,7 +36,7 @@ impl Family for IdealSpec {
             nodes: MAX_HOSTS,
             sockets: 1,
             cores: self.cores,
-            line_bytes: self.line_bytes as u32,
+            line_bytes: self.line.bytes() as u32,
             shared_bytes: self.shared_bytes,
             arithmetic: self.arithmetic,
             recovery: self.operation,
@@ -63,6 +63,7 @@ impl Family for IdealSpec {
         let space = GlobalSpace {
             nodes: setup.nodes,
             shared_bytes: self.shared_bytes,
+            line: self.line,
             registers: self.registers,
         };
         let spec = Arc::new(self.clone());

@@ -2,6 +2,7 @@
 
 use crate::machine::reader::Reader;
 use crate::parts::core_set::MOST_CORES;
+use crate::parts::line_size::LineSize;
 use crate::parts::os::{Costs, Delays};
 use crate::time::Time;
 
@@ -12,8 +13,8 @@ pub struct IdealSpec {
     pub cores: u32,
     /// Bytes of a node's memory that other nodes reach, too; a power of two.
     pub shared_bytes: u64,
-    /// Bytes of a cache line.
-    pub line_bytes: u64,
+    /// How long a cache line is.
+    pub line: LineSize,
     /// Test-and-set registers of a node.
     pub registers: u32,
     /// A program's own instructions around one memory operation.
@@ -41,7 +42,7 @@ pub(crate) fn ideal(read: &mut Reader<'_>) -> IdealSpec {
     let mut node = read.section("node");
     let cores = node.count("cores", 1..=MOST_CORES, "cores of a node, which share a coherent memory");
     let shared_bytes = node.memory_power("shared_memory", 4 << 10..=1 << 40, "memory of a node that all nodes reach");
-    let line_bytes = node.memory_power("line", 32..=64, "a cache line");
+    let line = node.line_size("line", "a cache line");
     let registers = node.count("registers", 0..=1024, "test-and-set registers of a node");
     let mut core = read.section("core");
     let operation = core.time("operation", hardware.clone(), "what a program's own instructions take around one memory operation");
@@ -64,5 +65,5 @@ pub(crate) fn ideal(read: &mut Reader<'_>) -> IdealSpec {
         },
     };
     let write_back = os.time("write_back", 0..=SYSTEM_DELAY, "walking through all caches of the node, the call apart");
-    IdealSpec { cores, shared_bytes, line_bytes, registers, operation, arithmetic, local, remote, system, write_back }
+    IdealSpec { cores, shared_bytes, line, registers, operation, arithmetic, local, remote, system, write_back }
 }

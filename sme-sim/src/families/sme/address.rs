@@ -9,6 +9,7 @@
 use sme_memory::{Place, Route};
 
 pub use crate::parts::address::{AddressSpace, CACHEABLE, FaultReason, Way};
+use crate::parts::line_size::LineSize;
 
 /// How every node of the machine partitions its address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct AddressMap {
     pub shared_bytes: u64,
     /// The first global address.
     pub global_base: u64,
+    /// How long the lines of caches are.
+    pub line: LineSize,
 }
 
 /// What an address names, seen from one node.
@@ -35,6 +38,10 @@ pub enum Target {
 }
 
 impl AddressSpace for AddressMap {
+    fn line(&self) -> LineSize {
+        self.line
+    }
+
     #[inline]
     fn address(&self, node: u32, place: Place, route: Route) -> u64 {
         let global = self.global_base + u64::from(place.node) * self.shared_bytes + place.offset;
@@ -110,6 +117,7 @@ mod tests {
         private_bytes: 1 << 20,
         shared_bytes: 1 << 16,
         global_base: 1 << 40,
+        line: LineSize::B64,
     };
 
     proptest! {

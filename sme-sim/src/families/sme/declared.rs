@@ -90,7 +90,7 @@ fn core(read: &mut Reader<'_>) -> CoreSpec {
 
 fn cache(read: &mut Reader<'_>) -> CacheSpec {
     let mut cache = read.section("cache");
-    let line_bytes = cache.memory("line", 64..=64, "a cache line");
+    let line = cache.line_size("line", "a cache line");
     let l1_cycles = cache.cycles("l1", 1..=CYCLES, "a hit in the first level");
     let l2_cycles = cache.cycles("l2", 1..=CYCLES, "a hit in the second level");
     let l3 = cache.time(
@@ -121,7 +121,7 @@ fn cache(read: &mut Reader<'_>) -> CacheSpec {
         0..=CYCLES,
         "from line to line, when a core's caches are written back altogether",
     );
-    let private = Geometry::new(l1_bytes, l1_ways, l2_bytes, l2_ways);
+    let private = Geometry::new(line, (l1_bytes, l1_ways), (l2_bytes, l2_ways));
     let names = [
         "cache.l1_size",
         "cache.l1_ways",
@@ -132,11 +132,10 @@ fn cache(read: &mut Reader<'_>) -> CacheSpec {
         private.map_or_else(|error| error.to_string(), |_| String::new())
     });
     CacheSpec {
-        line_bytes,
         l1_cycles,
         l2_cycles,
         l3,
-        private: private.unwrap_or(Geometry::ONE_LINE),
+        private: private.unwrap_or(Geometry::one_line(line)),
         writeback,
         fill_requests,
         walk_cycles,
@@ -170,6 +169,16 @@ fn coherence(read: &mut Reader<'_>) -> CoherenceSpec {
             "locked",
             0..=HARDWARE_DELAY,
             "what a locked read-modify-write adds to owning its line",
+        ),
+        homes: coherence.optional_word(
+            "homes",
+            Homes::First,
+            [
+                ("first", Homes::First),
+                ("lines", Homes::Lines),
+                ("pages", Homes::Pages),
+            ],
+            "whose memory controller a line belongs to: the first socket's, or all sockets' in turn, by lines or by pages of 4 KiB; first if left out",
         ),
     }
 }

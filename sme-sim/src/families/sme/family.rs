@@ -29,7 +29,7 @@ impl Family for ClusterSpec {
             nodes: MAX_HOSTS,
             sockets: self.node.sockets,
             cores: self.node.cores(),
-            line_bytes: self.cache.line_bytes as u32,
+            line_bytes: self.cache.private.line().bytes() as u32,
             shared_bytes: self.node.shared_bytes,
             arithmetic: self.core.clock.span(self.core.arithmetic_cycles),
             recovery: self.uncached.turnaround,

@@ -75,15 +75,13 @@ pub struct CoreSpec {
 /// is cached and not kept coherent between nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CacheSpec {
-    /// `line`: bytes of a cache line, 64.
-    pub line_bytes: u64,
     /// `l1`: cycles of a hit in the first level.
     pub l1_cycles: u64,
     /// `l2`: cycles of a hit in the second level.
     pub l2_cycles: u64,
     /// `l3`: until a miss in all three levels is known and the request leaves the socket's core.
     pub l3: Time,
-    /// `l1_size`, `l1_ways`, `l2_size`, `l2_ways`: a core's own levels.
+    /// `line`, `l1_size`, `l1_ways`, `l2_size`, `l2_ways`: a core's own levels.
     pub private: Geometry,
     /// `writeback`: what of a line is written back to memory behind the engine.
     pub writeback: WriteBack,
@@ -116,6 +114,19 @@ pub struct CoherenceSpec {
     pub occupancy: Time,
     /// `locked`: what a locked read-modify-write adds to owning its line.
     pub locked: Time,
+    /// `homes`: which socket's memory controller a line belongs to.
+    pub homes: Homes,
+}
+
+/// Which sockets' memory the shared memory of a node is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Homes {
+    /// The first's.
+    First,
+    /// All in turn, line by line.
+    Lines,
+    /// All in turn, in pages of 4 KiB.
+    Pages,
 }
 
 /// `[uncached]`: loads from memory behind the engine (MMIO).

@@ -7,11 +7,13 @@ use rustc_hash::FxHashMap;
 use super::record::{Spot, Way};
 use super::report::Cause;
 use super::shadow::{Line, NONE};
+use crate::parts::line_size::LineSize;
 use crate::time::Time;
 
 /// Copies and posts of all lines.
 #[derive(Debug)]
 pub(super) struct History {
+    line: LineSize,
     threads_per_node: u32,
     /// For each node, its copies by line.
     copies: Vec<FxHashMap<u64, Copy>>,
@@ -59,8 +61,9 @@ fn words(mask: u8) -> impl Iterator<Item = (usize, u8)> {
 }
 
 impl History {
-    pub fn new(nodes: usize, threads_per_node: u32) -> Self {
+    pub fn new(nodes: usize, threads_per_node: u32, line: LineSize) -> Self {
         Self {
+            line,
             threads_per_node,
             copies: vec![FxHashMap::default(); nodes],
             posts: Vec::new(),
@@ -117,14 +120,14 @@ impl History {
             line.suspects &= !bit;
         }
         if let Some(copies) = self.copies.get_mut(node as usize) {
-            copies.insert(spot.line(), copy);
+            copies.insert(spot.line(self.line), copy);
         }
     }
 
     /// `node` has no copy of the line any more.
     pub fn dropped(&mut self, node: u32, spot: Spot, line: &mut Line) {
         if let Some(copies) = self.copies.get_mut(node as usize) {
-            copies.remove(&spot.line());
+            copies.remove(&spot.line(self.line));
         }
         if self.is_exact() {
             line.holders &= !Self::node_bit(node);
@@ -325,7 +328,7 @@ impl History {
         let word = spot.word();
         let bit = 1 << word;
         let last = line.words[word].last;
-        let copy = self.copies.get(node as usize)?.get(&spot.line())?;
+        let copy = self.copies.get(node as usize)?.get(&spot.line(self.line))?;
         if !last.is_written() {
             return None;
         }

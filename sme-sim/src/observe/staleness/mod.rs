@@ -41,6 +41,7 @@ use sites::Sites;
 
 use crate::parts::address::AddressSpace;
 use crate::parts::cache::ahead::Access;
+use crate::parts::line_size::LineSize;
 use crate::time::Time;
 
 pub use list::{MissedWrite, Missing, StaleLoad};
@@ -91,11 +92,12 @@ pub struct TooManyThreads {
 }
 
 impl Checker {
-    /// For `nodes` nodes of `threads_per_node` threads each, on memory that holds zeros.
+    /// For `nodes` nodes of `threads_per_node` threads each, on memory that holds zeros and of which
+    /// caches keep lines as long as `line`.
     ///
     /// # Errors
     /// If there are no threads, or more than 4096.
-    pub fn new(nodes: u32, threads_per_node: u32) -> Result<Self, TooManyThreads> {
+    pub fn new(nodes: u32, threads_per_node: u32, line: LineSize) -> Result<Self, TooManyThreads> {
         let threads = Self::tells_apart(nodes, threads_per_node)?;
         Ok(Self {
             threads,
@@ -103,8 +105,8 @@ impl Checker {
                 .map(|thread| History::node_bit(thread / threads_per_node))
                 .collect(),
             clocks: Clocks::new(threads as usize),
-            shadow: Shadow::new(nodes as usize),
-            history: History::new(nodes as usize, threads_per_node),
+            shadow: Shadow::new(nodes as usize, line),
+            history: History::new(nodes as usize, threads_per_node, line),
             sites: Sites::new(MOST_SITES),
             contested: FxHashMap::default(),
             report: StaleReport::default(),

@@ -1,6 +1,7 @@
 //! What the machine tells the checker: one [`Record`] of 40 bytes for each thing that happened, but
 //! for the accesses of a run ([`super::Checker::accesses`]).
-//! Words are aligned and have 64 bits, lines 64 bytes.
+//! Words are aligned and have 64 bits. Lines are as long as the machine's, 64 bytes at most; their
+//! words and bytes are numbered as in the aligned 64 bytes around them.
 
 use sme_memory::Place;
 
@@ -8,6 +9,7 @@ use crate::time::Time;
 
 pub use crate::kernel::thread::Site;
 pub use crate::parts::address::Way;
+use crate::parts::line_size::LineSize;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +76,7 @@ pub enum What {
     WroteBack {
         /// Any place in the line.
         line: Place,
-        /// A bit for each byte of the line that is written.
+        /// A bit for each byte of the 64 around the line that is written.
         bytes: u64,
         /// Those of them that the node had not itself modified.
         old: u64,
@@ -83,7 +85,7 @@ pub enum What {
     Performed {
         /// Any place in the line.
         line: Place,
-        /// A bit for each byte of the line that was written.
+        /// A bit for each byte of the 64 around the line that was written.
         bytes: u64,
         /// The node that had posted it.
         by_node: u32,
@@ -294,7 +296,7 @@ impl Spot {
         self.0 & ((1 << OFFSET_BITS) - 1)
     }
 
-    /// Which word of its line.
+    /// Which word of the aligned 64 bytes around it.
     #[inline]
     pub fn word(self) -> usize {
         (self.0 >> 3 & 7) as usize
@@ -302,11 +304,11 @@ impl Spot {
 
     /// A number for the line, the same for all its words.
     #[inline]
-    pub fn line(self) -> u64 {
-        self.0 >> 6
+    pub fn line(self, size: LineSize) -> u64 {
+        size.number(self.0)
     }
 
-    /// This word's line, and in it word number `word`.
+    /// Word number `word` of the 64 bytes around this one.
     pub fn sibling(self, word: usize) -> Self {
         Self(self.0 & !63 | (word as u64) << 3)
     }
@@ -336,7 +338,11 @@ mod tests {
         assert_eq!((record.words, record.old), (0xff, 0b1111_1011));
         let spot = Spot::new(line.plus(24));
         assert_eq!((spot.node(), spot.offset(), spot.word()), (3, 0x1258, 3));
-        assert_eq!(spot.line(), Spot::new(line).line());
+        let number = |spot: Spot, bytes| spot.line(LineSize::new(bytes).expect("a length"));
+        let first = Spot::new(line);
+        assert_eq!(number(spot, 64), number(first, 64));
+        assert_eq!(number(spot, 32), number(first, 32));
+        assert_ne!(number(spot.sibling(4), 32), number(first, 32));
         assert_eq!(spot.sibling(3), spot);
     }
 }

@@ -1,13 +1,15 @@
 //! The shadow memory: for each word the last write to it, for each line which nodes hold copies and
-//! where the last writes are. 216 bytes a line, 27 a word; pages appear when they are first touched.
+//! where the last writes are. 216 bytes a line, 27 a word where lines have 64 bytes; pages appear when
+//! they are first touched.
 //! Called by the checker only.
 
 use super::record::{Spot, Way};
 use crate::parts::address::AddressSpace;
+use crate::parts::line_size::LineSize;
 use crate::time::Time;
 
 const PAGE_BITS: u32 = 12;
-const LINES_PER_PAGE: usize = 1 << (PAGE_BITS - 6);
+const PAGE_BYTES: u64 = 1 << PAGE_BITS;
 /// Stands for no post.
 pub(super) const NONE: u32 = u32::MAX;
 /// How many threads a [`Last`] can tell apart.
@@ -27,14 +29,15 @@ const RECENT_BITS: u32 = 10;
 pub(super) struct Shadow {
     /// For each node, the number of each of its pages; [`NONE`] of one that was not touched.
     homes: Vec<Vec<u32>>,
-    pages: Vec<Box<Page>>,
+    pages: Vec<Page>,
+    line: LineSize,
     /// Lately asked for by address: the page of the machine's memory, and the number of its shadow.
     recent: Box<[(u64, u32); RECENT]>,
 }
 
-type Page = [Line; LINES_PER_PAGE];
+type Page = Box<[Line]>;
 
-/// A line. The masks have a bit for each word.
+/// A line. The masks have a bit for each word of the 64 bytes around it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     /// Nodes that may have a copy that lacks a write: a bit for each node, modulo 64.
@@ -153,10 +156,11 @@ impl Last {
 }
 
 impl Shadow {
-    pub fn new(nodes: usize) -> Self {
+    pub fn new(nodes: usize, line: LineSize) -> Self {
         Self {
             homes: (0..nodes).map(|_| Vec::new()).collect(),
             pages: Vec::new(),
+            line,
             recent: Box::new([(u64::MAX, 0); RECENT]),
         }
     }
@@ -166,7 +170,7 @@ impl Shadow {
     pub fn line(&mut self, spot: Spot) -> Option<&mut Line> {
         let page = self.page(spot)?;
         let lines = self.pages.get_mut(page as usize)?;
-        lines.get_mut((spot.offset() >> 6) as usize % LINES_PER_PAGE)
+        lines.get_mut(self.line.number(spot.offset() % PAGE_BYTES) as usize)
     }
 
     /// The line that `address` names, if it names one that goes through caches.
@@ -178,7 +182,7 @@ impl Shadow {
             return self.look_up(address, space);
         }
         let lines = self.pages.get_mut(number as usize)?;
-        lines.get_mut((address >> 6) as usize % LINES_PER_PAGE)
+        lines.get_mut(self.line.number(address % PAGE_BYTES) as usize)
     }
 
     #[cold]
@@ -188,9 +192,9 @@ impl Shadow {
         let spot = Spot::new(place_at(address)?);
         // Only what is a page there and here is one of one node, as a whole.
         let first = address >> PAGE_BITS << PAGE_BITS;
-        let last = place_at(first | ((1 << PAGE_BITS) - 1))?;
+        let last = place_at(first | (PAGE_BYTES - 1))?;
         let is_page = place_at(first)
-            .is_some_and(|first| first.node == last.node && first.offset % (1 << PAGE_BITS) == 0);
+            .is_some_and(|first| first.node == last.node && first.offset % PAGE_BYTES == 0);
         let number = self.page(spot)?;
         if is_page {
             let page = address >> PAGE_BITS;
@@ -206,7 +210,7 @@ impl Shadow {
         let page = (spot.offset() >> PAGE_BITS) as usize;
         match numbers.get(page) {
             Some(&number) if number != NONE => Some(number),
-            _ => Some(touch(numbers, page, &mut self.pages)),
+            _ => Some(touch(numbers, page, self.line, &mut self.pages)),
         }
     }
 }
@@ -218,13 +222,14 @@ fn place_of(page: u64) -> usize {
 }
 
 #[cold]
-fn touch(numbers: &mut Vec<u32>, page: usize, pages: &mut Vec<Box<Page>>) -> u32 {
+fn touch(numbers: &mut Vec<u32>, page: usize, line: LineSize, pages: &mut Vec<Page>) -> u32 {
     if numbers.len() <= page {
         numbers.resize(page + 1, NONE);
     }
     let number = pages.len() as u32;
     numbers[page] = number;
-    pages.push(Box::new([Line::UNTOUCHED; LINES_PER_PAGE]));
+    let lines = line.number(PAGE_BYTES) as usize;
+    pages.push(vec![Line::UNTOUCHED; lines].into());
     number
 }
 

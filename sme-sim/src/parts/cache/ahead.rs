@@ -10,10 +10,10 @@
 //! a machine's node through [`crate::parts::contract`].
 
 use super::{Cache, Geometry, Level};
-use crate::time::Time;
-
 use crate::kernel::thread::Site;
 use crate::parts::address::CACHEABLE;
+use crate::parts::line_size::LineSize;
+use crate::time::Time;
 
 /// What went through a core's private caches, counted in accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Access {
         self.address & !7
     }
 
-    /// Which word of its line.
+    /// Which word of the 64 bytes around its line.
     #[inline]
     pub fn word(&self) -> usize {
         (self.address / 8 % 8) as usize
@@ -95,6 +95,7 @@ pub struct Ahead {
     /// What was loaded and stored in place, where somebody wants to know. Lent with the rest, so
     /// that it is written once.
     pub log: Option<Vec<Access>>,
+    line: LineSize,
     spent: Time,
     limit: Time,
     costs: Costs,
@@ -117,6 +118,7 @@ impl Ahead {
             hits: Hits::default(),
             may_run: true,
             log: None,
+            line: geometry.line(),
             spent: Time::ZERO,
             limit,
             costs,
@@ -134,7 +136,7 @@ impl Ahead {
         if !self.may_begin() || !address.is_multiple_of(8) {
             return None;
         }
-        let (line, word) = line_and_word(address);
+        let (line, word) = line_and_word(self.line, address);
         let (value, level) = self.cache.load(line, word)?;
         self.took(level);
         if let Some(log) = &mut self.log {
@@ -149,7 +151,7 @@ impl Ahead {
         if !self.may_begin() || !address.is_multiple_of(8) {
             return false;
         }
-        let (line, word) = line_and_word(address);
+        let (line, word) = line_and_word(self.line, address);
         let Some(level) = self.cache.store(line, word, 0xff, value) else {
             return false;
         };
@@ -182,9 +184,10 @@ impl Ahead {
     }
 }
 
-/// The number of the line that holds a cacheable `address`, and of the word in it.
+/// The number of the line that holds a cacheable `address`, lines being as long as `line`, and of
+/// the word in the 64 bytes around it.
 #[inline]
-pub fn line_and_word(address: u64) -> (u64, u32) {
+pub fn line_and_word(line: LineSize, address: u64) -> (u64, u32) {
     let address = address & !CACHEABLE;
-    (address / 64, (address / 8 % 8) as u32)
+    (line.number(address), (address / 8 % 8) as u32)
 }

@@ -4,7 +4,7 @@
 
 use thiserror::Error;
 
-use super::{LINE_BYTES, Level};
+use super::{Level, LineSize};
 
 /// More lines than any core's cache has; their numbers fit 32 bits.
 const MOST_LINES: u64 = 1 << 28;
@@ -12,6 +12,7 @@ const MOST_LINES: u64 = 1 << 28;
 /// Sets and ways of the two levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Geometry {
+    line: LineSize,
     l1_sets: u32,
     l1_ways: u32,
     l2_sets: u32,
@@ -27,7 +28,7 @@ pub enum GeometryError {
     /// The size is not a number of full sets.
     #[error(
         "the {level} level of the cache cannot have {bytes} bytes in {ways} ways: \
-         that is not a whole number of sets of {ways} lines of {LINE_BYTES} bytes"
+         that is not a whole number of sets of {ways} lines of {line_bytes} bytes"
     )]
     PartSet {
         /// Which level.
@@ -36,6 +37,8 @@ pub enum GeometryError {
         bytes: u64,
         /// Its ways.
         ways: u32,
+        /// Bytes of a line.
+        line_bytes: u64,
     },
     /// The sets are chosen by the low bits of the line number.
     #[error("the {level} level of the cache would have {sets} sets: not a power of two")]
@@ -64,38 +67,48 @@ pub enum GeometryError {
 }
 
 impl Geometry {
-    /// The smallest there is: one line.
-    pub const ONE_LINE: Geometry = Geometry {
-        l1_sets: 1,
-        l1_ways: 1,
-        l2_sets: 1,
-        l2_ways: 1,
-    };
+    /// The smallest there is: one line, of length `line`.
+    pub fn one_line(line: LineSize) -> Self {
+        Geometry {
+            line,
+            l1_sets: 1,
+            l1_ways: 1,
+            l2_sets: 1,
+            l2_ways: 1,
+        }
+    }
 
-    /// Two levels of so many bytes, in so many ways each. A core with one level gives it twice.
+    /// Two levels of lines of length `line`, each of so many bytes in so many ways. A core with one
+    /// level gives it twice.
     ///
     /// # Errors
     /// If a level has no whole number of sets, or a number that is not a power of two, or if the
     /// first is larger than the second.
     pub fn new(
-        l1_bytes: u64,
-        l1_ways: u32,
-        l2_bytes: u64,
-        l2_ways: u32,
+        line: LineSize,
+        (l1_bytes, l1_ways): (u64, u32),
+        (l2_bytes, l2_ways): (u64, u32),
     ) -> Result<Self, GeometryError> {
-        let l1_sets = sets(Level::First, l1_bytes, l1_ways)?;
-        let l2_sets = sets(Level::Second, l2_bytes, l2_ways)?;
+        let l1_sets = sets(line, Level::First, l1_bytes, l1_ways)?;
+        let l2_sets = sets(line, Level::Second, l2_bytes, l2_ways)?;
         let first = u64::from(l1_sets) * u64::from(l1_ways);
         let second = u64::from(l2_sets) * u64::from(l2_ways);
         if first > second {
             return Err(GeometryError::Outside { first, second });
         }
         Ok(Geometry {
+            line,
             l1_sets,
             l1_ways,
             l2_sets,
             l2_ways,
         })
+    }
+
+    /// How long a line is.
+    #[inline]
+    pub const fn line(&self) -> LineSize {
+        self.line
     }
 
     /// Sets of the first level, a power of two.
@@ -124,15 +137,21 @@ impl Geometry {
     }
 }
 
-fn sets(level: Level, bytes: u64, ways: u32) -> Result<u32, GeometryError> {
+fn sets(line: LineSize, level: Level, bytes: u64, ways: u32) -> Result<u32, GeometryError> {
     if ways == 0 || bytes == 0 {
         return Err(GeometryError::Empty(level));
     }
-    let set_bytes = u64::from(ways) * LINE_BYTES;
+    let line_bytes = line.bytes();
+    let set_bytes = u64::from(ways) * line_bytes;
     if !bytes.is_multiple_of(set_bytes) {
-        return Err(GeometryError::PartSet { level, bytes, ways });
+        return Err(GeometryError::PartSet {
+            level,
+            bytes,
+            ways,
+            line_bytes,
+        });
     }
-    let lines = bytes / LINE_BYTES;
+    let lines = bytes / line_bytes;
     if lines > MOST_LINES {
         return Err(GeometryError::Huge { level, lines });
     }
@@ -149,9 +168,14 @@ mod tests {
 
     #[test]
     fn bytes_become_sets() {
-        let geometry = Geometry::new(64 << 10, 2, 512 << 10, 16).expect("a K10 core");
+        let line = LineSize::B64;
+        let geometry = Geometry::new(line, (64 << 10, 2), (512 << 10, 16)).expect("a K10 core");
         assert_eq!((geometry.l1_sets(), geometry.l1_ways()), (512, 2));
         assert_eq!((geometry.l2_sets(), geometry.l2_ways()), (512, 16));
+        assert_eq!(geometry.lines(), 8192);
+        let line = LineSize::new(32).expect("lines of 32 bytes");
+        let geometry = Geometry::new(line, (16 << 10, 4), (256 << 10, 4)).expect("a P54C core");
+        assert_eq!((geometry.l1_sets(), geometry.l2_sets()), (128, 2048));
         assert_eq!(geometry.lines(), 8192);
     }
 
@@ -169,6 +193,7 @@ mod tests {
                     level,
                     bytes: 100,
                     ways,
+                    line_bytes: 64,
                 },
             ),
             ((384, 2, 512, 2), Sets { level, sets: 3 }),
@@ -188,7 +213,8 @@ mod tests {
             ),
         ];
         for ((l1, l1_ways, l2, l2_ways), error) in cases {
-            assert_eq!(Geometry::new(l1, l1_ways, l2, l2_ways), Err(error));
+            let geometry = Geometry::new(LineSize::B64, (l1, l1_ways), (l2, l2_ways));
+            assert_eq!(geometry, Err(error));
         }
     }
 }

@@ -6,8 +6,9 @@
 //! array of tags that point to them. So a line that leaves the first level needs no write-back, and
 //! a line that leaves the second leaves both.
 //!
-//! A place is a line number (its byte address divided by 64, hence below 2^58) and the number of a
-//! 64-bit word in the line, 0 to 7 (taken modulo 8).
+//! A place is a line number (its byte address divided by the [length of a line](LineSize)) and the
+//! number of a 64-bit word in the aligned 64 bytes around the line, 0 to 7 (taken modulo 8). Of a
+//! shorter line only its own words mean anything.
 //!
 //! Replacement is by least recent use, in each set of each level on its own. Use of the first level
 //! is a load or store that it serves, and the arrival of a line; use of the second level is a load
@@ -31,8 +32,7 @@ use first::First;
 pub use geometry::{Geometry, GeometryError};
 use second::{Note, Records, Room, Tags};
 
-/// Bytes of a line.
-pub const LINE_BYTES: u64 = 64;
+use crate::parts::line_size::LineSize;
 
 /// The tag of an empty way. No line has this number.
 const EMPTY: u64 = u64::MAX;
@@ -89,7 +89,7 @@ pub struct Held {
     pub line: u64,
     /// The state it had.
     pub state: State,
-    /// Its bytes: byte `b` of the line is byte `b % 8`, from the lowest, of word `b / 8`.
+    /// Its bytes: byte `b` of the 64-byte block is byte `b % 8`, from the lowest, of word `b / 8`.
     pub words: [u64; 8],
     /// A bit per byte: written here and not yet written back.
     pub dirty: u64,
@@ -209,7 +209,7 @@ impl Cache {
     /// Takes in a line, into both levels, and returns the one it evicts. If it is held already, it
     /// replaces what was held, whose dirty bytes are lost if they are not in the new.
     pub fn insert(&mut self, line: u64, state: State, words: [u64; 8], dirty: u64) -> Option<Held> {
-        debug_assert!(line < 1 << 58, "line {line} has no address");
+        debug_assert!(line < 1 << 61, "line {line} has no address");
         let note = Note { dirty, state };
         if let Some(spot) = self.tags.find(line) {
             self.records.write(spot.record, words, note);

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
 
-use super::{Cache, Geometry, Held, Level, State, byte_mask};
+use super::{Cache, Geometry, Held, Level, LineSize, State, byte_mask};
 
 /// What the model does wrong on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,7 +248,8 @@ fn geometries() -> impl Strategy<Value = [u64; 4]> {
 /// Does the same in both and says where they differ.
 fn compare(sizes: [u64; 4], actions: &[Action], fault: Fault) -> Result<(), TestCaseError> {
     let [s1, w1, s2, w2] = sizes;
-    let geometry = Geometry::new(s1 * w1 * 64, w1 as u32, s2 * w2 * 64, w2 as u32);
+    let (l1, l2) = ((s1 * w1 * 64, w1 as u32), (s2 * w2 * 64, w2 as u32));
+    let geometry = Geometry::new(LineSize::B64, l1, l2);
     let mut cache = Cache::new(geometry.map_err(|e| TestCaseError::fail(e.to_string()))?);
     let (first, second) = (Vec::new(), Vec::new());
     let mut model = Model {
@@ -368,7 +369,7 @@ fn enables_become_masks() {
 /// The mark of an empty way is no line, though there are empty ways.
 #[test]
 fn empty_ways_are_not_found() {
-    let geometry = Geometry::new(256, 2, 256, 2).expect("two sets of two");
+    let geometry = Geometry::new(LineSize::B64, (256, 2), (256, 2)).expect("two sets of two");
     let mut cache = Cache::new(geometry);
     for _ in 0..2 {
         assert_eq!(cache.load(u64::MAX, 0), None);
@@ -384,7 +385,8 @@ fn empty_ways_are_not_found() {
 /// when full. Refilled after it was cleared, it takes nothing more.
 #[test]
 fn memory_grows_with_use() {
-    let geometry = Geometry::new(64 << 10, 2, 512 << 10, 16).expect("a K10 core");
+    let (l1, l2) = ((64 << 10, 2), (512 << 10, 16));
+    let geometry = Geometry::new(LineSize::B64, l1, l2).expect("a K10 core");
     let mut cache = Cache::new(geometry);
     assert_eq!(cache.bytes(), 0);
     for line in 0..10 {

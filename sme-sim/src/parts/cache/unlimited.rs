@@ -4,6 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::parts::line::Bytes;
+use crate::parts::line_size::LineSize;
 
 /// Bytes of a line's words, a bit each: byte `n` of the line's 64-byte block is bit `n`.
 pub type Mask = u64;
@@ -14,21 +15,21 @@ pub type Block = [u64; 8];
 /// The copies.
 #[derive(Debug)]
 pub struct Unlimited {
-    line_bytes: u64,
+    size: LineSize,
     /// By the line's address, with the bytes that are newer than memory.
     lines: FxHashMap<u64, (Block, Mask)>,
 }
 
 impl Unlimited {
-    /// None yet, of lines of `line_bytes`: a power of two from 8 to 64.
-    pub fn new(line_bytes: u64) -> Self {
+    /// None yet, of lines of this `size`.
+    pub fn new(size: LineSize) -> Self {
         let lines = FxHashMap::default();
-        Self { line_bytes, lines }
+        Self { size, lines }
     }
 
     /// The address of the line that holds `address`.
     pub fn line(&self, address: u64) -> u64 {
-        address & !(self.line_bytes - 1)
+        self.size.start(address)
     }
 
     /// The aligned word around `address` in the copy of its line, if there is one.
@@ -93,7 +94,8 @@ mod tests {
             stores in prop::collection::vec((0..64u64, any::<bool>(), any::<u64>()), 0..20),
             drops: bool,
         ) {
-            let mut copies = Unlimited::new(line_bytes);
+            let size = LineSize::new(line_bytes).expect("one of the lengths");
+            let mut copies = Unlimited::new(size);
             let mut plain = [7u8; 64];
             let mut dirty = 0;
             let line = copies.line(40);

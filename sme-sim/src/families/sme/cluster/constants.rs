@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::domain::Latencies;
+use super::domain::{Homes, Latencies};
 use crate::families::sme::address::AddressMap;
 use crate::families::sme::engine::HtPacket;
 use crate::families::sme::spec::{ClusterSpec, NodeSpec};
@@ -28,6 +28,8 @@ pub struct Constants {
     pub engine_clock: Clock,
     /// How long the parts of a transaction take in a coherent domain.
     pub latencies: Arc<Latencies>,
+    /// Where the memory of a node lies.
+    pub homes: Homes,
     /// What a program spends around one operation.
     pub operation: Time,
     pub l1: Time,
@@ -61,6 +63,7 @@ impl Constants {
                 private_bytes: spec.node.private_bytes,
                 shared_bytes: spec.node.shared_bytes,
                 global_base: spec.node.global_base,
+                line: spec.cache.private.line(),
             },
             seed: setup.seed,
             noise: setup.noise,
@@ -72,6 +75,7 @@ impl Constants {
             pinning: setup.pinning,
             engine_clock,
             latencies: Arc::new(Latencies::new(&spec)),
+            homes: Homes::new(&spec),
             operation: spec.core.clock.span(spec.core.operation_cycles),
             l1: spec.core.clock.span(spec.cache.l1_cycles),
             l2: spec.core.clock.span(spec.cache.l2_cycles),

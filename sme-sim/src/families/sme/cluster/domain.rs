@@ -12,6 +12,7 @@
 //!
 //! Called by the node's cores and its I/O bridge; puts [`Event`]s on the node's agenda.
 
+mod homes;
 mod latencies;
 mod line;
 
@@ -29,6 +30,7 @@ use crate::parts::core_set::{CoreSet, MOST_CORES, Role};
 use crate::parts::line::Bytes;
 use crate::parts::tables;
 use crate::time::Time;
+pub use homes::Homes;
 pub use latencies::{Latencies, hops_between};
 use line::Line;
 #[cfg(test)]
@@ -39,8 +41,6 @@ pub use line::Update;
 pub const BRIDGE: u16 = u16::MAX;
 /// No line, no transaction, no writer.
 pub const NONE: u32 = u32::MAX;
-
-const LINE_BYTES: u64 = 64;
 
 /// What a transaction does to its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,12 +100,18 @@ pub struct Domain {
     /// What compare-exchanges that have not been performed expect, by core.
     expected: Vec<(u16, u64)>,
     latency: Arc<Latencies>,
+    homes: Homes,
     random: Pcg32,
 }
 
 impl Domain {
     /// The domain of a node whose core `c` stands on socket `sockets[c]`.
-    pub fn new(latency: Arc<Latencies>, sockets: &[u8], seed: u64, node: u32) -> Self {
+    pub fn new(
+        (latency, homes): (Arc<Latencies>, Homes),
+        sockets: &[u8],
+        seed: u64,
+        node: u32,
+    ) -> Self {
         let agents = sockets.iter().map(|&socket| Agent {
             socket,
             awaited: Bytes::byte(0),
@@ -117,6 +123,7 @@ impl Domain {
             agents: agents.collect(),
             expected: Vec::new(),
             latency,
+            homes,
             random: Pcg32::new(seed, u64::from(node)),
         }
     }
@@ -130,7 +137,7 @@ impl Domain {
     /// The line that holds physical address `address`.
     #[inline]
     pub fn line(&mut self, address: u64) -> u32 {
-        let number = address / LINE_BYTES;
+        let number = self.homes.line(address);
         if let Some(line) = self.known_line(address) {
             return line;
         }
@@ -144,7 +151,7 @@ impl Domain {
     /// The line that holds physical address `address`, if anybody has ever touched it.
     #[inline]
     pub fn known_line(&self, address: u64) -> Option<u32> {
-        let number = address / LINE_BYTES;
+        let number = self.homes.line(address);
         let is_it = |&line: &u32| self.lines[line as usize].number == number;
         self.index.find(hash(number), is_it).copied()
     }
@@ -203,7 +210,13 @@ impl Domain {
 
     /// Physical address of the line's first byte.
     pub fn address_of(&self, line: u32) -> u64 {
-        self.lines[line as usize].number * LINE_BYTES
+        self.homes.address(self.lines[line as usize].number)
+    }
+
+    /// The socket whose memory controller the line belongs to.
+    #[inline]
+    fn home(&self, line: u32) -> u8 {
+        self.homes.of(self.lines[line as usize].number)
     }
 
     /// Who wrote to the line last ([`NONE`]: nobody).
@@ -282,7 +295,7 @@ impl Domain {
         origin: u32,
         agenda: &mut Agenda,
     ) {
-        let home = self.lines[line as usize].home();
+        let home = self.home(line);
         let socket = self.agents[usize::from(core)].socket;
         let way = self.latency.between(socket, home);
         if kind == Kind::Read {
@@ -307,7 +320,7 @@ impl Domain {
         origin: u32,
         agenda: &mut Agenda,
     ) -> u32 {
-        let way = self.latency.between(0, self.lines[line as usize].home());
+        let way = self.latency.between(0, self.home(line));
         self.send(
             now + way,
             BRIDGE,
@@ -455,7 +468,7 @@ impl Domain {
                 transaction.value = line.newest(transaction.bytes);
             }
         }
-        let home = line.home();
+        let home = self.homes.of(line.number);
         let requester = if agent == BRIDGE {
             0
         } else {
@@ -497,7 +510,7 @@ impl Domain {
             let other = self.random.next_u32() as usize % (last + 1);
             order.swap(last, other);
         }
-        let home = self.lines[line_number as usize].home();
+        let home = self.home(line_number);
         for &core in &order[..count] {
             let Agent {
                 socket,

@@ -42,12 +42,14 @@ impl Node {
 
     /// `core` has posted the write-back of a line.
     pub(super) fn log_write_back(&mut self, core: u16, held: &Held) {
+        let size = self.constants.map.line;
+        let all = size.bytes_of(held.line);
         let (bytes, old) = match self.constants.spec.cache.writeback {
-            WriteBack::Line => (u64::MAX, !held.dirty),
+            WriteBack::Line => (all, all & !held.dirty),
             WriteBack::Mask => (held.dirty, 0),
         };
         if let Some(log) = &mut self.log
-            && let Some((line, _)) = self.constants.map.shared(self.me, held.line * 64)
+            && let Some((line, _)) = (self.constants.map).shared(self.me, size.address(held.line))
         {
             log.tell(self.now, core, What::WroteBack { line, bytes, old });
         }

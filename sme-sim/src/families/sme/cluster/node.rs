@@ -77,7 +77,7 @@ impl Node {
             cores: sockets.iter().map(|&socket| Core::new(socket)).collect(),
             stores: StoreBuffers::new(programs.len(), spec.core.store_buffer),
             domain: Domain::new(
-                Arc::clone(&constants.latencies),
+                (Arc::clone(&constants.latencies), constants.homes),
                 &sockets,
                 constants.seed,
                 me,

@@ -3,7 +3,6 @@
 use sme_memory::{FlagRow, Leader, Place, Route, Step, Until};
 
 use super::event::Event;
-use super::plan::LINE;
 use super::rest::{Stage, Waiting};
 use super::run::{Leaves, Run};
 use crate::families::sme::address::AddressSpace;
@@ -200,7 +199,7 @@ impl<L: Leader> Run<'_, L> {
         self.first.waiting = Waiting::Cache;
         let until = (self.first.passed + self.plan.form.misses).min(row.count);
         let mut index = self.first.passed;
-        if u64::from(row.stride) == LINE {
+        if u64::from(row.stride) == self.plan.form.line.bytes() {
             // Eight at a time, those of followers among themselves.
             while index + 8 <= until
                 && let lines = self.line_of(row, index)

@@ -9,7 +9,9 @@ use sme_memory::{Followers, Leader, Step};
 
 use crate::families::sme::cluster::constants::Constants;
 use crate::families::sme::cluster::domain::Latencies;
+use crate::families::sme::spec::Homes;
 use crate::observe::gauge::Gauge;
+use crate::parts::line_size::LineSize;
 use crate::time::Time;
 
 /// When thread `core` of a node arrives in an episode later than it could: node, core, episode.
@@ -21,17 +23,13 @@ pub enum NotCompact {
     /// Two flags of a node share a line of its caches.
     #[error("in compact form every flag has a cache line of its own (--layout padded)")]
     SharedLines,
-    /// A line of the caches is not 64 bytes long.
-    #[error("in compact form a cache line has 64 bytes")]
-    LineSize,
-    /// Sockets at more different distances from the first than there are queues for.
+    /// Lines have their homes on several sockets.
+    #[error("in compact form all lines have their home on the first socket (coherence.homes)")]
+    Homes,
     /// More flags in a node than are numbered.
     #[error("in compact form a node has at most 65,535 flags")]
     TooManyFlags,
 }
-
-/// Bytes of a line.
-pub const LINE: u64 = 64;
 
 /// The plan of a run.
 pub struct Plan<L> {
@@ -56,6 +54,8 @@ pub struct Form {
     pub seed: u64,
     /// Threads.
     pub threads: u32,
+    /// How long a line is.
+    pub line: LineSize,
     /// Lines of each node.
     pub lines: usize,
     /// The line of the phase.
@@ -115,15 +115,17 @@ impl<L: Leader> Plan<L> {
         skew: Option<Box<Skew>>,
     ) -> Result<Self, NotCompact> {
         let spec = &constants.spec;
-        if spec.cache.line_bytes != LINE {
-            return Err(NotCompact::LineSize);
+        if spec.coherence.homes != Homes::First {
+            return Err(NotCompact::Homes);
         }
+        let line = constants.map.line;
+        let line_bytes = line.bytes();
         let Followers { phase, flags } = leader.followers();
-        let apart = u64::from(flags.stride) == LINE && flags.first.is_multiple_of(LINE);
-        if !phase.is_multiple_of(LINE) || (flags.count > 0 && !apart) {
+        let apart = u64::from(flags.stride) == line_bytes && flags.first.is_multiple_of(line_bytes);
+        if !phase.is_multiple_of(line_bytes) || (flags.count > 0 && !apart) {
             return Err(NotCompact::SharedLines);
         }
-        let lines = leader.bytes().div_ceil(LINE);
+        let lines = leader.bytes().div_ceil(line_bytes);
         if lines >= u64::from(u16::MAX) {
             return Err(NotCompact::TooManyFlags);
         }
@@ -154,8 +156,9 @@ impl<L: Leader> Plan<L> {
             seed: constants.seed,
             threads,
             lines: lines as usize,
-            phase: (phase / LINE) as u16,
-            first_flag: (flags.first / LINE) as u16,
+            line,
+            phase: line.number(phase) as u16,
+            first_flag: line.number(flags.first) as u16,
             classes,
             ways,
             hit: hit.as_ps(),
@@ -227,12 +230,12 @@ impl Form {
     /// The line at an offset into the shared partition.
     #[inline]
     pub fn line(&self, offset: u64) -> u16 {
-        (offset / LINE) as u16
+        self.line.number(offset) as u16
     }
 
     /// The offset of a line.
     pub fn offset(&self, line: u16) -> u64 {
-        u64::from(line) * LINE
+        self.line.address(line.into())
     }
 }
 

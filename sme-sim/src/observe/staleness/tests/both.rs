@@ -8,6 +8,7 @@ use sme_memory::{Place, Route};
 use crate::observe::staleness::{Checker, Record, StaleLoad, StaleReport, Way, What};
 use crate::parts::address::{AddressSpace, CACHEABLE};
 use crate::parts::cache::ahead::Access;
+use crate::parts::line_size::LineSize;
 use crate::time::Time;
 
 /// Addresses of memory that each node has a part of, one after another.
@@ -17,9 +18,14 @@ pub struct Partitions {
     pub shared_bytes: u64,
     /// Where the first begins.
     pub global_base: u64,
+    pub line: LineSize,
 }
 
 impl AddressSpace for Partitions {
+    fn line(&self) -> LineSize {
+        self.line
+    }
+
     fn address(&self, _: u32, place: Place, route: Route) -> u64 {
         let cacheable = if route == Route::Cached { CACHEABLE } else { 0 };
         let first = self.global_base + u64::from(place.node) * self.shared_bytes;

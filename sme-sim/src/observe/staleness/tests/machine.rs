@@ -16,6 +16,7 @@ use crate::observe::staleness::record::Kind;
 use crate::observe::staleness::{
     Cause, Checker, MissedWrite, Record, Runs, Site, StaleLoad, StaleReport, Way, What,
 };
+use crate::parts::line_size::LineSize;
 use crate::time::Time;
 
 pub const NODES: u32 = 3;
@@ -84,7 +85,7 @@ pub struct Machine {
     now: usize,
     stepped: Vec<usize>,
     writes: BTreeMap<(usize, usize), Vec<Write>>,
-    whole_lines: bool,
+    pub lines: Lines,
     deaf: Option<Kind>,
     /// The checkers are told of this many times the node's number.
     stride: u32,
@@ -92,34 +93,73 @@ pub struct Machine {
     pub expected: Expected,
 }
 
-fn place(line: usize, word: usize) -> Place {
-    // Lines at either end of a page, and on different homes.
-    Place {
-        node: line as u32,
-        offset: 4032 * line as u64 + 8 * word as u64,
+/// What lines are like.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines {
+    /// Whether all words are written back, or those only that are modified.
+    pub whole: bool,
+    /// Whether they have 32 bytes and lie side by side at one home. Otherwise they have 64 and lie at
+    /// either end of a page, on different homes.
+    pub short: bool,
+    /// Whether the checkers take them for 64 bytes long anyway.
+    pub mistaken: bool,
+}
+
+impl Lines {
+    fn size(self) -> LineSize {
+        LineSize::new(if self.short { 32 } else { 64 }).expect("a length")
+    }
+
+    pub fn home(self, line: usize) -> u32 {
+        if self.short { 0 } else { line as u32 }
+    }
+
+    fn place(self, line: usize, word: usize) -> Place {
+        let apart = if self.short { 32 } else { 4032 };
+        Place {
+            node: self.home(line),
+            offset: apart * line as u64 + 8 * word as u64,
+        }
+    }
+
+    /// The bit of each byte of the line.
+    fn all(self, line: usize) -> u64 {
+        let size = self.size();
+        size.bytes_of(size.number(self.place(line, 0).offset))
+    }
+
+    /// The bit of each byte of those words.
+    fn bytes(self, line: usize, words: impl Iterator<Item = usize>) -> u64 {
+        words.map(|word| bytes(self.place(line, word))).sum()
     }
 }
 
-fn bytes(word: usize) -> u64 {
-    0xff << (8 * word)
+/// The bits of the bytes of a word among the 64 around it.
+fn bytes(word: Place) -> u64 {
+    0xff << (word.offset % 64)
 }
 
 impl Machine {
     /// `deaf`: a kind of records that the checkers are not told of.
-    pub fn new(whole_lines: bool, deaf: Option<Kind>) -> Self {
-        Self::with(1, whole_lines, deaf)
+    pub fn new(lines: Lines, deaf: Option<Kind>) -> Self {
+        Self::with(1, lines, deaf)
     }
 
     /// Its nodes are each `stride`th of the checkers'.
-    pub fn of_every(stride: u32, whole_lines: bool) -> Self {
-        Self::with(stride, whole_lines, None)
+    pub fn of_every(stride: u32, lines: Lines) -> Self {
+        Self::with(stride, lines, None)
     }
 
-    fn with(stride: u32, whole_lines: bool, deaf: Option<Kind>) -> Self {
-        let mut signals: Vec<Place> = (0..LINES).map(|line| place(line, 0).plus(192)).collect();
-        signals.push(place(0, 0).plus(128));
+    fn with(stride: u32, lines: Lines, deaf: Option<Kind>) -> Self {
+        let place = |line| lines.place(line, 0);
+        let mut signals: Vec<Place> = (0..LINES).map(|line| place(line).plus(192)).collect();
+        signals.push(place(0).plus(128));
+        let told = match lines.mistaken {
+            true => LineSize::B64,
+            false => lines.size(),
+        };
         let checker = || {
-            let mut checker = Checker::new(NODES * stride, PER_NODE)
+            let mut checker = Checker::new(NODES * stride, PER_NODE, told)
                 .expect("few threads")
                 .with_findings(usize::MAX);
             (signals[..LINES].iter()).for_each(|&word| checker.synchronizing(word));
@@ -128,8 +168,9 @@ impl Machine {
         let map = Partitions {
             nodes: NODES * stride,
             // Sometimes a node ends in the middle of a page, with the lines that are at its end.
-            shared_bytes: if whole_lines { 4288 } else { 1 << 13 },
+            shared_bytes: if lines.whole { 4288 } else { 1 << 13 },
             global_base: 1 << 20,
+            line: told,
         };
         let checkers = Both::new(checker, map);
         let signal = |word| Signal {
@@ -149,7 +190,7 @@ impl Machine {
             now: 0,
             stepped: vec![0; THREADS as usize],
             writes: BTreeMap::new(),
-            whole_lines,
+            lines,
             deaf,
             stride,
             checkers,
@@ -284,7 +325,7 @@ impl Machine {
         };
         let event = self.event(thread, None);
         let missed = self.judge_load(event, (line, word), cell, (way, node));
-        let (word, value) = (place(line, word), cell.0);
+        let (word, value) = (self.lines.place(line, word), cell.0);
         let at = self.tell(thread, What::access(word, value, site, way, false));
         if let Some((write, cause)) = missed {
             self.expected.add(StaleLoad {
@@ -378,7 +419,7 @@ impl Machine {
             }),
             Way::Coherent => self.memory[line][word] = cell,
         }
-        let what = What::access(place(line, word), value, site, way, true);
+        let what = What::access(self.lines.place(line, word), value, site, way, true);
         let at = self.tell(thread, what);
         self.writes.entry((line, word)).or_default().push(Write {
             event,
@@ -411,7 +452,7 @@ impl Machine {
         self.tell(
             thread,
             What::Filled {
-                line: place(line, 0),
+                line: self.lines.place(line, 0),
             },
         );
     }
@@ -425,18 +466,19 @@ impl Machine {
         if dirty == [false; WORDS] {
             return;
         }
-        let written = (0..WORDS).filter(|&word| self.whole_lines || dirty[word]);
+        let written = (0..WORDS).filter(|&word| self.lines.whole || dirty[word]);
         let words: Vec<_> = written
             .map(|word| (word, copy.cells[word], !dirty[word]))
             .collect();
-        let own = (0..WORDS)
-            .filter(|&word| dirty[word])
-            .map(bytes)
-            .sum::<u64>();
-        let all = if self.whole_lines { u64::MAX } else { own };
+        let own = (0..WORDS).filter(|&word| dirty[word]);
+        let own = self.lines.bytes(line, own);
+        let all = match self.lines.whole {
+            true => self.lines.all(line),
+            false => own,
+        };
         self.posts.push(Post { node, line, words });
         self.event(thread, None);
-        let line = place(line, 0);
+        let line = self.lines.place(line, 0);
         self.tell(
             thread,
             What::WroteBack {
@@ -458,7 +500,7 @@ impl Machine {
             self.tell(
                 thread,
                 What::Dropped {
-                    line: place(line, 0),
+                    line: self.lines.place(line, 0),
                 },
             );
         }
@@ -501,15 +543,13 @@ impl Machine {
             if let Some(write) = replaced.1.filter(|_| replaced.1 != cell.1) {
                 self.overwrote.insert(write, node * self.stride);
             }
-            mask |= bytes(word);
+            mask |= bytes(self.lines.place(line, word));
         }
-        if is_done && self.whole_lines && parts {
+        if self.lines.whole && (is_done || !parts) {
             // The rest of a whole line, of which the model has no words.
-            mask |= !(0..WORDS).map(bytes).sum::<u64>();
-        } else if self.whole_lines && !parts {
-            mask |= !(0..WORDS).map(bytes).sum::<u64>();
+            mask |= self.lines.all(line) & !self.lines.bytes(line, 0..WORDS);
         }
-        let line = place(line, 0);
+        let line = self.lines.place(line, 0);
         self.tell(
             0,
             What::Performed {
@@ -528,7 +568,7 @@ impl Machine {
     pub fn set(&mut self, thread: u32, value: u8) {
         let event = self.event(thread, None);
         self.sets.push((thread, value, event));
-        let flag = place(0, thread as usize).plus(64);
+        let flag = self.lines.place(0, thread as usize).plus(64);
         self.tell(thread, What::Set { flag, value });
     }
 
@@ -536,7 +576,7 @@ impl Machine {
         let is_it = |set: &&(u32, u8, usize)| (set.0, set.1) == (flag, value);
         let set = self.sets.iter().rev().find(is_it).map(|set| set.2);
         self.event(thread, set);
-        let flag = place(0, flag as usize).plus(64);
+        let flag = self.lines.place(0, flag as usize).plus(64);
         self.tell(thread, What::Saw { flag, value });
     }
 }

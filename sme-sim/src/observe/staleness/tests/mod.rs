@@ -14,11 +14,12 @@ use proptest::test_runner::TestRunner;
 
 use self::both::listed;
 use self::expected::Expected;
-use self::machine::{LINES, Machine, NODES, PER_NODE, THREADS, WORDS};
+use self::machine::{LINES, Lines, Machine, NODES, PER_NODE, THREADS, WORDS};
 use super::record::Kind;
 use super::{
     Cause, Checker, Flush, Missing, Record, Side, Site, StaleLoad, StaleReport, Way, What,
 };
+use crate::parts::line_size::LineSize;
 use crate::time::Time;
 use sme_memory::Place;
 
@@ -82,25 +83,37 @@ fn signalling() -> impl Strategy<Value = Step> {
 }
 
 /// A coherent access exists at the word's home only.
-fn possible(way: Way, thread: u32, line: usize) -> Way {
-    if way == Way::Coherent && thread / PER_NODE != line as u32 {
+fn possible(way: Way, thread: u32, home: u32) -> Way {
+    if way == Way::Coherent && thread / PER_NODE != home {
         Way::Uncached
     } else {
         way
     }
 }
 
-fn run(steps: &[Step], whole_lines: bool, deaf: Option<Kind>) -> (Expected, Expected) {
-    obey(Machine::new(whole_lines, deaf), steps)
+fn lines() -> impl Strategy<Value = Lines> {
+    any::<(bool, bool)>().prop_map(|(whole, short)| Lines {
+        whole,
+        short,
+        mistaken: false,
+    })
+}
+
+fn run(steps: &[Step], lines: Lines, deaf: Option<Kind>) -> (Expected, Expected) {
+    obey(Machine::new(lines, deaf), steps)
 }
 
 fn obey(mut machine: Machine, steps: &[Step]) -> (Expected, Expected) {
+    let lines = machine.lines;
+    let home = |line| lines.home(line);
     for &(thread, line, word, action) in steps {
         let node = thread / PER_NODE;
         match action {
-            Action::Load(way) => machine.load(thread, line, word, possible(way, thread, line)),
+            Action::Load(way) => {
+                machine.load(thread, line, word, possible(way, thread, home(line)))
+            }
             Action::Store(way, value) => {
-                machine.store(thread, line, word, value, possible(way, thread, line));
+                machine.store(thread, line, word, value, possible(way, thread, home(line)));
             }
             Action::Fill => machine.fill(thread, line),
             Action::WriteBack => machine.write_back(thread, line),
@@ -113,11 +126,11 @@ fn obey(mut machine: Machine, steps: &[Step]) -> (Expected, Expected) {
             Action::Saw { flag, value } => machine.saw(thread, flag, value),
             Action::Atomic { is_load } => machine.atomic(thread, is_load),
             Action::Signal(way, value) => {
-                machine.signal(thread, line, value, possible(way, thread, line));
+                machine.signal(thread, line, value, possible(way, thread, home(line)));
             }
             Action::Arrive => machine.arrive(node, line),
             Action::Poll { ago } => {
-                let way = possible(Way::Coherent, thread, line);
+                let way = possible(Way::Coherent, thread, home(line));
                 machine.poll(thread, line, ago, way);
             }
         }
@@ -130,43 +143,49 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn it_finds_what_the_oracle_finds(steps in vec(step(), 1..160), whole_lines: bool) {
-        let (found, expected) = run(&steps, whole_lines, None);
+    fn it_finds_what_the_oracle_finds(steps in vec(step(), 1..160), lines in lines()) {
+        let (found, expected) = run(&steps, lines, None);
         prop_assert_eq!(found, expected);
     }
 
     #[test]
-    fn it_finds_what_the_oracle_finds_by_signals(steps in vec(signalling(), 1..160)) {
-        let (found, expected) = run(&steps, false, None);
+    fn it_finds_what_the_oracle_finds_by_signals(steps in vec(signalling(), 1..160), lines in lines()) {
+        let (found, expected) = run(&steps, lines, None);
         prop_assert_eq!(found, expected);
     }
 
     /// Nodes that share a bit in a line's masks.
     #[test]
-    fn it_finds_the_same_among_many_nodes(steps in vec(step(), 1..160), whole_lines: bool) {
-        let (found, expected) = obey(Machine::of_every(64, whole_lines), &steps);
+    fn it_finds_the_same_among_many_nodes(steps in vec(step(), 1..160), lines in lines()) {
+        let (found, expected) = obey(Machine::of_every(64, lines), &steps);
         prop_assert_eq!(found, expected);
     }
 
     #[test]
     fn a_correct_program_has_no_stale_reads(
         phases in vec(phase(), 1..6),
-        whole_lines: bool,
+        lines in lines(),
     ) {
-        let report = program(&phases, whole_lines, None);
+        let report = program(&phases, lines, None);
         prop_assert_eq!(report.stale_reads, 0, "{}", report);
         let others = (report.stale_but_equal, report.racing_loads, report.racing_stores);
         prop_assert_eq!(others, (0, 0, 0), "{}", report);
     }
 
     #[test]
-    fn a_step_left_out_is_named(mut phases in vec(phase(), 3), step in 0..4usize, node in 0..NODES) {
+    fn a_step_left_out_is_named(
+        mut phases in vec(phase(), 3), step in 0..4usize, node in 0..NODES, lines in lines(),
+    ) {
         let left_out = [Omitted::WriteBack, Omitted::Invalidate, Omitted::ReadBack, Omitted::Padding][step];
         // Written in the second phase, read in the third.
         for phase in [0, 2] {
             phases[phase].accesses.retain(|access| !access.3);
         }
-        let report = program(&phases, left_out == Omitted::Padding, Some((left_out, node)));
+        let lines = Lines {
+            whole: left_out == Omitted::Padding,
+            ..lines
+        };
+        let report = program(&phases, lines, Some((left_out, node)));
         for finding in &report.findings {
             let written = finding.written.as_ref().map(|written| written.by.node);
             match left_out {
@@ -210,15 +229,28 @@ fn the_oracle_notices_a_deaf_checker() {
         Kind::Performed,
     ];
     for deaf in kinds {
-        let mut runner = TestRunner::deterministic();
-        let histories = vec(step(), 160);
-        let is_noticed = (0..400).any(|number| {
-            let history = histories.new_tree(&mut runner).expect("a history");
-            let (found, expected) = run(&history.current(), number % 2 == 0, Some(deaf));
-            found != expected
-        });
-        assert!(is_noticed, "{deaf:?}");
+        assert!(is_noticed(|_| {}, Some(deaf)), "{deaf:?}");
     }
+}
+
+/// So is one that takes two lines of 32 bytes for one of 64.
+#[test]
+fn the_oracle_notices_a_checker_of_longer_lines() {
+    assert!(is_noticed(|lines| lines.mistaken = true, None));
+}
+
+/// Whether a checker finds something else than the oracle in any of many histories, on lines that
+/// `change` has changed.
+fn is_noticed(change: impl Fn(&mut Lines), deaf: Option<Kind>) -> bool {
+    let mut runner = TestRunner::deterministic();
+    let histories = (vec(step(), 160), lines());
+    (0..400).any(|_| {
+        let history = histories.new_tree(&mut runner).expect("a history");
+        let (steps, mut lines) = history.current();
+        change(&mut lines);
+        let (found, expected) = run(&steps, lines, deaf);
+        found != expected
+    })
 }
 
 /// A phase of a program: who writes each word, and the accesses.
@@ -259,10 +291,10 @@ enum Omitted {
 
 /// Each word has one writer in a phase, and no other thread reads it; then a barrier makes memory
 /// coherent, but for what `broken` leaves out.
-fn program(phases: &[Phase], whole_lines: bool, broken: Option<(Omitted, u32)>) -> StaleReport {
-    let mut machine = Machine::new(whole_lines, None);
+fn program(phases: &[Phase], lines: Lines, broken: Option<(Omitted, u32)>) -> StaleReport {
+    let mut machine = Machine::new(lines, None);
     let leaves_out = |step, node| broken == Some((step, node));
-    let is_padded = whole_lines && !broken.is_some_and(|(step, _)| step == Omitted::Padding);
+    let is_padded = lines.whole && !broken.is_some_and(|(step, _)| step == Omitted::Padding);
     for (number, phase) in phases.iter().enumerate() {
         let writer =
             |line: usize, word: usize| phase.writers[line][if is_padded { 0 } else { word }];
@@ -330,7 +362,7 @@ const FLAG: Place = Place { node: 0, offset: 0 };
 /// Node 1 writes a word of `LINE` that node 0 has read, and makes it coherent, but for what is left
 /// out; then node 0 reads it again. With [`Omitted::Padding`], node 2 writes another word of the line.
 fn hand_over(omitted: Option<Omitted>) -> (StaleReport, Vec<StaleLoad>) {
-    let mut checker = Checker::new(3, 2).expect("few threads");
+    let mut checker = Checker::new(3, 2, LineSize::B64).expect("few threads");
     let list = listed(&mut checker);
     checker.initial(LINE, 7);
     let site = Location::caller();
@@ -477,7 +509,9 @@ fn places() -> [Site; 5] {
 /// What the report has no room for is counted, and in how many groups; the list has it.
 #[test]
 fn no_group_is_lost_silently() {
-    let mut checker = Checker::new(2, 1).expect("few threads").with_findings(2);
+    let mut checker = Checker::new(2, 1, LineSize::B64)
+        .expect("few threads")
+        .with_findings(2);
     let list = listed(&mut checker);
     let mut at = 0;
     let mut tell = |thread, what| {
@@ -531,9 +565,9 @@ hand-over
 
 #[test]
 fn threads_and_nodes_that_do_not_exist_are_counted() {
-    assert!(Checker::new(0, 4).is_err());
-    assert!(Checker::new(u32::MAX, 4).is_err());
-    let mut checker = Checker::new(2, 2).expect("few threads");
+    assert!(Checker::new(0, 4, LineSize::B64).is_err());
+    assert!(Checker::new(u32::MAX, 4, LineSize::B64).is_err());
+    let mut checker = Checker::new(2, 2, LineSize::B64).expect("few threads");
     let nowhere = Place { node: 2, offset: 0 };
     let site = Location::caller();
     let load = |word| What::Load {

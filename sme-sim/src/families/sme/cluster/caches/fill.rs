@@ -12,18 +12,15 @@ use crate::families::sme::cluster::constants::FILLS;
 use crate::families::sme::cluster::host::Asker;
 use crate::families::sme::engine::HtPacket;
 use crate::parts::cache::State;
-use crate::parts::cache::ahead::line_and_word;
 use crate::parts::tables;
 use crate::time::Time;
-
-const WORDS: u8 = 8;
 
 /// A line on its way from its home.
 #[derive(Debug)]
 pub(in crate::families::sme) struct Fill {
     line: u64,
-    words: [u64; WORDS as usize],
-    /// The word that is asked for first.
+    words: [u64; 8],
+    /// The word of the line that is asked for first.
     first: u8,
     asked: u8,
     under_way: u8,
@@ -60,14 +57,15 @@ impl Node {
             Wants::Store => self.stores.oldest(core).map(|store| store.address),
             _ => self.awaited(core).map(|(address, ..)| address),
         };
+        let size = self.constants.map.line;
         let socket = self.cores[usize::from(core)].socket;
         let origin = self.origin(core);
         let caches = self.caches();
         caches.traffic.fills += 1;
         let fill = Fill {
             line,
-            words: [0; WORDS as usize],
-            first: address.map_or(0, |address| line_and_word(address).1 as u8),
+            words: [0; 8],
+            first: address.map_or(0, |address| (address / 8) as u8 % size.words()),
             asked: 0,
             under_way: 0,
             arrived: 0,
@@ -82,14 +80,16 @@ impl Node {
 
     /// The fill has a slot, and a tag: asks for words, as many at once as it may.
     pub(in crate::families::sme) fn ask_for_words(&mut self, number: u16, tag: Option<u8>) {
+        let size = self.constants.map.line;
         let most = self.constants.spec.cache.fill_requests as u8;
         let mut tag = tag;
         loop {
             let fill = &mut self.caches().fills[usize::from(number)];
-            if fill.asked == WORDS || fill.under_way == most {
+            if fill.asked == size.words() || fill.under_way == most {
                 return;
             }
-            let word = (fill.first + fill.asked) % WORDS;
+            let nth = (fill.first + fill.asked) % size.words();
+            let word = size.words_of(fill.line).start + nth;
             let Some(tag) = tag.take().or_else(|| self.take_tag()) else {
                 return;
             };
@@ -98,7 +98,7 @@ impl Node {
             fill.asked += 1;
             fill.under_way += 1;
             let packet = HtPacket::Read {
-                address: fill.line * 64 + u64::from(word) * 8,
+                address: size.word_address(fill.line, word),
                 enables: 0xff,
                 tag,
                 trace: fill.origin | first,
@@ -117,12 +117,13 @@ impl Node {
         word: u8,
         data: Result<u64, FaultReason>,
     ) -> bool {
+        let words = self.constants.map.line.words();
         let fill = &mut self.caches().fills[usize::from(number)];
         fill.failed |= data.is_err();
         fill.words[usize::from(word)] = data.unwrap_or_default();
         fill.arrived += 1;
         fill.under_way -= 1;
-        if fill.arrived == WORDS {
+        if fill.arrived == words {
             return true;
         }
         self.ask_for_words(number, None);
@@ -138,8 +139,9 @@ impl Node {
     pub(in crate::families::sme) fn filled(&mut self, number: u16) {
         let fill = self.caches().fills.remove(usize::from(number));
         if fill.failed {
+            let address = self.constants.map.line.address(fill.line);
             for (core, _) in fill.waiting {
-                self.faults(core, fill.line * 64, FaultReason::NoSuchNode);
+                self.faults(core, address, FaultReason::NoSuchNode);
             }
             return;
         }

@@ -45,7 +45,7 @@ impl Node {
         let Some((address, _)) = self.wanted(core, wants) else {
             return;
         };
-        let (line, _) = line_and_word(address);
+        let (line, _) = line_and_word(self.constants.map.line, address);
         let now = self.now;
         let caches = self.caches();
         if caches.join_fill(line, core, wants) {

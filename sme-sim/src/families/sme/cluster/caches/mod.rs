@@ -25,6 +25,7 @@ use crate::observe::traffic::CacheTraffic;
 use crate::parts::cache::ahead::{Ahead, Hits, line_and_word};
 use crate::parts::cache::{Held, State, View};
 use crate::parts::line::Bytes;
+use crate::parts::line_size::LineSize;
 use crate::time::Time;
 pub(super) use fill::Fill;
 pub use miss::Wants;
@@ -45,10 +46,11 @@ pub(super) struct Caches {
     /// and since when it has waited for that.
     callers: Vec<(u16, u64, Time)>,
     traffic: CacheTraffic,
+    line: LineSize,
 }
 
 impl Caches {
-    pub(super) fn new(cores: usize) -> Self {
+    pub(super) fn new(cores: usize, line: LineSize) -> Self {
         Self {
             cores: (0..cores).map(|_| None).collect(),
             fills: Slab::new(),
@@ -57,6 +59,7 @@ impl Caches {
             under_way: 0,
             callers: Vec::new(),
             traffic: CacheTraffic::default(),
+            line,
         }
     }
 
@@ -95,7 +98,7 @@ impl Caches {
 
     /// The word of which `address` is a part, in the copy of `core`.
     pub(super) fn copy(&self, core: u16, address: u64) -> Option<u64> {
-        let (line, word) = line_and_word(address);
+        let (line, word) = line_and_word(self.line, address);
         Some(self.held(core, line)?.words[word as usize])
     }
 
@@ -142,14 +145,14 @@ impl Caches {
 
 impl Node {
     pub(super) fn caches(&mut self) -> &mut Caches {
-        let cores = self.cores.len();
+        let (cores, line) = (self.cores.len(), self.constants.map.line);
         self.caches
-            .get_or_insert_with(|| Box::new(Caches::new(cores)))
+            .get_or_insert_with(|| Box::new(Caches::new(cores, line)))
     }
 
     /// `bytes` at `address` in the caches of `core` itself, and how long they take.
     pub(super) fn cached(&mut self, core: u16, address: u64, bytes: Bytes) -> Option<(u64, Time)> {
-        let (line, word) = line_and_word(address);
+        let (line, word) = line_and_word(self.constants.map.line, address);
         let (l1, l2) = (self.constants.l1, self.constants.l2);
         let ahead = self.caches.as_mut()?.cores[usize::from(core)].as_mut()?;
         let (value, level) = ahead.cache.load(line, word)?;
@@ -164,7 +167,7 @@ impl Node {
         bytes: Bytes,
         value: u64,
     ) -> bool {
-        let (line, word) = line_and_word(address);
+        let (line, word) = line_and_word(self.constants.map.line, address);
         let Some(caches) = &mut self.caches else {
             return false;
         };
@@ -209,7 +212,7 @@ impl Node {
             self.cores[usize::from(core)].waiting = Waiting::Drained;
             return;
         }
-        let (line, _) = line_and_word(address);
+        let (line, _) = line_and_word(self.constants.map.line, address);
         self.cores[usize::from(core)].waiting = Waiting::Cache;
         self.caches().spinners.push((core, line));
     }

@@ -30,7 +30,9 @@ impl Node {
         self.caches().traffic.write_backs += 1;
         self.log_write_back(core, held);
         let trace = self.origin(core);
-        for (word, &data) in (0..).zip(&held.words) {
+        let size = self.constants.map.line;
+        for word in size.words_of(held.line) {
+            let data = held.words[usize::from(word)];
             let enables = match self.constants.spec.cache.writeback {
                 WriteBack::Line => 0xff,
                 WriteBack::Mask => (held.dirty >> (8 * word)) as u8,
@@ -39,7 +41,7 @@ impl Node {
                 continue;
             }
             self.count_posted(trace);
-            let address = held.line * 64 + word * 8;
+            let address = size.word_address(held.line, word);
             self.leaves_first_socket(HtPacket::Write {
                 address,
                 data: Bytes::enabled(address, enables).pick(data),

@@ -102,12 +102,6 @@ impl Line {
         }
     }
 
-    /// The socket whose memory controller it belongs to: all memory that is simulated is the first
-    /// one's.
-    pub(super) fn home(&self) -> u8 {
-        0
-    }
-
     /// Whether `core` may write: it has the only copy, and is known to.
     #[inline]
     pub(super) fn is_owned_alone(&self, core: u16) -> bool {

@@ -96,7 +96,8 @@ impl Bench {
         let spec = crate::families::sme::of(&machine).unwrap();
         let cores = usize::from((CORES - 1) * apart + 1);
         let sockets: Vec<u8> = [0, 1, 2, 3].into_iter().cycle().take(cores).collect();
-        let mut domain = Domain::new(Arc::new(Latencies::new(spec)), &sockets, seed, 0);
+        let place = (Arc::new(Latencies::new(spec)), Homes::new(spec));
+        let mut domain = Domain::new(place, &sockets, seed, 0);
         for line in 0..LINES {
             assert_eq!(domain.line(64 * u64::from(line)), line);
         }

@@ -35,7 +35,7 @@ impl Machine {
             0,
             What::Performed {
                 line,
-                bytes: bytes(0),
+                bytes: bytes(line),
                 by_node: node * self.stride,
             },
         );
