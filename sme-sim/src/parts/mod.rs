@@ -8,6 +8,7 @@
 //! * [`fabric`]: topologies and routing.
 //! * [`mod@line`]: a line of memory and its copies, byte by byte.
 //! * [`line_size`]: how long a line is.
+//! * [`link`]: one direction of a link with credits.
 //! * [`memory`]: the memory of a node.
 //! * [`noise`]: what the operating system takes of a core.
 //! * [`os`]: threads that sleep, and threads that share cores.
@@ -23,6 +24,7 @@ pub mod global;
 pub mod inline;
 pub mod line;
 pub mod line_size;
+pub mod link;
 pub mod memory;
 pub mod noise;
 pub mod os;

@@ -5,7 +5,6 @@
 //! gives goes over its links to other nodes, or back to this one's host. Called by the node, whose
 //! agenda holds the [`Event`]s that are put in here.
 
-use std::collections::VecDeque;
 use std::mem::offset_of;
 use std::sync::Arc;
 
@@ -21,18 +20,14 @@ use crate::families::sme::engine::{
 use crate::families::sme::spec::HostSpec;
 use crate::kernel::window::Outbox;
 use crate::parts::inline::Few;
-use crate::parts::tables;
+use crate::parts::link::{CreditLink, Sent};
 use crate::time::Time;
 
 /// Host side of the HyperTransport link.
 #[derive(Debug)]
 struct HostLink {
-    /// Packets for the engine, by channel.
-    queues: [VecDeque<HtPacket>; 3],
-    credits: [u32; 3],
-    /// Until then the direction to the engine is busy.
-    free_at: Time,
-    ready_pending: bool,
+    /// The direction to the engine.
+    there: CreditLink<HtPacket, 3>,
     /// Until then the direction from the engine is busy.
     back_free_at: Time,
     /// Posted packets that have been sent.
@@ -42,25 +37,22 @@ struct HostLink {
 impl HostLink {
     fn new(spec: &HostSpec) -> Self {
         Self {
-            queues: Default::default(),
-            credits: all_credits(spec),
-            free_at: Time::ZERO,
-            ready_pending: false,
+            there: CreditLink::new(all_credits(spec)),
             back_free_at: Time::ZERO,
             posted: 0,
         }
     }
 
-    /// Whether no packet waits and every credit is back.
-    fn is_quiet(&self, spec: &HostSpec) -> bool {
-        self.queues.iter().all(VecDeque::is_empty) && self.credits == all_credits(spec)
-    }
-
-    /// Whether the oldest packet of a channel can go.
-    fn may_send(&self, channel: usize) -> bool {
-        let behind = channel == HtChannel::NonPosted as usize
-            && !self.queues[HtChannel::Posted as usize].is_empty();
-        self.credits[channel] > 0 && !self.queues[channel].is_empty() && !behind
+    /// The channel of the packet that goes next: responses first, then posted writes, then reads, so
+    /// that nothing that frees others waits behind what needs them. A read overtakes no posted write,
+    /// not even one that waits for a credit.
+    fn ready(&self) -> Option<HtChannel> {
+        let order = [HtChannel::Response, HtChannel::Posted, HtChannel::NonPosted];
+        let is_behind = |channel| {
+            channel == HtChannel::NonPosted && self.there.waits(HtChannel::Posted as usize)
+        };
+        let mut ready = order.into_iter();
+        ready.find(|&channel| self.there.may_send(channel as usize) && !is_behind(channel))
     }
 }
 
@@ -160,7 +152,7 @@ impl Way {
 
     /// Whether nothing is under way outside the engine.
     pub fn is_quiet(&self) -> bool {
-        self.link.is_quiet(&self.constants.spec.host)
+        (self.link.there).is_quiet(all_credits(&self.constants.spec.host))
             && self.packets.is_empty()
             && self.arrivals.is_empty()
     }
@@ -188,13 +180,7 @@ impl Way {
 
     /// Bytes on the heap, the engine's apart.
     pub fn heap_bytes(&self) -> usize {
-        self.link
-            .queues
-            .iter()
-            .map(tables::queue_bytes)
-            .sum::<usize>()
-            + self.packets.heap_bytes()
-            + self.arrivals.heap_bytes()
+        self.link.there.heap_bytes() + self.packets.heap_bytes() + self.arrivals.heap_bytes()
     }
 
     /// `packet` sets out for the host link and reaches its queue `way` from `now`.
@@ -214,56 +200,45 @@ impl Way {
 
     /// `packet` enters the host link's queue; whether a posted packet leaves.
     pub fn enters_link(&mut self, now: Time, packet: HtPacket, agenda: &mut Agenda) -> bool {
-        tables::push_back(&mut self.link.queues[packet.channel() as usize], packet);
+        self.link.there.enqueue(packet.channel() as usize, packet);
         self.transmit(now, agenda)
     }
 
     /// [`Event::HostReady`]; whether a posted packet leaves.
     pub fn ready(&mut self, now: Time, agenda: &mut Agenda) -> bool {
-        self.link.ready_pending = false;
+        self.link.there.is_free();
         self.transmit(now, agenda)
     }
 
     /// [`Event::HostCredit`]; whether a posted packet leaves.
     pub fn credit(&mut self, now: Time, channel: u8, agenda: &mut Agenda) -> bool {
-        self.link.credits[usize::from(channel)] += 1;
+        self.link.there.credit(channel.into());
         self.transmit(now, agenda)
     }
 
-    /// Sends what has a credit: responses first, then posted writes, then reads, so that nothing
-    /// that frees others waits behind what needs them. A read overtakes no posted write, not even
-    /// one that waits for a credit. Whether a posted packet leaves.
+    /// Sends what has a credit; whether a posted packet leaves.
     fn transmit(&mut self, now: Time, agenda: &mut Agenda) -> bool {
         let mut posted = false;
-        loop {
-            let order = [HtChannel::Response, HtChannel::Posted, HtChannel::NonPosted];
-            let ready = order
-                .into_iter()
-                .map(|c| c as usize)
-                .find(|&c| self.link.may_send(c));
-            let Some(channel) = ready else {
-                return posted;
-            };
-            if self.link.free_at > now {
-                if !self.link.ready_pending {
-                    self.link.ready_pending = true;
-                    agenda.push(self.link.free_at, Event::HostReady);
+        while let Some(channel) = self.link.ready() {
+            let takes = |packet: &HtPacket| self.constants.on_host_link(packet);
+            let packet = match self.link.there.send(now, channel as usize, takes) {
+                Sent::Enters(packet) => packet,
+                Sent::BusyUntil(free_at) => {
+                    agenda.push(free_at, Event::HostReady);
+                    break;
                 }
-                return posted;
-            }
-            let Some(packet) = self.link.queues[channel].pop_front() else {
-                return posted;
+                Sent::Busy => break,
             };
-            self.link.credits[channel] -= 1;
-            if channel == HtChannel::Posted as usize {
+            if channel == HtChannel::Posted {
                 self.link.posted += 1;
                 posted = true;
             }
-            self.link.free_at = now + self.constants.on_host_link(&packet);
-            let cycle = self.constants.engine_samples(self.link.free_at);
-            agenda.tell(|t| t.over_host_link(now, self.link.free_at, cycle, &packet));
+            let free_at = self.link.there.free_at();
+            let cycle = self.constants.engine_samples(free_at);
+            agenda.tell(|t| t.over_host_link(now, free_at, cycle, &packet));
             self.present(cycle, Input::Host(packet), agenda);
         }
+        posted
     }
 
     /// [`Event::HostReceive`]: the packet that has reached the host.
