@@ -1,6 +1,6 @@
 //! What is going to happen inside one node: its events, and the list they stand in.
 
-use super::caches::Wants;
+use super::core::Wants;
 use super::trace::Trace;
 use crate::families::sme::engine::HtChannel;
 use crate::kernel::queue::{EventQueue, Key};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::domain::{Homes, Latencies};
+use super::homes::Homes;
+use super::latencies::Latencies;
 use crate::families::sme::address::AddressMap;
 use crate::families::sme::engine::HtPacket;
 use crate::families::sme::spec::{ClusterSpec, NodeSpec};
@@ -51,7 +52,7 @@ const COUNTED: u32 = 1 << 31;
 pub const FILLS: u32 = 1 << 30;
 const CORE_BITS: u32 = 10;
 
-// One number is left over, so that no trace is `domain::NONE`.
+// One number is left over, so that no trace is `transaction::NONE`.
 const _: () = assert!(NodeSpec::MOST_CORES < 1 << CORE_BITS);
 
 impl Constants {
@@ -129,6 +130,12 @@ impl Constants {
             Pinning::Compact => thread / node.cores_per_socket,
         };
         socket as u8
+    }
+
+    /// One way between a socket and the first, where the link to the engine is.
+    #[inline]
+    pub fn to_first_socket(&self, socket: u8) -> Time {
+        self.latencies.between(socket, 0)
     }
 
     /// No node hears of another sooner than this.

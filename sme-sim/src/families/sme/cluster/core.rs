@@ -1,6 +1,12 @@
 //! What a core is doing.
 
+use std::ops::{Index, IndexMut};
+
+use sme_memory::Until;
+
+use super::constants::Constants;
 use crate::parts::contract::Operation;
+use crate::parts::line::Bytes;
 
 /// Why a core's thread is not running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +31,17 @@ pub enum Waiting {
     Fault,
     /// For nothing more: its program has ended.
     Finished,
+}
+
+/// What a core wants a line for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wants {
+    /// To perform its thread's load.
+    Load,
+    /// To perform its oldest buffered store.
+    Store,
+    /// To flush it.
+    Flush,
 }
 
 /// One core with one thread.
@@ -58,5 +75,78 @@ impl Core {
             store_under_way: false,
             counted: false,
         }
+    }
+    /// The address that the operation is about, for loads and waits.
+    pub fn awaited(&self) -> Option<(u64, Bytes, Option<Until>)> {
+        match self.operation {
+            Operation::Read(flag) => Some((flag.0, Bytes::byte(flag.0), None)),
+            Operation::Wait(flag, until) => Some((flag.0, Bytes::byte(flag.0), Some(until))),
+            Operation::Load(word, _) => Some((word.0, Bytes::word(word.0), None)),
+            Operation::WaitAll(flags, until) if flags.count > 0 => {
+                let flag = flags.first.0;
+                Some((flag, Bytes::byte(flag), Some(until)))
+            }
+            Operation::FutexWait(word, _) => Some((word.0, Bytes::word(word.0), None)),
+            _ => None,
+        }
+    }
+}
+
+/// The cores of a node, by number.
+#[derive(Debug)]
+pub struct Cores {
+    /// The node.
+    me: u32,
+    all: Vec<Core>,
+}
+
+impl Cores {
+    /// The idle cores of node `me`, one on each of `sockets`.
+    pub fn new(me: u32, sockets: &[u8]) -> Self {
+        Self {
+            me,
+            all: sockets.iter().map(|&socket| Core::new(socket)).collect(),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Core> {
+        self.all.iter()
+    }
+
+    /// One core more.
+    pub fn push(&mut self, core: Core) {
+        self.all.push(core);
+    }
+
+    /// How traces name what the thread of `core` does.
+    pub fn origin(&self, constants: &Constants, core: u16) -> u32 {
+        constants.trace(self.me, core, self[core].counted)
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.all.capacity() * size_of::<Core>()
+    }
+}
+
+impl Index<u16> for Cores {
+    type Output = Core;
+
+    #[inline]
+    fn index(&self, core: u16) -> &Core {
+        &self.all[usize::from(core)]
+    }
+}
+
+impl IndexMut<u16> for Cores {
+    #[inline]
+    fn index_mut(&mut self, core: u16) -> &mut Core {
+        &mut self.all[usize::from(core)]
     }
 }

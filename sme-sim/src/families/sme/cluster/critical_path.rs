@@ -3,10 +3,10 @@
 
 use sme_memory::Place;
 
-use super::domain::Kind;
 use super::mark::{Access, Carries, Cause, Key, Mark, Stage, What};
 use super::node::Node;
 use super::trace::Trace;
+use super::transaction::Kind;
 use crate::families::sme::address::Target;
 use crate::observe::path::{self, Part, PathStep, Position, Role};
 use crate::observe::words;
@@ -21,7 +21,7 @@ pub(super) fn critical_path(
     start: Time,
     name: &dyn Fn(Place) -> String,
 ) -> Vec<PathStep> {
-    let traces: Vec<&Trace> = nodes.iter().filter_map(|n| n.agenda.trace()).collect();
+    let traces: Vec<&Trace> = nodes.iter().filter_map(|n| n.here.agenda.trace()).collect();
     if traces.len() != nodes.len() {
         return Vec::new();
     }
@@ -78,7 +78,7 @@ impl path::Traces for Traced<'_> {
     }
 
     fn node(&self, place: usize) -> u32 {
-        self.nodes[place].me
+        self.nodes[place].here.me
     }
 
     fn words(&self, position: Position, name: &dyn Fn(Place) -> String) -> String {
@@ -88,11 +88,11 @@ impl path::Traces for Traced<'_> {
 
 /// `what` happened at `node`, for people.
 fn words(node: &Node, what: &What, name: &dyn Fn(Place) -> String) -> String {
-    let at_address = |address: u64| match node.constants.map.target(address) {
+    let at_address = |address: u64| match node.here.constants.map.target(address) {
         Ok(Target::Global(place) | Target::Cached(place)) => name(place),
         _ => name(Place {
-            node: node.me,
-            offset: address.saturating_sub(node.constants.map.private_bytes),
+            node: node.here.me,
+            offset: address.saturating_sub(node.here.constants.map.private_bytes),
         }),
     };
     let variable =
@@ -121,7 +121,7 @@ fn words(node: &Node, what: &What, name: &dyn Fn(Place) -> String) -> String {
         What::Served(access) => format!("{} is served", doing(access, &variable(access))),
         What::Packet(key, stage) => {
             let place = name(key.place);
-            let me = node.me;
+            let me = node.here.me;
             let packet = packet(key, &place);
             match stage {
                 Stage::ToHostLink => format!("{packet} goes to the host link"),

@@ -12,8 +12,6 @@
 //!
 //! Called by the node's cores and its I/O bridge; puts [`Event`]s on the node's agenda.
 
-mod homes;
-mod latencies;
 mod line;
 
 use std::hash::BuildHasher;
@@ -26,60 +24,16 @@ use rustc_hash::FxBuildHasher;
 use slab::Slab;
 
 use super::agenda::{Agenda, Event};
+use super::homes::Homes;
+use super::latencies::Latencies;
+use super::transaction::{BRIDGE, Kind, NONE, Transaction, Update};
 use crate::parts::core_set::{CoreSet, MOST_CORES, Role};
 use crate::parts::line::Bytes;
 use crate::parts::tables;
 use crate::time::Time;
-pub use homes::Homes;
-pub use latencies::{Latencies, hops_between};
 use line::Line;
 #[cfg(test)]
 pub use line::State;
-pub use line::Update;
-
-/// Who asks for a transaction: a core by its number, or this.
-pub const BRIDGE: u16 = u16::MAX;
-/// No line, no transaction, no writer.
-pub const NONE: u32 = u32::MAX;
-
-/// What a transaction does to its line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A core fetches a copy to read.
-    Read,
-    /// A core takes the line for itself and writes.
-    Own,
-    /// A core takes the line for itself and updates a word.
-    Update(Update),
-    /// The bridge writes; whether it probes is the packet's *coherent* bit.
-    Write {
-        /// Invalidates the copies.
-        coherent: bool,
-    },
-    /// The bridge reads the newest bytes.
-    Fetch,
-}
-
-/// One transaction on a line.
-#[derive(Clone, Copy, Debug)]
-pub struct Transaction {
-    /// Index of the line.
-    pub line: u32,
-    /// Core number or [`BRIDGE`].
-    pub agent: u16,
-    /// What it does.
-    pub kind: Kind,
-    /// To which bytes.
-    pub bytes: Bytes,
-    /// What is written; after the start, what was read.
-    pub value: u64,
-    /// The thread that caused it, as the machine's traces name it.
-    pub origin: u32,
-    next: u32,
-}
-
-// Every core may have one under way.
-const _: () = assert!(size_of::<Transaction>() == 32);
 
 /// What is known of a core.
 #[derive(Clone, Copy, Debug)]
@@ -302,7 +256,7 @@ impl Domain {
             self.lines[line as usize].roles.insert(Role::Fetches, core);
         }
         self.send(
-            now + self.latency.miss + way,
+            now + self.latency.miss() + way,
             core,
             line,
             (kind, bytes, value),
@@ -479,7 +433,7 @@ impl Domain {
         // anybody else can have the line.
         let reads = matches!(kind, Kind::Read | Kind::Fetch);
         let least = if reads { Time::ZERO } else { took };
-        line.free_at = now + self.latency.occupancy.max(least);
+        line.free_at = now + self.latency.occupancy().max(least);
         agenda.tell(|t| t.started(now, now + took, number, &self.transactions[number as usize]));
         agenda.push(now + took, Event::Complete(number));
         let roles = &self.lines[line_number as usize].roles;
@@ -516,7 +470,7 @@ impl Domain {
                 socket,
                 awaited: bytes,
             } = self.agents[usize::from(core)];
-            let noticed = now + self.latency.between(home, socket) + self.latency.probe;
+            let noticed = now + self.latency.between(home, socket) + self.latency.probe();
             let line = &mut self.lines[line_number as usize];
             line.roles.remove(Role::Spins, core);
             agenda.tell(|t| t.probed(noticed, core, line_number, bytes));

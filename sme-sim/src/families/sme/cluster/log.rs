@@ -1,21 +1,21 @@
 //! What a node tells the checker of stale reads ([`crate::observe::log`]), where there is one.
 
 use super::constants::{FILLS, origin_of};
-use super::domain::Transaction;
-use super::node::Node;
+use super::here::Here;
+use super::transaction::Transaction;
 use crate::families::sme::spec::WriteBack;
 use crate::observe::staleness::What;
 use crate::parts::address::AddressSpace;
 use crate::parts::cache::Held;
+use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 
-impl Node {
-    /// The operation of `core` has ended with `answer`; a store is in its buffer.
-    pub(super) fn log_finished(&mut self, core: u16, answer: u64) {
+impl Here {
+    /// The `operation` of `core` has ended with `answer`; a store is in its buffer.
+    #[inline]
+    pub(super) fn log_finished(&mut self, core: u16, operation: &Operation, answer: u64) {
         if let Some(log) = &mut self.log {
-            let operation = &self.cores[usize::from(core)].operation;
-            let map = &self.constants.map;
-            log.finished(self.now, core, (operation, answer), map);
+            log.finished(self.now, core, (operation, answer), &self.constants.map);
         }
     }
 
@@ -26,13 +26,12 @@ impl Node {
         }
     }
 
-    /// This node's memory has been read for the load of `trace`: if that fetches a line, the copy is
-    /// as old as this.
-    pub(super) fn log_read(&mut self, transaction: &Transaction, trace: u32) {
+    /// The line at `physical` in this node's memory has been read for the load of `trace`: if that
+    /// fetches the line, the copy is as old as this.
+    pub(super) fn log_read(&mut self, physical: u64, trace: u32) {
         if trace & FILLS == 0 {
             return;
         }
-        let physical = self.domain.address_of(transaction.line);
         if let Some(log) = &mut self.log
             && let Some((line, _)) = self.constants.map.shared(self.me, physical)
         {
@@ -62,9 +61,8 @@ impl Node {
         }
     }
 
-    /// A posted write has been performed in this node's memory.
-    pub(super) fn log_performed(&mut self, transaction: &Transaction) {
-        let physical = self.domain.address_of(transaction.line);
+    /// A posted write has been performed in the line at `physical` in this node's memory.
+    pub(super) fn log_performed(&mut self, physical: u64, transaction: &Transaction) {
         let Bytes { word, enables, .. } = transaction.bytes;
         let (by_node, _) = origin_of(transaction.origin);
         if let Some(log) = &mut self.log

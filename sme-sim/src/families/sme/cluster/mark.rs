@@ -4,7 +4,7 @@
 use sme_memory::Place;
 
 use super::constants::origin_of;
-use super::domain::Kind;
+use super::transaction::Kind;
 use crate::families::sme::engine::{self, Packet};
 use crate::observe::path::{MarkId, Part};
 use crate::parts::contract::Operation;

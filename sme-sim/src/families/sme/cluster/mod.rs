@@ -1,26 +1,41 @@
 //! A cluster of nodes with Shared Memory Engines.
 //!
-//! A node (`node`) is made of cores (`core`, `operate`: how an operation is performed), one coherent
-//! domain (`domain`), the way to the engine and back (`host`), the operating system's part (`system`) and
-//! an engine ([`super::engine`]). [`Cluster`] builds nodes; what whoever runs them sees of each stands in
-//! `survey`.
+//! A node (`node`) is made of parts, each with its own state:
+//!
+//! * `core`: the cores, and what each is doing; [`crate::parts::store_buffer`]: their store buffers.
+//! * `domain`: the node's memory, kept coherent in all its caches.
+//! * `caches`: the cores' caches of memory behind the engine.
+//! * `slots`: the slots and tags of loads from there.
+//! * `bridge`: what other nodes do to this one's memory.
+//! * `way`: the host link, and the engine behind it ([`super::engine`], `watched`).
+//! * `here`: what all of them share, the agenda and the record among it.
+//!
+//! The node joins them (`operate`, `uncached`, `cached`), and is the host of an operating system (`system`).
+//! What whoever runs a machine sees of a node stands in `survey`; [`Cluster`] builds nodes.
 
 pub(in crate::families::sme) mod agenda;
+pub(in crate::families::sme) mod bridge;
+pub(in crate::families::sme) mod cached;
 pub(in crate::families::sme) mod caches;
 pub(in crate::families::sme) mod constants;
 pub(in crate::families::sme) mod core;
 pub(in crate::families::sme) mod critical_path;
 pub(in crate::families::sme) mod domain;
-pub(in crate::families::sme) mod host;
+pub(in crate::families::sme) mod here;
+pub(in crate::families::sme) mod homes;
+pub(in crate::families::sme) mod latencies;
 pub(in crate::families::sme) mod log;
 pub(in crate::families::sme) mod mark;
 pub(in crate::families::sme) mod node;
 pub(in crate::families::sme) mod operate;
 pub(in crate::families::sme) mod pins;
 pub(in crate::families::sme) mod record;
+pub(in crate::families::sme) mod slots;
 pub(in crate::families::sme) mod survey;
 pub(in crate::families::sme) mod system;
 pub(in crate::families::sme) mod trace;
+pub(in crate::families::sme) mod transaction;
+pub(in crate::families::sme) mod uncached;
 pub(in crate::families::sme) mod watched;
 pub(in crate::families::sme) mod way;
 
@@ -46,6 +61,7 @@ use crate::parts::contract::ThreadMemory;
 use crate::parts::fabric::CHANNELS;
 use crate::time::Time;
 use constants::Constants;
+use here::Here;
 use node::Node;
 use record::Record;
 
@@ -126,20 +142,16 @@ impl Cluster {
     /// Whether nothing is under way any more: every posted store has been performed, every buffer,
     /// slot and queue is empty, every credit is back. So it is after a run that ended well.
     pub fn is_quiet(&self) -> bool {
-        let sum = |of: fn(&host::Bridge) -> u64| self.nodes.iter().map(|n| of(&n.bridge)).sum();
-        let (posted, performed): (u64, u64) = (sum(|b| b.posted), sum(|b| b.performed));
-        posted == performed
-            && self
-                .nodes
-                .iter()
-                .all(|n| n.is_quiet() && n.engine().engine().is_quiet())
+        let sum = |of: fn(&Here) -> u64| self.nodes.iter().map(|n| of(&n.here)).sum::<u64>();
+        sum(|here| here.posted) == sum(|here| here.performed)
+            && (self.nodes.iter()).all(|n| n.is_quiet() && n.engine().engine().is_quiet())
     }
 
     /// Lets `waves` record the ports of the engines it has chosen, whatever they are made of. It has
     /// no influence on what is simulated; [`Recorder::write_until`] is for whoever runs the cluster.
     pub fn record_waves(&mut self, waves: &Recorder) {
         for node in &mut self.nodes {
-            if let Some(tap) = waves.tap(node.me) {
+            if let Some(tap) = waves.tap(node.here.me) {
                 node.record_waves(tap);
             }
         }

@@ -2,26 +2,29 @@
 //!
 //! A node runs its own events and its engine's clock edges in order of time (an event before an
 //! edge at the same time, so that what has arrived is sampled), and exchanges packets and credits
-//! with its neighbours. How each operation of a thread is performed stands in `operate`; what lies
-//! between cores and engine in `host`, and the way from there to the other nodes in `way`.
+//! with its neighbours.
+//!
+//! It is made of parts that know nothing of each other's state, and drives them: it tells the part that an
+//! event is about, and does for its threads what the part answers. How a core performs an operation of its
+//! thread stands in `operate`, for memory behind the engine in `uncached` and `cached`.
 
 use std::sync::Arc;
 
-use super::agenda::{Agenda, Event};
+use super::agenda::Event;
+use super::bridge::Bridge;
 use super::caches::Caches;
 use super::constants::Constants;
-use super::core::{Core, Waiting};
-use super::domain::{BRIDGE, Domain};
-use super::host::{Bridge, Slots};
-use super::record::Record;
+use super::core::{Cores, Waiting};
+use super::domain::Domain;
+use super::here::Here;
+use super::slots::Slots;
+use super::transaction::BRIDGE;
 use super::watched::Watched;
 use super::way::{LinkCredit, Outputs, Way};
 use crate::families::sme::engine::Input;
 use crate::families::sme::engine::waves::Tap;
 use crate::kernel::thread::{Programs, Threads};
 use crate::kernel::window::{self, Inbox, NoTask, Outbox};
-use crate::observe::failure::Fault;
-use crate::observe::log::Log;
 use crate::parts::contract::{self, Mark, Operation};
 use crate::parts::line::Bytes;
 use crate::parts::os::{Host, System};
@@ -30,27 +33,18 @@ use crate::time::Time;
 
 /// A node of the cluster, or a position that has only a switch.
 pub struct Node {
-    pub(super) me: u32,
-    pub(super) constants: Arc<Constants>,
-    pub(super) now: Time,
-    pub(super) agenda: Agenda,
+    pub(super) here: Here,
     pub(super) threads: Threads,
-    pub(super) cores: Vec<Core>,
+    pub(super) cores: Cores,
     pub(super) stores: StoreBuffers,
+    /// The node's memory, and the copies of it in the cores' caches.
     pub(super) domain: Domain,
+    /// The cores' caches of other memory.
     pub(super) caches: Option<Box<Caches>>,
     pub(super) slots: Option<Box<Slots>>,
-    pub(super) way: Way,
     pub(super) bridge: Bridge,
+    pub(super) way: Way,
     pub(super) system: System<(u32, Bytes)>,
-    pub(super) record: Record,
-    /// What is told to the checker of stale reads, where there is one.
-    pub(super) log: Option<Box<Log>>,
-    pub(super) fault: Option<Fault>,
-    /// Operations that changed something or ended a wait: a run in which this stands still is
-    /// stuck even if loads are polling.
-    pub(super) progress: u64,
-    pub(super) events: u64,
 }
 
 impl Node {
@@ -65,36 +59,23 @@ impl Node {
         let sockets: Vec<u8> = (0..programs.len())
             .map(|thread| constants.socket_of(thread as u32))
             .collect();
-        let spec = &constants.spec;
-        let mut agenda = Agenda::new(me);
+        let mut here = Here::new(me, Arc::clone(&constants), each_span);
         for core in 0..programs.len() {
             let at = constants.executes(me, core as u16, Time::ZERO, Time::ZERO);
-            agenda.push(at, Event::Resume(core as u16));
+            here.agenda.push(at, Event::Resume(core as u16));
         }
+        let memory = (Arc::clone(&constants.latencies), constants.homes);
         Self {
-            me,
-            now: Time::ZERO,
-            cores: sockets.iter().map(|&socket| Core::new(socket)).collect(),
-            stores: StoreBuffers::new(programs.len(), spec.core.store_buffer),
-            domain: Domain::new(
-                (Arc::clone(&constants.latencies), constants.homes),
-                &sockets,
-                constants.seed,
-                me,
-            ),
+            here,
+            cores: Cores::new(me, &sockets),
+            stores: StoreBuffers::new(programs.len(), constants.spec.core.store_buffer),
+            domain: Domain::new(memory, &sockets, constants.seed, me),
             caches: None,
             slots: None,
-            way: Way::new(me, Arc::clone(&constants), engine),
             bridge: Bridge::default(),
+            way: Way::new(me, constants, engine),
             system: System::default(),
-            record: Record::new(each_span),
-            log: None,
-            fault: None,
-            progress: 0,
-            events: 0,
             threads: Threads::new(programs),
-            agenda,
-            constants,
         }
     }
 
@@ -110,11 +91,11 @@ impl Node {
 
     /// Whether nothing is under way outside the engine.
     pub fn is_quiet(&self) -> bool {
-        self.agenda.next() == Time::NEVER
+        self.here.agenda.next() == Time::NEVER
             && (0..self.cores.len()).all(|core| self.stores.is_empty(core as u16))
             && self.domain.is_quiet()
             && self.caches.iter().all(|caches| caches.is_quiet())
-            && (self.slots.iter()).all(|slots| slots.is_quiet(&self.constants.spec))
+            && (self.slots.iter()).all(|slots| slots.is_quiet(&self.here.constants.spec))
             && self.way.is_quiet()
             && self.bridge.is_quiet()
     }
@@ -122,9 +103,9 @@ impl Node {
     /// Bytes of simulator state, the engine's apart.
     pub fn bytes_besides_engine(&self) -> usize {
         size_of::<Self>() - size_of::<Watched>()
-            + self.agenda.heap_bytes()
+            + self.here.agenda.heap_bytes()
             + self.threads.bytes()
-            + self.cores.capacity() * size_of::<Core>()
+            + self.cores.heap_bytes()
             + self.stores.heap_bytes()
             + self.domain.heap_bytes()
             + self.caches.as_ref().map_or(0, |caches| caches.bytes())
@@ -132,7 +113,7 @@ impl Node {
             + self.way.heap_bytes()
             + self.bridge.heap_bytes()
             + self.system.heap_bytes()
-            + self.record.heap_bytes()
+            + self.here.record.heap_bytes()
     }
 
     /// What happens now; the next thing that comes from elsewhere happens at `next_at`.
@@ -141,43 +122,52 @@ impl Node {
             Event::Resume(core) => self.resume(core),
             Event::Drain(core) => self.drain(core),
             Event::Home(transaction) => {
-                self.domain.arrive(self.now, transaction, &mut self.agenda);
+                (self.domain).arrive(self.here.now, transaction, &mut self.here.agenda);
             }
-            Event::Release(line) => self.domain.release(self.now, line, &mut self.agenda),
+            Event::Release(line) => self
+                .domain
+                .release(self.here.now, line, &mut self.here.agenda),
             Event::Complete(number) => {
                 let transaction = self.domain.complete(number);
-                self.agenda
-                    .tell(|t| t.completed(self.now, number, &transaction));
+                self.here
+                    .agenda
+                    .tell(|t| t.completed(self.here.now, number, &transaction));
                 if transaction.agent == BRIDGE {
-                    self.memory_answers(number, &transaction);
+                    let memory = (self.domain.address_of(transaction.line), &transaction);
+                    (self.bridge).answered(number, memory, &mut self.here, &mut self.way);
                 } else {
                     self.cache_answers(&transaction);
                 }
             }
             Event::SlotFree(socket) => self.slot_freed(socket),
             Event::HostSend(packet) => {
-                let posted = self.way.send(self.now, packet, &mut self.agenda);
+                let posted = self.way.send(self.here.now, packet, &mut self.here.agenda);
                 self.has_sent(posted);
             }
             Event::HostReady => {
-                let posted = self.way.ready(self.now, &mut self.agenda);
+                let posted = self.way.ready(self.here.now, &mut self.here.agenda);
                 self.has_sent(posted);
             }
             Event::HostCredit(channel) => {
-                let posted = self.way.credit(self.now, channel, &mut self.agenda);
+                let posted = self
+                    .way
+                    .credit(self.here.now, channel, &mut self.here.agenda);
                 self.has_sent(posted);
             }
             Event::EnginePacket(arrival) => {
-                let when = (self.now, next_at.min(self.agenda.next()));
-                let (agenda, record) = (&mut self.agenda, &mut self.record);
-                self.events += (self.way).arrived(arrival, when, agenda, record, outbox);
+                let when = (self.here.now, next_at.min(self.here.agenda.next()));
+                let (agenda, record) = (&mut self.here.agenda, &mut self.here.record);
+                self.here.events += (self.way).arrived(arrival, when, agenda, record, outbox);
             }
             Event::EngineHostCredit(channel) => {
                 let input = Input::HostCredit(channel);
-                self.way.samples(self.now, input, &mut self.agenda);
+                self.way
+                    .samples(self.here.now, input, &mut self.here.agenda);
             }
             Event::HostReceive(packet) => self.host_receives(packet),
-            Event::Bridge => self.bridge_next(),
+            Event::Bridge => {
+                (self.bridge).next(&mut self.here, &mut self.domain, &mut self.way);
+            }
             Event::Woken(core) => self.woken(core),
             Event::System(core) => self.system_call(core),
             Event::Begin(core) => self.begins(core),
@@ -191,31 +181,33 @@ impl Node {
 
     /// Lets the thread of `core` run until it asks for something that takes time.
     fn resume(&mut self, core: u16) {
-        self.cores[usize::from(core)].waiting = Waiting::Nothing;
+        self.cores[core].waiting = Waiting::Nothing;
         if self.system.is_shared() && !self.has_its_turn(core) {
             return;
         }
-        self.progress += 1;
-        self.agenda.tell(|t| t.resumed(core));
+        self.here.progress += 1;
+        self.here.agenda.tell(|t| t.resumed(core));
         self.run(core);
     }
 
     /// The same, within an operation of the thread.
     fn run(&mut self, core: u16) {
-        let number = usize::from(core);
         loop {
             let (operation, ahead) = self.poll(core);
             let Some(operation) = operation else {
-                self.cores[number].waiting = Waiting::Finished;
+                self.cores[core].waiting = Waiting::Finished;
                 return self.has_ended(core);
             };
             if let Operation::Spawn(_) = operation {
                 self.takes_start(core);
             }
             if ahead > Time::ZERO {
-                self.cores[number].operation = operation;
-                let at = self.constants.executes(self.me, core, self.now, ahead);
-                self.agenda.push(at, Event::Begin(core));
+                self.cores[core].operation = operation;
+                let at = self
+                    .here
+                    .constants
+                    .executes(self.here.me, core, self.here.now, ahead);
+                self.here.agenda.push(at, Event::Begin(core));
                 return;
             }
             match operation {
@@ -229,31 +221,31 @@ impl Node {
     #[inline]
     fn poll(&mut self, core: u16) -> (Option<Operation>, Time) {
         let number = usize::from(core);
-        let answer = self.cores[number].answer;
+        let answer = self.cores[core].answer;
         let ahead = self.caches.as_mut().and_then(|caches| caches.take(core));
         let Some(mut ahead) = ahead else {
             return (self.threads.resume(number, answer), Time::ZERO);
         };
         ahead.may_run = self.stores.is_empty(core);
-        ahead.log = self.log.as_mut().map(|log| log.lend());
+        ahead.log = self.here.log.as_mut().map(|log| log.lend());
         contract::lend(ahead);
         let operation = self.threads.resume(number, answer);
         let Some(mut ahead) = contract::take_back() else {
             return (operation, Time::ZERO);
         };
         let spent = ahead.spent();
-        if let Some(log) = &mut self.log
+        if let Some(log) = &mut self.here.log
             && let Some(accesses) = ahead.log.take()
         {
-            log.put_back(self.now, core, accesses);
+            log.put_back(self.here.now, core, accesses);
         }
-        self.caches().put_back(core, ahead);
+        self.caches().0.put_back(core, ahead);
         (operation, spent)
     }
 
     /// [`Event::Begin`]: the node has caught up with `core`.
     fn begins(&mut self, core: u16) {
-        match self.cores[usize::from(core)].operation {
+        match self.cores[core].operation {
             Operation::Mark(mark) => {
                 self.takes_mark(core, mark);
                 self.run(core);
@@ -265,20 +257,20 @@ impl Node {
     /// Writes down what the thread of `core` says.
     #[inline]
     fn takes_mark(&mut self, core: u16, mark: Mark) {
-        self.cores[usize::from(core)].counted |= mark == Mark::Counts;
-        self.record.spans.mark(self.now, core, mark);
-        self.agenda.tell(|t| t.marked(self.now, mark));
+        self.cores[core].counted |= mark == Mark::Counts;
+        self.here.record.spans.mark(self.here.now, core, mark);
+        self.here.agenda.tell(|t| t.marked(self.here.now, mark));
     }
 
     /// Starts what the thread of `core` has asked for.
     #[inline]
     fn asked(&mut self, core: u16, operation: Operation) {
-        let state = &mut self.cores[usize::from(core)];
+        let state = &mut self.cores[core];
         state.operation = operation;
         state.looks = 0;
-        self.agenda.tell(|t| t.begun(core, operation));
-        if let Some(log) = &mut self.log {
-            log.asked(self.now, core, &operation);
+        self.here.agenda.tell(|t| t.begun(core, operation));
+        if let Some(log) = &mut self.here.log {
+            log.asked(self.here.now, core, &operation);
         }
         self.begin(core);
     }
@@ -301,7 +293,7 @@ impl window::Node for Node {
     type Task = NoTask;
 
     fn next(&self) -> Time {
-        self.agenda.next().min(self.way.next())
+        self.here.agenda.next().min(self.way.next())
     }
 
     fn advance(
@@ -312,23 +304,23 @@ impl window::Node for Node {
         outputs: &mut Outputs,
     ) -> Option<NoTask> {
         loop {
-            let (event, message) = (self.agenda.next_key(), inbox.next_key());
+            let (event, message) = (self.here.agenda.next_key(), inbox.next_key());
             let event_at = event.min(message).at();
             if event_at <= self.way.next() {
                 if event_at >= end {
                     break;
                 }
-                self.now = event_at;
-                self.events += 1;
+                self.here.now = event_at;
+                self.here.events += 1;
                 if message < event {
                     let Some(input) = inbox.pop() else {
                         break;
                     };
                     let when = (event_at, event.min(inbox.next_key()).at());
-                    let (agenda, record) = (&mut self.agenda, &mut self.record);
-                    self.events += self.way.takes(input, when, agenda, record, outbox);
+                    let (agenda, record) = (&mut self.here.agenda, &mut self.here.record);
+                    self.here.events += self.way.takes(input, when, agenda, record, outbox);
                 } else {
-                    let Some((_, event)) = self.agenda.pop() else {
+                    let Some((_, event)) = self.here.agenda.pop() else {
                         break;
                     };
                     self.perform(event, message.at(), outbox);
@@ -339,19 +331,19 @@ impl window::Node for Node {
                 }
                 let (given, last) = self.way.ticks(
                     end.min(message.at()),
-                    &mut self.agenda,
-                    &mut self.record,
+                    &mut self.here.agenda,
+                    &mut self.here.record,
                     outbox,
                     outputs,
                     Way::reaches_host,
                 );
-                self.now = last;
-                self.events += given;
+                self.here.now = last;
+                self.here.events += given;
             }
         }
-        self.record.is_at(self.now);
-        let (agenda, record) = (&mut self.agenda, &mut self.record);
-        self.events += self.way.foresees(agenda, record, outbox, outputs);
+        self.here.record.is_at(self.here.now);
+        let (agenda, record) = (&mut self.here.agenda, &mut self.here.record);
+        self.here.events += self.way.foresees(agenda, record, outbox, outputs);
         None
     }
 
@@ -365,12 +357,13 @@ impl window::Node for Node {
 
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
         self.way
-            .comes(at, (from, sequence), input, &mut self.agenda);
+            .comes(at, (from, sequence), input, &mut self.here.agenda);
     }
 
     #[inline]
     fn take_late(&mut self, at: Time, credit: LinkCredit, start: Time) {
-        self.events += 1;
-        self.way.takes_credit(at, credit, start, &mut self.record);
+        self.here.events += 1;
+        self.way
+            .takes_credit(at, credit, start, &mut self.here.record);
     }
 }

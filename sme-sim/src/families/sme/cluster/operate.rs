@@ -3,10 +3,9 @@
 use sme_memory::{Capability, Flags, Until};
 
 use super::agenda::Event;
-use super::caches::Wants;
-use super::core::Waiting;
-use super::domain::{Kind, Transaction, Update};
+use super::core::{Waiting, Wants};
 use super::node::Node;
+use super::transaction::{Kind, Transaction, Update};
 use crate::families::sme::address::{CACHEABLE, FaultReason, Target};
 use crate::observe::failure::Fault;
 use crate::parts::contract::Operation;
@@ -18,7 +17,7 @@ use crate::time::Time;
 impl Node {
     /// Starts the operation that the thread of `core` has asked for.
     pub(super) fn begin(&mut self, core: u16) {
-        match self.cores[usize::from(core)].operation {
+        match self.cores[core].operation {
             Operation::Read(flag) | Operation::Wait(flag, _) => {
                 self.load(core, flag.0, Bytes::byte(flag.0));
             }
@@ -48,15 +47,20 @@ impl Node {
     /// The operation of `core` is done when that has run for `after` from now on, and its thread is
     /// told `answer`.
     pub(super) fn is_done(&mut self, core: u16, answer: u64, after: Time) {
-        let state = &mut self.cores[usize::from(core)];
+        let state = &mut self.cores[core];
         state.answer = answer;
         state.waiting = Waiting::Nothing;
-        if self.log.is_some() {
-            self.log_finished(core, answer);
-        }
-        let at = (self.constants).executes(self.me, self.system.core_of(core), self.now, after);
-        self.agenda.tell(|t| t.finished(self.now, core, after, at));
-        self.agenda.push(at, Event::Resume(core));
+        self.here.log_finished(core, &state.operation, answer);
+        let at = (self.here.constants).executes(
+            self.here.me,
+            self.system.core_of(core),
+            self.here.now,
+            after,
+        );
+        self.here
+            .agenda
+            .tell(|t| t.finished(self.here.now, core, after, at));
+        self.here.agenda.push(at, Event::Resume(core));
     }
 
     /// The access of `core` cannot be performed; its thread stops here.
@@ -66,8 +70,8 @@ impl Node {
 
     /// The same of an operation that need not be about an address.
     pub(super) fn stops(&mut self, core: u16, address: Option<u64>, reason: FaultReason) {
-        self.cores[usize::from(core)].waiting = Waiting::Fault;
-        self.fault.get_or_insert(Fault {
+        self.cores[core].waiting = Waiting::Fault;
+        self.here.fault.get_or_insert(Fault {
             core,
             address,
             reason,
@@ -79,7 +83,7 @@ impl Node {
         let target = if bytes.is_whole_word() && !address.is_multiple_of(8) {
             Err(FaultReason::Misaligned)
         } else {
-            self.constants.map.target(address)
+            self.here.constants.map.target(address)
         };
         target
             .map_err(|reason| self.faults(core, address, reason))
@@ -88,20 +92,20 @@ impl Node {
 
     fn load(&mut self, core: u16, address: u64, bytes: Bytes) {
         if self.stores.hold_back(core, address, bytes) {
-            self.cores[usize::from(core)].waiting = Waiting::Drained;
+            self.cores[core].waiting = Waiting::Drained;
             return;
         }
         if let Some(value) = self.stores.forwarded(core, address, bytes) {
-            self.loaded(core, address, value, self.constants.l1);
+            self.loaded(core, address, value, self.here.constants.l1);
             return;
         }
         match self.target(core, address, bytes) {
             Some(Target::Local(physical)) => {
                 let line = self.domain.line(physical);
                 if let Some(value) = self.domain.readable(core, line, bytes) {
-                    self.loaded(core, address, value, self.constants.l1);
+                    self.loaded(core, address, value, self.here.constants.l1);
                 } else if self.domain.is_fetching(core, line) {
-                    self.cores[usize::from(core)].waiting = Waiting::Cache;
+                    self.cores[core].waiting = Waiting::Cache;
                 } else {
                     self.fetch(core, line, bytes);
                 }
@@ -112,32 +116,23 @@ impl Node {
         }
     }
 
-    /// Uncached accesses of a core stay in program order.
-    fn load_uncached(&mut self, core: u16) {
-        if self.stores.is_empty(core) {
-            self.queue_for_slot(core);
-        } else {
-            self.cores[usize::from(core)].waiting = Waiting::Drained;
-        }
-    }
-
     fn fetch(&mut self, core: u16, line: u32, bytes: Bytes) {
-        self.cores[usize::from(core)].waiting = Waiting::Cache;
-        let origin = self.origin(core);
+        self.cores[core].waiting = Waiting::Cache;
+        let origin = self.cores.origin(&self.here.constants, core);
         self.domain.request(
-            self.now,
+            self.here.now,
             core,
             line,
             (Kind::Read, bytes, 0),
             origin,
-            &mut self.agenda,
+            &mut self.here.agenda,
         );
     }
 
     /// A load of `core` has its value: the end of it, unless it belongs to a wait that goes on.
     pub(super) fn loaded(&mut self, core: u16, address: u64, value: u64, after: Time) {
-        let operation = self.cores[usize::from(core)].operation;
-        let rest = self.constants.operation;
+        let operation = self.cores[core].operation;
+        let rest = self.here.constants.operation;
         match operation {
             Operation::Wait(_, until) if !until.holds(value as u8) => self.wait_on(core, address),
             Operation::WaitAll(mut flags, until) => {
@@ -161,11 +156,11 @@ impl Node {
 
     /// A wait has seen a value that does not end it.
     fn wait_on(&mut self, core: u16, address: u64) {
-        match self.constants.map.target(address) {
+        match self.here.constants.map.target(address) {
             Ok(Target::Local(physical)) => {
                 let line = self.domain.line(physical);
                 self.domain.spin(core, line, Bytes::byte(address));
-                self.cores[usize::from(core)].waiting = Waiting::Cache;
+                self.cores[core].waiting = Waiting::Cache;
             }
             Ok(Target::Cached(_)) => self.spin_on_copy(core, address),
             _ => self.queue_for_slot(core),
@@ -174,12 +169,10 @@ impl Node {
 
     /// The first of `flags`, all of which `core` waits for, satisfies it; the others remain.
     fn passed(&mut self, core: u16, flags: Flags, until: Until, value: u64) -> Flags {
-        if self.log.is_some() {
-            self.log_saw(core, flags.first.0, value as u8);
-        }
+        self.here.log_saw(core, flags.first.0, value as u8);
         let rest = flags.skip(1);
-        self.cores[usize::from(core)].operation = Operation::WaitAll(rest, until);
-        self.progress += 1;
+        self.cores[core].operation = Operation::WaitAll(rest, until);
+        self.here.progress += 1;
         rest
     }
 
@@ -188,13 +181,13 @@ impl Node {
     /// first flag that does not satisfy the wait is spun on. `arrived` is the value that a fetch
     /// has just brought of a flag whose line may already be gone again.
     fn wait_for_rest(&mut self, core: u16, arrived: Option<(u32, Bytes, u64)>) {
-        let Operation::WaitAll(mut flags, until) = self.cores[usize::from(core)].operation else {
+        let Operation::WaitAll(mut flags, until) = self.cores[core].operation else {
             return;
         };
         let mut looked = 0;
         loop {
             if flags.count == 0 {
-                let took = self.constants.l1.times(looked) + self.constants.operation;
+                let took = self.here.constants.l1.times(looked) + self.here.constants.operation;
                 self.is_done(core, 0, took);
                 return;
             }
@@ -205,7 +198,7 @@ impl Node {
                 Some(Target::Global(_)) => return self.load_uncached(core),
                 Some(Target::Cached(_)) => {
                     if self.stores.hold_back(core, address, bytes) {
-                        self.cores[usize::from(core)].waiting = Waiting::Drained;
+                        self.cores[core].waiting = Waiting::Drained;
                         return;
                     }
                     let forwarded = self.stores.forwarded(core, address, bytes);
@@ -238,7 +231,7 @@ impl Node {
                 }
                 Some(_) if self.domain.cached(core, line, bytes).is_some() => {
                     self.domain.spin(core, line, bytes);
-                    self.cores[usize::from(core)].waiting = Waiting::Cache;
+                    self.cores[core].waiting = Waiting::Cache;
                     return;
                 }
                 _ => {
@@ -251,12 +244,12 @@ impl Node {
 
     /// Fetches the lines of `flags` that are neither there nor on their way.
     fn fetch_ahead(&mut self, core: u16, flags: Flags) {
-        self.cores[usize::from(core)].waiting = Waiting::Cache;
+        self.cores[core].waiting = Waiting::Cache;
         let mut last_line = None;
         let mut lines = 0;
         for index in 0..flags.count {
             let address = flags.at(index).0;
-            let Ok(Target::Local(physical)) = self.constants.map.target(address) else {
+            let Ok(Target::Local(physical)) = self.here.constants.map.target(address) else {
                 return;
             };
             let line = self.domain.line(physical);
@@ -265,7 +258,7 @@ impl Node {
             }
             last_line = Some(line);
             lines += 1;
-            if lines > self.constants.spec.core.outstanding_misses {
+            if lines > self.here.constants.spec.core.outstanding_misses {
                 return;
             }
             let bytes = Bytes::byte(address);
@@ -282,15 +275,19 @@ impl Node {
         let core = transaction.agent;
         match transaction.kind {
             Kind::Own => {
-                self.cores[usize::from(core)].store_under_way = false;
+                self.cores[core].store_under_way = false;
                 self.stores.pop(core);
                 self.drain(core);
             }
             Kind::Update(_) => {
-                let locked = self.constants.spec.coherence.locked;
-                self.is_done(core, transaction.value, locked + self.constants.operation);
+                let locked = self.here.constants.spec.coherence.locked;
+                self.is_done(
+                    core,
+                    transaction.value,
+                    locked + self.here.constants.operation,
+                );
             }
-            _ if self.cores[usize::from(core)].waiting != Waiting::Cache => {
+            _ if self.cores[core].waiting != Waiting::Cache => {
                 // Fetched ahead for a wait that has ended meanwhile: the line is simply there.
             }
             _ => self.fetched(core, transaction),
@@ -299,7 +296,7 @@ impl Node {
 
     fn fetched(&mut self, core: u16, transaction: &Transaction) {
         let line = transaction.line;
-        let operation = self.cores[usize::from(core)].operation;
+        let operation = self.cores[core].operation;
         if let Operation::WaitAll(flags, _) = operation {
             // One for flags behind the engine asked for no line here: an earlier wait did.
             if flags.first.0 & CACHEABLE == 0 {
@@ -308,10 +305,10 @@ impl Node {
             }
             return;
         }
-        let Some((address, bytes, until)) = self.awaited(core) else {
+        let Some((address, bytes, until)) = self.cores[core].awaited() else {
             return;
         };
-        let Ok(Target::Local(physical)) = self.constants.map.target(address) else {
+        let Ok(Target::Local(physical)) = self.here.constants.map.target(address) else {
             return;
         };
         if self.domain.line(physical) != line {
@@ -328,17 +325,17 @@ impl Node {
                     self.fetch(core, line, bytes);
                 }
             }
-            (Some(value), _) => self.is_done(core, value, self.constants.operation),
+            (Some(value), _) => self.is_done(core, value, self.here.constants.operation),
         }
     }
 
     /// Puts the store of `core` into its buffer, or waits for a place there.
     fn store(&mut self, core: u16) {
         if self.stores.is_full(core) {
-            self.cores[usize::from(core)].waiting = Waiting::StoreBuffer;
+            self.cores[core].waiting = Waiting::StoreBuffer;
             return;
         }
-        let (address, bytes, value) = match self.cores[usize::from(core)].operation {
+        let (address, bytes, value) = match self.cores[core].operation {
             Operation::Set(flag, value) => (flag.0, Bytes::byte(flag.0), u64::from(value)),
             Operation::Store(word, value, _) => (word.0, Bytes::word(word.0), value),
             _ => return,
@@ -346,8 +343,8 @@ impl Node {
         if self.target(core, address, bytes).is_none() {
             return;
         }
-        self.progress += 1;
-        let origin = self.origin(core);
+        self.here.progress += 1;
+        let origin = self.cores.origin(&self.here.constants, core);
         self.stores.push(
             core,
             Store {
@@ -357,18 +354,18 @@ impl Node {
                 origin,
             },
         );
-        self.agenda.tell(|t| t.buffered(core));
-        self.is_done(core, 0, self.constants.operation);
+        self.here.agenda.tell(|t| t.buffered(core));
+        self.is_done(core, 0, self.here.constants.operation);
         self.drain(core);
     }
 
     /// Lets stores of `core` leave, oldest first, as far as they can now.
     pub(super) fn drain(&mut self, core: u16) {
-        while !self.cores[usize::from(core)].store_under_way {
+        while !self.cores[core].store_under_way {
             let Some(store) = self.stores.oldest(core) else {
                 break;
             };
-            match self.constants.map.target(store.address) {
+            match self.here.constants.map.target(store.address) {
                 Ok(Target::Local(physical)) => {
                     let line = self.domain.line(physical);
                     let Store {
@@ -377,20 +374,22 @@ impl Node {
                         origin,
                         ..
                     } = store;
-                    self.agenda.tell(|t| t.leaves_buffer(self.now, core));
+                    self.here
+                        .agenda
+                        .tell(|t| t.leaves_buffer(self.here.now, core));
                     if self.domain.write_if_owned(core, line, bytes, value, origin) {
-                        self.agenda.tell(|t| t.written(line, bytes));
+                        self.here.agenda.tell(|t| t.written(line, bytes));
                         self.stores.pop(core);
                         continue;
                     }
-                    self.cores[usize::from(core)].store_under_way = true;
+                    self.cores[core].store_under_way = true;
                     self.domain.request(
-                        self.now,
+                        self.here.now,
                         core,
                         line,
                         (Kind::Own, bytes, value),
                         origin,
-                        &mut self.agenda,
+                        &mut self.here.agenda,
                     );
                     return;
                 }
@@ -405,26 +404,28 @@ impl Node {
                         self.stores.pop(core);
                         continue;
                     }
-                    self.cores[usize::from(core)].store_under_way = true;
+                    self.cores[core].store_under_way = true;
                     return self.miss(core, Wants::Store);
                 }
                 Ok(Target::Global(_)) => {
                     let ready_at = self.stores.gap_until(core);
-                    if ready_at > self.now {
-                        self.agenda.push(ready_at, Event::Drain(core));
+                    if ready_at > self.here.now {
+                        self.here.agenda.push(ready_at, Event::Drain(core));
                         return;
                     }
-                    self.agenda.tell(|t| t.leaves_buffer(self.now, core));
+                    self.here
+                        .agenda
+                        .tell(|t| t.leaves_buffer(self.here.now, core));
                     self.stores.pop(core);
                     self.post(core, store);
-                    let gap_until = self.now + self.constants.spec.uncached.store_gap;
+                    let gap_until = self.here.now + self.here.constants.spec.uncached.store_gap;
                     self.stores.begin_gap(core, gap_until);
                 }
                 // Refused before it was buffered.
                 Err(_) => self.stores.pop(core),
             }
         }
-        match self.cores[usize::from(core)].waiting {
+        match self.cores[core].waiting {
             Waiting::StoreBuffer => self.store(core),
             Waiting::Drained if self.stores.is_empty(core) => self.drained(core),
             _ => {}
@@ -433,15 +434,15 @@ impl Node {
 
     /// Performs what must not pass an earlier store.
     fn when_drained(&mut self, core: u16) {
-        self.cores[usize::from(core)].waiting = Waiting::Drained;
+        self.cores[core].waiting = Waiting::Drained;
         if self.stores.is_empty(core) {
             self.drained(core);
         }
     }
 
     fn drained(&mut self, core: u16) {
-        let (word, update, operand) = match self.cores[usize::from(core)].operation {
-            Operation::Fence => return self.is_done(core, 0, self.constants.operation),
+        let (word, update, operand) = match self.cores[core].operation {
+            Operation::Fence => return self.is_done(core, 0, self.here.constants.operation),
             Operation::Flush(word) => return self.flush(core, word),
             Operation::WriteBack { .. } => return self.call_write_back(core),
             Operation::FutexWait(..)
@@ -456,7 +457,7 @@ impl Node {
                 (word, Update::CompareExchange, new)
             }
             Operation::WaitAll(..) => return self.wait_for_rest(core, None),
-            _ => match self.awaited(core) {
+            _ => match self.cores[core].awaited() {
                 Some((address, bytes, _)) => return self.load(core, address, bytes),
                 None => return,
             },
@@ -464,25 +465,25 @@ impl Node {
         let bytes = Bytes::word(word.0);
         match self.target(core, word.0, bytes) {
             Some(Target::Local(physical)) => {
-                self.progress += 1;
-                let origin = self.origin(core);
+                self.here.progress += 1;
+                let origin = self.cores.origin(&self.here.constants, core);
                 let line = self.domain.line(physical);
                 let owned =
                     self.domain
                         .update_if_owned(core, line, bytes, (update, operand), origin);
                 if let Some(before) = owned {
-                    self.agenda.tell(|t| t.written(line, bytes));
-                    let locked = self.constants.spec.coherence.locked;
-                    self.is_done(core, before, locked + self.constants.operation);
+                    self.here.agenda.tell(|t| t.written(line, bytes));
+                    let locked = self.here.constants.spec.coherence.locked;
+                    self.is_done(core, before, locked + self.here.constants.operation);
                 } else {
-                    self.cores[usize::from(core)].waiting = Waiting::Update;
+                    self.cores[core].waiting = Waiting::Update;
                     self.domain.request(
-                        self.now,
+                        self.here.now,
                         core,
                         line,
                         (Kind::Update(update), bytes, operand),
                         origin,
-                        &mut self.agenda,
+                        &mut self.here.agenda,
                     );
                 }
             }
@@ -490,22 +491,6 @@ impl Node {
                 self.faults(core, word.0, FaultReason::NotAtomic)
             }
             None => {}
-        }
-    }
-
-    /// The address that the operation of `core` is about, for loads and waits.
-    pub(super) fn awaited(&self, core: u16) -> Option<(u64, Bytes, Option<Until>)> {
-        let state = &self.cores[usize::from(core)];
-        match state.operation {
-            Operation::Read(flag) => Some((flag.0, Bytes::byte(flag.0), None)),
-            Operation::Wait(flag, until) => Some((flag.0, Bytes::byte(flag.0), Some(until))),
-            Operation::Load(word, _) => Some((word.0, Bytes::word(word.0), None)),
-            Operation::WaitAll(flags, until) if flags.count > 0 => {
-                let flag = flags.first.0;
-                Some((flag, Bytes::byte(flag), Some(until)))
-            }
-            Operation::FutexWait(word, _) => Some((word.0, Bytes::word(word.0), None)),
-            _ => None,
         }
     }
 }

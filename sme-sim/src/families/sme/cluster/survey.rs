@@ -5,9 +5,9 @@ use sme_memory::Place;
 
 use super::constants::origin_of;
 use super::core::Waiting;
-use super::domain;
 use super::node::Node;
 use super::trace::Trace;
+use super::transaction;
 use super::{critical_path, did, link_loads};
 use crate::families::sme::address::Target;
 use crate::families::sme::engine::Inspect;
@@ -26,7 +26,7 @@ use crate::time::Time;
 
 impl Waits for Node {
     fn number(&self) -> u32 {
-        self.me
+        self.here.me
     }
 
     fn threads(&self) -> u32 {
@@ -34,7 +34,7 @@ impl Waits for Node {
     }
 
     fn doing(&self, core: u16) -> Option<&'static str> {
-        let core = &self.cores[usize::from(core)];
+        let core = &self.cores[core];
         Some(match core.waiting {
             Waiting::Finished => return None,
             Waiting::Cache => "spins in its cache",
@@ -53,16 +53,16 @@ impl Waits for Node {
     }
 
     fn waits_on(&self, core: u16) -> Option<WaitsOn> {
-        let (address, bytes, until) = self.awaited(core)?;
-        let home = match self.constants.map.target(address) {
-            Ok(Target::Local(physical)) => (self.me, physical),
+        let (address, bytes, until) = self.cores[core].awaited()?;
+        let home = match self.here.constants.map.target(address) {
+            Ok(Target::Local(physical)) => (self.here.me, physical),
             Ok(Target::Global(place) | Target::Cached(place)) => {
-                (place.node, self.constants.map.physical(place.offset))
+                (place.node, self.here.constants.map.physical(place.offset))
             }
-            Err(_) => (self.me, address),
+            Err(_) => (self.here.me, address),
         };
         let cached = if address & CACHEABLE == 0 {
-            let own = Some(home.1).filter(|_| home.0 == self.me);
+            let own = Some(home.1).filter(|_| home.0 == self.here.me);
             let line = own.and_then(|physical| self.domain.known_line(physical));
             line.and_then(|line| self.domain.cached(core, line, bytes))
         } else {
@@ -82,7 +82,7 @@ impl Waits for Node {
         let Some(line) = self.domain.known_line(address) else {
             return AtHome::default();
         };
-        let writer = Some(self.domain.writer(line)).filter(|&writer| writer != domain::NONE);
+        let writer = Some(self.domain.writer(line)).filter(|&writer| writer != transaction::NONE);
         AtHome {
             newest: self.domain.newest(line, bytes),
             in_memory: self.domain.in_memory(line, bytes),
@@ -91,15 +91,13 @@ impl Waits for Node {
     }
 }
 
-impl Node {}
-
 impl Inhabited for Node {
     fn spans(&self) -> &SpanRecord {
-        &self.record.spans
+        &self.here.record.spans
     }
 
     fn did(&self, figures: &mut Figures) {
-        did(&self.record, self.events, figures);
+        did(&self.here.record, self.here.events, figures);
     }
 
     fn survey(&self, survey: &mut Survey) {
@@ -119,24 +117,24 @@ impl Inhabited for Node {
             let polling = self.cores.iter().filter(|c| c.waiting == Waiting::Uncached);
             survey.looks.extend(polling.map(|core| core.looks));
         }
-        survey.posted += self.bridge.posted;
-        survey.performed += self.bridge.performed;
-        survey.progress += self.progress;
-        survey.faulty |= self.fault.is_some();
-        survey.events += self.events;
-        self.record.spans.sums.reached(&mut survey.reached);
+        survey.posted += self.here.posted;
+        survey.performed += self.here.performed;
+        survey.progress += self.here.progress;
+        survey.faulty |= self.here.fault.is_some();
+        survey.events += self.here.events;
+        self.here.record.spans.sums.reached(&mut survey.reached);
     }
 
     fn fault(&self) -> Option<Fault> {
-        self.fault
+        self.here.fault
     }
 
     fn log(&self) -> Option<&Log> {
-        self.log.as_deref()
+        self.here.log.as_deref()
     }
 
     fn start_log(&mut self, log: Log) {
-        self.log = Some(Box::new(log));
+        self.here.log = Some(Box::new(log));
     }
 
     fn bytes(&self) -> usize {
@@ -154,21 +152,25 @@ impl Inhabited for Node {
 
     fn preset(&mut self, offset: u64, value: u64) {
         self.domain
-            .preset(self.constants.map.physical(offset), value);
+            .preset(self.here.constants.map.physical(offset), value);
     }
 
     fn word(&self, offset: u64) -> u64 {
-        self.domain.word(self.constants.map.physical(offset))
+        self.domain.word(self.here.constants.map.physical(offset))
     }
 
     fn link_loads(&self, end: Time) -> Vec<LinkLoad> {
         let links = self.engine().engine().counters().links;
-        link_loads(&self.constants, end, (self.me, links, &self.record))
+        link_loads(
+            &self.here.constants,
+            end,
+            (self.here.me, links, &self.here.record),
+        )
     }
 
     fn trace_from(&mut self, from: Time) {
-        let trace = Trace::new(&self.constants, self.me, self.cores.len(), from);
-        self.agenda.set_trace(trace);
+        let trace = Trace::new(&self.here.constants, self.here.me, self.cores.len(), from);
+        self.here.agenda.set_trace(trace);
     }
 
     fn critical_path(

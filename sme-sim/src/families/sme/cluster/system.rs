@@ -24,7 +24,7 @@ impl Host for Node {
     }
 
     fn delays(&self) -> Delays {
-        let os = &self.constants.spec.os;
+        let os = &self.here.constants.spec.os;
         Delays {
             system_call: os.system_call,
             sleep: os.sleep,
@@ -39,12 +39,12 @@ impl Host for Node {
     }
 
     fn now(&self) -> Time {
-        self.now
+        self.here.now
     }
 
     fn cores_and_room(&self) -> (u16, u32) {
-        let cores = self.constants.spec.node.cores();
-        (cores as u16, self.constants.room)
+        let cores = self.here.constants.spec.node.cores();
+        (cores as u16, self.here.constants.room)
     }
 
     fn threads(&self) -> u16 {
@@ -52,11 +52,11 @@ impl Host for Node {
     }
 
     fn operation(&self, thread: u16) -> Operation {
-        self.cores[usize::from(thread)].operation
+        self.cores[thread].operation
     }
 
     fn activity(&self, thread: u16) -> Activity {
-        match self.cores[usize::from(thread)].waiting {
+        match self.cores[thread].waiting {
             Waiting::Nothing => Activity::Executes,
             Waiting::Asleep => Activity::Sleeps,
             Waiting::Finished => Activity::Ended,
@@ -65,7 +65,7 @@ impl Host for Node {
     }
 
     fn set_asleep(&mut self, thread: u16, asleep: bool) {
-        self.cores[usize::from(thread)].waiting = match asleep {
+        self.cores[thread].waiting = match asleep {
             true => Waiting::Asleep,
             false => Waiting::Nothing,
         };
@@ -86,7 +86,7 @@ impl Host for Node {
     }
 
     fn push(&mut self, at: Time, event: Event) {
-        self.agenda.push(
+        self.here.agenda.push(
             at,
             match event {
                 Event::Resume(thread) => agenda::Event::Resume(thread),
@@ -98,7 +98,7 @@ impl Host for Node {
     }
 
     fn finish(&mut self, thread: u16, answer: u64, after: Time) {
-        self.is_done(thread, answer, after + self.constants.operation);
+        self.is_done(thread, answer, after + self.here.constants.operation);
     }
 
     fn returns(&mut self, thread: u16) {
@@ -110,8 +110,8 @@ impl Host for Node {
     }
 
     fn add(&mut self, by: u16, core: u16, program: Program) {
-        let socket = self.constants.socket_of(core.into());
-        let counted = self.cores[usize::from(by)].counted;
+        let socket = self.here.constants.socket_of(core.into());
+        let counted = self.cores[by].counted;
         self.threads.start(program);
         self.cores.push(Core {
             counted,
@@ -125,29 +125,31 @@ impl Host for Node {
     }
 
     fn watch(&mut self, deed: Deed) {
-        let now = self.now;
+        let now = self.here.now;
         match deed {
-            Deed::Calls(thread, at) => self.agenda.tell(|t| t.calls(at, thread)),
-            Deed::Serves(thread) => self.agenda.tell(|t| t.in_system(thread)),
-            Deed::Sleeps(thread, at) => self.agenda.tell(|t| t.sleeps(at, thread)),
+            Deed::Calls(thread, at) => self.here.agenda.tell(|t| t.calls(at, thread)),
+            Deed::Serves(thread) => self.here.agenda.tell(|t| t.in_system(thread)),
+            Deed::Sleeps(thread, at) => self.here.agenda.tell(|t| t.sleeps(at, thread)),
             Deed::Wakes(waker, Woken { thread, called, at }) => {
-                self.agenda.tell(|t| t.wakes(waker, thread, called, at));
+                self.here
+                    .agenda
+                    .tell(|t| t.wakes(waker, thread, called, at));
             }
             Deed::Starts(thread, other) => {
-                self.agenda.tell(Trace::starts);
-                if let Some(log) = &mut self.log {
+                self.here.agenda.tell(Trace::starts);
+                if let Some(log) = &mut self.here.log {
                     log.starts(now, thread, other);
                 }
             }
             Deed::Joins(thread, other) => {
-                if let Some(log) = &mut self.log {
+                if let Some(log) = &mut self.here.log {
                     log.joins(now, thread, other);
                 }
             }
-            Deed::GivesWay(thread) => self
-                .agenda
-                .tell(|t| t.finished(now, thread, Time::ZERO, now)),
-            Deed::HasCore(thread) => self.agenda.tell(|t| t.has_core(now, thread)),
+            Deed::GivesWay(thread) => {
+                (self.here.agenda).tell(|t| t.finished(now, thread, Time::ZERO, now));
+            }
+            Deed::HasCore(thread) => self.here.agenda.tell(|t| t.has_core(now, thread)),
         }
     }
 }

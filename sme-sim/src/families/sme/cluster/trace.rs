@@ -16,8 +16,8 @@ use rustc_hash::FxHashMap;
 use sme_memory::{Place, Until};
 
 use super::constants::{Constants, origin_of};
-use super::domain::{BRIDGE, Kind, Transaction};
 use super::mark::{Access, Carries, Cause, Key, Mark, Stage, What, byte_of};
+use super::transaction::{BRIDGE, Kind, Transaction};
 use crate::families::sme::address::Target;
 use crate::families::sme::engine::link_port::LinkPortSpec;
 use crate::families::sme::engine::{

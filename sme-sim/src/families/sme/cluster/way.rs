@@ -183,13 +183,14 @@ impl Way {
         self.link.there.heap_bytes() + self.packets.heap_bytes() + self.arrivals.heap_bytes()
     }
 
-    /// `packet` sets out for the host link and reaches its queue `way` from `now`.
-    pub fn sets_out(&mut self, now: Time, way: Time, packet: HtPacket, agenda: &mut Agenda) {
+    /// `packet` sets out from `socket` for the queue of the host link, which is at the first.
+    pub fn sets_out(&mut self, now: Time, socket: u8, packet: HtPacket, agenda: &mut Agenda) {
         // What an engine in RTL would see otherwise than the cycle model's.
         debug_assert!(packet.is_exact(), "{packet:?}");
-        agenda.tell(|t| t.leaves_for_host_link(now + way, &packet));
+        let at = now + self.constants.to_first_socket(socket) + self.constants.host_way;
+        agenda.tell(|t| t.leaves_for_host_link(at, &packet));
         let number = self.packets.insert(packet);
-        agenda.push(now + way, Event::HostSend(number));
+        agenda.push(at, Event::HostSend(number));
     }
 
     /// [`Event::HostSend`]; whether a posted packet leaves.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sme_memory::{Followers, Leader, Step};
 
 use crate::families::sme::cluster::constants::Constants;
-use crate::families::sme::cluster::domain::Latencies;
+use crate::families::sme::cluster::latencies::Latencies;
 use crate::families::sme::spec::Homes;
 use crate::observe::gauge::Gauge;
 use crate::parts::line_size::LineSize;

@@ -21,7 +21,7 @@ use super::plan::Form;
 use super::rest::Phase;
 use super::set::is_only;
 use super::timeline::Timeline;
-use crate::families::sme::cluster::domain::NONE;
+use crate::families::sme::cluster::transaction::NONE;
 
 /// Bits of a line with at most two holders.
 pub mod line {

@@ -1,179 +1,139 @@
 //! What a core's private caches cannot do alone: the line comes from another core's, or through the
 //! engine; a store makes all other copies in the node go.
 
+use super::{Around, Caches};
 use crate::families::sme::cluster::agenda::Event;
-use crate::families::sme::cluster::core::Waiting;
-use crate::families::sme::cluster::node::Node;
-use crate::parts::cache::State;
+use crate::families::sme::cluster::core::Wants;
+use crate::families::sme::cluster::here::Here;
 use crate::parts::cache::ahead::line_and_word;
-use crate::parts::contract::Operation;
-use crate::parts::line::Bytes;
+use crate::parts::cache::{Held, State};
 use crate::time::Time;
 
-/// What a core wants a line for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wants {
-    /// To perform its thread's load.
-    Load,
-    /// To perform its oldest buffered store.
-    Store,
-    /// To flush it.
-    Flush,
+/// A core wants the line that holds an address.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// The core.
+    pub core: u16,
+    /// What for.
+    pub wants: Wants,
+    /// The address, as the program gave it.
+    pub address: u64,
 }
 
-impl Node {
-    /// A load of memory that is cached.
-    pub(in crate::families::sme) fn load_cached(&mut self, core: u16, address: u64, bytes: Bytes) {
-        if let Some((value, took)) = self.cached(core, address, bytes) {
-            self.loaded(core, address, value, took);
-            return;
+/// What comes of a request that has taken its place in the order of all that happens to the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The core has the line, as it wants it, and goes on so much later.
+    Has(Time),
+    /// Nobody in the node has it: this fill waits for the slot of this socket.
+    Fetches(u16, u8),
+    /// It goes on when something else has happened to the line.
+    Waits,
+}
+
+impl Caches {
+    /// `core` cannot do alone what it wants, and asks at the node's first socket, from its own.
+    pub fn miss(&mut self, here: &mut Here, (core, socket): (u16, u8), wants: Wants) {
+        self.under_way += 1;
+        let constants = &here.constants;
+        let way = constants.latencies.miss() + constants.to_first_socket(socket);
+        here.after(way, Event::Ordered(core, wants));
+    }
+
+    /// A core has what it missed.
+    pub fn has_ended(&mut self) {
+        self.under_way -= 1;
+    }
+
+    /// [`Event::Ordered`]: the request takes its place in the order of all that happens to its line.
+    pub fn ordered(&mut self, around: &mut Around<'_>, request: Request) -> Answer {
+        let Request { core, wants, .. } = request;
+        let (line, _) = line_and_word(self.line, request.address);
+        let now = around.here.now;
+        if self.join_fill(line, core, wants) {
+            return Answer::Waits;
         }
-        self.cores[usize::from(core)].waiting = Waiting::Cache;
-        self.miss(core, Wants::Load);
-    }
-
-    /// `core` cannot do alone what it wants, and asks at the node's first socket.
-    pub(in crate::families::sme) fn miss(&mut self, core: u16, wants: Wants) {
-        self.caches().under_way += 1;
-        let at = self.now + self.constants.latencies.miss() + self.way_to_first_socket(core);
-        self.agenda.push(at, Event::Ordered(core, wants));
-    }
-
-    /// [`Event::Ordered`]: what `core` wants takes its place in the order of all that happens to the
-    /// line.
-    pub(in crate::families::sme) fn ordered(&mut self, core: u16, wants: Wants) {
-        let Some((address, _)) = self.wanted(core, wants) else {
-            return;
+        if let Some(until) = self.moves_until(line, now) {
+            around.here.agenda.push(until, Event::Ordered(core, wants));
+            return Answer::Waits;
+        }
+        let took = match wants {
+            Wants::Load => self.share(around, core, line),
+            Wants::Store => self.own(around, core, line),
+            Wants::Flush => Some(self.flush_line(around, core, line)),
         };
-        let (line, _) = line_and_word(self.constants.map.line, address);
-        let now = self.now;
-        let caches = self.caches();
-        if caches.join_fill(line, core, wants) {
-            return;
-        }
-        if let Some(until) = caches.moves_until(line, now) {
-            self.agenda.push(until, Event::Ordered(core, wants));
-            return;
-        }
-        match wants {
-            Wants::Load => self.share(core, line),
-            Wants::Store => self.own(core, line),
-            Wants::Flush => self.flush_line(core, line),
+        match took {
+            Some(took) => Answer::Has(took),
+            None => self.fetch_line(around, request, line),
         }
     }
 
-    /// The bytes that `core` wants a line for.
-    fn wanted(&self, core: u16, wants: Wants) -> Option<(u64, Bytes)> {
-        match wants {
-            Wants::Load => {
-                let (address, bytes, _) = self.awaited(core)?;
-                Some((address, bytes))
-            }
-            Wants::Store => {
-                let store = self.stores.oldest(core)?;
-                Some((store.address, store.bytes))
-            }
-            Wants::Flush => match self.cores[usize::from(core)].operation {
-                Operation::Flush(word) => Some((word.0, Bytes::word(word.0))),
-                _ => None,
-            },
-        }
-    }
-
-    fn share(&mut self, core: u16, line: u64) {
-        let caches = self.caches();
-        if caches.held(core, line).is_some() {
+    /// Gives `core` a copy of `line`, if any core has one; how long that takes.
+    fn share(&mut self, around: &mut Around<'_>, core: u16, line: u64) -> Option<Time> {
+        if self.held(core, line).is_some() {
             // A store of its own has brought it meanwhile.
-            return self.has_line(core, Wants::Load, Time::ZERO);
+            return Some(Time::ZERO);
         }
-        let Some((holder, held)) = caches.holder(line, core) else {
-            return self.fetch_line(core, line, Wants::Load);
-        };
+        let (holder, held) = self.holder(line, core)?;
         let left = match held.state {
             State::Modified | State::Owned => State::Owned,
             State::Exclusive | State::Shared => State::Shared,
         };
-        if let Some(ahead) = &mut caches.cores[usize::from(holder)] {
+        if let Some(ahead) = &mut self.cores[usize::from(holder)] {
             ahead.cache.set_state(line, left);
         }
-        let took = self.moves(core, line);
-        self.install(core, line, State::Shared, held.words, 0);
-        self.has_line(core, Wants::Load, took);
+        let took = self.moves(around, core, line);
+        let copy = Held {
+            state: State::Shared,
+            dirty: 0,
+            ..held
+        };
+        self.install(around, core, copy);
+        Some(took)
     }
 
-    fn own(&mut self, core: u16, line: u64) {
-        let caches = self.caches();
-        let own = caches.held(core, line);
-        let alone = |state| matches!(state, State::Modified | State::Exclusive);
-        if own.is_some_and(|own| alone(own.state)) {
-            return self.has_line(core, Wants::Store, Time::ZERO);
+    /// Gives `core` the only copy of `line`, if any core has one; how long that takes.
+    fn own(&mut self, around: &mut Around<'_>, core: u16, line: u64) -> Option<Time> {
+        let own = self.held(core, line);
+        if own.is_some_and(|own| own.state.writable()) {
+            return Some(Time::ZERO);
         }
-        let Some(any) = own.or_else(|| caches.holder(line, core).map(|(_, held)| held)) else {
-            return self.fetch_line(core, line, Wants::Store);
+        let any = own.or_else(|| self.holder(line, core).map(|(_, held)| held))?;
+        let took = self.moves(around, core, line);
+        let dirty = self.take_from_others(around.here, core, line);
+        let copy = Held {
+            state: State::Modified,
+            dirty: own.map_or(0, |own| own.dirty) | dirty,
+            ..any
         };
-        let took = self.moves(core, line);
-        let dirty = self.take_from_others(core, line);
-        let own = own.map_or(0, |own| own.dirty);
-        self.install(core, line, State::Modified, any.words, own | dirty);
-        self.has_line(core, Wants::Store, took);
+        self.install(around, core, copy);
+        Some(took)
     }
 
     /// No core but `core` keeps a copy of `line`; which bytes of it they had newer than memory.
-    pub(super) fn take_from_others(&mut self, core: u16, line: u64) -> u64 {
+    pub(super) fn take_from_others(&mut self, here: &mut Here, core: u16, line: u64) -> u64 {
         let mut dirty = 0;
         for other in 0..self.cores.len() as u16 {
             if other == core {
                 continue;
             }
-            let Some(ahead) = &mut self.caches().cores[usize::from(other)] else {
+            let Some(ahead) = &mut self.cores[usize::from(other)] else {
                 continue;
             };
             if let Some(held) = ahead.cache.remove(line) {
                 dirty |= held.dirty;
-                self.lost(other, line);
+                self.lost(here, other, line);
             }
         }
         dirty
     }
 
     /// `line` sets out for `core`; when all probes have answered.
-    fn moves(&mut self, core: u16, line: u64) -> Time {
-        let socket = self.cores[usize::from(core)].socket;
-        let took = self.constants.latencies.probed_alone(socket);
-        let until = self.now + took;
-        let caches = self.caches();
-        caches.moving.push((line, until));
-        caches.traffic.transfers += 1;
+    fn moves(&mut self, around: &Around<'_>, core: u16, line: u64) -> Time {
+        let socket = around.cores[core].socket;
+        let took = around.here.constants.latencies.probed_alone(socket);
+        self.moving.push((line, around.here.now + took));
+        self.traffic.transfers += 1;
         took
-    }
-
-    /// `core` has the line, as it wants it, and goes on `took` from now.
-    pub(super) fn has_line(&mut self, core: u16, wants: Wants, took: Time) {
-        self.caches().under_way -= 1;
-        let Some((address, bytes)) = self.wanted(core, wants) else {
-            return;
-        };
-        match wants {
-            Wants::Load => {
-                let caches = self.caches();
-                let value = bytes.pick(caches.copy(core, address).unwrap_or_default());
-                self.loaded(core, address, value, took);
-            }
-            Wants::Store => {
-                if let Some(store) = self.stores.oldest(core) {
-                    let written = self.write_if_held_alone(core, address, store.bytes, store.value);
-                    debug_assert!(written, "the line was taken for this store");
-                }
-                self.agenda.push(self.now + took, Event::Stored(core));
-            }
-            Wants::Flush => self.is_done(core, 0, took + self.constants.operation),
-        }
-    }
-
-    /// [`Event::Stored`]: the oldest store of `core` is done.
-    pub(in crate::families::sme) fn stored(&mut self, core: u16) {
-        self.cores[usize::from(core)].store_under_way = false;
-        self.stores.pop(core);
-        self.drain(core);
     }
 }

@@ -13,26 +13,33 @@ mod fill;
 mod miss;
 mod write_back;
 
-use std::sync::Arc;
-
 use slab::Slab;
 
 use super::agenda::Event;
 use super::constants::Constants;
-use super::core::Waiting;
-use super::node::Node;
+use super::core::Cores;
+use super::here::Here;
+use super::way::Way;
 use crate::observe::traffic::CacheTraffic;
 use crate::parts::cache::ahead::{Ahead, Hits, line_and_word};
-use crate::parts::cache::{Held, State, View};
+use crate::parts::cache::{Held, View};
 use crate::parts::line::Bytes;
 use crate::parts::line_size::LineSize;
 use crate::time::Time;
-pub(super) use fill::Fill;
-pub use miss::Wants;
+use fill::Fill;
+pub use fill::Filled;
+pub use miss::{Answer, Request};
+
+/// What of its node the caches work on.
+pub struct Around<'a> {
+    pub here: &'a mut Here,
+    pub cores: &'a Cores,
+    pub way: &'a mut Way,
+}
 
 /// The private caches of a node's cores, of a node that has ever cached memory behind the engine.
 #[derive(Debug)]
-pub(super) struct Caches {
+pub struct Caches {
     /// Of each core that has ever used its own; lent to its program while that is polled.
     cores: Vec<Option<Box<Ahead>>>,
     fills: Slab<Fill>,
@@ -50,7 +57,8 @@ pub(super) struct Caches {
 }
 
 impl Caches {
-    pub(super) fn new(cores: usize, line: LineSize) -> Self {
+    /// The empty caches of so many cores, of lines of length `line`.
+    pub fn new(cores: usize, line: LineSize) -> Self {
         Self {
             cores: (0..cores).map(|_| None).collect(),
             fills: Slab::new(),
@@ -64,29 +72,29 @@ impl Caches {
     }
 
     /// One core more.
-    pub(super) fn grow(&mut self) {
+    pub fn grow(&mut self) {
         self.cores.push(None);
     }
 
     /// The caches of `core` leave for its program.
     #[inline]
-    pub(super) fn take(&mut self, core: u16) -> Option<Box<Ahead>> {
+    pub fn take(&mut self, core: u16) -> Option<Box<Ahead>> {
         self.cores[usize::from(core)].take()
     }
 
     /// And come back.
     #[inline]
-    pub(super) fn put_back(&mut self, core: u16, ahead: Box<Ahead>) {
+    pub fn put_back(&mut self, core: u16, ahead: Box<Ahead>) {
         self.cores[usize::from(core)] = Some(ahead);
     }
 
     /// Whether no access is under way.
-    pub(super) fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         self.under_way == 0 && self.fills.is_empty() && self.callers.is_empty()
     }
 
     /// What went through them.
-    pub(super) fn traffic(&self) -> CacheTraffic {
+    pub fn traffic(&self) -> CacheTraffic {
         let mut traffic = self.traffic;
         for ahead in self.cores.iter().flatten() {
             let Hits { first, second } = ahead.hits;
@@ -97,12 +105,13 @@ impl Caches {
     }
 
     /// The word of which `address` is a part, in the copy of `core`.
-    pub(super) fn copy(&self, core: u16, address: u64) -> Option<u64> {
+    pub fn copy(&self, core: u16, address: u64) -> Option<u64> {
         let (line, word) = line_and_word(self.line, address);
         Some(self.held(core, line)?.words[word as usize])
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    /// Bytes of them.
+    pub fn bytes(&self) -> usize {
         let caches = self.cores.iter().flatten();
         let caches: usize = caches
             .map(|ahead| size_of::<Ahead>() + ahead.cache.bytes())
@@ -141,42 +150,30 @@ impl Caches {
         let moving = self.moving.iter().find(|&&(of, _)| of == line);
         moving.map(|&(_, until)| until)
     }
-}
 
-impl Node {
-    pub(super) fn caches(&mut self) -> &mut Caches {
-        let (cores, line) = (self.cores.len(), self.constants.map.line);
-        self.caches
-            .get_or_insert_with(|| Box::new(Caches::new(cores, line)))
-    }
-
-    /// `bytes` at `address` in the caches of `core` itself, and how long they take.
-    pub(super) fn cached(&mut self, core: u16, address: u64, bytes: Bytes) -> Option<(u64, Time)> {
-        let (line, word) = line_and_word(self.constants.map.line, address);
-        let (l1, l2) = (self.constants.l1, self.constants.l2);
-        let ahead = self.caches.as_mut()?.cores[usize::from(core)].as_mut()?;
-        let (value, level) = ahead.cache.load(line, word)?;
-        Some((bytes.pick(value), ahead.hits.count(level, (l1, l2))))
-    }
-
-    /// Writes at once if `core` has the line for itself; whether it had.
-    pub(super) fn write_if_held_alone(
+    /// What is in the word of which `address` is a part, in the caches of `core` itself, and what that
+    /// takes.
+    pub fn load(
         &mut self,
         core: u16,
         address: u64,
         bytes: Bytes,
-        value: u64,
-    ) -> bool {
-        let (line, word) = line_and_word(self.constants.map.line, address);
-        let Some(caches) = &mut self.caches else {
+        times: (Time, Time),
+    ) -> Option<(u64, Time)> {
+        let (line, word) = line_and_word(self.line, address);
+        let ahead = self.cores[usize::from(core)].as_mut()?;
+        let (value, level) = ahead.cache.load(line, word)?;
+        Some((bytes.pick(value), ahead.hits.count(level, times)))
+    }
+
+    /// Writes at once if `core` has the line for itself; whether it had.
+    pub fn store(&mut self, core: u16, address: u64, bytes: Bytes, value: u64) -> bool {
+        let (line, word) = line_and_word(self.line, address);
+        let Some(ahead) = &mut self.cores[usize::from(core)] else {
             return false;
         };
-        let Some(ahead) = &mut caches.cores[usize::from(core)] else {
-            return false;
-        };
-        let stored = ahead
-            .cache
-            .store(line, word, bytes.enables, bytes.place(value));
+        let cache = &mut ahead.cache;
+        let stored = cache.store(line, word, bytes.enables, bytes.place(value));
         let Some(level) = stored else {
             return false;
         };
@@ -184,36 +181,32 @@ impl Node {
         true
     }
 
+    /// `core` waits until its copy of the line at `address` changes.
+    pub fn spin(&mut self, core: u16, address: u64) {
+        let (line, _) = line_and_word(self.line, address);
+        self.spinners.push((core, line));
+    }
+
     /// `core` gets a copy of `line`; what it displaces is written back.
-    fn install(&mut self, core: u16, line: u64, state: State, words: [u64; 8], dirty: u64) {
-        let constants = Arc::clone(&self.constants);
-        let cache = &mut self.caches().of(core, &constants).cache;
+    fn install(&mut self, around: &mut Around<'_>, core: u16, held: Held) {
+        let cache = &mut self.of(core, &around.here.constants).cache;
+        let Held {
+            line,
+            state,
+            words,
+            dirty,
+        } = held;
         if let Some(displaced) = cache.insert(line, state, words, dirty) {
-            self.displaced(core, &displaced);
+            self.displaced(around, core, &displaced);
         }
     }
 
     /// `core` has lost its copy of `line`: if it spins on it, it looks again.
-    fn lost(&mut self, core: u16, line: u64) {
-        let caches = self.caches();
-        let Some(place) = caches.spinners.iter().position(|&s| s == (core, line)) else {
+    fn lost(&mut self, here: &mut Here, core: u16, line: u64) {
+        let Some(place) = self.spinners.iter().position(|&s| s == (core, line)) else {
             return;
         };
-        caches.spinners.swap_remove(place);
-        let at = self.now + self.constants.latencies.probe();
-        self.agenda.push(at, Event::Begin(core));
-    }
-
-    /// `core` waits until its copy of the line at `address` changes. While its own stores have not
-    /// left, it may have seen one of them and have no copy, or a copy that they are going to change:
-    /// it looks again when they have.
-    pub(super) fn spin_on_copy(&mut self, core: u16, address: u64) {
-        if !self.stores.is_empty(core) {
-            self.cores[usize::from(core)].waiting = Waiting::Drained;
-            return;
-        }
-        let (line, _) = line_and_word(self.constants.map.line, address);
-        self.cores[usize::from(core)].waiting = Waiting::Cache;
-        self.caches().spinners.push((core, line));
+        self.spinners.swap_remove(place);
+        here.after(here.constants.latencies.probe(), Event::Begin(core));
     }
 }

@@ -3,7 +3,7 @@
 //! Nothing here takes time: the functions are what a transaction does to its line at the moment
 //! its home controller starts it. What the copies hold, and what memory, is told by [`Images`].
 
-use super::NONE;
+use super::{NONE, Update};
 use crate::parts::core_set::{CoreSet, MOST_CORES, Role, Roles};
 use crate::parts::line::{Bytes, Images};
 use crate::time::Time;
@@ -22,17 +22,6 @@ pub enum State {
     Shared,
     /// Nothing: there is no copy.
     Invalid,
-}
-
-/// An atomic update of a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Update {
-    /// Adds.
-    Add,
-    /// Replaces.
-    Swap,
-    /// Replaces if the word holds what the core [expects](super::Domain::expect).
-    CompareExchange,
 }
 
 /// One line of memory and the copies of it.

@@ -6,20 +6,20 @@ use crate::time::Time;
 /// What the machine's constants come to, socket by socket.
 #[derive(Debug)]
 pub struct Latencies {
-    pub(super) sockets: usize,
+    sockets: usize,
     /// One way between two sockets.
-    pub(super) between: Vec<Time>,
+    between: Vec<Time>,
     /// From a transaction's start at the home to its end at the requester; home, requester.
-    pub(super) probed: Vec<Time>,
+    probed: Vec<Time>,
     /// The same without probes.
-    pub(super) unprobed: Vec<Time>,
+    unprobed: Vec<Time>,
     /// From the first socket's probes to the last answer at the requester, nothing being read.
     probed_alone: Vec<Time>,
     /// A probe's look-up, after which a spinning core notices.
-    pub(super) probe: Time,
+    probe: Time,
     /// Until a core knows that it misses.
-    pub(super) miss: Time,
-    pub(super) occupancy: Time,
+    miss: Time,
+    occupancy: Time,
 }
 
 impl Latencies {
@@ -89,6 +89,6 @@ impl Latencies {
 }
 
 /// Links between two sockets: four stand on the corners of a square, more on a hypercube's.
-pub fn hops_between(a: usize, b: usize) -> u64 {
+fn hops_between(a: usize, b: usize) -> u64 {
     u64::from((a ^ b).count_ones())
 }

@@ -1,0 +1,58 @@
+//! What is asked of a line of a node's memory, by a core or by the bridge.
+
+use crate::parts::line::Bytes;
+
+/// Who asks for a transaction: a core by its number, or this.
+pub const BRIDGE: u16 = u16::MAX;
+/// No line, no transaction, no writer.
+pub const NONE: u32 = u32::MAX;
+
+/// An atomic update of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Adds.
+    Add,
+    /// Replaces.
+    Swap,
+    /// Replaces if the word holds what the core [expects](super::domain::Domain::expect).
+    CompareExchange,
+}
+
+/// What a transaction does to its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A core fetches a copy to read.
+    Read,
+    /// A core takes the line for itself and writes.
+    Own,
+    /// A core takes the line for itself and updates a word.
+    Update(Update),
+    /// The bridge writes; whether it probes is the packet's *coherent* bit.
+    Write {
+        /// Invalidates the copies.
+        coherent: bool,
+    },
+    /// The bridge reads the newest bytes.
+    Fetch,
+}
+
+/// One transaction on a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Transaction {
+    /// Index of the line.
+    pub line: u32,
+    /// Core number or [`BRIDGE`].
+    pub agent: u16,
+    /// What it does.
+    pub kind: Kind,
+    /// To which bytes.
+    pub bytes: Bytes,
+    /// What is written; after the start, what was read.
+    pub value: u64,
+    /// The thread that caused it, as the machine's traces name it.
+    pub origin: u32,
+    pub(super) next: u32,
+}
+
+// Every core may have one under way.
+const _: () = assert!(size_of::<Transaction>() == 32);
