@@ -8,7 +8,8 @@ use std::io::{self, BufWriter, Seek};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use sme_sim::families::sme::engine::waves::{Format, Recorder, Selection, UnknownFormat};
+use sme_sim::families::sme::engine::waves::Recorder;
+use sme_sim::observe::waves::{Format, Selection, UnknownFormat};
 use sme_sim::time::Time;
 
 use super::args;

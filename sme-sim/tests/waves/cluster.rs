@@ -8,8 +8,9 @@ use sme_memory::{Memory, Place, Route};
 use sme_sim::families::sme;
 use sme_sim::families::sme::cluster::{Cluster, Plugged};
 use sme_sim::families::sme::engine::Engine;
-use sme_sim::families::sme::engine::waves::{Format, Recorder, Selection};
+use sme_sim::families::sme::engine::waves::Recorder;
 use sme_sim::machine::{Machine, Setup, System};
+use sme_sim::observe::waves::{Format, Selection};
 use sme_sim::parts::contract::ThreadMemory;
 use sme_sim::time::Time;
 

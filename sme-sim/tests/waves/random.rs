@@ -5,10 +5,11 @@ use std::io::{Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use sme_sim::families::sme::engine::waves::{Format, Recorded, Recorder, Selection};
+use sme_sim::families::sme::engine::waves::{Recorded, Recorder};
 use sme_sim::families::sme::engine::{
     EngineModel, HtChannel, HtPacket, Input, Kind, Output, Packet, Shortcuts,
 };
+use sme_sim::observe::waves::{Format, Selection};
 use sme_sim::time::{Clock, Time};
 
 use crate::decode::{Seen, Wave, read_fst, read_vcd};
@@ -408,7 +409,7 @@ proptest! {
 fn times_never_drift() {
     // A million seconds' worth of no whole period would show any rounding that adds up.
     let clock = Clock::from_hz(156_000_000).unwrap();
-    let femtoseconds = |cycle| sme_sim::families::sme::engine::waves::femtoseconds(clock, cycle);
+    let femtoseconds = |cycle| sme_sim::observe::waves::femtoseconds(clock, cycle);
     assert_eq!(femtoseconds(1), 6_410_257);
     assert_eq!(femtoseconds(39), 250_000_000);
     assert_eq!(femtoseconds(156_000_000), 1_000_000_000_000_000);

@@ -1,45 +1,43 @@
 //! The decorator of an engine that writes down what passes its ports, if a [`Tap`] asks for it.
 
-use std::ops::Range;
-use std::sync::Arc;
-
-use super::{Shared, lock};
+use super::{Tap, signals};
 use crate::families::sme::engine::{EngineModel, Input, Output, Packet, Shortcuts, Transit};
-
-/// Where an engine's decorator writes, and the recorder reads.
-#[derive(Clone, Debug)]
-pub struct Tap {
-    pub(super) node: u32,
-    /// The cycles that are recorded.
-    pub(super) cycles: Range<u64>,
-    pub(super) heard: Shared<Vec<Heard>>,
-}
-
-impl Tap {
-    pub(super) fn new(node: u32, cycles: Range<u64>) -> Self {
-        Self {
-            node,
-            cycles,
-            heard: Arc::default(),
-        }
-    }
-}
-
-/// Something that passed a port.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
-    pub(super) cycle: u64,
-    pub(super) passed: Passed,
-}
+use crate::observe::waves::{Heard, Passes, Signal};
 
 // What the documentation says about memory.
-const _: () = assert!(size_of::<(usize, Heard)>() <= 64);
+const _: () = assert!(size_of::<(usize, Heard<Passed>)>() <= 64);
 
-/// In which direction.
+/// Something that passes a port of an engine, and in which direction.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Passed {
+pub enum Passed {
+    /// To the engine.
     In(Input),
+    /// From it.
     Out(Output),
+}
+
+impl Passes for Passed {
+    const TOP: &'static str = "cluster";
+
+    fn scope(node: u32) -> String {
+        format!("engine_{node}")
+    }
+
+    fn signals() -> Vec<Signal> {
+        signals::all()
+    }
+
+    fn release(values: &mut [u64]) {
+        signals::release(values);
+    }
+
+    fn present(&self, values: &mut [u64]) {
+        signals::present(values, self);
+    }
+
+    fn port(&self) -> usize {
+        signals::port(self)
+    }
 }
 
 /// An engine whose ports are recorded if there is a tap. Without one it costs a comparison.
@@ -65,11 +63,8 @@ impl<E: EngineModel> EngineModel for Recorded<'_, E> {
 
     #[inline]
     fn input(&mut self, cycle: u64, input: Input) {
-        if let Some(tap) = &self.tap
-            && tap.cycles.contains(&cycle)
-        {
-            let passed = Passed::In(input);
-            lock(&tap.heard).push(Heard { cycle, passed });
+        if let Some(tap) = self.tap {
+            tap.hears(cycle, [Passed::In(input)]);
         }
         self.engine.input(cycle, input);
     }
@@ -78,15 +73,10 @@ impl<E: EngineModel> EngineModel for Recorded<'_, E> {
     fn step(&mut self, cycle: u64, out: &mut Vec<Output>) {
         let before = out.len();
         self.engine.step(cycle, out);
-        if let Some(tap) = &self.tap
+        if let Some(tap) = self.tap
             && out.len() > before
-            && tap.cycles.contains(&cycle)
         {
-            let heard = out.iter().skip(before).map(|&output| Heard {
-                cycle,
-                passed: Passed::Out(output),
-            });
-            lock(&tap.heard).extend(heard);
+            tap.hears(cycle, out.iter().skip(before).copied().map(Passed::Out));
         }
     }
 }

@@ -19,22 +19,11 @@
 
 use super::recorded::Passed;
 use crate::families::sme::engine::{HtPacket, Input, Output, Packet};
+use crate::observe::waves::Signal;
 use crate::parts::fabric::{CHANNELS, LINK_PORTS};
 
 /// Signals of an engine.
 pub const SIGNALS: usize = LINKS + LINK_PORTS * LINK_SIGNALS;
-
-/// A value for each of them.
-pub(super) type Values = [u64; SIGNALS];
-
-/// A signal of an engine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signal {
-    /// Its name in the engine's scope.
-    pub name: String,
-    /// Its width in bits.
-    pub width: u32,
-}
 
 const HOST_FIELDS: [(&str, u32); 10] = [
     ("valid", 1),
@@ -62,8 +51,7 @@ const LINK_FIELDS: [(&str, u32); 10] = [
     ("crc", 16),
 ];
 
-// Numbers of signals, in the order of `all`.
-pub(super) const CYCLE: usize = 0;
+// Numbers of signals, in the order of `all`; the first is `cycle`.
 const HOST_IN: usize = 1;
 const HOST_IN_CREDIT: usize = HOST_IN + HOST_FIELDS.len();
 const HOST_OUT: usize = HOST_IN_CREDIT + 1;
@@ -101,7 +89,7 @@ pub fn all() -> Vec<Signal> {
 }
 
 /// Nothing passes: every valid and every credit is 0.
-pub(super) fn release(values: &mut Values) {
+pub(super) fn release(values: &mut [u64]) {
     for single in [HOST_IN, HOST_IN_CREDIT, HOST_OUT, HOST_OUT_CREDIT] {
         values[single] = 0;
     }
@@ -114,7 +102,7 @@ pub(super) fn release(values: &mut Values) {
 }
 
 /// Shows what passes in `values`.
-pub(super) fn present(values: &mut Values, passed: &Passed) {
+pub(super) fn present(values: &mut [u64], passed: &Passed) {
     match *passed {
         Passed::In(Input::Host(packet)) => host(values, HOST_IN, &packet),
         Passed::Out(Output::Host(packet)) => host(values, HOST_OUT, &packet),
@@ -145,7 +133,7 @@ pub(super) fn present(values: &mut Values, passed: &Passed) {
     }
 }
 
-fn host(values: &mut Values, first: usize, packet: &HtPacket) {
+fn host(values: &mut [u64], first: usize, packet: &HtPacket) {
     let doublewords = packet.encode();
     let [kind, address, enables, tag, coherent] = match *packet {
         HtPacket::Read {
@@ -178,7 +166,7 @@ fn host(values: &mut Values, first: usize, packet: &HtPacket) {
     values[first..first + HOST_FIELDS.len()].copy_from_slice(&fields);
 }
 
-fn link(values: &mut Values, first: usize, channel: u8, packet: &Packet) {
+fn link(values: &mut [u64], first: usize, channel: u8, packet: &Packet) {
     // As LINK_FIELDS.
     let fields = [
         channel.into(),
@@ -203,42 +191,21 @@ const fn link_credit(port: usize, out: bool) -> usize {
     link_fields(port, out) + LINK_FIELDS.len()
 }
 
-/// How often each port, and each channel's credit, has occurred in a cycle.
-pub(super) struct Occurrences {
-    counts: [usize; 2 * WIRES],
-}
-
-/// In one direction: the host's packets and credits, the links' packets and credits.
-const WIRES: usize = 1 + 3 + LINK_PORTS + LINK_PORTS * CHANNELS;
-
-impl Default for Occurrences {
-    fn default() -> Self {
-        Self {
-            counts: [0; 2 * WIRES],
+/// The port that `passed` passes, as a number: the host's packets and credits, the links' packets and
+/// credits, in either direction.
+pub(super) fn port(passed: &Passed) -> usize {
+    let wire = match *passed {
+        Passed::In(Input::Host(_)) | Passed::Out(Output::Host(_)) => 0,
+        Passed::In(Input::HostCredit(channel)) | Passed::Out(Output::HostCredit(channel)) => {
+            1 + channel as usize
         }
-    }
-}
-
-impl Occurrences {
-    /// How often that has occurred before `passed`.
-    pub(super) fn count(&mut self, passed: &Passed) -> usize {
-        let credit = |port: u8, channel: u8| {
+        Passed::In(Input::Link { port, .. }) | Passed::Out(Output::Link { port, .. }) => {
+            4 + usize::from(port)
+        }
+        Passed::In(Input::LinkCredit { port, channel })
+        | Passed::Out(Output::LinkCredit { port, channel }) => {
             4 + LINK_PORTS + usize::from(port) * CHANNELS + usize::from(channel)
-        };
-        let wire = match *passed {
-            Passed::In(Input::Host(_)) | Passed::Out(Output::Host(_)) => 0,
-            Passed::In(Input::HostCredit(channel)) | Passed::Out(Output::HostCredit(channel)) => {
-                1 + channel as usize
-            }
-            Passed::In(Input::Link { port, .. }) | Passed::Out(Output::Link { port, .. }) => {
-                4 + usize::from(port)
-            }
-            Passed::In(Input::LinkCredit { port, channel })
-            | Passed::Out(Output::LinkCredit { port, channel }) => credit(port, channel),
-        };
-        let out = matches!(passed, Passed::Out(_));
-        let count = &mut self.counts[wire + if out { WIRES } else { 0 }];
-        *count += 1;
-        *count - 1
-    }
+        }
+    };
+    2 * wire + usize::from(matches!(passed, Passed::Out(_)))
 }

@@ -11,7 +11,7 @@ use fst_writer::{
 };
 use vcd::{IdCode, ReferenceIndex, SimulationCommand, TimescaleUnit, Value, VarType};
 
-use super::signals::{self, Signal};
+use super::Signal;
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,17 +23,17 @@ pub enum Format {
 }
 
 impl Format {
-    /// A file of this format in which all signals of `nodes` are 0 at `from` femtoseconds. A VCD
-    /// begins there; an FST, as its library writes it, at zero.
+    /// A file of this format in which all signals are 0 at `from` femtoseconds. A VCD begins there; an
+    /// FST, as its library writes it, at zero.
     pub(super) fn sink<W: Write + Seek + Send + 'static>(
         self,
-        nodes: &[u32],
+        shown: Shown,
         from: u64,
         file: W,
     ) -> io::Result<Box<dyn Sink>> {
         Ok(match self {
-            Format::Vcd => Box::new(Vcd::new(nodes, from, file)?),
-            Format::Fst => Box::new(Fst::new(nodes, from, file)?),
+            Format::Vcd => Box::new(Vcd::new(shown, from, file)?),
+            Format::Fst => Box::new(Fst::new(shown, from, file)?),
         })
     }
 }
@@ -56,25 +56,30 @@ impl FromStr for Format {
 #[error("a waveform's file ends in .vcd or .fst")]
 pub struct UnknownFormat;
 
+/// What a waveform shows: blocks that all have the same signals.
+pub(super) struct Shown {
+    /// The scope around all.
+    pub(super) top: &'static str,
+    /// The scope of each block.
+    pub(super) blocks: Vec<String>,
+    /// The signals of a block.
+    pub(super) signals: Vec<Signal>,
+}
+
 /// Takes changes in the order of time.
 pub(super) trait Sink: Send {
     /// What follows happens at `at`, in femtoseconds, later than everything before.
     fn time(&mut self, at: u64) -> io::Result<()>;
 
-    /// `signal` of the `engine`-th node becomes `value`.
-    fn change(&mut self, engine: usize, signal: usize, value: u64) -> io::Result<()>;
+    /// `signal` of the `block`-th block becomes `value`.
+    fn change(&mut self, block: usize, signal: usize, value: u64) -> io::Result<()>;
 
     /// The waveform ends at `end`; everything is handed to the file.
     fn finish(self: Box<Self>, end: u64) -> io::Result<()>;
 }
 
-const TOP: &str = "cluster";
 const VERSION: &str = concat!("sme ", env!("CARGO_PKG_VERSION"));
 const FEMTO: i8 = -15;
-
-fn scope_of(node: u32) -> String {
-    format!("engine_{node}")
-}
 
 /// The bits of `value`, the highest first.
 fn bits(value: u64, width: u32) -> impl Iterator<Item = bool> {
@@ -84,21 +89,25 @@ fn bits(value: u64, width: u32) -> impl Iterator<Item = bool> {
 struct Vcd<W: Write> {
     writer: vcd::Writer<W>,
     signals: Vec<Signal>,
-    /// By engine, then signal.
+    /// By block, then signal.
     codes: Vec<IdCode>,
     last: u64,
 }
 
 impl<W: Write + Send> Vcd<W> {
-    fn new(nodes: &[u32], from: u64, file: W) -> io::Result<Self> {
-        let signals = signals::all();
+    fn new(shown: Shown, from: u64, file: W) -> io::Result<Self> {
+        let Shown {
+            top,
+            blocks,
+            signals,
+        } = shown;
         let mut writer = vcd::Writer::new(file);
         writer.version(VERSION)?;
         writer.timescale(1, TimescaleUnit::FS)?;
-        writer.add_module(TOP)?;
-        let mut codes = Vec::with_capacity(nodes.len() * signals.len());
-        for node in nodes {
-            writer.add_module(&scope_of(*node))?;
+        writer.add_module(top)?;
+        let mut codes = Vec::with_capacity(blocks.len() * signals.len());
+        for block in &blocks {
+            writer.add_module(block)?;
             for Signal { name, width } in &signals {
                 let range = (*width > 1).then(|| ReferenceIndex::Range(*width as i32 - 1, 0));
                 codes.push(writer.add_var(VarType::Wire, *width, name, range)?);
@@ -115,9 +124,9 @@ impl<W: Write + Send> Vcd<W> {
             last: from,
         };
         vcd.writer.begin(SimulationCommand::Dumpvars)?;
-        for engine in 0..nodes.len() {
+        for block in 0..blocks.len() {
             for signal in 0..vcd.signals.len() {
-                vcd.change(engine, signal, 0)?;
+                vcd.change(block, signal, 0)?;
             }
         }
         vcd.writer.end()?;
@@ -131,8 +140,8 @@ impl<W: Write + Send> Sink for Vcd<W> {
         self.writer.timestamp(at)
     }
 
-    fn change(&mut self, engine: usize, signal: usize, value: u64) -> io::Result<()> {
-        let code = self.codes[engine * self.signals.len() + signal];
+    fn change(&mut self, block: usize, signal: usize, value: u64) -> io::Result<()> {
+        let code = self.codes[block * self.signals.len() + signal];
         match self.signals[signal].width {
             1 => self.writer.change_scalar(code, value & 1 == 1),
             // Readers extend a vector with zeros.
@@ -158,7 +167,7 @@ const BLOCK_BYTES: usize = 1 << 24;
 struct Fst<W: Write + Seek> {
     writer: FstBodyWriter<W>,
     signals: Vec<Signal>,
-    /// By engine, then signal.
+    /// By block, then signal.
     codes: Vec<FstSignalId>,
     last: u64,
     /// The characters of a value.
@@ -166,8 +175,12 @@ struct Fst<W: Write + Seek> {
 }
 
 impl<W: Write + Seek + Send> Fst<W> {
-    fn new(nodes: &[u32], from: u64, file: W) -> io::Result<Self> {
-        let signals = signals::all();
+    fn new(shown: Shown, from: u64, file: W) -> io::Result<Self> {
+        let Shown {
+            top,
+            blocks,
+            signals,
+        } = shown;
         let info = FstInfo {
             start_time: 0,
             timescale_exponent: FEMTO,
@@ -180,10 +193,10 @@ impl<W: Write + Seek + Send> Fst<W> {
             let module = FstScopeType::Module;
             header.scope(name, "", module).map_err(plain)
         };
-        scope(&mut header, TOP)?;
-        let mut codes = Vec::with_capacity(nodes.len() * signals.len());
-        for node in nodes {
-            scope(&mut header, &scope_of(*node))?;
+        scope(&mut header, top)?;
+        let mut codes = Vec::with_capacity(blocks.len() * signals.len());
+        for block in &blocks {
+            scope(&mut header, block)?;
             for Signal { name, width } in &signals {
                 let name = match width {
                     1 => name.clone(),
@@ -204,9 +217,9 @@ impl<W: Write + Seek + Send> Fst<W> {
             last: 0,
             text: Vec::new(),
         };
-        for engine in 0..nodes.len() {
+        for block in 0..blocks.len() {
             for signal in 0..fst.signals.len() {
-                fst.change(engine, signal, 0)?;
+                fst.change(block, signal, 0)?;
             }
         }
         if from > 0 {
@@ -226,12 +239,12 @@ impl<W: Write + Seek + Send> Sink for Fst<W> {
         self.writer.time_change(at).map_err(plain)
     }
 
-    fn change(&mut self, engine: usize, signal: usize, value: u64) -> io::Result<()> {
+    fn change(&mut self, block: usize, signal: usize, value: u64) -> io::Result<()> {
         let width = self.signals[signal].width;
         self.text.clear();
         let digits = bits(value, width).map(|one| if one { b'1' } else { b'0' });
         self.text.extend(digits);
-        let code = self.codes[engine * self.signals.len() + signal];
+        let code = self.codes[block * self.signals.len() + signal];
         self.writer.signal_change(code, &self.text).map_err(plain)
     }
 
