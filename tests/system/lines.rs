@@ -37,7 +37,8 @@ fn programs_run_on_lines_of_32_bytes() {
     }
 }
 
-/// Padded flags have a line each, however long lines are: barriers take the same time, in both forms.
+/// Padded flags have a line each, however long lines are: barriers take the same time, in both
+/// forms.
 #[test]
 fn padded_barriers_take_the_same_on_shorter_lines() {
     for algorithm in ["tree", "dissemination"] {

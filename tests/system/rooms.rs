@@ -219,8 +219,8 @@ fn without_tests(source: &str) -> &str {
     &source[..tests.unwrap_or(source.len())]
 }
 
-/// The modules at the top of `folder`, which is a crate's or that of a module, each with those that it
-/// imports.
+/// The modules at the top of `folder`, which is a crate's or that of a module, each with those that
+/// it imports.
 fn imports_of(folder: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for file in files(folder) {
@@ -298,7 +298,7 @@ fn no_modules_import_each_other_in_a_circle() {
     }
 }
 
-/// What a module imports from beside it is seen, however it says so.
+/// Imports from modules beside a module are found, in every form in which they are written.
 #[test]
 fn imports_within_a_module_are_found() {
     let imports = imports_of("sme-sim/src/families/sme/cluster");

@@ -21,7 +21,7 @@ pub trait AddressSpace: Send + Sync {
     /// nothing where it names none.
     fn shared(&self, node: u32, address: u64) -> Option<(Place, Way)>;
 
-    /// How long the lines are that caches keep of it.
+    /// The length of the lines in which caches keep it.
     fn line(&self) -> LineSize;
 
     /// Test-and-set registers of each node.

@@ -14,7 +14,7 @@ pub struct GlobalSpace {
     pub nodes: u32,
     /// Bytes of a node's shared memory.
     pub shared_bytes: u64,
-    /// How long the lines of caches are.
+    /// The length of a cache line.
     pub line: LineSize,
     /// Test-and-set registers of a node.
     pub registers: u32,

@@ -1,8 +1,8 @@
 //! The length of a cache line: which line a byte lies in, and which of its bytes are whose.
 //!
-//! Lines shorter than 64 bytes are kept in the words of the aligned block of 64 bytes around them, so
-//! that a word has the same number in a [`Bytes`](super::line::Bytes), a cache and a checker, however
-//! long the lines of the machine are.
+//! Lines shorter than 64 bytes are kept in the words of the aligned block of 64 bytes around them,
+//! so that a word has the same number in a [`Bytes`](super::line::Bytes), a cache and a checker,
+//! however long the lines of the machine are.
 
 use std::ops::Range;
 

@@ -1,5 +1,6 @@
-//! One direction of a link with credits. Packets wait in a queue for each channel; one enters the link
-//! when the link is free and its channel has a credit, which comes back when the other side has taken it.
+//! One direction of a link with credits. Packets wait in a queue for each channel; one enters the
+//! link when the link is free and its channel has a credit, which comes back when the other side
+//! has taken it.
 
 use std::collections::VecDeque;
 
@@ -17,7 +18,7 @@ pub struct CreditLink<P, const CHANNELS: usize> {
     is_awaited: bool,
 }
 
-/// What comes of [`CreditLink::send`].
+/// The result of [`CreditLink::send`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent<P> {
     /// The packet has begun to enter the link.
@@ -64,8 +65,8 @@ impl<P, const CHANNELS: usize> CreditLink<P, CHANNELS> {
         self.credits[channel] > 0 && self.waits(channel)
     }
 
-    /// Sends the oldest packet of `channel`, which [may go](Self::may_send), if the link is free; the
-    /// packet occupies it for as long as `takes` says.
+    /// Sends the oldest packet of `channel`, which [may go](Self::may_send), if the link is free;
+    /// the packet occupies it for as long as `takes` says.
     pub fn send(&mut self, now: Time, channel: usize, takes: impl FnOnce(&P) -> Time) -> Sent<P> {
         if self.free_at > now {
             if std::mem::replace(&mut self.is_awaited, true) {
@@ -85,7 +86,7 @@ impl<P, const CHANNELS: usize> CreditLink<P, CHANNELS> {
         Sent::Enters(packet)
     }
 
-    /// When the packet that was sent last has entered the link.
+    /// The time at which the packet that was sent last has entered the link.
     pub fn free_at(&self) -> Time {
         self.free_at
     }
@@ -126,8 +127,8 @@ mod tests {
     }
 
     proptest! {
-        /// Packets of a channel keep their order and take a credit each, and none begins before the one
-        /// before it has ended.
+        /// Packets of a channel keep their order and take a credit each, and none begins before the
+        /// one before it has ended.
         #[test]
         fn packets_take_turns(acts in acts(), credits in prop::array::uniform2(0..4u32)) {
             const TAKES: Time = Time::from_ns(7);

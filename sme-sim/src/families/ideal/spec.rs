@@ -13,7 +13,7 @@ pub struct IdealSpec {
     pub cores: u32,
     /// Bytes of a node's memory that other nodes reach, too; a power of two.
     pub shared_bytes: u64,
-    /// How long a cache line is.
+    /// The length of a cache line.
     pub line: LineSize,
     /// Test-and-set registers of a node.
     pub registers: u32,

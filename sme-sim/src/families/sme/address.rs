@@ -22,7 +22,7 @@ pub struct AddressMap {
     pub shared_bytes: u64,
     /// The first global address.
     pub global_base: u64,
-    /// How long the lines of caches are.
+    /// The length of a cache line.
     pub line: LineSize,
 }
 

@@ -92,8 +92,8 @@ pub struct TooManyThreads {
 }
 
 impl Checker {
-    /// For `nodes` nodes of `threads_per_node` threads each, on memory that holds zeros and of which
-    /// caches keep lines as long as `line`.
+    /// For `nodes` nodes of `threads_per_node` threads each, on memory that holds zeros and of
+    /// which caches keep lines as long as `line`.
     ///
     /// # Errors
     /// If there are no threads, or more than 4096.

@@ -1,7 +1,6 @@
 //! The shadow memory: for each word the last write to it, for each line which nodes hold copies and
-//! where the last writes are. 216 bytes a line, 27 a word where lines have 64 bytes; pages appear when
-//! they are first touched.
-//! Called by the checker only.
+//! where the last writes are. 216 bytes a line, 27 a word where lines have 64 bytes; pages appear
+//! when they are first touched. Called by the checker only.
 
 use super::record::{Spot, Way};
 use crate::parts::address::AddressSpace;

@@ -23,8 +23,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// A file of this format in which all signals are 0 at `from` femtoseconds. A VCD begins there; an
-    /// FST, as its library writes it, at zero.
+    /// A file of this format in which all signals are 0 at `from` femtoseconds. A VCD begins there;
+    /// an FST, as its library writes it, at zero.
     pub(super) fn sink<W: Write + Seek + Send + 'static>(
         self,
         shown: Shown,
@@ -56,7 +56,7 @@ impl FromStr for Format {
 #[error("a waveform's file ends in .vcd or .fst")]
 pub struct UnknownFormat;
 
-/// What a waveform shows: blocks that all have the same signals.
+/// The content of a waveform: blocks that all have the same signals.
 pub(super) struct Shown {
     /// The scope around all.
     pub(super) top: &'static str,

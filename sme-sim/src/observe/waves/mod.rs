@@ -1,9 +1,9 @@
 //! Waveforms of the ports of clocked blocks, as VCD or FST, for GTKWave and other viewers.
 //!
-//! A [`Recorder`] hands out a [`Tap`] for each chosen block; whoever drives the block writes down through it
-//! what passes the block's ports. Whoever runs the machine calls [`Recorder::write_until`] now and then and
-//! [`Recorder::finish`] at the end. Which signals a block has, and how they show what passes, is said by
-//! [`Passes`].
+//! A [`Recorder`] hands out a [`Tap`] for each chosen block, through which the block's driver
+//! records what passes its ports. The machine's runner calls [`Recorder::write_until`] now and then
+//! and [`Recorder::finish`] at the end. [`Passes`] says which signals a block has, and how they
+//! show what passes.
 //!
 //! # Time
 //!
@@ -15,15 +15,15 @@
 //! of the file, but a signal `cycle`: the number of the cycle in which the block's signals last
 //! changed.
 //!
-//! Several things may pass one port in one cycle; they share it: with *n* of them it has 2 *n* equal parts,
-//! and they stand in the even ones. So each change of `cycle` at which *valid* is 1 is a packet, and so is
-//! each rise of *valid* within a cycle.
+//! Several things may pass one port in one cycle; they share it: with *n* of them it has 2 *n*
+//! equal parts, and they stand in the even ones. So each change of `cycle` at which *valid* is 1 is
+//! a packet, and so is each rise of *valid* within a cycle.
 //!
 //! # Memory and order
 //!
-//! What blocks have said since the last [`Recorder::write_until`] is kept. Everything before goes to the
-//! file, by time, then node, then signal; an FST's library keeps 16 MiB of it. The file does not depend on how
-//! often that is called, nor on who simulates which node when.
+//! Records since the last [`Recorder::write_until`] are kept in memory. Earlier ones go to the
+//! file, by time, then node, then signal; the library for FST keeps 16 MiB of them. The file does
+//! not depend on how often `write_until` is called, nor on which worker simulates which node when.
 
 mod format;
 
@@ -56,7 +56,8 @@ pub trait Passes: Copy + Send + 'static {
     /// The scope of the block at `node`.
     fn scope(node: u32) -> String;
 
-    /// The signals of a block, in the order in which a waveform has them. The first is `cycle`, of 64 bits.
+    /// The signals of a block, in the order in which a waveform has them. The first is `cycle`, of
+    /// 64 bits.
     fn signals() -> Vec<Signal>;
 
     /// Nothing passes: every valid and every credit among the `values` of the signals is 0.
@@ -79,7 +80,7 @@ pub struct Heard<P> {
     passed: P,
 }
 
-/// Where whoever drives a block writes down what passes, and the recorder reads.
+/// The record of what passes one block's ports: its driver writes it, and the recorder reads it.
 #[derive(Debug)]
 pub struct Tap<P> {
     node: u32,
@@ -340,7 +341,7 @@ impl<P: Passes> Writing<P> {
     }
 }
 
-/// What passed, each with how many passed its port before.
+/// The packets and credits that passed, each with the number of those that passed its port before.
 fn numbered<P: Passes>(heard: &[(usize, Heard<P>)]) -> Vec<(usize, &P)> {
     let mut counts: FxHashMap<usize, usize> = FxHashMap::default();
     let numbered = heard.iter().map(|(_, heard)| {

@@ -105,7 +105,7 @@ impl Geometry {
         })
     }
 
-    /// How long a line is.
+    /// The length of a line.
     #[inline]
     pub const fn line(&self) -> LineSize {
         self.line

@@ -1,7 +1,7 @@
 //! The I/O bridge: the engine's reads and writes of this node's memory.
 //!
-//! The bridge takes the engine's posted writes strictly in order, each after the one before has been
-//! performed.
+//! The bridge takes the engine's posted writes strictly in order, each after the one before has
+//! been performed.
 
 use std::collections::VecDeque;
 
@@ -132,7 +132,7 @@ impl Bridge {
     }
 }
 
-/// How long the bridge is busy with a packet before it enters the coherent domain.
+/// The time for which a packet occupies the bridge before it enters the coherent domain.
 fn takes(constants: &Constants, packet: &HtPacket) -> Time {
     match packet {
         HtPacket::Write { .. } => constants.spec.host.bridge,

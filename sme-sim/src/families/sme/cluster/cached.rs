@@ -13,7 +13,7 @@ use crate::parts::line::Bytes;
 use crate::time::Time;
 
 impl Node {
-    /// The caches, which are there from now on, and what they work on.
+    /// The caches, which exist from now on, and the parts on which they work.
     pub(super) fn caches(&mut self) -> (&mut Caches, Around<'_>) {
         let (cores, line) = (self.cores.len(), self.here.constants.map.line);
         let new = || Box::new(Caches::new(cores, line));
@@ -53,15 +53,15 @@ impl Node {
         caches.is_some_and(|caches| caches.store(core, address, bytes, value))
     }
 
-    /// `core` cannot do alone what it wants.
+    /// The caches of `core` lack a line.
     pub(super) fn miss(&mut self, core: u16, wants: Wants) {
         let (caches, around) = self.caches();
         caches.miss(around.here, (core, around.cores[core].socket), wants);
     }
 
     /// `core` waits until its copy of the line at `address` changes. While its own stores have not
-    /// left, it may have seen one of them and have no copy, or a copy that they are going to change:
-    /// it looks again when they have.
+    /// left, it may have seen one of them and have no copy, or a copy that they are going to
+    /// change: it looks again when they have.
     pub(super) fn spin_on_copy(&mut self, core: u16, address: u64) {
         if !self.stores.is_empty(core) {
             self.cores[core].waiting = Waiting::Drained;
@@ -139,7 +139,7 @@ impl Node {
         self.drain(core);
     }
 
-    /// Fill `number` has a slot, or an answer, and perhaps a tag.
+    /// Fill `number` has a slot, and `tag` if it was just given one, or may ask for more words.
     pub(super) fn ask_for_words(&mut self, number: u16, tag: Option<u8>) {
         let (Some(caches), Some(slots)) = (&mut self.caches, &mut self.slots) else {
             return;
@@ -152,8 +152,8 @@ impl Node {
         caches.ask_for_words(&mut around, slots, number, tag);
     }
 
-    /// A word of fill `number` has come, or nothing, as there is none; the socket whose slot the fill has,
-    /// and whether it needs no more.
+    /// A word of fill `number` has come, or `None` if there is no such node. Returns the socket
+    /// whose slot the fill has, and whether the word was the last.
     pub(super) fn word_arrives(&mut self, number: u16, word: u8, data: Option<u64>) -> (u8, bool) {
         let (socket, is_last) = self.caches().0.word_arrives(number, word, data);
         if !is_last {

@@ -29,7 +29,7 @@ pub struct Constants {
     pub engine_clock: Clock,
     /// How long the parts of a transaction take in a coherent domain.
     pub latencies: Arc<Latencies>,
-    /// Where the memory of a node lies.
+    /// The sockets on which the memory of a node lies.
     pub homes: Homes,
     /// What a program spends around one operation.
     pub operation: Time,

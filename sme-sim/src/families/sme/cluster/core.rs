@@ -33,7 +33,7 @@ pub enum Waiting {
     Finished,
 }
 
-/// What a core wants a line for.
+/// The reason for which a core asks for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wants {
     /// To perform its thread's load.
@@ -109,7 +109,7 @@ impl Cores {
         }
     }
 
-    /// How many there are.
+    /// The number of cores.
     pub fn len(&self) -> usize {
         self.all.len()
     }
@@ -124,7 +124,7 @@ impl Cores {
         self.all.push(core);
     }
 
-    /// How traces name what the thread of `core` does.
+    /// The name in traces of the accesses of the thread of `core`.
     pub fn origin(&self, constants: &Constants, core: u16) -> u32 {
         constants.trace(self.me, core, self[core].counted)
     }

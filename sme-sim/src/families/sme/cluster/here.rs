@@ -1,8 +1,8 @@
-//! What all parts of a node have in common: where and when they are, what is going to happen, and what is
-//! written down.
+//! State that all parts of a node share: its number, the time, the agenda of its events, and its
+//! records.
 //!
-//! A part keeps its state to itself. The node lends it this, with those of the other parts that it works
-//! on, when something happens to it.
+//! A part keeps its other state to itself. The node lends it [`Here`], and the other parts on which
+//! it works, for each event.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::observe::failure::Fault;
 use crate::observe::log::Log;
 use crate::time::Time;
 
-/// One node's.
+/// The shared state of one node.
 pub struct Here {
     /// The node.
     pub me: u32,
@@ -21,11 +21,11 @@ pub struct Here {
     pub constants: Arc<Constants>,
     /// The time.
     pub now: Time,
-    /// What happens later.
+    /// The events to come.
     pub agenda: Agenda,
-    /// What was counted.
+    /// The counts and spans.
     pub record: Record,
-    /// What is told to the checker of stale reads, where there is one.
+    /// The log for the checker of stale reads, where there is one.
     pub log: Option<Box<Log>>,
     /// The first access that could not be performed.
     pub fault: Option<Fault>,

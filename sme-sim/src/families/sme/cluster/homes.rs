@@ -1,5 +1,5 @@
-//! Where memory lies: which line a byte is in, and which socket's memory controller orders what happens
-//! to that line.
+//! The placement of memory: the line that holds a byte, and the socket whose memory controller
+//! orders the accesses to that line.
 
 use crate::families::sme::spec::{self, ClusterSpec};
 use crate::parts::line_size::LineSize;

@@ -2,7 +2,8 @@
 //!
 //! A node (`node`) is made of parts, each with its own state:
 //!
-//! * `core`: the cores, and what each is doing; [`crate::parts::store_buffer`]: their store buffers.
+//! * `core`: the cores, and what each is doing; [`crate::parts::store_buffer`]: their store
+//!   buffers.
 //! * `domain`: the node's memory, kept coherent in all its caches.
 //! * `caches`: the cores' caches of memory behind the engine.
 //! * `slots`: the slots and tags of loads from there.
@@ -10,8 +11,8 @@
 //! * `way`: the host link, and the engine behind it ([`super::engine`], `watched`).
 //! * `here`: what all of them share, the agenda and the record among it.
 //!
-//! The node joins them (`operate`, `uncached`, `cached`), and is the host of an operating system (`system`).
-//! What whoever runs a machine sees of a node stands in `survey`; [`Cluster`] builds nodes.
+//! The node joins them (`operate`, `uncached`, `cached`), and is the host of an operating system
+//! (`system`). The view of a node from outside is in `survey`; [`Cluster`] builds nodes.
 
 pub(in crate::families::sme) mod agenda;
 pub(in crate::families::sme) mod bridge;

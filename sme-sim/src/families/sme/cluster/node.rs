@@ -4,9 +4,9 @@
 //! edge at the same time, so that what has arrived is sampled), and exchanges packets and credits
 //! with its neighbours.
 //!
-//! It is made of parts that know nothing of each other's state, and drives them: it tells the part that an
-//! event is about, and does for its threads what the part answers. How a core performs an operation of its
-//! thread stands in `operate`, for memory behind the engine in `uncached` and `cached`.
+//! It is made of parts that know nothing of each other's state, and drives them: it hands each
+//! event to the part that it concerns, and acts on the part's answer. `operate` performs the
+//! operations of a thread, `uncached` and `cached` those on memory behind the engine.
 
 use std::sync::Arc;
 

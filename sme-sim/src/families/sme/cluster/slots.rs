@@ -1,8 +1,8 @@
-//! The sockets' slots for loads from behind the engine, and the source tags under which these are known
-//! to it.
+//! The sockets' slots for loads from behind the engine, and the source tags under which these are
+//! known to it.
 //!
-//! A load waits for its socket's only slot (Fröning et al., Sec. IV-B) and holds it until its answer is back
-//! and the slot has turned around.
+//! A load waits for its socket's only slot (Fröning et al., Sec. IV-B) and holds it until its
+//! answer is back and the slot has turned around.
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
@@ -10,7 +10,7 @@ use rand_pcg::Pcg32;
 use super::constants::Constants;
 use crate::families::sme::spec::{Arbitration, ClusterSpec};
 
-/// Who loads from behind the engine.
+/// The sender of a load from behind the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asker {
     /// A core, past its caches.
@@ -24,7 +24,7 @@ pub enum Asker {
 pub struct Slots {
     /// Free slots of each socket, and who waits for one.
     sockets: Vec<(u32, Vec<Asker>)>,
-    /// Who reads under each source tag.
+    /// The reader under each source tag.
     readers: [Asker; 32],
     free_tags: u32,
     arbitration: Arbitration,
@@ -78,8 +78,8 @@ impl Slots {
         (1..=sockets).map(move |other| (socket + other) % sockets)
     }
 
-    /// Gives a slot of `socket` to one of those that wait for it, if there is one and a tag is free: to
-    /// whom, and its tag.
+    /// Gives a slot of `socket` to one of the loads that wait for it, if there is one and a tag is
+    /// free; returns that load's sender and its tag.
     pub fn grant(&mut self, socket: u8) -> Option<(Asker, u8)> {
         let (free, waiting) = &mut self.sockets[usize::from(socket)];
         if *free == 0 || waiting.is_empty() {
@@ -115,7 +115,7 @@ impl Slots {
         self.readers[usize::from(tag)] = asker;
     }
 
-    /// Whom the answer under `tag` is for; the tag is free again.
+    /// The reader under `tag`, whose answer has come; the tag is free again.
     pub fn answered(&mut self, tag: u8) -> Asker {
         self.free_tags |= 1 << tag;
         self.readers[usize::from(tag)]

@@ -1,4 +1,4 @@
-//! What is asked of a line of a node's memory, by a core or by the bridge.
+//! Transactions on the lines of a node's memory, by a core or by the bridge.
 
 use crate::parts::line::Bytes;
 

@@ -1,8 +1,8 @@
 //! Loads and stores of memory behind the engine, past the caches.
 //!
-//! An uncached load waits for its socket's slot ([`Slots`]), crosses the host link, and holds the slot until
-//! the answer is back and the slot has turned around. A store is posted: it leaves the core and is
-//! forgotten.
+//! An uncached load waits for its socket's slot ([`Slots`]), crosses the host link, and holds the
+//! slot until the answer is back and the slot has turned around. A store is posted: it leaves the
+//! core and is forgotten.
 
 use super::agenda::Event;
 use super::core::Waiting;

@@ -43,9 +43,9 @@ impl HostLink {
         }
     }
 
-    /// The channel of the packet that goes next: responses first, then posted writes, then reads, so
-    /// that nothing that frees others waits behind what needs them. A read overtakes no posted write,
-    /// not even one that waits for a credit.
+    /// The channel of the packet that goes next: responses first, then posted writes, then reads,
+    /// so that packets that free resources do not wait behind packets that need them. A read
+    /// overtakes no posted write, not even one that waits for a credit.
     fn ready(&self) -> Option<HtChannel> {
         let order = [HtChannel::Response, HtChannel::Posted, HtChannel::NonPosted];
         let is_behind = |channel| {

@@ -54,7 +54,7 @@ pub struct Form {
     pub seed: u64,
     /// Threads.
     pub threads: u32,
-    /// How long a line is.
+    /// The length of a line.
     pub line: LineSize,
     /// Lines of each node.
     pub lines: usize,

@@ -5,6 +5,7 @@
 //! within its flow; and never a packet without a credit nor a credit without a packet. It shares no
 //! code with the blocks, and costs memory and time: it is for tests and debug builds.
 
+mod flows;
 mod violation;
 
 pub use violation::Violation;
@@ -15,53 +16,8 @@ use super::model::{EngineModel, Input, Output, Shortcuts, Transit};
 use super::packet::{Kind, Packet};
 use crate::families::sme::spec::ClusterSpec;
 use crate::parts::fabric::CHANNELS;
+use flows::{Expected, FlowKey, Flows, Reader};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
-
-/// What of a packet decides that it must stay in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct FlowKey {
-    source: u32,
-    target: u32,
-    response: bool,
-}
-
-/// What must come out of a flow, in order. Where requests enter or leave the network, writes may
-/// overtake reads, never the other way round; all else of a flow stays in line.
-#[derive(Clone, Debug, Default)]
-struct Flow {
-    in_line: VecDeque<Expected>,
-    /// Reads that enter or leave the network here, each with the number of packets in line that
-    /// must come out before.
-    reads: VecDeque<(Expected, u64)>,
-    asked: u64,
-    done: u64,
-}
-
-impl Flow {
-    fn expect(&mut self, expected: Expected) {
-        if expected.reader.is_some() {
-            self.reads.push_back((expected, self.asked));
-        } else {
-            self.asked += 1;
-            self.in_line.push_back(expected);
-        }
-    }
-}
-
-/// A packet that must come out, and what its source tag will stand for.
-#[derive(Clone, Copy, Debug)]
-struct Expected {
-    output: Output,
-    /// Whose read it is: the host's own tag, or a node and its tag.
-    reader: Option<Reader>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reader {
-    Host { tag: u8, trace: u32 },
-    Node { source: u32, tag: u8, trace: u32 },
-}
 
 /// An engine under observation.
 #[derive(Debug)]
@@ -73,7 +29,7 @@ pub struct Checked<E> {
     wires: FxHashMap<Wire, CreditChecker>,
     /// Credits for the engine that it has not sampled: the edges at which it does, wires, channels.
     coming: Vec<(u64, Wire, u8)>,
-    flows: FxHashMap<FlowKey, Flow>,
+    flows: Flows,
     /// Responses to the host, in any order.
     answers: Vec<Output>,
     /// Whose the engine's tags are: of reads in the network, and of reads of the host's memory.
@@ -117,7 +73,7 @@ impl<E: EngineModel> Checked<E> {
             link_credits: [spec.link.channel_credits; CHANNELS],
             wires,
             coming: Vec::new(),
-            flows: FxHashMap::default(),
+            flows: Flows::default(),
             answers: Vec::new(),
             network_reads: FxHashMap::default(),
             memory_reads: FxHashMap::default(),
@@ -143,18 +99,8 @@ impl<E: EngineModel> Checked<E> {
         if let Some(violation) = &self.violation {
             return Err(violation.clone());
         }
-        let lines = self
-            .flows
-            .values()
-            .flat_map(|flow| flow.in_line.iter().map(|expected| expected.output));
-        let reads = self
-            .flows
-            .values()
-            .flat_map(|flow| flow.reads.iter().map(|(expected, _)| expected.output));
-        let missing: Vec<Output> = lines
-            .chain(reads)
-            .chain(self.answers.iter().copied())
-            .collect();
+        let answers = self.answers.iter().copied();
+        let missing: Vec<Output> = self.flows.expected().chain(answers).collect();
         if let Some(&first) = missing.first() {
             return Err(Violation::Lost {
                 missing: first,
@@ -298,16 +244,14 @@ impl<E: EngineModel> Checked<E> {
 
     /// A request of this node's host, to itself or to the network.
     fn expect_request(&mut self, request: Packet, reader: Option<Reader>) {
-        let own = request.target == self.map.node;
-        let output = if own {
-            self.access(request)
+        let key = FlowKey::of(&request);
+        if request.target == self.map.node {
+            let output = self.access(request);
+            self.flows.expect_at_host(key, Expected { output, reader });
         } else {
-            in_network(Packet { tag: 0, ..request })
-        };
-        self.flows
-            .entry(key(&request))
-            .or_default()
-            .expect(Expected { output, reader });
+            let output = in_network(Packet { tag: 0, ..request });
+            self.flows.expect(key, Expected { output, reader });
+        }
     }
 
     /// A packet that arrived over a link.
@@ -326,10 +270,8 @@ impl<E: EngineModel> Checked<E> {
                     trace,
                 });
                 let output = self.access(packet);
-                self.flows
-                    .entry(key(&packet))
-                    .or_default()
-                    .expect(Expected { output, reader });
+                let key = FlowKey::of(&packet);
+                self.flows.expect_at_host(key, Expected { output, reader });
             }
             Kind::ReadResponse | Kind::ErrorResponse => {
                 if let Some(Reader::Host { tag, trace }) = self.network_reads.remove(&packet.tag) {
@@ -346,11 +288,12 @@ impl<E: EngineModel> Checked<E> {
     }
 
     fn expect_through(&mut self, packet: Packet) {
-        let flow = self.flows.entry(key(&packet)).or_default();
-        flow.expect(Expected {
-            output: in_network(packet),
+        let output = in_network(packet);
+        let expected = Expected {
+            output,
             reader: None,
-        });
+        };
+        self.flows.expect(FlowKey::of(&packet), expected);
     }
 
     /// A request to this node, as its host must see it; tag 0.
@@ -397,7 +340,7 @@ impl<E: EngineModel> Checked<E> {
                 } else {
                     packet
                 };
-                match self.take(in_network(bare), Some(key(&packet))) {
+                match self.flows.take(in_network(bare), FlowKey::of(&packet)) {
                     Ok(Some(reader)) => {
                         self.network_reads.insert(packet.tag, reader);
                     }
@@ -428,7 +371,7 @@ impl<E: EngineModel> Checked<E> {
                     },
                     other => other,
                 };
-                match (self.take(Output::Host(bare), None), packet) {
+                match (self.flows.take_at_host(Output::Host(bare)), packet) {
                     (Ok(Some(reader)), HtPacket::Read { tag, .. }) => {
                         self.memory_reads.insert(tag, reader);
                     }
@@ -437,38 +380,6 @@ impl<E: EngineModel> Checked<E> {
                 }
             }
         }
-    }
-
-    /// Takes `output` out of the flow in which it is next: that of `key`, or any flow to the host.
-    /// Whose read it is, or what was expected instead.
-    fn take(
-        &mut self,
-        output: Output,
-        key: Option<FlowKey>,
-    ) -> Result<Option<Reader>, Option<Output>> {
-        let node = self.map.node;
-        let mut expected = None;
-        for (own, flow) in &mut self.flows {
-            if key.map_or(own.target != node || own.response, |key| key != *own) {
-                continue;
-            }
-            if let Some(&first) = flow.in_line.front() {
-                if first.output == output {
-                    flow.in_line.pop_front();
-                    flow.done += 1;
-                    return Ok(first.reader);
-                }
-                expected = Some(first.output);
-            }
-            if let Some(&(first, before)) = flow.reads.front() {
-                if first.output == output && flow.done >= before {
-                    flow.reads.pop_front();
-                    return Ok(first.reader);
-                }
-                expected = expected.or(Some(first.output));
-            }
-        }
-        Err(expected)
     }
 
     fn unexpected(&mut self, cycle: u64, found: Output, expected: Option<Output>) {
@@ -576,15 +487,6 @@ impl Map {
             .ok()
             .filter(|&node| node < self.hosts)?;
         Some((node, beyond % self.shared_bytes))
-    }
-}
-
-fn key(packet: &Packet) -> FlowKey {
-    let response = matches!(packet.kind, Kind::ReadResponse | Kind::ErrorResponse);
-    FlowKey {
-        source: packet.source,
-        target: packet.target,
-        response,
     }
 }
 

@@ -93,13 +93,13 @@ pub struct Machine {
     pub expected: Expected,
 }
 
-/// What lines are like.
+/// The lines of a machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines {
     /// Whether all words are written back, or those only that are modified.
     pub whole: bool,
-    /// Whether they have 32 bytes and lie side by side at one home. Otherwise they have 64 and lie at
-    /// either end of a page, on different homes.
+    /// Whether they have 32 bytes and lie side by side at one home. Otherwise they have 64 and lie
+    /// at either end of a page, on different homes.
     pub short: bool,
     /// Whether the checkers take them for 64 bytes long anyway.
     pub mistaken: bool,

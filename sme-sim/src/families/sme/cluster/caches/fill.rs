@@ -39,7 +39,7 @@ impl Fill {
     }
 }
 
-/// What a fill has brought.
+/// The result of a fill.
 #[derive(Debug)]
 pub enum Filled {
     /// The line: whoever asked first has it, the others get it from there.
@@ -56,7 +56,7 @@ impl Caches {
             .is_some()
     }
 
-    /// Nobody in the node has `line`: it is to come through the engine.
+    /// Begins to fetch `line`, of which no core of the node has a copy, through the engine.
     pub(super) fn fetch_line(
         &mut self,
         around: &Around<'_>,
@@ -83,7 +83,8 @@ impl Caches {
         Answer::Fetches(number as u16, socket)
     }
 
-    /// Fill `number` has a slot, and a tag: asks for words, as many at once as it may.
+    /// Asks for words of fill `number`, which has a slot, as many at once as it may; the first
+    /// under `tag`, if there is one.
     pub fn ask_for_words(
         &mut self,
         around: &mut Around<'_>,
@@ -122,8 +123,8 @@ impl Caches {
         }
     }
 
-    /// A word of fill `number` has come, or nothing, as there is none; the socket whose slot the fill has,
-    /// and whether the word was the last.
+    /// A word of fill `number` has come, or `None` if there is no such node. Returns the socket
+    /// whose slot the fill has, and whether the word was the last.
     pub fn word_arrives(&mut self, number: u16, word: u8, data: Option<u64>) -> (u8, bool) {
         let fill = &mut self.fills[usize::from(number)];
         fill.failed |= data.is_none();
@@ -133,7 +134,8 @@ impl Caches {
         (fill.socket, fill.arrived == self.line.words())
     }
 
-    /// [`Event::Filled`](crate::families::sme::cluster::agenda::Event::Filled): fill `number` is over.
+    /// [`Event::Filled`](crate::families::sme::cluster::agenda::Event::Filled): fill `number` is
+    /// over.
     pub fn filled(&mut self, around: &mut Around<'_>, number: u16) -> Filled {
         let fill = self.fills.remove(usize::from(number));
         if fill.failed {

@@ -14,25 +14,26 @@ use crate::time::Time;
 pub struct Request {
     /// The core.
     pub core: u16,
-    /// What for.
+    /// The reason.
     pub wants: Wants,
     /// The address, as the program gave it.
     pub address: u64,
 }
 
-/// What comes of a request that has taken its place in the order of all that happens to the line.
+/// The result of a request that has taken its place in the order of all accesses to its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The core has the line, as it wants it, and goes on so much later.
     Has(Time),
-    /// Nobody in the node has it: this fill waits for the slot of this socket.
+    /// No core of the node has the line: this fill waits for the slot of this socket.
     Fetches(u16, u8),
     /// It goes on when something else has happened to the line.
     Waits,
 }
 
 impl Caches {
-    /// `core` cannot do alone what it wants, and asks at the node's first socket, from its own.
+    /// `core`, on `socket`, needs a line for `wants` that its caches lack, and asks at the node's
+    /// first socket.
     pub fn miss(&mut self, here: &mut Here, (core, socket): (u16, u8), wants: Wants) {
         self.under_way += 1;
         let constants = &here.constants;
@@ -40,12 +41,13 @@ impl Caches {
         here.after(way, Event::Ordered(core, wants));
     }
 
-    /// A core has what it missed.
+    /// A core has the line that it missed.
     pub fn has_ended(&mut self) {
         self.under_way -= 1;
     }
 
-    /// [`Event::Ordered`]: the request takes its place in the order of all that happens to its line.
+    /// [`Event::Ordered`]: the request takes its place in the order of all that happens to its
+    /// line.
     pub fn ordered(&mut self, around: &mut Around<'_>, request: Request) -> Answer {
         let Request { core, wants, .. } = request;
         let (line, _) = line_and_word(self.line, request.address);

@@ -30,7 +30,7 @@ use fill::Fill;
 pub use fill::Filled;
 pub use miss::{Answer, Request};
 
-/// What of its node the caches work on.
+/// The parts of the node on which the caches work.
 pub struct Around<'a> {
     pub here: &'a mut Here,
     pub cores: &'a Cores,
@@ -151,8 +151,8 @@ impl Caches {
         moving.map(|&(_, until)| until)
     }
 
-    /// What is in the word of which `address` is a part, in the caches of `core` itself, and what that
-    /// takes.
+    /// Loads `bytes` at `address` from the caches of `core` itself: the value, and the time for it,
+    /// which is the first of `times` in the first level and the second in the second.
     pub fn load(
         &mut self,
         core: u16,

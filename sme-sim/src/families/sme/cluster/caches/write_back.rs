@@ -64,12 +64,12 @@ impl Caches {
         around.here.constants.latencies.probed_alone(socket)
     }
 
-    /// A call takes so long that lets every core of the node walk through its caches.
+    /// Counts the time of a call that lets every core of the node walk through its caches.
     pub fn takes_call(&mut self, took: Time) {
         self.traffic.flush_time += took;
     }
 
-    /// All caches have been walked through for `caller`, which goes on when what this has posted has left
+    /// Writes the lines of all caches back for `caller`, which goes on when the writes have left
     /// the node.
     pub fn write_all_back(&mut self, around: &mut Around<'_>, caller: u16, invalidate: bool) {
         for core in 0..self.cores.len() as u16 {
@@ -93,7 +93,8 @@ impl Caches {
         self.callers.push(call);
     }
 
-    /// The host link has `sent` so many posted packets: callers whose own are among them, which go on.
+    /// The callers whose writes have left, now that the host link has `sent` so many posted
+    /// packets: they go on.
     pub fn posted_have_left(&mut self, here: &Here, sent: u64) -> Vec<u16> {
         let gone = |caller: &mut (u16, u64, Time)| caller.1 <= sent;
         let gone = self.callers.extract_if(.., gone);

@@ -1,13 +1,14 @@
 //! Waveforms of engines' ports ([`crate::observe::waves`]).
 //!
-//! [`Recorded`], a decorator of [`EngineModel`](super::EngineModel), writes down what passes an engine's
-//! ports, whatever the engine is made of. The signals, called as the RTL's ports, are in [`signals`].
+//! [`Recorded`], a decorator of [`EngineModel`](super::EngineModel), writes down what passes an
+//! engine's ports, whatever the engine is made of. The signals, called as the RTL's ports, are in
+//! [`signals`].
 //!
 //! In a cluster a pin takes one packet an edge. Whoever drives an [`EngineModel`](super::EngineModel)
 //! otherwise may present several on one port in one cycle, which they share; credits likewise.
 //!
-//! What engines have said takes at most 64 bytes for each packet or credit until it is written; a cluster
-//! has it written every millisecond of simulated time (and another microsecond for each thread).
+//! A packet or credit takes at most 64 bytes until it is written; a cluster has them written every
+//! millisecond of simulated time (and another microsecond for each thread).
 
 mod recorded;
 pub mod signals;
@@ -18,5 +19,5 @@ use crate::observe::waves;
 
 /// The recorder of the engines of a cluster.
 pub type Recorder = waves::Recorder<Passed>;
-/// Where the decorator of an engine writes.
+/// The record that the decorator of an engine writes.
 pub type Tap = waves::Tap<Passed>;

@@ -191,8 +191,8 @@ const fn link_credit(port: usize, out: bool) -> usize {
     link_fields(port, out) + LINK_FIELDS.len()
 }
 
-/// The port that `passed` passes, as a number: the host's packets and credits, the links' packets and
-/// credits, in either direction.
+/// The port that `passed` passes, as a number: the host's packets and credits, the links' packets
+/// and credits, in either direction.
 pub(super) fn port(passed: &Passed) -> usize {
     let wire = match *passed {
         Passed::In(Input::Host(_)) | Passed::Out(Output::Host(_)) => 0,
