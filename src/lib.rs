@@ -16,8 +16,9 @@
 //! * [`native`]: the barriers on this machine's own threads, measured.
 //! * [`network`]: latency over offered load of a machine's fabric.
 //! * [`progress`]: who is told how far something is.
-//! * [`cli`]: flags, rows, files, and the commands themselves.
+//! * `cli`, with the feature of that name: flags, and the commands themselves.
 
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod distributed;
 pub mod experiment;

@@ -22,10 +22,9 @@ pub mod stop;
 pub mod table;
 pub mod timeline;
 
-use clap::ValueEnum;
-
 /// A result format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Format {
     /// Aligned text for people.
     Table,
