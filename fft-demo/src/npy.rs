@@ -302,6 +302,10 @@ impl<'t> Text<'t> {
             self.eat('L');
             if !self.eat(',') {
                 self.expect(')', "`shape` does not end with `)`")?;
+                // To Python a number in parentheses is that number.
+                if shape.len() == 1 {
+                    return Err(NpyError::Header("`shape` is not a tuple"));
+                }
                 break;
             }
         }
@@ -417,6 +421,7 @@ mod tests {
             ("'<c16'", "(3,", "`shape` holds no lengths"),
             ("'<c16'", "(,)", "`shape` holds no lengths"),
             ("'<c16'", "3", "`shape` is not a tuple"),
+            ("'<c16'", "(3)", "`shape` is not a tuple"),
             ("'<c16'", "(3,), 'shape': (3,)", "a key twice"),
             ("'<c16'", "(3,), 'order': 1", "a key that is not known"),
             ("'<c16'", "(3,)} {", "something stands behind it"),

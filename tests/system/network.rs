@@ -169,6 +169,10 @@ fn bad_input_is_one_line_and_status_2() {
             "power of two",
         ),
         ("--topology mesh:1x1", "at least two nodes"),
+        (
+            "--topology dragonfly:1x1x1x1 --traffic tornado",
+            "dragonfly:1x1x1x1 has 1 node; traffic needs at least two nodes",
+        ),
         ("--topology mesh:2000x2000", "--topology"),
         ("--topology mesh:1024x1024 --measure 1s", "of memory"),
         (

@@ -274,6 +274,14 @@ impl<P: Passes> Writing<P> {
             self.close(clock);
         }
         let begin = femtoseconds(clock, number);
+        if begin == u64::MAX {
+            self.error.get_or_insert_with(|| {
+                io::Error::other(
+                    "a waveform ends at 18446 s, and the run is longer: record less of it",
+                )
+            });
+            return;
+        }
         let length = femtoseconds(clock, number + 1) - begin;
         // Time, block, what is shown.
         let mut steps: Vec<(u64, usize, Vec<u64>)> = Vec::new();

@@ -171,13 +171,18 @@ impl Fabric {
     /// The engines of `spec` in `topology`, whose first `nodes` positions have a source and a sink.
     ///
     /// # Errors
-    /// [`TrafficError::Design`] if there are no such engines, [`TrafficError::Pattern`] if there are
+    /// [`TrafficError::Design`] if there are no such engines, [`TrafficError::Alone`] if there are
     /// fewer than two nodes, [`TrafficError::TooLarge`] if there are too many for a network of this
     /// kind, [`TrafficError::HostPort`] if the links can carry more than half a
     /// packet a cycle from each node: then the fabric is not what limits.
     pub fn new(spec: &ClusterSpec, topology: &Topology, nodes: u32) -> Result<Self, TrafficError> {
         let design = Design::new(spec, topology, nodes)?;
-        Pattern::Uniform.check(topology, nodes)?;
+        if nodes < 2 {
+            return Err(TrafficError::Alone {
+                topology: topology.to_string(),
+                nodes,
+            });
+        }
         if nodes > MAX_WALKED && !pattern::by_dimension(topology, nodes) {
             return Err(TrafficError::TooLarge {
                 nodes,

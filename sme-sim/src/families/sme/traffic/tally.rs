@@ -154,6 +154,14 @@ pub enum TrafficError {
     /// There is no such traffic.
     #[error(transparent)]
     Pattern(#[from] PatternError),
+    /// There is no traffic among fewer than two nodes.
+    #[error("{topology} has {nodes} node; traffic needs at least two nodes")]
+    Alone {
+        /// The network.
+        topology: String,
+        /// Its nodes.
+        nodes: u32,
+    },
     /// The links can carry more than an engine can inject.
     #[error(
         "at full load a node injects {per_kilocycle} packets in 1000 cycles of its engine, whose host port takes 500: lower link.bandwidth, or raise engine.clock"

@@ -388,6 +388,6 @@ fn fabrics_that_cannot_be_measured_are_refused() {
     ));
     assert!(matches!(
         refused(&spec(), "mesh:1x1"),
-        Err(TrafficError::Pattern(_))
+        Err(TrafficError::Alone { nodes: 1, .. })
     ));
 }
