@@ -19,7 +19,7 @@ use crate::progress::{self, Silent, Watch};
 use crate::report::Format;
 use crate::report::explain;
 use crate::report::links::write_link_load;
-use crate::report::output::{self, Output};
+use crate::report::output::Output;
 use crate::report::row::{self, Cell, Host, Row};
 use crate::report::stop::{self, Stop};
 use crate::report::table;
@@ -112,7 +112,6 @@ impl BarrierRun {
         }
         let needed = memory::needed(experiment, &observe);
         memory::fits(experiment, needed, available)?;
-        run.check_distinct()?;
         Ok(run)
     }
 
@@ -227,17 +226,6 @@ impl BarrierRun {
             Format::Json => row.to_json() + "\n",
             Format::Csv => format!("{}\n{}\n", row::csv_header(with_host), row.to_csv()),
         }
-    }
-
-    fn check_distinct(&self) -> Result<(), Stop> {
-        let waves = self.waves.as_ref().map(|waves| waves.file.as_path());
-        output::distinct(&[
-            ("-o", self.output.file.output.as_deref()),
-            ("--per-thread", self.per_thread.as_deref()),
-            ("--link-load", self.link_load.as_deref()),
-            (timeline::FLAG, self.timeline.as_deref()),
-            ("--waves", waves),
-        ])
     }
 }
 

@@ -200,6 +200,7 @@ impl ExtrapolateRun {
             }),
             output: flags.output.clone(),
         };
+        // The plot may have a name that no flag gives.
         let written = [
             ("-o", run.output.output.as_deref()),
             ("--plot", run.plot.as_deref()),

@@ -105,7 +105,6 @@ impl FftRun {
         let plan = Plan::read(&flags.program, rows)?;
         if let Some(output) = &flags.output {
             plan.only_one("--output")?;
-            plan.distinct(Some(("--output", output)))?;
             plan.apart_from_rows("--output", output)?;
         }
         let log2n = flags.log2n()?;

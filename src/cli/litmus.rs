@@ -17,7 +17,7 @@ use super::read::{self, MAX_NODES, Values};
 use crate::litmus::{MemoryKind, Setting, Spread};
 use crate::progress;
 use crate::report::Format;
-use crate::report::output::{self, Output};
+use crate::report::output::Output;
 use crate::report::row::{self, Cell, rendered};
 use crate::report::stop::{Stop, one_line};
 
@@ -124,8 +124,6 @@ impl LitmusRun {
             runs: count("--runs", &flags.runs, 1, MAX_RUNS)?,
             seed: read::seed(&flags.seed)?,
         };
-        let written = [("-o", flags.output.output.as_deref())];
-        output::apart_from_inputs(&flags.files, &written)?;
         let read = |path: &PathBuf| {
             let test = test(path)?;
             let fits = setting.check(&test);
@@ -227,7 +225,9 @@ fn test(path: &Path) -> Result<Test, Stop> {
         Err(error) if error.as_bytes().len() > MOST_BYTES => "x".repeat(MOST_BYTES + 1),
         Err(_) => return Err(complaint(path, "is no text in UTF-8")),
     };
-    parse(&text).map_err(|error| complaint(path, error))
+    // An editor may have put a byte order mark in front.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    parse(text).map_err(|error| complaint(path, error))
 }
 
 fn complaint(path: &Path, reason: impl std::fmt::Display) -> Stop {

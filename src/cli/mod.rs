@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub mod args;
 pub mod barrier;
@@ -28,6 +28,7 @@ pub mod names;
 pub mod native;
 pub mod network;
 pub mod noise;
+pub mod paths;
 pub mod program;
 pub mod program_row;
 pub mod radix;
@@ -39,6 +40,8 @@ pub mod waves;
 
 mod available;
 mod help;
+#[cfg(unix)]
+mod signals;
 
 use crate::report::output::Output;
 use crate::report::stop::{Stop, one_line, to_stderr};
@@ -60,7 +63,28 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }) {
         return ExitCode::from(status);
     }
-    ExitCode::from(ended(Job::read(arguments).and_then(|job| job.run())))
+    #[cfg(unix)]
+    signals::watch();
+    ExitCode::from(with_stack(move || {
+        ended(Job::read(arguments).and_then(|job| job.run()))
+    }))
+}
+
+/// Bytes of stack that any job can do with.
+const STACK_BYTES: usize = 16 << 20;
+
+/// Does `job` on a stack of its own: the one that the program was started with may be of any size
+/// (`ulimit -s`).
+fn with_stack<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> T {
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    match thread.spawn(job).map(std::thread::JoinHandle::join) {
+        Ok(Ok(done)) => done,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(error) => {
+            to_stderr(&format!("sme: no thread can be started: {error}\n"));
+            std::process::exit(1)
+        }
+    }
 }
 
 /// Tells the user why a job stopped, if it did; returns the exit status.
@@ -120,7 +144,12 @@ pub enum Job {
 impl Job {
     /// Reads `arguments`, the program's name first. Nothing is simulated or written.
     pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Stop> {
-        let line = CommandLine::try_parse_from(arguments).map_err(|error| stopped(&error))?;
+        let mut command = command();
+        let matches = command.try_get_matches_from_mut(arguments);
+        let matches = matches.map_err(|error| stopped(&error))?;
+        paths::check(&command, &matches)?;
+        let line = CommandLine::from_arg_matches(&matches)
+            .map_err(|error| stopped(&error.format(&mut command)))?;
         match line.command {
             None => Ok(Self::Paper),
             Some(Command::Barrier(flags)) => {

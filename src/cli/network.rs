@@ -18,7 +18,7 @@ use super::read::{self, Values};
 use crate::network::{LOAD_UNITS, Load, LoadCurve, LoadPoint, NetworkError, NetworkPlan, chart};
 use crate::progress;
 use crate::report::Format;
-use crate::report::output::{self, Output};
+use crate::report::output::Output;
 use crate::report::row::{self, Cell, Host, rendered};
 use crate::report::stop::{Stop, one_line};
 
@@ -123,8 +123,6 @@ impl NetworkRun {
                 "a window of no length has no packets",
             ));
         }
-        let file = flags.output.file.output.as_deref();
-        output::distinct(&[("-o", file), ("--plot", flags.plot.as_deref())])?;
         let plan = NetworkPlan {
             machine,
             patterns: patterns(&flags.traffic)?,

@@ -105,7 +105,6 @@ impl Plan {
             plan.only_one(timeline::FLAG)?;
             plan.apart_from_rows(timeline::FLAG, path)?;
         }
-        plan.distinct(None)?;
         Ok(plan)
     }
 
@@ -154,18 +153,6 @@ impl Plan {
             &flag,
             "the rows go there, too: -o FILE sends them elsewhere",
         ))
-    }
-
-    /// Refuses two results in one file; `more` is the file of another flag.
-    pub fn distinct(&self, more: Option<(&str, &Path)>) -> Result<(), Stop> {
-        let mut files = vec![
-            ("-o", self.output.file.output.as_deref()),
-            ("--link-load", self.link_load.as_deref()),
-            (stale_list::FLAG, self.stale_list.as_deref()),
-            (timeline::FLAG, self.timeline.as_deref()),
-        ];
-        files.extend(more.map(|(flag, path)| (flag, Some(path))));
-        output::distinct(&files)
     }
 
     /// Refuses what does not fit into this computer's memory, of which `available` bytes are left

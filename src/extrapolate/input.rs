@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::{Sample, Series, shared};
 use crate::report::recognize::csv_values;
 use crate::report::row::{self, Cell};
+use crate::report::strict;
 
 /// The columns in which a latency is looked for where nobody says which.
 const LATENCIES: [&str; 2] = ["latency_us", "latency_mean_us"];
@@ -136,6 +137,7 @@ impl Rows<'_> {
                     let names = csv_values(text).ok_or_else(|| {
                         failed("is no CSV header: its quotes do not match".into())
                     })?;
+                    check_twice(&names).map_err(failed)?;
                     self.check_header(&names).map_err(failed)?;
                     header = Some(names);
                     continue;
@@ -263,9 +265,18 @@ impl Rows<'_> {
     }
 }
 
+/// Refuses a header that names a column twice, of which a row could keep only one.
+fn check_twice(names: &[String]) -> Result<(), String> {
+    let twice = (names.iter().enumerate())
+        .find(|(at, name)| names[..*at].iter().any(|other| other.trim() == name.trim()));
+    match twice {
+        Some((_, name)) => Err(format!("names the column {:?} twice", name.trim())),
+        None => Ok(()),
+    }
+}
+
 fn json_fields(text: &str) -> Result<Fields, String> {
-    let object: serde_json::Map<String, Value> =
-        serde_json::from_str(text).map_err(|error| format!("is no JSON object: {error}"))?;
+    let object = strict::object(text)?;
     let cell = |value: Value| match value {
         Value::Null => Some(Cell::Absent),
         Value::Bool(truth) => Some(Cell::Truth(truth)),
@@ -479,6 +490,14 @@ mod tests {
             "line 1: has no latency_us or latency_mean_us"
         );
         assert!(refused("{\"nodes\":NaN}").starts_with("line 1: is no JSON object: "));
+        assert!(
+            refused("{\"nodes\":1,\"cores_per_node\":2,\"nodes\":3}")
+                .starts_with("line 1: is no JSON object: the key \"nodes\" stands twice")
+        );
+        assert_eq!(
+            refused("nodes,cores_per_node,latency_us, nodes\n1,1,1,2\n"),
+            "line 1: names the column \"nodes\" twice"
+        );
         assert!(
             refused("{\"nodes\":1,\"cores_per_node\":2,\"latency_us\":3}\n[1]")
                 .starts_with("line 2: is no JSON object: ")

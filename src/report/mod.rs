@@ -3,10 +3,10 @@
 //!
 //! * [`row`]: the row of a barrier experiment, and the cells of which all rows are made.
 //! * [`table`]: rows as aligned text.
-//! * [`output`], [`partial`]: where rows go.
+//! * [`output`], [`partial`]: where rows go; [`temporary`], [`replace`]: files under way, and what they replace.
 //! * [`explain`]: a critical path. [`links`]: the load of links. [`stale_list`]: stale loads.
 //!   [`timeline`]: a trace of all threads.
-//! * [`recognize`]: rows that were written before.
+//! * [`recognize`]: rows that were written before; [`strict`]: JSON without keys that stand twice.
 //! * [`applies`]: which parameters an algorithm looks at, so that a row leaves the others out.
 //! * [`stop`]: errors and exit statuses.
 
@@ -16,10 +16,13 @@ pub mod links;
 pub mod output;
 pub mod partial;
 pub mod recognize;
+pub mod replace;
 pub mod row;
 pub mod stale_list;
 pub mod stop;
+pub mod strict;
 pub mod table;
+pub mod temporary;
 pub mod timeline;
 
 /// A result format.

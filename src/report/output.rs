@@ -9,9 +9,11 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, PersistError};
 
+use super::replace::replaceable;
 use super::stop::Stop;
+use super::temporary;
 
 /// An open destination.
 #[derive(Debug)]
@@ -85,7 +87,8 @@ impl Output {
             Target::File(target) => {
                 // It only shows that files can be made there: what is interrupted before its first
                 // result leaves nothing behind.
-                drop(temporary(directory(&target)).map_err(unwritable)?);
+                drop(temporary::in_directory(directory(&target)).map_err(unwritable)?);
+                replaceable(&target).map_err(unwritable)?;
                 To::File(None, target)
             }
         };
@@ -164,7 +167,7 @@ impl Output {
         let persist = || -> io::Result<()> {
             let writer = match writer {
                 Some(writer) => writer,
-                None => BufWriter::new(temporary(directory(&target))?),
+                None => BufWriter::new(temporary::in_directory(directory(&target))?),
             };
             let file = writer.into_inner().map_err(|error| error.into_error())?;
             // Who may read what is replaced may read this, and nobody else.
@@ -172,7 +175,7 @@ impl Output {
                 file.as_file().set_permissions(replaced.permissions())?;
             }
             file.as_file().sync_all()?;
-            file.persist(&target).map_err(|error| error.error)?;
+            file.persist(&target).map_err(kept)?;
             sync_directory(directory(&target));
             Ok(())
         };
@@ -288,9 +291,21 @@ fn begun<'w>(
     match writer {
         Some(writer) => Ok(writer),
         None => {
-            let file = temporary(directory(target))?;
+            let file = temporary::in_directory(directory(target))?;
             Ok(writer.insert(BufWriter::new(file)))
         }
+    }
+}
+
+/// The error of a result that could not be put in its place. The result stays, and the error names it.
+fn kept(PersistError { error, file }: PersistError) -> io::Error {
+    match file.keep() {
+        Ok((_, path)) => {
+            temporary::keep(&path);
+            let text = format!("{error}; the result is in {}", path.display());
+            io::Error::new(error.kind(), text)
+        }
+        Err(_) => error,
     }
 }
 
@@ -366,27 +381,6 @@ pub fn sync_directory(directory: &Path) {
     if let Ok(directory) = File::open(directory) {
         // Some file systems cannot sync a directory; the rename has happened nevertheless.
         let _ = directory.sync_all();
-    }
-}
-
-/// A file of any name in `directory`, with the permissions that a new file has there.
-fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".sme-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(directory).map_err(without_name)
-}
-
-/// What the system says, without the temporary name behind it, which nobody has asked for.
-fn without_name(error: io::Error) -> io::Error {
-    let said = error.to_string();
-    match said.split_once(" at path ") {
-        Some((said, _)) => io::Error::new(error.kind(), said),
-        None => error,
     }
 }
 

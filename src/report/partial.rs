@@ -11,6 +11,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::output::{directory, sync_directory};
+use super::replace::replaceable;
 use super::stop::Stop;
 
 /// More bytes than any sweep's rows have.
@@ -29,9 +30,14 @@ impl Partial {
     /// where an interrupted sweep has left one.
     pub fn create(target: &Path, header: Option<&str>) -> Result<Self, Stop> {
         let path = partial_path(target);
+        replaceable(target).map_err(|error| Stop::unwritable("-o", target, &error))?;
         let mut options = OpenOptions::new();
         let file = match options.read(true).write(true).create_new(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if let Ok(file) = File::open(&path) {
+                    // Of a sweep that is running it must not be said that it can be removed.
+                    unlocked(&file, &path)?;
+                }
                 return Err(Stop::flag(
                     &format!("-o {}", target.display()),
                     format!(
@@ -56,6 +62,7 @@ impl Partial {
         header: Option<&str>,
     ) -> Result<Option<(Self, Vec<String>)>, Stop> {
         let path = partial_path(target);
+        replaceable(target).map_err(|error| Stop::unwritable("-o", target, &error))?;
         resumable(&path)?;
         let file = match OpenOptions::new().read(true).write(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -90,7 +97,11 @@ impl Partial {
     /// The sweep is complete: the file gets its name.
     pub fn finish(self) -> Result<(), Stop> {
         let renamed = fs::rename(&self.path, &self.target);
-        renamed.map_err(|error| Stop::unwritable("-o", &self.target, &error))?;
+        renamed.map_err(|error| {
+            let text = format!("{error}; the rows are in {}", self.shown());
+            let error = io::Error::new(error.kind(), text);
+            Stop::unwritable("-o", &self.target, &error)
+        })?;
         sync_directory(directory(&self.target));
         Ok(())
     }
@@ -101,13 +112,7 @@ impl Partial {
     }
 
     fn locked(file: File, path: PathBuf, target: &Path) -> Result<Self, Stop> {
-        // Where the file system has no locks, two sweeps into one file are the user's affair.
-        if let Err(TryLockError::WouldBlock) = file.try_lock() {
-            return Err(Stop::flag(
-                "-o",
-                format!("another sweep is writing {}", path.display()),
-            ));
-        }
+        unlocked(&file, &path)?;
         Ok(Self {
             file,
             path,
@@ -117,6 +122,18 @@ impl Partial {
 
     fn unwritable(&self, error: &io::Error) -> Stop {
         Stop::unwritable("-o", &self.path, error)
+    }
+}
+
+/// Takes the lock of the `file` at `path`, which a sweep that is running holds. Where the file system has
+/// no locks, two sweeps into one file are the user's affair.
+fn unlocked(file: &File, path: &Path) -> Result<(), Stop> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(Stop::flag(
+            "-o",
+            format!("another sweep is writing {}", path.display()),
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Format;
 use super::row::{self, Cell};
+use super::strict;
 use crate::experiment::Experiment;
 
 /// Whether `line` is a whole row of `experiment`, or what is wrong with it.
@@ -63,7 +64,7 @@ fn canonical(json: &str) -> String {
 }
 
 fn json_values(line: &str, with_host: bool, keys: &[String]) -> Option<Vec<String>> {
-    let mut object: serde_json::Map<String, Value> = serde_json::from_str(line).ok()?;
+    let mut object = strict::object(line).ok()?;
     let host = match (object.remove("host"), with_host) {
         (Some(Value::Object(host)), true) => host,
         (None, false) => serde_json::Map::new(),

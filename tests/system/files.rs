@@ -39,7 +39,7 @@ fn no_result_replaces_what_is_read_or_another_result() {
         ),
         (
             "rtl lockstep --block fifo --vcd a.vcd -o a.vcd",
-            "-o a.vcd: is the file of --vcd already",
+            "--vcd a.vcd: is the file of -o already",
         ),
     ] {
         let complaint = refused(directory.path(), arguments);
@@ -48,6 +48,117 @@ fn no_result_replaces_what_is_read_or_another_result() {
     let kept = fs::read_to_string(directory.path().join("ok")).unwrap();
     assert_eq!(kept, SB);
     assert_eq!(fs::read_dir(directory.path().join("v")).unwrap().count(), 0);
+}
+
+/// The arguments by which `argument` gets `value`.
+fn given(argument: &clap::Arg, value: &str) -> Vec<String> {
+    let flag = match (argument.get_short(), argument.get_long()) {
+        (_, Some(long)) => vec![format!("--{long}")],
+        (Some(short), None) => vec![format!("-{short}")],
+        (None, None) => vec![],
+    };
+    flag.into_iter().chain([value.to_owned()]).collect()
+}
+
+/// Calls `each` for every command that has none of its own, with the words that lead to it.
+fn commands(
+    command: &clap::Command,
+    words: &[String],
+    each: &mut impl FnMut(&[String], &clap::Command),
+) {
+    if !command.has_subcommands() {
+        return each(words, command);
+    }
+    for sub in command.get_subcommands() {
+        let name = sub.get_name().to_owned();
+        commands(sub, &[words, &[name]].concat(), each);
+    }
+}
+
+/// Of every command, each pair of a file that it reads and one that it writes, and each two that it
+/// writes.
+#[test]
+fn no_command_loses_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("m.toml");
+    let content = include_str!("../../machines/ideal.toml");
+    fs::write(&file, content).unwrap();
+    std::os::unix::fs::symlink("m.toml", directory.path().join("link")).unwrap();
+    let mut refused = std::collections::BTreeMap::new();
+    commands(&sme::cli::command(), &[], &mut |words, command| {
+        let arguments: Vec<_> = command.get_arguments().collect();
+        let id = |argument: &clap::Arg| argument.get_id().to_string();
+        let is_path = |argument: &clap::Arg| {
+            let file = std::any::TypeId::of::<std::path::PathBuf>();
+            argument.get_value_parser().type_id() == file && id(argument) != "out"
+        };
+        let reads =
+            |argument: &clap::Arg| ["machine", "input", "files"].contains(&id(argument).as_str());
+        let outputs = arguments.iter().filter(|a| is_path(a) && !reads(a));
+        for output in outputs {
+            let others = arguments.iter().filter(|a| reads(a) || is_path(a));
+            for other in others.filter(|other| id(other) != id(output)) {
+                for name in ["./m.toml", "link"] {
+                    let mut line = words.to_vec();
+                    for argument in &arguments {
+                        let is_either = [id(output), id(other)].contains(&id(argument));
+                        if argument.is_required_set() && !is_either {
+                            line.extend(given(argument, "1"));
+                        }
+                    }
+                    line.extend(given(output, name));
+                    line.extend(given(other, "m.toml"));
+                    let ran = std::process::Command::new(env!("CARGO_BIN_EXE_sme"))
+                        .args(&line)
+                        .current_dir(directory.path())
+                        .output()
+                        .unwrap();
+                    let said = text(&ran.stderr);
+                    assert_eq!(ran.status.code(), Some(2), "{line:?}: {said}");
+                    assert_eq!(fs::read_to_string(&file).unwrap(), content, "{line:?}");
+                    // Flags that exclude each other, or need a third, are refused for that.
+                    let is_it =
+                        said.contains("is a file that is read") || said.contains("is the file of");
+                    let other_reason =
+                        said.contains("cannot be used with") || said.contains("not provided");
+                    assert!(is_it || other_reason, "{line:?}: {said}");
+                    *refused.entry(words.join(" ")).or_insert(0) += usize::from(is_it);
+                }
+            }
+        }
+    });
+    // `native` and `rtl report` read no file, and write one.
+    let none: Vec<_> = refused.iter().filter(|(_, count)| **count == 0).collect();
+    assert!(none.is_empty(), "{none:?}");
+    assert!(refused.values().sum::<usize>() > 100, "{refused:?}");
+}
+
+/// A byte order mark in front of a text is none of it.
+#[test]
+fn a_byte_order_mark_is_taken_in_every_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let marked = |name: &str, text: &str| {
+        fs::write(directory.path().join(name), format!("\u{feff}{text}")).unwrap();
+    };
+    marked("SB", SB);
+    marked("m.toml", include_str!("../../machines/ideal.toml"));
+    let rows = |separator: &str| {
+        let sizes = (1..5).flat_map(|nodes| (1..4).map(move |cores| (nodes, cores)));
+        let row = |(nodes, cores)| format!("{nodes},{cores},{}{separator}", nodes + cores);
+        sizes.map(row).collect::<String>()
+    };
+    marked(
+        "s.csv",
+        &format!("nodes,cores_per_node,latency_us\n{}", rows("\n")),
+    );
+    for line in [
+        "litmus SB --runs 10",
+        "barrier --machine m.toml --nodes 2 --cores 1 --no-host",
+        "extrapolate s.csv --nodes 64 --cores 16",
+    ] {
+        let output = sme_in(directory.path(), line);
+        assert_eq!(output.status.code(), Some(0), "{line}: {output:?}");
+    }
 }
 
 #[test]
@@ -164,4 +275,118 @@ fn a_litmus_test_that_asks_for_nothing_there_is_refused() {
     fs::write(directory.path().join("t"), text).unwrap();
     let complaint = refused(directory.path(), "litmus t");
     assert!(complaint.contains("names this location"), "{complaint}");
+}
+
+/// A command that takes longer than any test waits.
+#[cfg(target_os = "linux")]
+const LONG: &str = "barrier --nodes 64 --cores 16 --form readable --episodes 1000000 --no-host";
+
+/// What is in `directory` besides `known`.
+#[cfg(target_os = "linux")]
+fn left(directory: &Path, known: &[&str]) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names
+        .filter(|name| !known.contains(&name.as_str()))
+        .collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_that_ends_the_program_leaves_one_line_and_no_file() {
+    use std::os::unix::process::ExitStatusExt;
+    for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+        let directory = tempfile::tempdir().unwrap();
+        let child = std::process::Command::new(env!("CARGO_BIN_EXE_sme"))
+            .args(format!("{LONG} -o a.csv").split_whitespace())
+            .current_dir(directory.path())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let status = format!("/proc/{}/status", child.id());
+        let is_caught = || {
+            let status = fs::read_to_string(&status).unwrap();
+            let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            let mask = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap();
+            mask >> (number - 1) & 1 == 1
+        };
+        while !is_caught() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let kill = std::process::Command::new("kill")
+            .args([format!("-{signal}"), child.id().to_string()])
+            .status();
+        assert!(kill.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(number));
+        assert_eq!(text(&output.stderr), format!("sme: ended by SIG{signal}\n"));
+        assert_eq!(left(directory.path(), &[]), Vec::<String>::new());
+    }
+}
+
+/// Runs `line`, with `sme` in it, in a shell in `directory`.
+#[cfg(target_os = "linux")]
+fn in_shell(directory: &Path, line: &str) -> std::process::Output {
+    std::process::Command::new("sh")
+        .args(["-c", &line.replace("sme", env!("CARGO_BIN_EXE_sme"))])
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_of_the_size_of_files_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let small = "barrier --nodes 4 --cores 4 --no-host --per-thread a.csv";
+    let output = in_shell(directory.path(), &format!("ulimit -f 1; sme {small}"));
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(
+        said.starts_with("sme: --per-thread a.csv: cannot be written"),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(left(directory.path(), &[]), Vec::<String>::new());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_stack_is_enough() {
+    let directory = tempfile::tempdir().unwrap();
+    for command in [
+        "barrier --nodes 2 --cores 2 --no-host",
+        "fft --log2n 8 --nodes 2 --cores 2 --no-host",
+        "machines show ideal",
+    ] {
+        let output = in_shell(directory.path(), &format!("ulimit -s 256; sme {command}"));
+        assert_eq!(output.status.code(), Some(0), "{command}: {output:?}");
+    }
+}
+
+/// The target of the results is a file that is mounted.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_cannot_be_replaced_is_known_before_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("a.csv"), "before\n").unwrap();
+    fs::write(directory.path().join("b"), "below\n").unwrap();
+    let mount = in_shell(directory.path(), "mount --bind b a.csv");
+    if !mount.status.success() {
+        println!("skipped: a mount that this user may make is not installed");
+        return;
+    }
+    let output = sme_in(directory.path(), &format!("{LONG} -o a.csv"));
+    let unmount = in_shell(directory.path(), "umount a.csv");
+    assert!(unmount.status.success());
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("-o a.csv: cannot be written: it is mounted there"),
+        "{said}"
+    );
+    assert_eq!(
+        left(directory.path(), &["a.csv", "b"]),
+        Vec::<String>::new()
+    );
 }

@@ -1,0 +1,141 @@
+//! The files that a command line names. A command that would write to a file that it reads, or to one
+//! file twice, is refused before it does anything.
+//!
+//! `FLAGS` says of every flag of every command that takes a file what happens to that file. Called by
+//! [`Job::read`](super::Job::read), for all commands.
+
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Command};
+
+use crate::report::output;
+use crate::report::stop::Stop;
+
+/// The use of a flag's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    /// The command reads it.
+    Reads,
+    /// It is a machine: built in, or a file that is read.
+    Machine,
+    /// The command writes it.
+    Writes,
+    /// The command writes files in this directory.
+    Fills,
+}
+
+/// The flags that take a file, as clap knows them.
+const FLAGS: [(&str, Use); 14] = [
+    ("files", Use::Reads),
+    ("input", Use::Reads),
+    ("link_load", Use::Writes),
+    ("lines", Use::Writes),
+    ("machine", Use::Machine),
+    ("out", Use::Fills),
+    ("output", Use::Writes),
+    ("per_thread", Use::Writes),
+    ("plot", Use::Writes),
+    ("rows", Use::Writes),
+    ("stale_list", Use::Writes),
+    ("timeline", Use::Writes),
+    ("vcd", Use::Writes),
+    ("waves", Use::Writes),
+];
+
+/// Refuses a command line, of which `matches` are what `command` made, that would lose a file.
+pub fn check(command: &Command, matches: &ArgMatches) -> Result<(), Stop> {
+    let (mut command, mut matches) = (command, matches);
+    while let Some((name, inner)) = matches.subcommand()
+        && let Some(sub) = command.find_subcommand(name)
+    {
+        (command, matches) = (sub, inner);
+    }
+    let mut read: Vec<PathBuf> = Vec::new();
+    let mut written: Vec<(String, PathBuf)> = Vec::new();
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        let Some(&(_, to)) = FLAGS.iter().find(|(flag, _)| *flag == id) else {
+            continue;
+        };
+        for value in matches.get_raw(id).into_iter().flatten() {
+            match to {
+                Use::Reads => read.push(value.into()),
+                Use::Machine => read.extend(machines(&value.to_string_lossy())),
+                Use::Writes => written.push((name_of(argument), value.into())),
+                Use::Fills => {}
+            }
+        }
+    }
+    // Two files that are one are said to be the rows' first.
+    written.sort_by_key(|(flag, _)| flag.starts_with("--"));
+    let written: Vec<(&str, Option<&Path>)> = (written.iter())
+        .map(|(flag, path)| (flag.as_str(), Some(path.as_path())))
+        .collect();
+    output::distinct(&written)?;
+    output::apart_from_inputs(&read, &written)
+}
+
+/// The files that a machine's name, or a list of names, may stand for.
+fn machines(names: &str) -> impl Iterator<Item = PathBuf> + '_ {
+    let one = [names].into_iter().chain(names.split(','));
+    one.filter(|name| name.ends_with(".toml"))
+        .map(PathBuf::from)
+}
+
+/// The flag as users write it.
+fn name_of(argument: &clap::Arg) -> String {
+    match (argument.get_short(), argument.get_long()) {
+        (Some(short), _) => format!("-{short}"),
+        (None, Some(long)) => format!("--{long}"),
+        (None, None) => argument.get_id().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::any::TypeId;
+
+    use super::*;
+
+    /// Calls `each` for all commands that have no commands of their own.
+    fn leaves(command: &Command, path: &str, each: &mut impl FnMut(&str, &Command)) {
+        if !command.has_subcommands() {
+            return each(path, command);
+        }
+        for sub in command.get_subcommands() {
+            leaves(sub, &format!("{path} {}", sub.get_name()), each);
+        }
+    }
+
+    /// A new flag with a file is one that this place knows.
+    #[test]
+    fn every_flag_that_takes_a_file_is_listed() {
+        let mut seen = std::collections::BTreeSet::new();
+        leaves(&super::super::command(), "sme", &mut |path, command| {
+            for argument in command.get_arguments() {
+                let id = argument.get_id().as_str();
+                let known = FLAGS.iter().find(|(flag, _)| *flag == id);
+                let is_path = argument.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+                assert!(
+                    known.is_some() || !is_path,
+                    "{path}: --{id} takes a file, and FLAGS does not say what becomes of it"
+                );
+                seen.extend(known.map(|(flag, _)| *flag));
+            }
+        });
+        for (flag, _) in FLAGS {
+            assert!(seen.contains(flag), "no command has {flag}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_machines_may_name_several_files() {
+        let of = |names| machines(names).collect::<Vec<_>>();
+        assert_eq!(of("sme-prototype"), Vec::<PathBuf>::new());
+        assert_eq!(of("m.toml"), ["m.toml", "m.toml"].map(PathBuf::from));
+        assert_eq!(
+            of("ideal,a.toml,b.toml"),
+            ["ideal,a.toml,b.toml", "a.toml", "b.toml"].map(PathBuf::from)
+        );
+    }
+}

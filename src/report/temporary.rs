@@ -1,0 +1,73 @@
+//! Files under way: they have names that nobody gave, and must be gone when the program ends early.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use tempfile::NamedTempFile;
+
+/// The names of all that were made. Those that have been renamed or removed since exist no more.
+static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// A file of any name in `directory`, with the permissions that a new file has there.
+///
+/// # Errors
+/// If no file can be made there.
+pub fn in_directory(directory: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".sme-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let file = builder.tempfile_in(directory).map_err(without_name)?;
+    MADE.lock().push(file.path().to_owned());
+    Ok(file)
+}
+
+/// The error without the temporary name behind it, which no user has asked for.
+fn without_name(error: io::Error) -> io::Error {
+    let said = error.to_string();
+    match said.split_once(" at path ") {
+        Some((said, _)) => io::Error::new(error.kind(), said),
+        None => error,
+    }
+}
+
+/// The file called `path` stays, whatever happens.
+pub fn keep(path: &Path) {
+    MADE.lock().retain(|made| made != path);
+}
+
+/// Removes all files under way, for a program that ends now.
+pub fn remove_all() {
+    for path in MADE.lock().drain(..) {
+        // It may have been renamed or removed already.
+        let _ = fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_under_way_are_removed_and_others_stay() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let one = in_directory(directory.path()).expect("a file");
+        let two = in_directory(directory.path()).expect("a file");
+        let three = in_directory(directory.path()).expect("a file");
+        let (_, kept) = two.keep().expect("the file stays");
+        keep(&kept);
+        let renamed = directory.path().join("result");
+        three.persist(&renamed).expect("renamed");
+        // Only these: other tests have files of their own under way.
+        MADE.lock()
+            .retain(|path| path.starts_with(directory.path()));
+        remove_all();
+        assert!(!one.path().exists());
+        assert!(kept.exists() && renamed.exists());
+    }
+}
