@@ -1,8 +1,8 @@
-//! The files that a command line names. A command that would write to a file that it reads, or to one
-//! file twice, is refused before it does anything.
+//! The files that a command line names. A command that would write to a file that it reads, or to
+//! one file twice, is refused before it does anything.
 //!
-//! `FLAGS` says of every flag of every command that takes a file what happens to that file. Called by
-//! [`Job::read`](super::Job::read), for all commands.
+//! `FLAGS` says of every flag of every command that takes a file what happens to that file. Called
+//! by [`Job::read`](super::Job::read), for all commands.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! Signals that end the program: they leave no file behind that is not whole, and one line on stderr.
+//! Signals that end the program: they leave no file behind that is not whole, and one line on
+//! stderr.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,10 +11,10 @@ use signal_hook::{flag, low_level};
 use crate::report::stop::to_stderr;
 use crate::report::temporary;
 
-/// From now on a signal that ends the program removes its files under way first. A file that grows beyond
-/// the limit of its size (`ulimit -f`) is an error of the write, as a full disk is.
+/// From now on a signal that ends the program removes its files under way first. A file that grows
+/// beyond the limit of its size (`ulimit -f`) is an error of the write, as a full disk is.
 pub fn watch() {
-    // A handler of any kind takes the place of the default, which kills. Where it cannot be installed,
+    // A handler of any kind takes the place of the default, which kills. If it cannot be installed,
     // the default stays.
     let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let ignored = ignored();
@@ -33,7 +34,7 @@ pub fn watch() {
     });
 }
 
-/// The signals that whoever started the program wants it to ignore, as `nohup` does: bit *n* − 1 for
+/// The signals that the program was started to ignore, as by `nohup`: bit *n* − 1 for
 /// signal *n*.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

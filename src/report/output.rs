@@ -297,7 +297,8 @@ fn begun<'w>(
     }
 }
 
-/// The error of a result that could not be put in its place. The result stays, and the error names it.
+/// The error of a result that could not be put in its place. The result stays, and the error names
+/// it.
 fn kept(PersistError { error, file }: PersistError) -> io::Error {
     match file.keep() {
         Ok((_, path)) => {

@@ -125,8 +125,8 @@ impl Partial {
     }
 }
 
-/// Takes the lock of the `file` at `path`, which a sweep that is running holds. Where the file system has
-/// no locks, two sweeps into one file are the user's affair.
+/// Takes the lock of the `file` at `path`, which a sweep that is running holds. Where the file
+/// system has no locks, two sweeps into one file are the user's affair.
 fn unlocked(file: &File, path: &Path) -> Result<(), Stop> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(Stop::flag(

@@ -1,12 +1,15 @@
-//! Checks whether a file can be put in the place of another one, before there is anything to put there.
+//! Checks whether a file can be put in the place of another one, before there is anything to put
+//! there.
 //!
-//! A new file in the same directory does not show it: the old file may be the root of a mount, may be
-//! protected by its attributes, or may belong to another user in a directory with the sticky bit.
+//! A new file in the same directory does not show it: the old file may be the root of a mount, may
+//! be protected by its attributes, or may belong to another user in a directory with the sticky
+//! bit.
 
 use std::io;
 use std::path::Path;
 
-/// Whether the file at `target`, if there is one, can be replaced by renaming another one in its directory.
+/// Whether the file at `target`, if there is one, can be replaced by renaming another one in its
+/// directory.
 ///
 /// # Errors
 /// The reason why not.
@@ -22,7 +25,7 @@ pub fn replaceable(target: &Path) -> io::Result<()> {
         return Ok(());
     };
     let refuse = |why: &str| Err(io::Error::other(why.to_owned()));
-    // Where the kernel or the file system does not say, the rename will.
+    // If the kernel or the file system does not tell, the rename will.
     if let Ok(found) = statx(CWD, target, AtFlags::empty(), StatxFlags::empty()) {
         let has = |attributes| found.stx_attributes.intersects(attributes);
         if has(StatxAttributes::MOUNT_ROOT) {
@@ -43,8 +46,8 @@ pub fn replaceable(target: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a directory of this mode keeps a file from being replaced by `user`; `owners` are those of the
-/// file and of the directory.
+/// Whether a directory of this mode keeps a file from being replaced by `user`; `owners` are those
+/// of the file and of the directory.
 #[cfg(target_os = "linux")]
 fn is_kept(mode: u32, owners: [u32; 2], user: u32) -> bool {
     const STICKY: u32 = 0o1000;

@@ -281,7 +281,7 @@ fn a_litmus_test_that_asks_for_nothing_there_is_refused() {
 #[cfg(target_os = "linux")]
 const LONG: &str = "barrier --nodes 64 --cores 16 --form readable --episodes 1000000 --no-host";
 
-/// What is in `directory` besides `known`.
+/// The files in `directory` besides `known`.
 #[cfg(target_os = "linux")]
 fn left(directory: &Path, known: &[&str]) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();

@@ -117,7 +117,7 @@ impl<P> Tap<P> {
     }
 }
 
-/// What is recorded.
+/// A choice of blocks and times to record.
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// Positions whose blocks are recorded; order and repetitions do not matter.
@@ -254,7 +254,7 @@ struct Writing<P> {
     sink: Option<Box<dyn Sink>>,
     /// The first.
     error: Option<io::Error>,
-    /// What each block's signals show.
+    /// The values of each block's signals.
     shown: Vec<Vec<u64>>,
     /// Block and what it said, where that is not written yet.
     pending: Vec<(usize, Heard<P>)>,
@@ -360,8 +360,8 @@ fn numbered<P: Passes>(heard: &[(usize, Heard<P>)]) -> Vec<(usize, &P)> {
     numbered.collect()
 }
 
-/// When edge `cycle` happens, in femtoseconds, rounded up; the last time there is where it is
-/// beyond (five hours).
+/// The time of edge `cycle` in femtoseconds, rounded up; `u64::MAX` where it is beyond (five
+/// hours).
 pub fn femtoseconds(clock: Clock, cycle: u64) -> u64 {
     let exact = (u128::from(cycle) * 1_000_000_000_000_000).div_ceil(u128::from(clock.hz()));
     u64::try_from(exact).unwrap_or(u64::MAX)

@@ -2,7 +2,7 @@
 
 use crate::parts::line::Bytes;
 
-/// Who asks for a transaction: a core by its number, or this.
+/// The agent of the bridge's transactions; a core's is its number.
 pub const BRIDGE: u16 = u16::MAX;
 /// No line, no transaction, no writer.
 pub const NONE: u32 = u32::MAX;
@@ -18,7 +18,7 @@ pub enum Update {
     CompareExchange,
 }
 
-/// What a transaction does to its line.
+/// The kinds of transactions on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A core fetches a copy to read.
@@ -43,11 +43,11 @@ pub struct Transaction {
     pub line: u32,
     /// Core number or [`BRIDGE`].
     pub agent: u16,
-    /// What it does.
+    /// Its kind.
     pub kind: Kind,
     /// To which bytes.
     pub bytes: Bytes,
-    /// What is written; after the start, what was read.
+    /// The value to write; after the start, the value that was read.
     pub value: u64,
     /// The thread that caused it, as the machine's traces name it.
     pub origin: u32,

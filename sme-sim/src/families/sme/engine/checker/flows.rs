@@ -15,8 +15,8 @@ pub(super) struct FlowKey {
     response: bool,
 }
 
-/// The packets that must come out of a flow, in order. Where requests enter or leave the network, writes may
-/// overtake reads, never the other way round; all else of a flow stays in line.
+/// The packets that must come out of a flow, in order. Where requests enter or leave the network,
+/// writes may overtake reads, never the other way round; all else of a flow stays in line.
 #[derive(Clone, Debug, Default)]
 struct Flow {
     in_line: VecDeque<Expected>,
@@ -37,7 +37,8 @@ impl Flow {
         }
     }
 
-    /// Takes `output` out, if it is next; whose read it is. Otherwise what is next, if anything is.
+    /// Takes `output` out, if it is next; returns the reader, if it is a read. If another packet is
+    /// next, that is the error.
     fn take(&mut self, output: Output) -> Result<Option<Reader>, Option<Output>> {
         let mut expected = None;
         if let Some(&first) = self.in_line.front() {
@@ -112,8 +113,8 @@ impl Flows {
         self.to_host.entry(key).or_default().expect(expected);
     }
 
-    /// Takes `output` out of its flow; whose read it is. Where it is not next, the error is the packet that
-    /// is, if there is one.
+    /// Takes `output` out of its flow; returns the reader, if it is a read. If another packet is
+    /// next, that is the error.
     pub(super) fn take(
         &mut self,
         output: Output,

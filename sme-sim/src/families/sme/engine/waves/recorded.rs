@@ -4,7 +4,7 @@ use super::{Tap, signals};
 use crate::families::sme::engine::{EngineModel, Input, Output, Packet, Shortcuts, Transit};
 use crate::observe::waves::{Heard, Passes, Signal};
 
-// What the documentation says about memory.
+// The documentation gives this figure.
 const _: () = assert!(size_of::<(usize, Heard<Passed>)>() <= 64);
 
 /// Something that passes a port of an engine, and in which direction.
