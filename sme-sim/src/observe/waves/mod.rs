@@ -371,3 +371,62 @@ pub fn femtoseconds(clock: Clock, cycle: u64) -> u64 {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pulse on the only wire of a block.
+    #[derive(Clone, Copy, Debug)]
+    struct Pulse;
+
+    impl Passes for Pulse {
+        const TOP: &'static str = "top";
+
+        fn scope(node: u32) -> String {
+            format!("block_{node}")
+        }
+
+        fn signals() -> Vec<Signal> {
+            let signal = |name: &str, width| Signal {
+                name: name.to_owned(),
+                width,
+            };
+            vec![signal("cycle", 64), signal("valid", 1)]
+        }
+
+        fn release(values: &mut [u64]) {
+            values[1] = 0;
+        }
+
+        fn present(&self, values: &mut [u64]) {
+            values[1] = 1;
+        }
+
+        fn port(&self) -> usize {
+            0
+        }
+    }
+
+    /// The end of a recording in which a pulse passes in `cycle` of a clock of 1 MHz.
+    fn finished(cycle: u64) -> io::Result<()> {
+        let selection = Selection {
+            nodes: vec![0],
+            from: Time::ZERO,
+            to: Time::NEVER,
+        };
+        let clock = Clock::from_hz(1_000_000).expect("a clock");
+        let file = io::Cursor::new(Vec::new());
+        let recorder = Recorder::<Pulse>::new(clock, &selection, Format::Vcd, file)?;
+        let tap = recorder.tap(0).expect("the block is recorded");
+        tap.hears(cycle, [Pulse]);
+        recorder.finish()
+    }
+
+    #[test]
+    fn a_waveform_that_would_end_before_the_run_is_an_error() {
+        assert!(finished(18_000_000_000).is_ok());
+        let error = finished(19_000_000_000).expect_err("2^64 fs are 18,446 s");
+        assert!(error.to_string().contains("18446 s"), "{error}");
+    }
+}
