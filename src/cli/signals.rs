@@ -11,7 +11,7 @@ use signal_hook::{flag, low_level};
 use crate::report::stop::to_stderr;
 use crate::report::temporary;
 
-/// From now on a signal that ends the program removes its files under way first. A file that grows
+/// From now on a signal that ends the program removes its unfinished files first. A file that grows
 /// beyond the limit of its size (`ulimit -f`) is an error of the write, as a full disk is.
 pub fn watch() {
     // A handler of any kind takes the place of the default, which kills. If it cannot be installed,

@@ -3,8 +3,8 @@
 //!
 //! * [`row`]: the row of a barrier experiment, and the cells of which all rows are made.
 //! * [`table`]: rows as aligned text.
-//! * [`output`], [`partial`]: where rows go; [`temporary`], [`replace`]: files under way, and what
-//!   they replace.
+//! * [`output`], [`partial`]: where rows go; [`temporary`], [`replace`]: unfinished files, and the
+//!   files that they replace.
 //! * [`explain`]: a critical path. [`links`]: the load of links. [`stale_list`]: stale loads.
 //!   [`timeline`]: a trace of all threads.
 //! * [`recognize`]: rows that were written before; [`strict`]: JSON without keys that stand twice.

@@ -1,4 +1,4 @@
-//! Files under way: they have names that nobody gave, and must be gone when the program ends early.
+//! Unfinished files. The program chooses their names, and removes them when it ends early.
 
 use std::fs;
 use std::io;
@@ -41,9 +41,13 @@ pub fn keep(path: &Path) {
     MADE.lock().retain(|made| made != path);
 }
 
-/// Removes all files under way, for a program that ends now.
+/// Removes all unfinished files, for a program that ends now.
 pub fn remove_all() {
-    for path in MADE.lock().drain(..) {
+    remove(|_| true);
+}
+
+fn remove(which: impl Fn(&Path) -> bool) {
+    for path in MADE.lock().extract_if(.., |path| which(path)) {
         // It may have been renamed or removed already.
         let _ = fs::remove_file(path);
     }
@@ -54,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_under_way_are_removed_and_others_stay() {
+    fn unfinished_files_are_removed_and_others_stay() {
         let directory = tempfile::tempdir().expect("a directory");
         let one = in_directory(directory.path()).expect("a file");
         let two = in_directory(directory.path()).expect("a file");
@@ -63,10 +67,8 @@ mod tests {
         keep(&kept);
         let renamed = directory.path().join("result");
         three.persist(&renamed).expect("renamed");
-        // Only these: other tests have files of their own under way.
-        MADE.lock()
-            .retain(|path| path.starts_with(directory.path()));
-        remove_all();
+        // Only these: other tests have files of their own.
+        remove(|path| path.starts_with(directory.path()));
         assert!(!one.path().exists());
         assert!(kept.exists() && renamed.exists());
     }

@@ -127,7 +127,7 @@ fn no_command_loses_a_file() {
             }
         }
     });
-    // `native` and `rtl report` read no file, and write one.
+    // A command that reads no file and writes one has no pair, and is not counted.
     let none: Vec<_> = refused.iter().filter(|(_, count)| **count == 0).collect();
     assert!(none.is_empty(), "{none:?}");
     assert!(refused.values().sum::<usize>() > 100, "{refused:?}");
@@ -380,7 +380,7 @@ fn a_file_that_cannot_be_replaced_is_known_before_the_run() {
     fs::write(directory.path().join("b"), "below\n").unwrap();
     let mount = in_shell(directory.path(), "mount --bind b a.csv");
     if !mount.status.success() {
-        println!("skipped: a mount that this user may make is not installed");
+        println!("skipped: mount, for this user, is not installed");
         return;
     }
     let output = sme_in(directory.path(), &format!("{LONG} -o a.csv"));

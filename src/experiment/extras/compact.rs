@@ -4,6 +4,7 @@ use sme_barrier::{Barrier, Member};
 use sme_memory::Leader;
 use sme_sim::families::sme;
 use sme_sim::families::sme::compact::{CompactCluster, Skew};
+use sme_sim::families::sme::spec::HomeSockets;
 use sme_sim::kernel::peers::Peers;
 use sme_sim::machine::System;
 use sme_sim::parts::contract::ThreadMemory;
@@ -33,8 +34,13 @@ impl Experiment {
 
     /// What keeps the run from being in compact form, if anything.
     pub fn why_not_compact(&self, observe: &Observe<'_>) -> Option<&'static str> {
-        if sme::of(&self.machine).is_none() {
+        let Some(spec) = sme::of(&self.machine) else {
             return Some("only machines with Shared Memory Engines have a compact form");
+        };
+        if spec.coherence.homes != HomeSockets::First {
+            return Some(
+                "only where all lines have their home on the first socket (coherence.homes)",
+            );
         }
         if !matches!(self.algorithm, Algorithm::Tree | Algorithm::Dissemination) {
             return Some("only the tree and the dissemination barrier have a compact form");

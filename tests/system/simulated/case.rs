@@ -41,7 +41,7 @@ pub struct Case {
     pub episodes: u32,
     pub seed: u64,
     pub coherent_stores: bool,
-    /// Which sockets' memory a node's is.
+    /// The sockets that share a node's memory: `coherence.homes`.
     pub homes: &'static str,
     pub workers: usize,
 }

@@ -172,11 +172,11 @@ fn coherence(read: &mut Reader<'_>) -> CoherenceSpec {
         ),
         homes: coherence.optional_word(
             "homes",
-            Homes::First,
+            HomeSockets::First,
             [
-                ("first", Homes::First),
-                ("lines", Homes::Lines),
-                ("pages", Homes::Pages),
+                ("first", HomeSockets::First),
+                ("lines", HomeSockets::Lines),
+                ("pages", HomeSockets::Pages),
             ],
             "whose memory controller a line belongs to: the first socket's, or all sockets' in turn, by lines or by pages of 4 KiB; first if left out",
         ),

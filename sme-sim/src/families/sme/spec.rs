@@ -115,13 +115,13 @@ pub struct CoherenceSpec {
     /// `locked`: what a locked read-modify-write adds to owning its line.
     pub locked: Time,
     /// `homes`: which socket's memory controller a line belongs to.
-    pub homes: Homes,
+    pub homes: HomeSockets,
 }
 
-/// Which sockets' memory the shared memory of a node is made of.
+/// The sockets whose memory controllers share the memory of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Homes {
-    /// The first's.
+pub enum HomeSockets {
+    /// The first alone.
     First,
     /// All in turn, line by line.
     Lines,

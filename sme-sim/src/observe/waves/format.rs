@@ -96,15 +96,11 @@ struct Vcd<W: Write> {
 
 impl<W: Write + Send> Vcd<W> {
     fn new(shown: Shown, from: u64, file: W) -> io::Result<Self> {
-        let Shown {
-            top,
-            blocks,
-            signals,
-        } = shown;
+        let (blocks, signals) = (shown.blocks, shown.signals);
         let mut writer = vcd::Writer::new(file);
         writer.version(VERSION)?;
         writer.timescale(1, TimescaleUnit::FS)?;
-        writer.add_module(top)?;
+        writer.add_module(shown.top)?;
         let mut codes = Vec::with_capacity(blocks.len() * signals.len());
         for block in &blocks {
             writer.add_module(block)?;
@@ -176,11 +172,7 @@ struct Fst<W: Write + Seek> {
 
 impl<W: Write + Seek + Send> Fst<W> {
     fn new(shown: Shown, from: u64, file: W) -> io::Result<Self> {
-        let Shown {
-            top,
-            blocks,
-            signals,
-        } = shown;
+        let (blocks, signals) = (shown.blocks, shown.signals);
         let info = FstInfo {
             start_time: 0,
             timescale_exponent: FEMTO,
@@ -193,7 +185,7 @@ impl<W: Write + Seek + Send> Fst<W> {
             let module = FstScopeType::Module;
             header.scope(name, "", module).map_err(plain)
         };
-        scope(&mut header, top)?;
+        scope(&mut header, shown.top)?;
         let mut codes = Vec::with_capacity(blocks.len() * signals.len());
         for block in &blocks {
             scope(&mut header, block)?;

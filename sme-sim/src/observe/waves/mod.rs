@@ -367,7 +367,8 @@ pub fn femtoseconds(clock: Clock, cycle: u64) -> u64 {
     u64::try_from(exact).unwrap_or(u64::MAX)
 }
 
-/// A worker that panics takes the run with it: nobody believes what it left behind.
+/// The data behind `mutex`. A worker that panics ends the run, so that what it left there is not
+/// used.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

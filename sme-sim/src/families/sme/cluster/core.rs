@@ -4,7 +4,6 @@ use std::ops::{Index, IndexMut};
 
 use sme_memory::Until;
 
-use super::constants::Constants;
 use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 
@@ -76,6 +75,7 @@ impl Core {
             counted: false,
         }
     }
+
     /// The address that the operation is about, for loads and waits.
     pub fn awaited(&self) -> Option<(u64, Bytes, Option<Until>)> {
         match self.operation {
@@ -95,16 +95,13 @@ impl Core {
 /// The cores of a node, by number.
 #[derive(Debug)]
 pub struct Cores {
-    /// The node.
-    me: u32,
     all: Vec<Core>,
 }
 
 impl Cores {
-    /// The idle cores of node `me`, one on each of `sockets`.
-    pub fn new(me: u32, sockets: &[u8]) -> Self {
+    /// Idle cores, one on each of `sockets`.
+    pub fn new(sockets: &[u8]) -> Self {
         Self {
-            me,
             all: sockets.iter().map(|&socket| Core::new(socket)).collect(),
         }
     }
@@ -122,11 +119,6 @@ impl Cores {
     /// One core more.
     pub fn push(&mut self, core: Core) {
         self.all.push(core);
-    }
-
-    /// The name in traces of the accesses of the thread of `core`.
-    pub fn origin(&self, constants: &Constants, core: u16) -> u32 {
-        constants.trace(self.me, core, self[core].counted)
     }
 
     /// Bytes on the heap.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::agenda::{Agenda, Event};
 use super::constants::Constants;
+use super::core::Core;
 use super::record::Record;
 use crate::observe::failure::Fault;
 use crate::observe::log::Log;
@@ -62,6 +63,11 @@ impl Here {
     #[inline]
     pub fn after(&mut self, span: Time, event: Event) {
         self.agenda.push(self.now + span, event);
+    }
+
+    /// The name in traces of the accesses of the thread of core number `core`.
+    pub fn origin(&self, core: u16, state: &Core) -> u32 {
+        self.constants.trace(self.me, core, state.counted)
     }
 
     /// A load of the thread `origin` goes through the engine.

@@ -1,7 +1,7 @@
 //! The placement of memory: the line that holds a byte, and the socket whose memory controller
 //! orders the accesses to that line.
 
-use crate::families::sme::spec::{self, ClusterSpec};
+use crate::families::sme::spec::{ClusterSpec, HomeSockets};
 use crate::parts::line_size::LineSize;
 
 /// Bytes of a page.
@@ -23,9 +23,9 @@ impl Homes {
         let line = spec.cache.private.line();
         let all = spec.node.sockets as u8;
         let (sockets, lines) = match spec.coherence.homes {
-            spec::Homes::First => (1, 1),
-            spec::Homes::Lines => (all, 1),
-            spec::Homes::Pages => (all, line.number(PAGE_BYTES)),
+            HomeSockets::First => (1, 1),
+            HomeSockets::Lines => (all, 1),
+            HomeSockets::Pages => (all, line.number(PAGE_BYTES)),
         };
         Self {
             line,

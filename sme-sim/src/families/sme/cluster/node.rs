@@ -67,7 +67,7 @@ impl Node {
         let memory = (Arc::clone(&constants.latencies), constants.homes);
         Self {
             here,
-            cores: Cores::new(me, &sockets),
+            cores: Cores::new(&sockets),
             stores: StoreBuffers::new(programs.len(), constants.spec.core.store_buffer),
             domain: Domain::new(memory, &sockets, constants.seed, me),
             caches: None,

@@ -118,7 +118,7 @@ impl Node {
 
     fn fetch(&mut self, core: u16, line: u32, bytes: Bytes) {
         self.cores[core].waiting = Waiting::Cache;
-        let origin = self.cores.origin(&self.here.constants, core);
+        let origin = self.here.origin(core, &self.cores[core]);
         self.domain.request(
             self.here.now,
             core,
@@ -344,7 +344,7 @@ impl Node {
             return;
         }
         self.here.progress += 1;
-        let origin = self.cores.origin(&self.here.constants, core);
+        let origin = self.here.origin(core, &self.cores[core]);
         self.stores.push(
             core,
             Store {
@@ -466,7 +466,7 @@ impl Node {
         match self.target(core, word.0, bytes) {
             Some(Target::Local(physical)) => {
                 self.here.progress += 1;
-                let origin = self.cores.origin(&self.here.constants, core);
+                let origin = self.here.origin(core, &self.cores[core]);
                 let line = self.domain.line(physical);
                 let owned =
                     self.domain

@@ -27,7 +27,6 @@ pub struct Slots {
     /// The reader under each source tag.
     readers: [Asker; 32],
     free_tags: u32,
-    arbitration: Arbitration,
     random: Pcg32,
 }
 
@@ -42,7 +41,6 @@ impl Slots {
             sockets: vec![(slots, Vec::new()); spec.node.sockets as usize],
             readers: [Asker::Core(0); 32],
             free_tags: u32::MAX,
-            arbitration: spec.uncached.arbitration,
             random: Pcg32::new(constants.seed, stream),
         }
     }
@@ -80,12 +78,12 @@ impl Slots {
 
     /// Gives a slot of `socket` to one of the loads that wait for it, if there is one and a tag is
     /// free; returns that load's sender and its tag.
-    pub fn grant(&mut self, socket: u8) -> Option<(Asker, u8)> {
+    pub fn grant(&mut self, socket: u8, spec: &ClusterSpec) -> Option<(Asker, u8)> {
         let (free, waiting) = &mut self.sockets[usize::from(socket)];
         if *free == 0 || waiting.is_empty() {
             return None;
         }
-        let chosen = match self.arbitration {
+        let chosen = match spec.uncached.arbitration {
             Arbitration::Fifo => 0,
             Arbitration::Random => self.random.next_u32() as usize % waiting.len(),
         };

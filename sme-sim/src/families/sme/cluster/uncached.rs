@@ -46,7 +46,7 @@ impl Node {
 
     fn grant_slots(&mut self, socket: u8) {
         while let Some(slots) = &mut self.slots
-            && let Some((asker, tag)) = slots.grant(socket)
+            && let Some((asker, tag)) = slots.grant(socket, &self.here.constants.spec)
         {
             match asker {
                 Asker::Core(core) => {
@@ -62,7 +62,7 @@ impl Node {
         let Some((address, bytes, _)) = self.cores[core].awaited() else {
             return;
         };
-        let trace = self.cores.origin(&self.here.constants, core);
+        let trace = self.here.origin(core, &self.cores[core]);
         self.here.count_remote_load(trace);
         let packet = HtPacket::Read {
             address: address & !7,
@@ -110,7 +110,7 @@ impl Node {
 
     fn load_answered(&mut self, tag: u8, data: u64, error: bool) {
         let Some(slots) = &mut self.slots else {
-            debug_assert!(false, "an answer to a load that nobody sent");
+            debug_assert!(false, "an answer without a load");
             return;
         };
         let asker = slots.answered(tag);

@@ -9,7 +9,7 @@ use sme_memory::{Followers, Leader, Step};
 
 use crate::families::sme::cluster::constants::Constants;
 use crate::families::sme::cluster::latencies::Latencies;
-use crate::families::sme::spec::Homes;
+use crate::families::sme::spec::HomeSockets;
 use crate::observe::gauge::Gauge;
 use crate::parts::line_size::LineSize;
 use crate::time::Time;
@@ -115,7 +115,7 @@ impl<L: Leader> Plan<L> {
         skew: Option<Box<Skew>>,
     ) -> Result<Self, NotCompact> {
         let spec = &constants.spec;
-        if spec.coherence.homes != Homes::First {
+        if spec.coherence.homes != HomeSockets::First {
             return Err(NotCompact::Homes);
         }
         let line = constants.map.line;

@@ -95,16 +95,16 @@ pub trait EngineModel: Send {
 /// Ways to the same outputs with fewer edges stepped. None of them changes the outputs or their
 /// times; a model without shortcuts implements no method of this trait.
 pub trait Shortcuts: EngineModel {
-    /// Appends what the engine will give out whatever comes, with the edges at which it does: a
-    /// packet whose first bytes are on a link. [`step`](EngineModel::step) does not give it again,
+    /// Appends the outputs that no later input can change, with their edges: a packet whose first
+    /// bytes are on a link. [`step`](EngineModel::step) does not give it again,
     /// and no edge is needed for it. A model that cannot tell appends nothing.
     fn foresee(&mut self, _out: &mut Vec<(u64, Output)>) {}
 
     /// Takes a packet that the link of `port` carries in `channel` at edge `cycle`, where every
     /// other packet of a link up to that edge has been presented before and every edge before it
-    /// that matters has been stepped. If the packet passes on whatever comes later, that is done at
-    /// once: [`step`](EngineModel::step) gives nothing of it, and no edge is needed for it. If not,
-    /// or if the model cannot tell, it is not taken, and remains to be
+    /// that matters has been stepped. If no later input can change that the packet passes on, it
+    /// does so at once: [`step`](EngineModel::step) gives nothing of it, and no edge is needed for
+    /// it. If not, or if the model cannot tell, it is not taken, and remains to be
     /// [presented](EngineModel::input).
     fn transit(
         &mut self,

@@ -42,9 +42,10 @@ impl Fill {
 /// The result of a fill.
 #[derive(Debug)]
 pub enum Filled {
-    /// The line: whoever asked first has it, the others get it from there.
+    /// The line, which the first of these cores has; the others get it from there.
     Line(Vec<(u16, Wants)>),
-    /// The answer that there is no such node, for whoever asked for the line at this address.
+    /// The answer that there is no such node, for these cores, which asked for the line at this
+    /// address.
     NoSuchNode(u64, Vec<(u16, Wants)>),
 }
 
@@ -76,7 +77,7 @@ impl Caches {
             arrived: 0,
             failed: false,
             socket,
-            origin: around.cores.origin(&around.here.constants, core),
+            origin: around.here.origin(core, &around.cores[core]),
             waiting: vec![(core, wants)],
         };
         let number = tables::insert(&mut self.fills, fill);

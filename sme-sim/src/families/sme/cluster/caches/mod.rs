@@ -32,8 +32,11 @@ pub use miss::{Answer, Request};
 
 /// The parts of the node on which the caches work.
 pub struct Around<'a> {
+    /// The time, the agenda and the records.
     pub here: &'a mut Here,
+    /// The cores, for their sockets.
     pub cores: &'a Cores,
+    /// The way to the engine.
     pub way: &'a mut Way,
 }
 

@@ -25,7 +25,7 @@ impl Caches {
         self.traffic.write_backs += 1;
         let here = &mut *around.here;
         here.log_write_back(core, held);
-        let trace = around.cores.origin(&here.constants, core);
+        let trace = here.origin(core, &around.cores[core]);
         for word in self.line.words_of(held.line) {
             let enables = match here.constants.spec.cache.writeback {
                 WriteBack::Line => 0xff,

@@ -1,11 +1,11 @@
 //! Waveforms of engines' ports ([`crate::observe::waves`]).
 //!
 //! [`Recorded`], a decorator of [`EngineModel`](super::EngineModel), writes down what passes an
-//! engine's ports, whatever the engine is made of. The signals, called as the RTL's ports, are in
+//! engine's ports, be it a cycle model or RTL. The signals, called as the RTL's ports, are in
 //! [`signals`].
 //!
-//! In a cluster a pin takes one packet an edge. Whoever drives an [`EngineModel`](super::EngineModel)
-//! otherwise may present several on one port in one cycle, which they share; credits likewise.
+//! In a cluster a pin takes one packet an edge. Another driver of an engine may present several
+//! packets on one port in one cycle, which they share; credits likewise.
 //!
 //! A packet or credit takes at most 64 bytes until it is written; a cluster has them written every
 //! millisecond of simulated time (and another microsecond for each thread).

@@ -23,7 +23,7 @@ use crate::observe::waves::Signal;
 use crate::parts::fabric::{CHANNELS, LINK_PORTS};
 
 /// Signals of an engine.
-pub const SIGNALS: usize = LINKS + LINK_PORTS * LINK_SIGNALS;
+const SIGNALS: usize = LINKS + LINK_PORTS * LINK_SIGNALS;
 
 const HOST_FIELDS: [(&str, u32); 10] = [
     ("valid", 1),
