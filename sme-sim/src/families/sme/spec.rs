@@ -1,5 +1,7 @@
 //! What a machine file says of a cluster with Shared Memory Engines: typed, in this crate's units.
 
+use super::engine::Kind;
+use super::engine::packet::RESPONSE_HEADER_BYTES;
 use crate::parts::cache::Geometry;
 use crate::parts::core_set;
 use crate::parts::fabric::GridKind;
@@ -28,6 +30,23 @@ pub struct ClusterSpec {
     pub os: OsSpec,
     /// `[fabric]`
     pub fabric: FabricSpec,
+}
+
+impl ClusterSpec {
+    /// Bytes that one read of a line fill asks for: `load_payload`, or the line if that is shorter.
+    pub fn fill_bytes(&self) -> u64 {
+        self.uncached
+            .load_bytes
+            .min(self.cache.private.line().bytes())
+    }
+
+    /// Bytes of the longest packet on a network link: a posted write, or the response to a read of a
+    /// fill if that is longer.
+    pub fn longest_packet_bytes(&self) -> u64 {
+        Kind::PostedWrite
+            .bytes()
+            .max(RESPONSE_HEADER_BYTES + self.fill_bytes())
+    }
 }
 
 /// `[node]`: one coherent domain.
@@ -134,7 +153,8 @@ pub enum HomeSockets {
 pub struct UncachedSpec {
     /// `outstanding_loads_per_socket`: 1.
     pub outstanding_loads_per_socket: u32,
-    /// `load_payload`: bytes a load carries at most, 8.
+    /// `load_payload`: bytes that one read of a line fill asks for at most, 8 to 64, a power of two. A
+    /// core's own load past the caches has 8 at most in any case.
     pub load_bytes: u64,
     /// `turnaround`: from a response until the socket's slot can issue the next load.
     pub turnaround: Time,

@@ -30,6 +30,9 @@ use serde::{Deserialize, Serialize};
 /// Bytes of the longest packet, a posted write.
 pub const MAX_BYTES: usize = 24;
 
+/// Bytes of a response besides its data.
+pub const RESPONSE_HEADER_BYTES: u64 = 8;
+
 /// Nodes that a packet can name: 20 bits.
 pub const MAX_NODES: u32 = 1 << 20;
 
