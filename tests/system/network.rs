@@ -176,7 +176,7 @@ fn bad_input_is_one_line_and_status_2() {
         ("--topology mesh:2000x2000", "--topology"),
         ("--topology mesh:1024x1024 --measure 1s", "of memory"),
         (
-            "--topology torus:3x3x3 --set link.bandwidth=4GB/s",
+            "--topology torus:3x3x3 --set link.bandwidth=3744MB/s",
             "lower link.bandwidth",
         ),
         ("--measure 0", "--measure"),

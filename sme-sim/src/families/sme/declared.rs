@@ -282,7 +282,7 @@ fn link(read: &mut Reader<'_>) -> LinkSpec {
         bytes_per_second: link.bandwidth(
             "bandwidth",
             1_000_000..=1_000_000_000_000,
-            "of one network link, each direction",
+            "of one network link, each direction; a packet takes whole engine cycles, at least one",
         ),
         // At least one: windows of simulated time are as long as the shortest way between nodes.
         serdes_cycles: link.cycles(
@@ -395,6 +395,19 @@ fn rules(spec: &ClusterSpec, read: &mut Reader<'_>) {
                 Dimension::Memory.write(spec.node.global_base),
                 Dimension::Memory.write(private),
                 Dimension::Memory.write(shared),
+            )
+        },
+    );
+    let longest = spec.longest_packet_bytes();
+    let passed = longest.saturating_mul(spec.engine.clock.hz());
+    read.rule(
+        &["link.bandwidth", "engine.clock", "uncached.load_payload"],
+        spec.link.bytes_per_second <= passed,
+        || {
+            format!(
+                "the engine passes one packet a cycle, {longest} bytes at most: at {} no more than {} on a link",
+                Dimension::Frequency.write(spec.engine.clock.hz()),
+                Dimension::Bandwidth.write(passed),
             )
         },
     );
