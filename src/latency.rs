@@ -1,4 +1,6 @@
-//! What one access costs on a machine, with nothing else going on.
+//! The latency of single accesses on a machine with nothing else going on; [`budget`] splits it.
+
+pub mod budget;
 
 use sme_memory::{Memory, Place, Route};
 use sme_sim::machine::{CannotBuild, Machine, Setup};
@@ -53,5 +55,6 @@ pub fn remote_load_latency(machine: &Machine, loopback: bool) -> Result<Time, La
     let total = spans[1..]
         .iter()
         .map(|span| span.last_end.since(span.last_begin).as_ps());
-    Ok(Time::from_ps(total.sum::<u64>() / u64::from(loads)))
+    let loads = u64::from(loads);
+    Ok(Time::from_ps((total.sum::<u64>() + loads / 2) / loads))
 }

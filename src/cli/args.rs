@@ -307,16 +307,10 @@ impl Draft {
                 format!("{what} runs on {needed} node{plural}"),
             ));
         }
-        match &self.topology {
-            Some(topology) if topology.hosts() < nodes => Err(Stop::flag(
-                &format!("--topology {topology}"),
-                format!(
-                    "its {} positions do not hold {nodes} nodes",
-                    topology.hosts()
-                ),
-            )),
-            _ => Ok(nodes),
+        if let Some(topology) = &self.topology {
+            holds(topology, nodes)?;
         }
+        Ok(nodes)
     }
 
     fn checked_cores(&self) -> Result<u32, Stop> {
@@ -351,6 +345,21 @@ pub fn engines_of<'a>(machine: &'a Machine, what: &str) -> Result<&'a ClusterSpe
         )
     };
     sme::of(machine).ok_or_else(|| Stop::flag("--machine", none()))
+}
+
+/// Whether `topology` has a position for each of `nodes` nodes.
+///
+/// # Errors
+/// It has not.
+pub fn holds(topology: &Topology, nodes: u32) -> Result<(), Stop> {
+    let positions = topology.hosts();
+    match positions < nodes {
+        false => Ok(()),
+        true => Err(Stop::flag(
+            &format!("--topology {topology}"),
+            format!("its {positions} positions do not hold {nodes} nodes"),
+        )),
+    }
 }
 
 /// Cores of a node of `machine`: the most threads that it can run.

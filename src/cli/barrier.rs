@@ -36,6 +36,10 @@ pub struct BarrierFlags {
     /// on stderr
     #[arg(long, help_heading = "Output")]
     explain: bool,
+    /// Write the critical path of the last episode: at_ns,duration_ns,node,part,queued_for,what as
+    /// CSV, or as JSON lines if FILE ends in .json or .jsonl
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    explain_to: Option<PathBuf>,
     /// Write every arrival and departure: CSV with episode,node,core,arrive_ns,leave_ns
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     per_thread: Option<PathBuf>,
@@ -57,6 +61,7 @@ const MAX_RECORDS: u64 = 1 << 27;
 /// The files of a run, which appear at its end.
 struct Opened {
     result: Output,
+    explain: Option<Output>,
     per_thread: Option<Output>,
     link_load: Option<Output>,
     timeline: Option<Output>,
@@ -69,6 +74,7 @@ pub struct BarrierRun {
     experiment: Experiment,
     output: OutputFlags,
     explain: bool,
+    explain_to: Option<PathBuf>,
     per_thread: Option<PathBuf>,
     link_load: Option<PathBuf>,
     timeline: Option<PathBuf>,
@@ -99,6 +105,7 @@ impl BarrierRun {
             experiment,
             output: flags.output.clone(),
             explain: flags.explain,
+            explain_to: flags.explain_to.clone(),
             per_thread: flags.per_thread.clone(),
             link_load: flags.link_load.clone(),
             timeline: flags.timeline.clone(),
@@ -107,7 +114,8 @@ impl BarrierRun {
         let (experiment, observe) = (&run.experiment, run.observe());
         let is_looked_into = observe.looks_at_threads() || run.waves.is_some();
         if experiment.form == Form::Compact && is_looked_into {
-            let why = "--per-thread, --explain, --timeline and --waves need --form readable";
+            let why = "--per-thread, --explain, --explain-to, --timeline and --waves need \
+                       --form readable";
             return Err(Stop::flag("--form compact", why.to_owned()));
         }
         let needed = memory::needed(experiment, &observe);
@@ -120,7 +128,7 @@ impl BarrierRun {
         Observe {
             per_thread: self.per_thread.is_some(),
             link_load: self.link_load.is_some(),
-            critical_path: self.explain,
+            critical_path: self.explain || self.explain_to.is_some(),
             timeline: self.timeline.is_some(),
             waves: None,
         }
@@ -136,6 +144,7 @@ impl BarrierRun {
         if crew.count() > 1 {
             for (flag, given) in [
                 ("--explain", self.explain),
+                ("--explain-to", self.explain_to.is_some()),
                 (timeline::FLAG, self.timeline.is_some()),
                 ("--waves", self.waves.is_some()),
             ] {
@@ -163,6 +172,7 @@ impl BarrierRun {
         };
         Ok(Opened {
             result: Output::file_or_stdout(self.output.file.output.as_deref())?,
+            explain: open("--explain-to", &self.explain_to)?,
             per_thread: open("--per-thread", &self.per_thread)?,
             link_load: open("--link-load", &self.link_load)?,
             timeline: open(timeline::FLAG, &self.timeline)?,
@@ -176,6 +186,7 @@ impl BarrierRun {
     fn write(&self, crew: &mut dyn Crew, opened: Opened) -> Result<(), Stop> {
         let Opened {
             mut result,
+            explain,
             per_thread,
             link_load,
             timeline,
@@ -199,6 +210,10 @@ impl BarrierRun {
 
         let host = (!self.output.no_host).then_some(host);
         let row = Row::new(&self.experiment, &outcome, host);
+        if let (Some(output), Some(file)) = (explain, &self.explain_to) {
+            let format = Format::of_file(file).unwrap_or(Format::Csv);
+            explain::write(output, &outcome.critical_path, format)?;
+        }
         if let Some(output) = per_thread {
             write_per_thread(output, &outcome.per_thread)?;
         }

@@ -218,14 +218,7 @@ pub struct FileFlags {
 impl FileFlags {
     /// What `--format` says, else what the file is called.
     pub fn format(&self) -> Format {
-        let ending = || {
-            let path = self.output.as_deref()?;
-            match path.extension()?.to_str()? {
-                "csv" => Some(Format::Csv),
-                "json" | "jsonl" => Some(Format::Json),
-                _ => None,
-            }
-        };
+        let ending = || self.output.as_deref().and_then(Format::of_file);
         self.format.or_else(ending).unwrap_or(Format::Table)
     }
 }

@@ -24,6 +24,24 @@ Examples:
   sme machines show sme-prototype
   sme machines show ./mine.toml --set \"engine.clock=800 MHz\"";
 
+/// `sme latency --help`
+pub const LATENCY: &str = "\
+Operations, each alone on an idle machine:
+  load-hit       a load of a line that the core's first cache has
+  load-miss      a load of the node's own memory that no cache of the node has
+  remote-load    a load past the caches, of memory behind the engine
+  line-fill      a load through the caches of a line behind the engine that no cache has
+  store-visible  from a thread's store of a flag until a thread that spins on it goes on
+  barrier-hop    half the round of two threads that set each other's flags
+Hops are the links between two nodes; 0 is a node's own memory by way of its engine, and - stays
+within a node's coherent memory. Times are means of eight, and their parts add up. `validated` names
+the published figures with which `sme validate` compares this time on this machine file as it is.
+
+Examples:
+  sme latency
+  sme latency --machine sme-asic --topology torus:8x8 --hops 0,1,8
+  sme latency --set link.wire=50ns --format json";
+
 /// `sme rtl --help`
 pub const RTL: &str = "\
 Blocks: those of the engine, the leaves first, and the engine itself; `--block all` means each.

@@ -18,6 +18,7 @@ pub mod extrapolate;
 pub mod fft;
 pub mod fft_paper;
 pub mod flags;
+pub mod latency;
 pub mod list;
 pub mod litmus;
 pub mod lock;
@@ -123,6 +124,8 @@ pub enum Job {
     Rtl(Box<rtl::Rtl>),
     /// `sme lock`
     Lock(Box<lock::LockRun>),
+    /// `sme latency`
+    Latency(Box<latency::LatencyRun>),
     /// `sme fft`
     Fft(Box<fft::FftRun>),
     /// `sme fft --paper`
@@ -170,6 +173,9 @@ impl Job {
             }
             Some(Command::Lock(flags)) => {
                 lock::LockRun::read(&flags).map(|run| Self::Lock(Box::new(run)))
+            }
+            Some(Command::Latency(flags)) => {
+                latency::LatencyRun::read(&flags).map(|run| Self::Latency(Box::new(run)))
             }
             Some(Command::Litmus(flags)) => {
                 litmus::LitmusRun::read(&flags).map(|run| Self::Litmus(Box::new(run)))
@@ -225,6 +231,7 @@ impl Job {
             Self::Machines(machines) => machines.run(),
             Self::Rtl(rtl) => rtl.run(),
             Self::Lock(run) => run.run(),
+            Self::Latency(run) => run.run(),
             Self::Fft(run) => run.run(),
             Self::FftPaper(run) => run.run(),
             Self::Lu(run) => run.run(),
@@ -274,6 +281,9 @@ enum Command {
     /// The engine in RTL: its Verilog, its lockstep with the cycle model, its size and clock
     #[command(after_help = help::RTL)]
     Rtl(RtlFlags),
+    /// What one load, store, miss, line fill and barrier hop cost on a machine, and why
+    #[command(after_help = help::LATENCY)]
+    Latency(Box<latency::LatencyFlags>),
     /// How long the lock of the cluster takes from one thread to the next
     #[command(after_help = help::LOCK)]
     Lock(Box<lock::LockFlags>),

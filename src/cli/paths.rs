@@ -25,7 +25,8 @@ enum Use {
 }
 
 /// The flags that take a file, as clap knows them.
-const FLAGS: [(&str, Use); 14] = [
+const FLAGS: [(&str, Use); 15] = [
+    ("explain_to", Use::Writes),
     ("files", Use::Reads),
     ("input", Use::Reads),
     ("link_load", Use::Writes),

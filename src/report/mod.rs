@@ -26,6 +26,8 @@ pub mod table;
 pub mod temporary;
 pub mod timeline;
 
+use std::path::Path;
+
 /// A result format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
@@ -36,4 +38,15 @@ pub enum Format {
     Json,
     /// Comma-separated values, the keys in the first line.
     Csv,
+}
+
+impl Format {
+    /// The format that a file's ending says, if it is one of .csv, .json and .jsonl.
+    pub fn of_file(file: &Path) -> Option<Self> {
+        match file.extension()?.to_str()? {
+            "csv" => Some(Format::Csv),
+            "json" | "jsonl" => Some(Format::Json),
+            _ => None,
+        }
+    }
 }

@@ -20,6 +20,8 @@ use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::parts::fabric::{Topology, TopologyKind};
 use sme_sim::time::Time;
 
+use crate::command::{cell, sme_in, stdout, text};
+
 fn machine(overrides: &[(&str, String)]) -> Arc<Machine> {
     let prototype = Machine::builtin("sme-prototype").expect("built in");
     Arc::new(
@@ -68,6 +70,9 @@ fn complaint(steps: &[PathStep], latency: Time) -> Option<String> {
     for step in steps {
         if step.from >= step.to {
             return Some(format!("takes no time: {step:?}"));
+        }
+        if step.queued_for.is_some() != (step.part == Part::Queueing) {
+            return Some(format!("queues for nothing, or does not queue: {step:?}"));
         }
         if step.what.is_empty() || step.what == "before the trace" {
             return Some(format!("of unknown cause: {step:?}"));
@@ -297,6 +302,43 @@ where
             );
         }
     }
+}
+
+/// `--explain-to` writes the same path as a file: its steps add up to what the table of `--explain`
+/// says, and each that queues says for what.
+#[test]
+fn the_path_is_written_as_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = "barrier --nodes 9 --cores 4 --algorithm flat --episodes 2 --no-host";
+    let explained = stdout(&format!("{run} --explain"));
+    let total = cell(&explained, "total");
+    let total: f64 = total.split_whitespace().next().unwrap().parse().unwrap();
+    let plain = stdout(run);
+    for file in ["path.csv", "path.json"] {
+        let output = sme_in(directory.path(), &format!("{run} --explain-to {file}"));
+        assert_eq!(text(&output.stderr), "", "{file}");
+        assert_eq!(text(&output.stdout), plain, "{file}");
+    }
+    let read = |file| std::fs::read_to_string(directory.path().join(file)).unwrap();
+    let json = read("path.json");
+    let steps = json.lines().map(|line| serde_json::from_str(line).unwrap());
+    let steps: Vec<serde_json::Value> = steps.collect();
+    let sum: f64 = steps
+        .iter()
+        .map(|step| step["duration_ns"].as_f64().unwrap())
+        .sum();
+    assert!((sum - total).abs() < 1e-6, "{sum} ns of {total}");
+    for step in &steps {
+        let queues = step["part"] == "queueing";
+        assert_eq!(step["queued_for"].is_string(), queues, "{step}");
+    }
+    assert!(steps.iter().any(|step| step["queued_for"] == "I/O bridge"));
+    let csv = read("path.csv");
+    assert!(
+        csv.starts_with("at_ns,duration_ns,node,part,queued_for,what\n"),
+        "{csv}"
+    );
+    assert_eq!(csv.lines().count(), 1 + steps.len());
 }
 
 /// Not so the flat barrier: where everybody queues at one bridge, what is waited for are the

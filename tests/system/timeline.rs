@@ -253,7 +253,7 @@ fn what_cannot_be_recorded_is_refused() {
     for (arguments, says) in [
         (
             "barrier --form compact --timeline t.pftrace",
-            "--form compact: --per-thread, --explain, --timeline and --waves need --form readable",
+            "--form compact: --per-thread, --explain, --explain-to, --timeline and --waves need --form readable",
         ),
         (
             "fft --nodes 1,2 --timeline t.pftrace",

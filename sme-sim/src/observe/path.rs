@@ -19,8 +19,10 @@ use crate::time::Time;
 pub enum Part {
     /// The program's own instructions.
     Core,
-    /// Cache look-ups, probes, memory.
+    /// Cache look-ups and probes.
     Cache,
+    /// Memory.
+    Memory,
     /// HyperTransport: between sockets, the host link, the I/O bridge.
     HyperTransport,
     /// The blocks of an engine, and its named delays.
@@ -31,6 +33,20 @@ pub enum Part {
     Queueing,
     /// The operating system.
     OperatingSystem,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Part; 8] = [
+        Part::Core,
+        Part::Cache,
+        Part::Memory,
+        Part::HyperTransport,
+        Part::Engine,
+        Part::Link,
+        Part::Queueing,
+        Part::OperatingSystem,
+    ];
 }
 
 /// One stretch of a critical path.
@@ -44,6 +60,8 @@ pub struct PathStep {
     pub node: u32,
     /// On what.
     pub part: Part,
+    /// Of [`Part::Queueing`], what was busy: `host link to the engine`, `I/O bridge`, …
+    pub queued_for: Option<&'static str>,
     /// What happened, in a few words ("phase written by node 8 core 0 crosses link 8 -> 0").
     pub what: String,
 }
@@ -92,6 +110,10 @@ pub trait Traces {
     /// The number of a node, by its place among the traces.
     fn node(&self, place: usize) -> u32;
 
+    /// What was busy during the stage of [`Part::Queueing`] that ends at `position`; none where it
+    /// is another part's.
+    fn queued_for(&self, position: Position) -> Option<&'static str>;
+
     /// What happened in the stage that ends at `position`, in a few words; `name` names the variable at a
     /// place.
     fn words(&self, position: Position, name: &dyn Fn(Place) -> String) -> String;
@@ -111,6 +133,7 @@ pub fn critical_path(
         to,
         node: traces.node(position.0),
         part: traces.stage(position).part,
+        queued_for: traces.queued_for(position),
         what: traces.words(position, name),
     };
     steps.map(step).collect()

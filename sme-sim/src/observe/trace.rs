@@ -189,6 +189,11 @@ impl Traces for Traced<'_> {
         place as u32
     }
 
+    fn queued_for(&self, _: Position) -> Option<&'static str> {
+        // Nothing is ever busy but cores, and those are the system's.
+        None
+    }
+
     fn words(&self, position: Position, name: &dyn Fn(Place) -> String) -> String {
         let node = position.0 as u32;
         match self.mark(position).what {

@@ -7,8 +7,11 @@ pub mod sme;
 
 use std::collections::BTreeMap;
 
+use sme_sim::machine::Machine;
+
 use super::measure::{Measurements, Point, Simulate};
 use super::published::Figure;
+use crate::latency::budget::Operation;
 use crate::progress::Watch;
 
 /// The papers' keys, with which the ids of their figures begin.
@@ -16,6 +19,20 @@ pub const SIMULATED: &[&str] = &["sme"];
 
 /// Constants or choices, each with the ids of the figures to which it was fitted.
 pub type Fitted = Vec<(String, Vec<String>)>;
+
+/// The published figures with which the time of `operation` over so many links is compared on this
+/// machine; none if it is not a built-in machine as it is.
+pub fn figures_of(machine: &Machine, operation: Operation, hops: Option<u32>) -> Vec<&'static str> {
+    let as_it_is = Machine::builtin(machine.name());
+    if as_it_is.is_ok_and(|builtin| builtin.hash() != machine.hash()) {
+        return Vec::new();
+    }
+    let latencies = sme::latencies::LATENCIES.iter();
+    let is_compared = latencies.filter(|(name, of, links, _)| {
+        *name == machine.name() && *of == operation && Some(*links) == hops
+    });
+    is_compared.map(|(.., id)| *id).collect()
+}
 
 /// A paper beside a machine.
 pub trait Paper {

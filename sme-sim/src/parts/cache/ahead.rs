@@ -25,6 +25,15 @@ pub struct Hits {
 }
 
 impl Hits {
+    /// Those that have been counted since there were `earlier` ones.
+    #[inline]
+    pub fn since(self, earlier: Hits) -> Hits {
+        Hits {
+            first: self.first - earlier.first,
+            second: self.second - earlier.second,
+        }
+    }
+
     /// Counts a hit; which of the `times` it takes.
     #[inline]
     pub fn count<T>(&mut self, level: Level, (first, second): (T, T)) -> T {

@@ -110,6 +110,18 @@ impl Router {
         }
     }
 
+    /// Links that a packet from the host at `from` to that at `to` crosses in `topology`, for which
+    /// this is the router.
+    pub fn hops(&self, topology: &Topology, from: u32, to: u32) -> u32 {
+        let (mut hops, mut at) = (0, from);
+        while let Port::Link(port) = self.route(self.here(at), to)
+            && let Some((next, _)) = topology.neighbour(at, port)
+        {
+            (hops, at) = (hops + 1, next);
+        }
+        hops
+    }
+
     /// Port and virtual channel of the next step of a packet that waits `here`, in virtual channel
     /// `channel` of port `arrived` (a link port or, of an engine, [`HOST_PORT`]).
     pub fn step(&self, here: Here, arrived: u8, channel: u8, target: u32) -> (Port, u8) {

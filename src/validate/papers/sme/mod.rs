@@ -5,6 +5,7 @@
 //! Fits with [`crate::fit`]. Times are in microseconds unless a name says otherwise.
 
 mod exascale;
+pub mod latencies;
 pub mod points;
 mod programs;
 pub mod simulator;

@@ -55,8 +55,16 @@ impl Node {
 
     /// The caches of `core` lack a line.
     pub(super) fn miss(&mut self, core: u16, wants: Wants) {
+        let Some((address, _)) = self.wanted(core, wants) else {
+            return;
+        };
+        let request = Request {
+            core,
+            wants,
+            address,
+        };
         let (caches, around) = self.caches();
-        caches.miss(around.here, (core, around.cores[core].socket), wants);
+        caches.miss(around.here, request, around.cores[core].socket);
     }
 
     /// `core` waits until its copy of the line at `address` changes. While its own stores have not
@@ -85,6 +93,7 @@ impl Node {
         match caches.ordered(&mut around, request) {
             Answer::Has(took) => self.has_line(core, wants, took),
             Answer::Fetches(fill, socket) => {
+                self.here.agenda.tell(|t| t.fetches(fill, request));
                 self.queue_for_slot_of(socket, Asker::Fill(fill, 0));
             }
             Answer::Waits => {}
@@ -126,7 +135,14 @@ impl Node {
                     let written = self.write_if_held_alone(core, address, store.bytes, store.value);
                     debug_assert!(written, "the line was taken for this store");
                 }
-                self.here.after(took, Event::Stored(core));
+                let at = self.here.now + took;
+                let miss = Request {
+                    core,
+                    wants,
+                    address,
+                };
+                self.here.agenda.tell(|t| t.store_settles(at, miss));
+                self.here.agenda.push(at, Event::Stored(core));
             }
             Wants::Flush => self.is_done(core, 0, took + self.here.constants.operation),
         }
@@ -134,6 +150,7 @@ impl Node {
 
     /// [`Event::Stored`]: the oldest store of `core` is done.
     pub(super) fn stored(&mut self, core: u16) {
+        self.here.agenda.tell(|t| t.stored(core));
         self.cores[core].store_under_way = false;
         self.stores.pop(core);
         self.drain(core);
@@ -164,6 +181,7 @@ impl Node {
 
     /// [`Event::Filled`]
     pub(super) fn filled(&mut self, number: u16) {
+        self.here.agenda.tell(|t| t.filled(self.here.now, number));
         let (caches, mut around) = self.caches();
         match caches.filled(&mut around, number) {
             Filled::NoSuchNode(address, waiting) => {
@@ -203,7 +221,9 @@ impl Node {
         self.cores[core].waiting = Waiting::Nothing;
         let took = self.here.constants.write_back_call();
         self.caches().0.takes_call(took);
-        self.here.after(took, Event::WrittenBack(core));
+        let at = self.here.now + took;
+        self.here.agenda.tell(|t| t.calls(at, core));
+        self.here.agenda.push(at, Event::WrittenBack(core));
     }
 
     /// [`Event::WrittenBack`]: all caches have been walked through.
@@ -211,6 +231,7 @@ impl Node {
         let Operation::WriteBack { invalidate } = self.cores[caller].operation else {
             return;
         };
+        self.here.agenda.tell(|t| t.in_system(caller));
         let (caches, mut around) = self.caches();
         caches.write_all_back(&mut around, caller, invalidate);
         self.cores[caller].waiting = Waiting::Posted;
@@ -223,6 +244,7 @@ impl Node {
             return;
         };
         for core in caches.posted_have_left(&self.here, self.way.posted()) {
+            (self.here.agenda).tell(|t| t.posted_have_left(self.here.now, core));
             self.is_done(core, 0, self.here.constants.operation);
         }
     }

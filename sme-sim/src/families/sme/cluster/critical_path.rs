@@ -3,7 +3,9 @@
 
 use sme_memory::Place;
 
-use super::mark::{Access, Carries, Cause, Key, Mark, Stage, What};
+use super::caches::Request;
+use super::core::Wants;
+use super::mark::{Access, Carries, Cause, Key, Mark, MissStage, Stage, What};
 use super::node::Node;
 use super::trace::Trace;
 use super::transaction::Kind;
@@ -81,6 +83,12 @@ impl path::Traces for Traced<'_> {
         self.nodes[place].here.me
     }
 
+    fn queued_for(&self, position: Position) -> Option<&'static str> {
+        let mark = self.mark(position);
+        let busy = mark.what.queued_for();
+        busy.filter(|_| mark.part == Part::Queueing)
+    }
+
     fn words(&self, position: Position, name: &dyn Fn(Place) -> String) -> String {
         words(&self.nodes[position.0], &self.mark(position).what, name)
     }
@@ -110,6 +118,10 @@ fn words(node: &Node, what: &What, name: &dyn Fn(Place) -> String) -> String {
             }
             _ => format!("{} goes to memory", doing(access, &variable(access))),
         },
+        What::RunsAhead(core) => format!("core {core} computes and hits its caches"),
+        What::Misses(miss, stage) => missed(miss, stage, &at_address(miss.address)),
+        What::LosesCopy(core) => format!("core {core} loses the copy on which it spins"),
+        What::PostedLeave(core) => format!("write-backs for core {core} leave the node"),
         What::Probed(access) => {
             let variable = variable(access);
             format!(
@@ -130,6 +142,7 @@ fn words(node: &Node, what: &What, name: &dyn Fn(Place) -> String) -> String {
                 Stage::IntoEngine => format!("{packet} enters the engine"),
                 Stage::Blocks => format!("{packet} passes the engine's blocks"),
                 Stage::BlocksBusy => format!("{packet} waits inside the engine"),
+                Stage::LinkBusy(to) => format!("{packet} waits for link {me} -> {to} or a credit"),
                 Stage::Serializes(to) => format!("{packet} leaves over link {me} -> {to}"),
                 Stage::Crosses => format!("{packet} crosses between the engine's clocks"),
                 Stage::Link(to) => format!("{packet} crosses link {me} -> {to}"),
@@ -146,6 +159,24 @@ fn words(node: &Node, what: &What, name: &dyn Fn(Place) -> String) -> String {
             format!("core {waker} wakes sleepers until it is core {core}'s turn")
         }
         What::Resumes(core) => format!("core {core}'s thread is scheduled"),
+    }
+}
+
+fn missed(miss: &Request, stage: &MissStage, variable: &str) -> String {
+    let core = miss.core;
+    let wants = match miss.wants {
+        Wants::Load => "load",
+        Wants::Store => "store",
+        Wants::Flush => "flush",
+    };
+    let of = format!("{wants} of {variable} by core {core}");
+    match stage {
+        MissStage::LooksUp => format!("{of} misses all its caches"),
+        MissStage::Asks => format!("{of} asks at the first socket"),
+        MissStage::Waits => format!("{of} waits for the line"),
+        MissStage::Slot => format!("{of} waits for its socket's slot"),
+        MissStage::Comes => format!("the line comes to core {core} for its {wants} of {variable}"),
+        MissStage::Settles => format!("{of} takes the line for itself"),
     }
 }
 

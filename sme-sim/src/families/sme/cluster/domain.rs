@@ -256,7 +256,7 @@ impl Domain {
             self.lines[line as usize].roles.insert(Role::Fetches, core);
         }
         self.send(
-            now + self.latency.miss() + way,
+            (now + self.latency.miss(), way),
             core,
             line,
             (kind, bytes, value),
@@ -276,7 +276,7 @@ impl Domain {
     ) -> u32 {
         let way = self.latency.between(0, self.home(line));
         self.send(
-            now + way,
+            (now, way),
             BRIDGE,
             line,
             (kind, bytes, value),
@@ -285,9 +285,10 @@ impl Domain {
         )
     }
 
+    /// Sends a transaction, which leaves its socket at `leaves`, the time `way` to its line's home.
     fn send(
         &mut self,
-        at: Time,
+        (leaves, way): (Time, Time),
         agent: u16,
         line: u32,
         (kind, bytes, value): (Kind, Bytes, u64),
@@ -304,7 +305,8 @@ impl Domain {
             next: NONE,
         };
         let number = tables::insert(&mut self.transactions, transaction);
-        agenda.tell(|t| t.requested(at, number, &self.transactions[number as usize]));
+        let at = leaves + way;
+        agenda.tell(|t| t.requested(leaves, at, number, &self.transactions[number as usize]));
         agenda.push(at, Event::Home(number));
         number
     }
@@ -434,7 +436,11 @@ impl Domain {
         let reads = matches!(kind, Kind::Read | Kind::Fetch);
         let least = if reads { Time::ZERO } else { took };
         line.free_at = now + self.latency.occupancy().max(least);
-        agenda.tell(|t| t.started(now, now + took, number, &self.transactions[number as usize]));
+        agenda.tell(|t| {
+            let bound = self.latency.bound(home, requester, probes);
+            let transaction = &self.transactions[number as usize];
+            t.started((now, now + took), bound, number, transaction);
+        });
         agenda.push(now + took, Event::Complete(number));
         let roles = &self.lines[line_number as usize].roles;
         let spinning = roles.among(Role::Spins, dropped);

@@ -13,8 +13,12 @@ pub struct Latencies {
     probed: Vec<Time>,
     /// The same without probes.
     unprobed: Vec<Time>,
+    /// The reason for `probed`, and how far apart its parts are.
+    bounds: Vec<Bound>,
     /// From the first socket's probes to the last answer at the requester, nothing being read.
     probed_alone: Vec<Time>,
+    /// Until memory's data departs.
+    dram: Time,
     /// A probe's look-up, after which a spinning core notices.
     probe: Time,
     /// Until a core knows that it misses.
@@ -30,11 +34,27 @@ impl Latencies {
         let hops = |a: usize, b: usize| coherence.hop.times(hops_between(a, b));
         let pairs = || (0..sockets).flat_map(|a| (0..sockets).map(move |b| (a, b)));
         let dram = |home, requester| coherence.dram + hops(home, requester);
-        let slowest_probe = |home, requester| {
-            (0..sockets)
-                .map(|probed| hops(home, probed) + coherence.probe + hops(probed, requester))
-                .max()
-                .unwrap_or(Time::ZERO)
+        let probe = |home, probed, requester| {
+            let reaches = hops(home, probed);
+            let answered = reaches + coherence.probe;
+            (answered + hops(probed, requester), reaches, answered)
+        };
+        let slowest = |home, requester| {
+            let probes = (0..sockets).map(|probed| probe(home, probed, requester));
+            probes
+                .max_by_key(|&(settles, ..)| settles)
+                .unwrap_or_default()
+        };
+        let slowest_probe = |home, requester| slowest(home, requester).0;
+        let bound = |(home, requester)| {
+            let (settles, reaches, answered) = slowest(home, requester);
+            if settles > dram(home, requester) {
+                Bound::Probe { reaches, answered }
+            } else {
+                Bound::Memory {
+                    read: coherence.dram,
+                }
+            }
         };
         Self {
             sockets,
@@ -42,8 +62,10 @@ impl Latencies {
             probed: pairs()
                 .map(|(h, r)| dram(h, r).max(slowest_probe(h, r)))
                 .collect(),
+            bounds: pairs().map(bound).collect(),
             unprobed: pairs().map(|(h, r)| dram(h, r)).collect(),
             probed_alone: (0..sockets).map(|r| slowest_probe(0, r)).collect(),
+            dram: coherence.dram,
             probe: coherence.probe,
             miss: spec.cache.l3,
             occupancy: coherence.occupancy,
@@ -73,19 +95,48 @@ impl Latencies {
     /// One way between two sockets.
     #[inline]
     pub fn between(&self, a: u8, b: u8) -> Time {
-        self.between[usize::from(a) * self.sockets + usize::from(b)]
+        self.between[self.pair(a, b)]
+    }
+
+    /// The reason for what [`settles`](Self::settles) says.
+    pub fn bound(&self, home: u8, requester: u8, probes: bool) -> Bound {
+        match probes {
+            true => self.bounds[self.pair(home, requester)],
+            false => Bound::Memory { read: self.dram },
+        }
+    }
+
+    fn pair(&self, home: u8, requester: u8) -> usize {
+        usize::from(home) * self.sockets + usize::from(requester)
     }
 
     /// From a transaction's start at the home to its end at the requester.
     #[inline]
     pub fn settles(&self, home: u8, requester: u8, probes: bool) -> Time {
-        let pair = usize::from(home) * self.sockets + usize::from(requester);
+        let pair = self.pair(home, requester);
         if probes {
             self.probed[pair]
         } else {
             self.unprobed[pair]
         }
     }
+}
+
+/// The reason for the time from a transaction's start to its end. Times count from the start.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    /// The memory, whose data departs at `read`.
+    Memory {
+        /// The departure.
+        read: Time,
+    },
+    /// The slowest probe.
+    Probe {
+        /// It reaches the caches it looks into.
+        reaches: Time,
+        /// It has looked.
+        answered: Time,
+    },
 }
 
 /// Links between two sockets: four stand on the corners of a square, more on a hypercube's.

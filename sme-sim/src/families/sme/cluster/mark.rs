@@ -3,6 +3,7 @@
 
 use sme_memory::Place;
 
+use super::caches::Request;
 use super::constants::origin_of;
 use super::transaction::Kind;
 use crate::families::sme::engine::{self, Packet};
@@ -47,6 +48,14 @@ pub(super) enum What {
     Slot(u16),
     /// A transaction is on its way to its line's home.
     Asks(Access),
+    /// The thread of this core computes and hits in its private caches.
+    RunsAhead(u16),
+    /// What the private caches of memory behind the engine lack.
+    Misses(Request, MissStage),
+    /// This core spins on its copy of a line behind the engine, and loses it.
+    LosesCopy(u16),
+    /// What the caches have written back for this core's thread leaves the node.
+    PostedLeave(u16),
     /// The line's copy at a spinning core is probed away.
     Probed(Access),
     /// A transaction waits for its line.
@@ -78,6 +87,17 @@ pub(super) struct Access {
     pub(super) kind: Kind,
 }
 
+/// How far a miss is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum MissStage {
+    LooksUp,
+    Asks,
+    Waits,
+    Slot,
+    Comes,
+    Settles,
+}
+
 /// How a packet is recognized wherever it goes. One thread's packets with one key keep their
 /// order everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,6 +125,7 @@ pub(super) enum Stage {
     IntoEngine,
     Blocks,
     BlocksBusy,
+    LinkBusy(u32),
     Serializes(u32),
     Crosses,
     Link(u32),
@@ -113,6 +134,26 @@ pub(super) enum Stage {
     FromHostLink,
     BridgeBusy,
     Bridge,
+}
+
+impl What {
+    /// What is busy where the stage is spent queueing.
+    pub(super) fn queued_for(&self) -> Option<&'static str> {
+        Some(match self {
+            What::Buffered(_) => "earlier stores",
+            What::Slot(_) | What::Misses(_, MissStage::Slot) => "slot for loads",
+            What::Waits(_) | What::Misses(_, MissStage::Waits) => "cache line",
+            What::Packet(_, stage) => match stage {
+                Stage::HostLinkBusy => "host link to engine",
+                Stage::BlocksBusy => "engine",
+                Stage::LinkBusy(_) => "network link",
+                Stage::FromHostLinkBusy => "host link from engine",
+                Stage::BridgeBusy => "I/O bridge",
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
 }
 
 impl Key {

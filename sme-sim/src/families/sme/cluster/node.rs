@@ -25,6 +25,7 @@ use crate::families::sme::engine::Input;
 use crate::families::sme::engine::waves::Tap;
 use crate::kernel::thread::{Programs, Threads};
 use crate::kernel::window::{self, Inbox, NoTask, Outbox};
+use crate::parts::cache::ahead::Hits;
 use crate::parts::contract::{self, Mark, Operation};
 use crate::parts::line::Bytes;
 use crate::parts::os::{Host, System};
@@ -193,7 +194,7 @@ impl Node {
     /// The same, within an operation of the thread.
     fn run(&mut self, core: u16) {
         loop {
-            let (operation, ahead) = self.poll(core);
+            let (operation, ahead, hits) = self.poll(core);
             let Some(operation) = operation else {
                 self.cores[core].waiting = Waiting::Finished;
                 return self.has_ended(core);
@@ -207,6 +208,12 @@ impl Node {
                     .here
                     .constants
                     .executes(self.here.me, core, self.here.now, ahead);
+                self.here.agenda.tell(|t| {
+                    let constants = &self.here.constants;
+                    let Hits { first, second } = hits;
+                    let in_caches = constants.l1.times(first) + constants.l2.times(second);
+                    t.ran_ahead(self.here.now, core, (ahead, in_caches), at);
+                });
                 self.here.agenda.push(at, Event::Begin(core));
                 return;
             }
@@ -217,34 +224,39 @@ impl Node {
         }
     }
 
-    /// What the thread of `core` asks for next, and how far it has run ahead until then.
+    /// What the thread of `core` asks for next, how far it has run ahead until then, and with how
+    /// many hits in its caches.
     #[inline]
-    fn poll(&mut self, core: u16) -> (Option<Operation>, Time) {
+    fn poll(&mut self, core: u16) -> (Option<Operation>, Time, Hits) {
         let number = usize::from(core);
         let answer = self.cores[core].answer;
         let ahead = self.caches.as_mut().and_then(|caches| caches.take(core));
         let Some(mut ahead) = ahead else {
-            return (self.threads.resume(number, answer), Time::ZERO);
+            let operation = self.threads.resume(number, answer);
+            return (operation, Time::ZERO, Hits::default());
         };
+        let before = ahead.hits;
         ahead.may_run = self.stores.is_empty(core);
         ahead.log = self.here.log.as_mut().map(|log| log.lend());
         contract::lend(ahead);
         let operation = self.threads.resume(number, answer);
         let Some(mut ahead) = contract::take_back() else {
-            return (operation, Time::ZERO);
+            return (operation, Time::ZERO, Hits::default());
         };
         let spent = ahead.spent();
+        let hits = ahead.hits.since(before);
         if let Some(log) = &mut self.here.log
             && let Some(accesses) = ahead.log.take()
         {
             log.put_back(self.here.now, core, accesses);
         }
         self.caches().0.put_back(core, ahead);
-        (operation, spent)
+        (operation, spent, hits)
     }
 
     /// [`Event::Begin`]: the node has caught up with `core`.
     fn begins(&mut self, core: u16) {
+        self.here.agenda.tell(|t| t.resumed(core));
         match self.cores[core].operation {
             Operation::Mark(mark) => {
                 self.takes_mark(core, mark);

@@ -400,6 +400,9 @@ impl Node {
                         value,
                         ..
                     } = store;
+                    self.here
+                        .agenda
+                        .tell(|t| t.leaves_buffer(self.here.now, core));
                     if self.write_if_held_alone(core, address, bytes, value) {
                         self.stores.pop(core);
                         continue;

@@ -9,15 +9,18 @@
 //! A stage is divided where the machine's constants say how long it takes with nobody in the way;
 //! what it took beyond that is queueing. Nothing here has any influence on simulated time.
 
+mod caches;
+mod domain;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use sme_memory::{Place, Until};
 
+use super::caches::Request;
 use super::constants::{Constants, origin_of};
-use super::mark::{Access, Carries, Cause, Key, Mark, Stage, What, byte_of};
-use super::transaction::{BRIDGE, Kind, Transaction};
+use super::mark::{Carries, Cause, Key, Mark, Stage, What};
 use crate::families::sme::address::Target;
 use crate::families::sme::engine::link_port::LinkPortSpec;
 use crate::families::sme::engine::{
@@ -25,7 +28,6 @@ use crate::families::sme::engine::{
 };
 use crate::observe::path::{BEFORE, MarkId, Part};
 use crate::parts::contract::{Mark as SpanMark, Operation, Span};
-use crate::parts::line::Bytes;
 use crate::time::Time;
 
 /// A packet inside an engine.
@@ -54,6 +56,9 @@ pub(super) struct Trace {
     answered: Option<u16>,
     cores: Vec<CoreTrace>,
     transactions: FxHashMap<u32, MarkId>,
+    /// Lines that are fetched through the engine, by the number of the fill: for which miss, and
+    /// how far.
+    fills: FxHashMap<u16, (Request, MarkId)>,
     /// Last write by line and byte.
     values: FxHashMap<(u32, u8), MarkId>,
     to_host_link: FxHashMap<Key, VecDeque<MarkId>>,
@@ -77,6 +82,9 @@ struct CoreTrace {
     slot: MarkId,
     /// Its system call, or its sleep, or its waking.
     system: MarkId,
+    /// How far its private caches' misses have got: that of its operation, and that of its oldest
+    /// buffered store.
+    misses: [MarkId; 2],
 }
 
 impl CoreTrace {
@@ -88,6 +96,7 @@ impl CoreTrace {
             stores: VecDeque::new(),
             slot: BEFORE,
             system: BEFORE,
+            misses: [BEFORE; 2],
         }
     }
 }
@@ -117,6 +126,7 @@ impl Trace {
             answered: None,
             cores: vec![core; cores],
             transactions: FxHashMap::default(),
+            fills: FxHashMap::default(),
             values: FxHashMap::default(),
             to_host_link: FxHashMap::default(),
             inside: FxHashMap::default(),
@@ -173,6 +183,23 @@ impl Trace {
     pub(super) fn starts(&mut self) {
         let started = CoreTrace::new(self.current);
         self.cores.push(started);
+    }
+
+    /// The thread of `core` has run ahead by `spent`, of which it spent `in_caches` on hits in its
+    /// private caches; the node has caught up with it at `at`.
+    pub(super) fn ran_ahead(
+        &mut self,
+        now: Time,
+        core: u16,
+        (spent, in_caches): (Time, Time),
+        at: Time,
+    ) {
+        let mark = self.current;
+        let computed = now + spent.since(in_caches.min(spent));
+        let mark = self.stage(mark, computed, Part::Core, What::RunsAhead(core));
+        let mark = self.stage(mark, now + spent, Part::Cache, What::RunsAhead(core));
+        let taken_away = What::Resumes(core);
+        self.core(core).done = self.stage(mark, at, Part::OperatingSystem, taken_away);
     }
 
     /// A thread tells the observers something.
@@ -269,81 +296,6 @@ impl Trace {
         self.current = self.stage(why, now, Part::Queueing, What::Slot(core));
     }
 
-    // The coherent domain.
-
-    /// `bytes` of `line` have been written, in the writer's own copy.
-    pub(super) fn written(&mut self, line: u32, bytes: Bytes) {
-        self.values.insert((line, byte_of(bytes)), self.current);
-    }
-
-    /// What has just been written has probed away a spinning core's copy; it notices at `at`.
-    pub(super) fn probed(&mut self, at: Time, core: u16, line: u32, bytes: Bytes) {
-        let access = Access {
-            line,
-            byte: byte_of(bytes),
-            agent: core,
-            origin: (self.me, core),
-            kind: Kind::Read,
-        };
-        self.current = self.stage(self.effect, at, Part::Cache, What::Probed(access));
-    }
-
-    /// A transaction will reach its line's home at `at`.
-    pub(super) fn requested(&mut self, at: Time, number: u32, transaction: &Transaction) {
-        let what = What::Asks(self.access(transaction));
-        let mark = self.stage(self.current, at, Part::Cache, what);
-        self.transactions.insert(number, mark);
-    }
-
-    /// A transaction has taken effect now, and will be complete at `at`.
-    pub(super) fn started(&mut self, now: Time, at: Time, number: u32, transaction: &Transaction) {
-        let access = self.access(transaction);
-        let asked = self.transactions.get(&number).copied().unwrap_or(BEFORE);
-        let effect = self.stage(asked, now, Part::Queueing, What::Waits(access));
-        let variable = (access.line, access.byte);
-        let value = match access.kind {
-            Kind::Read | Kind::Fetch => self.values.get(&variable).copied(),
-            _ => {
-                self.values.insert(variable, effect);
-                None
-            }
-        };
-        let served = self.push(Mark {
-            at,
-            cause: Cause::Here(effect),
-            part: Part::Cache,
-            what: What::Served(access),
-            value,
-        });
-        self.transactions.insert(number, served);
-        self.effect = effect;
-    }
-
-    /// It is complete.
-    pub(super) fn completed(&mut self, now: Time, number: u32, transaction: &Transaction) {
-        self.answered = None;
-        self.current = self.transactions.remove(&number).unwrap_or(BEFORE);
-        let agent = transaction.agent;
-        if agent != BRIDGE && transaction.kind == Kind::Read && self.takes(agent, transaction.value)
-        {
-            self.take(now);
-        }
-    }
-
-    fn access(&self, transaction: &Transaction) -> Access {
-        Access {
-            line: transaction.line,
-            byte: byte_of(transaction.bytes),
-            agent: transaction.agent,
-            origin: if transaction.agent == BRIDGE {
-                origin_of(transaction.origin)
-            } else {
-                (self.me, transaction.agent)
-            },
-            kind: transaction.kind,
-        }
-    }
-
     // The way of a packet.
 
     /// A packet is on its way from a core or the memory to the host link, which it reaches at `at`.
@@ -415,7 +367,8 @@ impl Trace {
         let clock = self.constants.engine_clock;
         let serializes = self.link.cycles(packet.bytes());
         let begins = (cycle + 1).saturating_sub(serializes);
-        let mark = self.through_blocks(key, begins, [HOST_TO_LINK_CYCLES, HOP_CYCLES]);
+        let uncontended = [HOST_TO_LINK_CYCLES, HOP_CYCLES];
+        let mark = self.through_blocks(key, begins, uncontended, Stage::LinkBusy(to));
         let stage = |stage| What::Packet(key, stage);
         let mark = self.stage(
             mark,
@@ -444,7 +397,8 @@ impl Trace {
     /// at `begins` and reaches the host at `at`.
     pub(super) fn leaves_engine(&mut self, cycle: u64, begins: Time, at: Time, packet: &HtPacket) {
         let key = self.host_key(packet);
-        let mark = self.through_blocks(key, cycle, [LOOPBACK_CYCLES, LINK_TO_HOST_CYCLES]);
+        let uncontended = [LOOPBACK_CYCLES, LINK_TO_HOST_CYCLES];
+        let mark = self.through_blocks(key, cycle, uncontended, Stage::BlocksBusy);
         let gave = self.constants.engine_gave(cycle);
         let stage = |stage| What::Packet(key, stage);
         let mark = self.stage(mark, gave, Part::Engine, stage(Stage::OutOfEngine));
@@ -454,8 +408,14 @@ impl Trace {
     }
 
     /// A packet leaves the engine's blocks at edge `cycle`; `uncontended` cycles from the host or
-    /// from a link are its own.
-    fn through_blocks(&mut self, key: Key, cycle: u64, uncontended: [u64; 2]) -> MarkId {
+    /// from a link are its own, what it takes beyond them it is `busy`.
+    fn through_blocks(
+        &mut self,
+        key: Key,
+        cycle: u64,
+        uncontended: [u64; 2],
+        busy: Stage,
+    ) -> MarkId {
         let Some(inside) = leave(&mut self.inside, key) else {
             return BEFORE;
         };
@@ -463,8 +423,12 @@ impl Trace {
         let through = (inside.cycle + uncontended[usize::from(inside.from_link)]).min(cycle);
         let blocks = What::Packet(key, Stage::Blocks);
         let mark = self.stage(inside.mark, clock.edge(through), Part::Engine, blocks);
-        let busy = What::Packet(key, Stage::BlocksBusy);
-        self.stage(mark, clock.edge(cycle), Part::Queueing, busy)
+        self.stage(
+            mark,
+            clock.edge(cycle),
+            Part::Queueing,
+            What::Packet(key, busy),
+        )
     }
 
     /// The bridge has taken the oldest packet in, which took `took`.

@@ -53,7 +53,10 @@ impl Node {
                     self.here.agenda.tell(|t| t.has_slot(self.here.now, core));
                     self.load_over_engine(core, tag);
                 }
-                Asker::Fill(fill, _) => self.ask_for_words(fill, Some(tag)),
+                Asker::Fill(fill, _) => {
+                    (self.here.agenda).tell(|t| t.fill_has_slot(self.here.now, fill));
+                    self.ask_for_words(fill, Some(tag));
+                }
             }
         }
     }
@@ -116,7 +119,10 @@ impl Node {
         let asker = slots.answered(tag);
         let (socket, done) = match asker {
             Asker::Core(core) => (self.cores[core].socket, true),
-            Asker::Fill(fill, word) => self.word_arrives(fill, word, (!error).then_some(data)),
+            Asker::Fill(fill, word) => {
+                self.here.agenda.tell(|t| t.fill_answered(fill));
+                self.word_arrives(fill, word, (!error).then_some(data))
+            }
         };
         // A socket may have a slot and lack a source tag: the next one that does has this.
         let others = self.slots.as_ref().map(|slots| slots.sockets_after(socket));

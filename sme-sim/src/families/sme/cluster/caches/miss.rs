@@ -32,13 +32,14 @@ pub enum Answer {
 }
 
 impl Caches {
-    /// `core`, on `socket`, needs a line for `wants` that its caches lack, and asks at the node's
-    /// first socket.
-    pub fn miss(&mut self, here: &mut Here, (core, socket): (u16, u8), wants: Wants) {
+    /// A core on `socket` needs a line that its caches lack, and asks at the node's first socket.
+    pub fn miss(&mut self, here: &mut Here, request: Request, socket: u8) {
         self.under_way += 1;
-        let constants = &here.constants;
-        let way = constants.latencies.miss() + constants.to_first_socket(socket);
-        here.after(way, Event::Ordered(core, wants));
+        let Request { core, wants, .. } = request;
+        let leaves = here.now + here.constants.latencies.miss();
+        let at = leaves + here.constants.to_first_socket(socket);
+        here.agenda.tell(|t| t.misses(leaves, at, request));
+        here.agenda.push(at, Event::Ordered(core, wants));
     }
 
     /// A core has the line that it missed.
@@ -52,6 +53,7 @@ impl Caches {
         let Request { core, wants, .. } = request;
         let (line, _) = line_and_word(self.line, request.address);
         let now = around.here.now;
+        around.here.agenda.tell(|t| t.ordered(now, request));
         if self.join_fill(line, core, wants) {
             return Answer::Waits;
         }
