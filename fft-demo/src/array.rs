@@ -181,6 +181,19 @@ impl Array {
         granule.plus(byte & ((1 << self.granule_shift) - 1))
     }
 
+    /// Which word of it lies at `place`, if one does. Looks through the whole table.
+    pub fn index(&self, place: Place) -> Option<u64> {
+        let bytes = 1 << self.granule_shift;
+        let holds = |granule: &Place| {
+            let from = granule.offset;
+            granule.node == place.node && (from..from + bytes).contains(&place.offset)
+        };
+        let granule = self.granules.iter().position(holds)?;
+        let within = place.offset - self.granules[granule].offset;
+        let index = ((granule as u64) << self.granule_shift | within) / WORD_BYTES;
+        (index < self.words).then_some(index)
+    }
+
     /// The address by which a thread reaches the word at `index`.
     #[inline]
     pub fn word<M: Memory>(&self, memory: &M, index: u64, route: Route) -> Word {
@@ -214,6 +227,7 @@ mod tests {
                 }
                 for index in 0..words {
                     let place = array.place(index);
+                    prop_assert_eq!(array.index(place), Some(index));
                     prop_assert!(seen.insert(place));
                     prop_assert!(place.offset >= 100 && place.node < nodes);
                     if index % 16 == 0 {
@@ -246,7 +260,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let mut pool = Pool::new(2, (0, 256), 128, 0).expect("a pool of two nodes");
-        assert!(pool.array(64, Placement::Block).is_ok());
+        let whole = pool.array(64, Placement::Block).expect("room");
+        assert_eq!(whole.index(Place { node: 2, offset: 0 }), None);
         let full = pool.array(1, Placement::Block).map(|array| array.words());
         assert_eq!(
             full,

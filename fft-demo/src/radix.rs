@@ -218,6 +218,17 @@ impl Radix {
         })
     }
 
+    /// Its arrays, by name.
+    pub fn arrays(&self) -> [(&'static str, &Array); 4] {
+        let [keys, spare] = &self.keys;
+        [
+            ("keys", keys),
+            ("spare_keys", spare),
+            ("ranks", &self.ranks),
+            ("totals", &self.totals),
+        ]
+    }
+
     /// Its description.
     pub fn spec(&self) -> &RadixSpec {
         &self.spec

@@ -241,12 +241,15 @@ impl Plan {
     fn report<T: Task>(&self, task: &T, all: &[Done<'_>], rows: &mut Output) -> Result<(), Stop> {
         rows.push(&self.rendered(task, all))?;
         for done in all {
-            let Some(report) = &done.outcome.stale else {
-                continue;
-            };
-            let mut text = format!("\n{}: {report}", of(done.program));
-            if report.further_groups > 0 && self.stale_list.is_none() {
-                text += &format!("{} FILE writes every stale read\n", stale_list::FLAG);
+            let mut text = String::new();
+            if let Some(report) = &done.outcome.stale {
+                text += &format!("\n{}: {report}", of(done.program));
+                if report.further_groups > 0 && self.stale_list.is_none() {
+                    text += &format!("{} FILE writes every stale read\n", stale_list::FLAG);
+                }
+            }
+            if done.outcome.unwritten.words > 0 {
+                text += &format!("\n{}: {}", of(done.program), done.outcome.unwritten);
             }
             match self.output.file.format() {
                 Format::Table => rows.push(&text)?,

@@ -127,6 +127,10 @@ fn counts(done: &Done<'_>) -> Vec<Keyed> {
             "stale_reads".into(),
             stale_reads.map_or(Cell::Absent, count),
         ),
+        (
+            "not_written_back".into(),
+            count(done.outcome.unwritten.words),
+        ),
         ("correct".into(), correct),
         ("events".into(), count(done.outcome.events)),
     ]

@@ -9,7 +9,7 @@ use rand_pcg::Pcg32;
 use sme_fft_demo::fft::{self, Fft, FftError, FftSpec};
 use sme_fft_demo::lu::{Lu, LuError};
 use sme_fft_demo::radix::{Radix, RadixError};
-use sme_fft_demo::{Placement, Team};
+use sme_fft_demo::{Array, Placement, Team};
 use sme_memory::Place;
 
 use super::{Kernel, Program};
@@ -77,6 +77,10 @@ impl Kernel for FftKernel {
         }
     }
 
+    fn arrays(&self) -> Vec<(&'static str, &Array)> {
+        self.fft.arrays().to_vec()
+    }
+
     fn run<T: Team>(&self, team: &mut T) -> impl Future<Output = ()> + Send {
         self.fft.run(team)
     }
@@ -127,6 +131,10 @@ impl Kernel for LuKernel {
         }
     }
 
+    fn arrays(&self) -> Vec<(&'static str, &Array)> {
+        self.lu.arrays().to_vec()
+    }
+
     fn run<T: Team>(&self, team: &mut T) -> impl Future<Output = ()> + Send {
         self.lu.run(team)
     }
@@ -175,6 +183,10 @@ impl Kernel for RadixKernel {
             // Checked when it was made.
             Err(_) => Box::new(std::iter::empty()),
         }
+    }
+
+    fn arrays(&self) -> Vec<(&'static str, &Array)> {
+        self.radix.arrays().to_vec()
     }
 
     fn run<T: Team>(&self, team: &mut T) -> impl Future<Output = ()> + Send {

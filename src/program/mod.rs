@@ -5,6 +5,7 @@
 
 mod kernels;
 mod team;
+mod unwritten;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use sme_barrier::lock::{Coherence, Cohort, CohortSpec, LockError, LockKind};
 use sme_barrier::{
     Coherent, CoherentSpec, Extent, Layout, Mapping, Member, SpecError, Tree, TreeShape, TreeSpec,
 };
-use sme_fft_demo::{ArrayError, Pool, Team};
+use sme_fft_demo::{Array, ArrayError, Pool, Team};
 use sme_memory::{Atomic, Capabilities, Capability, Lacks, Place, Route};
 use sme_sim::machine::{CannotBuild, Machine, Readable, Setup};
 use sme_sim::observe::failure::Failure;
@@ -29,6 +30,7 @@ use sme_sim::time::Time;
 pub use kernels::{FftKernel, LuKernel, RadixKernel, random_points};
 pub use sme_barrier::CoherencePoint;
 use team::SimulatedTeam;
+pub use unwritten::NotWrittenBack;
 
 /// How the shared data of a program is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +104,11 @@ pub trait Kernel: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The arrays that it stores to, by name, for reports.
+    fn arrays(&self) -> Vec<(&'static str, &Array)> {
+        Vec::new()
+    }
+
     /// What each thread does.
     fn run<T: Team<Memory: Atomic>>(&self, team: &mut T) -> impl Future<Output = ()> + Send;
 }
@@ -167,6 +174,8 @@ pub struct Outcome {
     pub events: u64,
     /// Which loads were stale, if they were checked.
     pub stale: Option<StaleReport>,
+    /// What was stored and not written back when the program ended.
+    pub unwritten: NotWrittenBack,
     /// Phases, barriers and waits of all threads, if they were recorded.
     pub timeline: Recorded,
 }
@@ -346,6 +355,7 @@ impl Program {
             links: machine.link_loads(),
             events: machine.events(),
             stale: machine.stale_reads(),
+            unwritten: NotWrittenBack::new(&machine.unwritten(), &kernel.arrays()),
             timeline: match self.timeline {
                 true => self.recorded(&*machine, &kernel.phases()),
                 false => Recorded::default(),

@@ -1,8 +1,8 @@
 //! The documents say what is true: names in ARCHITECTURE.md, CONTRIBUTING.md and docs/programs.md
-//! exist, README.md and docs/programs.md show what the program prints, and docs/sensitivity.md is about
-//! the constants that the machine has.
+//! exist, README.md, docs/programs.md and docs/reports.md show what the program prints, and
+//! docs/sensitivity.md is about the constants that the machine has.
 //!
-//! With `UPDATE=1` in the environment, the program's present output is written into these two.
+//! With `UPDATE=1` in the environment, the program's present output is written into these.
 //! `.ci/refresh` does that, and everything else that shows output.
 
 use std::fs;
@@ -246,6 +246,11 @@ fn the_readme_shows_what_the_program_prints() {
 #[test]
 fn the_chapter_on_programs_shows_what_the_program_prints() {
     shows_what_is_printed("docs/programs.md", 1);
+}
+
+#[test]
+fn the_chapter_on_reports_shows_what_the_program_prints() {
+    shows_what_is_printed("docs/reports.md", 2);
 }
 
 #[test]

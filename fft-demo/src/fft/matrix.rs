@@ -22,7 +22,7 @@ pub(super) struct Matrix {
     pub(super) columns: u64,
     /// From the beginning of one row to that of the next.
     stride: u64,
-    array: Array,
+    pub(super) array: Array,
 }
 
 impl Matrix {

@@ -45,7 +45,7 @@ use num_complex::Complex64;
 use sme_memory::{Place, Route};
 use thiserror::Error;
 
-use crate::{ArrayError, Placement, Pool, Team};
+use crate::{Array, ArrayError, Placement, Pool, Team};
 pub use check::check;
 use matrix::Matrix;
 use steps::{Transposition, band, multiply, scale, transform};
@@ -234,6 +234,15 @@ impl Fft {
     /// How many points it transforms.
     pub fn points(&self) -> u64 {
         1 << self.spec.log2n
+    }
+
+    /// Its arrays, by name.
+    pub fn arrays(&self) -> [(&'static str, &Array); 3] {
+        [
+            ("input", &self.input.array),
+            ("scratch", &self.scratch.array),
+            ("twiddles", &self.twiddles.array),
+        ]
     }
 
     /// The words that must be in memory before the threads start, as bits of doubles: the input

@@ -177,6 +177,11 @@ impl Lu {
         })
     }
 
+    /// Its arrays, by name.
+    pub fn arrays(&self) -> [(&'static str, &Array); 1] {
+        [("matrix", &self.array)]
+    }
+
     /// Its description.
     pub fn spec(&self) -> &LuSpec {
         &self.spec

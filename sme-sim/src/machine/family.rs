@@ -22,6 +22,7 @@ use crate::observe::spans::{Spans, ThreadSpan};
 use crate::observe::staleness::{StaleLoad, StaleReport, TooManyThreads};
 use crate::observe::timeline::{Arrow, Recorded, TooManyNodes, Wait};
 use crate::observe::traffic::{CacheTraffic, LinkLoad, Traffic};
+use crate::observe::unwritten::Unwritten;
 use crate::parts::contract::{Span, ThreadMemory};
 use crate::time::Time;
 
@@ -124,6 +125,10 @@ pub trait Readable: System {
     /// What the word at `place` holds at its home: what a load there would bring. Stores that have
     /// not been performed, and what another node's caches have not written back, are not in it.
     fn at_home(&self, place: Place) -> u64;
+
+    /// The words of which a cache still holds newer bytes than their homes, by place: what has been
+    /// stored and not written back.
+    fn unwritten(&self) -> Vec<Unwritten>;
 
     /// Lets the next run's loads be checked: see [`crate::observe::staleness`]. That costs time and memory
     /// of the host and has no influence on what is simulated.

@@ -19,6 +19,7 @@ use crate::observe::staleness::{Checker, StaleLoad, StaleReport, TooManyThreads}
 use crate::observe::survey::{self, Survey, Waits};
 use crate::observe::timeline::{Arrow, Timeline, TooManyNodes, Wait};
 use crate::observe::traffic::{CacheTraffic, LinkLoad, Traffic};
+use crate::observe::unwritten::{Dirty, Unwritten};
 use crate::parts::address::Space;
 use crate::parts::contract::{self, Span};
 use crate::time::Time;
@@ -280,6 +281,20 @@ impl<N: Inhabited> Readable for Nodes<N> {
     fn at_home(&self, place: Place) -> u64 {
         let home = self.home(place);
         home.map_or(0, |home| self.nodes[home].word(place.offset))
+    }
+
+    fn unwritten(&self) -> Vec<Unwritten> {
+        let dirty = self.nodes.iter().flat_map(|node| {
+            let dirty = node.dirty().into_iter();
+            dirty.map(|dirty| (node.number(), dirty))
+        });
+        let not_home =
+            |(node, dirty): (u32, Dirty)| dirty.unwritten(node, self.at_home(dirty.place));
+        let mut unwritten: Vec<_> = dirty.filter_map(not_home).collect();
+        unwritten.sort_unstable_by_key(|word| {
+            (word.place.node, word.place.offset, word.node, word.core)
+        });
+        unwritten
     }
 
     fn check_loads(&mut self) -> Result<(), TooManyThreads> {

@@ -117,6 +117,9 @@ pub struct Stuck {
 pub struct Awaited {
     /// The address, as the program gave it.
     pub address: u64,
+    /// The node whose memory holds it, and the offset in that node's shared memory, in bytes; none
+    /// where it is in no shared memory.
+    pub place: Option<(u32, u64)>,
     /// What would end the wait.
     #[serde(with = "told")]
     pub until: Option<Until>,
@@ -128,6 +131,9 @@ pub struct Awaited {
     pub cached: Option<u64>,
     /// Node and number of the thread that wrote to the line last.
     pub writer: Option<(u32, u16)>,
+    /// Node and core whose cache holds another value that is not written back, and that value: where
+    /// a node has one cache for all its cores, without the core.
+    pub unwritten: Option<(u32, Option<u16>, u64)>,
 }
 
 /// A wait's condition as one process tells it another: whether it is to be a value, or not to be it.
@@ -202,7 +208,16 @@ impl fmt::Display for Stuck {
         let Some(awaited) = &self.awaited else {
             return Ok(());
         };
-        write!(f, " at {:#x}", awaited.address)?;
+        match awaited.place {
+            Some((node, offset)) => {
+                write!(
+                    f,
+                    " at byte {offset} of node {node} ({:#x})",
+                    awaited.address
+                )?;
+            }
+            None => write!(f, " at {:#x}", awaited.address)?,
+        }
         match awaited.until {
             Some(Until::Is(value)) => write!(f, " until it is {value}")?,
             Some(Until::IsNot(value)) => write!(f, " until it is not {value}")?,
@@ -219,9 +234,15 @@ impl fmt::Display for Stuck {
             None => write!(f, ", its cache nothing")?,
         }
         match awaited.writer {
-            Some((node, core)) => write!(f, "; last written by node {node} core {core}"),
-            None => write!(f, "; never written"),
+            Some((node, core)) => write!(f, "; last written by node {node} core {core}")?,
+            None => write!(f, "; never written")?,
         }
+        let Some((node, core, value)) = awaited.unwritten else {
+            return Ok(());
+        };
+        write!(f, "; the cache of node {node}")?;
+        core.map_or(Ok(()), |core| write!(f, " core {core}"))?;
+        write!(f, " holds {value}, which is not written back")
     }
 }
 

@@ -11,6 +11,7 @@
 //! * [`timeline`]: waits, and which write ended each.
 //! * [`trace`]: traces for critical paths, for families without one of their own.
 //! * [`traffic`]: what went over the network and through caches.
+//! * [`unwritten`]: what a program has stored and not written back.
 //! * [`waves`]: what passes the ports of clocked blocks, as waveforms.
 //! * [`words`]: operations in words.
 
@@ -25,5 +26,6 @@ pub mod survey;
 pub mod timeline;
 pub mod trace;
 pub mod traffic;
+pub mod unwritten;
 pub mod waves;
 pub mod words;

@@ -1,12 +1,14 @@
 //! What the nodes of a machine are doing while it runs: how far they are, whether they stand still, and who
 //! waits for what when nothing can happen any more.
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use sme_memory::Until;
 
 use super::among::all_stuck;
 use super::failure::{Awaited, Failure, NAMED, Standstill, Stuck};
 use super::spans::Reached;
+use super::unwritten::Dirty;
 use crate::kernel::peers::{self, PeerError, Peers};
 use crate::parts::line::Bytes;
 use crate::time::Time;
@@ -78,6 +80,9 @@ pub trait Waits {
     /// The address that `thread` waits on, if its wait is about one.
     fn waits_on(&self, thread: u16) -> Option<WaitsOn>;
 
+    /// What its caches of memory that nothing keeps coherent between nodes have not written back.
+    fn dirty(&self) -> Vec<Dirty>;
+
     /// What its memory holds of `bytes` of the line that has `address` in the node's own numbering.
     fn at_home(&self, address: u64, bytes: Bytes) -> AtHome;
 }
@@ -93,6 +98,8 @@ pub struct WaitsOn {
     pub until: Option<Until>,
     /// The node whose memory holds it, and the address in that node's own numbering.
     pub home: (u32, u64),
+    /// The offset in that node's shared memory, in bytes, where it is there.
+    pub offset: Option<u64>,
     /// What the thread's own copy holds, where it has one.
     pub cached: Option<u64>,
 }
@@ -156,6 +163,7 @@ pub fn deadlock<N: Waits>(
         }
     }
     answer(nodes, questions, &mut stuck, peers)?;
+    find_unwritten(nodes, &mut stuck);
     let (stuck, more) = all_stuck(peers, stuck, 0)?;
     Ok((!stuck.is_empty()).then_some(Failure::Deadlock { at, stuck, more }))
 }
@@ -168,6 +176,38 @@ fn awaited(on: &WaitsOn, said: AtHome) -> Awaited {
         in_memory: said.in_memory,
         cached: on.cached,
         writer: said.writer,
+        place: on.offset.map(|offset| (on.home.0, offset)),
+        unwritten: None,
+    }
+}
+
+/// Says of each of the `stuck` whether a cache of `nodes` holds what it waits on and has not written
+/// it back.
+fn find_unwritten<N: Waits>(nodes: &[N], stuck: &mut [Stuck]) {
+    let mut awaited: FxHashMap<(u32, u64), Vec<&mut Awaited>> = FxHashMap::default();
+    for on in stuck
+        .iter_mut()
+        .filter_map(|thread| thread.awaited.as_mut())
+    {
+        if let Some((node, offset)) = on.place {
+            awaited.entry((node, offset & !7)).or_default().push(on);
+        }
+    }
+    for node in nodes {
+        for dirty in node.dirty() {
+            let place = (dirty.place.node, dirty.place.offset);
+            for on in awaited.get_mut(&place).into_iter().flatten() {
+                let bytes = match on.until {
+                    Some(_) => Bytes::byte(on.address),
+                    None => Bytes::word(on.address),
+                };
+                let value = bytes.pick(dirty.cached);
+                if bytes.enables & dirty.enables != 0 && value != on.at_home {
+                    on.unwritten
+                        .get_or_insert((node.number(), dirty.core, value));
+                }
+            }
+        }
     }
 }
 

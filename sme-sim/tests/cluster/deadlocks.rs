@@ -1,6 +1,6 @@
 //! A run in which threads wait for what can never happen ends, and says who waits on what.
 
-use sme_memory::{Atomic, Flags, Futex, Memory, Route, Until};
+use sme_memory::{Atomic, Cacheable, Flags, Futex, Memory, Route, Until};
 use sme_sim::machine::Pinning;
 use sme_sim::observe::failure::{Failure, Stuck};
 use sme_sim::time::Time;
@@ -125,13 +125,48 @@ fn the_report_reads_like_this() {
     };
     let expected = "\
 deadlock: at TIME nothing can happen any more, and 3 threads wait
-  node 0 core 0 spins in its cache at 0x2000000c0 until it is not 0: memory at home holds 0, \
+  node 0 core 0 spins in its cache at byte 192 of node 0 (0x2000000c0) until it is not 0: memory at home holds 0, \
 its cache 0; never written
-  node 0 core 1 sleeps on a futex at 0x200000100: memory at home holds 0, its cache nothing; \
+  node 0 core 1 sleeps on a futex at byte 256 of node 0 (0x200000100): memory at home holds 0, its cache nothing; \
 never written
-  node 1 core 0 polls through the engine at 0x10000000040 until it is 2: a cache at home holds \
+  node 1 core 0 polls through the engine at byte 64 of node 0 (0x10000000040) until it is 2: a cache at home holds \
 1, memory 0, its cache nothing; last written by node 0 core 0";
     assert_eq!(report(run(setup("mesh:2x1", 2, 2), program)), expected);
+}
+
+/// A flag that another node has written in its cache, where it stays.
+#[test]
+fn a_value_that_was_not_written_back_is_said_to_be_that() {
+    let program = |written_back: bool| {
+        run(setup("mesh:2x1", 2, 1), move |memory, node, _| {
+            Box::pin(async move {
+                let flag = place(0, 64);
+                if node == 0 {
+                    let flag = memory.flag(flag, Route::Nearest);
+                    memory.wait(flag, Until::Is(5)).await;
+                    return;
+                }
+                let flag = memory.word(flag, Route::Cached);
+                memory.store(flag, 5).await;
+                if written_back {
+                    memory.flush(flag).await;
+                }
+            })
+        })
+    };
+    assert_eq!(program(true), Ok(()));
+    let outcome = program(false);
+    let report = report(outcome.clone());
+    assert!(
+        report.ends_with(
+            "memory at home holds 0, its cache 0; never written; the cache of node 1 core 0 holds \
+             5, which is not written back"
+        ),
+        "{report}"
+    );
+    let awaited = stuck(outcome)[0].awaited.clone().unwrap();
+    assert_eq!(awaited.place, Some((0, 64)));
+    assert_eq!(awaited.unwritten, Some((1, Some(0), 5)));
 }
 
 #[test]

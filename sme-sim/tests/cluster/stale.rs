@@ -42,7 +42,7 @@ fn a_core_that_spins_on_a_stale_copy_spins_for_ever() {
     };
     let expected = format!(
         "deadlock: at {at} nothing can happen any more, and 1 thread waits\n  \
-         node 0 core 1 spins in its cache at 0x200000040 until it is not 0: memory at home holds \
+         node 0 core 1 spins in its cache at byte 64 of node 0 (0x200000040) until it is not 0: memory at home holds \
          9, its cache 0; last written by node 1 core 0"
     );
     assert_eq!(failure.to_string(), expected);

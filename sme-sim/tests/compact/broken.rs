@@ -119,7 +119,7 @@ fn who_is_never_released_is_named() {
     assert_eq!(
         forgotten.map(str::trim),
         Some(
-            "node 1 core 1 spins in its cache at 0x200000000 until it is not 0: memory at home \
+            "node 1 core 1 spins in its cache at byte 0 of node 1 (0x200000000) until it is not 0: memory at home \
              holds 0, its cache 0; never written"
         )
     );

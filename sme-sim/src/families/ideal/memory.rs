@@ -11,6 +11,7 @@ use crate::machine::node::{Hardware, Message, Processor, Seen, Waiting};
 use crate::observe::staleness::What as Told;
 use crate::observe::survey::AtHome;
 use crate::observe::traffic::CacheTraffic;
+use crate::observe::unwritten::Dirty;
 use crate::parts::address::{CACHEABLE, FaultReason};
 use crate::parts::cache::unlimited::{Block, Mask, Unlimited};
 use crate::parts::contract::Operation;
@@ -359,8 +360,14 @@ impl Hardware for Memory {
                 cpu.performed();
                 self.registers[number as usize] = false;
             }
-            Sends::Answer(value) => self.answered(cpu, thread, value),
+            Sends::Answer(value) => {
+                let asked = self.asked(cpu, thread, from);
+                cpu.traces("comes", (node, thread), asked, None);
+                self.answered(cpu, thread, value);
+            }
             Sends::Line(offset, words) => {
+                let asked = Place { node: from, offset };
+                cpu.traces("comes", (node, thread), asked, None);
                 let line = CACHEABLE | self.space.plain(Place { node: from, offset });
                 self.copies.fill(line, words);
                 cpu.progress();
@@ -383,6 +390,20 @@ impl Hardware for Memory {
 
     fn copy(&self, _: &Cpu, _: u16, address: u64, bytes: Bytes) -> Option<u64> {
         self.copies.word(address).map(|word| bytes.pick(word))
+    }
+
+    fn dirty(&self) -> Vec<Dirty> {
+        let dirty = self.copies.dirty().into_iter();
+        let placed = dirty.filter_map(|(address, enables, cached)| {
+            let (place, _) = self.space.place(address).ok()?;
+            Some(Dirty {
+                core: None,
+                place,
+                enables,
+                cached,
+            })
+        });
+        placed.collect()
     }
 
     fn at_home(&self, offset: u64, bytes: Bytes) -> AtHome {
@@ -421,6 +442,18 @@ impl Memory {
             bytes,
             by_node,
         });
+    }
+
+    /// What `thread` has asked `node` for: a place, or a register by its number.
+    fn asked(&self, cpu: &Cpu, thread: u16, node: u32) -> Place {
+        let register = match cpu.thread(thread).operation {
+            Operation::Take(register) | Operation::TestAndSet(register) => Some(register),
+            _ => None,
+        };
+        let offset = register.map_or(0, |register| register.number.into());
+        let awaited = cpu.looks_at(thread);
+        let place = awaited.and_then(|(address, ..)| self.space.place(address).ok());
+        place.map_or(Place { node, offset }, |(place, _)| place)
     }
 
     /// `thread` has the answer to what it has asked another node.

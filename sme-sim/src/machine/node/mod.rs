@@ -18,6 +18,7 @@ use crate::machine::shape::Setup;
 use crate::observe::among::Among;
 use crate::observe::survey::AtHome;
 use crate::observe::traffic::CacheTraffic;
+use crate::observe::unwritten::Dirty;
 use crate::parts::address::{AddressSpace, FaultReason, Space};
 use crate::parts::contract::{Operation, ThreadMemory};
 use crate::parts::line::Bytes;
@@ -55,6 +56,11 @@ pub trait Hardware: Send + Sized {
 
     /// The value of these bytes in the cached copy of `thread`, if there is one.
     fn copy(&self, cpu: &Processor<Self>, thread: u16, address: u64, bytes: Bytes) -> Option<u64>;
+
+    /// What its caches of memory that nothing keeps coherent between nodes have not written back.
+    fn dirty(&self) -> Vec<Dirty> {
+        Vec::new()
+    }
 
     /// The content of its memory at an address of its own numbering.
     fn at_home(&self, address: u64, bytes: Bytes) -> AtHome;

@@ -12,6 +12,7 @@ use crate::observe::spans::SpanRecord;
 use crate::observe::survey::{AtHome, Survey, Waits, WaitsOn};
 use crate::observe::trace::{Trace, Traced};
 use crate::observe::traffic::{CacheTraffic, LinkLoad};
+use crate::observe::unwritten::Dirty;
 use crate::parts::contract::{Operation, Span};
 use crate::parts::line::Bytes;
 use crate::time::Time;
@@ -40,13 +41,19 @@ impl<H: Hardware> Waits for Node<H> {
 
     fn waits_on(&self, thread: u16) -> Option<WaitsOn> {
         let (address, bytes, until) = self.cpu.looks_at(thread)?;
+        let home = self.hardware.home(&self.cpu, address)?;
         Some(WaitsOn {
             address,
             bytes,
             until,
-            home: self.hardware.home(&self.cpu, address)?,
+            home,
+            offset: Some(home.1),
             cached: self.hardware.copy(&self.cpu, thread, address, bytes),
         })
+    }
+
+    fn dirty(&self) -> Vec<Dirty> {
+        self.hardware.dirty()
     }
 
     fn at_home(&self, address: u64, bytes: Bytes) -> AtHome {

@@ -68,6 +68,21 @@ impl Unlimited {
         (dirty != 0).then_some((words, dirty))
     }
 
+    /// The words that have bytes newer than memory, in order: address, these bytes, and the word.
+    pub fn dirty(&self) -> Vec<(u64, u8, u64)> {
+        let mut dirty = Vec::new();
+        for line in self.lines() {
+            let (words, mask) = self.lines[&line];
+            for (word, value) in (0..8).zip(words) {
+                let enables = (mask >> (8 * word)) as u8;
+                if enables != 0 {
+                    dirty.push(((line & !63) + 8 * word, enables, value));
+                }
+            }
+        }
+        dirty
+    }
+
     /// The addresses of all lines, in order.
     pub fn lines(&self) -> Vec<u64> {
         let mut lines: Vec<u64> = self.lines.keys().copied().collect();

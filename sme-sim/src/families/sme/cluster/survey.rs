@@ -19,6 +19,7 @@ use crate::observe::path::PathStep;
 use crate::observe::spans::SpanRecord;
 use crate::observe::survey::{AtHome, Survey, Waits, WaitsOn};
 use crate::observe::traffic::{CacheTraffic, LinkLoad};
+use crate::observe::unwritten::Dirty;
 use crate::parts::address::CACHEABLE;
 use crate::parts::contract::{Operation, Span};
 use crate::parts::line::Bytes;
@@ -69,13 +70,32 @@ impl Waits for Node {
             let caches = self.caches.as_ref();
             caches.and_then(|caches| Some(bytes.pick(caches.copy(core, address)?)))
         };
+        let private = self.here.constants.map.private_bytes;
         Some(WaitsOn {
             address,
             bytes,
             until,
             home,
+            offset: home.1.checked_sub(private),
             cached,
         })
+    }
+
+    fn dirty(&self) -> Vec<Dirty> {
+        let caches = self.caches.iter().flat_map(|caches| caches.dirty());
+        let dirty = caches.filter_map(|(core, address, enables, cached)| {
+            let target = self.here.constants.map.target(address | CACHEABLE);
+            let (Ok(Target::Cached(place)) | Ok(Target::Global(place))) = target else {
+                return None;
+            };
+            Some(Dirty {
+                core: Some(core),
+                place,
+                enables,
+                cached,
+            })
+        });
+        dirty.collect()
     }
 
     fn at_home(&self, address: u64, bytes: Bytes) -> AtHome {

@@ -30,8 +30,9 @@ pub fn stuck<L: Leader>(
             "does not get any further".into()
         },
         awaited: awaited.map(|(line, until)| {
-            let address = plan.constants.map.physical(form.offset(line));
-            awaited_at(form, node, &work, core, (line, address), until)
+            let offset = form.offset(line);
+            let address = plan.constants.map.physical(offset);
+            awaited_at(form, (node, offset), &work, core, (line, address), until)
         }),
     };
     let leader = (first.stage != Stage::Ended).then(|| {
@@ -58,10 +59,10 @@ pub fn stuck<L: Leader>(
     leader.into_iter().chain(followers).take(most).collect()
 }
 
-/// What is at `address`, in a line, which `core` awaits.
+/// What is at `address`, in a line at this node and offset, which `core` awaits.
 fn awaited_at(
     form: &Form,
-    node: u32,
+    (node, offset): (u32, u64),
     work: &Work,
     core: u16,
     (number, address): (u16, u64),
@@ -97,5 +98,7 @@ fn awaited_at(
         in_memory: u64::from(memory),
         cached: cached.map(u64::from),
         writer,
+        place: Some((node, offset)),
+        unwritten: None,
     }
 }

@@ -113,6 +113,26 @@ impl Caches {
         Some(self.held(core, line)?.words[word as usize])
     }
 
+    /// The words that cores have written to and not written back: core, address, bytes, and the
+    /// word as the core has it.
+    pub fn dirty(&self) -> impl Iterator<Item = (u16, u64, u8, u64)> {
+        let caches = (0..).zip(&self.cores);
+        let lines = caches.flat_map(|(core, ahead)| {
+            let cache = ahead.iter().map(|ahead| &ahead.cache);
+            let held = cache.flat_map(|cache| cache.lines().filter_map(|line| cache.look(line)));
+            held.map(move |view| (core, view.to_held()))
+        });
+        lines.flat_map(move |(core, held)| {
+            let words = self.line.words_of(held.line);
+            words.filter_map(move |word| {
+                let enables = (held.dirty >> (8 * word)) as u8;
+                let address = self.line.word_address(held.line, word);
+                let value = held.words[usize::from(word)];
+                (enables != 0).then_some((core, address, enables, value))
+            })
+        })
+    }
+
     /// Bytes of them.
     pub fn bytes(&self) -> usize {
         let caches = self.cores.iter().flatten();
@@ -210,6 +230,8 @@ impl Caches {
             return;
         };
         self.spinners.swap_remove(place);
-        here.after(here.constants.latencies.probe(), Event::Begin(core));
+        let at = here.now + here.constants.latencies.probe();
+        here.agenda.tell(|t| t.copy_lost(at, core));
+        here.agenda.push(at, Event::Begin(core));
     }
 }

@@ -1,0 +1,62 @@
+//! What a program has stored and not written back when it ends, by the names of its arrays.
+
+use std::fmt;
+
+use sme_fft_demo::Array;
+use sme_memory::Place;
+use sme_sim::observe::unwritten::Unwritten;
+use sme_sim::observe::words;
+
+/// How many words are named one by one.
+const NAMED: usize = 8;
+
+/// The words of which a cache still holds newer bytes than their homes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NotWrittenBack {
+    /// How many there are.
+    pub words: u64,
+    /// The first of them, in words.
+    first: Vec<String>,
+}
+
+impl NotWrittenBack {
+    /// `unwritten`, of a program with these `arrays`.
+    pub fn new(unwritten: &[Unwritten], arrays: &[(&str, &Array)]) -> Self {
+        let name = |place| name(arrays, place);
+        let named = unwritten.iter().take(NAMED);
+        Self {
+            words: unwritten.len() as u64,
+            first: named.map(|word| word.named(&name)).collect(),
+        }
+    }
+}
+
+/// The word at `place`: which of an array, if it is one's.
+fn name(arrays: &[(&str, &Array)], place: Place) -> String {
+    let index = |(name, array): &(&str, &Array)| Some((name.to_string(), array.index(place)?));
+    match arrays.iter().find_map(index) {
+        Some((name, index)) => format!("{name}[{index}], {},", words::place(place)),
+        None => words::place(place),
+    }
+}
+
+impl fmt::Display for NotWrittenBack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (words, verb) = match self.words {
+            1 => ("word", "is"),
+            _ => ("words", "are"),
+        };
+        writeln!(
+            f,
+            "{} {words} {verb} not written back: a cache has newer bytes than the home",
+            self.words
+        )?;
+        for word in &self.first {
+            writeln!(f, "  {word}")?;
+        }
+        match self.words.saturating_sub(self.first.len() as u64) {
+            0 => Ok(()),
+            more => writeln!(f, "  and {more} more"),
+        }
+    }
+}
