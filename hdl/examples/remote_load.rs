@@ -36,6 +36,7 @@ pub fn picture() -> String {
     });
     let address = spec.node.global_base + spec.node.shared_bytes;
     let load = HtPacket::Read {
+        extra_words: 0,
         address,
         enables: 0xff,
         tag: 3,
@@ -68,6 +69,7 @@ pub fn picture() -> String {
                     }
                     Output::Host(HtPacket::Read { tag, trace, .. }) => {
                         let response = HtPacket::Response {
+                            extra_words: 0,
                             data: 0xcafe,
                             single: false,
                             tag,

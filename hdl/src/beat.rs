@@ -268,6 +268,8 @@ impl PacketBeat {
             data: if kind.has_data() { self.data } else { 0 },
             offset: if address { self.offset } else { 0 },
             enables: if address { self.enables } else { 0 },
+            // Of a read it says that it is long, which there is no RTL for.
+            flag: self.flag && kind != Kind::ReadRequest,
             ..self
         }
     }
@@ -295,6 +297,7 @@ impl From<HtPacket> for HtBeat {
                 address,
                 enables,
                 tag,
+                extra_words: _,
                 trace: _,
             } => Self {
                 address,
@@ -322,6 +325,7 @@ impl From<HtPacket> for HtBeat {
                 single,
                 tag,
                 error,
+                extra_words: _,
                 trace: _,
             } => Self {
                 data,
@@ -339,6 +343,7 @@ impl HtBeat {
     pub fn packet(&self, trace: u32) -> HtPacket {
         match Kind::from_bits(self.kind.into()) {
             Kind::ReadRequest => HtPacket::Read {
+                extra_words: 0,
                 address: self.address,
                 enables: self.enables,
                 tag: self.tag,
@@ -352,6 +357,7 @@ impl HtBeat {
                 trace,
             },
             answer => HtPacket::Response {
+                extra_words: 0,
                 data: self.data,
                 single: self.flag,
                 tag: self.tag,

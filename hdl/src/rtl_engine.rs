@@ -42,11 +42,7 @@ impl Surroundings {
                 hosts,
                 tags: spec.engine.tags,
             },
-            link: LinkPortSpec::new(
-                spec.link.bytes_per_second,
-                spec.engine.clock.hz(),
-                spec.link.channel_credits as u16,
-            ),
+            link: LinkPortSpec::of(spec),
             topology: topology.clone(),
         }
     }
@@ -354,6 +350,7 @@ mod tests {
 
         // A read of the other node: clocked while it is inside, then not until its answer comes.
         let read = HtPacket::Read {
+            extra_words: 0,
             address: spec.node.global_base + spec.node.shared_bytes,
             enables: 0xff,
             tag: 3,

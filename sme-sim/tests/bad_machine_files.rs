@@ -209,6 +209,18 @@ fn every_message_about_an_impossible_machine() {
             r#""128 B" is not allowed: it must be a power of two, from 32 B to 64 B"#,
         ),
         (
+            "uncached",
+            "load_payload",
+            r#""4 B""#,
+            r#""4 B" is not allowed: it must be a power of two, from 8 B to 64 B"#,
+        ),
+        (
+            "uncached",
+            "load_payload",
+            r#""24 B""#,
+            r#""24 B" is not allowed: it must be a power of two, from 8 B to 64 B"#,
+        ),
+        (
             "cache",
             "l1",
             r#""0 cycles""#,
@@ -564,6 +576,12 @@ fn every_message_about_a_bad_override() {
             message
         );
     }
+    let short_lines = [("cache.line", "32 B"), ("uncached.load_payload", "64 B")];
+    let message = machine.with(&short_lines).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "--set uncached.load_payload=64 B: uncached.load_payload: 64 B is more than a line: it must be 8 B to 32 B"
+    );
     let twice = [("engine.tags", "4"), ("engine.tags", "8")];
     let message = machine.with(&twice).unwrap_err().to_string();
     assert_eq!(message, "--set engine.tags=8: engine.tags is set twice");

@@ -11,7 +11,7 @@ mod programs;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use sme_memory::{Memory, Route, Until};
+use sme_memory::{Cacheable, Memory, Route, Until};
 use sme_sim::families::sme::cluster::{Cluster, Plugged};
 use sme_sim::families::sme::engine::Design;
 use sme_sim::kernel::peers::{Connected, Peers, collected, connected};
@@ -22,7 +22,7 @@ use sme_sim::observe::traffic::{LinkLoad, Traffic};
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
-use programs::{Program, Setting, cluster, nothing, place, setup, word};
+use programs::{Program, Setting, cluster, nothing, place, setup, setup_with, word};
 
 /// What all threads run.
 type Threads = fn(ThreadMemory, u32, u32) -> Program;
@@ -134,6 +134,28 @@ fn ring(memory: ThreadMemory, node: u32, core: u32) -> Program {
     })
 }
 
+/// Every thread loads from lines of all nodes through its caches and changes some of them; what it
+/// has seen shows in how long it takes.
+fn fills(memory: ThreadMemory, node: u32, core: u32) -> Program {
+    Box::pin(async move {
+        memory.counts().await;
+        let mut sum = u64::from(node + core);
+        for step in 0..16 {
+            let at = 8 * ((sum + u64::from(7 * step)) % 16);
+            let word = memory.word(place((node + step) % 6, at), Route::Cached);
+            sum = 3 * sum + memory.load(word).await;
+            sum %= 1009;
+            if step % 3 == 0 {
+                memory.store(word, sum).await;
+            }
+            if step % 4 == 3 {
+                memory.write_back_invalidate().await;
+            }
+            memory.delay(Time::from_ns(sum)).await;
+        }
+    })
+}
+
 /// Nodes 1 and later wait for flags of node 0, through the engine, that never change again; node 0
 /// for one in its cache.
 fn stuck(memory: ThreadMemory, node: u32, core: u32) -> Program {
@@ -182,6 +204,10 @@ fn hasty(memory: ThreadMemory, node: u32, core: u32) -> Program {
 fn any_number_of_processes_gives_the_same() {
     // With more processes than positions too.
     assert_eq!(same(setup("mesh:3x2", 6, 2), ring, 1..9), None);
+    for payload in ["8 B", "16 B", "64 B"] {
+        let setting = setup_with(&[("uncached.load_payload", payload)], "mesh:3x2", 6, 2);
+        assert_eq!(same(setting, fills, 2..5), None);
+    }
     // Some positions have a switch only.
     assert_eq!(same(setup("torus:2x2x2", 6, 2), ring, 2..5), None);
 }

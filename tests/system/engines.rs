@@ -122,6 +122,10 @@ fn a_machine_that_the_rtl_cannot_hold_is_refused() {
         ("link.channel_credits=33", "link.channel_credits is 33"),
         ("host.posted_credits=64", "host.posted_credits is 64"),
         ("link.bandwidth=1kB/s", "link.bandwidth"),
+        (
+            "uncached.load_payload=16B",
+            "uncached.load_payload is 16 B; the RTL's packets carry 8 B",
+        ),
     ] {
         let output = barrier(directory.path(), "rtl", &format!("--nodes 2 --set {set}"));
         let complaint = String::from_utf8(output.stderr).unwrap();

@@ -37,24 +37,56 @@ fn programs_run_on_lines_of_32_bytes() {
     }
 }
 
-/// Padded flags have a line each, however long lines are: barriers take the same time, in both
-/// forms.
+/// With loads of a line each, fills take an eighth of the loads; the result is right, and what is
+/// stale is found.
+#[test]
+fn programs_run_on_loads_of_a_line() {
+    for program in ["fft --log2n 8", "lu --n 16 --block 4", "radix --keys 256"] {
+        let of = |payload: u32, point| {
+            sme(&format!(
+                "{program} --machine sme-prototype --set uncached.load_payload={payload}B --nodes 4 \
+                 --cores 2 --no-host --stale --coherence-point {point}"
+            ))
+        };
+        let [short, long] = [8, 64].map(|payload| {
+            let output = of(payload, "barrier");
+            assert_eq!(output.status.code(), Some(0), "{program}: {output:?}");
+            let table = text(&output.stdout);
+            assert_eq!(cell(table, "stale_reads"), "0", "{program}");
+            ["line_fills", "remote_loads"].map(|column| cell(table, column).parse::<u64>().unwrap())
+        });
+        let [fills, loads] = short;
+        assert_eq!(long, [fills, loads - 7 * fills], "{program}");
+        let stale = of(64, "none");
+        assert_eq!(stale.status.code(), Some(1), "{program}");
+        assert_ne!(cell(text(&stale.stdout), "stale_reads"), "0", "{program}");
+    }
+}
+
+/// Padded flags have a line each, however long lines are, and are not filled from behind the
+/// engine: barriers take the same time whatever the loads of fills carry, in both forms.
 #[test]
 fn padded_barriers_take_the_same_on_shorter_lines() {
     for algorithm in ["tree", "dissemination"] {
-        let of = |line: u32, form: &str| {
+        let of = |(line, payload): (u32, u32), form: &str| {
             let mut row = row(&format!(
                 "barrier --algorithm {algorithm} --nodes 5 --cores 7 --set cache.line={line}B \
-                 --form {form}"
+                 --set uncached.load_payload={payload}B --form {form}"
             ));
             for key in ["machine_hash", "set"] {
                 row.as_object_mut().unwrap().remove(key);
             }
             row
         };
-        let readable = of(64, "readable");
-        for (line, form) in [(64, "compact"), (32, "readable"), (32, "compact")] {
-            assert_eq!(of(line, form), readable, "{algorithm} {line} {form}");
+        let readable = of((64, 8), "readable");
+        for machine in [(64, 8), (32, 8), (64, 64), (32, 32)] {
+            for form in ["compact", "readable"] {
+                assert_eq!(
+                    of(machine, form),
+                    readable,
+                    "{algorithm} {machine:?} {form}"
+                );
+            }
         }
     }
 }

@@ -94,6 +94,10 @@ fn impossible_numbers_are_refused() {
             "lockstep --block engine --topology fattree:4x2",
             "there is no RTL for fattree networks",
         ),
+        (
+            "lockstep --block engine --set uncached.load_payload=64B",
+            "uncached.load_payload is 64 B; the RTL's packets carry 8 B",
+        ),
     ] {
         let line = complaint(arguments);
         assert!(line.contains(flag), "{line}");

@@ -257,5 +257,5 @@ fn request(random: &mut Random, node: u32, writes: u32) -> Value {
         };
         packet.set(*offset, *width, bits);
     }
-    packet
+    PacketBeat::of(packet).carried().value()
 }

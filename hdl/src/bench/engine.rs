@@ -425,6 +425,7 @@ impl Load {
                 trace,
             },
             1 => HtPacket::Read {
+                extra_words: 0,
                 address: self.address(random),
                 enables,
                 tag: below(random, 32) as u8,
@@ -441,6 +442,7 @@ impl Load {
                     self.memory_reads.pop_front()?
                 };
                 HtPacket::Response {
+                    extra_words: 0,
                     data: any_bits(random),
                     single: chance(random, 30),
                     tag,

@@ -211,6 +211,7 @@ impl Model {
             trace: 0,
         });
         let response = HtBeat::from(HtPacket::Response {
+            extra_words: 0,
             data: 0,
             single: false,
             tag: 0,
@@ -317,12 +318,14 @@ pub(super) fn any_packet(random: &mut Random, channel: HtChannel) -> HtPacket {
             trace,
         },
         HtChannel::NonPosted => HtPacket::Read {
+            extra_words: 0,
             address,
             enables,
             tag,
             trace,
         },
         HtChannel::Response => HtPacket::Response {
+            extra_words: 0,
             data,
             single,
             tag,

@@ -381,6 +381,7 @@ impl Load {
             _ => offered,
         };
         let read = HtPacket::Read {
+            extra_words: 0,
             address: self.address(random),
             enables: random.next_u32() as u8,
             tag: below(random, 32) as u8,

@@ -163,6 +163,12 @@ pub enum Unsupported {
         /// The network's kind.
         shape: TopologyKind,
     },
+    /// A read asks for more than the RTL's packets have room for.
+    #[error("uncached.load_payload is {bytes} B; the RTL's packets carry 8 B")]
+    LongLoads {
+        /// Bytes that a load of a line fill carries.
+        bytes: u64,
+    },
     /// A link is so slow that the RTL's counter of its cycles overflows.
     #[error(
         "at link.bandwidth a packet takes {cycles} cycles; the RTL counts to {}",
@@ -184,6 +190,10 @@ impl Engine {
         if topology.is_indirect() {
             let shape = topology.kind();
             return Err(Unsupported::Network { shape });
+        }
+        let bytes = spec.uncached.load_bytes;
+        if bytes > 8 {
+            return Err(Unsupported::LongLoads { bytes });
         }
         let within = |key, value| {
             if value <= MAX_PLACES.into() {

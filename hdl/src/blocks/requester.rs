@@ -168,6 +168,7 @@ impl Requester {
         };
         let answer = |data, error| {
             Constant::new(HtBeat::from(HtPacket::Response {
+                extra_words: 0,
                 data,
                 single: false,
                 tag: 0,

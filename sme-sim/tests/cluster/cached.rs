@@ -17,6 +17,9 @@ fn cached(memory: &ThreadMemory, place: Place) -> Word {
 
 type Seen = Arc<Mutex<Vec<u64>>>;
 
+/// Values of `uncached.load_payload`.
+const PAYLOADS: [&str; 4] = ["8 B", "16 B", "32 B", "64 B"];
+
 /// What a program has seen.
 fn seen(seen: &Seen) -> Vec<u64> {
     seen.lock().unwrap().clone()
@@ -56,6 +59,130 @@ fn reads(flush: bool) -> Vec<u64> {
 fn a_copy_is_stale_until_it_is_flushed() {
     assert_eq!(reads(false), [0, 0, 0]);
     assert_eq!(reads(true), [0, 0, 7]);
+}
+
+/// Copies of a line that node 0 fetches again and again, one read after the other, from word
+/// `first` on, while node 1 writes 1, 2, 3 and so on to all words of it, from the first word to the
+/// last.
+fn copies_of_a_changing_line(payload: &str, first: u64) -> Vec<[u64; 8]> {
+    let constants = [
+        ("uncached.load_payload", payload),
+        ("cache.fill_requests", "1"),
+    ];
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let outcome = run(
+        setup_with(&constants, "mesh:2x1", 2, 1),
+        |memory, node, _| -> Program {
+            let log = Arc::clone(&log);
+            match node {
+                0 => Box::pin(async move {
+                    let word = |nth| cached(&memory, place(1, 64 + 8 * (nth % 8)));
+                    for _ in 0..12 {
+                        let mut copy = [0; 8];
+                        for nth in first..first + 8 {
+                            copy[nth as usize % 8] = memory.load(word(nth)).await;
+                        }
+                        log.lock().unwrap().push(copy);
+                        memory.flush(word(0)).await;
+                    }
+                }),
+                _ => Box::pin(async move {
+                    for value in 1..30_000 {
+                        for nth in 0..8 {
+                            let word = memory.word(place(1, 64 + 8 * nth), Route::Nearest);
+                            memory.store(word, value).await;
+                        }
+                    }
+                }),
+            }
+        },
+    );
+    assert_eq!(outcome, Ok(()));
+    Arc::try_unwrap(log).unwrap().into_inner().unwrap()
+}
+
+/// The words of one read are those of one moment: of two that are written in turns, the second is
+/// never newer. Those of two reads are not.
+#[test]
+fn each_read_of_a_fill_sees_one_moment() {
+    let ordered = |words: &[u64]| {
+        words
+            .windows(2)
+            .all(|two| (0..=1).contains(&(two[0] as i64 - two[1] as i64)))
+    };
+    for (payload, words) in PAYLOADS.into_iter().zip([1, 2, 4, 8]) {
+        for first in [0, 5] {
+            let copies = copies_of_a_changing_line(payload, first);
+            assert!(copies[11][0] > copies[0][0], "{payload}: nothing changes");
+            for copy in &copies {
+                assert!(copy.chunks(words).all(ordered), "{payload}: {copy:?}");
+                // The read with the word that was wanted was the first, the others followed in turn.
+                let mut reads = copy.chunks(words).collect::<Vec<_>>();
+                reads.rotate_left(first as usize / words);
+                assert!(
+                    reads.is_sorted_by(|before, after| before[0] < after[0]),
+                    "{payload} from {first}: {copy:?}"
+                );
+            }
+            assert_eq!(
+                copies.iter().all(|copy| ordered(copy)),
+                words == 8,
+                "{payload}"
+            );
+        }
+    }
+}
+
+/// What node 0 sees of a line at its own memory and at node 1's, word by word from word `first` on,
+/// and the loads that this took.
+fn lines_seen(payload: &str, words: u64, first: u64) -> (Vec<u64>, u64) {
+    let line = format!("{} B", 8 * words);
+    let constants = [("uncached.load_payload", payload), ("cache.line", &*line)];
+    let log = Seen::default();
+    let program = |memory: ThreadMemory, node, _| -> Program {
+        let log = Arc::clone(&log);
+        match node {
+            0 => Box::pin(async move {
+                memory.counts().await;
+                for (home, nth) in [0, 1]
+                    .into_iter()
+                    .flat_map(|home| (0..words).map(move |nth| (home, nth)))
+                {
+                    let word = cached(&memory, place(home, 64 + 8 * ((first + nth) % words)));
+                    let value = memory.load(word).await;
+                    log.lock().unwrap().push(value);
+                }
+            }),
+            _ => nothing(),
+        }
+    };
+    let mut cluster = cluster(setup_with(&constants, "mesh:2x1", 2, 1), program).unwrap();
+    for offset in (0..192).step_by(8) {
+        cluster.preset(place(0, offset), offset);
+        cluster.preset(place(1, offset), 1000 + offset);
+    }
+    assert_eq!(cluster.run(1, |_| {}), Ok(()));
+    assert!(cluster.is_quiet());
+    assert_eq!(cluster.cache_traffic().fills, 2);
+    (seen(&log), cluster.traffic().remote_loads)
+}
+
+/// A fill brings the words of memory, whichever is wanted first, in as many loads as it takes.
+#[test]
+fn a_fill_of_any_payload_brings_the_whole_line() {
+    for words in [4, 8] {
+        for (payload, each) in PAYLOADS.into_iter().zip([1, 2, 4, 8]) {
+            for first in 0..if each <= words { words } else { 0 } {
+                let line =
+                    |from: u64| (0..words).map(move |nth| from + 64 + 8 * ((first + nth) % words));
+                let expected: Vec<u64> = line(0).chain(line(1000)).collect();
+                assert_eq!(
+                    lines_seen(payload, words, first),
+                    (expected, 2 * words / each)
+                );
+            }
+        }
+    }
 }
 
 /// One node stores to its copy; memory at home afterwards, and the traffic.
@@ -218,8 +345,9 @@ fn a_cached_flag_of_another_node_never_changes() {
 /// The outcome of a program with hits, misses, transfers and flushes does not depend on workers.
 #[test]
 fn the_same_happens_with_any_number_of_workers() {
-    let run = |workers| {
-        let setup = setup("mesh:2x2", 4, 4).with(|setup| setup.seeded(3));
+    let run = |payload, workers| {
+        let setup = setup_with(&[("uncached.load_payload", payload)], "mesh:2x2", 4, 4)
+            .with(|setup| setup.seeded(3));
         let log = Seen::default();
         let mut cluster = cluster(setup, |memory, node, core| -> Program {
             let log = Arc::clone(&log);
@@ -258,5 +386,7 @@ fn the_same_happens_with_any_number_of_workers() {
             homes,
         )
     };
-    assert_eq!(run(1), run(3));
+    for payload in PAYLOADS {
+        assert_eq!(run(payload, 1), run(payload, 3), "{payload}");
+    }
 }

@@ -102,13 +102,18 @@ pub fn shapes(small: bool) -> impl Strategy<Value = Shape> {
         prop_oneof![1..=2u32, Just(8)],
         prop_oneof![1..=2u32, Just(16)],
     );
-    (sizes, amounts, credits, any::<[bool; 3]>(), any::<u64>()).prop_map(
-        |(sizes, amounts, credits, [fifo, scatter, short], seed)| {
+    let payload = 3..=6u32;
+    let bools = any::<[bool; 3]>();
+    (sizes, amounts, credits, payload, bools, any::<u64>()).prop_map(
+        |(sizes, amounts, credits, payload, [fifo, scatter, short], seed)| {
+            let line_bytes = if short { 32 } else { 64 };
+            let payload = line_bytes.min(1 << payload);
             let (fill, loads, tags, stores) = amounts;
             let (posted, reads, answers, links) = credits;
             let mut constants = vec![
                 ("cache.fill_requests", fill.to_string()),
                 ("uncached.outstanding_loads_per_socket", loads.to_string()),
+                ("uncached.load_payload", format!("{payload} B")),
                 ("engine.tags", tags.to_string()),
                 ("core.store_buffer", stores.to_string()),
                 ("host.posted_credits", posted.to_string()),
@@ -137,7 +142,7 @@ pub fn shapes(small: bool) -> impl Strategy<Value = Shape> {
             };
             Shape {
                 constants,
-                line_bytes: if short { 32 } else { 64 },
+                line_bytes,
                 pinning,
                 seed,
             }

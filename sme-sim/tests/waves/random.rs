@@ -131,12 +131,14 @@ fn altered(input: Input) -> Input {
             channel: 0,
         },
         Input::Host(HtPacket::Response { tag, trace, .. }) => Input::Host(HtPacket::Read {
+            extra_words: 0,
             address: 0,
             enables: 0,
             tag,
             trace,
         }),
         Input::Host(HtPacket::Read { tag, trace, .. }) => Input::Host(HtPacket::Response {
+            extra_words: 0,
             data: 0,
             single: false,
             tag,
@@ -153,6 +155,7 @@ fn host_packet() -> impl Strategy<Value = HtPacket> {
     (0..4u8, word(), word(), any::<u8>(), 0..32u8, any::<bool>()).prop_map(
         |(kind, address, data, enables, tag, coherent)| match kind {
             0 => HtPacket::Read {
+                extra_words: 0,
                 address,
                 enables,
                 tag,
@@ -166,6 +169,7 @@ fn host_packet() -> impl Strategy<Value = HtPacket> {
                 trace: 7,
             },
             kind => HtPacket::Response {
+                extra_words: 0,
                 data,
                 single: coherent,
                 tag,
@@ -203,6 +207,7 @@ fn packet() -> impl Strategy<Value = Packet> {
 fn input() -> impl Strategy<Value = Input> {
     let (port, channel) = (0..6u8, 0..4u8);
     let plain = Just(HtPacket::Read {
+        extra_words: 0,
         address: 8,
         enables: 1,
         tag: 0,

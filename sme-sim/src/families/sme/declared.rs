@@ -194,7 +194,7 @@ fn uncached(read: &mut Reader<'_>) -> UncachedSpec {
         load_bytes: uncached.memory_power(
             "load_payload",
             8..=64,
-            "what one such load carries at most",
+            "what each load of a line fill carries; no more than the line. A core's own load carries 8 B, and so does a store",
         ),
         turnaround: uncached.time(
             "turnaround",
@@ -395,6 +395,18 @@ fn rules(spec: &ClusterSpec, read: &mut Reader<'_>) {
                 Dimension::Memory.write(spec.node.global_base),
                 Dimension::Memory.write(private),
                 Dimension::Memory.write(shared),
+            )
+        },
+    );
+    let (load, line) = (spec.uncached.load_bytes, spec.cache.private.line().bytes());
+    read.rule(
+        &["uncached.load_payload", "cache.line"],
+        load <= line,
+        || {
+            format!(
+                "{} is more than a line: it must be 8 B to {}",
+                Dimension::Memory.write(load),
+                Dimension::Memory.write(line),
             )
         },
     );

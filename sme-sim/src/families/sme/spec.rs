@@ -33,19 +33,12 @@ pub struct ClusterSpec {
 }
 
 impl ClusterSpec {
-    /// Bytes that one read of a line fill asks for: `load_payload`, or the line if that is shorter.
-    pub fn fill_bytes(&self) -> u64 {
-        self.uncached
-            .load_bytes
-            .min(self.cache.private.line().bytes())
-    }
-
-    /// Bytes of the longest packet on a network link: a posted write, or the response to a read of
-    /// a fill if that is longer.
+    /// Bytes of the longest packet on a network link: a posted write, or the response to a read of a
+    /// line fill if that is longer.
     pub fn longest_packet_bytes(&self) -> u64 {
         Kind::PostedWrite
             .bytes()
-            .max(RESPONSE_HEADER_BYTES + self.fill_bytes())
+            .max(RESPONSE_HEADER_BYTES + self.uncached.load_bytes)
     }
 }
 
@@ -153,8 +146,8 @@ pub enum HomeSockets {
 pub struct UncachedSpec {
     /// `outstanding_loads_per_socket`: 1.
     pub outstanding_loads_per_socket: u32,
-    /// `load_payload`: bytes that one read of a line fill asks for at most, 8 to 64, a power of
-    /// two. A core's own load past the caches has 8 at most in any case.
+    /// `load_payload`: bytes that each read of a line fill asks for, a power of two from 8 to the
+    /// line. A core's own load past the caches asks for 8 at most in any case.
     pub load_bytes: u64,
     /// `turnaround`: from a response until the socket's slot can issue the next load.
     pub turnaround: Time,

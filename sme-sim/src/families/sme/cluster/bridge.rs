@@ -83,11 +83,17 @@ impl Bridge {
             HtPacket::Read {
                 address,
                 enables,
+                extra_words,
                 tag,
                 trace,
             } => {
                 let bytes = Bytes::enabled(address, enables);
-                let number = access(here, address, (Kind::Fetch, bytes, 0), trace);
+                let number = access(
+                    here,
+                    address,
+                    (Kind::Fetch { extra_words }, bytes, 0),
+                    trace,
+                );
                 self.reads.push((number, tag, trace));
                 way.return_credit(here.now, HtChannel::NonPosted, &mut here.agenda);
                 self.busy = false;
@@ -105,7 +111,7 @@ impl Bridge {
         here: &mut Here,
         way: &mut Way,
     ) {
-        if transaction.kind != Kind::Fetch {
+        let Kind::Fetch { extra_words } = transaction.kind else {
             here.performed += 1;
             here.progress += 1;
             here.log_performed(physical, transaction);
@@ -113,7 +119,7 @@ impl Bridge {
             way.return_credit(here.now, HtChannel::Posted, &mut here.agenda);
             self.starts(here);
             return;
-        }
+        };
         let Some(place) = self.reads.iter().position(|r| r.0 == number) else {
             return;
         };
@@ -124,6 +130,7 @@ impl Bridge {
         let packet = HtPacket::Response {
             data: HtPacket::answer(bytes.enables, bytes.place(transaction.value)),
             single: HtPacket::is_single(bytes.enables),
+            extra_words,
             tag,
             error: false,
             trace,

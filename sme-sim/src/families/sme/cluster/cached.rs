@@ -169,10 +169,16 @@ impl Node {
         caches.ask_for_words(&mut around, slots, number, tag);
     }
 
-    /// A word of fill `number` has come, or `None` if there is no such node. Returns the socket
-    /// whose slot the fill has, and whether the word was the last.
-    pub(super) fn word_arrives(&mut self, number: u16, word: u8, data: Option<u64>) -> (u8, bool) {
-        let (socket, is_last) = self.caches().0.word_arrives(number, word, data);
+    /// An answer with `words`, the first of them and the number of the others, has come to fill
+    /// `number`, with the data of the first, or `None` if there is no such node. Returns the socket
+    /// whose slot the fill has, and whether the answer was the last.
+    pub(super) fn words_arrive(
+        &mut self,
+        number: u16,
+        words: (u8, u8),
+        data: Option<u64>,
+    ) -> (u8, bool) {
+        let (socket, is_last) = self.caches().0.words_arrive(number, words, data);
         if !is_last {
             self.ask_for_words(number, None);
         }

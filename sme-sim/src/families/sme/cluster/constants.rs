@@ -40,6 +40,8 @@ pub struct Constants {
     pub link_cycles: u64,
     /// One way through the processor's link interface, serialization apart.
     pub host_way: Time,
+    /// Words that one read of a line fill asks for.
+    pub words_a_read: u8,
 }
 
 /// How far a thread runs ahead of its node while it hits its core's private caches: about as long
@@ -82,6 +84,7 @@ impl Constants {
             l2: spec.core.clock.span(spec.cache.l2_cycles),
             link_cycles: spec.link.serdes_cycles + engine_clock.first_edge_from(spec.link.wire),
             host_way: spec.host.delay + spec.host.clock.span(spec.host.cycles),
+            words_a_read: (spec.uncached.load_bytes / 8) as u8,
             topology: setup.topology,
             spec,
         }

@@ -187,7 +187,7 @@ fn doing(access: &Access, variable: &str) -> String {
         Kind::Own => format!("store of {variable} by core {core}"),
         Kind::Update(_) => format!("update of {variable} by core {core}"),
         Kind::Write { .. } => format!("{variable} written by node {node} core {core}"),
-        Kind::Fetch => format!("load of {variable} by node {node} core {core}"),
+        Kind::Fetch { .. } => format!("load of {variable} by node {node} core {core}"),
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Domain {
     agents: Box<[Agent]>,
     /// What compare-exchanges that have not been performed expect, by core.
     expected: Vec<(u16, u64)>,
+    /// Extra words of the bridge's reads that are not complete, by number.
+    extra_words: Vec<(u32, Box<[u64]>)>,
     latency: Arc<Latencies>,
     homes: Homes,
     random: Pcg32,
@@ -76,6 +78,7 @@ impl Domain {
             transactions: Slab::new(),
             agents: agents.collect(),
             expected: Vec::new(),
+            extra_words: Vec::new(),
             latency,
             homes,
             random: Pcg32::new(seed, u64::from(node)),
@@ -376,6 +379,13 @@ impl Domain {
         transaction
     }
 
+    /// The extra words of the bridge's transaction `number`, which is complete; `None` if it has
+    /// none.
+    pub fn take_extra_words(&mut self, number: u32) -> Option<Box<[u64]>> {
+        let place = self.extra_words.iter().position(|&(of, _)| of == number)?;
+        Some(self.extra_words.swap_remove(place).1)
+    }
+
     /// The transaction takes effect on the line and sets out for its requester.
     fn start(&mut self, now: Time, number: u32, agenda: &mut Agenda) {
         let Transaction {
@@ -420,8 +430,14 @@ impl Domain {
                 line.images.writer = transaction.origin;
                 probes = false;
             }
-            Kind::Fetch => {
+            Kind::Fetch { extra_words } => {
                 transaction.value = line.newest(transaction.bytes);
+                if extra_words > 0 {
+                    let first = transaction.bytes.word + 1;
+                    let words = first..first + extra_words;
+                    let words = words.map(|word| line.newest(Bytes::word(8 * u64::from(word))));
+                    self.extra_words.push((number, words.collect()));
+                }
             }
         }
         let home = self.homes.of(line.number);
@@ -433,7 +449,7 @@ impl Domain {
         let took = self.latency.settles(home, requester, probes);
         // Reads overlap: the controller has sent the bytes. A write must have settled before
         // anybody else can have the line.
-        let reads = matches!(kind, Kind::Read | Kind::Fetch);
+        let reads = matches!(kind, Kind::Read | Kind::Fetch { .. });
         let least = if reads { Time::ZERO } else { took };
         line.free_at = now + self.latency.occupancy().max(least);
         agenda.tell(|t| {
@@ -510,6 +526,10 @@ impl Domain {
             + self.transactions.capacity() * size_of::<Transaction>()
             + size_of_val(&*self.agents)
             + self.expected.capacity() * size_of::<(u16, u64)>()
+            + self.extra_words.capacity() * size_of::<(u32, Box<[u64]>)>()
+            + (self.extra_words.iter())
+                .map(|(_, words)| size_of_val(&**words))
+                .sum::<usize>()
     }
 }
 

@@ -9,6 +9,7 @@
 //! * `slots`: the slots and tags of loads from there.
 //! * `bridge`: what other nodes do to this one's memory.
 //! * `way`: the host link, and the engine behind it ([`super::engine`], `watched`).
+//! * `message`: what goes from node to node.
 //! * `here`: what all of them share, the agenda and the record among it.
 //!
 //! The node joins them (`operate`, `uncached`, `cached`), and is the host of an operating system
@@ -27,6 +28,7 @@ pub(in crate::families::sme) mod homes;
 pub(in crate::families::sme) mod latencies;
 pub(in crate::families::sme) mod log;
 pub(in crate::families::sme) mod mark;
+pub(in crate::families::sme) mod message;
 pub(in crate::families::sme) mod node;
 pub(in crate::families::sme) mod operate;
 pub(in crate::families::sme) mod pins;

@@ -10,15 +10,18 @@
 
 use std::sync::Arc;
 
+use sme_memory::Route;
+
 use super::agenda::Event;
 use super::bridge::Bridge;
 use super::caches::Caches;
-use super::constants::Constants;
+use super::constants::{Constants, origin_of};
 use super::core::{Cores, Waiting};
 use super::domain::Domain;
 use super::here::Here;
+use super::message::{Message, Words};
 use super::slots::Slots;
-use super::transaction::BRIDGE;
+use super::transaction::{BRIDGE, Transaction};
 use super::watched::Watched;
 use super::way::{LinkCredit, Outputs, Way};
 use crate::families::sme::engine::Input;
@@ -26,6 +29,7 @@ use crate::families::sme::engine::waves::Tap;
 use crate::kernel::thread::{Programs, Threads};
 use crate::kernel::window::{self, Inbox, NoTask, Outbox};
 use crate::parts::cache::ahead::Hits;
+use crate::parts::address::AddressSpace;
 use crate::parts::contract::{self, Mark, Operation};
 use crate::parts::line::Bytes;
 use crate::parts::os::{Host, System};
@@ -118,7 +122,7 @@ impl Node {
     }
 
     /// What happens now; the next thing that comes from elsewhere happens at `next_at`.
-    fn perform(&mut self, event: Event, next_at: Time, outbox: &mut Outbox<Input>) {
+    fn perform(&mut self, event: Event, next_at: Time, outbox: &mut Outbox<Message>) {
         match event {
             Event::Resume(core) => self.resume(core),
             Event::Drain(core) => self.drain(core),
@@ -136,6 +140,9 @@ impl Node {
                 if transaction.agent == BRIDGE {
                     let memory = (self.domain.address_of(transaction.line), &transaction);
                     (self.bridge).answered(number, memory, &mut self.here, &mut self.way);
+                    if let Some(words) = self.domain.take_extra_words(number) {
+                        self.sends_extra_words(&transaction, words, outbox);
+                    }
                 } else {
                     self.cache_answers(&transaction);
                 }
@@ -178,6 +185,40 @@ impl Node {
             Event::WrittenBack(core) => self.written_back(core),
             Event::TimesOut(core) => self.times_out(core),
         }
+    }
+
+    /// Sends the extra words of a long read, whose answer has set out, to the node whose fill
+    /// reads.
+    fn sends_extra_words(
+        &mut self,
+        read: &Transaction,
+        words: Box<[u64]>,
+        outbox: &mut Outbox<Message>,
+    ) {
+        let (constants, me) = (&self.here.constants, self.here.me);
+        let first = self.domain.address_of(read.line);
+        let Some((line, _)) = constants.map.shared(me, first) else {
+            return;
+        };
+        let address = constants.map.address(me, line, Route::Global);
+        let words = Words {
+            line: constants.map.line.number(address),
+            first: read.bytes.word + 1,
+            words,
+        };
+        let (reader, _) = origin_of(read.origin);
+        if reader == me {
+            return self.takes_extra_words(&words);
+        }
+        let at = self.here.now + constants.lookahead();
+        let sequence = self.here.agenda.next_sequence();
+        outbox.send(me, sequence, reader, at, Message::Words(words));
+    }
+
+    /// Takes extra words of a line that is being filled. That is no event: nothing happens in the
+    /// machine before the answer is there.
+    fn takes_extra_words(&mut self, words: &Words) {
+        self.caches().0.takes_extra_words(words);
     }
 
     /// Lets the thread of `core` run until it asks for something that takes time.
@@ -298,8 +339,7 @@ impl Node {
 impl window::Locality for Node {}
 
 impl window::Node for Node {
-    /// What the engine of `to` samples at the edge at which it arrives.
-    type Message = Input;
+    type Message = Message;
     type Late = LinkCredit;
     type Workspace = Outputs;
     type Task = NoTask;
@@ -311,8 +351,8 @@ impl window::Node for Node {
     fn advance(
         &mut self,
         end: Time,
-        inbox: &mut Inbox<'_, Input>,
-        outbox: &mut Outbox<Input>,
+        inbox: &mut Inbox<'_, Message>,
+        outbox: &mut Outbox<Message>,
         outputs: &mut Outputs,
     ) -> Option<NoTask> {
         loop {
@@ -322,12 +362,17 @@ impl window::Node for Node {
                 if event_at >= end {
                     break;
                 }
-                self.here.now = event_at;
-                self.here.events += 1;
                 if message < event {
-                    let Some(input) = inbox.pop() else {
-                        break;
+                    let input = match inbox.pop() {
+                        Some(Message::Engine(input)) => input,
+                        Some(Message::Words(words)) => {
+                            self.takes_extra_words(&words);
+                            continue;
+                        }
+                        None => break,
                     };
+                    self.here.now = event_at;
+                    self.here.events += 1;
                     let when = (event_at, event.min(inbox.next_key()).at());
                     let (agenda, record) = (&mut self.here.agenda, &mut self.here.record);
                     self.here.events += self.way.takes(input, when, agenda, record, outbox);
@@ -335,6 +380,8 @@ impl window::Node for Node {
                     let Some((_, event)) = self.here.agenda.pop() else {
                         break;
                     };
+                    self.here.now = event_at;
+                    self.here.events += 1;
                     self.perform(event, message.at(), outbox);
                 }
             } else {
@@ -359,17 +406,25 @@ impl window::Node for Node {
         None
     }
 
-    fn can_wait(message: &Input) -> Option<LinkCredit> {
-        Way::can_wait(message)
+    fn can_wait(message: &Message) -> Option<LinkCredit> {
+        match message {
+            Message::Engine(input) => Way::can_wait(input),
+            Message::Words(_) => None,
+        }
     }
 
     fn waits(&self) -> bool {
         self.way.awaits_link_credits()
     }
 
-    fn deliver(&mut self, at: Time, from: u32, sequence: u64, input: Input) {
-        self.way
-            .comes(at, (from, sequence), input, &mut self.here.agenda);
+    fn deliver(&mut self, at: Time, from: u32, sequence: u64, message: Message) {
+        match message {
+            Message::Engine(input) => {
+                (self.way).comes(at, (from, sequence), input, &mut self.here.agenda);
+            }
+            // Nothing depends on when.
+            Message::Words(words) => self.takes_extra_words(&words),
+        }
     }
 
     #[inline]

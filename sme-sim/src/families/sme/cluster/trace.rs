@@ -105,9 +105,6 @@ impl Trace {
     /// The trace of node `me` with `cores` cores; it begins at `from`.
     pub(super) fn new(constants: &Arc<Constants>, me: u32, cores: usize, from: Time) -> Self {
         let core = CoreTrace::new(BEFORE);
-        let spec = &constants.spec;
-        let link = &spec.link;
-        let hz = spec.engine.clock.hz();
         let before = Mark {
             at: Time::ZERO,
             cause: Cause::Here(BEFORE),
@@ -117,7 +114,7 @@ impl Trace {
         };
         Self {
             me,
-            link: LinkPortSpec::new(link.bytes_per_second, hz, link.channel_credits as u16),
+            link: LinkPortSpec::of(&constants.spec),
             constants: Arc::clone(constants),
             from,
             marks: vec![before],

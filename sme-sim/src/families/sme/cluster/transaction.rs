@@ -33,7 +33,10 @@ pub enum Kind {
         coherent: bool,
     },
     /// The bridge reads the newest bytes.
-    Fetch,
+    Fetch {
+        /// Words read besides, those after that of these bytes in the same line.
+        extra_words: u8,
+    },
 }
 
 /// One transaction on a line.

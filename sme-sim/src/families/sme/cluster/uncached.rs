@@ -70,6 +70,7 @@ impl Node {
         let packet = HtPacket::Read {
             address: address & !7,
             enables: bytes.enables,
+            extra_words: 0,
             tag,
             trace,
         };
@@ -101,17 +102,21 @@ impl Node {
     pub(super) fn host_receives(&mut self, number: u32) {
         match self.way.received(number) {
             HtPacket::Response {
-                data, tag, error, ..
+                data,
+                extra_words,
+                tag,
+                error,
+                ..
             } => {
                 let here = &mut self.here;
                 (self.way).return_credit(here.now, HtChannel::Response, &mut here.agenda);
-                self.load_answered(tag, data, error);
+                self.load_answered(tag, (data, extra_words), error);
             }
             packet => self.bridge.takes(packet, &mut self.here),
         }
     }
 
-    fn load_answered(&mut self, tag: u8, data: u64, error: bool) {
+    fn load_answered(&mut self, tag: u8, (data, extra_words): (u64, u8), error: bool) {
         let Some(slots) = &mut self.slots else {
             debug_assert!(false, "an answer without a load");
             return;
@@ -121,7 +126,7 @@ impl Node {
             Asker::Core(core) => (self.cores[core].socket, true),
             Asker::Fill(fill, word) => {
                 self.here.agenda.tell(|t| t.fill_answered(fill));
-                self.word_arrives(fill, word, (!error).then_some(data))
+                self.words_arrive(fill, (word, extra_words), (!error).then_some(data))
             }
         };
         // A socket may have a slot and lack a source tag: the next one that does has this.

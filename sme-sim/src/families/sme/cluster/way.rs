@@ -322,7 +322,7 @@ impl Way {
         when: (Time, Time),
         agenda: &mut Agenda,
         record: &mut Record,
-        outbox: &mut Outbox<Input>,
+        outbox: &mut Outbox<impl From<Input>>,
     ) -> u64 {
         let input = self.arrivals.remove(arrival);
         self.takes(input, when, agenda, record, outbox)
@@ -336,7 +336,7 @@ impl Way {
         (now, next_at): (Time, Time),
         agenda: &mut Agenda,
         record: &mut Record,
-        outbox: &mut Outbox<Input>,
+        outbox: &mut Outbox<impl From<Input>>,
     ) -> u64 {
         let (due, cycle) = self.edge_of(now, &input);
         // Who has come by now and has not been sampled comes at this edge, too.
@@ -365,7 +365,7 @@ impl Way {
         transit: Transit,
         agenda: &mut Agenda,
         record: &mut Record,
-        outbox: &mut Outbox<Input>,
+        outbox: &mut Outbox<impl From<Input>>,
     ) {
         let credit = Output::LinkCredit { port, channel };
         self.give(transit.freed, credit, agenda, record, outbox);
@@ -411,7 +411,7 @@ impl Way {
         limit: Time,
         agenda: &mut Agenda,
         record: &mut Record,
-        outbox: &mut Outbox<Input>,
+        outbox: &mut Outbox<impl From<Input>>,
         outputs: &mut Outputs,
         mut reaches: impl FnMut(&mut Self, Time, HtPacket, &mut Agenda),
     ) -> (u64, Time) {
@@ -443,7 +443,7 @@ impl Way {
         &mut self,
         agenda: &mut Agenda,
         record: &mut Record,
-        outbox: &mut Outbox<Input>,
+        outbox: &mut Outbox<impl From<Input>>,
         outputs: &mut Outputs,
     ) -> u64 {
         if self.tick.0 == Time::NEVER || agenda.trace().is_some() {
@@ -468,7 +468,7 @@ impl Way {
         output: Output,
         agenda: &mut Agenda,
         record: &mut Record,
-        outbox: &mut Outbox<Input>,
+        outbox: &mut Outbox<impl From<Input>>,
     ) {
         let neighbour = |port| {
             let there = self.constants.topology.neighbour(self.me, port);
@@ -547,10 +547,10 @@ impl Way {
         to: u32,
         input: Input,
         agenda: &mut Agenda,
-        outbox: &mut Outbox<Input>,
+        outbox: &mut Outbox<impl From<Input>>,
     ) {
         let cycle = cycle + self.constants.link_cycles;
         let at = self.constants.engine_clock.edge(cycle);
-        outbox.send(self.me, agenda.next_sequence(), to, at, input);
+        outbox.send(self.me, agenda.next_sequence(), to, at, input.into());
     }
 }

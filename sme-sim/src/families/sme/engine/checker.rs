@@ -176,6 +176,7 @@ impl<E: EngineModel> Checked<E> {
             HtPacket::Read {
                 address,
                 enables,
+                extra_words,
                 tag,
                 trace,
             } => {
@@ -183,6 +184,7 @@ impl<E: EngineModel> Checked<E> {
                     self.answers.push(Output::Host(HtPacket::Response {
                         data: HtPacket::answer(enables, u64::MAX),
                         single: HtPacket::is_single(enables),
+                        extra_words,
                         tag,
                         error: true,
                         trace,
@@ -197,15 +199,19 @@ impl<E: EngineModel> Checked<E> {
                     source: node,
                     trace,
                     kind,
-                    flag: false,
+                    flag: extra_words != 0,
                     tag: 0,
-                    enables,
+                    enables: match extra_words {
+                        0 => enables,
+                        _ => extra_words,
+                    },
                 };
                 self.expect_request(request, Some(Reader::Host { tag, trace }));
             }
             HtPacket::Response {
                 data,
                 single,
+                extra_words,
                 tag,
                 error,
                 ..
@@ -214,6 +220,7 @@ impl<E: EngineModel> Checked<E> {
                     self.answers.push(Output::Host(HtPacket::Response {
                         data,
                         single,
+                        extra_words,
                         tag,
                         error,
                         trace,
@@ -234,7 +241,7 @@ impl<E: EngineModel> Checked<E> {
                         kind,
                         flag: single,
                         tag,
-                        enables: 0,
+                        enables: extra_words,
                     });
                 }
                 None => {}
@@ -278,6 +285,7 @@ impl<E: EngineModel> Checked<E> {
                     self.answers.push(Output::Host(HtPacket::Response {
                         data: packet.data,
                         single: packet.flag,
+                        extra_words: packet.enables,
                         tag,
                         error: packet.kind == Kind::ErrorResponse,
                         trace,
@@ -316,7 +324,9 @@ impl<E: EngineModel> Checked<E> {
             },
             _ => HtPacket::Read {
                 address,
-                enables,
+                enables: if coherent { 0xff } else { enables },
+                // Of a read, the flag says that it is long.
+                extra_words: if coherent { enables } else { 0 },
                 tag: 0,
                 trace,
             },
@@ -361,11 +371,13 @@ impl<E: EngineModel> Checked<E> {
                     HtPacket::Read {
                         address,
                         enables,
+                        extra_words,
                         trace,
                         ..
                     } => HtPacket::Read {
                         address,
                         enables,
+                        extra_words,
                         tag: 0,
                         trace,
                     },

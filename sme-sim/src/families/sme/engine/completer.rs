@@ -68,9 +68,11 @@ impl Completer {
             });
         }
         let tag = self.reads.lowest_free()?;
+        let extra_words = packet.extra_words();
         Some(HtPacket::Read {
             address,
-            enables,
+            enables: if extra_words > 0 { 0xff } else { enables },
+            extra_words,
             tag,
             trace,
         })

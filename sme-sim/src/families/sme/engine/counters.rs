@@ -1,6 +1,6 @@
 //! What an engine counts: the load of its outgoing links, and faults.
 
-use super::packet::MAX_BYTES;
+use super::packet::MAX_WORDS;
 use crate::parts::fabric::{CHANNELS, LINK_PORTS};
 
 /// Counters of one engine.
@@ -56,8 +56,8 @@ pub struct ShortCount {
 }
 
 impl ShortCount {
-    /// So many of the longest packets can be counted.
-    const MOST: u16 = u16::MAX / (MAX_BYTES / 8) as u16;
+    /// Up to so many words, the longest packet can be counted besides.
+    const MOST: u16 = u16::MAX - MAX_WORDS as u16;
 
     /// Counts a packet of `bytes` bytes. If no further one has a place: packets and bytes so far, and
     /// the count begins anew.
@@ -65,7 +65,8 @@ impl ShortCount {
     pub fn count(&mut self, bytes: u64) -> Option<(u64, u64)> {
         self.packets += 1;
         self.words += (bytes / 8) as u16;
-        (self.packets == Self::MOST).then(|| std::mem::take(self).sums())
+        // A packet has two words or more, so that these overflow first.
+        (self.words > Self::MOST).then(|| std::mem::take(self).sums())
     }
 
     /// Packets and bytes.
@@ -95,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_short_count_is_full_before_it_overflows() {
-        for bytes in [16, 24] {
+        for bytes in [16, 24, 40, 72] {
             let mut short = ShortCount::default();
             let (mut packets, mut sum) = (0, 0);
             for _ in 0..100_000 {

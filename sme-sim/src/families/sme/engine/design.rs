@@ -86,11 +86,7 @@ impl Design {
             completer: CompleterSpec {
                 shared_base: spec.node.private_bytes,
             },
-            link_port: LinkPortSpec::new(
-                spec.link.bytes_per_second,
-                spec.engine.clock.hz(),
-                link_credits,
-            ),
+            link_port: LinkPortSpec::of(spec),
             packet_depths: Arc::new(packet_depths),
             host_depths: Arc::new(host_depths),
             port_depths: Arc::new(port_depths),

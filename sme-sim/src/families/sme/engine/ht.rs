@@ -9,10 +9,11 @@
 //! | sized read | non-posted | 8 | 4 if the address needs more than 40 bits | – | – |
 //! | posted sized write, all eight bytes | posted | 8 | likewise | – | 8 |
 //! | posted sized write, other bytes | posted | 8 | likewise | 4 | 8 |
-//! | read response | response | 4 | – | – | 4 or 8, as was asked for |
+//! | read response | response | 4 | – | – | 4 or 8, as was asked for; 8 for each word of a long read |
 //!
 //! A global address (2^40 and above) thus takes a read of 12 and a write of 20 bytes; the engine's
-//! own accesses to its node's memory take 8 and 16.
+//! own accesses to its node's memory take 8 and 16. The count of a command has room for a long read
+//! of up to 64 bytes.
 
 pub mod doublewords;
 
@@ -42,13 +43,15 @@ impl HtChannel {
 /// and a response carries that of its read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum HtPacket {
-    /// Sized read of up to eight bytes.
+    /// Sized read of up to eight bytes, or of two, four or eight words.
     Read {
         /// Global address (from the host) or physical address in the node (from the engine).
         address: u64,
         /// Byte enables, bit 0 for the byte at the address. Of bytes in both doublewords a read is a
         /// read of all eight.
         enables: u8,
+        /// Whole words read after that at the address; only line fills have them.
+        extra_words: u8,
         /// The reader's source tag, below 32; the response repeats it.
         tag: u8,
         /// The observer's.
@@ -75,6 +78,8 @@ pub enum HtPacket {
         /// One doubleword, and not two: all bytes that were asked for are in one, see
         /// [`HtPacket::is_single`].
         single: bool,
+        /// Words besides that in `data`, which the simulator brings to the reader apart.
+        extra_words: u8,
         /// The source tag of the read.
         tag: u8,
         /// The read failed: nothing is at its address.
@@ -105,6 +110,16 @@ impl HtPacket {
         }
     }
 
+    /// Words besides the first that are asked for or brought.
+    pub const fn extra_words(&self) -> u8 {
+        match *self {
+            HtPacket::Read { extra_words, .. } | HtPacket::Response { extra_words, .. } => {
+                extra_words
+            }
+            HtPacket::Write { .. } => 0,
+        }
+    }
+
     /// The observer's mark.
     pub const fn trace(&self) -> u32 {
         match *self {
@@ -114,8 +129,12 @@ impl HtPacket {
         }
     }
 
-    /// Whether nothing of it is lost on HyperTransport; see [`HtPacket::encode`].
+    /// Whether nothing of it is lost on HyperTransport, see [`HtPacket::encode`]. Long reads are
+    /// exempt: no engine in RTL has them.
     pub fn is_exact(&self) -> bool {
+        if self.extra_words() > 0 {
+            return true;
+        }
         let mut decoded = self.encode().decode();
         let (HtPacket::Read { trace, .. }
         | HtPacket::Write { trace, .. }
@@ -171,7 +190,11 @@ impl HtPacket {
                 COMMAND + extension(address) + payload
             }
             HtPacket::Response { single: true, .. } => RESPONSE_COMMAND + DOUBLEWORD,
-            HtPacket::Response { single: false, .. } => RESPONSE_COMMAND + 2 * DOUBLEWORD,
+            HtPacket::Response {
+                single: false,
+                extra_words,
+                ..
+            } => RESPONSE_COMMAND + 2 * DOUBLEWORD * (1 + extra_words as u64),
         }
     }
 }
@@ -198,6 +221,7 @@ mod tests {
             trace: 0,
         };
         let read = |address| HtPacket::Read {
+            extra_words: 0,
             address,
             enables: 0xff,
             tag: 0,
@@ -210,6 +234,7 @@ mod tests {
         assert_eq!(write(4096, 0xf0).wire_bytes(), 20);
         assert_eq!(write(4096, 0x01).wire_bytes(), 20);
         let response = |single| HtPacket::Response {
+            extra_words: 0,
             data: 1,
             single,
             tag: 2,

@@ -160,6 +160,7 @@ mod tests {
 
     fn read(trace: u32) -> HtPacket {
         HtPacket::Read {
+            extra_words: 0,
             address: 0,
             enables: 255,
             tag: 0,
@@ -169,6 +170,7 @@ mod tests {
 
     fn response(trace: u32) -> HtPacket {
         HtPacket::Response {
+            extra_words: 0,
             data: 0,
             single: false,
             tag: 0,

@@ -19,9 +19,10 @@
 use super::arbiter::round_robin;
 use super::counters::{ChannelCounters, ShortCount};
 use super::fifo::{Fifos, Held};
-use super::packet::Packet;
+use super::packet::{Kind, MAX_WORDS, Packet};
 use super::wires::{PacketFifos, switch_output};
-use crate::parts::fabric::CHANNELS;
+use crate::families::sme::spec::ClusterSpec;
+use crate::parts::fabric::{CHANNELS, Class};
 
 /// Cycles from the edge at which a packet or a credit of a link is sampled until it is in the
 /// receive buffer, or counts.
@@ -32,34 +33,51 @@ pub const ARRIVAL_CYCLES: u64 = 2;
 pub struct LinkPortSpec {
     /// Places of each receive buffer.
     pub credits: u16,
-    /// Cycles that 8 bytes, 16 bytes, 24 bytes take the link.
-    word_cycles: [u64; 3],
+    /// Cycles that 8 bytes, 16 bytes and so on to the longest packet take the link.
+    word_cycles: [u64; MAX_WORDS],
+    /// Bytes of the longer packets of each class; the shorter of both have 16.
+    longer: [u64; 2],
 }
 
 impl LinkPortSpec {
-    /// Of links of `bytes_per_second`, at an engine clock of `hz` Hertz; both must not be zero.
+    /// Of links of `bytes_per_second`, at an engine clock of `hz` Hertz, neither of them zero,
+    /// without long reads.
     pub fn new(bytes_per_second: u64, hz: u64, credits: u16) -> Self {
         let cycles = |bytes: u128| (bytes * u128::from(hz)).div_ceil(u128::from(bytes_per_second));
-        let word_cycles = [8, 16, 24].map(|bytes| u64::try_from(cycles(bytes)).unwrap_or(u64::MAX));
         Self {
             credits,
-            word_cycles,
+            word_cycles: std::array::from_fn(|words| {
+                u64::try_from(cycles(8 * (words as u128 + 1))).unwrap_or(u64::MAX)
+            }),
+            longer: [Kind::PostedWrite.bytes(); 2],
         }
     }
 
-    /// Cycles that a packet of 16 or 24 bytes takes the link, at least 1.
+    /// Of the links of a machine, which must not have too many credits.
+    pub fn of(spec: &ClusterSpec) -> Self {
+        let link = &spec.link;
+        let (rate, credits) = (link.bytes_per_second, link.channel_credits as u16);
+        Self {
+            longer: [Kind::PostedWrite.bytes(), spec.longest_packet_bytes()],
+            ..Self::new(rate, spec.engine.clock.hz(), credits)
+        }
+    }
+
+    /// Cycles that a packet of 16 to 72 bytes takes the link, at least 1.
     pub fn cycles(&self, bytes: u64) -> u64 {
         self.word_cycles[(bytes / 8) as usize - 1]
     }
 
-    /// The counters of so many packets of 16 or 24 bytes, `bytes` in all, none of which has waited.
-    fn without_waiting(&self, (packets, bytes): (u64, u64)) -> ChannelCounters {
-        let long = bytes / 8 - packets * 2;
+    /// The counters of so many packets of `channel`, `bytes` in all, none of which has waited.
+    fn without_waiting(&self, channel: u8, (packets, bytes): (u64, u64)) -> ChannelCounters {
+        const SHORT: u64 = Kind::ReadRequest.bytes();
+        let longer = self.longer[Class::of_channel(channel) as usize];
+        let long = (bytes - packets * SHORT) / (longer - SHORT);
         let short = packets - long;
         ChannelCounters {
             packets,
             bytes,
-            busy_cycles: short * self.cycles(16) + long * self.cycles(24),
+            busy_cycles: short * self.cycles(SHORT) + long * self.cycles(longer),
             stall_cycles: 0,
         }
     }
@@ -210,12 +228,12 @@ impl LinkPort {
         spec: &LinkPortSpec,
     ) -> Option<ChannelCounters> {
         let full = self.counted[usize::from(channel)].count(bytes)?;
-        Some(spec.without_waiting(full))
+        Some(spec.without_waiting(channel, full))
     }
 
     /// What is [counted](Self::count) here of a channel.
     pub fn counted(&self, channel: u8, spec: &LinkPortSpec) -> ChannelCounters {
-        spec.without_waiting(self.counted[usize::from(channel)].sums())
+        spec.without_waiting(channel, self.counted[usize::from(channel)].sums())
     }
 
     /// One cycle of port `port`.
@@ -279,7 +297,7 @@ mod tests {
         #[test]
         fn a_packet_takes_the_fewest_cycles_that_suffice(rate in 1u64..1 << 40, hz in 1_000u64..1 << 40) {
             let spec = LinkPortSpec::new(rate, hz, 1);
-            for bytes in [16, 24] {
+            for bytes in (16..=72).step_by(8) {
                 let cycles = u128::from(spec.cycles(bytes));
                 let needed = u128::from(bytes) * u128::from(hz);
                 prop_assert!(cycles * u128::from(rate) >= needed && (cycles - 1) * u128::from(rate) < needed);

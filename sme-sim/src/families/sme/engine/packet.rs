@@ -21,14 +21,24 @@
 //! with the CRC field zero, address and data. A word that the packet does not carry counts as zero, so
 //! that hardware needs one sum for all kinds.
 //!
+//! A *long* read asks for two, four or eight words. It has the flag set and, in the place of the
+//! byte enables, the number of extra words, those after the first; its response has 8 bytes more
+//! for each of them. The published engine and the RTL have no such reads. An engine that has them
+//! is assumed to move the longest packet in one beat, as any other, into one place of a FIFO; only
+//! links take longer for it. A [`Packet`] holds the first word: the simulator brings the extra
+//! words to the reader's node apart, and neither [`Packet::encode`] nor the CRC has them.
+//!
 //! [`View`] is a typed view of received bytes; [`Packet::encode`] makes the bytes.
 
 use crate::parts::fabric::Class;
 use crc::{CRC_16_IBM_3740, Crc};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the longest packet, a posted write.
+/// Bytes of the longest packet without extra words, a posted write.
 pub const MAX_BYTES: usize = 24;
+
+/// Words of the longest packet: the response to a read of eight.
+pub const MAX_WORDS: usize = RESPONSE_HEADER_BYTES as usize / 8 + 8;
 
 /// Bytes of a response besides its data.
 pub const RESPONSE_HEADER_BYTES: u64 = 8;
@@ -49,7 +59,7 @@ const CRC_BIT: u32 = 48;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
-    /// Asks for up to eight bytes.
+    /// Asks for up to eight bytes, or for two, four or eight words.
     ReadRequest = 0,
     /// Carries up to eight bytes to be written; nobody answers.
     PostedWrite = 1,
@@ -60,7 +70,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Length on a link.
+    /// Length on a link, of a packet without extra words.
     pub const fn bytes(self) -> u64 {
         if matches!(self, Kind::PostedWrite) {
             24
@@ -115,11 +125,12 @@ pub struct Packet {
     /// What it is.
     pub kind: Kind,
     /// Of a write: it is coherent, and probes the caches of the target's node. Of a response: it is
-    /// single, as [`HtPacket::Response`](super::HtPacket) says.
+    /// single, as [`HtPacket::Response`](super::HtPacket) says. Of a read: it is long.
     pub flag: bool,
     /// The requester's source tag, below 32 (reads and responses).
     pub tag: u8,
-    /// Byte enables (requests and writes).
+    /// Byte enables (requests and writes). Of a long read and of its response: the
+    /// [extra words](Self::extra_words).
     pub enables: u8,
 }
 
@@ -130,8 +141,22 @@ impl Packet {
     }
 
     /// Length on a link.
+    #[inline]
     pub const fn bytes(&self) -> u64 {
-        self.kind.bytes()
+        match self.kind {
+            Kind::ReadRequest | Kind::PostedWrite => self.kind.bytes(),
+            _ => self.kind.bytes() + 8 * self.extra_words() as u64,
+        }
+    }
+
+    /// Words besides the first that a read asks for or a response brings.
+    #[inline]
+    pub const fn extra_words(&self) -> u8 {
+        match self.kind {
+            Kind::PostedWrite => 0,
+            Kind::ReadRequest if !self.flag => 0,
+            _ => self.enables,
+        }
     }
 
     /// Its CRC on the link. Bits beyond a field's width, and fields foreign to its kind, do not count.

@@ -116,6 +116,7 @@ impl Requester {
             return Some(HtPacket::Response {
                 data: packet.data,
                 single: packet.flag,
+                extra_words: packet.extra_words(),
                 tag: context.host_tag,
                 error: packet.kind == Kind::ErrorResponse,
                 trace: context.trace,
@@ -130,6 +131,7 @@ impl Requester {
                 Wish::Fail(_),
                 Some(HtPacket::Read {
                     enables,
+                    extra_words,
                     tag,
                     trace,
                     ..
@@ -137,6 +139,7 @@ impl Requester {
             ) => Some(HtPacket::Response {
                 data: HtPacket::answer(enables, u64::MAX),
                 single: HtPacket::is_single(enables),
+                extra_words,
                 tag,
                 error: true,
                 trace,
@@ -266,6 +269,7 @@ impl Requester {
         let &HtPacket::Read {
             address,
             enables,
+            extra_words,
             tag: host_tag,
             trace,
         } = host.head(REQUESTER_NONPOSTED)
@@ -286,9 +290,13 @@ impl Requester {
             source,
             trace,
             kind,
-            flag: false,
+            flag: extra_words > 0,
             tag,
-            enables,
+            enables: if extra_words > 0 {
+                extra_words
+            } else {
+                enables
+            },
         };
         Wish::Send((packet, ReadContext { trace, host_tag }))
     }
@@ -356,6 +364,7 @@ mod tests {
             let read = HtPacket::Read {
                 address: SPEC.global_base,
                 enables: 255,
+                extra_words: 0,
                 tag,
                 trace: 0,
             };

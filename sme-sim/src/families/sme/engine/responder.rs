@@ -33,6 +33,7 @@ impl Responder {
         let &HtPacket::Response {
             data,
             single,
+            extra_words,
             tag,
             error,
             ..
@@ -54,7 +55,7 @@ impl Responder {
             },
             flag: single,
             tag: origin.tag,
-            enables: 0,
+            enables: extra_words,
         })
     }
 
@@ -112,6 +113,7 @@ mod tests {
                 HtPacket::Response {
                     data: 6,
                     single: false,
+                    extra_words: 0,
                     tag,
                     error,
                     trace: 0,

@@ -74,8 +74,9 @@ struct Host {
     random: Random,
     credits: [u32; 3],
     free_tags: Vec<u8>,
-    /// Own reads under way: target, number of the last own write before (or a fault).
-    reads: BTreeMap<u8, Option<(u32, u64)>>,
+    /// Own reads under way: extra words, and target, number of the last own write before (or a
+    /// fault).
+    reads: BTreeMap<u8, (u8, Option<(u32, u64)>)>,
     /// Number of the last write to each target.
     written: BTreeMap<u32, u64>,
     /// Number of the last write that came, by source.
@@ -333,9 +334,15 @@ impl<E: Shortcuts> Bench<E> {
                     .free_tags
                     .remove(host.random.below(host.free_tags.len() as u64) as usize);
                 let before = host.written.get(&target).copied().unwrap_or(0);
-                host.reads.insert(tag, (!fault).then_some((target, before)));
+                // As a machine's fills read, or a core past its caches.
+                let extra_words = match (self.spec.uncached.load_bytes / 8 - 1) as u8 {
+                    0 => 0,
+                    most => most * u8::from(host.random.percent(50)),
+                };
+                (host.reads).insert(tag, (extra_words, (!fault).then_some((target, before))));
                 self.faults += u64::from(fault);
                 inputs.push(Input::Host(HtPacket::Read {
+                    extra_words,
                     address,
                     enables: 0xff,
                     tag,
@@ -428,13 +435,19 @@ impl Host {
                 );
                 *last = data;
             }
-            HtPacket::Read { address, tag, .. } => {
+            HtPacket::Read {
+                address,
+                extra_words,
+                tag,
+                ..
+            } => {
                 let data = self
                     .memory
                     .get(&((address - private_bytes) / 8))
                     .copied()
                     .unwrap_or(0);
                 let answer = HtPacket::Response {
+                    extra_words,
                     data,
                     single: false,
                     tag,
@@ -444,9 +457,14 @@ impl Host {
                 self.answers.push((answer_at, answer));
             }
             HtPacket::Response {
-                data, tag, error, ..
+                data,
+                extra_words,
+                tag,
+                error,
+                ..
             } => {
-                let read = self.reads.remove(&tag).expect("a response answers a read");
+                let (asked, read) = self.reads.remove(&tag).expect("a response answers a read");
+                assert_eq!(extra_words, asked, "as many words as were asked for");
                 self.free_tags.push(tag);
                 match read {
                     Some((target, before)) => {

@@ -44,8 +44,13 @@ fn any_traffic(cycles: u64) -> impl Strategy<Value = Traffic> {
 }
 
 fn any_machine() -> impl Strategy<Value = ClusterSpec> {
-    (1u32..=32, prop::array::uniform3(1u32..8), 1u32..6)
-        .prop_map(|(tags, host, link)| machine(tags, host, link))
+    let load_bytes = prop::sample::select(&[8u64, 16, 32, 64][..]);
+    let machine = (1u32..=32, prop::array::uniform3(1u32..8), 1u32..6)
+        .prop_map(|(tags, host, link)| machine(tags, host, link));
+    (machine, load_bytes).prop_map(|(mut machine, bytes)| {
+        machine.uncached.load_bytes = bytes;
+        machine
+    })
 }
 
 fn any_fabric() -> impl Strategy<Value = (Topology, u32)> {
@@ -290,6 +295,7 @@ fn a_loopback_read_takes_the_documented_cycles_both_ways() {
     let topology: Topology = "mesh:1x1".parse().expect("a topology");
     let mut engine = engines(&machine(32, [8; 3], 8), &topology, 1)(0);
     let read = HtPacket::Read {
+        extra_words: 0,
         address: (1 << 40) + 64,
         enables: 255,
         tag: 9,
@@ -308,6 +314,7 @@ fn a_loopback_read_takes_the_documented_cycles_both_ways() {
             engine.input(cycle + 1, Input::HostCredit(packet.channel()));
             if let HtPacket::Read { tag, .. } = packet {
                 let answer = HtPacket::Response {
+                    extra_words: 0,
                     data: 3,
                     single: false,
                     tag,
@@ -319,12 +326,14 @@ fn a_loopback_read_takes_the_documented_cycles_both_ways() {
         }
     }
     let memory = HtPacket::Read {
+        extra_words: 0,
         address: (3 << 30) + 64,
         enables: 255,
         tag: 0,
         trace: 5,
     };
     let answer = HtPacket::Response {
+        extra_words: 0,
         data: 3,
         single: false,
         tag: 9,
@@ -391,6 +400,7 @@ fn reads_without_a_tag_hold_up_neither_writes_nor_responses() {
         engine.input(
             0,
             Input::Host(HtPacket::Read {
+                extra_words: 0,
                 address,
                 enables: 255,
                 tag,
@@ -450,6 +460,7 @@ fn reads_without_a_tag_hold_up_neither_writes_nor_responses() {
     );
     let outputs = run(&mut engine);
     assert!(outputs.contains(&Output::Host(HtPacket::Response {
+        extra_words: 0,
         data: 5,
         single: false,
         tag: 7,
@@ -479,6 +490,7 @@ fn an_address_outside_is_counted_with_the_first() {
     engine.input(
         3,
         Input::Host(HtPacket::Read {
+            extra_words: 0,
             address: 4096,
             enables: 255,
             tag: 3,
@@ -490,6 +502,7 @@ fn an_address_outside_is_counted_with_the_first() {
         engine.step(cycle, &mut out);
     }
     assert!(out.contains(&Output::Host(HtPacket::Response {
+        extra_words: 0,
         data: u64::MAX,
         single: false,
         tag: 3,

@@ -1,13 +1,16 @@
-//! Lines fetched through the engine, a word a request.
+//! Lines fetched through the engine, in reads of `load_payload` bytes each.
 //!
 //! A fill takes the socket's slot for loads from behind the engine, as an uncached load does, and
-//! holds it until all its words are there: to the processor it is one load. The word that is waited
-//! for comes first.
+//! holds it until all its words are there: to the processor it is one load. The read with the word
+//! that is waited for comes first. The packet of an answer brings the first word of a read; the
+//! extra words come as a message of their own ([`Words`]), earlier. The line is there when all
+//! answers are.
 
 use super::miss::{Answer, Request};
 use super::{Around, Caches};
 use crate::families::sme::cluster::constants::FILLS;
 use crate::families::sme::cluster::core::Wants;
+use crate::families::sme::cluster::message::Words;
 use crate::families::sme::cluster::slots::{Asker, Slots};
 use crate::families::sme::engine::HtPacket;
 use crate::parts::cache::{Held, State};
@@ -18,10 +21,15 @@ use crate::parts::tables;
 pub(super) struct Fill {
     line: u64,
     words: [u64; 8],
-    /// The word of the line that is asked for first.
+    /// Extra words that have come, a bit for each word of the block around the line.
+    extra: u8,
+    /// The word of the line, the first of a read, that is asked for first.
     first: u8,
+    /// Words that have been asked for.
     asked: u8,
+    /// Reads.
     under_way: u8,
+    /// Words that have been answered.
     arrived: u8,
     /// There is no such node.
     failed: bool,
@@ -67,11 +75,14 @@ impl Caches {
         let Request { core, wants, .. } = request;
         let socket = around.cores[core].socket;
         self.traffic.fills += 1;
-        let first = request.address / 8 % u64::from(self.line.words());
+        let each = around.here.constants.words_a_read;
+        let word = request.address / 8 % u64::from(self.line.words());
+        let first = word as u8 / each * each;
         let fill = Fill {
             line,
             words: [0; 8],
-            first: first as u8,
+            extra: 0,
+            first,
             asked: 0,
             under_way: 0,
             arrived: 0,
@@ -84,7 +95,7 @@ impl Caches {
         Answer::Fetches(number as u16, socket)
     }
 
-    /// Asks for words of fill `number`, which has a slot, as many at once as it may; the first
+    /// Reads words of fill `number`, which has a slot, as many at once as it may; the first
     /// under `tag`, if there is one.
     pub fn ask_for_words(
         &mut self,
@@ -95,6 +106,7 @@ impl Caches {
     ) {
         let here = &mut *around.here;
         let most = here.constants.spec.cache.fill_requests as u8;
+        let each = here.constants.words_a_read;
         let fill = &mut self.fills[usize::from(number)];
         while fill.asked < self.line.words() && fill.under_way < most {
             let nth = (fill.first + fill.asked) % self.line.words();
@@ -111,11 +123,12 @@ impl Caches {
                 },
             };
             let first = if fill.asked == 0 { FILLS } else { 0 };
-            fill.asked += 1;
+            fill.asked += each;
             fill.under_way += 1;
             let packet = HtPacket::Read {
                 address: self.line.word_address(fill.line, word),
                 enables: 0xff,
+                extra_words: each - 1,
                 tag,
                 trace: fill.origin | first,
             };
@@ -124,13 +137,40 @@ impl Caches {
         }
     }
 
-    /// A word of fill `number` has come, or `None` if there is no such node. Returns the socket
-    /// whose slot the fill has, and whether the word was the last.
-    pub fn word_arrives(&mut self, number: u16, word: u8, data: Option<u64>) -> (u8, bool) {
+    /// Takes the extra words of an answer that is on its way.
+    pub fn takes_extra_words(&mut self, words: &Words) {
+        let fill = self
+            .fills
+            .iter_mut()
+            .find(|(_, fill)| fill.line == words.line);
+        debug_assert!(fill.is_some(), "no fill has asked for {words:?}");
+        let Some((_, fill)) = fill else {
+            return;
+        };
+        for (word, &data) in (words.first..).zip(&words.words) {
+            fill.words[usize::from(word)] = data;
+            fill.extra |= 1 << word;
+        }
+    }
+
+    /// An answer with `word` and `extra_words` after it has come to fill `number`, and with the
+    /// data of that word, or `None` if there is no such node. Returns the socket whose slot the
+    /// fill has, and whether the answer was the last.
+    pub fn words_arrive(
+        &mut self,
+        number: u16,
+        (word, extra_words): (u8, u8),
+        data: Option<u64>,
+    ) -> (u8, bool) {
         let fill = &mut self.fills[usize::from(number)];
+        let extra = ((1 << extra_words) - 1) << 1 << word;
+        debug_assert!(
+            data.is_none() || u32::from(fill.extra) & extra == extra,
+            "words that an answer brings are not there: {fill:?}"
+        );
         fill.failed |= data.is_none();
         fill.words[usize::from(word)] = data.unwrap_or_default();
-        fill.arrived += 1;
+        fill.arrived += 1 + extra_words;
         fill.under_way -= 1;
         (fill.socket, fill.arrived == self.line.words())
     }

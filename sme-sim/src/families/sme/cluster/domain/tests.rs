@@ -35,7 +35,10 @@ enum Act {
     Store {
         coherent: bool,
     },
-    Fetch,
+    /// And so many words beyond, as far as the line has them.
+    Fetch {
+        extra_words: u8,
+    },
 }
 
 /// What is done to the domain behind its back.
@@ -50,6 +53,8 @@ enum Fault {
     NeverStale,
     /// The dirty bytes are dropped when the bridge takes the line.
     LosesDirtyBytes,
+    /// The words beyond the first that the bridge has read come in another order.
+    MixesWords,
 }
 
 /// The domain, the naive one beside it, and who waits for what.
@@ -62,6 +67,8 @@ struct Bench {
     /// Transactions under way: what they do, when they were sent, and when they took effect and
     /// what they must bring.
     sent: FxHashMap<u32, (Access, Time, Option<Effect>)>,
+    /// What they must bring beyond that.
+    extra_words: FxHashMap<u32, Vec<u64>>,
     spinning: [Option<u32>; CORES as usize],
     /// A core's store or update under way.
     owning: [bool; CORES as usize],
@@ -107,6 +114,7 @@ impl Bench {
             agenda: Agenda::new(0),
             lines: vec![Naive::new(); LINES as usize],
             sent: FxHashMap::default(),
+            extra_words: FxHashMap::default(),
             spinning: [None; CORES as usize],
             owning: [false; CORES as usize],
             started: [None; LINES as usize],
@@ -206,7 +214,28 @@ impl Bench {
         let Some(&number) = started.first() else {
             return Ok(());
         };
-        let Transaction { agent, kind, .. } = self.domain.transactions[number as usize];
+        let Transaction {
+            agent, kind, bytes, ..
+        } = self.domain.transactions[number as usize];
+        if let Kind::Fetch {
+            extra_words: extra_words @ 1..,
+        } = kind
+        {
+            let newest = self.lines[line as usize].newest();
+            let words = newest.chunks(8).map(|word| {
+                word.iter()
+                    .rev()
+                    .fold(0, |sum, &byte| sum << 8 | u64::from(byte))
+            });
+            let words = words.skip(1 + usize::from(bytes.word));
+            self.extra_words
+                .insert(number, words.take(extra_words.into()).collect());
+            if self.fault == Fault::MixesWords
+                && let Some((_, words)) = self.domain.extra_words.last_mut()
+            {
+                words.reverse();
+            }
+        }
         if let Some(last) = self.started[line as usize].replace(now)
             && now < last + self.occupancy
         {
@@ -252,6 +281,12 @@ impl Bench {
 
     fn completed(&mut self, now: Time, number: u32) -> Checked {
         let transaction = self.domain.complete(number);
+        let extra_words = self.domain.take_extra_words(number).map(<[u64]>::into_vec);
+        same(
+            "words extra_words",
+            extra_words,
+            self.extra_words.remove(&number),
+        )?;
         if transaction.kind == Kind::Read {
             let core = usize::from(self.core_of(transaction.agent));
             if self.spinning[core] == Some(transaction.line) {
@@ -283,7 +318,7 @@ impl Bench {
             Act::Read { core, .. } | Act::Write { core } | Act::Update { core, .. } => {
                 self.agent(core)
             }
-            Act::Store { .. } | Act::Fetch => BRIDGE,
+            Act::Store { .. } | Act::Fetch { .. } => BRIDGE,
         };
         let naive = &mut self.lines[line as usize];
         let (core, kind) = match act {
@@ -342,7 +377,10 @@ impl Bench {
                 self.all_coherent &= coherent;
                 (BRIDGE, Kind::Write { coherent })
             }
-            Act::Fetch => (BRIDGE, Kind::Fetch),
+            Act::Fetch { extra_words } => {
+                let extra_words = extra_words.min(7 - bytes.word);
+                (BRIDGE, Kind::Fetch { extra_words })
+            }
         };
         let what = (kind, bytes, access.value);
         let (domain, agenda) = (&mut self.domain, &mut self.agenda);
@@ -424,7 +462,7 @@ fn acts(coherent: bool) -> impl Strategy<Value = Vec<(u64, Act, Access)>> {
         2 => core().prop_map(|core| Act::Write { core }),
         1 => (core(), update).prop_map(|(core, update)| Act::Update { core, update }),
         1 => any::<bool>().prop_map(move |probes| Act::Store { coherent: probes || coherent }),
-        1 => Just(Act::Fetch),
+        1 => (0..8u8).prop_map(|extra_words| Act::Fetch { extra_words }),
     ];
     let access = (0..LINES, 0..16u8, any::<bool>(), 1..250u64, 0..3u64).prop_map(
         |(line, at, wide, value, expected)| Access {

@@ -48,7 +48,7 @@ impl Trace {
         let effect = self.stage(asked, now, Part::Queueing, What::Waits(access));
         let variable = (access.line, access.byte);
         let value = match access.kind {
-            Kind::Read | Kind::Fetch => self.values.get(&variable).copied(),
+            Kind::Read | Kind::Fetch { .. } => self.values.get(&variable).copied(),
             _ => {
                 self.values.insert(variable, effect);
                 None

@@ -19,8 +19,10 @@
 //! | mask | 0–31 | which bytes are written, of the 32 around the address (writes of bytes) |
 //! | data | 0–63 | the first doubleword, and the second |
 //!
-//! A count is that of the doublewords behind the command, less one; so a write of bytes counts its mask.
-//! A write of all eight bytes is one of doublewords here, any other one of bytes, with its mask and both
+//! A count is that of the doublewords behind the command, less one; so a write of bytes counts its
+//! mask, and a read of doublewords those of its response. Of a response to a long read only the
+//! first two doublewords are here, see [`packet`](crate::families::sme::engine::packet). A write of
+//! all eight bytes is one of doublewords here, any other one of bytes, with its mask and both
 //! doublewords; who sends the engine something may choose otherwise.
 //!
 //! The coherent bit is used for what it is not meant for: the specification has hosts set it in whatever is
@@ -92,6 +94,7 @@ impl HtPacket {
             HtPacket::Read {
                 address,
                 enables,
+                extra_words,
                 tag,
                 trace: _,
             } => {
@@ -101,7 +104,7 @@ impl HtPacket {
                     (0, 15) => (true, true, 0),
                     (mask, 0) => (false, false, mask),
                     (0, mask) => (false, true, mask),
-                    _ => (true, false, 1),
+                    _ => (true, false, 1 + 2 * u64::from(extra_words)),
                 };
                 let sized = Sized {
                     upper,
@@ -135,16 +138,15 @@ impl HtPacket {
             HtPacket::Response {
                 data,
                 single,
+                extra_words,
                 tag,
                 error,
                 trace: _,
             } => {
                 let errors = if error { ERRORS } else { 0 };
+                let count = u64::from(!single) + 2 * u64::from(extra_words);
                 Doublewords {
-                    command: READ_RESPONSE
-                        | u64::from(tag & 31) << TAG
-                        | u64::from(!single) << COUNT
-                        | errors,
+                    command: READ_RESPONSE | u64::from(tag & 31) << TAG | count << COUNT | errors,
                     data,
                     ..Doublewords::default()
                 }
@@ -190,7 +192,7 @@ impl Doublewords {
         }
     }
 
-    /// What the engine takes it for, with trace 0.
+    /// What an engine without long reads takes it for, with trace 0.
     pub fn decode(&self) -> HtPacket {
         let (trace, tag) = (0, (self.command >> TAG & 31) as u8);
         match self.channel() {
@@ -213,6 +215,7 @@ impl Doublewords {
                     } else {
                         lower
                     },
+                    extra_words: 0,
                     tag,
                     trace,
                 }
@@ -249,6 +252,7 @@ impl Doublewords {
                         self.data
                     },
                     single,
+                    extra_words: 0,
                     tag,
                     error: self.code() != READ_RESPONSE || self.command & ERRORS != 0,
                     trace,

@@ -32,7 +32,7 @@ fn packet(random: &mut Random, target: u32, class: Class) -> Packet {
         kind,
         flag: false,
         tag: 0,
-        enables: 255,
+        enables: if kind.has_address() { 255 } else { 0 },
     }
 }
 

@@ -133,7 +133,7 @@ impl Naive {
                 access.write(&mut self.memory, access.value);
                 access.value
             }
-            Kind::Fetch => access.read(&self.newest()),
+            Kind::Fetch { .. } => access.read(&self.newest()),
         }
     }
 

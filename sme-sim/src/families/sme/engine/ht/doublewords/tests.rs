@@ -10,6 +10,7 @@ fn kept(packet: HtPacket) -> HtPacket {
             tag,
             ..
         } => HtPacket::Read {
+            extra_words: 0,
             address,
             enables: if HtPacket::is_single(enables) {
                 enables
@@ -39,6 +40,7 @@ fn kept(packet: HtPacket) -> HtPacket {
             error,
             ..
         } => HtPacket::Response {
+            extra_words: 0,
             data: if single {
                 data & u64::from(u32::MAX)
             } else {
@@ -61,6 +63,7 @@ fn packet() -> impl Strategy<Value = HtPacket> {
     let read = (address.clone(), enables(), 0u8..32).prop_map(|(address, enables, tag)| {
         let trace = 7;
         HtPacket::Read {
+            extra_words: 0,
             address,
             enables,
             tag,
@@ -78,6 +81,7 @@ fn packet() -> impl Strategy<Value = HtPacket> {
     );
     let response = (any::<u64>(), any::<bool>(), 0u8..32, any::<bool>()).prop_map(
         |(data, single, tag, error)| HtPacket::Response {
+            extra_words: 0,
             data,
             single,
             tag,
@@ -110,6 +114,25 @@ proptest! {
     #[test]
     fn the_link_has_the_bytes_that_are_counted(packet in packet()) {
         prop_assert_eq!(packet.encode().on_link().len() as u64, packet.wire_bytes());
+    }
+
+    /// Commands name all doublewords of a long read; an engine without long reads takes such a
+    /// command for no access.
+    #[test]
+    fn a_count_names_all_doublewords_of_a_long_read(words in 2u8..=8, tag in 0u8..32) {
+        let (address, enables, extra_words) = (1 << 40, 0xff, words - 1);
+        let read = HtPacket::Read { address, enables, extra_words, tag, trace: 0 };
+        let response =
+            HtPacket::Response { data: 1, single: false, extra_words, tag, error: false, trace: 0 };
+        for packet in [read, response] {
+            prop_assert_eq!(packet.encode().command >> 22 & 15, 2 * u64::from(words) - 1);
+        }
+        // Command and extension; command and data.
+        prop_assert_eq!(read.wire_bytes(), 12);
+        prop_assert_eq!(response.wire_bytes(), 4 + 8 * u64::from(words));
+        let taken = read.encode().decode();
+        let is_nowhere = matches!(taken, HtPacket::Read { address, .. } if address >> 40 == 0xff_ffff);
+        prop_assert!(is_nowhere, "{:?}", taken);
     }
 
     /// Against the bytes that a request names, told one by one.
@@ -168,6 +191,7 @@ proptest! {
 #[test]
 fn the_fields_are_where_the_specification_has_them() {
     let read = HtPacket::Read {
+        extra_words: 0,
         address: 0x1234_5678_9ab8,
         enables: 0xff,
         tag: 0x15,
@@ -196,6 +220,7 @@ fn the_fields_are_where_the_specification_has_them() {
     assert_eq!(write.encode().on_link(), bytes);
 
     let response = HtPacket::Response {
+        extra_words: 0,
         data: 5,
         single: true,
         tag: 1,
