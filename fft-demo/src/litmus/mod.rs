@@ -19,7 +19,7 @@ mod test;
 mod tests;
 
 pub use condition::{Condition, Observable, Proposition, Quantifier};
-pub use model::{MOST_MODEL_STATES, Model, TooLarge, outcomes};
+pub use model::{Behaviours, MOST_MODEL_STATES, Model, Step, TooLarge, Way, outcomes};
 pub use parse::{
     MOST_BYTES, MOST_DEPTH, MOST_INSTRUCTIONS, MOST_LOCATIONS, MOST_THREADS, ParseError, parse,
 };

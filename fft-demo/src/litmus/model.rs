@@ -6,14 +6,14 @@
 //! there are, in what a load and a fence wait for, and in who shares a memory. Nothing here knows how
 //! long anything takes: what a machine does must be among what its model allows.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use thiserror::Error;
 
 use super::test::{FinalState, Instruction, Register, Source, Test};
 
 /// The most states of the abstract machine that are looked at.
-pub const MOST_MODEL_STATES: usize = 1 << 21;
+pub const MOST_MODEL_STATES: usize = 1 << 19;
 
 /// How memory behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,44 +46,131 @@ pub enum Model {
 #[error("the test has more than {MOST_MODEL_STATES} states: it is too large for a search")]
 pub struct TooLarge;
 
+/// A step of the abstract machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A thread performs its next instruction; a load behind engines sets out.
+    Perform(usize),
+    /// The oldest store in a thread's buffer leaves it.
+    Leave(usize),
+    /// The oldest request on the way from a node to a home is performed there.
+    Arrive {
+        /// The node that sent it.
+        node: usize,
+        /// The home.
+        home: usize,
+    },
+}
+
+/// One way in which a test can reach a final state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The steps, in their order.
+    pub steps: Vec<Step>,
+    /// Of each location the memory whose copy is written back last; all 0 but in
+    /// [`Model::Incoherent`], where it is a node.
+    pub kept: Vec<usize>,
+}
+
+/// Everything that a model allows of a test: the final states, and all ways to each.
+#[derive(Clone, Debug)]
+pub struct Behaviours {
+    ends: BTreeMap<FinalState, Vec<End>>,
+    /// Of each state of the abstract machine its number before a step, and the step. The first has
+    /// none. No step is ever undone, so that every walk back ends there.
+    before: Vec<Vec<(u32, Step)>>,
+}
+
+/// A last state of the abstract machine, and which copies are kept.
+#[derive(Clone, Debug)]
+struct End {
+    state: u32,
+    kept: Vec<usize>,
+}
+
+impl Behaviours {
+    /// Searches everything that `model` allows of `test`.
+    ///
+    /// # Errors
+    /// [`TooLarge`] if there are more than [`MOST_MODEL_STATES`] states on the way.
+    pub fn of(test: &Test, model: &Model) -> Result<Self, TooLarge> {
+        let search = Search::new(test, model);
+        let first = search.first();
+        let mut known = HashMap::from([(first.clone(), 0)]);
+        let mut open = vec![(first, 0)];
+        let mut found = Self {
+            ends: BTreeMap::new(),
+            before: vec![Vec::new()],
+        };
+        let mut next = Vec::new();
+        while let Some((state, number)) = open.pop() {
+            search.steps(&state, &mut next);
+            if next.is_empty() {
+                search.finals(&state, number, &mut found.ends)?;
+            }
+            for (step, after) in next.drain(..) {
+                if let Some(&known) = known.get(&after) {
+                    found.before[known as usize].push((number, step));
+                    continue;
+                }
+                if known.len() >= MOST_MODEL_STATES {
+                    return Err(TooLarge);
+                }
+                let after_number = found.before.len() as u32;
+                found.before.push(vec![(number, step)]);
+                known.insert(after.clone(), after_number);
+                open.push((after, after_number));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The final states, in order.
+    pub fn states(&self) -> impl Iterator<Item = &FinalState> {
+        self.ends.keys()
+    }
+
+    /// Whether the model allows `state`.
+    pub fn allows(&self, state: &FinalState) -> bool {
+        self.ends.contains_key(state)
+    }
+
+    /// A way to `state`, where the model allows that. Wherever there are several, `choose` is given
+    /// their count and names one by its number, modulo the count.
+    pub fn way_to(
+        &self,
+        state: &FinalState,
+        mut choose: impl FnMut(usize) -> usize,
+    ) -> Option<Way> {
+        let mut one_of = |count: usize| choose(count) % count;
+        let ends = self.ends.get(state)?;
+        let end = &ends[one_of(ends.len())];
+        let mut steps = Vec::new();
+        let mut at = end.state;
+        loop {
+            let before = &self.before[at as usize];
+            if before.is_empty() {
+                break;
+            }
+            let (earlier, step) = before[one_of(before.len())];
+            steps.push(step);
+            at = earlier;
+        }
+        steps.reverse();
+        Some(Way {
+            steps,
+            kept: end.kept.clone(),
+        })
+    }
+}
+
 /// Every final state of `test` that `model` allows.
 ///
 /// # Errors
-/// [`TooLarge`] if there are more than [`MOST_MODEL_STATES`] states on the way.
+/// As [`Behaviours::of`].
 pub fn outcomes(test: &Test, model: &Model) -> Result<BTreeSet<FinalState>, TooLarge> {
-    let count = |numbers: &[u32]| numbers.iter().max().map_or(1, |&most| most as usize + 1);
-    let search = Search {
-        test,
-        model,
-        memories: match model {
-            Model::Incoherent { nodes } => count(nodes),
-            _ => 1,
-        },
-        ways: match model {
-            Model::Posted { homes, nodes } => (count(nodes), count(homes)),
-            _ => (0, 0),
-        },
-    };
-    let first = search.first();
-    let mut known = HashSet::from([first.clone()]);
-    let mut open = vec![first];
-    let mut found = BTreeSet::new();
-    while let Some(state) = open.pop() {
-        let mut next = Vec::new();
-        search.steps(&state, &mut next);
-        if next.is_empty() {
-            search.finals(&state, &mut found)?;
-        }
-        for state in next {
-            if known.len() >= MOST_MODEL_STATES {
-                return Err(TooLarge);
-            }
-            if known.insert(state.clone()) {
-                open.push(state);
-            }
-        }
-    }
-    Ok(found)
+    let behaviours = Behaviours::of(test, model)?;
+    Ok(behaviours.ends.into_keys().collect())
 }
 
 /// What has left a node for a home.
@@ -117,7 +204,23 @@ struct Search<'a> {
     ways: (usize, usize),
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(test: &'a Test, model: &'a Model) -> Self {
+        let count = |numbers: &[u32]| numbers.iter().max().map_or(1, |&most| most as usize + 1);
+        Self {
+            test,
+            model,
+            memories: match model {
+                Model::Incoherent { nodes } => count(nodes),
+                _ => 1,
+            },
+            ways: match model {
+                Model::Posted { homes, nodes } => (count(nodes), count(homes)),
+                _ => (0, 0),
+            },
+        }
+    }
+
     fn first(&self) -> State {
         let initial = self.test.initial_state();
         let threads = self.test.threads.len();
@@ -151,7 +254,8 @@ impl Search<'_> {
         }
     }
 
-    fn steps(&self, state: &State, next: &mut Vec<State>) {
+    /// Adds every step that is possible in `state`, and the state after it.
+    fn steps(&self, state: &State, next: &mut Vec<(Step, State)>) {
         for thread in 0..self.test.threads.len() {
             let mut after = state.clone();
             if let Some((location, value)) = after.buffers[thread].pop_front() {
@@ -161,7 +265,7 @@ impl Search<'_> {
                     }
                     None => after.memory[self.memory(thread)][location] = (value, true),
                 }
-                next.push(after);
+                next.push((Step::Leave(thread), after));
             }
             let instruction = self.test.threads[thread].get(state.next[thread]);
             if let (Some(&instruction), false) = (instruction, state.waits[thread]) {
@@ -181,7 +285,7 @@ impl Search<'_> {
                     }
                     None => continue,
                 }
-                next.push(after);
+                next.push((Step::Arrive { node, home }, after));
             }
         }
     }
@@ -191,7 +295,7 @@ impl Search<'_> {
         state: &State,
         thread: usize,
         instruction: Instruction,
-        next: &mut Vec<State>,
+        next: &mut Vec<(Step, State)>,
     ) {
         let mut after = state.clone();
         after.next[thread] += 1;
@@ -230,42 +334,45 @@ impl Search<'_> {
             Instruction::Fence if !state.buffers[thread].is_empty() => return,
             Instruction::Fence => {}
         }
-        next.push(after);
+        next.push((Step::Perform(thread), after));
     }
 
-    /// The final states that follow from a state in which nothing can happen any more.
-    fn finals(&self, state: &State, found: &mut BTreeSet<FinalState>) -> Result<(), TooLarge> {
-        let mut memories: Vec<Vec<i32>> = vec![Vec::new()];
+    /// Adds the final states that follow from a state in which nothing can happen any more.
+    fn finals(
+        &self,
+        state: &State,
+        number: u32,
+        ends: &mut BTreeMap<FinalState, Vec<End>>,
+    ) -> Result<(), TooLarge> {
+        // What is kept of the locations so far, and what memory then holds.
+        let mut all = vec![(Vec::new(), Vec::new())];
         for location in 0..self.test.locations.len() {
             let copies = state.memory.iter().map(|memory| memory[location]);
-            let mut last: Vec<i32> = copies
-                .clone()
-                .filter(|&(_, stored)| stored)
-                .map(|(value, _)| value)
-                .collect();
-            if last.is_empty() {
-                last.extend(copies.take(1).map(|(value, _)| value));
+            let stored = |&(_, (_, stored)): &(usize, (i32, bool))| stored;
+            let mut last: Vec<(usize, (i32, bool))> = copies.clone().enumerate().collect();
+            match last.iter().any(stored) {
+                true => last.retain(stored),
+                false => last.truncate(1),
             }
-            last.sort_unstable();
-            last.dedup();
-            if memories.len() * last.len() > MOST_MODEL_STATES {
+            if all.len() * last.len() > MOST_MODEL_STATES {
                 return Err(TooLarge);
             }
-            memories = memories
-                .into_iter()
-                .flat_map(|memory| {
-                    last.iter().map(move |&value| {
-                        let mut longer = memory.clone();
-                        longer.push(value);
-                        longer
-                    })
+            let longer = |(kept, memory): (Vec<usize>, Vec<i32>)| {
+                last.iter().map(move |&(of, (value, _))| {
+                    let (mut kept, mut memory) = (kept.clone(), memory.clone());
+                    kept.push(of);
+                    memory.push(value);
+                    (kept, memory)
                 })
-                .collect();
+            };
+            all = all.into_iter().flat_map(longer).collect();
         }
-        found.extend(memories.into_iter().map(|memory| FinalState {
-            registers: state.registers.clone(),
-            memory,
-        }));
+        for (kept, memory) in all {
+            let registers = state.registers.clone();
+            let end = FinalState { registers, memory };
+            let state = number;
+            ends.entry(end).or_default().push(End { state, kept });
+        }
         Ok(())
     }
 }
