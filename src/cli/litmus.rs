@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use sme_fft_demo::litmus::{MOST_BYTES, Report, Test, parse};
+use sme_fft_demo::litmus::{Cycle, Histogram, MOST_BYTES, Report, Seen, Test, Verdict, parse};
 
 use super::args;
 use super::flags::{FileFlags, MachineFlags};
 use super::read::{self, MAX_NODES, Values};
-use crate::litmus::{MemoryKind, Setting, Spread};
-use crate::progress;
+use crate::litmus::{Exploration, LitmusError, MemoryKind, Setting, Spread};
+use crate::progress::{self, Watch};
 use crate::report::Format;
 use crate::report::output::Output;
 use crate::report::row::{self, Cell, rendered};
@@ -23,6 +23,8 @@ use crate::report::stop::{Stop, one_line};
 
 /// The most nodes of a litmus test's machine: each run builds all of them.
 const MOST_NODES: u32 = if MAX_NODES < 1_024 { MAX_NODES } else { 1_024 };
+/// The most threads of the critical cycles that `--cycles` lists.
+const MOST_CYCLE_THREADS: u32 = 3;
 /// The most runs of a test.
 const MAX_RUNS: u32 = 100_000_000;
 
@@ -30,8 +32,22 @@ const MAX_RUNS: u32 = 100_000_000;
 #[derive(Args, Clone, Debug)]
 pub struct LitmusFlags {
     /// Litmus tests in the format of herd7 and litmus7 for X86
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present_any = ["cycles", "cycle"])]
     files: Vec<PathBuf>,
+    /// The tests of all critical cycles of so many threads, 2 or 3
+    #[arg(
+        long,
+        value_name = "THREADS",
+        allow_negative_numbers = true,
+        help_heading = "Tests"
+    )]
+    cycles: Option<String>,
+    /// The test of this critical cycle, by the names that diy has for its edges: 'PodWR Fre PodWR Fre'
+    #[arg(long, value_name = "EDGES", help_heading = "Tests")]
+    cycle: Vec<String>,
+    /// Print the tests in their format instead of running them
+    #[arg(long, help_heading = "Tests")]
+    print: bool,
     /// Through what the threads reach the locations: one node's coherent memory (local), uncached
     /// behind the engine (engine), behind the engine through caches that are not coherent between
     /// nodes (cached)
@@ -92,9 +108,72 @@ pub struct LitmusFlags {
 /// Tests that have been read and fit the machine.
 #[derive(Debug)]
 pub struct LitmusRun {
-    tests: Vec<(PathBuf, Arc<Test>)>,
+    tests: Vec<Tried>,
     setting: Setting,
+    print: bool,
     output: FileFlags,
+}
+
+/// A test, and the file that it is from, where it is from one.
+#[derive(Debug)]
+struct Tried {
+    path: Option<PathBuf>,
+    test: Arc<Test>,
+}
+
+impl Tried {
+    /// What complaints about it begin with.
+    fn name(&self) -> String {
+        match &self.path {
+            Some(path) => path.display().to_string(),
+            None => self.test.name.clone(),
+        }
+    }
+}
+
+/// The outcomes of all tests together.
+#[derive(Default)]
+struct Sum {
+    tests: usize,
+    /// Tests that are too large for a search.
+    unknown: usize,
+    allowed: usize,
+    unseen: usize,
+    forbidden: usize,
+}
+
+impl Sum {
+    fn add(&mut self, report: &Report<'_>) {
+        self.tests += 1;
+        self.allowed += report.with_verdict(Verdict::Allowed);
+        self.forbidden += report.with_verdict(Verdict::Forbidden);
+        match report.unseen() {
+            Ok(unseen) => {
+                self.allowed += unseen.len();
+                self.unseen += unseen.len();
+            }
+            Err(_) => self.unknown += 1,
+        }
+    }
+
+    fn text(&self, model: &str) -> String {
+        let Self {
+            tests,
+            unknown,
+            allowed,
+            unseen,
+            forbidden,
+        } = self;
+        let unknown = match unknown {
+            0 => String::new(),
+            count => format!("; {count} tests too large for a search"),
+        };
+        let seen = allowed - unseen;
+        format!(
+            "\nAll {tests} tests, model {model}: {allowed} outcomes allowed, {seen} seen, \
+             {unseen} unseen; {forbidden} forbidden seen{unknown}\n"
+        )
+    }
 }
 
 impl LitmusRun {
@@ -124,15 +203,34 @@ impl LitmusRun {
             runs: count("--runs", &flags.runs, 1, MAX_RUNS)?,
             seed: read::seed(&flags.seed)?,
         };
-        let read = |path: &PathBuf| {
-            let test = test(path)?;
-            let fits = setting.check(&test);
-            fits.map_err(|unfit| complaint(path, unfit))?;
-            Ok((path.clone(), Arc::new(test)))
-        };
+        let mut tests = Vec::new();
+        for path in &flags.files {
+            let test = Arc::new(test(path)?);
+            let path = Some(path.clone());
+            tests.push(Tried { path, test });
+        }
+        let mut cycles = Vec::new();
+        for edges in &flags.cycle {
+            let cycle = Cycle::parse(edges);
+            cycles.push(cycle.map_err(|error| Stop::flag(&format!("--cycle '{edges}'"), error))?);
+        }
+        if let Some(text) = &flags.cycles {
+            for threads in read::counts("--cycles", text, 2, MOST_CYCLE_THREADS, Values::Many)? {
+                cycles.extend(Cycle::all(threads as usize));
+            }
+        }
+        tests.extend(cycles.iter().map(|cycle| Tried {
+            path: None,
+            test: Arc::new(cycle.test()),
+        }));
+        for tried in &tests {
+            let fits = setting.check(&tried.test);
+            fits.map_err(|unfit| Stop::flag(&tried.name(), unfit))?;
+        }
         Ok(Self {
-            tests: flags.files.iter().map(read).collect::<Result<_, Stop>>()?,
+            tests,
             setting,
+            print: flags.print,
             output: flags.output.clone(),
         })
     }
@@ -140,28 +238,41 @@ impl LitmusRun {
     /// Runs the tests, and writes what each has shown.
     pub fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
+        if self.print {
+            let tests: Vec<String> = self.tests.iter().map(|t| t.test.to_string()).collect();
+            output.push(&tests.join("\n"))?;
+            return output.commit();
+        }
         let watch = progress::on_stderr();
         let runs = u64::from(self.setting.runs);
         watch.begin("runs", runs.saturating_mul(self.tests.len() as u64));
         let (mut tables, mut rows) = (String::new(), Vec::new());
-        for (number, (path, test)) in self.tests.iter().enumerate() {
-            let histogram = self.setting.run(test, watch.as_ref()).map_err(|error| {
+        let mut sum = Sum::default();
+        for (number, tried) in self.tests.iter().enumerate() {
+            let explored = self.explore(&tried.test, watch.as_ref());
+            let (exploration, histogram) = explored.map_err(|error| {
                 watch.end();
                 let reason = one_line(&error.to_string());
-                Stop::Failed(reason).at(&one_line(&path.display().to_string()))
+                Stop::Failed(reason).at(&one_line(&tried.name()))
             })?;
-            let report = Report::new(test, &histogram);
+            let model = self.setting.model_name();
+            let allowed = exploration.behaviours();
+            let report = Report::new(&tried.test, &histogram, model, allowed);
+            sum.add(&report);
             match self.output.format() {
                 Format::Table => {
                     let apart = if number > 0 { "\n" } else { "" };
-                    let table = format!("{apart}{report}");
+                    let mut table = format!("{apart}{report}");
+                    if sum.tests == self.tests.len() && sum.tests > 1 {
+                        table.push_str(&sum.text(model));
+                    }
                     // A file is begun at the end: an interruption leaves nothing of it.
                     match output.is_file() {
                         true => tables.push_str(&table),
                         false => output.push_now(&table)?,
                     }
                 }
-                _ => rows.extend(self.rows(path, test, &report)),
+                _ => rows.extend(self.rows(tried, &report)),
             }
         }
         watch.end();
@@ -172,9 +283,33 @@ impl LitmusRun {
         output.commit()
     }
 
-    /// A row for each line of the histogram.
-    fn rows(&self, path: &Path, test: &Test, report: &Report<'_>) -> Vec<Vec<Cell>> {
+    /// Runs `test` as often as asked for; `watch` is told of every run.
+    fn explore(
+        &self,
+        test: &Arc<Test>,
+        watch: &dyn Watch,
+    ) -> Result<(Exploration<'_>, Histogram), LitmusError> {
+        let exploration = Exploration::new(&self.setting, test)?;
+        let mut histogram = Histogram::default();
+        for run in 0..self.setting.runs {
+            histogram.count(exploration.run(run)?);
+            watch.advance(1);
+        }
+        Ok((exploration, histogram))
+    }
+
+    /// A row for each line of the histogram, and for each outcome that is allowed and unseen.
+    fn rows(&self, tried: &Tried, report: &Report<'_>) -> Vec<Vec<Cell>> {
         let setting = &self.setting;
+        let test = &tried.test;
+        let allowed = report.with_verdict(Verdict::Allowed) as u64;
+        let (allowed, unseen) = match report.unseen() {
+            Ok(unseen) => {
+                let count = unseen.len() as u64;
+                (Cell::Count(allowed + count), Cell::Count(count))
+            }
+            Err(_) => (Cell::Absent, Cell::Absent),
+        };
         let homes = setting.homes.iter().flatten().map(u32::to_string);
         let (positive, negative) = report.observations();
         let of_test = vec![
@@ -182,7 +317,10 @@ impl LitmusRun {
             Cell::text(setting.machine.name()),
             Cell::text(setting.machine.hash()),
             Cell::text(row::set(&setting.machine)),
-            Cell::text(path.display()),
+            match &tried.path {
+                Some(path) => Cell::text(path.display()),
+                None => Cell::Absent,
+            },
             Cell::text(&test.name),
             Cell::text(setting.memory),
             Cell::text(setting.spread),
@@ -198,16 +336,21 @@ impl LitmusRun {
             Cell::text(report.observation()),
             Cell::Count(positive),
             Cell::Count(negative),
+            Cell::text(setting.model_name()),
+            allowed,
+            unseen,
         ];
-        let with_state = |seen| {
+        let with_state = |seen: &Seen| {
             let of_state = [
                 Cell::text(report.state_text(seen)),
                 Cell::text(if seen.marked { "*" } else { ":" }),
                 Cell::Count(seen.count),
+                Cell::text(seen.verdict),
             ];
             of_test.iter().cloned().chain(of_state).collect()
         };
-        report.seen().iter().map(with_state).collect()
+        let unseen = report.unseen().unwrap_or_default();
+        report.seen().iter().chain(unseen).map(with_state).collect()
     }
 }
 
@@ -252,7 +395,11 @@ const HEADING: &[&str] = &[
     "observation",
     "positive",
     "negative",
+    "model",
+    "outcomes_allowed",
+    "outcomes_unseen",
     "state",
     "mark",
     "count",
+    "model_verdict",
 ];

@@ -1,25 +1,23 @@
 //! Runs litmus tests on the simulated cluster: a machine for each run, many runs with different
 //! timings, and a histogram of the states in which they end.
 //!
-//! Called by `sme litmus`; the tests are those of `sme_fft_demo::litmus`. How the runs differ stands
-//! in `timing`, what the simulated threads do in `roles`.
+//! Called by `sme litmus`; the tests are those of `sme_fft_demo::litmus`. An [`Exploration`] decides
+//! how the runs differ: `timing` draws them, `direct` lets them follow what the model allows. The
+//! simulated threads do what stands in `roles`.
 
+mod direct;
+mod explore;
 mod roles;
 mod timing;
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use sme_fft_demo::litmus::{FinalState, Histogram, MOST_LOCATIONS, MOST_THREADS, Model, Test};
-use sme_memory::Route;
-use sme_sim::machine::{CannotBuild, Machine, Setup};
+use sme_fft_demo::litmus::{MOST_LOCATIONS, MOST_THREADS, Model, Test};
+use sme_sim::machine::{CannotBuild, Machine};
 use sme_sim::observe::failure::Failure;
-use sme_sim::time::Time;
 
 use crate::experiment::Full;
-use crate::progress::Watch;
-use roles::Plan;
-use timing::Timing;
+pub use explore::Exploration;
 
 /// Through what the threads reach the locations of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +62,8 @@ pub struct Setting {
     /// Nodes of the machine; none is as many as the test has threads, and one for local memory.
     pub nodes: Option<u32>,
     /// The nodes that hold the locations: location i lies at home `homes[i % homes.len()]`. None
-    /// lets round r, which has a run on each scale of lags, have location i at node i + r modulo
-    /// the nodes.
+    /// lets round r, which has a run on each scale of lags, have location i at node i + r modulo the
+    /// nodes.
     pub homes: Option<Vec<u32>>,
     /// How many runs.
     pub runs: u32,
@@ -183,118 +181,62 @@ impl Setting {
         self.machine.shape().cores
     }
 
-    /// The model of memory that says what run `run` of `test` may show.
-    pub fn model(&self, test: &Test, run: u32) -> Model {
-        let threads = 0..test.threads.len() as u32;
-        let nodes = threads.map(|thread| match self.spread {
-            Spread::OneNode => 0,
-            Spread::OnePerNode => thread,
-        });
+    /// The model of memory that says what a run of `test` may show.
+    pub fn model(&self, test: &Test) -> Model {
+        let nodes = self.nodes_of(test);
         match self.memory {
             MemoryKind::Local => Model::TotalStoreOrder,
+            // In every round the same locations share a home; which it is makes no difference.
             MemoryKind::Engine => Model::Posted {
-                homes: self.homes_of(test, run),
-                nodes: nodes.collect(),
+                homes: renumbered(&self.homes_of(test, 0)),
+                nodes,
             },
-            MemoryKind::Cached => Model::Incoherent {
-                nodes: nodes.collect(),
-            },
+            MemoryKind::Cached => Model::Incoherent { nodes },
         }
     }
 
-    fn homes_of(&self, test: &Test, run: u32) -> Vec<u32> {
+    /// The name of that model in docs/litmus.md.
+    pub fn model_name(&self) -> &'static str {
+        match (self.memory, self.spread) {
+            (MemoryKind::Local, _) | (MemoryKind::Cached, Spread::OneNode) => "x86-TSO",
+            (MemoryKind::Engine, _) => "posted",
+            (MemoryKind::Cached, Spread::OnePerNode) => "incoherent",
+        }
+    }
+
+    /// The node of each thread.
+    fn nodes_of(&self, test: &Test) -> Vec<u32> {
+        let threads = 0..test.threads.len() as u32;
+        let node = |thread| match self.spread {
+            Spread::OneNode => 0,
+            Spread::OnePerNode => thread,
+        };
+        threads.map(node).collect()
+    }
+
+    /// The home of each location in a round of runs.
+    fn homes_of(&self, test: &Test, round: u32) -> Vec<u32> {
         let nodes = self.nodes_for(test);
         (0..test.locations.len())
             .map(|location| match &self.homes {
                 Some(homes) if !homes.is_empty() => homes[location % homes.len()],
-                _ => (location as u32 % nodes + timing::round_of(run) % nodes) % nodes,
+                _ => (location as u32 % nodes + round % nodes) % nodes,
             })
             .collect()
     }
+}
 
-    /// Runs `test` as often as asked for; `watch` is told of every run.
-    ///
-    /// # Errors
-    /// [`LitmusError::Failure`] if a thread's access faults or the simulation stops in a deadlock.
-    pub fn run(&self, test: &Arc<Test>, watch: &dyn Watch) -> Result<Histogram, LitmusError> {
-        let mut histogram = Histogram::default();
-        self.each_run(test, |_, state| {
-            histogram.count(state);
-            watch.advance(1);
-        })?;
-        Ok(histogram)
-    }
-
-    /// Runs `test` as often as asked for, and hands on the number of each run and the state in
-    /// which it ends.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn each_run(
-        &self,
-        test: &Arc<Test>,
-        mut ended: impl FnMut(u32, FinalState),
-    ) -> Result<(), LitmusError> {
-        // In a rehearsal it is seen when each thread hears of the beginning.
-        let plain = Timing::plain(test);
-        let unknown = vec![Time::ZERO; test.threads.len()];
-        let (_, heard) = self.perform(test, 0, plain, unknown)?;
-        let last = heard.iter().copied().max().unwrap_or_default();
-        let handicaps: Vec<Time> = heard.iter().map(|&time| last.since(time)).collect();
-        for run in 0..self.runs {
-            let timing = Timing::new(test, self.memory, run, self.seed);
-            let (state, _) = self.perform(test, run, timing, handicaps.clone())?;
-            ended(run, state);
-        }
-        Ok(())
-    }
-
-    /// The state in which a run ends, and when each thread has heard of the beginning.
-    fn perform(
-        &self,
-        test: &Arc<Test>,
-        run: u32,
-        timing: Timing,
-        handicaps: Vec<Time>,
-    ) -> Result<(FinalState, Vec<Time>), LitmusError> {
-        let threads = test.threads.len() as u32;
-        let nodes = self.nodes_for(test);
-        let starter = match self.spread {
-            Spread::OneNode => threads,
-            Spread::OnePerNode => 1,
-        };
-        let crowd = match timing.crowd {
-            Some(crowd) => crowd.cores.min(self.cores().saturating_sub(starter + 1)),
-            None => 0,
-        };
-        let plan = Arc::new(Plan {
-            route: match self.memory {
-                MemoryKind::Local => Route::Nearest,
-                MemoryKind::Engine => Route::Global,
-                MemoryKind::Cached => Route::Cached,
-            },
-            homes: self.homes_of(test, run),
-            spread: self.spread,
-            nodes,
-            starter,
-            crowd,
-            line_bytes: self.machine.shape().line_bytes.into(),
-            timing,
-            handicaps,
-            reached: Mutex::new(test.initial_state()),
-            test: Arc::clone(test),
-        });
-        let setup = Setup::new(self.machine.shape(), nodes, starter + 1 + crowd)
-            .seeded(self.seed.wrapping_add(run.into()));
-        let mut machine = self.machine.build(setup, |memory, node, core| {
-            roles::perform(memory, node, core, Arc::clone(&plan))
-        })?;
-        machine.run(1, |_| {})?;
-        let heard = machine.spans().called(roles::HEARD);
-        let heard = heard.iter().map(|thread| thread.first_begin).collect();
-        let reached = plan.reached.lock().clone();
-        Ok((reached, heard))
-    }
+/// The same with its different numbers called 0, 1, 2, …, in the order in which they appear.
+fn renumbered(numbers: &[u32]) -> Vec<u32> {
+    let mut known: Vec<u32> = Vec::new();
+    let number_of = |number: &u32| {
+        let place = known.iter().position(|other| other == number);
+        place.unwrap_or_else(|| {
+            known.push(*number);
+            known.len() - 1
+        }) as u32
+    };
+    numbers.iter().map(number_of).collect()
 }
 
 const _: () = assert!(MOST_LOCATIONS <= roles::MOST_LINES && MOST_THREADS <= roles::MOST_LINES);

@@ -8,19 +8,25 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sme_fft_demo::litmus::{FinalState, Instruction, Source, Test};
+use sme_fft_demo::litmus::{FinalState, Instruction, MOST_THREADS, Source, Test};
 use sme_memory::{Cacheable, Flag, Flags, Memory, Place, Route, Until, Word};
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::Spread;
-use super::timing::Timing;
+use super::timing::{Lead, Timing};
 
-/// Lines that each of the parts of the shared partition has.
+/// Lines that each of the parts of the shared partition has, but the last.
 pub(super) const MOST_LINES: usize = 256;
 
+/// Private lines of a thread: each is stored to once in a run.
+pub(super) const MOST_PRIVATE: usize = 16;
+
+/// The first private line; not a multiple of the lines of a level-1 cache behind the locations.
+const FIRST_PRIVATE: u64 = 4 * MOST_LINES as u64 + 128;
+
 /// Lines that all parts have together.
-pub(super) const LINES: u64 = 4 * MOST_LINES as u64;
+pub(super) const LINES: u64 = FIRST_PRIVATE + (MOST_THREADS * MOST_PRIVATE) as u64;
 
 /// What stands where, in parts of [`MOST_LINES`] lines.
 #[derive(Clone, Copy)]
@@ -38,10 +44,20 @@ enum Region {
 /// The name of the spans, one a thread of the test, that begin when the thread hears of the beginning.
 pub(super) const HEARD: &str = "heard";
 
+/// The names of the spans, one a thread of the test, in which a rehearsal loads a line that no cache
+/// of the node holds, loads it again, and stores to one that has to be fetched through the engine.
+pub(super) const MISS: &str = "miss";
+pub(super) const HIT: &str = "hit";
+pub(super) const FAR: &str = "far";
+
+/// How far apart the threads of a rehearsal measure: longer than what they measure.
+const STAGGER: Time = Time::from_ns(100_000);
+
 /// Signals, in the order in which they are given.
 const PREPARED: u8 = 1;
 const BEGUN: u8 = 2;
 const ENDED: u8 = 3;
+const KEPT: u8 = 4;
 
 /// How long the crowd stores before the threads of the test begin.
 const CROWD_FIRST: Time = Time::from_ns(300);
@@ -62,6 +78,8 @@ pub(super) struct Plan {
     pub(super) line_bytes: u64,
     /// How much later than others a thread begins because it hears of the beginning earlier.
     pub(super) handicaps: Vec<Time>,
+    /// Whether the threads measure what a miss takes, instead of performing the test.
+    pub(super) rehearses: bool,
     /// Where registers, and in the end memory, are written down.
     pub(super) reached: Mutex<FinalState>,
 }
@@ -73,6 +91,15 @@ impl Plan {
             node,
             offset: line * self.line_bytes,
         }
+    }
+
+    /// The private line `number` of `thread`, on its own node.
+    fn private(&self, memory: &ThreadMemory, thread: u32, number: usize, route: Route) -> Word {
+        let number = number % MOST_PRIVATE;
+        let line = FIRST_PRIVATE + u64::from(thread) * MOST_PRIVATE as u64 + number as u64;
+        let (node, _) = self.seat(thread);
+        let offset = line * self.line_bytes;
+        memory.word(Place { node, offset }, route)
     }
 
     fn location(&self, memory: &ThreadMemory, number: usize, route: Route) -> Word {
@@ -156,12 +183,82 @@ async fn test_thread(memory: &ThreadMemory, thread: u32, plan: &Plan) {
     };
     let lag = ahead + plan.handicaps[number] + plan.timing.lags[number];
     memory.delay(lag).await;
+    if plan.rehearses {
+        measure(memory, thread, plan).await;
+    } else {
+        perform_instructions(memory, thread, plan).await;
+    }
+    memory.fence().await;
+    memory.set(done, BEGUN).await;
+    memory.wait(go, Until::Is(ENDED)).await;
 
+    // Everything is brought home only when no thread of the test has anything to do any more: the
+    // final state is memory's, and no outcome depends on how early a thread was done.
+    memory.delay(plan.timing.settling[number]).await;
+    let (node, core) = plan.seat(thread);
+    let brings_home = plan.route == Route::Cached && core == 0;
+    if let Some(kept) = plan.timing.kept.as_ref().filter(|_| brings_home) {
+        let is_kept = |&location: &usize| kept.get(location) == Some(&(node as usize));
+        let (last, first): (Vec<usize>, Vec<usize>) = (0..plan.homes.len()).partition(is_kept);
+        bring_home(memory, plan, &first).await;
+        memory.set(done, ENDED).await;
+        memory.wait(go, Until::Is(KEPT)).await;
+        bring_home(memory, plan, &last).await;
+        memory.set(done, KEPT).await;
+        return;
+    }
+    if brings_home {
+        memory.write_back().await;
+    }
+    if plan.route != Route::Nearest {
+        all_at_home(memory, plan).await;
+    }
+    memory.set(done, ENDED).await;
+    memory.wait(go, Until::Is(KEPT)).await;
+    memory.set(done, KEPT).await;
+}
+
+/// Writes back the copies that the node has of `locations`, and ends when they are at home.
+async fn bring_home(memory: &ThreadMemory, plan: &Plan, locations: &[usize]) {
+    for &location in locations {
+        memory
+            .flush(plan.location(memory, location, plan.route))
+            .await;
+    }
+    all_at_home(memory, plan).await;
+}
+
+/// Ends when everything that the thread has sent to the homes of the locations is performed there.
+async fn all_at_home(memory: &ThreadMemory, plan: &Plan) {
+    // A load does not overtake what was stored before on the same way.
+    for location in 0..plan.homes.len() {
+        let word = plan.location(memory, location, Route::Global);
+        memory.load(word).await;
+    }
+}
+
+/// Performs the instructions of `thread`, each behind what leads to it.
+async fn perform_instructions(memory: &ThreadMemory, thread: u32, plan: &Plan) {
+    let number = thread as usize;
     let mut registers = plan.reached.lock().registers[number];
+    let mut private = 0;
     let instructions = &plan.test.threads[number];
-    for (instruction, &halt) in instructions.iter().zip(&plan.timing.halts[number]) {
-        if halt > Time::ZERO {
-            memory.delay(halt).await;
+    for (instruction, lead) in instructions.iter().zip(&plan.timing.leads[number]) {
+        let Lead {
+            ahead,
+            stores,
+            halt,
+        } = lead;
+        if *ahead > Time::ZERO {
+            memory.delay(*ahead).await;
+        }
+        for &route in stores {
+            let word = plan.private(memory, thread, private, route);
+            memory.store(word, 1).await;
+            private += 1;
+        }
+        if *halt > Time::ZERO {
+            memory.delay(*halt).await;
         }
         let value_of = |source| match source {
             Source::Immediate(value) => value,
@@ -181,25 +278,24 @@ async fn test_thread(memory: &ThreadMemory, thread: u32, plan: &Plan) {
         }
     }
     plan.reached.lock().registers[number] = registers;
-    memory.fence().await;
-    memory.set(done, BEGUN).await;
-    memory.wait(go, Until::Is(ENDED)).await;
+}
 
-    // Everything is brought home only when no thread of the test has anything to do any more: the
-    // final state is memory's, and no outcome depends on how early a thread was done.
-    memory.delay(plan.timing.settling[number]).await;
-    let (_, core) = plan.seat(thread);
-    if plan.route == Route::Cached && core == 0 {
-        memory.write_back().await;
+/// Lets one thread after the other load and store what no cache holds.
+async fn measure(memory: &ThreadMemory, thread: u32, plan: &Plan) {
+    memory.delay(STAGGER.times(thread.into())).await;
+    let near = plan.private(memory, thread, 0, Route::Nearest);
+    for name in [MISS, HIT] {
+        let span = Span::new(name, thread);
+        memory.begin(span).await;
+        memory.load(near).await;
+        memory.end(span).await;
     }
-    if plan.route != Route::Nearest {
-        // A load does not overtake what was stored before on the same way.
-        for location in 0..plan.homes.len() {
-            let word = plan.location(memory, location, Route::Global);
-            memory.load(word).await;
-        }
-    }
-    memory.set(done, ENDED).await;
+    let far = plan.private(memory, thread, 1, Route::Cached);
+    let span = Span::new(FAR, thread);
+    memory.begin(span).await;
+    memory.store(far, 1).await;
+    memory.fence().await;
+    memory.end(span).await;
 }
 
 async fn starter(memory: &ThreadMemory, plan: &Plan) {
@@ -234,6 +330,10 @@ async fn starter(memory: &ThreadMemory, plan: &Plan) {
         memory.set(plan.go(memory, thread), ENDED).await;
     }
     memory.wait_all(all_done, Until::Is(ENDED)).await;
+    for thread in 0..plan.threads() {
+        memory.set(plan.go(memory, thread), KEPT).await;
+    }
+    memory.wait_all(all_done, Until::Is(KEPT)).await;
     for number in 0..plan.homes.len() {
         let word = plan.location(memory, number, plan.past_caches());
         let value = memory.load(word).await as i32;

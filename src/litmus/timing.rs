@@ -1,16 +1,20 @@
 //! How the runs of a test differ: when each thread starts, how long it halts between instructions,
-//! what its caches hold before, and whether others store to the same homes meanwhile.
+//! what stands in its store buffer and its caches before, on which socket it is, and whether others
+//! store to the same homes meanwhile.
 //!
-//! Half of the runs are systematic: the threads' lags walk over a grid that gets finer with every
+//! Half of these runs are systematic: the threads' lags walk over a grid that gets finer with every
 //! run, on scales from a few cycles to more than a remote access takes. The other half is drawn, and
-//! there threads halt between their instructions. Neither changes what memory allows.
+//! there threads halt and store to lines of their own between their instructions. Neither changes
+//! what memory allows. Runs that follow a way of the model have their timing from `direct`.
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 use sme_fft_demo::litmus::Test;
+use sme_memory::Route;
+use sme_sim::machine::Pinning;
 use sme_sim::time::Time;
 
-use super::MemoryKind;
+use super::{MemoryKind, roles};
 
 /// The longest lags of a run, in nanoseconds: the store buffer drains in tens, an access within a
 /// node takes a hundred, one over the engine one or two thousand.
@@ -22,17 +26,37 @@ const CROWDED_SPANS_NS: [u64; 2] = [2_500, 7_500];
 const MOST_CROWD: u32 = 8;
 const MOST_STORES: u32 = 10;
 
+/// The most private stores in front of an instruction that are drawn: a few fill a store buffer.
+const MOST_FILLING: u32 = 8;
+
+/// What a thread does before an instruction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lead {
+    /// It halts so long first.
+    pub(super) ahead: Time,
+    /// Then it stores to so many lines of its own that no cache holds, by these routes: they stand in
+    /// the store buffer in front of a store of the test.
+    pub(super) stores: Vec<Route>,
+    /// And it halts so long.
+    pub(super) halt: Time,
+}
+
 /// The timing of one run.
 #[derive(Clone, Debug)]
 pub(super) struct Timing {
     /// How long after the signal each thread begins.
     pub(super) lags: Vec<Time>,
-    /// How long each thread halts before each of its instructions.
-    pub(super) halts: Vec<Vec<Time>>,
+    /// What each thread does before each of its instructions.
+    pub(super) leads: Vec<Vec<Lead>>,
     /// Which locations each thread has loaded before.
     pub(super) warm: Vec<Vec<bool>>,
     /// How long after the end each thread begins to write back.
     pub(super) settling: Vec<Time>,
+    /// The node whose copy of each location comes home after all others; where there is none, each
+    /// node writes everything back at once.
+    pub(super) kept: Option<Vec<usize>>,
+    /// On which sockets the threads of a node are.
+    pub(super) pinning: Pinning,
     /// Who else stores to the home of a location.
     pub(super) crowd: Option<Crowd>,
 }
@@ -61,17 +85,19 @@ impl Timing {
     /// Nobody waits for anything, nothing is warm, and there is no crowd.
     pub(super) fn plain(test: &Test) -> Self {
         let threads = test.threads.len();
-        let halts = |instructions: &Vec<_>| vec![Time::ZERO; instructions.len()];
+        let leads = |instructions: &Vec<_>| vec![Lead::default(); instructions.len()];
         Self {
             lags: vec![Time::ZERO; threads],
-            halts: test.threads.iter().map(halts).collect(),
+            leads: test.threads.iter().map(leads).collect(),
             warm: vec![vec![false; test.locations.len()]; threads],
             settling: vec![Time::ZERO; threads],
+            kept: None,
+            pinning: Pinning::Scatter,
             crowd: None,
         }
     }
 
-    /// The timing of run `run`.
+    /// The timing of run `run` of those that follow no way.
     pub(super) fn new(test: &Test, memory: MemoryKind, run: u32, seed: u64) -> Self {
         let threads = test.threads.len();
         let random = &mut Pcg32::new(seed, 0x117 ^ u64::from(run) << 16);
@@ -108,15 +134,36 @@ impl Timing {
             share(span, part)
         };
         let lags = (0..threads).map(|t| lag(t, random)).collect();
-        let halts = test
+        let pinning = match random.next_u32().is_multiple_of(4) {
+            true => Pinning::Compact,
+            false => Pinning::Scatter,
+        };
+        let leads = test
             .threads
             .iter()
             .map(|instructions| {
-                let halt = |_| match systematic || random.next_u32().is_multiple_of(2) {
-                    true => Time::ZERO,
-                    false => share(span(random), random.next_u64()),
+                let mut room = roles::MOST_PRIVATE as u32;
+                let lead = |_| {
+                    let halt = |random: &mut Pcg32| match random.next_u32().is_multiple_of(2) {
+                        true => Time::ZERO,
+                        false => share(span(random), random.next_u64()),
+                    };
+                    if systematic {
+                        return Lead::default();
+                    }
+                    let filling = match random.next_u32().is_multiple_of(4) {
+                        true => random.next_u32() % (MOST_FILLING + 1),
+                        false => 0,
+                    };
+                    let filling = filling.min(room);
+                    room -= filling;
+                    Lead {
+                        ahead: Time::ZERO,
+                        stores: vec![Route::Nearest; filling as usize],
+                        halt: halt(random),
+                    }
                 };
-                instructions.iter().map(halt).collect()
+                instructions.iter().map(lead).collect()
             })
             .collect();
         // Nothing, everything, or anything is in the caches.
@@ -137,15 +184,18 @@ impl Timing {
             .collect();
         Self {
             lags,
-            halts,
+            leads,
             warm,
             settling,
+            kept: None,
+            pinning,
             crowd,
         }
     }
 }
 
-/// The round of run `run`: each has a systematic and a drawn run on every scale of lags.
+/// The round of run `run` of those that follow no way: each has a systematic and a drawn run on every
+/// scale of lags.
 pub(super) fn round_of(run: u32) -> u32 {
     run / (2 * SPANS_NS.len() as u32)
 }

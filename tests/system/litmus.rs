@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use sme::litmus::{MemoryKind, Setting, Spread};
+use sme::litmus::{Exploration, MemoryKind, Setting, Spread};
 use sme_fft_demo::litmus::{
     FinalState, Instruction, Model, Register, Source, Test, outcomes, parse,
 };
@@ -121,12 +121,12 @@ fn the_verdicts_are_those_of_the_models() {
     for (column, (flags, memory, spread)) in KINDS.into_iter().enumerate() {
         for (name, test) in &shipped {
             let setting = setting(memory, spread, 0, 1);
-            let mut held = BTreeSet::new();
-            for round in 0..setting.nodes_for(test) {
-                let states = outcomes(test, &setting.model(test, 10 * round)).unwrap();
-                let proposition = &test.condition.proposition;
-                held.extend(states.iter().map(|state| proposition.holds(state)));
-            }
+            let states = outcomes(test, &setting.model(test)).unwrap();
+            let proposition = &test.condition.proposition;
+            let held: BTreeSet<bool> = states
+                .iter()
+                .map(|state| proposition.holds(state))
+                .collect();
             let verdict = match (held.contains(&true), held.contains(&false)) {
                 (true, true) => "Sometimes",
                 (true, false) => "Always",
@@ -137,7 +137,7 @@ fn the_verdicts_are_those_of_the_models() {
     }
 }
 
-fn setting(memory: MemoryKind, spread: Spread, runs: u32, seed: u64) -> Setting {
+pub(crate) fn setting(memory: MemoryKind, spread: Spread, runs: u32, seed: u64) -> Setting {
     Setting {
         machine: Arc::new(Machine::builtin("sme-prototype").unwrap()),
         memory,
@@ -150,27 +150,11 @@ fn setting(memory: MemoryKind, spread: Spread, runs: u32, seed: u64) -> Setting 
 }
 
 /// The states that runs show and `model` does not allow.
-fn forbidden(
-    test: &Arc<Test>,
-    setting: &Setting,
-    model: impl Fn(u32) -> Model,
-) -> BTreeSet<FinalState> {
-    let mut allowed: Vec<(Model, BTreeSet<FinalState>)> = Vec::new();
-    let mut found = BTreeSet::new();
-    let ran = setting.each_run(test, |run, state| {
-        let model = model(run);
-        let known = allowed.iter().position(|(other, _)| *other == model);
-        let known = known.unwrap_or_else(|| {
-            let states = outcomes(test, &model).unwrap();
-            allowed.push((model, states));
-            allowed.len() - 1
-        });
-        if !allowed[known].1.contains(&state) {
-            found.insert(state);
-        }
-    });
-    ran.unwrap();
-    found
+fn forbidden(test: &Arc<Test>, setting: &Setting, model: &Model) -> BTreeSet<FinalState> {
+    let allowed = outcomes(test, model).unwrap();
+    let exploration = Exploration::new(setting, test).unwrap();
+    let seen = (0..setting.runs).map(|run| exploration.run(run).unwrap());
+    seen.filter(|state| !allowed.contains(state)).collect()
 }
 
 /// Any test of up to three threads, two locations and three instructions a thread.
@@ -204,7 +188,7 @@ proptest! {
     fn no_run_shows_what_its_memory_does_not_allow(test in any_test(), seed: u64) {
         for (flags, memory, spread) in KINDS {
             let setting = setting(memory, spread, 40, seed);
-            let found = forbidden(&test, &setting, |run| setting.model(&test, run));
+            let found = forbidden(&test, &setting, &setting.model(&test));
             prop_assert!(found.is_empty(), "{}{}: {:?}", test, flags, found);
         }
     }
@@ -235,7 +219,7 @@ fn a_model_that_allows_too_little_is_caught() {
         ),
     ] {
         let setting = setting(memory, spread, 300, 1);
-        let found = forbidden(&shipped[name], &setting, |_| model.clone());
+        let found = forbidden(&shipped[name], &setting, &model);
         assert!(!found.is_empty(), "{name}");
     }
 }
@@ -255,37 +239,47 @@ fn it_prints_what_litmus7_prints() {
         printed,
         "Test SB+mfences Allowed\n\
          Histogram (1 states)\n\
-         50    *>0:EAX=0; 1:EAX=0;\n\
+         50    *>0:EAX=0; 1:EAX=0; allowed\n\
          Ok\n\
          \n\
          Witnesses\n\
          Positive: 50, Negative: 0\n\
          Condition exists (0:EAX=0 /\\ 1:EAX=0) is validated\n\
-         Observation SB+mfences Always 50 0\n"
+         Observation SB+mfences Always 50 0\n\
+         Model incoherent: 1 outcomes allowed, 1 seen, 0 unseen; 0 forbidden seen\n"
     );
 }
 
 #[test]
 fn rows_say_what_the_text_says() {
-    let flags = "litmus/SB.litmus litmus/2+2W.litmus --memory engine --homes 1,0 --runs 100";
+    // So few runs leave allowed outcomes unseen.
+    let flags = "litmus/SB.litmus litmus/2+2W.litmus --memory engine --homes 1,0 --runs 2";
     let csv = stdout(&format!("{flags} --format csv"));
     let json = stdout(&format!("{flags} --format json"));
     assert_eq!(csv.lines().count(), json.lines().count() + 1);
     let text = stdout(flags);
-    let mut runs = BTreeMap::new();
+    let (mut runs, mut unseen_rows) = (BTreeMap::new(), 0);
     for line in json.lines() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
         let count = row["count"].as_u64().unwrap();
         *runs.entry(row["test"].to_string()).or_insert(0) += count;
         let state = row["state"].as_str().unwrap();
         let mark = row["mark"].as_str().unwrap();
-        assert!(
-            text.contains(&format!("{count:<6}{mark}>{state}\n")),
-            "{line}"
-        );
+        let verdict = row["model_verdict"].as_str().unwrap();
+        assert_eq!((verdict, &row["model"]), ("allowed", &"posted".into()));
+        let said = match count {
+            0 => format!("Unseen {mark}>{state}\n"),
+            _ => format!("{count:<6}{mark}>{state} {verdict}\n"),
+        };
+        assert!(text.contains(&said), "{line}");
+        let outcomes = ["allowed", "unseen"].map(|which| &row[format!("outcomes_{which}")]);
+        let [allowed, unseen] = outcomes.map(|outcomes| outcomes.as_u64().unwrap());
+        unseen_rows += u64::from(count == 0);
+        assert!(allowed == 4 && (2..4).contains(&unseen), "{line}");
         assert_eq!(row["homes"], "1 0");
     }
-    assert!(runs.values().all(|&sum| sum == 100) && runs.len() == 2);
+    assert!(runs.values().all(|&sum| sum == 2) && runs.len() == 2);
+    assert!((4..8).contains(&unseen_rows), "{json}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod documents;
 mod engines;
 mod examples;
 mod explain;
+mod exploration;
 mod extrapolate;
 mod files;
 mod golden;

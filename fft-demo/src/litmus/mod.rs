@@ -8,8 +8,13 @@
 //!
 //! Every location and every register holds one whole number of 32 bits with a sign.
 
+#[cfg(test)]
+mod axioms;
 mod condition;
+mod cycle;
 mod model;
+#[cfg(test)]
+mod model_tests;
 mod parse;
 mod parse_condition;
 mod report;
@@ -19,9 +24,10 @@ mod test;
 mod tests;
 
 pub use condition::{Condition, Observable, Proposition, Quantifier};
+pub use cycle::{Access, Cycle, CycleError, Edge};
 pub use model::{Behaviours, MOST_MODEL_STATES, Model, Step, TooLarge, Way, outcomes};
 pub use parse::{
     MOST_BYTES, MOST_DEPTH, MOST_INSTRUCTIONS, MOST_LOCATIONS, MOST_THREADS, ParseError, parse,
 };
-pub use report::{Histogram, Report, Seen};
+pub use report::{Histogram, Report, Seen, Verdict};
 pub use test::{FinalState, Instruction, Register, Source, Test};

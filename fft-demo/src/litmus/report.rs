@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::condition::{Observable, Quantifier};
+use super::model::{Behaviours, TooLarge};
 use super::test::{FinalState, Test};
 
 /// How often each final state was seen.
@@ -33,47 +34,113 @@ pub struct Seen {
     pub count: u64,
     /// Whether litmus7 marks it with a star.
     pub marked: bool,
+    /// Whether the model allows it.
+    pub verdict: Verdict,
+}
+
+/// What a model says of an outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The model allows every state that was seen of it, or one where none was seen.
+    Allowed,
+    /// The model does not allow one of the states that were seen of it.
+    Forbidden,
+    /// The test is too large for a search.
+    Unknown,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Allowed => "allowed",
+            Self::Forbidden => "forbidden",
+            Self::Unknown => "unknown",
+        })
+    }
 }
 
 /// The outcomes of a test and what follows from them. `Display` gives the lines that litmus7 prints,
-/// without those that depend on the host.
+/// without those that depend on the host; behind each outcome stands the model's verdict, and behind
+/// all of them the outcomes that the model allows and no run has shown.
 #[derive(Clone, Debug)]
 pub struct Report<'t> {
     test: &'t Test,
+    model: &'t str,
     observed: Vec<Observable>,
     seen: Vec<Seen>,
+    unseen: Result<Vec<Seen>, TooLarge>,
 }
 
 impl<'t> Report<'t> {
-    /// Of the runs of `test` that `histogram` counts.
-    pub fn new(test: &'t Test, histogram: &Histogram) -> Self {
+    /// Of the runs of `test` that `histogram` counts, held against everything that a model called
+    /// `model` allows.
+    pub fn new(
+        test: &'t Test,
+        histogram: &Histogram,
+        model: &'t str,
+        allowed: Result<&Behaviours, TooLarge>,
+    ) -> Self {
         let observed = test.observed();
-        let mut merged: BTreeMap<Vec<i32>, (u64, bool)> = BTreeMap::new();
+        let values_of =
+            |state: &FinalState| observed.iter().map(|&what| state.value(what)).collect();
+        let mut merged: BTreeMap<Vec<i32>, Seen> = BTreeMap::new();
         for (state, count) in histogram.states() {
-            let values = observed.iter().map(|&what| state.value(what)).collect();
-            let (sum, _) = merged
-                .entry(values)
-                .or_insert((0, test.condition.marks(state)));
-            *sum += count;
-        }
-        let seen = merged
-            .into_iter()
-            .map(|(values, (count, marked))| Seen {
+            let verdict = match allowed {
+                Ok(behaviours) if behaviours.allows(state) => Verdict::Allowed,
+                Ok(_) => Verdict::Forbidden,
+                Err(TooLarge) => Verdict::Unknown,
+            };
+            let values: Vec<i32> = values_of(state);
+            let seen = merged.entry(values.clone()).or_insert(Seen {
                 values,
-                count,
-                marked,
-            })
-            .collect();
+                count: 0,
+                marked: test.condition.marks(state),
+                verdict,
+            });
+            seen.count += count;
+            if verdict == Verdict::Forbidden {
+                seen.verdict = verdict;
+            }
+        }
+        let unseen = allowed.map(|behaviours| {
+            let mut unseen: BTreeMap<Vec<i32>, Seen> = BTreeMap::new();
+            for state in behaviours.states() {
+                let values: Vec<i32> = values_of(state);
+                if !merged.contains_key(&values) {
+                    unseen.entry(values.clone()).or_insert(Seen {
+                        values,
+                        count: 0,
+                        marked: test.condition.marks(state),
+                        verdict: Verdict::Allowed,
+                    });
+                }
+            }
+            unseen.into_values().collect()
+        });
         Self {
             test,
+            model,
+            seen: merged.into_values().collect(),
+            unseen,
             observed,
-            seen,
         }
     }
 
     /// The lines of the histogram, by their values.
     pub fn seen(&self) -> &[Seen] {
         &self.seen
+    }
+
+    /// The outcomes that the model allows and no run has shown, by their values; none is known of
+    /// a test that is too large for a search.
+    pub fn unseen(&self) -> Result<&[Seen], TooLarge> {
+        self.unseen.as_deref().map_err(|&large| large)
+    }
+
+    /// How many of the outcomes seen have this verdict.
+    pub fn with_verdict(&self, verdict: Verdict) -> usize {
+        let of_it = self.seen.iter().filter(|seen| seen.verdict == verdict);
+        of_it.count()
     }
 
     /// The values of a line under their names: `0:EAX=0; [x]=1;`.
@@ -133,7 +200,8 @@ impl fmt::Display for Report<'_> {
         writeln!(f, "Histogram ({} states)", self.seen.len())?;
         for seen in &self.seen {
             let mark = if seen.marked { '*' } else { ':' };
-            writeln!(f, "{:<6}{mark}>{}", seen.count, self.state_text(seen))?;
+            let (count, state) = (seen.count, self.state_text(seen));
+            writeln!(f, "{count:<6}{mark}>{state} {}", seen.verdict)?;
         }
         let validated = self.is_validated();
         writeln!(f, "{}", if validated { "Ok" } else { "No" })?;
@@ -153,6 +221,23 @@ impl fmt::Display for Report<'_> {
             f,
             "Observation {name} {} {held} {failed}",
             self.observation()
-        )
+        )?;
+        let model = self.model;
+        let unseen = match &self.unseen {
+            Ok(unseen) => unseen,
+            Err(large) => return writeln!(f, "Model {model}: {large}"),
+        };
+        let (seen, missing) = (self.with_verdict(Verdict::Allowed), unseen.len());
+        writeln!(
+            f,
+            "Model {model}: {} outcomes allowed, {seen} seen, {missing} unseen; {} forbidden seen",
+            seen + missing,
+            self.with_verdict(Verdict::Forbidden),
+        )?;
+        for outcome in unseen {
+            let mark = if outcome.marked { '*' } else { ':' };
+            writeln!(f, "Unseen {mark}>{}", self.state_text(outcome))?;
+        }
+        Ok(())
     }
 }
