@@ -201,16 +201,27 @@ Tests: a header `X86 NAME`, an initial state, a column for each thread with MOV 
 numbers and locations and MFENCE, and a condition with exists, ~exists or forall. Each location is
 a word on a line of its own. docs/litmus.md says which outcomes are to be expected where, and why.
 
-Timings: the threads' lags walk over a grid from 0 to 10 us, every second run draws them and lets
-the threads halt between instructions; some runs have their caches warmed before, in some a crowd
-of other cores stores to the home of a location. With cached memory every node writes back when
-all threads have ended, and the final state is that of the homes.
+Cycles: --cycle names the edges of a critical cycle as diy does: PodRR, PodRW, PodWR, PodWW,
+MFencedRR (RW, WR, WW), Rfi, Rfe, Fre, Coe. --cycles has all cycles of so many threads.
 
-Exit status: 0 whatever was observed, 1 the simulation failed, 2 for a file that it cannot take.
+Model: beside each outcome stands whether the model of that memory allows it: x86-TSO for the threads
+of a node, posted behind the engine, incoherent through caches of several nodes. Allowed outcomes that
+no run has shown are listed. A test too large for the search has verdicts unknown.
+
+Timings: with local and cached memory every other run takes the next allowed outcome and invites the
+machine to show it, by delays, warm lines and private stores that fill the store buffers. In the
+others the threads' lags walk over a grid from 0 to 10 us, or they are drawn, with halts and private
+stores between instructions; behind the engine a crowd of other cores may store to the home of a
+location. With cached memory every node writes back when all threads have ended, and the final state
+is that of the homes.
+
+Exit status: 0 whatever was observed, 1 the simulation failed, 2 for a test that it cannot take.
 
 Examples:
   sme litmus litmus/SB.litmus
   sme litmus litmus/*.litmus --memory cached
+  sme litmus --cycle 'PodWW Coe PodWR Fre' --runs 20000
+  sme litmus --cycles 2,3 --runs 2000 --format json -o cycles.jsonl
   sme litmus litmus/MP.litmus --memory engine --homes 1,0 --runs 10000 --seed 7
   sme litmus litmus/*.litmus --memory cached --spread one-node --format csv -o litmus.csv";
 

@@ -184,5 +184,40 @@ mod tests {
                 prop_assert_eq!(buffers.forwarded(core, at, Bytes::byte(at)), newest);
             }
         }
+
+        /// Byte by byte: what a load sees of its core's buffered stores, and when it has to wait.
+        #[test]
+        fn a_load_sees_the_newest_store_of_its_bytes(
+            stores in proptest::collection::vec(access(), 0..8),
+            (address, bytes) in access(),
+        ) {
+            let mut buffers = StoreBuffers::new(1, 8);
+            // Which store each byte of the two words is from.
+            let mut from = [None; 16];
+            let covered = |address: u64, bytes: Bytes| {
+                let first = address as usize / 8 * 8;
+                (0..8usize).filter(move |bit| bytes.enables >> bit & 1 == 1).map(move |bit| first + bit)
+            };
+            for (value, &(address, bytes)) in stores.iter().enumerate() {
+                covered(address, bytes).for_each(|byte| from[byte] = Some(value));
+                buffers.push(0, Store { address, bytes, value: value as u64, origin: 0 });
+            }
+            let newest = covered(address, bytes).filter_map(|byte| from[byte]).max();
+            let exact = newest.filter(|&store| stores[store] == (address, bytes));
+            let waits = newest.is_some() && exact.is_none();
+            prop_assert_eq!(buffers.hold_back(0, address, bytes), waits);
+            if !waits {
+                let forwarded = buffers.forwarded(0, address, bytes);
+                prop_assert_eq!(forwarded, exact.map(|store| store as u64));
+            }
+        }
+    }
+
+    /// A byte of two words, or one of the words.
+    fn access() -> impl Strategy<Value = (u64, Bytes)> {
+        prop_oneof![
+            3 => (0u64..16).prop_map(|address| (address, Bytes::byte(address))),
+            1 => (0u64..2).prop_map(|word| (8 * word, Bytes::word(8 * word))),
+        ]
     }
 }

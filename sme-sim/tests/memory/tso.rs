@@ -1,12 +1,12 @@
 //! The threads of one node see each other as x86-TSO allows, whether their memory is coherent or
-//! behind the engine and cached.
+//! behind the engine and cached, and whether they load, store, fence, flush or update atomically.
 
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
-use sme_memory::{Cacheable, Memory, Place, Route, Until, Word};
+use sme_memory::{Atomic, Cacheable, Flag, Memory, Place, Route, Until, Word};
 use sme_sim::machine::Readable;
 use sme_sim::parts::contract::ThreadMemory;
 
@@ -20,6 +20,9 @@ enum Does {
     Fence,
     Flush(usize),
     WriteBack(bool),
+    /// Coherent memory alone has atomic operations: elsewhere these load.
+    Swap(usize),
+    FetchAdd(usize),
 }
 
 /// Where the variables are.
@@ -42,6 +45,8 @@ enum Home {
     Own,
     /// The first and the last in another's, cached; the second coherent.
     Mixed,
+    /// One's own, coherent.
+    Coherent,
 }
 
 #[derive(Clone, Debug)]
@@ -63,6 +68,8 @@ fn cases() -> impl Strategy<Value = Case> {
         1 => Just(Does::Fence),
         2 => variable().prop_map(Does::Flush),
         1 => any::<bool>().prop_map(Does::WriteBack),
+        2 => variable().prop_map(Does::Swap),
+        2 => variable().prop_map(Does::FetchAdd),
     ];
     // Mostly together, sometimes apart by about what a miss takes.
     let delay = prop_oneof![4 => Just(0u64), 2 => 0..300u64, 1 => 0..20_000u64];
@@ -70,9 +77,11 @@ fn cases() -> impl Strategy<Value = Case> {
     // All have copies, and then at about the same time each stores to one variable and loads
     // another, which needs not wait.
     let between = prop_oneof![
-        Just(None),
-        Just(Some(Does::Fence)),
-        variable().prop_map(|variable| Some(Does::Flush(variable))),
+        4 => Just(None),
+        1 => Just(Some(Does::Fence)),
+        1 => variable().prop_map(|variable| Some(Does::Flush(variable))),
+        1 => variable().prop_map(|variable| Some(Does::Swap(variable))),
+        1 => variable().prop_map(|variable| Some(Does::FetchAdd(variable))),
     ];
     let passing =
         (variable(), variable(), between, 0..60u64).prop_map(|(stores, loads, between, lag)| {
@@ -88,7 +97,12 @@ fn cases() -> impl Strategy<Value = Case> {
         Just(Layout::TwoLines),
         Just(Layout::Apart)
     ];
-    let home = prop_oneof![3 => Just(Home::Other), 1 => Just(Home::Own), 2 => Just(Home::Mixed)];
+    let home = prop_oneof![
+        3 => Just(Home::Other),
+        1 => Just(Home::Own),
+        2 => Just(Home::Mixed),
+        3 => Just(Home::Coherent),
+    ];
     (
         shapes(true),
         prop_oneof![
@@ -126,6 +140,7 @@ impl Case {
         match self.home {
             Home::Other => (place(1, offset), Route::Cached),
             Home::Own => (place(0, offset), Route::Cached),
+            Home::Coherent => (place(0, offset), Route::Nearest),
             Home::Mixed if variable == 1 => (place(0, offset), Route::Nearest),
             Home::Mixed => (place(1, offset), Route::Cached),
         }
@@ -146,8 +161,20 @@ impl Case {
             if delay > 0 {
                 memory.delay(ns(delay)).await;
             }
+            let has_atomics = |variable| self.place(variable).1 == Route::Nearest;
             let act = match does {
-                Does::Load(variable) => {
+                Does::Swap(variable) if has_atomics(variable) => {
+                    let value = (100 * (thread + 1) + number) as u64;
+                    let before = memory.swap(self.word(&memory, variable), value).await;
+                    Act::Update(variable, before, value)
+                }
+                Does::FetchAdd(variable) if has_atomics(variable) => {
+                    let amount = (10_000 * (thread + 1)) as u64;
+                    let word = self.word(&memory, variable);
+                    let before = memory.fetch_add(word, amount).await;
+                    Act::Update(variable, before, before + amount)
+                }
+                Does::Load(variable) | Does::Swap(variable) | Does::FetchAdd(variable) => {
                     let value = memory.load(self.word(&memory, variable)).await;
                     Act::Load(variable, value)
                 }
@@ -260,4 +287,35 @@ fn stores_do_wait_in_buffers() {
         relaxed += u32::from(!allows(&shown.acts, &FIRST, &shown.last, false));
     }
     assert!(relaxed > 0, "all runs were sequentially consistent");
+}
+
+/// Two threads set a flag each and read the other's, both flags being bytes of one word: a load needs
+/// not wait for a buffered store to other bytes, so that both can read 0.
+#[test]
+fn a_load_passes_a_buffered_store_to_other_bytes_of_its_word() {
+    let seen = Arc::new(Mutex::new([9, 9]));
+    let flags = |memory: &ThreadMemory| -> [Flag; 2] {
+        [0, 1].map(|byte| memory.flag(place(0, byte), Route::Nearest))
+    };
+    let setup = Shape::prototype().setup("mesh:2x1", 2, 2);
+    let mut cluster = cluster(setup, |memory, node, core| -> Program {
+        if node != 0 {
+            return Box::pin(async {});
+        }
+        let seen = Arc::clone(&seen);
+        Box::pin(async move {
+            let flags = flags(&memory);
+            let (own, other) = (core as usize, 1 - core as usize);
+            // Both have a copy, and a store in front that takes microseconds.
+            memory.read(flags[other]).await;
+            let far = place(1, 0x1000 * (1 + u64::from(core)));
+            memory.store(memory.word(far, Route::Cached), 1).await;
+            memory.set(flags[own], 1).await;
+            let value = memory.read(flags[other]).await;
+            seen.lock().unwrap()[own] = value;
+        })
+    })
+    .unwrap();
+    assert_eq!(cluster.run(1, |_| {}), Ok(()));
+    assert_eq!(*seen.lock().unwrap(), [0, 0]);
 }

@@ -13,6 +13,9 @@ pub enum Act {
     Store(usize, u64),
     /// Let all its stores leave.
     Fence,
+    /// Let all its stores leave, loaded the first value from a variable and stored the second to it,
+    /// with nothing between (an instruction with a LOCK prefix).
+    Update(usize, u64, u64),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +73,9 @@ pub fn allows(acts: &[Vec<Act>], first: &[u64], last: &[u64], buffers: bool) -> 
                 None => false,
                 Some(Act::Store(..)) => true,
                 Some(Act::Fence) => buffered.clone().next().is_none(),
+                Some(&Act::Update(variable, before, _)) => {
+                    buffered.clone().next().is_none() && state.memory[variable] == before
+                }
                 Some(&Act::Load(variable, value)) => {
                     let own = buffered.filter(|s| s.1 == variable).last();
                     own.map_or(state.memory[variable], |own| own.2) == value
@@ -78,6 +84,9 @@ pub fn allows(acts: &[Vec<Act>], first: &[u64], last: &[u64], buffers: bool) -> 
             if may {
                 let mut next = state.clone();
                 next.threads[thread].0 += 1;
+                if let Some(&Act::Update(variable, _, after)) = acts[thread].get(at) {
+                    next.memory[variable] = after;
+                }
                 push(next);
             }
         }
@@ -88,7 +97,7 @@ pub fn allows(acts: &[Vec<Act>], first: &[u64], last: &[u64], buffers: bool) -> 
 /// Store buffering is allowed with buffers, message passing the wrong way round never is.
 #[test]
 fn the_oracle_knows_the_usual_litmus_tests() {
-    use Act::{Fence, Load, Store};
+    use Act::{Fence, Load, Store, Update};
     let both = |acts: &[Vec<Act>], last: [u64; 2]| {
         [true, false].map(|buffers| allows(acts, &[0, 0], &last, buffers))
     };
@@ -99,6 +108,18 @@ fn the_oracle_knows_the_usual_litmus_tests() {
         vec![Store(1, 1), Fence, Load(0, 0)],
     ];
     assert_eq!(both(&fenced, [1, 1]), [false, false]);
+    let updated = [
+        vec![Store(0, 1), Update(2, 0, 1), Load(1, 0)],
+        vec![Store(1, 1), Update(3, 0, 1), Load(0, 0)],
+    ];
+    let locked = |acts: &[Vec<Act>], last: &[u64]| allows(acts, &[0; 4], last, true);
+    assert!(
+        !locked(&updated, &[1, 1, 1, 1]),
+        "an update drains the buffer"
+    );
+    let counted = |second| [vec![Update(0, 0, 1)], vec![Update(0, second, second + 1)]];
+    assert!(locked(&counted(1), &[2, 0, 0, 0]));
+    assert!(!locked(&counted(0), &[1, 0, 0, 0]), "nothing comes between");
     let passing = |second| {
         [
             vec![Store(0, 1), Store(1, 1)],
