@@ -21,11 +21,11 @@ fn shown(test: &Test, state: &FinalState) -> Vec<i32> {
     observed.iter().map(|&what| state.value(what)).collect()
 }
 
-/// After how many runs all that is allowed has been seen.
+/// Runs `test` until all that is allowed has been seen; nothing else may be.
 ///
 /// # Panics
 /// If something else is seen, or something is not within [`RUNS`].
-fn runs_until_all_is_seen(test: &Arc<Test>, memory: MemoryKind, spread: Spread, seed: u64) -> u32 {
+fn shows_all_that_is_allowed(test: &Arc<Test>, memory: MemoryKind, spread: Spread, seed: u64) {
     let setting = setting(memory, spread, RUNS, seed);
     let exploration = Exploration::new(&setting, test).unwrap();
     let behaviours = exploration.behaviours().unwrap();
@@ -33,7 +33,7 @@ fn runs_until_all_is_seen(test: &Arc<Test>, memory: MemoryKind, spread: Spread, 
     let mut unseen: BTreeSet<Vec<i32>> = allowed.collect();
     for run in 0..RUNS {
         if unseen.is_empty() {
-            return run;
+            return;
         }
         let state = exploration.run(run).unwrap();
         assert!(behaviours.allows(&state), "{test}run {run}: {state:?}");
@@ -42,31 +42,24 @@ fn runs_until_all_is_seen(test: &Arc<Test>, memory: MemoryKind, spread: Spread, 
     panic!("{test}never seen: {unseen:?}");
 }
 
-fn most_runs(tests: impl Iterator<Item = Test>, memory: MemoryKind, spread: Spread) -> u32 {
-    let runs = tests.map(|test| runs_until_all_is_seen(&Arc::new(test), memory, spread, 1));
-    runs.max().unwrap()
-}
-
-fn cycles(threads: usize) -> impl Iterator<Item = Test> {
-    Cycle::all(threads).into_iter().map(|cycle| cycle.test())
+fn cycles(threads: usize) -> impl Iterator<Item = Arc<Test>> {
+    let cycles = Cycle::all(threads).into_iter();
+    cycles.map(|cycle| Arc::new(cycle.test()))
 }
 
 #[test]
 fn coherent_memory_shows_what_x86_tso_allows_of_every_cycle() {
-    let (local, node) = (MemoryKind::Local, Spread::OneNode);
-    let most = most_runs(cycles(2), local, node);
-    eprintln!("two threads: {most} runs");
-    let most = most_runs(cycles(3), local, node);
-    eprintln!("three threads: {most} runs");
+    for test in cycles(2).chain(cycles(3)) {
+        shows_all_that_is_allowed(&test, MemoryKind::Local, Spread::OneNode, 1);
+    }
 }
 
 #[test]
-fn cached_memory_shows_what_its_model_allows_of_every_cycle() {
+fn cached_memory_shows_what_its_model_allows_of_cycles() {
     for spread in [Spread::OneNode, Spread::OnePerNode] {
-        let most = most_runs(cycles(2), MemoryKind::Cached, spread);
-        eprintln!("{spread:?}, two threads: {most} runs");
-        let most = most_runs(cycles(3).step_by(8), MemoryKind::Cached, spread);
-        eprintln!("{spread:?}, three threads: {most} runs");
+        for test in cycles(2).chain(cycles(3).step_by(8)) {
+            shows_all_that_is_allowed(&test, MemoryKind::Cached, spread, 1);
+        }
     }
 }
 
@@ -108,14 +101,38 @@ fn any_test() -> impl Strategy<Value = Arc<Test>> {
 }
 
 #[test]
-fn coherent_memory_shows_what_x86_tso_allows_of_any_test() {
+fn memory_shows_what_its_model_allows_of_any_test() {
     let mut runner = TestRunner::deterministic();
-    let mut most = 0;
-    for _ in 0..24 {
+    for number in 0..48 {
         let test = any_test().new_tree(&mut runner).unwrap().current();
-        let (local, node) = (MemoryKind::Local, Spread::OneNode);
-        let runs = runs_until_all_is_seen(&test, local, node, 1);
-        eprintln!("{runs}");
-        most = most.max(runs);
+        shows_all_that_is_allowed(&test, MemoryKind::Local, Spread::OneNode, number);
+        if number % 4 == 0 {
+            for spread in [Spread::OneNode, Spread::OnePerNode] {
+                shows_all_that_is_allowed(&test, MemoryKind::Cached, spread, number);
+            }
+        }
+    }
+}
+
+/// Another order of the runs, and another number of them, changes none.
+#[test]
+fn a_run_depends_on_its_number_only() {
+    let test = Arc::new(Cycle::parse("PodWW Coe PodWR Fre").unwrap().test());
+    for (memory, spread) in [
+        (MemoryKind::Local, Spread::OneNode),
+        (MemoryKind::Engine, Spread::OnePerNode),
+        (MemoryKind::Cached, Spread::OnePerNode),
+    ] {
+        let setting = setting(memory, spread, 40, 3);
+        let once = Exploration::new(&setting, &test).unwrap();
+        let once: Vec<FinalState> = (0..40).map(|run| once.run(run).unwrap()).collect();
+        let again = Exploration::new(&setting, &test).unwrap();
+        for run in (0..40).rev() {
+            assert_eq!(
+                again.run(run).unwrap(),
+                once[run as usize],
+                "{memory} {run}"
+            );
+        }
     }
 }

@@ -319,6 +319,13 @@ fn what_cannot_be_run_is_a_line_and_status_2() {
         ("litmus/IRIW.litmus --memory engine --nodes 3", "--nodes"),
         ("litmus/SB.litmus --runs 0", "--runs 0"),
         ("litmus/SB.litmus --machine no-such", "--machine"),
+        (
+            "--cycle PodWR,Rfe,PodWR,Fre",
+            "--cycle 'PodWR,Rfe,PodWR,Fre': Rfe cannot follow PodWR",
+        ),
+        ("--cycle Pod\u{1b}", "`Pod\\u{1b}` is no edge"),
+        ("--cycles 4", "--cycles 4"),
+        ("--cycles 2 --memory engine --nodes 1", "PodWW"),
         // Nothing of the first is printed when the second is refused.
         ("litmus/SB.litmus no-such.litmus", "no-such.litmus"),
     ] {
@@ -329,6 +336,40 @@ fn what_cannot_be_run_is_a_line_and_status_2() {
         assert_eq!(said.lines().count(), 1, "{arguments}: {said}");
         assert!(said.contains(named), "{arguments}: {said}");
     }
+}
+
+/// The test of a cycle is printed in the format, and runs as the file of the same test does.
+#[test]
+fn a_cycle_is_a_test() {
+    let printed = stdout("--cycle PodWW,Coe,PodWR,Fre --print");
+    let (made, known) = (parse(&printed).unwrap(), &shipped()["R"]);
+    assert_eq!(made.threads, known.threads, "{printed}");
+    let flags = "--runs 300 --seed 2";
+    let histogram = |text: String| {
+        let lines = text.lines().filter(|line| line.contains('>'));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let of_cycle = histogram(stdout(&format!("--cycle PodWW,Coe,PodWR,Fre {flags}")));
+    assert_eq!(
+        of_cycle,
+        histogram(stdout(&format!("litmus/R.litmus {flags}")))
+    );
+    assert!(
+        of_cycle.iter().any(|line| line.contains("*>")),
+        "{of_cycle:?}"
+    );
+
+    let all = stdout("--cycles 2 --runs 20");
+    let tests = all.lines().filter(|line| line.starts_with("Test ")).count();
+    let last = all.lines().last().unwrap();
+    let begins = format!("All {tests} tests, model x86-TSO: ");
+    assert!(last.starts_with(&begins), "{last}");
+    assert!(last.ends_with("; 0 forbidden seen"), "{last}");
+    let row = stdout("--cycle PodWW,Coe,PodWR,Fre --runs 1 --format json");
+    assert!(
+        row.contains("\"file\":null,\"test\":\"PodWW+Coe+PodWR+Fre\""),
+        "{row}"
+    );
 }
 
 #[test]
