@@ -348,7 +348,7 @@ impl Trees {
                 let row = Row::new(
                     figure.clone(),
                     found,
-                    &Default::default(),
+                    &[],
                     &Deviations::default(),
                 );
                 row.verdict == Verdict::Reproduced

@@ -151,6 +151,7 @@ DEVIATIONS.md.
 
 Examples:
   sme validate
+  sme validate --paper sme --no-programs
   sme validate --format csv -o validate.csv
   sme validate --set uncached.arbitration=fifo";
 

@@ -10,12 +10,15 @@ use sme_sim::machine::Machine;
 
 use super::args;
 use super::flags::{MachineFlags, OutputFlags, SeedFlag};
+use super::names;
 use super::read;
 use crate::progress;
 use crate::report::Format;
 use crate::report::output::Output;
 use crate::report::stop::{Stop, to_stderr};
+use crate::validate::Validation;
 use crate::validate::papers::sme::simulator::Simulator;
+use crate::validate::published;
 
 /// The flags of `sme validate`.
 #[derive(Args, Clone, Debug)]
@@ -34,6 +37,9 @@ pub struct ValidateFlags {
     /// What is drawn.
     #[command(flatten)]
     seed: SeedFlag,
+    /// Compare the figures of one paper only: sme, scosco, impi, mppa or coherence
+    #[arg(long, value_name = "NAME")]
+    paper: Option<String>,
     /// Leave out the figures for which programs are run (the FFT): they take most of the time
     #[arg(long)]
     no_programs: bool,
@@ -50,6 +56,7 @@ pub struct ValidateRun {
     machine: Arc<Machine>,
     episodes: u32,
     seed: u64,
+    paper: Option<String>,
     programs: bool,
     workers: usize,
     output: OutputFlags,
@@ -62,6 +69,7 @@ impl ValidateRun {
             machine: Arc::new(args::machine(&flags.machine)?),
             episodes: read::episodes(&flags.episodes)?,
             seed: read::seed(&flags.seed.seed)?,
+            paper: flags.paper.as_deref().map(paper).transpose()?,
             programs: !flags.no_programs,
             workers: match &flags.workers {
                 Some(text) => read::host_threads("--workers", text)?,
@@ -81,7 +89,11 @@ impl ValidateRun {
         };
         let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
         let watch = progress::on_stderr();
-        let report = simulator.validation(self.workers).run(watch.as_ref());
+        let validation = Validation {
+            only: self.paper.clone(),
+            ..simulator.validation(self.workers)
+        };
+        let report = validation.run(watch.as_ref());
         watch.end();
         let report = report.map_err(|error| Stop::Failed(error.to_string()))?;
         let format = self.output.file.format();
@@ -92,7 +104,7 @@ impl ValidateRun {
         })?;
         output.commit()?;
         if format != Format::Table {
-            to_stderr(&format!("{}\n", report.summary()));
+            to_stderr(&report.summary());
         }
         for warning in report.warnings() {
             to_stderr(&format!("warning: {warning}\n"));
@@ -103,5 +115,16 @@ impl ValidateRun {
             )),
             false => Ok(()),
         }
+    }
+}
+
+/// The key of the paper that `--paper` names.
+fn paper(name: &str) -> Result<String, Stop> {
+    let figures = published::built_in().map_err(|error| Stop::Failed(error.to_string()))?;
+    let known = published::papers(&figures);
+    if known.contains(&name) {
+        Ok(name.to_owned())
+    } else {
+        Err(Stop::flag("--paper", names::unknown(name, &known)))
     }
 }

@@ -3,7 +3,7 @@
 //! Called by `sme validate`. Takes the figures from [`published`]; each paper ([`papers`]) says
 //! which points its figures need, has every point simulated once ([`measure`]) and reads the
 //! figures off. Judges them ([`verdict`]) with the entries of DEVIATIONS.md ([`deviations`]) at
-//! hand, and reports ([`report`]).
+//! hand, and reports ([`report`], [`summary`]).
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,12 @@ pub mod measure;
 pub mod papers;
 pub mod published;
 pub mod report;
+pub mod summary;
 pub mod verdict;
 
 use crate::progress::Watch;
 use deviations::Deviations;
-use papers::Paper;
+use papers::{Fit, Paper};
 use published::PublishedError;
 pub use report::{Identity, Report};
 use verdict::Row;
@@ -29,6 +30,8 @@ pub struct Validation<'a> {
     pub papers: Vec<Box<dyn Paper + 'a>>,
     /// Threads of the host; the report does not depend on it.
     pub workers: usize,
+    /// The key of the only paper whose figures are compared; all papers' where there is none.
+    pub only: Option<String>,
 }
 
 impl Validation<'_> {
@@ -45,7 +48,17 @@ impl Validation<'_> {
         deviations: &Deviations,
         watch: &dyn Watch,
     ) -> Report {
-        let fitted = by_figure(self.papers.iter().flat_map(|paper| paper.fitted()));
+        let wanted = |figure: &published::Figure| {
+            let paper = figure.paper();
+            self.only.as_deref().is_none_or(|only| only == paper)
+        };
+        let known = figures.clone();
+        let figures: Vec<_> = figures.into_iter().filter(wanted).collect();
+        let fits: Vec<Fit> = self
+            .papers
+            .iter()
+            .flat_map(|paper| paper.fitted())
+            .collect();
         let (mut found, mut points) = (BTreeMap::new(), 0);
         for paper in &self.papers {
             let of_paper = paper.read_off(&figures, self.workers, watch);
@@ -54,23 +67,13 @@ impl Validation<'_> {
         }
         let rows = figures.into_iter().map(|figure| {
             let found = found.remove(&figure.id);
-            Row::new(figure, found, &fitted, deviations)
+            Row::new(figure, found, &fits, deviations).with_used(&known)
         });
         Report {
             rows: rows.collect(),
+            fits,
             points,
             identity: self.identity,
         }
     }
-}
-
-/// Constants and choices by the figures to which they were fitted.
-fn by_figure(fitted: impl Iterator<Item = (String, Vec<String>)>) -> BTreeMap<String, Vec<String>> {
-    let mut by_figure: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (what, figures) in fitted {
-        for figure in figures {
-            by_figure.entry(figure).or_default().push(what.clone());
-        }
-    }
-    by_figure
 }

@@ -26,6 +26,10 @@ pub struct Figure {
     pub unit: String,
     /// How a figure is read off a curve.
     pub estimator: Option<String>,
+    /// Inputs from which it follows without a simulation.
+    pub follows_from: Vec<String>,
+    /// Published results that its simulation is given as inputs.
+    pub uses: Vec<String>,
     /// The place in the paper, and what has to be known to read the figure.
     pub place: String,
 }
@@ -76,6 +80,18 @@ pub enum Comparison {
     AtLeast,
 }
 
+impl Comparison {
+    /// The comparison as the file writes it.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Comparison::About => "~",
+            Comparison::Below => "<",
+            Comparison::Above => ">",
+            Comparison::AtLeast => ">=",
+        }
+    }
+}
+
 /// Why a file of published figures is not one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishedError {
@@ -87,8 +103,8 @@ pub enum PublishedError {
     Figure {
         /// The figure.
         id: String,
-        /// What is wrong with it.
-        reason: &'static str,
+        /// The fault.
+        reason: String,
     },
 }
 
@@ -111,12 +127,51 @@ pub fn parse(text: &str) -> Result<Vec<Figure>, PublishedError> {
     for entry in file.figure {
         let id = entry.id.clone();
         if !ids.insert(id.clone()) {
-            let reason = "appears twice";
+            let reason = "appears twice".to_owned();
             return Err(PublishedError::Figure { id, reason });
         }
-        figures.push(figure(entry).map_err(|reason| PublishedError::Figure { id, reason })?);
+        figures.push(figure(entry).map_err(|reason| PublishedError::Figure {
+            id,
+            reason: reason.to_owned(),
+        })?);
+    }
+    for figure in &figures {
+        references(figure, &figures).map_err(|reason| PublishedError::Figure {
+            id: figure.id.clone(),
+            reason,
+        })?;
     }
     Ok(figures)
+}
+
+/// Checks that `figure` follows from inputs and uses results, and that `figures` has them.
+fn references(figure: &Figure, figures: &[Figure]) -> Result<(), String> {
+    let keys = [
+        ("follows_from", &figure.follows_from, true),
+        ("uses", &figure.uses, false),
+    ];
+    for (key, ids, inputs) in keys {
+        for id in ids {
+            let Some(named) = figures.iter().find(|other| other.id == *id) else {
+                return Err(format!("'{key}' names '{id}', which is no figure"));
+            };
+            if named.id == figure.id {
+                return Err(format!("'{key}' names the figure itself"));
+            }
+            if (named.kind == Kind::Input) != inputs {
+                let other = if inputs { "no input" } else { "an input" };
+                return Err(format!("'{key}' names '{id}', which is {other}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The keys of the papers, in the order of `figures`.
+pub fn papers(figures: &[Figure]) -> Vec<&str> {
+    let mut papers: Vec<&str> = figures.iter().map(Figure::paper).collect();
+    papers.dedup();
+    papers
 }
 
 #[derive(Deserialize)]
@@ -137,6 +192,10 @@ struct Entry {
     tol: Option<f64>,
     unit: String,
     estimator: Option<String>,
+    #[serde(default)]
+    follows_from: Vec<String>,
+    #[serde(default)]
+    uses: Vec<String>,
     #[serde(rename = "where")]
     place: String,
 }
@@ -181,11 +240,29 @@ fn figure(entry: Entry) -> Result<Figure, &'static str> {
         tolerance,
         unit: entry.unit,
         estimator: entry.estimator,
+        follows_from: entry.follows_from,
+        uses: entry.uses,
         place: entry.place,
     })
 }
 
 impl Figure {
+    /// The key of its paper.
+    pub fn paper(&self) -> &str {
+        self.id.split('.').next().unwrap_or_default()
+    }
+
+    /// The value as it is written in a table, with its comparison.
+    pub fn written(&self) -> String {
+        match self.value {
+            Value::Linear { per_byte, fixed } => format!("{per_byte} N + {fixed}"),
+            Value::Number(value) => match self.comparison {
+                Comparison::About => format!("{value}"),
+                other => format!("{} {value}", other.symbol()),
+            },
+        }
+    }
+
     /// The value, where it is one number.
     pub fn number(&self) -> Option<f64> {
         match self.value {
@@ -227,12 +304,11 @@ mod tests {
     #[test]
     fn every_built_in_figure_is_well_formed() {
         let figures = built_in().unwrap();
-        assert_eq!(figures.len(), 87);
-        let papers = ["sme", "scosco", "impi", "mppa", "coherence"];
+        assert_eq!(figures.len(), 88);
+        let names = ["sme", "scosco", "impi", "mppa", "coherence"];
+        assert_eq!(papers(&figures), names);
         for figure in &figures {
-            let paper = figure.id.split('.').next().unwrap();
-            assert!(papers.contains(&paper), "{}", figure.id);
-            if paper == "sme" && figure.kind == Kind::Shape {
+            if figure.paper() == "sme" && figure.kind == Kind::Shape {
                 assert!(figure.estimator.is_some(), "{}", figure.id);
             }
         }
@@ -293,6 +369,36 @@ mod tests {
             let message = error(&ONE.replace(change.0, change.1));
             assert!(message.contains(reason), "{message}");
         }
+    }
+
+    #[test]
+    fn references_lead_to_figures_of_the_right_kind() {
+        let input = ONE.replace("p.one", "p.in").replace("result", "input");
+        let with = |more: &str| parse(&format!("{input}{ONE}{more}"));
+        let figure = with("follows_from = [\"p.in\"]\n").unwrap().remove(1);
+        assert_eq!(figure.follows_from, ["p.in"]);
+        for (more, reason) in [
+            (
+                "uses = [\"p.two\"]",
+                "'uses' names 'p.two', which is no figure",
+            ),
+            (
+                "uses = [\"p.in\"]",
+                "'uses' names 'p.in', which is an input",
+            ),
+            ("uses = [\"p.one\"]", "'uses' names the figure itself"),
+            (
+                "follows_from = [\"p.two\"]",
+                "'follows_from' names 'p.two', which is no figure",
+            ),
+        ] {
+            let message = with(&format!("{more}\n")).unwrap_err().to_string();
+            assert_eq!(message, format!("published figure 'p.one': {reason}"));
+        }
+        let two = ONE.replace("p.one", "p.two");
+        let message = parse(&format!("{two}{ONE}follows_from = [\"p.two\"]\n"));
+        let expected = "published figure 'p.one': 'follows_from' names 'p.two', which is no input";
+        assert_eq!(message.unwrap_err().to_string(), expected);
     }
 
     proptest! {

@@ -3,9 +3,10 @@
 //! Made by [`super::Validation`], written by `sme validate`. Numbers are rounded to six digits, so
 //! that a row is the same text on every host.
 
-use std::collections::BTreeMap;
-
+use super::deviations::Explanation;
+use super::papers::Fit;
 use super::published::{Comparison, Figure, Kind, Value};
+use super::summary;
 use super::verdict::{Row, Verdict};
 use crate::report::row::{Cell, csv_record};
 use crate::report::table::aligned;
@@ -32,6 +33,8 @@ pub struct Report {
     pub identity: Identity,
     /// The rows.
     pub rows: Vec<Row>,
+    /// Constants and choices that were fitted to figures, of these rows or others.
+    pub fits: Vec<Fit>,
     /// How many points were simulated.
     pub points: usize,
 }
@@ -51,7 +54,7 @@ impl Report {
                 Some(format!(
                     "DEVIATIONS.md explains {id}, which is stale: {verdict}"
                 ))
-            } else if row.verdict == Verdict::Deviates && !row.explained {
+            } else if row.verdict == Verdict::Deviates && row.explained.is_none() {
                 Some(format!("{id} deviates and has no entry in DEVIATIONS.md"))
             } else if row.verdict == Verdict::Failed {
                 Some(format!(
@@ -65,33 +68,9 @@ impl Report {
         self.rows.iter().filter_map(warn).collect()
     }
 
-    /// How many figures came to which verdict, on one line.
+    /// A table with a line for each paper, and the sum on a line of its own.
     pub fn summary(&self) -> String {
-        let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
-        for row in &self.rows {
-            *counts.entry(row.verdict).or_default() += 1;
-        }
-        let count = |verdict| counts.get(&verdict).copied().unwrap_or(0);
-        let deviating = self
-            .rows
-            .iter()
-            .filter(|row| row.verdict == Verdict::Deviates);
-        let explained = deviating.filter(|row| row.explained).count();
-        let mut line = format!(
-            "{} figures: {} reproduced, {} calibrated, {} deviating ({explained} explained), \
-             {} derived, {} input, {} not simulated",
-            self.rows.len(),
-            count(Verdict::Reproduced),
-            count(Verdict::Calibrated),
-            count(Verdict::Deviates),
-            count(Verdict::Derived),
-            count(Verdict::Input),
-            count(Verdict::NotSimulated),
-        );
-        if count(Verdict::Failed) > 0 {
-            line.push_str(&format!(", {} failed", count(Verdict::Failed)));
-        }
-        line
+        summary::of(&self.rows, &self.fits)
     }
 
     /// A table, the notes below it, the summary at the end.
@@ -110,7 +89,7 @@ impl Report {
         for row in &self.rows {
             let cells = [
                 row.figure.id.clone(),
-                published(&row.figure),
+                row.figure.written(),
                 row.simulated
                     .map_or_else(String::new, |value| digits(value, 4)),
                 row.figure.unit.clone(),
@@ -140,9 +119,10 @@ impl Report {
             .map(|index| line(index).into_iter().map(Cell::Text).collect())
             .collect();
         let mut text = aligned(&line(0), &body);
-        text.push('\n');
-        for row in &self.rows {
-            text.push_str(&notes(row));
+        let notes: String = self.rows.iter().map(notes).collect();
+        if !notes.is_empty() {
+            text.push('\n');
+            text.push_str(&notes);
         }
         let Identity {
             machine,
@@ -157,7 +137,7 @@ impl Report {
             format!(" with {set}")
         };
         text.push_str(&format!(
-            "\n{machine} ({machine_hash}){set}, {episodes} episodes, seed {seed}: {} points simulated\n{}\n",
+            "\n{machine} ({machine_hash}){set}, {episodes} episodes, seed {seed}: {} points simulated\n\n{}",
             self.points,
             self.summary()
         ));
@@ -214,9 +194,10 @@ impl Report {
                 Scalar::Number(self.identity.episodes.to_string()),
             ),
             ("seed", Scalar::Number(self.identity.seed.to_string())),
+            ("paper", Scalar::text(figure.paper())),
             ("id", Scalar::text(&figure.id)),
             ("kind", Scalar::text(kind(figure.kind))),
-            ("comparison", Scalar::text(comparison(figure.comparison))),
+            ("comparison", Scalar::text(figure.comparison.symbol())),
             ("published", Scalar::number(figure.number())),
             ("published_per_byte", Scalar::number(k)),
             ("published_fixed", Scalar::number(h)),
@@ -233,8 +214,17 @@ impl Report {
             ("error", Scalar::number(row.error())),
             ("tolerance", Scalar::number(Some(figure.tolerance))),
             ("verdict", Scalar::text(row.verdict.name())),
-            ("explained", Scalar::Flag(row.explained)),
+            ("explained", Scalar::Flag(row.explained.is_some())),
+            (
+                "explained_in_part",
+                Scalar::Flag(row.explained == Some(Explanation::Part)),
+            ),
             ("fitted", Scalar::text(&row.fitted.join("; "))),
+            ("uses", Scalar::text(&used(row, "; "))),
+            (
+                "follows_from",
+                Scalar::text(&figure.follows_from.join("; ")),
+            ),
             ("notes", Scalar::text(&row.notes.join("; "))),
             ("where", Scalar::text(&figure.place)),
         ]
@@ -291,23 +281,11 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-fn comparison(comparison: Comparison) -> &'static str {
-    match comparison {
-        Comparison::About => "~",
-        Comparison::Below => "<",
-        Comparison::Above => ">",
-        Comparison::AtLeast => ">=",
-    }
-}
-
-fn published(figure: &Figure) -> String {
-    match figure.value {
-        Value::Linear { per_byte, fixed } => format!("{per_byte} N + {fixed}"),
-        Value::Number(value) => match figure.comparison {
-            Comparison::About => format!("{value}"),
-            other => format!("{} {value}", comparison(other)),
-        },
-    }
+/// The published results that a row's simulation was given, with their values.
+fn used(row: &Row, between: &str) -> String {
+    let used = row.used.iter();
+    let used = used.map(|used| format!("{} ({})", used.id, used.value));
+    used.collect::<Vec<_>>().join(between)
 }
 
 fn percent(figure: &Figure, error: f64) -> String {
@@ -333,9 +311,10 @@ fn tolerance(figure: &Figure) -> String {
 
 fn verdict(row: &Row) -> String {
     let name = row.verdict.name();
-    match row.verdict {
-        Verdict::Deviates if row.explained => format!("{name}, explained"),
-        Verdict::Deviates => format!("{name}, NOT EXPLAINED"),
+    match (row.verdict, row.explained) {
+        (Verdict::Deviates, Some(Explanation::Whole)) => format!("{name}, explained"),
+        (Verdict::Deviates, Some(Explanation::Part)) => format!("{name}, explained in part"),
+        (Verdict::Deviates, None) => format!("{name}, NOT EXPLAINED"),
         _ => name.to_owned(),
     }
 }
@@ -352,6 +331,14 @@ fn notes(row: &Row) -> String {
     }
     if !row.fitted.is_empty() {
         lines.push(format!("fitted to this figure: {}", row.fitted.join(", ")));
+    }
+    if !row.used.is_empty() {
+        let used = used(row, ", ");
+        lines.push(format!("takes a published result as an input: {used}"));
+    }
+    if !row.figure.follows_from.is_empty() {
+        let inputs = row.figure.follows_from.join(", ");
+        lines.push(format!("follows from inputs: {inputs}"));
     }
     lines.extend(row.notes.iter().cloned());
     if lines.is_empty() {
@@ -381,17 +368,18 @@ mod tests {
     fn report() -> Report {
         let found = |figure: &Figure| match figure.id.as_str() {
             "sme.fig8.tree.64x1" => Some(Ok(finding(10.6, true))),
-            "sme.fig8.tree.64x16" => Some(Ok(finding(13.456789123, true))),
+            "sme.fig8.tree.64x16" => Some(Ok(finding(14.456789123, true))),
             "sme.fig8.tree.8x8" => Some(Ok(finding(7.5, true))),
             "sme.fig5.asic.16_threads" => Some(Ok(finding(43.0, false))),
             "sme.fig3.local.16_threads" => Some(Err("deadlock, of \"two\" threads".into())),
             _ => None,
         };
-        let fitted = BTreeMap::from([("sme.fig8.tree.64x1".into(), vec!["mapping".into()])]);
+        let fits = vec![Fit::choice("mapping", &["sme.fig8.tree.64x1"])];
         let deviations = Deviations::parse("## sme.fig8.tree.8x8\nw\n## sme.fig8.tree.64x16\nw\n");
-        let rows = published::built_in().unwrap().into_iter().map(|figure| {
+        let figures = published::built_in().unwrap();
+        let rows = figures.iter().cloned().map(|figure| {
             let found = found(&figure);
-            Row::new(figure, found, &fitted, &deviations)
+            Row::new(figure, found, &fits, &deviations).with_used(&figures)
         });
         Report {
             identity: Identity {
@@ -402,6 +390,7 @@ mod tests {
                 seed: 1,
             },
             rows: rows.collect(),
+            fits: fits.clone(),
             points: 5,
         }
     }
@@ -420,10 +409,13 @@ mod tests {
     #[test]
     fn the_summary_counts_every_row_once() {
         let report = report();
-        assert_eq!(
-            report.summary(),
-            "87 figures: 1 reproduced, 1 calibrated, 2 deviating (1 explained), 0 derived, \
-             16 input, 66 not simulated, 1 failed"
+        let summary = report.summary();
+        assert!(
+            summary.ends_with(
+                "88 figures: 1 reproduced, 1 calibrated, 2 deviating (1 explained, 0 of them in part), \
+                 16 not checked, 67 not simulated, 1 failed\n"
+            ),
+            "{summary}"
         );
         assert!(report.fails());
         assert_eq!(report.warnings().len(), 3, "{:?}", report.warnings());
@@ -441,8 +433,8 @@ mod tests {
         let (json, csv) = (report.to_json(), report.to_csv());
         let mut records = csv.lines();
         let keys: Vec<&str> = records.next().unwrap().split(',').collect();
-        assert_eq!(json.lines().count(), 87);
-        assert_eq!(records.clone().count(), 87);
+        assert_eq!(json.lines().count(), report.rows.len());
+        assert_eq!(records.clone().count(), report.rows.len());
         for (object, record) in json.lines().zip(records) {
             let object: serde_json::Value = serde_json::from_str(object).unwrap();
             assert_eq!(object.as_object().unwrap().len(), keys.len());
@@ -452,7 +444,8 @@ mod tests {
                 assert!(record.contains(&simulated.to_string()), "{record}");
             }
         }
-        assert!(json.contains("\"simulated\":13.4568,"));
+        assert!(json.contains("\"simulated\":14.4568,"));
+        assert!(json.contains("\"uses\":\"sme.fig4.asic_remote_load (534 ns)\""));
         assert!(json.contains(r#"deadlock, of \"two\" threads"#));
         assert!(csv.contains(r#""deadlock, of ""two"" threads""#));
     }
@@ -468,6 +461,9 @@ mod tests {
                 && line("sme.fig8.tree.8x8").contains("+25.0 %")
         );
         assert!(line("mppa.lazy.memcpy").contains("1.28 N + 5300"));
+        let notes: Vec<&str> = table.lines().map(str::trim).collect();
+        let given = "takes a published result as an input: sme.fig4.asic_remote_load (534 ns)";
+        assert!(notes.contains(&given), "{table}");
     }
 
     #[test]

@@ -2,10 +2,8 @@
 //!
 //! Called by [`super::Validation`] with what an estimator found.
 
-use std::collections::BTreeMap;
-
-use super::deviations::Deviations;
-use super::papers::{Finding, SIMULATED};
+use super::deviations::{Deviations, Explanation};
+use super::papers::{Finding, Fit, SIMULATED};
 use super::published::{Figure, Kind};
 
 /// What the comparison of a figure came to.
@@ -17,10 +15,14 @@ pub enum Verdict {
     Calibrated,
     /// The simulation misses it; DEVIATIONS.md says why, or has to.
     Deviates,
+    /// It holds, and follows from inputs without the simulation.
+    FollowsFromInputs,
     /// The authors calculated it; the simulation stands beside it, unjudged.
     Derived,
-    /// The machine is described with it.
+    /// The machine is described with it: its value was compared with the machine's.
     Input,
+    /// An input of the paper that nothing compares with the machine.
+    NotChecked,
     /// Nothing simulates it yet.
     NotSimulated,
     /// A simulation that it needs did not end well.
@@ -28,14 +30,29 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// In a row.
+    /// Every verdict, in the order of a summary.
+    pub const ALL: [Verdict; 9] = [
+        Verdict::Reproduced,
+        Verdict::Calibrated,
+        Verdict::Deviates,
+        Verdict::FollowsFromInputs,
+        Verdict::Derived,
+        Verdict::Input,
+        Verdict::NotChecked,
+        Verdict::NotSimulated,
+        Verdict::Failed,
+    ];
+
+    /// The verdict's name in a row.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
             Verdict::Calibrated => "calibrated",
             Verdict::Deviates => "deviates",
+            Verdict::FollowsFromInputs => "follows from inputs",
             Verdict::Derived => "derived",
             Verdict::Input => "input",
+            Verdict::NotChecked => "not checked",
             Verdict::NotSimulated => "not simulated",
             Verdict::Failed => "failed",
         }
@@ -53,24 +70,37 @@ pub struct Row {
     pub interval: Option<(f64, f64)>,
     /// What the comparison came to.
     pub verdict: Verdict,
-    /// Whether DEVIATIONS.md has an entry.
-    pub explained: bool,
+    /// How much its entry in DEVIATIONS.md explains; none where it has no entry.
+    pub explained: Option<Explanation>,
     /// What was fitted to the figure: constants of the machine file, named choices.
     pub fitted: Vec<String>,
+    /// Published results that its simulation was given as inputs.
+    pub used: Vec<Used>,
     /// Conditions, each with whether it holds, and what else a reader should know.
     pub notes: Vec<String>,
 }
 
+/// A published result that a simulation was given as an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// The result's id.
+    pub id: String,
+    /// Its value with its unit.
+    pub value: String,
+}
+
 impl Row {
-    /// The row of a figure from what its estimator found: `None` where nothing simulates it.
+    /// The row of a figure from what its estimator found: `None` where nothing simulates it. `fits`
+    /// may be about any figures.
     pub fn new(
         figure: Figure,
         found: Option<Result<Finding, String>>,
-        fitted: &BTreeMap<String, Vec<String>>,
+        fits: &[Fit],
         deviations: &Deviations,
     ) -> Self {
         let explained = deviations.explain(&figure.id);
-        let fitted = fitted.get(&figure.id).cloned().unwrap_or_default();
+        let fits = fits.iter().filter(|fit| fit.figures.contains(&figure.id));
+        let fitted: Vec<String> = fits.map(|fit| fit.name.clone()).collect();
         let (finding, verdict) = match found {
             None => (Finding::default(), unsimulated(&figure)),
             Some(Err(reason)) => {
@@ -96,15 +126,33 @@ impl Row {
             verdict,
             explained,
             fitted,
+            used: Vec::new(),
             notes: conditions.chain(finding.notes.iter().cloned()).collect(),
             figure,
         }
     }
 
+    /// The same with the values of the results among `figures` that the figure names as used.
+    pub fn with_used(mut self, figures: &[Figure]) -> Self {
+        let used = figures
+            .iter()
+            .filter(|other| self.figure.uses.contains(&other.id));
+        self.used = used
+            .map(|other| Used {
+                id: other.id.clone(),
+                value: match other.unit.as_str() {
+                    "1" => other.written(),
+                    unit => format!("{} {unit}", other.written()),
+                },
+            })
+            .collect();
+        self
+    }
+
     /// Whether this row makes the validation fail.
     pub fn fails(&self) -> bool {
         match self.verdict {
-            Verdict::Deviates => !self.explained,
+            Verdict::Deviates => self.explained.is_none(),
             Verdict::Failed => true,
             _ => false,
         }
@@ -113,7 +161,7 @@ impl Row {
     /// Whether DEVIATIONS.md explains what is no longer, or not yet, a miss.
     pub fn stale(&self) -> bool {
         let may_stand = matches!(self.verdict, Verdict::Deviates | Verdict::Failed);
-        self.explained && !may_stand && self.verdict != Verdict::Derived
+        self.explained.is_some() && !may_stand && self.verdict != Verdict::Derived
     }
 
     /// Relative to the published value; the plain difference where that is 0.
@@ -123,10 +171,8 @@ impl Row {
 }
 
 fn unsimulated(figure: &Figure) -> Verdict {
-    // What describes a machine that is simulated has done its work.
-    let paper = figure.id.split('.').next().unwrap_or_default();
-    if figure.kind == Kind::Input && SIMULATED.contains(&paper) {
-        Verdict::Input
+    if figure.kind == Kind::Input && SIMULATED.contains(&figure.paper()) {
+        Verdict::NotChecked
     } else {
         Verdict::NotSimulated
     }
@@ -142,6 +188,7 @@ fn judge(figure: &Figure, finding: &Finding, fitted: bool) -> Verdict {
         Kind::Derived => Verdict::Deviates,
         _ if !(within && holds) => Verdict::Deviates,
         Kind::Input => Verdict::Input,
+        _ if !figure.follows_from.is_empty() => Verdict::FollowsFromInputs,
         Kind::Result | Kind::Shape if fitted => Verdict::Calibrated,
         Kind::Result | Kind::Shape => Verdict::Reproduced,
     }
@@ -166,10 +213,21 @@ mod tests {
         } else {
             ""
         };
-        let fits = [("sme.one".to_owned(), vec!["link.wire".to_owned()])];
-        let fitted = fits.into_iter().filter(|_| fitted).collect();
+        let fits = [Fit::constant("link.wire", &["sme.one"])];
+        let fits = if fitted { &fits[..] } else { &[] };
         let figure = parse(&text).unwrap().remove(0);
-        Row::new(figure, found, &fitted, &Deviations::parse(entry))
+        Row::new(figure, found, fits, &Deviations::parse(entry))
+    }
+
+    /// A shape that follows from an input, found to be `simulated`, fitted to or not.
+    fn following(simulated: f64, fitted: bool) -> Row {
+        let text = "[[figure]]\nid = \"sme.in\"\nkind = \"input\"\nvalue = 4\nunit = \"1\"\nwhere = \"Sec. 1\"\n\
+                    [[figure]]\nid = \"sme.one\"\nkind = \"shape\"\nvalue = 10\nunit = \"1\"\n\
+                    follows_from = [\"sme.in\"]\nwhere = \"Sec. 2\"\n";
+        let figure = parse(text).unwrap().remove(1);
+        let fits = [Fit::constant("link.wire", &["sme.one"])];
+        let fits = if fitted { &fits[..] } else { &[] };
+        Row::new(figure, found(simulated, true), fits, &Deviations::default())
     }
 
     fn found(simulated: f64, met: bool) -> Option<Result<Finding, String>> {
@@ -200,7 +258,10 @@ mod tests {
             assert_eq!(row.verdict, verdict, "{kind} {simulated} {met} {fitted}");
             assert_eq!(row.fails(), verdict == Deviates);
         }
-        assert_eq!(row("input", None, false, false).verdict, Input);
+        assert_eq!(row("input", None, false, false).verdict, NotChecked);
+        assert_eq!(following(10.0, false).verdict, FollowsFromInputs);
+        assert_eq!(following(10.0, true).verdict, FollowsFromInputs);
+        assert_eq!(following(12.0, false).verdict, Deviates);
         assert_eq!(row("result", None, false, false).verdict, NotSimulated);
     }
 
@@ -213,6 +274,23 @@ mod tests {
         assert!(row("result", found(10.0, true), false, true).stale());
         assert!(row("result", None, false, true).stale());
         assert!(!row("derived", found(10.0, true), false, true).stale());
+    }
+
+    #[test]
+    fn the_results_used_come_with_their_values() {
+        let text = "[[figure]]\nid = \"sme.load\"\nkind = \"result\"\nvalue = 534\nunit = \"ns\"\nwhere = \"Sec. 1\"\n\
+                    [[figure]]\nid = \"sme.barrier\"\nkind = \"result\"\nvalue = 43\nunit = \"us\"\n\
+                    uses = [\"sme.load\"]\nwhere = \"Sec. 2\"\n";
+        let figures = parse(text).unwrap();
+        let of = |index: usize| {
+            let row = Row::new(figures[index].clone(), None, &[], &Deviations::default());
+            row.with_used(&figures).used
+        };
+        let used = Used {
+            id: "sme.load".into(),
+            value: "534 ns".into(),
+        };
+        assert_eq!((of(0), of(1)), (Vec::new(), vec![used]));
     }
 
     #[test]

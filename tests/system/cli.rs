@@ -166,6 +166,10 @@ fn bad_input_is_one_line_and_status_2() {
         ("native --threads 0", "--threads 0"),
         ("native --algorithm flat --fan-in 3", "--fan-in"),
         ("validate --episodes 0", "--episodes 0"),
+        (
+            "validate --paper SME",
+            "--paper: 'SME' is not known; did you mean 'sme'? (one of sme, scosco, impi, mppa, coherence)",
+        ),
         ("validat", "validate"),
         ("extra", "extra"),
     ] {

@@ -11,10 +11,10 @@ use sme::program::Mapped;
 use sme::progress::Silent;
 use sme::validate::deviations::Deviations;
 use sme::validate::measure::Simulate;
-use sme::validate::papers::Figures;
 use sme::validate::papers::sme::points::{Point, Variant};
-use sme::validate::papers::sme::simulator::Simulator;
+use sme::validate::papers::sme::simulator::{ASIC_LOAD, Simulator};
 use sme::validate::papers::sme::{estimator, fitted_choices};
+use sme::validate::papers::{Figures, Fit};
 use sme::validate::verdict::Verdict;
 use sme::validate::{Identity, Report, Validation, published};
 use sme_sim::machine::Machine;
@@ -61,11 +61,15 @@ struct Analytic(Wrong);
 
 impl Analytic {
     fn tree(&self, nodes: f64, cores: f64) -> f64 {
-        let dear = if self.0 == Wrong::DearCores { 3.0 } else { 1.0 };
-        match self.0 {
-            Wrong::LinearTree => 2.0 + 0.17 * nodes + 0.1 * cores,
-            // A little steeper than a logarithm at the end, as measured.
-            _ => Surface::PUBLISHED.at(nodes, dear * cores) - 0.3 + 0.007 * nodes,
+        // A little steeper than a logarithm at the end, as measured.
+        let tilt = 0.004 * nodes;
+        match (self.0, (nodes, cores)) {
+            (Wrong::LinearTree, _) => 2.0 + 0.17 * nodes + 0.1 * cores,
+            (Wrong::DearCores, _) => Surface::PUBLISHED.at(nodes, 3.0 * cores) + tilt,
+            // At these two the paper's text is further from its Eq. 2 than the text's tolerance.
+            (_, (8.0, 8.0)) => 5.95,
+            (_, (64.0, 16.0)) => 13.55,
+            _ => Surface::PUBLISHED.at(nodes, cores) + tilt,
         }
     }
 
@@ -185,6 +189,10 @@ impl Simulate<Point> for Analytic {
 }
 
 fn validate(wrong: Wrong, workers: usize) -> Report {
+    validate_only(None, wrong, workers)
+}
+
+fn validate_only(only: Option<&str>, wrong: Wrong, workers: usize) -> Report {
     let identity = Identity {
         machine: "analytic".into(),
         machine_hash: "0".into(),
@@ -193,7 +201,7 @@ fn validate(wrong: Wrong, workers: usize) -> Report {
         seed: 1,
     };
     let mut fitted = fitted_choices();
-    fitted.push(("os.wake".into(), vec!["sme.fig3.pthread.16_threads".into()]));
+    fitted.push(Fit::constant("os.wake", &["sme.fig3.pthread.16_threads"]));
     let simulate = Analytic(wrong);
     let paper = Figures {
         estimator,
@@ -209,6 +217,7 @@ fn validate(wrong: Wrong, workers: usize) -> Report {
         identity,
         papers: vec![Box::new(paper)],
         workers,
+        only: only.map(str::to_owned),
     };
     let figures = published::built_in().expect("the published figures are well-formed");
     validation.compare(figures, &Deviations::default(), &Silent)
@@ -231,11 +240,26 @@ fn a_machine_that_behaves_as_published_is_validated() {
             "sme.fig3.local.16_threads",
             "sme.fig3.pthread.16_threads",
             "sme.fig4.asic_remote_load",
-            "sme.fig8.tree.64x1"
+            "sme.fig8.tree.64x1",
+            "sme.fig9.r2_linear",
+            "sme.fig9.r2_logarithmic"
         ])
     );
     let derived = with(&report, Verdict::Derived);
-    assert_eq!(derived.len(), 8);
+    assert_eq!(derived.len(), 4);
+    let followed = with(&report, Verdict::FollowsFromInputs);
+    assert_eq!(followed, BTreeSet::from(["sme.fft.threads_per_node_knee"]));
+    // The machine's value of only one input is known here; two loads have estimators.
+    let inputs = with(&report, Verdict::Input);
+    assert_eq!(
+        inputs,
+        BTreeSet::from([
+            "sme.core_clock",
+            "sme.load_latency.local_engine",
+            "sme.load_latency.remote"
+        ])
+    );
+    assert_eq!(with(&report, Verdict::NotChecked).len(), 13);
     // Beside the formula stands a simulation, unjudged.
     let jaguar = "sme.exascale.jaguar_16";
     let row = report.rows.iter().find(|row| row.figure.id == jaguar);
@@ -250,7 +274,62 @@ fn a_machine_that_behaves_as_published_is_validated() {
         "{direct}"
     );
     let reproduced = with(&report, Verdict::Reproduced);
-    assert_eq!(reproduced.len(), 12, "{reproduced:?}");
+    assert_eq!(reproduced.len(), 14, "{reproduced:?}");
+}
+
+#[test]
+fn one_paper_alone_has_the_rows_that_it_has_among_all() {
+    let all = validate(Wrong::Nothing, 2);
+    let mut rows = 0;
+    for paper in ["sme", "scosco", "impi", "mppa", "coherence"] {
+        let alone = validate_only(Some(paper), Wrong::Nothing, 2);
+        let among_all: Vec<_> = all
+            .rows
+            .iter()
+            .filter(|row| row.figure.paper() == paper)
+            .collect();
+        assert_eq!(alone.rows.iter().collect::<Vec<_>>(), among_all);
+        assert_eq!(alone.points, if paper == "sme" { all.points } else { 0 });
+        // The summary has this paper's line and no other's.
+        let lines: Vec<String> = alone.summary().lines().map(str::to_owned).collect();
+        assert!(lines[1].starts_with(paper) && lines.len() == 4, "{lines:?}");
+        rows += alone.rows.len();
+    }
+    assert_eq!(rows, all.rows.len());
+}
+
+#[test]
+fn a_result_used_as_an_input_is_named_where_it_is_used() {
+    let report = validate(Wrong::Nothing, 1);
+    let used: BTreeSet<&str> = report
+        .rows
+        .iter()
+        .filter(|row| !row.used.is_empty())
+        .map(|row| row.figure.id.as_str())
+        .collect();
+    assert_eq!(
+        used,
+        BTreeSet::from([
+            "sme.fig5.asic.16_threads",
+            "sme.exascale.256k_nodes_768_cores",
+            "sme.exascale.jaguar_16",
+            "sme.exascale.jaguar_64",
+            "sme.exascale.jaguar_256",
+        ])
+    );
+    let asic = report
+        .rows
+        .iter()
+        .find(|row| row.figure.id == "sme.fig5.asic.16_threads");
+    assert_eq!(asic.expect("a row").used[0].value, "534 ns");
+    let published = published::built_in().expect("the published figures are well-formed");
+    let load = published
+        .iter()
+        .find(|figure| figure.id == "sme.fig4.asic_remote_load");
+    assert_eq!(
+        load.and_then(|figure| figure.number()),
+        Some(ASIC_LOAD.as_ns())
+    );
 }
 
 #[test]
@@ -262,7 +341,10 @@ fn what_is_wrong_is_missed_and_nothing_else() {
             &[
                 "sme.fig8.tree.8x8",
                 eq2,
+                "sme.eq2.a1",
+                "sme.eq2.b1",
                 "sme.fig8.tree.64x16",
+                "sme.fig8.tree.64x16.abstract",
                 "sme.fig8.flat_tree_crossing",
             ][..],
         ),
@@ -306,6 +388,8 @@ fn a_line_is_no_logarithm() {
         "sme.fig9.r2_logarithmic",
         "sme.fig9.r2_linear",
         "sme.eq2.surface",
+        "sme.eq2.a0",
+        "sme.eq2.b0",
     ] {
         assert!(deviating.contains(id), "{deviating:?}");
     }

@@ -17,8 +17,45 @@ use crate::progress::Watch;
 /// The papers' keys, with which the ids of their figures begin.
 pub const SIMULATED: &[&str] = &["sme"];
 
-/// Constants or choices, each with the ids of the figures to which it was fitted.
-pub type Fitted = Vec<(String, Vec<String>)>;
+/// A constant or a choice that was fitted to figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fit {
+    /// The constant's name in the machine file, or the choice in words.
+    pub name: String,
+    /// Whether it is a constant or a choice.
+    pub kind: FitKind,
+    /// The ids of the figures to which it was fitted.
+    pub figures: Vec<String>,
+}
+
+/// The two kinds of what can be fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FitKind {
+    /// A constant of the machine file.
+    Constant,
+    /// A choice in an algorithm, in what a constant counts, or in how a figure is read off.
+    Choice,
+}
+
+impl Fit {
+    /// A constant of the machine file that was fitted to `figures`.
+    pub fn constant(name: &str, figures: &[impl AsRef<str>]) -> Self {
+        Self::new(name, FitKind::Constant, figures)
+    }
+
+    /// A choice that was made by `figures`.
+    pub fn choice(name: &str, figures: &[impl AsRef<str>]) -> Self {
+        Self::new(name, FitKind::Choice, figures)
+    }
+
+    fn new(name: &str, kind: FitKind, figures: &[impl AsRef<str>]) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            figures: figures.iter().map(|id| id.as_ref().to_owned()).collect(),
+        }
+    }
+}
 
 /// The published figures with which the time of `operation` over so many links is compared on this
 /// machine; none if it is not a built-in machine as it is.
@@ -37,7 +74,7 @@ pub fn figures_of(machine: &Machine, operation: Operation, hops: Option<u32>) ->
 /// A paper beside a machine.
 pub trait Paper {
     /// Constants and choices that were fitted to its figures.
-    fn fitted(&self) -> Fitted;
+    fn fitted(&self) -> Vec<Fit>;
 
     /// Reads those of `figures` off that are this paper's, on `workers` threads of the host.
     fn read_off(&self, figures: &[Figure], workers: usize, watch: &dyn Watch) -> ReadOff;
@@ -59,7 +96,7 @@ pub struct Figures<'a, P> {
     /// The simulation of the points.
     pub simulate: &'a dyn Simulate<P>,
     /// Constants of the machine and choices that were fitted.
-    pub fitted: Fitted,
+    pub fitted: Vec<Fit>,
     /// Published inputs as the machine file has them: a figure's id, the value in its unit.
     pub inputs: Vec<(&'static str, f64)>,
     /// Whether programs are run for the figures that need it.
@@ -67,7 +104,7 @@ pub struct Figures<'a, P> {
 }
 
 impl<P: Point> Paper for Figures<'_, P> {
-    fn fitted(&self) -> Fitted {
+    fn fitted(&self) -> Vec<Fit> {
         self.fitted.clone()
     }
 

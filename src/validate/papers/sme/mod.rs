@@ -11,7 +11,7 @@ mod programs;
 pub mod simulator;
 
 use self::points::{ASIC_REPEATS, Point, Variant};
-use super::{Finding, Fitted};
+use super::{Finding, Fit};
 use crate::experiment::{Algorithm, Placement};
 use crate::fit::{self, Coefficient, FitError, Surface};
 use crate::validate::measure;
@@ -26,36 +26,41 @@ type Estimator = super::Estimator<Point>;
 type Points = super::Points<Point>;
 type Find = super::Find<Point>;
 /// Fits a curve of (x, y).
-type Fit = fn(&[(f64, f64)]) -> Result<fit::Line, FitError>;
+type FitCurve = fn(&[(f64, f64)]) -> Result<fit::Line, FitError>;
 
-/// Choices that the paper does not publish, in the algorithms and in what the machine's constants
-/// count, and the figure by which each was made.
-pub const CALIBRATED_CHOICES: &[(&str, &str)] = &[
+/// Choices that the paper does not publish, in the algorithms, in what the machine's constants
+/// count and in how figures are read off, and the figures by which each was made.
+pub const CALIBRATED_CHOICES: &[(&str, &[&str])] = &[
     (
         "the tree's shape and the mapping of its masters to nodes",
-        "sme.fig8.tree.64x1",
+        &["sme.fig8.tree.64x1"],
     ),
     (
         "flag-phase's layout: a machine word a flag, the phase among them",
-        "sme.fig3.local.16_threads",
+        &["sme.fig3.local.16_threads"],
     ),
     // With the prototype's time kept instead, sme-asic with link.serdes = 138 cycles, a remote load
     // takes 805 ns, not 528.
     (
         "the transceivers' stages count in cycles of the engine's clock",
-        "sme.fig4.asic_remote_load",
+        &["sme.fig4.asic_remote_load"],
+    ),
+    // Over 4, 8, ..., 64 nodes in steps of 4 the smallest R^2 of a logarithm is 0.955, not 0.983.
+    (
+        "the nodes over which R^2 is taken: powers of two from 2 to 64",
+        &["sme.fig9.r2_logarithmic", "sme.fig9.r2_linear"],
     ),
     (
         "how finely the data of the FFT is spread over the nodes: by the line",
-        "sme.fft.scaling",
+        &["sme.fft.scaling"],
     ),
 ];
 
 /// [`CALIBRATED_CHOICES`] as a validation takes them.
-pub fn fitted_choices() -> Fitted {
+pub fn fitted_choices() -> Vec<Fit> {
     let choices = CALIBRATED_CHOICES.iter();
-    let fitted = choices.map(|&(choice, figure)| (choice.to_owned(), vec![figure.to_owned()]));
-    fitted.collect()
+    let fits = choices.map(|&(choice, figures)| Fit::choice(choice, figures));
+    fits.collect()
 }
 
 /// The estimator of figure `id`; none where nothing simulates it yet, or nothing has to.
@@ -79,7 +84,9 @@ pub fn estimator(id: &str) -> Option<Estimator> {
         "sme.fig7.coherent_updates" => (coherent_points, coherent_updates),
         "sme.fig8.tree.8x8" => (|| vec![tree(8, 8)], |m| single(m, tree(8, 8))),
         "sme.fig8.tree.64x1" => (|| vec![tree(64, 1)], |m| single(m, tree(64, 1))),
-        "sme.fig8.tree.64x16" => (|| vec![tree(64, 16)], |m| single(m, tree(64, 16))),
+        "sme.fig8.tree.64x16" | "sme.fig8.tree.64x16.abstract" => {
+            (|| vec![tree(64, 16)], |m| single(m, tree(64, 16)))
+        }
         "sme.fig8.flat_tree_crossing" => (crossing_points, crossing),
         "sme.fig8.flat_congestion" => (congestion_points, congestion),
         "sme.fig9.r2_logarithmic" => (grid, r2_logarithmic),
@@ -236,9 +243,10 @@ const ASIC_BARRIER: [Point; 2] = [
 fn asic_barrier(measured: &Measurements) -> Result<Finding, String> {
     let [barrier, load] = ASIC_BARRIER;
     let load = measured.microseconds(load)? * 1e3;
-    let what = format!("a loopback load takes the ASIC's 534 ns, within 2 %: {load:.0} ns");
+    let goal = simulator::ASIC_LOAD.as_ns();
+    let what = format!("a loopback load takes the ASIC's {goal} ns, within 2 %: {load:.0} ns");
     Ok(single(measured, barrier)?
-        .provided((load / 534.0 - 1.0).abs() <= 0.02, what)
+        .provided((load / goal - 1.0).abs() <= 0.02, what)
         .noting(format!(
             "the mean of {ASIC_REPEATS} barriers for each episode asked for, as they scatter"
         )))
@@ -381,7 +389,7 @@ fn grid() -> Vec<Point> {
 }
 
 /// R² of a fit over the nodes, for each number of cores.
-fn r_squared(measured: &Measurements, fit: Fit) -> Result<Vec<f64>, String> {
+fn r_squared(measured: &Measurements, fit: FitCurve) -> Result<Vec<f64>, String> {
     CORES
         .iter()
         .map(|&cores| {
@@ -476,7 +484,8 @@ fn eq2_surface(measured: &Measurements) -> Result<Finding, String> {
     } = Distance::of(&found);
     let ratio = |of: fn(&Surface) -> Coefficient| of(&found).value / of(&published).value;
     let (a0, a1, b1) = (ratio(|s| s.a0), ratio(|s| s.a1), ratio(|s| s.b1));
-    let twofold = |ratio: f64| (0.5..=2.0).contains(&ratio);
+    let within = |tolerance: f64, ratio: f64| (ratio - 1.0).abs() <= tolerance;
+    let change = |ratio: f64| (ratio - 1.0) * 1e2;
     let (nodes, cores) = place;
     Ok(Finding::of(largest)
         .provided(
@@ -484,11 +493,17 @@ fn eq2_surface(measured: &Measurements) -> Result<Finding, String> {
             format!("mean error at most 8 %: {:.1} %", mean * 1e2),
         )
         .provided(
-            (a0 - 1.0).abs() <= 0.1,
-            format!("a0 within 10 %: {:+.1} %", (a0 - 1.0) * 1e2),
+            within(0.1, a0),
+            format!("a0 within 10 %: {:+.1} %", change(a0)),
         )
-        .provided(twofold(a1), format!("a1 within a factor of two: {a1:.2}"))
-        .provided(twofold(b1), format!("b1 within a factor of two: {b1:.2}"))
+        .provided(
+            within(0.3, a1),
+            format!("a1 within 30 %: {:+.1} %", change(a1)),
+        )
+        .provided(
+            within(0.3, b1),
+            format!("b1 within 30 %: {:+.1} %", change(b1)),
+        )
         .noting(format!(
             "largest at {nodes} nodes of {cores} cores; R^2 of the surface {:.4}",
             found.r_squared

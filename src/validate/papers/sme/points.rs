@@ -67,7 +67,7 @@ pub enum Variant {
     /// It, with HT400 and an engine of 312 MHz, which shows the engine's share (Fig. 4).
     FastEngine,
     /// It, with the load and store latencies of an ASIC and nothing else changed (Fig. 5: "by
-    /// applying the ASIC latency numbers").
+    /// applying the ASIC latency numbers"): a published result, 534 ns, is an input here.
     AsicLatencies,
     /// The machine file of the ASIC.
     Asic,
