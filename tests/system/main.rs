@@ -12,6 +12,7 @@ mod coherence;
 mod conformance;
 mod documents;
 mod engines;
+mod estimators;
 mod examples;
 mod explain;
 mod exploration;
