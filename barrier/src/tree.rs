@@ -226,3 +226,71 @@ impl Leader for Tree {
         self.bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ranks that the master of `rank` releases, in order.
+    fn released(tree: &Tree, rank: u32) -> Vec<u32> {
+        let node = tree.ranks.node(rank);
+        let mut state = TreeState::default();
+        let mut released = Vec::new();
+        loop {
+            match tree.next(node, &mut state, 0) {
+                Step::Leave => return released,
+                // Its own node's phase is no subtree; a flag at its parent is none either.
+                Step::Set(place, _) => {
+                    let rank = tree.ranks.rank(place.node);
+                    let is_phase = place == tree.local.phase_at(place.node);
+                    released.extend((is_phase && place.node != node).then_some(rank));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// How many ranks there are in the subtree of each.
+    fn sizes(shape: TreeShape, fan_in: u32, nodes: u32) -> Vec<u32> {
+        let mut sizes = vec![1; nodes as usize];
+        for rank in (1..nodes).rev() {
+            let (parent, _) = shape.parent(rank, fan_in);
+            sizes[parent as usize] += sizes[rank as usize];
+        }
+        sizes
+    }
+
+    #[test]
+    fn the_largest_subtrees_are_released_first() {
+        for (shape, fan_in, nodes) in [
+            (TreeShape::Heap, 2, 12),
+            (TreeShape::Heap, 3, 29),
+            (TreeShape::Heap, 8, 100),
+            (TreeShape::Groups, 2, 16),
+            (TreeShape::Groups, 3, 27),
+            (TreeShape::Groups, 8, 64),
+        ] {
+            let spec = TreeSpec {
+                ranks: Ranks::rows(nodes).unwrap(),
+                cores: 2,
+                fan_in,
+                shape,
+                layout: Layout::padded(64),
+            };
+            let tree = Tree::new(spec).unwrap();
+            let sizes = sizes(shape, fan_in, nodes);
+            let mut sorted = false;
+            for rank in 0..nodes {
+                let order = released(&tree, rank);
+                assert_eq!(order.len() as u32, tree.children(rank));
+                let order: Vec<u32> = order.iter().map(|&rank| sizes[rank as usize]).collect();
+                assert!(
+                    order.is_sorted_by(|a, b| a >= b),
+                    "{shape} {rank}: {order:?}"
+                );
+                sorted |= order.first() > order.last();
+            }
+            assert!(sorted, "{shape}: all subtrees of a node are as large");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 // What fails here fails the test.
 #![allow(clippy::unwrap_used)]
 
+mod budgets;
 mod cached;
 mod deadlocks;
 mod faults;
