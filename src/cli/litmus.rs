@@ -212,7 +212,8 @@ impl LitmusRun {
         let mut cycles = Vec::new();
         for edges in &flags.cycle {
             let cycle = Cycle::parse(edges);
-            cycles.push(cycle.map_err(|error| Stop::flag(&format!("--cycle '{edges}'"), error))?);
+            let flag = format!("--cycle '{}'", edges.escape_debug());
+            cycles.push(cycle.map_err(|error| Stop::flag(&flag, error))?);
         }
         if let Some(text) = &flags.cycles {
             for threads in read::counts("--cycles", text, 2, MOST_CYCLE_THREADS, Values::Many)? {

@@ -78,13 +78,12 @@ impl<'a> Exploration<'a> {
     /// # Errors
     /// [`LitmusError::Failure`] if a thread's access faults or the simulation stops in a deadlock.
     pub fn run(&self, run: u32) -> Result<FinalState, LitmusError> {
-        let Setting { memory, seed, .. } = *self.setting;
         let (number, directed) = match self.aims.is_empty() {
             true => (run, None),
             false if run.is_multiple_of(2) => (run / 2, None),
             false => (run / 2, self.directed(run / 2)),
         };
-        let timing = directed.unwrap_or_else(|| Timing::new(&self.test, memory, number, seed));
+        let timing = directed.unwrap_or_else(|| self.free(number));
         let performed = perform(
             self.setting,
             &self.test,
@@ -100,6 +99,21 @@ impl<'a> Exploration<'a> {
         Ok(reached)
     }
 
+    /// The timing of the run `number` of those that follow no way.
+    fn free(&self, number: u32) -> Timing {
+        let Setting {
+            memory,
+            seed,
+            spread,
+            ..
+        } = *self.setting;
+        // No other thread reads what a buffer holds where each has a node of its own.
+        let races = spread == Spread::OneNode && !self.aims.is_empty();
+        let costs = self.rehearsed(Pinning::Scatter).costs;
+        let costs = races.then_some(costs);
+        Timing::new(&self.test, memory, number, seed, costs)
+    }
+
     fn rehearsed(&self, pinning: Pinning) -> &Rehearsed {
         match pinning {
             Pinning::Scatter => &self.rehearsed[0],
@@ -109,7 +123,7 @@ impl<'a> Exploration<'a> {
 
     /// The timing of the directed run `number`.
     fn directed(&self, number: u32) -> Option<Timing> {
-        let Setting { memory, seed, .. } = *self.setting;
+        let seed = self.setting.seed;
         let aim = &self.aims[number as usize % self.aims.len()];
         let random = &mut Pcg32::new(seed, 0xd17 ^ u64::from(number) << 16);
         let state = &aim[random.next_u32() as usize % aim.len()];
@@ -117,7 +131,7 @@ impl<'a> Exploration<'a> {
         let way = behaviours.way_to(state, |_| random.next_u32() as usize)?;
         let mut timing = match self.setting.spread {
             // No thread sees another's stores: only the copies that are kept differ.
-            Spread::OnePerNode => Timing::new(&self.test, memory, number, seed),
+            Spread::OnePerNode => self.free(number),
             Spread::OneNode => {
                 let costs = self.rehearsed(Pinning::Scatter).costs;
                 // A step takes effect within a miss; what the director expects is not exact.

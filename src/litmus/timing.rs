@@ -4,8 +4,9 @@
 //!
 //! Half of these runs are systematic: the threads' lags walk over a grid that gets finer with every
 //! run, on scales from a few cycles to more than a remote access takes. The other half is drawn, and
-//! there threads halt and store to lines of their own between their instructions. Neither changes
-//! what memory allows. Runs that follow a way of the model have their timing from `direct`.
+//! there threads halt and store to lines of their own between their instructions; or they race: full
+//! buffers drain at about one time, and at that time others access what they hold. Nothing of it
+//! changes what memory allows. Runs that follow a way of the model have their timing from `direct`.
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
@@ -14,6 +15,7 @@ use sme_memory::Route;
 use sme_sim::machine::Pinning;
 use sme_sim::time::Time;
 
+use super::direct::Costs;
 use super::{MemoryKind, roles};
 
 /// The longest lags of a run, in nanoseconds: the store buffer drains in tens, an access within a
@@ -97,8 +99,15 @@ impl Timing {
         }
     }
 
-    /// The timing of run `run` of those that follow no way.
-    pub(super) fn new(test: &Test, memory: MemoryKind, run: u32, seed: u64) -> Self {
+    /// The timing of run `run` of those that follow no way. Where it is known what accesses cost, some
+    /// of them are races.
+    pub(super) fn new(
+        test: &Test,
+        memory: MemoryKind,
+        run: u32,
+        seed: u64,
+        costs: Option<Costs>,
+    ) -> Self {
         let threads = test.threads.len();
         let random = &mut Pcg32::new(seed, 0x117 ^ u64::from(run) << 16);
         let is_crowded = memory != MemoryKind::Local && random.next_u32().is_multiple_of(2);
@@ -179,6 +188,18 @@ impl Timing {
                 (0..test.locations.len()).map(location).collect()
             })
             .collect();
+        let race = costs.filter(|_| !systematic && random.next_u32().is_multiple_of(2));
+        let (lags, leads, crowd) = match race {
+            Some(costs) => (
+                vec![Time::ZERO; threads],
+                test.threads
+                    .iter()
+                    .map(|instructions| race_of(instructions.len(), costs, random))
+                    .collect(),
+                None,
+            ),
+            None => (lags, leads, crowd),
+        };
         let settling = (0..threads)
             .map(|_| share(CROWDED_SPANS_NS[0] * 1_000, random.next_u64()))
             .collect();
@@ -192,6 +213,22 @@ impl Timing {
             crowd,
         }
     }
+}
+
+/// What a thread of `count` instructions does before each of them in a race: a private store that
+/// takes as long for all threads stands in front of the first. Some instruction, or none, comes when
+/// that has been performed, and the buffered stores leave.
+fn race_of(count: usize, costs: Costs, random: &mut Pcg32) -> Vec<Lead> {
+    let mut leads = vec![Lead::default(); count];
+    if let Some(first) = leads.first_mut() {
+        first.stores.push(Route::Cached);
+    }
+    let late = random.next_u32() as usize % (count + 1);
+    if let Some(lead) = leads.get_mut(late) {
+        let about = share(4 * costs.miss.as_ps(), random.next_u64());
+        lead.halt = (costs.far + about).since(costs.miss);
+    }
+    leads
 }
 
 /// The round of run `run` of those that follow no way: each has a systematic and a drawn run on every

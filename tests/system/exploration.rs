@@ -14,6 +14,8 @@ use crate::litmus::setting;
 
 /// Within so many runs everything that is allowed is to be seen.
 const RUNS: u32 = 20_000;
+/// So many runs are performed in any case, as mistakes show in few of them.
+const LEAST_RUNS: u32 = 100;
 
 /// What a test shows of a state.
 fn shown(test: &Test, state: &FinalState) -> Vec<i32> {
@@ -32,7 +34,7 @@ fn shows_all_that_is_allowed(test: &Arc<Test>, memory: MemoryKind, spread: Sprea
     let allowed = behaviours.states().map(|state| shown(test, state));
     let mut unseen: BTreeSet<Vec<i32>> = allowed.collect();
     for run in 0..RUNS {
-        if unseen.is_empty() {
+        if unseen.is_empty() && run >= LEAST_RUNS {
             return;
         }
         let state = exploration.run(run).unwrap();

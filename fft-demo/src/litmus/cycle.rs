@@ -177,7 +177,10 @@ impl Cycle {
     /// As [`Self::new`], and for a name of no edge.
     pub fn parse(text: &str) -> Result<Self, CycleError> {
         let names = text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '+'));
-        let edge = |name: &str| Edge::named(name).ok_or_else(|| CycleError::Edge(name.to_owned()));
+        let edge = |name: &str| {
+            let unknown = || CycleError::Edge(name.escape_debug().to_string());
+            Edge::named(name).ok_or_else(unknown)
+        };
         let names = names.filter(|name| !name.is_empty());
         let edges: Vec<Edge> = names.map(edge).collect::<Result<_, _>>()?;
         Self::new(&edges)
