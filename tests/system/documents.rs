@@ -269,3 +269,30 @@ fn the_sensitivity_is_that_of_the_fitted_constants() {
         );
     }
 }
+
+/// Every constant that nothing publishes stands in the part about verdicts, with its present value.
+#[test]
+fn every_uncertain_constant_has_its_flips() {
+    let document = read("docs/sensitivity.md");
+    let (_, flips) = document.split_once("## Where a verdict flips").unwrap();
+    let (flips, _) = flips.split_once("\n## ").unwrap();
+    let machine = Machine::builtin("sme-prototype").unwrap();
+    let mut seen = 0;
+    for constant in machine.constants() {
+        let source = constant.source.name();
+        if !["fitted", "assumed", "derived"].contains(&source) {
+            continue;
+        }
+        let (name, value) = (constant.name(), &constant.value);
+        let row = format!("| `{name}` | {source} | {value} |");
+        let standing = format!("* `{name}` ({source}, {value}): ");
+        assert!(
+            flips
+                .lines()
+                .any(|line| line.starts_with(&row) || line.starts_with(&standing)),
+            "{name} is {value}; docs/sensitivity.md must be written anew (.ci/refresh)"
+        );
+        seen += 1;
+    }
+    assert!(seen > 25, "only {seen} constants are looked at");
+}

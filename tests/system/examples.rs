@@ -120,17 +120,20 @@ fn is_shown(document: &str, name: &str, text: &str) {
 /// The rows of one constant are those that the document shows.
 #[test]
 fn sensitivity() {
-    let document = include_str!("../../docs/sensitivity.md");
-    let printed = printed("sensitivity", &["uncached.arbitration"]);
-    let rows: Vec<&str> = printed
-        .lines()
-        .filter(|line| line.starts_with('|'))
-        .collect();
-    assert!(rows.len() > 4, "{printed}");
-    for row in rows {
-        assert!(
-            document.contains(row),
-            "docs/sensitivity.md has no {row} (.ci/refresh)"
-        );
+    let constant = "uncached.arbitration";
+    for (arguments, least) in [(&[constant][..], 5), (&["flips", constant], 3)] {
+        let document = include_str!("../../docs/sensitivity.md");
+        let printed = printed("sensitivity", arguments);
+        let rows: Vec<&str> = printed
+            .lines()
+            .filter(|line| line.starts_with('|') || line.starts_with("* `"))
+            .collect();
+        assert!(rows.len() >= least, "{printed}");
+        for row in rows {
+            assert!(
+                document.contains(row),
+                "docs/sensitivity.md has no {row} (.ci/refresh)"
+            );
+        }
     }
 }
