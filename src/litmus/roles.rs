@@ -50,7 +50,7 @@ pub(super) const MISS: &str = "miss";
 pub(super) const HIT: &str = "hit";
 pub(super) const FAR: &str = "far";
 
-/// How far apart the threads of a rehearsal measure: longer than what they measure.
+/// How far apart the threads of a rehearsal measure: longer than that takes on the built-in machines.
 const STAGGER: Time = Time::from_ns(100_000);
 
 /// Signals, in the order in which they are given.

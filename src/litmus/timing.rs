@@ -147,34 +147,11 @@ impl Timing {
             true => Pinning::Compact,
             false => Pinning::Scatter,
         };
-        let leads = test
-            .threads
-            .iter()
-            .map(|instructions| {
-                let mut room = roles::MOST_PRIVATE as u32;
-                let lead = |_| {
-                    let halt = |random: &mut Pcg32| match random.next_u32().is_multiple_of(2) {
-                        true => Time::ZERO,
-                        false => share(span(random), random.next_u64()),
-                    };
-                    if systematic {
-                        return Lead::default();
-                    }
-                    let filling = match random.next_u32().is_multiple_of(4) {
-                        true => random.next_u32() % (MOST_FILLING + 1),
-                        false => 0,
-                    };
-                    let filling = filling.min(room);
-                    room -= filling;
-                    Lead {
-                        ahead: Time::ZERO,
-                        stores: vec![Route::Nearest; filling as usize],
-                        halt: halt(random),
-                    }
-                };
-                instructions.iter().map(lead).collect()
-            })
-            .collect();
+        let leads = test.threads.iter().map(|instructions| match systematic {
+            true => vec![Lead::default(); instructions.len()],
+            false => drawn_leads(instructions.len(), random, &span),
+        });
+        let leads = leads.collect();
         // Nothing, everything, or anything is in the caches.
         let warmth = random.next_u32() % 4;
         let warm = (0..threads)
@@ -213,6 +190,33 @@ impl Timing {
             crowd,
         }
     }
+}
+
+/// What a thread of `count` instructions does before each of them in a drawn run: halts within what
+/// `span_ps` draws, and private stores.
+fn drawn_leads(
+    count: usize,
+    random: &mut Pcg32,
+    span_ps: &impl Fn(&mut Pcg32) -> u64,
+) -> Vec<Lead> {
+    let mut room = roles::MOST_PRIVATE as u32;
+    let lead = |_| {
+        let filling = match random.next_u32().is_multiple_of(4) {
+            true => random.next_u32() % (MOST_FILLING + 1),
+            false => 0,
+        };
+        let filling = filling.min(room);
+        room -= filling;
+        Lead {
+            ahead: Time::ZERO,
+            stores: vec![Route::Nearest; filling as usize],
+            halt: match random.next_u32().is_multiple_of(2) {
+                true => Time::ZERO,
+                false => share(span_ps(random), random.next_u64()),
+            },
+        }
+    };
+    (0..count).map(lead).collect()
 }
 
 /// What a thread of `count` instructions does before each of them in a race: a private store that
