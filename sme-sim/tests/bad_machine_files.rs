@@ -566,6 +566,16 @@ fn every_message_about_a_bad_override() {
             "--set node.private_memory=1 TiB: node.global_base: 1 TiB lies inside a node's own RAM: 1 TiB private and 4 GiB shared",
         ),
         (
+            "node.private_memory",
+            "8589934593 B",
+            "--set node.private_memory=8589934593 B: node.private_memory: 8589934593 B is not a multiple of 4 KiB: shared memory begins behind it",
+        ),
+        (
+            "link.bandwidth",
+            "3745 MB/s",
+            "--set link.bandwidth=3745 MB/s: link.bandwidth: the engine passes one packet a cycle, 24 bytes at most: at 156 MHz no more than 3.744 GB/s on a link",
+        ),
+        (
             "engine.clock",
             "1\n2",
             r#"--set engine.clock=1\n2: engine.clock: unknown unit "2" in "1\n2"; a frequency is written in Hz, kHz, MHz or GHz"#,
@@ -582,6 +592,12 @@ fn every_message_about_a_bad_override() {
         message,
         "--set uncached.load_payload=64 B: uncached.load_payload: 64 B is more than a line: it must be 8 B to 32 B"
     );
+    // What a link carries at most is what the longest packet has.
+    let long_reads = [
+        ("link.bandwidth", "3745 MB/s"),
+        ("uncached.load_payload", "32 B"),
+    ];
+    assert!(machine.with(&long_reads).is_ok());
     let twice = [("engine.tags", "4"), ("engine.tags", "8")];
     let message = machine.with(&twice).unwrap_err().to_string();
     assert_eq!(message, "--set engine.tags=8: engine.tags is set twice");

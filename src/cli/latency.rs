@@ -2,6 +2,8 @@
 //!
 //! Called by [`super::main`]; simulated by [`crate::latency::budget`].
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use sme_sim::machine::Machine;
 use sme_sim::observe::path::Part;
@@ -136,6 +138,10 @@ impl LatencyRun {
 /// Reads `--hops text`: the nodes at those distances, of which there are `all`.
 fn chosen(text: &str, all: &[Distance]) -> Result<Vec<Distance>, Stop> {
     let hops = read::counts("--hops", text, 0, MAX_NODES, Values::Many)?;
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = hops.iter().find(|&&hops| !seen.insert(hops)) {
+        return Err(Stop::flag("--hops", format!("{twice} is given twice")));
+    }
     let of_hops = |hops: u32| {
         let distance = all.iter().find(|distance| distance.hops == hops);
         distance.copied().ok_or_else(|| {

@@ -309,7 +309,7 @@ where
 #[test]
 fn the_path_is_written_as_a_file() {
     let directory = tempfile::tempdir().unwrap();
-    let run = "barrier --nodes 9 --cores 4 --algorithm flat --episodes 2 --no-host";
+    let run = "barrier --nodes 64 --cores 1 --algorithm flat --episodes 2 --no-host";
     let explained = stdout(&format!("{run} --explain"));
     let total = cell(&explained, "total");
     let total: f64 = total.split_whitespace().next().unwrap().parse().unwrap();

@@ -129,7 +129,7 @@ fn rows_say_which_figures_validate_them() {
 fn bad_flags_are_refused_in_a_line() {
     for (arguments, reason) in [
         ("--hops 99", "no node is so far away; there are 0, 1"),
-        ("--hops 1,1", "--hops"),
+        ("--hops 1,1", "1 is given twice"),
         ("--hops x", "--hops"),
         ("--nodes 0", "--nodes"),
         ("--nodes 5 --topology mesh:2x2", "do not hold 5 nodes"),

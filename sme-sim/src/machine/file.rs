@@ -319,6 +319,11 @@ impl Machine {
         &self.constants
     }
 
+    /// The constants that the file leaves out, each with the value that it therefore has.
+    pub fn left_out(&self) -> &[Constant] {
+        &self.left_out
+    }
+
     /// The constant called `section.key`.
     pub fn constant(&self, name: &str) -> Option<&Constant> {
         self.constants
@@ -379,8 +384,8 @@ pub fn family_names() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().map(|family| family.name)
 }
 
-/// What constants the family called `name` has, with their meanings and limits but without
-/// values; `None` if there is no such family.
+/// The constants of the family called `name` with their meanings and limits, and with values only
+/// where a file may leave them out; `None` if there is no such family.
 pub fn declared(name: &str) -> Option<Vec<Constant>> {
     let family = registered(name)?;
     let nothing = Document::empty(name);

@@ -291,7 +291,7 @@ impl SectionReader<'_, '_> {
     }
 
     /// The same, where the file may leave it out; then it is `default`.
-    pub(crate) fn optional_word<T: Copy, const N: usize>(
+    pub(crate) fn optional_word<T: Copy + PartialEq, const N: usize>(
         &mut self,
         key: &'static str,
         default: T,
@@ -302,7 +302,9 @@ impl SectionReader<'_, '_> {
             return self.word(key, words, meaning);
         }
         let domain = Domain::Words(words.iter().map(|(word, _)| *word).collect());
-        let constant = self.constant(key, domain, meaning, String::new(), None);
+        let value = words.iter().find(|(_, meant)| *meant == default);
+        let value = value.map_or_else(String::new, |(word, _)| (*word).to_owned());
+        let constant = self.constant(key, domain, meaning, value, None);
         self.reader.left_out.push(constant);
         default
     }
@@ -319,8 +321,9 @@ impl SectionReader<'_, '_> {
             return self.time(key, range, meaning);
         }
         let limits = Limits::new(Dimension::Time, *range.start(), *range.end());
-        let domain = Domain::Quantity(limits);
-        let constant = self.constant(key, domain, meaning, String::new(), None);
+        let (domain, amount) = (Domain::Quantity(limits), default.as_ps());
+        let value = limits.dimension.write(amount);
+        let constant = self.constant(key, domain, meaning, value, Some(amount));
         self.reader.left_out.push(constant);
         default
     }

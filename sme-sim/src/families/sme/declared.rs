@@ -22,6 +22,8 @@ const DEPTH: u32 = 1_024;
 const SOCKETS: u32 = 64;
 /// The most ways of a set.
 const WAYS: u32 = 64;
+/// Bytes of a page, where memory is divided.
+const PAGE: u64 = 4 * KIB;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -395,6 +397,17 @@ fn rules(spec: &ClusterSpec, read: &mut Reader<'_>) {
                 Dimension::Memory.write(spec.node.global_base),
                 Dimension::Memory.write(private),
                 Dimension::Memory.write(shared),
+            )
+        },
+    );
+    read.rule(
+        &["node.private_memory"],
+        private.is_multiple_of(PAGE),
+        || {
+            format!(
+                "{} is not a multiple of {}: shared memory begins behind it",
+                Dimension::Memory.write(private),
+                Dimension::Memory.write(PAGE),
             )
         },
     );

@@ -33,8 +33,8 @@ pub struct ClusterSpec {
 }
 
 impl ClusterSpec {
-    /// Bytes of the longest packet on a network link: a posted write, or the response to a read of a
-    /// line fill if that is longer.
+    /// Bytes of the longest packet on a network link: a posted write, or the response to a read of
+    /// a line fill if that is longer.
     pub fn longest_packet_bytes(&self) -> u64 {
         Kind::PostedWrite
             .bytes()

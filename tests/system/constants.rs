@@ -1,0 +1,226 @@
+//! No constant of a machine is without effect: each, halved or doubled, moves the output of some
+//! small workload, or is refused, or stands in a list of exceptions with its reason.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use sme::program::Program;
+use sme_fft_demo::Placement;
+use sme_memory::Spawn;
+use sme_sim::machine::{Constant, Domain, Machine, Setup};
+use sme_sim::parts::contract::{Span, ThreadMemory};
+use sme_sim::time::Time;
+
+use crate::command::{sme, text};
+
+/// Changes without effect on any of the workloads, and why.
+const EXCEPTIONS: [(&str, Change, &str); 4] = [
+    (
+        "node.private_memory",
+        Change::Halved,
+        "it only lies below the shared memory: no program has data there",
+    ),
+    ("node.private_memory", Change::Doubled, "the same"),
+    (
+        "node.global_base",
+        Change::Doubled,
+        "from 1 TiB on, commands have the extension for addresses beyond 40 bits",
+    ),
+    (
+        "node.registers",
+        Change::Doubled,
+        "a lock takes one register of a node; others are for programs of one's own",
+    ),
+];
+
+/// A value of a constant in place of the machine's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Halved,
+    Doubled,
+    /// Another word.
+    Other,
+}
+
+/// Small runs of the program, the quick ones first.
+const COMMANDS: [&str; 13] = [
+    "barrier --nodes 8 --cores 16 --episodes 3",
+    "barrier --nodes 1 --cores 8 --algorithm flag-phase --placement engine --episodes 3",
+    "barrier --nodes 1 --cores 8 --algorithm pthread --episodes 3",
+    "barrier --nodes 64 --cores 1 --algorithm flat --episodes 2",
+    "barrier --nodes 2 --cores 8 --pin compact --episodes 2",
+    "barrier --nodes 2 --cores 40 --pin compact --episodes 2",
+    "barrier --nodes 2 --cores 100 --episodes 2",
+    "lock --lock test-and-set --nodes 2 --cores 2",
+    "network --topology mesh:4x4 --load 0.9 --warmup 5us --measure 10us --drain 20us",
+    "fft --log2n 8 --nodes 2 --cores 2",
+    "fft --log2n 10 --nodes 2 --cores 16 --memory-nodes 2",
+    "radix --keys 2048 --nodes 2 --cores 2 --memory-nodes 2",
+    "fft --log2n 12 --nodes 1 --cores 1 --memory-nodes 1",
+];
+
+/// The outcome of each workload on the machine called `name` with one constant set.
+type Workload = dyn Fn(&str, Option<&str>) -> String;
+
+fn workloads() -> Vec<Box<Workload>> {
+    let library: [Box<Workload>; 2] = [Box::new(shared_cores), Box::new(large_arrays)];
+    let commands = COMMANDS.map(|command| -> Box<Workload> {
+        Box::new(move |name, set| of_command(command, name, set))
+    });
+    library.into_iter().chain(commands).collect()
+}
+
+/// Everything that the program prints, apart from the machine's hash, the change itself and
+/// figures of this computer.
+fn of_command(command: &str, name: &str, set: Option<&str>) -> String {
+    let mut arguments = format!("{command} --machine {name} --format json");
+    if let Some(set) = set {
+        write!(arguments, " --set {set}").unwrap();
+    }
+    let output = sme(&arguments);
+    if !output.status.success() {
+        let refusal = text(&output.stderr).to_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {refusal}");
+        return refusal;
+    }
+    let mut all = String::new();
+    for line in text(&output.stdout).lines() {
+        let mut row: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(line).unwrap();
+        for key in ["machine_hash", "set", "host"] {
+            row.remove(key).unwrap();
+        }
+        writeln!(all, "{}", serde_json::Value::Object(row)).unwrap();
+    }
+    all
+}
+
+fn machine(name: &str, set: Option<&str>) -> Machine {
+    let machine = Machine::builtin(name).unwrap();
+    let overrides: Vec<_> = set.iter().filter_map(|set| set.split_once('=')).collect();
+    machine.with(&overrides).unwrap()
+}
+
+/// Threads that share a core: when the first of them has seen the others end.
+fn shared_cores(name: &str, set: Option<&str>) -> String {
+    let machine = machine(name, set);
+    let setup = Setup::new(machine.shape(), 1, 1).with_room(4);
+    let program = |memory: ThreadMemory, _, _| async move {
+        let mut children = Vec::new();
+        for _ in 0..2 {
+            let child = |memory: ThreadMemory| async move {
+                memory.delay(Time::from_ns(20_000_000)).await;
+            };
+            children.push(memory.spawn(Some(0), child).await);
+        }
+        for child in children {
+            memory.join(child).await;
+        }
+        memory.end(Span::new("all", 0)).await;
+    };
+    let mut machine = machine.build(setup, program).unwrap();
+    machine.run(1, |_| {}).unwrap();
+    format!("{:?}", machine.spans().called("all"))
+}
+
+/// Whether arrays of 3 and of 6 GiB fit into the shared memory of a node.
+fn large_arrays(name: &str, set: Option<&str>) -> String {
+    let program = Program {
+        page_bytes: 1 << 30,
+        ..Program::new(Arc::new(machine(name, set)), 1, 1)
+    };
+    let fits = [3, 6].map(|gib: u64| {
+        let mut pool = program.pool().unwrap();
+        match pool.array(gib << 27, Placement::Block) {
+            Ok(_) => "fits".to_owned(),
+            Err(refusal) => refusal.to_string(),
+        }
+    });
+    fits.join("\n")
+}
+
+/// The values that `constant` is changed to, as `--set` takes them, without those outside its own
+/// limits.
+fn changes(constant: &Constant) -> Vec<(Change, String)> {
+    match &constant.domain {
+        Domain::Words(words) => {
+            let others = words.iter().filter(|word| **word != constant.value);
+            others
+                .map(|word| (Change::Other, (*word).to_owned()))
+                .collect()
+        }
+        Domain::Quantity(limits) => {
+            let now = constant.amount.unwrap();
+            [(Change::Halved, now / 2), (Change::Doubled, now * 2)]
+                .map(|(change, amount)| (change, limits.dimension.write(amount)))
+                .into_iter()
+                .filter(|(_, written)| limits.parse(written).is_ok())
+                .map(|(change, written)| (change, written.replace(' ', "")))
+                .collect()
+        }
+    }
+}
+
+/// The changes of the machine called `name` that move nothing.
+fn without_effect(name: &str) -> Vec<(String, Change)> {
+    let workloads = workloads();
+    let mut as_it_is: HashMap<usize, String> = HashMap::new();
+    let mut found = Vec::new();
+    let machine = Machine::builtin(name).unwrap();
+    for constant in machine.constants().iter().chain(machine.left_out()) {
+        for (change, value) in changes(constant) {
+            let set = format!("{}={value}", constant.name());
+            // Several constants together may refuse it.
+            if machine.with(&[(constant.name(), &value)]).is_err() {
+                continue;
+            }
+            let moves = workloads.iter().enumerate().any(|(at, workload)| {
+                let before = as_it_is.entry(at).or_insert_with(|| workload(name, None));
+                workload(name, Some(&set)) != *before
+            });
+            if !moves {
+                found.push((constant.name(), change));
+            }
+        }
+    }
+    found
+}
+
+/// The changes without effect are those that are known to have none, no more and no fewer.
+fn every_constant_acts_on(name: &str) {
+    let machine = Machine::builtin(name).unwrap();
+    let has = |constant: &str| machine.constant(constant).is_some();
+    let known = EXCEPTIONS.iter().filter(|(constant, ..)| has(constant));
+    let known: Vec<_> = known
+        .map(|&(constant, change, _)| (constant.to_owned(), change))
+        .collect();
+    assert_eq!(without_effect(name), known, "{name}");
+}
+
+#[test]
+fn every_constant_of_the_prototype_acts() {
+    every_constant_acts_on("sme-prototype");
+}
+
+#[test]
+fn every_constant_of_the_asic_acts() {
+    every_constant_acts_on("sme-asic");
+}
+
+#[test]
+fn every_constant_of_the_exascale_machine_acts() {
+    every_constant_acts_on("exascale");
+}
+
+#[test]
+fn every_constant_of_the_ideal_machine_acts() {
+    every_constant_acts_on("ideal");
+}
+
+#[test]
+fn every_machine_is_tested() {
+    let tested = ["sme-prototype", "sme-asic", "exascale", "ideal"];
+    let names = Machine::builtins().iter().map(|builtin| builtin.name);
+    assert!(names.eq(tested));
+}
