@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::command::{sme_in, text};
+use crate::command::{skipped, sme_in, text};
 
 const SB: &str = include_str!("../../litmus/SB.litmus");
 
@@ -380,7 +380,7 @@ fn a_file_that_cannot_be_replaced_is_known_before_the_run() {
     fs::write(directory.path().join("b"), "below\n").unwrap();
     let mount = in_shell(directory.path(), "mount --bind b a.csv");
     if !mount.status.success() {
-        println!("skipped: mount, for this user, is not installed");
+        skipped("mount for this user");
         return;
     }
     let output = sme_in(directory.path(), &format!("{LONG} -o a.csv"));

@@ -8,6 +8,8 @@ use std::process::{Command, Output, Stdio};
 
 use vcd::{IdCode, ScopeItem, Value};
 
+use crate::command::skipped;
+
 /// Runs `sme barrier` on four nodes with these arguments, in `directory`.
 fn barrier_in(directory: &Path, arguments: &str) -> Output {
     let small = "barrier --nodes 4 --cores 2 --episodes 3 --no-host";
@@ -317,7 +319,7 @@ fn the_tools_of_gtkwave_take_the_file() {
             .output()
     };
     if run("vcd2fst", "--help").is_err() || run("fst2vcd", "--help").is_err() {
-        eprintln!("skipped: vcd2fst and fst2vcd, of GTKWave, are not here");
+        skipped("gtkwave");
         return;
     }
     for file in ["a.vcd", "a.fst"] {
