@@ -112,18 +112,14 @@ impl LatencyRun {
             Some(home) => Cell::Count(of(home).into()),
             None => Cell::Absent,
         };
-        let mut cells = vec![
-            Cell::text(env!("CARGO_PKG_VERSION")),
-            Cell::text(self.machine.name()),
-            Cell::text(self.machine.hash()),
-            Cell::text(row::set(&self.machine)),
-            Cell::text(&self.topology),
+        let mut cells = row::head(&self.machine, &self.topology).to_vec();
+        cells.extend([
             Cell::Count(self.nodes.into()),
             Cell::text(budget.operation),
             home(|home| home.hops),
             home(|home| home.node),
             Cell::nanos(budget.total),
-        ];
+        ]);
         cells.extend(budget.parts.map(Cell::nanos));
         let hops = budget.home.map(|home| home.hops);
         let figures = papers::figures_of(&self.machine, budget.operation, hops);

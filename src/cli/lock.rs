@@ -188,12 +188,8 @@ impl LockRun {
 
     fn row(&self, report: &LockReport) -> Vec<Cell> {
         let plan = &self.plan;
-        let mut cells = vec![
-            Cell::text(env!("CARGO_PKG_VERSION")),
-            Cell::text(plan.machine.name()),
-            Cell::text(plan.machine.hash()),
-            Cell::text(row::set(&plan.machine)),
-            Cell::text(&plan.topology),
+        let mut cells = row::head(&plan.machine, &plan.topology).to_vec();
+        cells.extend([
             Cell::Count(plan.nodes.into()),
             Cell::Count(plan.cores.into()),
             Cell::Count(plan.acquisitions.into()),
@@ -203,7 +199,7 @@ impl LockRun {
             },
             Cell::text(plan.data),
             Cell::Count(plan.seed),
-        ];
+        ]);
         cells.extend(spans(&report.within));
         cells.extend(spans(&report.across));
         cells.extend([

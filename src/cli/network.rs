@@ -195,12 +195,8 @@ impl NetworkRun {
     fn row(&self, curve: &LoadCurve, point: &LoadPoint) -> Vec<Cell> {
         let (plan, outcome) = (&self.plan, &point.outcome);
         let latencies = &outcome.latencies;
-        let mut cells = vec![
-            Cell::text(env!("CARGO_PKG_VERSION")),
-            Cell::text(plan.machine.name()),
-            Cell::text(plan.machine.hash()),
-            Cell::text(row::set(&plan.machine)),
-            Cell::text(&plan.topology),
+        let mut cells = row::head(&plan.machine, &plan.topology).to_vec();
+        cells.extend([
             Cell::Count(plan.topology.hosts().into()),
             Cell::text(curve.pattern),
             Cell::Count(plan.seed),
@@ -227,7 +223,7 @@ impl NetworkRun {
             Cell::Truth(outcome.saturated),
             Cell::Count(outcome.events),
             Cell::micros(outcome.end),
-        ];
+        ]);
         if !self.output.no_host {
             cells.extend(Host::measured(point.wall, outcome.events).cells());
         }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sme_sim::machine::Machine;
+use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 use super::Format;
@@ -62,6 +63,18 @@ pub fn set(machine: &Machine) -> String {
     let pair = |(key, value): &(String, String)| format!("{key}={}", value.replace(' ', ""));
     let pairs: Vec<String> = machine.overrides().iter().map(pair).collect();
     pairs.join(" ")
+}
+
+/// The cells with which rows of other than experiments begin, under the keys `version`, `machine`,
+/// `machine_hash`, `set` and `topology`.
+pub fn head(machine: &Machine, topology: &Topology) -> [Cell; 5] {
+    [
+        Cell::text(env!("CARGO_PKG_VERSION")),
+        Cell::text(machine.name()),
+        Cell::text(machine.hash()),
+        Cell::text(set(machine)),
+        Cell::text(topology),
+    ]
 }
 
 /// The cells by which a row is known: everything that can be said before the experiment ran.

@@ -55,13 +55,8 @@ impl Node {
 
     /// The caches of `core` lack a line.
     pub(super) fn miss(&mut self, core: u16, wants: Wants) {
-        let Some((address, _)) = self.wanted(core, wants) else {
+        let Some(request) = self.request(core, wants) else {
             return;
-        };
-        let request = Request {
-            core,
-            wants,
-            address,
         };
         let (caches, around) = self.caches();
         caches.miss(around.here, request, around.cores[core].socket);
@@ -81,13 +76,8 @@ impl Node {
 
     /// [`Event::Ordered`]
     pub(super) fn ordered(&mut self, core: u16, wants: Wants) {
-        let Some((address, _)) = self.wanted(core, wants) else {
+        let Some(request) = self.request(core, wants) else {
             return;
-        };
-        let request = Request {
-            core,
-            wants,
-            address,
         };
         let (caches, mut around) = self.caches();
         match caches.ordered(&mut around, request) {
@@ -98,6 +88,16 @@ impl Node {
             }
             Answer::Waits => {}
         }
+    }
+
+    /// What `core` asks its private caches for.
+    fn request(&self, core: u16, wants: Wants) -> Option<Request> {
+        let (address, _) = self.wanted(core, wants)?;
+        Some(Request {
+            core,
+            wants,
+            address,
+        })
     }
 
     /// The bytes that `core` wants a line for.
