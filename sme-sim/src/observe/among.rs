@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::failure::{NAMED, Stuck};
 use super::spans::Spans;
+use super::stuck::{LISTED, Stuck};
 use super::traffic::Traffic;
 use crate::kernel::peers::{self, PeerError, Peers, Shares};
 use crate::kernel::window::Exchanged;
@@ -87,18 +87,15 @@ pub fn all_stuck(
     mut stuck: Vec<Stuck>,
     mut more: u64,
 ) -> Result<(Vec<Stuck>, u64), PeerError> {
-    if peers.count() == 1 {
-        return Ok((stuck, more));
-    }
-    more += stuck.len().saturating_sub(NAMED) as u64;
-    stuck.truncate(NAMED);
+    more += stuck.len().saturating_sub(LISTED) as u64;
+    stuck.truncate(LISTED);
     let mut all = Vec::new();
     let mut besides = 0;
     for (stuck, more) in peers::all(peers, (stuck, more))? {
         all.extend(stuck);
         besides += more;
     }
-    besides += all.len().saturating_sub(NAMED) as u64;
-    all.truncate(NAMED);
+    besides += all.len().saturating_sub(LISTED) as u64;
+    all.truncate(LISTED);
     Ok((all, besides))
 }

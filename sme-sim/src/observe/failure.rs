@@ -1,18 +1,14 @@
 //! Why a run did not end well: faults, deadlocks, too much time; and how a run that stands still is
 //! recognized.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use sme_memory::Until;
 
+use super::stuck::{Stuck, write_report};
 use crate::kernel::peers::{self, PeerError, Peers};
 use crate::parts::address::FaultReason;
 use crate::time::Time;
-
-/// How many waiting threads a report names one by one.
-pub const NAMED: usize = 16;
 
 /// A run that did not end well.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,65 +95,6 @@ impl From<PeerError> for Failure {
     }
 }
 
-/// A thread that waits for ever.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stuck {
-    /// Its node.
-    pub node: u32,
-    /// Its number there.
-    pub core: u16,
-    /// What it is doing.
-    pub doing: Cow<'static, str>,
-    /// What it waits on, where that is an address.
-    pub awaited: Option<Awaited>,
-}
-
-/// The address a thread waits on, and what is there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Awaited {
-    /// The address, as the program gave it.
-    pub address: u64,
-    /// The node whose memory holds it, and the offset in that node's shared memory, in bytes; none
-    /// where it is in no shared memory.
-    pub place: Option<(u32, u64)>,
-    /// What would end the wait.
-    #[serde(with = "told")]
-    pub until: Option<Until>,
-    /// What the home node's coherent domain holds: what a load there would bring.
-    pub at_home: u64,
-    /// What its memory alone holds: another value where a cache has a newer one.
-    pub in_memory: u64,
-    /// What the waiting core's own copy holds, where it has one.
-    pub cached: Option<u64>,
-    /// Node and number of the thread that wrote to the line last.
-    pub writer: Option<(u32, u16)>,
-    /// Node and core whose cache holds another value that is not written back, and that value: where
-    /// a node has one cache for all its cores, without the core.
-    pub unwritten: Option<(u32, Option<u16>, u64)>,
-}
-
-/// A wait's condition as one process tells it another: whether it is to be a value, or not to be it.
-mod told {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use sme_memory::Until;
-
-    pub fn serialize<S: Serializer>(until: &Option<Until>, to: S) -> Result<S::Ok, S::Error> {
-        let told = until.map(|until| match until {
-            Until::Is(value) => (true, value),
-            Until::IsNot(value) => (false, value),
-        });
-        told.serialize(to)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Until>, D::Error> {
-        let told = Option::<(bool, u8)>::deserialize(from)?;
-        Ok(told.map(|(is, value)| match is {
-            true => Until::Is(value),
-            false => Until::IsNot(value),
-        }))
-    }
-}
-
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -180,80 +117,12 @@ impl fmt::Display for Failure {
                 at.as_us() / 86_400e6
             ),
             Failure::Peers(error) => error.fmt(f),
-            Failure::Deadlock { at, stuck, more } => {
-                let waiting = stuck.len() + *more as usize;
-                write!(
-                    f,
-                    "deadlock: at {at} nothing can happen any more, and {} wait{}",
-                    Counted(waiting, "thread"),
-                    if waiting == 1 { "s" } else { "" }
-                )?;
-                for thread in stuck.iter().take(NAMED) {
-                    write!(f, "\n  {thread}")?;
-                }
-                if waiting > NAMED {
-                    write!(f, "\n  and {} more", waiting - NAMED)?;
-                }
-                Ok(())
-            }
+            Failure::Deadlock { at, stuck, more } => write_report(f, *at, stuck, *more),
         }
     }
 }
 
 impl std::error::Error for Failure {}
-
-impl fmt::Display for Stuck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "node {} core {} {}", self.node, self.core, self.doing)?;
-        let Some(awaited) = &self.awaited else {
-            return Ok(());
-        };
-        match awaited.place {
-            Some((node, offset)) => {
-                write!(
-                    f,
-                    " at byte {offset} of node {node} ({:#x})",
-                    awaited.address
-                )?;
-            }
-            None => write!(f, " at {:#x}", awaited.address)?,
-        }
-        match awaited.until {
-            Some(Until::Is(value)) => write!(f, " until it is {value}")?,
-            Some(Until::IsNot(value)) => write!(f, " until it is not {value}")?,
-            None => {}
-        }
-        if awaited.in_memory == awaited.at_home {
-            write!(f, ": memory at home holds {}", awaited.at_home)?;
-        } else {
-            let (newest, memory) = (awaited.at_home, awaited.in_memory);
-            write!(f, ": a cache at home holds {newest}, memory {memory}")?;
-        }
-        match awaited.cached {
-            Some(value) => write!(f, ", its cache {value}")?,
-            None => write!(f, ", its cache nothing")?,
-        }
-        match awaited.writer {
-            Some((node, core)) => write!(f, "; last written by node {node} core {core}")?,
-            None => write!(f, "; never written")?,
-        }
-        let Some((node, core, value)) = awaited.unwritten else {
-            return Ok(());
-        };
-        write!(f, "; the cache of node {node}")?;
-        core.map_or(Ok(()), |core| write!(f, " core {core}"))?;
-        write!(f, " holds {value}, which is not written back")
-    }
-}
-
-struct Counted(usize, &'static str);
-
-impl fmt::Display for Counted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = if self.0 == 1 { "" } else { "s" };
-        write!(f, "{} {}{plural}", self.0, self.1)
-    }
-}
 
 /// The state of a run in which all unfinished threads wait and neither a store nor a line is under
 /// way.

@@ -7,6 +7,7 @@
 //! * [`path`]: what made something take as long as it did.
 //! * [`spans`]: when threads were in what.
 //! * [`staleness`]: which loads of a run returned stale data, and which flush was missing.
+//! * [`stuck`]: threads that wait for ever, as a report tells of them.
 //! * [`survey`]: what nodes are doing; who waits for what when nothing can happen any more.
 //! * [`timeline`]: waits, and which write ended each.
 //! * [`trace`]: traces for critical paths, for families without one of their own.
@@ -22,6 +23,7 @@ pub mod log;
 pub mod path;
 pub mod spans;
 pub mod staleness;
+pub mod stuck;
 pub mod survey;
 pub mod timeline;
 pub mod trace;

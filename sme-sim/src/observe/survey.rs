@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use sme_memory::Until;
 
 use super::among::all_stuck;
-use super::failure::{Awaited, Failure, NAMED, Standstill, Stuck};
+use super::failure::{Failure, Standstill};
 use super::spans::Reached;
+use super::stuck::{Awaited, Holder, LISTED, Stuck};
 use super::unwritten::Dirty;
 use crate::kernel::peers::{self, PeerError, Peers};
 use crate::parts::line::Bytes;
@@ -163,8 +164,14 @@ pub fn deadlock<N: Waits>(
         }
     }
     answer(nodes, questions, &mut stuck, peers)?;
-    find_unwritten(nodes, &mut stuck);
-    let (stuck, more) = all_stuck(peers, stuck, 0)?;
+    let (mut stuck, more) = all_stuck(peers, stuck, 0)?;
+    let found = find_unwritten(nodes, &stuck);
+    for (number, unwritten) in peers::all(peers, found)?.into_iter().flatten() {
+        let awaited = stuck.get_mut(number as usize);
+        if let Some(awaited) = awaited.and_then(|thread| thread.awaited.as_mut()) {
+            awaited.unwritten.get_or_insert(unwritten);
+        }
+    }
     Ok((!stuck.is_empty()).then_some(Failure::Deadlock { at, stuck, more }))
 }
 
@@ -181,34 +188,35 @@ fn awaited(on: &WaitsOn, said: AtHome) -> Awaited {
     }
 }
 
-/// Says of each of the `stuck` whether a cache of `nodes` holds what it waits on and has not written
-/// it back.
-fn find_unwritten<N: Waits>(nodes: &[N], stuck: &mut [Stuck]) {
-    let mut awaited: FxHashMap<(u32, u64), Vec<&mut Awaited>> = FxHashMap::default();
-    for on in stuck
-        .iter_mut()
-        .filter_map(|thread| thread.awaited.as_mut())
-    {
-        if let Some((node, offset)) = on.place {
-            awaited.entry((node, offset & !7)).or_default().push(on);
+/// Of which of the `stuck`, by their numbers, a cache of `nodes` holds what they wait on and has not
+/// written it back.
+fn find_unwritten<N: Waits>(nodes: &[N], stuck: &[Stuck]) -> Vec<(u64, Holder)> {
+    let mut awaited: FxHashMap<(u32, u64), Vec<(u64, &Awaited)>> = FxHashMap::default();
+    for (number, thread) in (0..).zip(stuck) {
+        if let Some(on) = &thread.awaited
+            && let Some((node, offset)) = on.place
+        {
+            let word = awaited.entry((node, offset & !7)).or_default();
+            word.push((number, on));
         }
     }
+    let mut found = Vec::new();
     for node in nodes {
         for dirty in node.dirty() {
             let place = (dirty.place.node, dirty.place.offset);
-            for on in awaited.get_mut(&place).into_iter().flatten() {
+            for (number, on) in awaited.get(&place).into_iter().flatten() {
                 let bytes = match on.until {
                     Some(_) => Bytes::byte(on.address),
                     None => Bytes::word(on.address),
                 };
                 let value = bytes.pick(dirty.cached);
                 if bytes.enables & dirty.enables != 0 && value != on.at_home {
-                    on.unwritten
-                        .get_or_insert((node.number(), dirty.core, value));
+                    found.push((*number, (node.number(), dirty.core, value)));
                 }
             }
         }
     }
+    found
 }
 
 /// Asks the other processes `questions`, each of one of the `stuck`, and answers theirs.
@@ -221,8 +229,8 @@ fn answer<N: Waits>(
     if peers.count() == 1 {
         return Ok(());
     }
-    // No more are named.
-    questions.truncate(NAMED);
+    // No more are listed.
+    questions.truncate(LISTED);
     let me = peers.me() as u64;
     let mut answers = Vec::new();
     for (process, questions) in (0u64..).zip(peers::all(peers, questions)?) {

@@ -2,7 +2,8 @@
 
 use sme_memory::{Atomic, Cacheable, Flags, Futex, Memory, Route, Until};
 use sme_sim::machine::Pinning;
-use sme_sim::observe::failure::{Failure, Stuck};
+use sme_sim::observe::failure::Failure;
+use sme_sim::observe::stuck::Stuck;
 use sme_sim::time::Time;
 
 use crate::programs::{nothing, ns, place, run, setup, setup_with, word};
@@ -129,6 +130,7 @@ deadlock: at TIME nothing can happen any more, and 3 threads wait
 its cache 0; never written
   node 0 core 1 sleeps on a futex at byte 256 of node 0 (0x200000100): memory at home holds 0, its cache nothing; \
 never written
+behind them, for what threads above wrote last:
   node 1 core 0 polls through the engine at byte 64 of node 0 (0x10000000040) until it is 2: a cache at home holds \
 1, memory 0, its cache nothing; last written by node 0 core 0";
     assert_eq!(report(run(setup("mesh:2x1", 2, 2), program)), expected);
@@ -171,15 +173,26 @@ fn a_value_that_was_not_written_back_is_said_to_be_that() {
 
 #[test]
 fn a_long_report_names_some_and_counts_the_rest() {
-    let text = report(run(setup("mesh:2x1", 2, 16), |memory, _, _| {
-        Box::pin(async move {
-            let flag = memory.flag(place(memory.node(), 0), Route::Nearest);
-            memory.wait(flag, Until::Is(1)).await;
-        })
-    }));
-    assert!(text.contains("and 32 threads wait\n"), "{text}");
-    assert_eq!(text.lines().count(), 1 + 16 + 1, "{text}");
-    assert!(text.ends_with("\n  and 16 more"), "{text}");
+    let text = |alike| {
+        report(run(setup("mesh:2x1", 2, 16), move |memory, node, core| {
+            Box::pin(async move {
+                let offset = if alike { 0 } else { 64 * u64::from(core) };
+                let flag = memory.flag(place(node, offset), Route::Nearest);
+                memory.wait(flag, Until::Is(1)).await;
+            })
+        }))
+    };
+    let different = text(false);
+    assert!(different.contains("and 32 threads wait\n"), "{different}");
+    assert_eq!(different.lines().count(), 1 + 16 + 1, "{different}");
+    assert!(different.ends_with("\n  and 16 more"), "{different}");
+    // Those that wait alike are one line for each node.
+    let alike = text(true);
+    assert!(alike.contains("and 32 threads wait\n"), "{alike}");
+    assert_eq!(alike.lines().count(), 1 + 2, "{alike}");
+    let begin =
+        "\n  node 1 cores 0 to 15, 16 threads, each spins in its cache at byte 0 of node 1 ";
+    assert!(alike.contains(begin), "{alike}");
 }
 
 /// However slow a part of the machine is, waiting for it is not a deadlock, not even while other

@@ -39,9 +39,10 @@ use crate::kernel::window::{self, Exchanged, Verdict};
 use crate::machine::family::System;
 use crate::machine::shape::Setup;
 use crate::observe::among::{Among, Figures, all_stuck};
-use crate::observe::failure::{self, Failure, NAMED};
+use crate::observe::failure::{self, Failure};
 use crate::observe::gauge::{Gauge, Progress};
 use crate::observe::spans::{Reached, Spans};
+use crate::observe::stuck::LISTED;
 use crate::observe::traffic::{LinkLoad, Traffic};
 use crate::time::Time;
 use node::CompactNode;
@@ -124,8 +125,8 @@ impl<L: Leader> CompactCluster<L> {
         let (mut stuck, mut waiting) = (Vec::new(), 0);
         for node in self.nodes.iter().filter(|node| node.unfinished() > 0) {
             waiting += u64::from(node.unfinished());
-            if stuck.len() < NAMED {
-                stuck.extend(node.stuck(NAMED - stuck.len()));
+            if stuck.len() < LISTED {
+                stuck.extend(node.stuck(LISTED - stuck.len()));
             }
         }
         let more = waiting - stuck.len() as u64;

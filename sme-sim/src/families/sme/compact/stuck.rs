@@ -8,7 +8,7 @@ use super::plan::{Form, Plan};
 use super::rest::{Rest, Stage, Waiting};
 use super::work::{Work, line};
 use crate::families::sme::cluster::constants::origin_of;
-use crate::observe::failure::{Awaited, Stuck};
+use crate::observe::stuck::{Awaited, Stuck};
 
 /// The first `most` threads of `node`, which is at rest for ever, that have not ended.
 pub fn stuck<L: Leader>(
