@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// How many ranks there are in the subtree of each.
+    /// Ranks in the subtree of each.
     fn sizes(shape: TreeShape, fan_in: u32, nodes: u32) -> Vec<u32> {
         let mut sizes = vec![1; nodes as usize];
         for rank in (1..nodes).rev() {

@@ -1,4 +1,4 @@
-//! How much each fitted or assumed constant of a machine decides: every one of them changed, and what
+//! The weight of each fitted or assumed constant of a machine: every one of them changed, and what
 //! that does to the results; where it makes a verdict flip ([`flips`]); and what the trees decide that
 //! no paper publishes. Writes docs/sensitivity.md.
 //!

@@ -122,7 +122,7 @@ struct Tried {
 }
 
 impl Tried {
-    /// What complaints about it begin with.
+    /// The beginning of complaints about it.
     fn name(&self) -> String {
         match &self.path {
             Some(path) => path.display().to_string(),

@@ -13,7 +13,7 @@ use sme_sim::time::Time;
 use super::roles::MOST_PRIVATE;
 use super::timing::{Lead, Timing};
 
-/// What accesses cost, as a rehearsal has measured it.
+/// The costs of accesses, as a rehearsal has measured them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     /// A load that no cache of the thread can answer.
@@ -77,7 +77,7 @@ fn held_back(test: &Test, steps: &[Step]) -> Vec<Vec<bool>> {
     held
 }
 
-/// How far a thread is.
+/// The progress of a thread.
 #[derive(Clone, Debug, Default)]
 struct Thread {
     /// Its next instruction.
@@ -107,7 +107,7 @@ struct Director<'a> {
     test: &'a Test,
     costs: Costs,
     slot: Time,
-    /// When the last step took effect.
+    /// The time at which the last step took effect.
     now: Time,
     threads: Vec<Thread>,
     /// Which locations each thread's caches hold.

@@ -34,9 +34,9 @@ pub struct Exploration<'a> {
     rehearsed: [Rehearsed; 2],
 }
 
-/// What a rehearsal tells.
+/// The findings of a rehearsal.
 struct Rehearsed {
-    /// How much later than others a thread begins because it hears of the beginning earlier.
+    /// The time by which a thread begins later than others because it hears of the beginning earlier.
     handicaps: Vec<Time>,
     costs: Costs,
 }

@@ -50,7 +50,7 @@ pub(super) const MISS: &str = "miss";
 pub(super) const HIT: &str = "hit";
 pub(super) const FAR: &str = "far";
 
-/// How far apart the threads of a rehearsal measure: longer than that takes on the built-in machines.
+/// The distance in time at which the threads of a rehearsal measure: longer than that takes on the built-in machines.
 const STAGGER: Time = Time::from_ns(100_000);
 
 /// Signals, in the order in which they are given.
@@ -76,7 +76,7 @@ pub(super) struct Plan {
     /// Cores of the crowd on each node.
     pub(super) crowd: u32,
     pub(super) line_bytes: u64,
-    /// How much later than others a thread begins because it hears of the beginning earlier.
+    /// The time by which a thread begins later than others because it hears of the beginning earlier.
     pub(super) handicaps: Vec<Time>,
     /// Whether the threads measure what a miss takes, instead of performing the test.
     pub(super) rehearses: bool,

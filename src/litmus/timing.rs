@@ -31,7 +31,7 @@ const MOST_STORES: u32 = 10;
 /// The most private stores in front of an instruction that are drawn: a few fill a store buffer.
 const MOST_FILLING: u32 = 8;
 
-/// What a thread does before an instruction.
+/// The acts of a thread before an instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lead {
     /// It halts so long first.
@@ -48,7 +48,7 @@ pub(super) struct Lead {
 pub(super) struct Timing {
     /// How long after the signal each thread begins.
     pub(super) lags: Vec<Time>,
-    /// What each thread does before each of its instructions.
+    /// The acts of each thread before each of its instructions.
     pub(super) leads: Vec<Vec<Lead>>,
     /// Which locations each thread has loaded before.
     pub(super) warm: Vec<Vec<bool>>,
@@ -192,7 +192,7 @@ impl Timing {
     }
 }
 
-/// What a thread of `count` instructions does before each of them in a drawn run: halts within what
+/// The acts of a thread of `count` instructions before each of them in a drawn run: halts within what
 /// `span_ps` draws, and private stores.
 fn drawn_leads(
     count: usize,
@@ -219,7 +219,7 @@ fn drawn_leads(
     (0..count).map(lead).collect()
 }
 
-/// What a thread of `count` instructions does before each of them in a race: a private store that
+/// The acts of a thread of `count` instructions before each of them in a race: a private store that
 /// takes as long for all threads stands in front of the first. Some instruction, or none, comes when
 /// that has been performed, and the buffered stores leave.
 fn race_of(count: usize, costs: Costs, random: &mut Pcg32) -> Vec<Lead> {

@@ -174,7 +174,7 @@ pub struct Outcome {
     pub events: u64,
     /// Which loads were stale, if they were checked.
     pub stale: Option<StaleReport>,
-    /// What was stored and not written back when the program ended.
+    /// The words that were stored and not written back when the program ended.
     pub unwritten: NotWrittenBack,
     /// Phases, barriers and waits of all threads, if they were recorded.
     pub timeline: Recorded,

@@ -1,4 +1,4 @@
-//! What a program has stored and not written back when it ends, by the names of its arrays.
+//! Words that a program has stored and not written back when it ends, by the names of its arrays.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use sme_memory::Place;
 use sme_sim::observe::unwritten::Unwritten;
 use sme_sim::observe::words;
 
-/// How many words are named one by one.
+/// The most words that are named one by one.
 const NAMED: usize = 8;
 
 /// The words of which a cache still holds newer bytes than their homes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NotWrittenBack {
-    /// How many there are.
+    /// Their number.
     pub words: u64,
     /// The first of them, in words.
     first: Vec<String>,

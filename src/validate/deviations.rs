@@ -25,7 +25,7 @@ pub struct Deviations {
     explained: BTreeMap<String, Explanation>,
 }
 
-/// How much of a miss an entry explains.
+/// The share of a miss that an entry explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Explanation {
     /// All of it: the run of the entry brings the figure right.
@@ -67,7 +67,7 @@ impl Deviations {
         Self { explained }
     }
 
-    /// How much the entry of figure `id` explains; none where it has no entry.
+    /// The share that the entry of figure `id` explains; none where it has no entry.
     pub fn explain(&self, id: &str) -> Option<Explanation> {
         self.explained.get(id).copied()
     }

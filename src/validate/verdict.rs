@@ -70,7 +70,7 @@ pub struct Row {
     pub interval: Option<(f64, f64)>,
     /// What the comparison came to.
     pub verdict: Verdict,
-    /// How much its entry in DEVIATIONS.md explains; none where it has no entry.
+    /// The share that its entry in DEVIATIONS.md explains; none where it has no entry.
     pub explained: Option<Explanation>,
     /// What was fitted to the figure: constants of the machine file, named choices.
     pub fitted: Vec<String>,

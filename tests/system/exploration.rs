@@ -17,7 +17,7 @@ const RUNS: u32 = 20_000;
 /// So many runs are performed in any case, as mistakes show in few of them.
 const LEAST_RUNS: u32 = 100;
 
-/// What a test shows of a state.
+/// The part of a state that a test shows.
 fn shown(test: &Test, state: &FinalState) -> Vec<i32> {
     let observed = test.observed();
     observed.iter().map(|&what| state.value(what)).collect()

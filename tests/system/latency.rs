@@ -75,7 +75,7 @@ fn a_local_miss_is_made_of_the_machines_constants() {
     assert_eq!(part(&miss, Part::HyperTransport), 0);
 }
 
-/// What a hop more costs is in the engine's blocks and the links, whatever the operation.
+/// One hop more costs time in the engine's blocks and the links only, in every operation.
 #[test]
 fn a_hop_adds_engine_and_link() {
     let machine = Machine::builtin("sme-asic").unwrap();

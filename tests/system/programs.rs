@@ -195,7 +195,7 @@ fn without_a_coherence_point_the_result_is_wrong_and_the_checker_says_where() {
     );
 }
 
-/// What is still in caches when a program ends is told of, checked or not: here one thread has all the
+/// Words still in caches when a program ends are told of, checked or not: here one thread has all the
 /// result in its own, reads nothing stale, and leaves old values at home.
 #[test]
 fn what_is_not_written_back_is_told_of() {

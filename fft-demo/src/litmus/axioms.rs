@@ -14,7 +14,7 @@ use super::test::{FinalState, Instruction, Source, Test};
 struct Event {
     thread: usize,
     location: usize,
-    /// What a store stores; a load goes to this register.
+    /// The value of a store; a load goes to this register.
     stores: Option<i32>,
     register: usize,
     /// Fences of the thread in front of it.

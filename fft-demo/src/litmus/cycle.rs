@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::condition::{Condition, Observable, Proposition, Quantifier};
 use super::test::{Instruction, Register, Source, Test};
 
-/// What an access does.
+/// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Access {
     /// It stores.
@@ -22,7 +22,7 @@ pub enum Access {
     Read,
 }
 
-/// How an access follows another. Names are those of diy.
+/// The relation of an access to the one before it. Names are those of diy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Edge {
     /// The next access in program order, to another location.
@@ -112,7 +112,7 @@ impl fmt::Display for Edge {
     }
 }
 
-/// Why edges are no critical cycle.
+/// The reason for which edges are no critical cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CycleError {
     /// There is no such edge.
@@ -132,9 +132,9 @@ pub enum CycleError {
 /// The most edges to other threads, and the most to other locations: locations have the names of
 /// letters.
 const MOST_EXTERNAL: usize = 8;
-/// What the locations are called.
+/// The names of the locations.
 const LOCATIONS: [&str; MOST_EXTERNAL] = ["x", "y", "z", "a", "b", "c", "d", "e"];
-/// What the registers of a thread are called; it has at most three accesses.
+/// The names of a thread's registers; it has at most three accesses.
 const REGISTERS: [&str; 3] = ["EAX", "EBX", "ECX"];
 
 /// A critical cycle. Two that differ only in where they begin are equal.
@@ -316,7 +316,7 @@ impl Cycle {
 struct At {
     kind: Access,
     location: usize,
-    /// What it stores or is to see.
+    /// The value that it stores or is to see.
     value: i32,
 }
 

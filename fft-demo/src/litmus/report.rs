@@ -38,7 +38,7 @@ pub struct Seen {
     pub verdict: Verdict,
 }
 
-/// What a model says of an outcome.
+/// A model's verdict on an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The model allows every state that was seen of it, or one where none was seen.
@@ -137,7 +137,7 @@ impl<'t> Report<'t> {
         self.unseen.as_deref().map_err(|&large| large)
     }
 
-    /// How many of the outcomes seen have this verdict.
+    /// The number of outcomes seen that have this verdict.
     pub fn with_verdict(&self, verdict: Verdict) -> usize {
         let of_it = self.seen.iter().filter(|seen| seen.verdict == verdict);
         of_it.count()

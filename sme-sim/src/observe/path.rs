@@ -110,8 +110,8 @@ pub trait Traces {
     /// The number of a node, by its place among the traces.
     fn node(&self, place: usize) -> u32;
 
-    /// What was busy during the stage of [`Part::Queueing`] that ends at `position`; none where it
-    /// is another part's.
+    /// The resource that was busy during the stage of [`Part::Queueing`] that ends at `position`;
+    /// none where it is another part's.
     fn queued_for(&self, position: Position) -> Option<&'static str>;
 
     /// What happened in the stage that ends at `position`, in a few words; `name` names the variable at a

@@ -10,11 +10,11 @@ use sme_memory::Until;
 
 use crate::time::Time;
 
-/// How many waits a report has, each of one thread or of several that wait alike.
+/// The most waits of a report, each of one thread or of several that wait alike.
 const NAMED: usize = 16;
-/// How many waiting threads are looked at: of more, the first.
+/// The most waiting threads that are looked at: of more, the first.
 pub const LISTED: usize = 4096;
-/// How many stretches of threads that wait alike are named.
+/// The most stretches of threads that wait alike and are named.
 const STRETCHES: usize = 3;
 
 /// A thread that waits for ever.
@@ -24,9 +24,9 @@ pub struct Stuck {
     pub node: u32,
     /// Its number there.
     pub core: u16,
-    /// What it is doing.
+    /// Its activity, in words.
     pub doing: Cow<'static, str>,
-    /// What it waits on, where that is an address.
+    /// The address that it waits on, where there is one.
     pub awaited: Option<Awaited>,
 }
 
@@ -38,18 +38,18 @@ pub struct Awaited {
     /// The node whose memory holds it, and the offset in that node's shared memory, in bytes; none
     /// where it is in no shared memory.
     pub place: Option<(u32, u64)>,
-    /// What would end the wait.
+    /// The condition that would end the wait.
     #[serde(with = "told")]
     pub until: Option<Until>,
-    /// What the home node's coherent domain holds: what a load there would bring.
+    /// The value in the home node's coherent domain: what a load there would bring.
     pub at_home: u64,
-    /// What its memory alone holds: another value where a cache has a newer one.
+    /// The value in its memory alone: another where a cache has a newer one.
     pub in_memory: u64,
-    /// What the waiting core's own copy holds, where it has one.
+    /// The value in the waiting core's own copy, where it has one.
     pub cached: Option<u64>,
     /// Node and number of the thread that wrote to the line last.
     pub writer: Option<(u32, u16)>,
-    /// Who holds another value that is not written back.
+    /// The holder of another value that is not written back.
     pub unwritten: Option<Holder>,
 }
 
@@ -86,7 +86,7 @@ struct Wait<'a> {
     of: &'a Stuck,
     /// All of them, by node and number.
     threads: Vec<(u32, u16)>,
-    /// How many waits stand between it and one that hangs on no other: a thread is taken to wait for
+    /// The number of waits between it and one that hangs on no other: a thread is taken to wait for
     /// the one that wrote its word last. In a circle none does.
     behind: usize,
 }
@@ -197,7 +197,7 @@ impl fmt::Display for Wait<'_> {
     }
 }
 
-/// What is awaited, as it stands behind what a thread is doing.
+/// The awaited place and its contents, as they stand behind a thread's activity.
 impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let awaited = self;

@@ -81,7 +81,7 @@ pub trait Waits {
     /// The address that `thread` waits on, if its wait is about one.
     fn waits_on(&self, thread: u16) -> Option<WaitsOn>;
 
-    /// What its caches of memory that nothing keeps coherent between nodes have not written back.
+    /// The words that its caches of other nodes' memory have not written back.
     fn dirty(&self) -> Vec<Dirty>;
 
     /// What its memory holds of `bytes` of the line that has `address` in the node's own numbering.
@@ -95,7 +95,7 @@ pub struct WaitsOn {
     pub address: u64,
     /// Those of its bytes that matter.
     pub bytes: Bytes,
-    /// What would end the wait.
+    /// The condition that would end the wait.
     pub until: Option<Until>,
     /// The node whose memory holds it, and the address in that node's own numbering.
     pub home: (u32, u64),

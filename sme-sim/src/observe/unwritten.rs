@@ -36,8 +36,7 @@ pub struct Unwritten {
 }
 
 impl Dirty {
-    /// What is not written back of it: nothing, if its home, which has `at_home`, holds the same
-    /// bytes.
+    /// The word, if its home, which has `at_home`, holds other bytes.
     pub fn unwritten(self, node: u32, at_home: u64) -> Option<Unwritten> {
         let Dirty {
             core,

@@ -17,7 +17,7 @@ const HOP: u64 = 7;
 const MISS: u64 = 20;
 const DRAM: u64 = 50;
 const PROBE: u64 = 60;
-/// What a program's own instructions take.
+/// The time of a program's own instructions.
 const OPERATION: u64 = 3;
 const TURNAROUND: u64 = 41;
 const STORE_GAP: u64 = 23;
@@ -73,7 +73,7 @@ fn settled(socket: u64) -> u64 {
     probed(socket).max(DRAM + hops(socket))
 }
 
-/// When a packet has reached the host `far` links away that leaves the first socket at `at`: one of
+/// The time at which a packet has reached the host `far` links away that leaves the first socket at `at`: one of
 /// so many bytes on the host link, on network links, and on the far host link.
 fn crosses(at: u64, far: u64, (near, link, there): (u64, u64, u64)) -> u64 {
     // Two transfers of 16 bits in 2 ns; 4 cycles of the HyperTransport core.
@@ -88,7 +88,7 @@ fn crosses(at: u64, far: u64, (near, link, there): (u64, u64, u64)) -> u64 {
     10 * given + there / 2 + HOST_WAY
 }
 
-/// When the answer to a read of `bytes` bytes has come to the first socket, which the read leaves
+/// The time at which the answer to a read of `bytes` bytes has come to the first socket, which the read leaves
 /// at `at`.
 fn answered(at: u64, far: u64, bytes: u64) -> u64 {
     // An address of more than 40 bits takes 4 bytes more, on this host link only.
@@ -224,7 +224,7 @@ fn a_slot_turns_around_between_two_loads() {
     }
 }
 
-/// When the last answer of a fill has come whose reads leave the first socket from `at` on, at most
+/// The time at which the last answer of a fill has come whose reads leave the first socket from `at` on, at most
 /// `at_once` under way.
 fn filled(at: u64, payload: u64, at_once: u64) -> u64 {
     let reads = 64 / payload;
@@ -352,7 +352,7 @@ fn a_copy_from_another_core_waits_for_probes() {
     }
 }
 
-/// When a core of socket `socket` that spins on a flag in its node has read it again, whose line
+/// The time at which a core of socket `socket` that spins on a flag in its node has read it again, whose line
 /// was taken at
 /// `taken`: the probe finds it, it asks for the line, and gets that when the writer has it.
 fn seen(taken: u64, socket: u64) -> u64 {

@@ -133,7 +133,7 @@ fn each_read_of_a_fill_sees_one_moment() {
     }
 }
 
-/// What node 0 sees of a line at its own memory and at node 1's, word by word from word `first` on,
+/// The view of node 0 of a line at its own memory and at node 1's, word by word from word `first` on,
 /// and the loads that this took.
 fn lines_seen(payload: &str, words: u64, first: u64) -> (Vec<u64>, u64) {
     let line = format!("{} B", 8 * words);

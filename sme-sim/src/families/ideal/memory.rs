@@ -444,7 +444,7 @@ impl Memory {
         });
     }
 
-    /// What `thread` has asked `node` for: a place, or a register by its number.
+    /// The place that `thread` has asked `node` for, or a register by its number.
     fn asked(&self, cpu: &Cpu, thread: u16, node: u32) -> Place {
         let register = match cpu.thread(thread).operation {
             Operation::Take(register) | Operation::TestAndSet(register) => Some(register),

@@ -57,7 +57,7 @@ pub trait Hardware: Send + Sized {
     /// The value of these bytes in the cached copy of `thread`, if there is one.
     fn copy(&self, cpu: &Processor<Self>, thread: u16, address: u64, bytes: Bytes) -> Option<u64>;
 
-    /// What its caches of memory that nothing keeps coherent between nodes have not written back.
+    /// The words that its caches of other nodes' memory have not written back.
     fn dirty(&self) -> Vec<Dirty> {
         Vec::new()
     }

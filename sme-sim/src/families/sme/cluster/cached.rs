@@ -90,7 +90,7 @@ impl Node {
         }
     }
 
-    /// What `core` asks its private caches for.
+    /// The line that `core` asks its private caches for.
     fn request(&self, core: u16, wants: Wants) -> Option<Request> {
         let (address, _) = self.wanted(core, wants)?;
         Some(Request {

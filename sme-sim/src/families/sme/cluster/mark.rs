@@ -50,11 +50,11 @@ pub(super) enum What {
     Asks(Access),
     /// The thread of this core computes and hits in its private caches.
     RunsAhead(u16),
-    /// What the private caches of memory behind the engine lack.
+    /// A miss of the private caches of memory behind the engine.
     Misses(Request, MissStage),
     /// This core spins on its copy of a line behind the engine, and loses it.
     LosesCopy(u16),
-    /// What the caches have written back for this core's thread leaves the node.
+    /// The write-backs for this core's thread leave the node.
     PostedLeave(u16),
     /// The line's copy at a spinning core is probed away.
     Probed(Access),
@@ -87,7 +87,7 @@ pub(super) struct Access {
     pub(super) kind: Kind,
 }
 
-/// How far a miss is.
+/// The stage of a miss.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum MissStage {
     LooksUp,
@@ -137,7 +137,7 @@ pub(super) enum Stage {
 }
 
 impl What {
-    /// What is busy where the stage is spent queueing.
+    /// The resource that is busy where the stage is spent queueing.
     pub(super) fn queued_for(&self) -> Option<&'static str> {
         Some(match self {
             What::Buffered(_) => "earlier stores",

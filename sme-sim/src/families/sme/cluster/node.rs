@@ -265,7 +265,7 @@ impl Node {
         }
     }
 
-    /// What the thread of `core` asks for next, how far it has run ahead until then, and with how
+    /// The next request of the thread of `core`, how far it has run ahead until then, and with how
     /// many hits in its caches.
     #[inline]
     fn poll(&mut self, core: u16) -> (Option<Operation>, Time, Hits) {

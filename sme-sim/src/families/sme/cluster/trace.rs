@@ -82,7 +82,7 @@ struct CoreTrace {
     slot: MarkId,
     /// Its system call, or its sleep, or its waking.
     system: MarkId,
-    /// How far its private caches' misses have got: that of its operation, and that of its oldest
+    /// The last marks of its private caches' misses: that of its operation, and that of its oldest
     /// buffered store.
     misses: [MarkId; 2],
 }

@@ -59,7 +59,7 @@ pub fn stuck<L: Leader>(
     leader.into_iter().chain(followers).take(most).collect()
 }
 
-/// What is at `address`, in a line at this node and offset, which `core` awaits.
+/// The contents of `address`, in a line at this node and offset, which `core` awaits.
 fn awaited_at(
     form: &Form,
     (node, offset): (u32, u64),

@@ -67,7 +67,7 @@ struct Bench {
     /// Transactions under way: what they do, when they were sent, and when they took effect and
     /// what they must bring.
     sent: FxHashMap<u32, (Access, Time, Option<Effect>)>,
-    /// What they must bring beyond that.
+    /// The words that they must bring beyond that.
     extra_words: FxHashMap<u32, Vec<u64>>,
     spinning: [Option<u32>; CORES as usize],
     /// A core's store or update under way.

@@ -69,7 +69,7 @@ impl Trace {
         self.core(core).done = mark;
     }
 
-    /// What the caches have written back for `core` has left the node.
+    /// The write-backs for `core` have left the node.
     pub fn posted_have_left(&mut self, now: Time, core: u16) {
         let called = self.core(core).system;
         self.current = self.stage(called, now, Part::HyperTransport, What::PostedLeave(core));

@@ -15,7 +15,7 @@ impl Trace {
         self.values.insert((line, byte_of(bytes)), self.current);
     }
 
-    /// What has just been written has probed away a spinning core's copy; it notices at `at`.
+    /// The last write has probed away a spinning core's copy; the core notices at `at`.
     pub fn probed(&mut self, at: Time, core: u16, line: u32, bytes: Bytes) {
         let access = Access {
             line,

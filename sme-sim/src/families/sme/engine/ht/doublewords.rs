@@ -192,7 +192,7 @@ impl Doublewords {
         }
     }
 
-    /// What an engine without long reads takes it for, with trace 0.
+    /// The packet for which an engine without long reads takes it, with trace 0.
     pub fn decode(&self) -> HtPacket {
         let (trace, tag) = (0, (self.command >> TAG & 31) as u8);
         match self.channel() {
