@@ -34,8 +34,9 @@ Operations, each alone on an idle machine:
   store-visible  from a thread's store of a flag until a thread that spins on it goes on
   barrier-hop    half the round of two threads that set each other's flags
 Hops are the links between two nodes; 0 is a node's own memory by way of its engine, and - stays
-within a node's coherent memory. Times are means of eight, and their parts add up. `validated` names
-the published figures with which `sme validate` compares this time on this machine file as it is.
+within a node's coherent memory. Times are means of eight, and their parts add up. `validated`
+names the published figures with which `sme validate` compares this time on this machine file, as
+long as no constant is set.
 
 Examples:
   sme latency
@@ -205,16 +206,16 @@ a word on a line of its own. docs/litmus.md says which outcomes are to be expect
 Cycles: --cycle names the edges of a critical cycle as diy does: PodRR, PodRW, PodWR, PodWW,
 MFencedRR (RW, WR, WW), Rfi, Rfe, Fre, Coe. --cycles has all cycles of so many threads.
 
-Model: beside each outcome stands whether the model of that memory allows it: x86-TSO for the threads
-of a node, posted behind the engine, incoherent through caches of several nodes. Allowed outcomes that
-no run has shown are listed. A test too large for the search has verdicts unknown.
+Model: beside each outcome stands whether the model of that memory allows it: x86-TSO for the
+threads of a node, posted behind the engine, incoherent through caches of several nodes. Allowed
+outcomes that no run has shown are listed. A test too large for the search has verdicts unknown.
 
-Timings: with local and cached memory every other run takes the next allowed outcome and invites the
-machine to show it, by delays, warm lines and private stores that fill the store buffers. In the
-others the threads' lags walk over a grid from 0 to 10 us, or they are drawn, with halts and private
-stores between instructions; behind the engine a crowd of other cores may store to the home of a
-location. With cached memory every node writes back when all threads have ended, and the final state
-is that of the homes.
+Timings: with local and cached memory every other run takes the next allowed outcome and invites
+the machine to show it, by delays, warm lines and private stores that fill the store buffers. In
+the others the threads' lags walk over a grid from 0 to 10 us, or they are drawn, with halts and
+private stores between instructions; behind the engine a crowd of other cores may store to the
+home of a location. With cached memory every node writes back when all threads have ended, and the
+final state is that of the homes.
 
 Exit status: 0 whatever was observed, 1 the simulation failed, 2 for a test that it cannot take.
 
@@ -398,6 +399,7 @@ mod tests {
             VALIDATE,
             NETWORK,
             LOCK,
+            LATENCY,
             LITMUS,
             NATIVE,
         ];

@@ -281,7 +281,7 @@ enum Command {
     /// The engine in RTL: its Verilog, its lockstep with the cycle model, its size and clock
     #[command(after_help = help::RTL)]
     Rtl(RtlFlags),
-    /// Measure what one load, store, miss, line fill and barrier hop cost on a machine, and why
+    /// Measure what one load, store, miss, fill and barrier hop cost on a machine, and why
     #[command(after_help = help::LATENCY)]
     Latency(Box<latency::LatencyFlags>),
     /// How long the lock of the cluster takes from one thread to the next

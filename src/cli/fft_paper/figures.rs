@@ -445,7 +445,7 @@ mod tests {
             let (ms, us): (f64, f64) = (row[3].parse().unwrap(), line[17].parse().unwrap());
             assert!((ms - us / 1e3).abs() <= 0.000_51, "{ms} {us}");
             assert_eq!((row[4].as_str(), row[5].as_str()), (line[18], line[19]));
-            assert_eq!(line[38], "true");
+            assert_eq!(line[39], "true");
             if *nodes == "1" {
                 assert_eq!(row[4], "1.000");
             }

@@ -3,8 +3,8 @@
 use sme_memory::Word;
 
 use super::agenda::Event;
-use super::caches::{Answer, Around, Caches, Filled, Request};
-use super::core::{Waiting, Wants};
+use super::caches::{Answer, Around, Caches, Filled};
+use super::core::{Request, Waiting, Wants};
 use super::node::Node;
 use super::slots::Asker;
 use crate::families::sme::address::{FaultReason, Target};

@@ -43,6 +43,17 @@ pub enum Wants {
     Flush,
 }
 
+/// A core wants the line that holds an address.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// The core.
+    pub core: u16,
+    /// The reason.
+    pub wants: Wants,
+    /// The address, as the program gave it.
+    pub address: u64,
+}
+
 /// One core with one thread.
 #[derive(Debug)]
 pub struct Core {

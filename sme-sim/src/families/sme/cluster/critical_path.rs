@@ -3,8 +3,7 @@
 
 use sme_memory::Place;
 
-use super::caches::Request;
-use super::core::Wants;
+use super::core::{Request, Wants};
 use super::mark::{Access, Carries, Cause, Key, Mark, MissStage, Stage, What};
 use super::node::Node;
 use super::trace::Trace;

@@ -3,8 +3,8 @@
 
 use sme_memory::Place;
 
-use super::caches::Request;
 use super::constants::origin_of;
+use super::core::Request;
 use super::transaction::Kind;
 use crate::families::sme::engine::{self, Packet};
 use crate::observe::path::{MarkId, Part};

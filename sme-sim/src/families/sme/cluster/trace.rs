@@ -18,8 +18,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use sme_memory::{Place, Until};
 
-use super::caches::Request;
 use super::constants::{Constants, origin_of};
+use super::core::Request;
 use super::mark::{Carries, Cause, Key, Mark, Stage, What};
 use crate::families::sme::address::Target;
 use crate::families::sme::engine::link_port::LinkPortSpec;

@@ -6,10 +6,10 @@
 //! extra words come as a message of their own ([`Words`]), earlier. The line is there when all
 //! answers are.
 
-use super::miss::{Answer, Request};
+use super::miss::Answer;
 use super::{Around, Caches};
 use crate::families::sme::cluster::constants::FILLS;
-use crate::families::sme::cluster::core::Wants;
+use crate::families::sme::cluster::core::{Request, Wants};
 use crate::families::sme::cluster::message::Words;
 use crate::families::sme::cluster::slots::{Asker, Slots};
 use crate::families::sme::engine::HtPacket;

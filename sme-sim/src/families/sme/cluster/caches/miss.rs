@@ -3,22 +3,11 @@
 
 use super::{Around, Caches};
 use crate::families::sme::cluster::agenda::Event;
-use crate::families::sme::cluster::core::Wants;
+use crate::families::sme::cluster::core::{Request, Wants};
 use crate::families::sme::cluster::here::Here;
 use crate::parts::cache::ahead::line_and_word;
 use crate::parts::cache::{Held, State};
 use crate::time::Time;
-
-/// A core wants the line that holds an address.
-#[derive(Clone, Copy, Debug)]
-pub struct Request {
-    /// The core.
-    pub core: u16,
-    /// The reason.
-    pub wants: Wants,
-    /// The address, as the program gave it.
-    pub address: u64,
-}
 
 /// The result of a request that has taken its place in the order of all accesses to its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,7 +28,7 @@ use crate::parts::line_size::LineSize;
 use crate::time::Time;
 use fill::Fill;
 pub use fill::Filled;
-pub use miss::{Answer, Request};
+pub use miss::Answer;
 
 /// The parts of the node on which the caches work.
 pub struct Around<'a> {

@@ -1,8 +1,7 @@
 //! Marks of what the private caches of memory behind the engine miss.
 
 use super::Trace;
-use crate::families::sme::cluster::caches::Request;
-use crate::families::sme::cluster::core::Wants;
+use crate::families::sme::cluster::core::{Request, Wants};
 use crate::families::sme::cluster::mark::{Key, MissStage, What};
 use crate::observe::path::{BEFORE, MarkId, Part};
 use crate::time::Time;
