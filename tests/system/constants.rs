@@ -65,6 +65,9 @@ const COMMANDS: [&str; 13] = [
     "fft --log2n 12 --nodes 1 --cores 1 --memory-nodes 1",
 ];
 
+/// The number of workloads, the last, that take seconds: exceptions are not tried on them.
+const SLOW: usize = 3;
+
 /// The outcome of each workload on the machine called `name` with one constant set.
 type Workload = dyn Fn(&str, Option<&str>) -> String;
 
@@ -193,7 +196,11 @@ fn without_effect(name: &str) -> Vec<(String, Change)> {
             if machine.with(&[(constant.name(), &value)]).is_err() {
                 continue;
             }
-            let moves = workloads.iter().enumerate().any(|(at, workload)| {
+            let is_exception = EXCEPTIONS
+                .iter()
+                .any(|(name, of, _)| (*name, *of) == (&constant.name(), change));
+            let tried = workloads.len() - if is_exception { SLOW } else { 0 };
+            let moves = workloads[..tried].iter().enumerate().any(|(at, workload)| {
                 let before = as_it_is.entry(at).or_insert_with(|| workload(name, None));
                 workload(name, Some(&set)) != *before
             });
@@ -222,11 +229,13 @@ fn every_constant_of_the_prototype_acts() {
 }
 
 #[test]
+#[ignore = "a minute, of the prototype's family; .ci/long"]
 fn every_constant_of_the_asic_acts() {
     every_constant_acts_on("sme-asic");
 }
 
 #[test]
+#[ignore = "a minute, of the prototype's family; .ci/long"]
 fn every_constant_of_the_exascale_machine_acts() {
     every_constant_acts_on("exascale");
 }
