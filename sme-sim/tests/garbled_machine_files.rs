@@ -123,6 +123,7 @@ fn is_possible(machine: &Machine) -> bool {
         && spec.cache.l1_cycles > 0
         && spec.link.serdes_cycles > 0
         && (1..=32).contains(&spec.engine.tags)
+        && spec.link.bytes_per_second <= spec.longest_packet_bytes() * spec.engine.clock.hz()
         && delays
             .iter()
             .all(|delay| *delay <= Time::from_ns(1_000_000))
@@ -190,6 +191,8 @@ proptest! {
         let rule = match constant.section {
             "node" => true,
             "cache" => constant.key.ends_with("_size") || constant.key.ends_with("_ways"),
+            "link" => constant.key == "bandwidth",
+            "engine" => constant.key == "clock",
             _ => false,
         };
         let taken = machine.with(&[(constant.name(), text)]);

@@ -81,7 +81,7 @@ fn a_waveform_shows_what_the_log_holds() {
         (&[][..], Time::ZERO, Time::NEVER),
         (&[], Time::from_ns(5_000), Time::from_ns(9_001)),
         // A host link that brings several packets in a cycle of the engine.
-        (&[("engine.clock", "20 MHz")], Time::ZERO, Time::NEVER),
+        (&[("engine.clock", "26 MHz")], Time::ZERO, Time::NEVER),
     ] {
         let selection = Selection {
             nodes: nodes.clone(),
