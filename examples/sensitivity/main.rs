@@ -1,12 +1,13 @@
 //! The weight of each fitted or assumed constant of a machine: every one of them changed, and what
-//! that does to the results; where it makes a verdict flip ([`flips`]); and what the trees decide that
-//! no paper publishes. Writes docs/sensitivity.md.
+//! that does to the results; where it makes a verdict flip ([`flips`]); and what the trees decide
+//! that no paper publishes. Writes docs/sensitivity.md.
 //!
 //! `cargo run --release --example sensitivity > docs/sensitivity.md`
 //!
-//! Constants named on the command line are the only ones changed; what comes out then is the
-//! first table alone, without the text around it. With `flips` as the first word it is the table of
-//! verdicts alone, of the constants named behind it or of all; with `trees`, that of the trees alone.
+//! Constants named on the command line are the only ones changed; what comes out then is the first
+//! table alone, without the text around it. With `flips` as the first word it is the table of
+//! verdicts alone, of the constants named behind it or of all; with `trees`, that of the trees
+//! alone.
 
 mod flips;
 
@@ -244,8 +245,8 @@ fn known(machine: &Machine, names: &[String]) -> Result<(), String> {
     }
 }
 
-/// The values to which a constant is changed: each other word, or amounts that are other `by` per cent
-/// and that the machine can have.
+/// The values to which a constant is changed: each other word, or amounts that are other `by` per
+/// cent and that the machine can have.
 fn values(machine: &Machine, constant: &Constant, by: &[i64]) -> Vec<String> {
     match (&constant.domain, constant.amount) {
         (Domain::Quantity(limits), Some(amount)) => {

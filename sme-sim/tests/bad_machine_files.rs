@@ -592,7 +592,7 @@ fn every_message_about_a_bad_override() {
         message,
         "--set uncached.load_payload=64 B: uncached.load_payload: 64 B is more than a line: it must be 8 B to 32 B"
     );
-    // What a link carries at most is what the longest packet has.
+    // The longest packet sets the limit of a link.
     let long_reads = [
         ("link.bandwidth", "3745 MB/s"),
         ("uncached.load_payload", "32 B"),

@@ -217,7 +217,7 @@ private stores between instructions; behind the engine a crowd of other cores ma
 home of a location. With cached memory every node writes back when all threads have ended, and the
 final state is that of the homes.
 
-Exit status: 0 whatever was observed, 1 the simulation failed, 2 for a test that it cannot take.
+Exit status: 0 done, with any outcome; 1 the simulation failed; 2 for a test that it cannot take.
 
 Examples:
   sme litmus litmus/SB.litmus

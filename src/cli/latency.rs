@@ -1,4 +1,5 @@
-//! `sme latency`: the budgets of single operations on a machine, a row for each and for each distance.
+//! `sme latency`: the budgets of single operations on a machine, a row for each and for each
+//! distance.
 //!
 //! Called by [`super::main`]; simulated by [`crate::latency::budget`].
 
@@ -150,20 +151,9 @@ fn chosen(text: &str, all: &[Distance]) -> Result<Vec<Distance>, Stop> {
 }
 
 fn heading() -> Vec<String> {
-    let before = [
-        "version",
-        "machine",
-        "machine_hash",
-        "set",
-        "topology",
-        "nodes",
-        "operation",
-        "hops",
-        "home_node",
-        "total_ns",
-    ];
+    let before = ["nodes", "operation", "hops", "home_node", "total_ns"];
     let part = |part| format!("{}_ns", explain::name(part).replace('-', "_"));
-    let before = before.into_iter().map(String::from);
+    let before = row::HEAD.into_iter().chain(before).map(String::from);
     before
         .chain(Part::ALL.map(part))
         .chain(["validated".to_owned()])

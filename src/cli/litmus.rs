@@ -42,7 +42,8 @@ pub struct LitmusFlags {
         help_heading = "Tests"
     )]
     cycles: Option<String>,
-    /// The test of this critical cycle, by the names that diy has for its edges: 'PodWR Fre PodWR Fre'
+    /// The test of this critical cycle, by the names that diy has for its edges: 'PodWR Fre PodWR
+    /// Fre'
     #[arg(long, value_name = "EDGES", help_heading = "Tests")]
     cycle: Vec<String>,
     /// Print the tests in their format instead of running them

@@ -178,7 +178,7 @@ impl LockRun {
         if !self.output.no_host {
             row.extend(Host::measured(began.elapsed(), report.events).cells());
         }
-        let mut heading = HEADING.to_vec();
+        let mut heading = [&row::HEAD[..], HEADING].concat();
         if self.names_lock {
             heading.push("lock");
         }
@@ -231,11 +231,6 @@ fn spans(of: &HandOvers) -> [Cell; 4] {
 }
 
 const HEADING: &[&str] = &[
-    "version",
-    "machine",
-    "machine_hash",
-    "set",
-    "topology",
     "nodes",
     "cores_per_node",
     "acquisitions_per_thread",

@@ -174,7 +174,8 @@ impl NetworkRun {
             .flat_map(|curve| curve.points.iter().map(|point| self.row(curve, point)))
             .collect();
         let format = self.output.file.format();
-        rows.push(&rendered(HEADING, &cells, format))?;
+        let heading = [&row::HEAD[..], HEADING].concat();
+        rows.push(&rendered(&heading, &cells, format))?;
         if format == Format::Table {
             let lines: Vec<_> = curves
                 .iter()
@@ -232,11 +233,6 @@ impl NetworkRun {
 }
 
 const HEADING: &[&str] = &[
-    "version",
-    "machine",
-    "machine_hash",
-    "set",
-    "topology",
     "nodes",
     "traffic",
     "seed",

@@ -1,5 +1,5 @@
-//! The time of single operations on an idle machine, split by what it is spent on: the critical path
-//! ([`sme_sim::observe::path`]) of each operation, summed up by part.
+//! The time of single operations on an idle machine, split by what it is spent on: the critical
+//! path ([`sme_sim::observe::path`]) of each operation, summed up by part.
 //!
 //! Called by [`crate::cli::latency`].
 
@@ -88,8 +88,8 @@ pub struct Distance {
     pub node: u32,
 }
 
-/// The nearest node at each distance from node 0, among the first `nodes` of `topology`; node 0 itself
-/// is at distance 0.
+/// The nearest node at each distance from node 0, among the first `nodes` of `topology`; node 0
+/// itself is at distance 0.
 pub fn distances(topology: &Topology, nodes: u32) -> Vec<Distance> {
     let router = Router::new(topology);
     let mut found: Vec<Distance> = Vec::new();
@@ -121,8 +121,8 @@ const TIMES: u32 = 8;
 /// The name of the spans that are timed.
 const OPERATION: &str = "operation";
 
-/// The budgets of all operations that the machine has, on its own memory and on that of `homes`, in a
-/// machine of the first `nodes` positions of `topology`.
+/// The budgets of all operations that the machine has, on its own memory and on that of `homes`, in
+/// a machine of the first `nodes` positions of `topology`.
 ///
 /// # Errors
 /// As [`super::remote_load_latency`].

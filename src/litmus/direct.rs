@@ -2,9 +2,9 @@
 //! machine has its time, and each thread halts until it is that time.
 //!
 //! A store leaves its buffer when it may; what holds it back is a private store in front, to a line
-//! that has to be fetched through the engine. All lines of the test are in the caches of every thread
-//! before, so that a load takes a miss only where another thread has stored since. Nothing here forces
-//! an outcome: it is the machine that decides what a load sees.
+//! that has to be fetched through the engine. All lines of the test are in the caches of every
+//! thread before, so that a load takes a miss only where another thread has stored since. Nothing
+//! here forces an outcome: it is the machine that decides what a load sees.
 
 use sme_fft_demo::litmus::{Instruction, Step, Test, Way};
 use sme_memory::Route;
@@ -193,8 +193,8 @@ mod tests {
 
     use super::*;
 
-    /// In R, P1's store stays in its buffer while everything else happens: a private store stands in
-    /// front of it, and nowhere else.
+    /// In R, P1's store stays in its buffer while everything else happens: a private store stands
+    /// in front of it, and nowhere else.
     #[test]
     fn a_store_that_is_late_has_a_private_one_in_front() {
         use Step::{Leave, Perform};
@@ -224,7 +224,8 @@ mod tests {
             .map(|leads| leads.iter().map(|lead| lead.stores.len()).collect())
             .collect();
         assert_eq!(private, [[0, 0], [1, 0]]);
-        // P1 loads at 205 ns, when its store is in the buffer; P0 stores a slot after that, and two.
+        // P1 loads at 205 ns, when its store is in the buffer; P0 stores a slot after that, and
+        // two.
         let halts = |thread: usize| timing.leads[thread].iter().map(|lead| lead.halt);
         assert!(halts(0).eq([ns(405), ns(195)]), "{:?}", timing.leads);
         assert!(halts(1).eq([ns(195), ns(0)]), "{:?}", timing.leads);

@@ -36,7 +36,8 @@ pub struct Exploration<'a> {
 
 /// The findings of a rehearsal.
 struct Rehearsed {
-    /// The time by which a thread begins later than others because it hears of the beginning earlier.
+    /// The time by which a thread begins later than others because it hears of the beginning
+    /// earlier.
     handicaps: Vec<Time>,
     costs: Costs,
 }

@@ -1,9 +1,9 @@
 //! Runs litmus tests on the simulated cluster: a machine for each run, many runs with different
 //! timings, and a histogram of the states in which they end.
 //!
-//! Called by `sme litmus`; the tests are those of `sme_fft_demo::litmus`. An [`Exploration`] decides
-//! how the runs differ: `timing` draws them, `direct` lets them follow what the model allows. The
-//! simulated threads do what stands in `roles`.
+//! Called by `sme litmus`; the tests are those of `sme_fft_demo::litmus`. An [`Exploration`]
+//! decides how the runs differ: `timing` draws them, `direct` lets them follow what the model
+//! allows. The simulated threads do what stands in `roles`.
 
 mod direct;
 mod explore;
@@ -62,8 +62,8 @@ pub struct Setting {
     /// Nodes of the machine; none is as many as the test has threads, and one for local memory.
     pub nodes: Option<u32>,
     /// The nodes that hold the locations: location i lies at home `homes[i % homes.len()]`. None
-    /// lets round r, which has a run on each scale of lags, have location i at node i + r modulo the
-    /// nodes.
+    /// lets round r, which has a run on each scale of lags, have location i at node i + r modulo
+    /// the nodes.
     pub homes: Option<Vec<u32>>,
     /// How many runs.
     pub runs: u32,

@@ -44,13 +44,15 @@ enum Region {
 /// The name of the spans, one a thread of the test, that begin when the thread hears of the beginning.
 pub(super) const HEARD: &str = "heard";
 
-/// The names of the spans, one a thread of the test, in which a rehearsal loads a line that no cache
-/// of the node holds, loads it again, and stores to one that has to be fetched through the engine.
+/// The names of the spans, one a thread of the test, in which a rehearsal loads a line that no
+/// cache of the node holds, loads it again, and stores to one that has to be fetched through the
+/// engine.
 pub(super) const MISS: &str = "miss";
 pub(super) const HIT: &str = "hit";
 pub(super) const FAR: &str = "far";
 
-/// The distance in time at which the threads of a rehearsal measure: longer than that takes on the built-in machines.
+/// The distance in time at which the threads of a rehearsal measure: longer than that takes on the
+/// built-in machines.
 const STAGGER: Time = Time::from_ns(100_000);
 
 /// Signals, in the order in which they are given.
@@ -76,7 +78,8 @@ pub(super) struct Plan {
     /// Cores of the crowd on each node.
     pub(super) crowd: u32,
     pub(super) line_bytes: u64,
-    /// The time by which a thread begins later than others because it hears of the beginning earlier.
+    /// The time by which a thread begins later than others because it hears of the beginning
+    /// earlier.
     pub(super) handicaps: Vec<Time>,
     /// Whether the threads measure what a miss takes, instead of performing the test.
     pub(super) rehearses: bool,

@@ -3,10 +3,11 @@
 //! store to the same homes meanwhile.
 //!
 //! Half of these runs are systematic: the threads' lags walk over a grid that gets finer with every
-//! run, on scales from a few cycles to more than a remote access takes. The other half is drawn, and
-//! there threads halt and store to lines of their own between their instructions; or they race: full
-//! buffers drain at about one time, and at that time others access what they hold. Nothing of it
-//! changes what memory allows. Runs that follow a way of the model have their timing from `direct`.
+//! run, on scales from a few cycles to more than a remote access takes. The other half is drawn,
+//! and there threads halt and store to lines of their own between their instructions; or they race:
+//! full buffers drain at about one time, and at that time others access what they hold. Nothing of
+//! it changes what memory allows. Runs that follow a way of the model have their timing from
+//! `direct`.
 
 use rand_core::Rng;
 use rand_pcg::Pcg32;
@@ -36,8 +37,8 @@ const MOST_FILLING: u32 = 8;
 pub(super) struct Lead {
     /// It halts so long first.
     pub(super) ahead: Time,
-    /// Then it stores to so many lines of its own that no cache holds, by these routes: they stand in
-    /// the store buffer in front of a store of the test.
+    /// Then it stores to so many lines of its own that no cache holds, by these routes: they stand
+    /// in the store buffer in front of a store of the test.
     pub(super) stores: Vec<Route>,
     /// And it halts so long.
     pub(super) halt: Time,
@@ -99,8 +100,8 @@ impl Timing {
         }
     }
 
-    /// The timing of run `run` of those that follow no way. Where it is known what accesses cost, some
-    /// of them are races.
+    /// The timing of run `run` of those that follow no way. Where it is known what accesses cost,
+    /// some of them are races.
     pub(super) fn new(
         test: &Test,
         memory: MemoryKind,
@@ -192,8 +193,8 @@ impl Timing {
     }
 }
 
-/// The acts of a thread of `count` instructions before each of them in a drawn run: halts within what
-/// `span_ps` draws, and private stores.
+/// The acts of a thread of `count` instructions before each of them in a drawn run: halts within
+/// what `span_ps` draws, and private stores.
 fn drawn_leads(
     count: usize,
     random: &mut Pcg32,
@@ -220,8 +221,8 @@ fn drawn_leads(
 }
 
 /// The acts of a thread of `count` instructions before each of them in a race: a private store that
-/// takes as long for all threads stands in front of the first. Some instruction, or none, comes when
-/// that has been performed, and the buffered stores leave.
+/// takes as long for all threads stands in front of the first. Some instruction, or none, comes
+/// when that has been performed, and the buffered stores leave.
 fn race_of(count: usize, costs: Costs, random: &mut Pcg32) -> Vec<Lead> {
     let mut leads = vec![Lead::default(); count];
     if let Some(first) = leads.first_mut() {
@@ -235,8 +236,8 @@ fn race_of(count: usize, costs: Costs, random: &mut Pcg32) -> Vec<Lead> {
     leads
 }
 
-/// The round of run `run` of those that follow no way: each has a systematic and a drawn run on every
-/// scale of lags.
+/// The round of run `run` of those that follow no way: each has a systematic and a drawn run on
+/// every scale of lags.
 pub(super) fn round_of(run: u32) -> u32 {
     run / (2 * SPANS_NS.len() as u32)
 }

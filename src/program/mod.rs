@@ -355,7 +355,7 @@ impl Program {
             links: machine.link_loads(),
             events: machine.events(),
             stale: machine.stale_reads(),
-            unwritten: NotWrittenBack::new(&machine.unwritten(), &kernel.arrays()),
+            unwritten: NotWrittenBack::of(&*machine, &kernel.arrays()),
             timeline: match self.timeline {
                 true => self.recorded(&*machine, &kernel.phases()),
                 false => Recorded::default(),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use sme_fft_demo::Array;
 use sme_memory::Place;
-use sme_sim::observe::unwritten::Unwritten;
+use sme_sim::machine::Readable;
 use sme_sim::observe::words;
 
 /// The most words that are named one by one.
@@ -20,13 +20,13 @@ pub struct NotWrittenBack {
 }
 
 impl NotWrittenBack {
-    /// `unwritten`, of a program with these `arrays`.
-    pub fn new(unwritten: &[Unwritten], arrays: &[(&str, &Array)]) -> Self {
+    /// Those of `machine`, on which a program with these `arrays` has ended.
+    pub fn of(machine: &dyn Readable, arrays: &[(&str, &Array)]) -> Self {
         let name = |place| name(arrays, place);
-        let named = unwritten.iter().take(NAMED);
+        let (words, first) = machine.unwritten(NAMED);
         Self {
-            words: unwritten.len() as u64,
-            first: named.map(|word| word.named(&name)).collect(),
+            words,
+            first: first.iter().map(|word| word.named(&name)).collect(),
         }
     }
 }

@@ -65,8 +65,10 @@ pub fn set(machine: &Machine) -> String {
     pairs.join(" ")
 }
 
-/// The cells with which rows of other than experiments begin, under the keys `version`, `machine`,
-/// `machine_hash`, `set` and `topology`.
+/// The keys with which rows of other than experiments begin.
+pub const HEAD: [&str; 5] = ["version", "machine", "machine_hash", "set", "topology"];
+
+/// The cells under [`HEAD`].
 pub fn head(machine: &Machine, topology: &Topology) -> [Cell; 5] {
     [
         Cell::text(env!("CARGO_PKG_VERSION")),

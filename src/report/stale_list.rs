@@ -38,9 +38,8 @@ impl StaleList {
     pub fn open(path: &Path) -> Result<Self, Stop> {
         let output = Output::file(FLAG, path)?;
         let scratch = output.scratch()?;
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        let rows = match ending {
-            Some("json" | "jsonl") => Rows::new(scratch, Format::Json),
+        let rows = match super::Format::of_file(path) {
+            Some(super::Format::Json) => Rows::new(scratch, Format::Json),
             _ => Rows::new(scratch, Format::Csv),
         };
         Ok(Self {

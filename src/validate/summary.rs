@@ -1,5 +1,5 @@
-//! The summary of a validation: for each paper the number of figures by verdict, and beside them the
-//! number of constants and choices that were fitted to its figures.
+//! The summary of a validation: for each paper the number of figures by verdict, and beside them
+//! the number of constants and choices that were fitted to its figures.
 //!
 //! Called by [`super::report`].
 

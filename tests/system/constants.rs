@@ -110,8 +110,8 @@ fn machine(name: &str, set: Option<&str>) -> Machine {
     machine.with(&overrides).unwrap()
 }
 
-/// Threads that share a core: how long the first takes, which spins until the second has run and then
-/// wakes a third that sleeps.
+/// Threads that share a core: how long the first takes, which spins until the second has run and
+/// then wakes a third that sleeps.
 fn shared_cores(name: &str, set: Option<&str>) -> String {
     let machine = machine(name, set);
     let setup = Setup::new(machine.shape(), 1, 1).with_room(4);

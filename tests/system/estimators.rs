@@ -1,6 +1,6 @@
-//! The conditions by which figures are read off curves, each on a curve just inside its limit and on
-//! one just outside, which misses no other condition. Where a limit is moved or a condition dropped,
-//! one of the two verdicts changes.
+//! The conditions by which figures are read off curves, each on a curve just inside its limit and
+//! on one just outside, which misses no other condition. Where a limit is moved or a condition
+//! dropped, one of the two verdicts changes.
 
 use sme::experiment::Algorithm;
 use sme::fit::Surface;
@@ -192,7 +192,7 @@ fn the_mean_distance_is_at_most_8_percent() {
 
 #[test]
 fn each_coefficient_has_its_own_limit() {
-    // What a0 adds from 8 nodes on, b0 takes away.
+    // b0 takes away from 8 nodes on what a0 adds.
     is_reproduced(&surface(1.0, 1.09, 1.0, -0.5));
     deviates_by(&surface(1.0, 1.11, 1.0, -0.6), "a0 within 10 %");
     is_reproduced(&surface(1.0, 0.91, 1.0, 0.5));

@@ -1,5 +1,5 @@
-//! `sme latency`: the parts of every operation add up to a time that is measured otherwise, on every
-//! machine, and are those that the machine's constants say.
+//! `sme latency`: the parts of every operation add up to a time that is measured otherwise, on
+//! every machine, and are those that the machine's constants say.
 
 use serde_json::Value;
 use sme::latency::budget::{Budget, Operation, budgets, distances};
@@ -55,9 +55,10 @@ fn remote_loads_take_what_they_take_elsewhere() {
     }
 }
 
-/// A miss of a node's own memory on the prototype, by hand: the core knows it after 22 ns; the home,
-/// its own socket, asks all four sockets, of which the farthest is two hops of 15 ns away; it looks
-/// for 33 ns and answers over two hops, after memory has. 6 cycles of 2.2 GHz are the program's own.
+/// A miss of a node's own memory on the prototype, by hand: the core knows it after 22 ns; the
+/// home, its own socket, asks all four sockets, of which the farthest is two hops of 15 ns away; it
+/// looks for 33 ns and answers over two hops, after memory has. 6 cycles of 2.2 GHz are the
+/// program's own.
 #[test]
 fn a_local_miss_is_made_of_the_machines_constants() {
     let machine = Machine::builtin("sme-prototype").unwrap();

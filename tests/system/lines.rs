@@ -64,7 +64,7 @@ fn programs_run_on_loads_of_a_line() {
 }
 
 /// Padded flags have a line each, however long lines are, and are not filled from behind the
-/// engine: barriers take the same time whatever the loads of fills carry, in both forms.
+/// engine: the payload of fills does not change the time of a barrier, in both forms.
 #[test]
 fn padded_barriers_take_the_same_on_shorter_lines() {
     for algorithm in ["tree", "dissemination"] {

@@ -195,8 +195,8 @@ fn without_a_coherence_point_the_result_is_wrong_and_the_checker_says_where() {
     );
 }
 
-/// Words still in caches when a program ends are told of, checked or not: here one thread has all the
-/// result in its own, reads nothing stale, and leaves old values at home.
+/// Words still in caches when a program ends are told of, checked or not: here one thread has all
+/// the result in its own, reads nothing stale, and leaves old values at home.
 #[test]
 fn what_is_not_written_back_is_told_of() {
     let run = "fft --log2n 6 --nodes 1 --cores 1 --memory-nodes 2 --no-host --coherence-point none";

@@ -1,10 +1,11 @@
 //! x86-TSO by its axioms, to hold the search against: no machine, no buffers and no steps.
 //!
-//! A candidate execution says which store each load sees (`rf`) and in which order the stores to each
-//! location take effect (`co`); a load is before every store that overwrites what it sees (`fr`). It
-//! is allowed if what concerns one location is acyclic together with program order, and if program
-//! order but for a load after a store (unless a fence stands between), `rf` from other threads, `co`
-//! and `fr` are (Alglave, Maranget and Tautschnig, *Herding Cats*, TOPLAS 2014, Sec. 4 and 6).
+//! A candidate execution says which store each load sees (`rf`) and in which order the stores to
+//! each location take effect (`co`); a load is before every store that overwrites what it sees
+//! (`fr`). It is allowed if what concerns one location is acyclic together with program order, and
+//! if program order but for a load after a store (unless a fence stands between), `rf` from other
+//! threads, `co` and `fr` are (Alglave, Maranget and Tautschnig, *Herding Cats*, TOPLAS 2014, Sec.
+//! 4 and 6).
 
 use std::collections::BTreeSet;
 
@@ -57,7 +58,7 @@ pub(super) fn outcomes(test: &Test) -> BTreeSet<FinalState> {
         })
         .collect();
     for order in choices(&orders) {
-        // What each load sees: a place in the order of its location, 0 for the initial value.
+        // The store that each load sees, as a place in its location's order; 0 is the initial value.
         let loads: Vec<usize> = (0..events.len())
             .filter(|&at| events[at].stores.is_none())
             .collect();

@@ -344,7 +344,7 @@ impl<'a> Search<'a> {
         number: u32,
         ends: &mut BTreeMap<FinalState, Vec<End>>,
     ) -> Result<(), TooLarge> {
-        // What is kept of the locations so far, and what memory then holds.
+        // Every combination of copies kept of the locations so far, and the memory that results.
         let mut all = vec![(Vec::new(), Vec::new())];
         for location in 0..self.test.locations.len() {
             let copies = state.memory.iter().map(|memory| memory[location]);

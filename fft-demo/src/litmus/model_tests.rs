@@ -1,5 +1,5 @@
-//! Models allow what is known of them, contain each other as they should, and x86-TSO is that of its
-//! axioms. Broken memory is found out by the tests of critical cycles.
+//! Models allow what is known of them, contain each other as they should, and x86-TSO is that of
+//! its axioms. Broken memory is found out by the tests of critical cycles.
 
 use std::collections::BTreeSet;
 
@@ -205,64 +205,88 @@ enum Mistake {
     FencePasses,
 }
 
+/// A machine of store buffers in front of one memory, under way.
+struct Buffers<'t> {
+    test: &'t Test,
+    state: FinalState,
+    /// The next instruction of each thread.
+    next: Vec<usize>,
+    /// The location and value of each store that has not left, by thread, the oldest first.
+    stores: Vec<Vec<(usize, i32)>>,
+}
+
+impl<'t> Buffers<'t> {
+    fn new(test: &'t Test) -> Self {
+        let threads = test.threads.len();
+        Self {
+            test,
+            state: test.initial_state(),
+            next: vec![0; threads],
+            stores: vec![Vec::new(); threads],
+        }
+    }
+
+    fn next(&self, thread: usize) -> Option<Instruction> {
+        self.test.threads[thread].get(self.next[thread]).copied()
+    }
+
+    /// Performs the next instruction of `thread`, whose loads may `bypass` its own buffered stores.
+    fn perform(&mut self, thread: usize, bypass: bool) {
+        match self.next(thread) {
+            Some(Instruction::Load { to, from }) => {
+                let own = self.stores[thread].iter().rev().find(|(to, _)| *to == from);
+                let own = own.filter(|_| !bypass);
+                let value = own.map_or(self.state.memory[from], |&(_, value)| value);
+                self.state.registers[thread][to.number()] = value;
+            }
+            Some(Instruction::Store {
+                to,
+                value: Source::Immediate(value),
+            }) => self.stores[thread].push((to, value)),
+            Some(Instruction::Fence) => {}
+            other => panic!("{other:?}"),
+        }
+        self.next[thread] += 1;
+    }
+
+    /// Store `which` of `thread`'s buffer changes memory.
+    fn leave(&mut self, thread: usize, which: usize) {
+        let (to, value) = self.stores[thread].remove(which);
+        self.state.memory[to] = value;
+    }
+}
+
 /// The state in which a drawn walk of a machine with this mistake ends.
 fn walk(test: &Test, mistake: Mistake, random: &mut Pcg32) -> FinalState {
-    let mut state = test.initial_state();
-    let mut next = vec![0; test.threads.len()];
-    let mut buffers: Vec<Vec<(usize, i32)>> = vec![Vec::new(); test.threads.len()];
+    let mut machine = Buffers::new(test);
     loop {
         let mut can = Vec::new();
-        for (thread, instructions) in test.threads.iter().enumerate() {
-            let buffered = !buffers[thread].is_empty();
+        for thread in 0..test.threads.len() {
+            let buffered = !machine.stores[thread].is_empty();
             can.extend(buffered.then_some(Step::Leave(thread)));
             let waits = |&instruction: &Instruction| {
                 instruction == Instruction::Fence && buffered && mistake != Mistake::FencePasses
             };
-            let instruction = instructions.get(next[thread]);
-            can.extend(
-                instruction
-                    .filter(|i| !waits(i))
-                    .map(|_| Step::Perform(thread)),
-            );
+            let performs = machine.next(thread).filter(|next| !waits(next));
+            can.extend(performs.map(|_| Step::Perform(thread)));
         }
         if can.is_empty() {
-            return state;
+            return machine.state;
         }
         match can[random.next_u32() as usize % can.len()] {
             Step::Leave(thread) => {
-                let count = buffers[thread].len();
-                let oldest = |at: usize| {
-                    let (location, _) = buffers[thread][at];
-                    buffers[thread]
-                        .iter()
-                        .position(|&(other, _)| other == location)
-                };
-                // Not even this one lets stores to one location pass each other.
+                let stores = &machine.stores[thread];
+                // Not even this mistake lets stores to one location pass each other.
                 let which = match mistake {
-                    Mistake::Reorders => oldest(random.next_u32() as usize % count).unwrap_or(0),
-                    _ => 0,
+                    Mistake::Reorders => {
+                        let (location, _) = stores[random.next_u32() as usize % stores.len()];
+                        stores.iter().position(|&(other, _)| other == location)
+                    }
+                    _ => None,
                 };
-                let (to, value) = buffers[thread].remove(which);
-                state.memory[to] = value;
+                machine.leave(thread, which.unwrap_or(0));
             }
-            Step::Perform(thread) => {
-                match test.threads[thread][next[thread]] {
-                    Instruction::Load { to, from } => {
-                        let own = buffers[thread].iter().rev().find(|(to, _)| *to == from);
-                        let own = own.filter(|_| mistake != Mistake::Bypasses);
-                        let value = own.map_or(state.memory[from], |&(_, value)| value);
-                        state.registers[thread][to.number()] = value;
-                    }
-                    Instruction::Store {
-                        to,
-                        value: Source::Immediate(value),
-                    } => {
-                        buffers[thread].push((to, value));
-                    }
-                    _ => {}
-                }
-                next[thread] += 1;
-            }
+            Step::Perform(thread) => machine.perform(thread, mistake == Mistake::Bypasses),
             Step::Arrive { .. } => {}
         }
     }
@@ -304,41 +328,20 @@ fn broken_memory_is_found_out_by_some_cycle() {
 
 /// The state in which `test` ends by `steps`, which are those of buffers in front of one memory.
 fn followed(test: &Test, steps: &[Step]) -> FinalState {
-    let mut state = test.initial_state();
-    let mut next = vec![0; test.threads.len()];
-    let mut buffers = vec![Vec::new(); test.threads.len()];
+    let mut machine = Buffers::new(test);
     for &step in steps {
         match step {
             Step::Perform(thread) => {
-                match test.threads[thread][next[thread]] {
-                    Instruction::Load { to, from } => {
-                        let own = buffers[thread].iter().rev().find(|(to, _)| *to == from);
-                        let value = own.map_or(state.memory[from], |&(_, value)| value);
-                        state.registers[thread][to.number()] = value;
-                    }
-                    Instruction::Store {
-                        to,
-                        value: Source::Immediate(value),
-                    } => {
-                        buffers[thread].push((to, value));
-                    }
-                    Instruction::Fence => assert!(buffers[thread].is_empty()),
-                    other => panic!("{other:?}"),
-                }
-                next[thread] += 1;
+                let is_fence = machine.next(thread) == Some(Instruction::Fence);
+                assert!(!is_fence || machine.stores[thread].is_empty());
+                machine.perform(thread, false);
             }
-            Step::Leave(thread) => {
-                let (to, value) = buffers[thread].remove(0);
-                state.memory[to] = value;
-            }
+            Step::Leave(thread) => machine.leave(thread, 0),
             Step::Arrive { .. } => panic!("there is no way to a home"),
         }
     }
-    assert!(
-        next.iter()
-            .zip(&test.threads)
-            .all(|(&next, thread)| next == thread.len())
-    );
-    assert!(buffers.iter().all(Vec::is_empty));
-    state
+    for (thread, stores) in machine.stores.iter().enumerate() {
+        assert!(machine.next(thread).is_none() && stores.is_empty());
+    }
+    machine.state
 }

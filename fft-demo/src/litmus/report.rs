@@ -59,9 +59,9 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The outcomes of a test and what follows from them. `Display` gives the lines that litmus7 prints,
-/// without those that depend on the host; behind each outcome stands the model's verdict, and behind
-/// all of them the outcomes that the model allows and no run has shown.
+/// The outcomes of a test and what follows from them. `Display` gives the lines that litmus7
+/// prints, without those that depend on the host; behind each outcome stands the model's verdict,
+/// and behind all of them the outcomes that the model allows and no run has shown.
 #[derive(Clone, Debug)]
 pub struct Report<'t> {
     test: &'t Test,

@@ -126,9 +126,9 @@ pub trait Readable: System {
     /// not been performed, and what another node's caches have not written back, are not in it.
     fn at_home(&self, place: Place) -> u64;
 
-    /// The words of which a cache still holds newer bytes than their homes, by place: what has been
-    /// stored and not written back.
-    fn unwritten(&self) -> Vec<Unwritten>;
+    /// The number of words of which a cache still holds newer bytes than their homes, for each cache
+    /// that does, and the first `most` of them by place: what has been stored and not written back.
+    fn unwritten(&self, most: usize) -> (u64, Vec<Unwritten>);
 
     /// Lets the next run's loads be checked: see [`crate::observe::staleness`]. That costs time and memory
     /// of the host and has no influence on what is simulated.

@@ -2,6 +2,7 @@
 //! windows, recognizes that they stand still, tells the checker of loads what they have done, and says what
 //! came out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sme_memory::Place;
@@ -283,18 +284,21 @@ impl<N: Inhabited> Readable for Nodes<N> {
         home.map_or(0, |home| self.nodes[home].word(place.offset))
     }
 
-    fn unwritten(&self) -> Vec<Unwritten> {
-        let dirty = self.nodes.iter().flat_map(|node| {
-            let dirty = node.dirty().into_iter();
-            dirty.map(|dirty| (node.number(), dirty))
-        });
-        let not_home =
-            |(node, dirty): (u32, Dirty)| dirty.unwritten(node, self.at_home(dirty.place));
-        let mut unwritten: Vec<_> = dirty.filter_map(not_home).collect();
-        unwritten.sort_unstable_by_key(|word| {
-            (word.place.node, word.place.offset, word.node, word.core)
-        });
-        unwritten
+    fn unwritten(&self, most: usize) -> (u64, Vec<Unwritten>) {
+        let (mut count, mut first) = (0, BTreeMap::new());
+        for node in &self.nodes {
+            for dirty in node.dirty() {
+                let Dirty { place, core, .. } = dirty;
+                if let Some(word) = dirty.unwritten(node.number(), self.at_home(place)) {
+                    count += 1;
+                    first.insert((place.node, place.offset, node.number(), core), word);
+                    if first.len() > most {
+                        first.pop_last();
+                    }
+                }
+            }
+        }
+        (count, first.into_values().collect())
     }
 
     fn check_loads(&mut self) -> Result<(), TooManyThreads> {

@@ -1,5 +1,5 @@
-//! Threads that wait for ever, and how a report tells of them: equal waits together, and first those on
-//! which the others hang.
+//! Threads that wait for ever, and how a report tells of them: equal waits together, and first
+//! those on which the others hang.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -53,11 +53,12 @@ pub struct Awaited {
     pub unwritten: Option<Holder>,
 }
 
-/// A node and a core whose cache holds a value, and the value: where a node has one cache for all its
-/// cores, without the core.
+/// A node and a core whose cache holds a value, and the value: where a node has one cache for all
+/// its cores, without the core.
 pub type Holder = (u32, Option<u16>, u64);
 
-/// A wait's condition as one process tells it another: whether it is to be a value, or not to be it.
+/// A wait's condition as one process tells it another: whether it is to be a value, or not to be
+/// it.
 mod told {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use sme_memory::Until;

@@ -188,8 +188,8 @@ fn awaited(on: &WaitsOn, said: AtHome) -> Awaited {
     }
 }
 
-/// Of which of the `stuck`, by their numbers, a cache of `nodes` holds what they wait on and has not
-/// written it back.
+/// Of which of the `stuck`, by their numbers, a cache of `nodes` holds what they wait on and has
+/// not written it back.
 fn find_unwritten<N: Waits>(nodes: &[N], stuck: &[Stuck]) -> Vec<(u64, Holder)> {
     let mut awaited: FxHashMap<(u32, u64), Vec<(u64, &Awaited)>> = FxHashMap::default();
     for (number, thread) in (0..).zip(stuck) {

@@ -1,5 +1,6 @@
-//! Words that a cache holds newer than their homes do: what a program has stored and not written back.
-//! Once the program has ended nothing brings them home, and what reads there reads old values.
+//! Words that a cache holds newer than their homes do: what a program has stored and not written
+//! back. Once the program has ended nothing brings them home, and what reads there reads old
+//! values.
 
 use std::fmt;
 

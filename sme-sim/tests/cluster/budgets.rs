@@ -73,8 +73,8 @@ fn settled(socket: u64) -> u64 {
     probed(socket).max(DRAM + hops(socket))
 }
 
-/// The time at which a packet has reached the host `far` links away that leaves the first socket at `at`: one of
-/// so many bytes on the host link, on network links, and on the far host link.
+/// The time at which a packet has reached the host `far` links away that leaves the first socket at
+/// `at`: one of so many bytes on the host link, on network links, and on the far host link.
 fn crosses(at: u64, far: u64, (near, link, there): (u64, u64, u64)) -> u64 {
     // Two transfers of 16 bits in 2 ns; 4 cycles of the HyperTransport core.
     let sampled = (at + HOST_WAY + near / 2).div_ceil(10) + 4;
@@ -88,8 +88,8 @@ fn crosses(at: u64, far: u64, (near, link, there): (u64, u64, u64)) -> u64 {
     10 * given + there / 2 + HOST_WAY
 }
 
-/// The time at which the answer to a read of `bytes` bytes has come to the first socket, which the read leaves
-/// at `at`.
+/// The time at which the answer to a read of `bytes` bytes has come to the first socket, which the
+/// read leaves at `at`.
 fn answered(at: u64, far: u64, bytes: u64) -> u64 {
     // An address of more than 40 bits takes 4 bytes more, on this host link only.
     let asked = crosses(at, far, (12, 16, 8));
@@ -224,8 +224,8 @@ fn a_slot_turns_around_between_two_loads() {
     }
 }
 
-/// The time at which the last answer of a fill has come whose reads leave the first socket from `at` on, at most
-/// `at_once` under way.
+/// The time at which the last answer of a fill has come whose reads leave the first socket from
+/// `at` on, at most `at_once` under way.
 fn filled(at: u64, payload: u64, at_once: u64) -> u64 {
     let reads = 64 / payload;
     if at_once == 1 {
@@ -352,9 +352,9 @@ fn a_copy_from_another_core_waits_for_probes() {
     }
 }
 
-/// The time at which a core of socket `socket` that spins on a flag in its node has read it again, whose line
-/// was taken at
-/// `taken`: the probe finds it, it asks for the line, and gets that when the writer has it.
+/// The time at which a core of socket `socket` that spins on a flag in its node has read it again,
+/// whose line was taken at `taken`: the probe finds it, it asks for the line, and gets that when
+/// the writer has it.
 fn seen(taken: u64, socket: u64) -> u64 {
     let asks = taken + hops(socket) + PROBE;
     let waits = (asks + MISS + hops(socket)).max(taken + settled(0));

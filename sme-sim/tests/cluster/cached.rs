@@ -116,7 +116,8 @@ fn each_read_of_a_fill_sees_one_moment() {
             assert!(copies[11][0] > copies[0][0], "{payload}: nothing changes");
             for copy in &copies {
                 assert!(copy.chunks(words).all(ordered), "{payload}: {copy:?}");
-                // The read with the word that was wanted was the first, the others followed in turn.
+                // The read with the word that was wanted was the first, the others followed in
+                // turn.
                 let mut reads = copy.chunks(words).collect::<Vec<_>>();
                 reads.rotate_left(first as usize / words);
                 assert!(
@@ -133,8 +134,8 @@ fn each_read_of_a_fill_sees_one_moment() {
     }
 }
 
-/// The view of node 0 of a line at its own memory and at node 1's, word by word from word `first` on,
-/// and the loads that this took.
+/// The view of node 0 of a line at its own memory and at node 1's, word by word from word `first`
+/// on, and the loads that this took.
 fn lines_seen(payload: &str, words: u64, first: u64) -> (Vec<u64>, u64) {
     let line = format!("{} B", 8 * words);
     let constants = [("uncached.load_payload", payload), ("cache.line", &*line)];

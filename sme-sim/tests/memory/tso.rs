@@ -289,8 +289,8 @@ fn stores_do_wait_in_buffers() {
     assert!(relaxed > 0, "all runs were sequentially consistent");
 }
 
-/// Two threads set a flag each and read the other's, both flags being bytes of one word: a load needs
-/// not wait for a buffered store to other bytes, so that both can read 0.
+/// Two threads set a flag each and read the other's, both flags being bytes of one word: a load
+/// needs not wait for a buffered store to other bytes, so that both can read 0.
 #[test]
 fn a_load_passes_a_buffered_store_to_other_bytes_of_its_word() {
     let seen = Arc::new(Mutex::new([9, 9]));

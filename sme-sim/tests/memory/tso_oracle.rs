@@ -13,8 +13,8 @@ pub enum Act {
     Store(usize, u64),
     /// Let all its stores leave.
     Fence,
-    /// Let all its stores leave, loaded the first value from a variable and stored the second to it,
-    /// with nothing between (an instruction with a LOCK prefix).
+    /// Let all its stores leave, loaded the first value from a variable and stored the second to
+    /// it, with nothing between (an instruction with a LOCK prefix).
     Update(usize, u64, u64),
 }
 

@@ -48,9 +48,9 @@ pub struct Simulator {
     programs: bool,
 }
 
-/// The load latency that the authors predict for an ASIC (Sec. IV-C), and apply in Fig. 5. This is a
-/// published result, `sme.fig4.asic_remote_load`, which [`Variant::AsicLatencies`] takes as an input:
-/// the simulated one is 528 ns, and of a load from a neighbour.
+/// The load latency that the authors predict for an ASIC (Sec. IV-C), and apply in Fig. 5. This is
+/// a published result, `sme.fig4.asic_remote_load`, which [`Variant::AsicLatencies`] takes as an
+/// input: the simulated one is 528 ns, and of a load from a neighbour.
 pub const ASIC_LOAD: Time = Time::from_ns(534);
 
 /// Why there is no such simulator.

@@ -120,7 +120,8 @@ impl Caches {
         let lines = caches.flat_map(|(core, ahead)| {
             let cache = ahead.iter().map(|ahead| &ahead.cache);
             let held = cache.flat_map(|cache| cache.lines().filter_map(|line| cache.look(line)));
-            held.map(move |view| (core, view.to_held()))
+            let dirty = held.filter(|view| view.dirty != 0);
+            dirty.map(move |view| (core, view.to_held()))
         });
         lines.flat_map(move |(core, held)| {
             let words = self.line.words_of(held.line);
