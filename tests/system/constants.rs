@@ -229,13 +229,11 @@ fn every_constant_of_the_prototype_acts() {
 }
 
 #[test]
-#[ignore = "a minute, of the prototype's family; .ci/long"]
 fn every_constant_of_the_asic_acts() {
     every_constant_acts_on("sme-asic");
 }
 
 #[test]
-#[ignore = "a minute, of the prototype's family; .ci/long"]
 fn every_constant_of_the_exascale_machine_acts() {
     every_constant_acts_on("exascale");
 }
