@@ -24,6 +24,7 @@ pub mod distributed;
 pub mod experiment;
 pub mod extrapolate;
 pub mod fit;
+mod homes;
 pub mod host;
 pub mod latency;
 pub mod litmus;

@@ -21,6 +21,7 @@ use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 use crate::experiment::Full;
+use crate::homes::homes;
 
 /// The name of the spans in which a thread has the lock, numbered by its acquisitions.
 const HELD: &str = "lock held";
@@ -170,8 +171,9 @@ impl LockPlan {
     pub fn run_watched(&self, watch: impl FnMut(u64)) -> Result<LockReport, Error> {
         let what = format!("the {} lock", self.lock);
         let needs = self.lock.needs();
+        let home = self.machine.shape().homes(self.nodes).start;
         let coherence = |copies| Coherence {
-            homes: vec![0],
+            homes: vec![home],
             copies,
         };
         // Where the variables lie does not depend on the copies.
@@ -181,7 +183,7 @@ impl LockPlan {
             LockKind::TestAndSet => self.test_and_set(unknown)?.bytes(),
         };
         // On a line of its own behind the lock's variables.
-        let word = Place { node: 0, offset };
+        let word = Place { node: home, offset };
         let line_bytes = self.machine.shape().line_bytes;
         Full::check(&self.machine, word.offset + u64::from(line_bytes))?;
         let (route, copies) = match self.data {
@@ -205,7 +207,7 @@ impl LockPlan {
             cores: self.cores,
             passes: self.passes,
             coherence,
-            layout: Layout::padded(self.machine.shape().line_bytes),
+            layout: self.layout(),
         })
     }
 
@@ -214,8 +216,13 @@ impl LockPlan {
             nodes: self.nodes,
             register: Register { node: 0, number: 0 },
             coherence,
-            layout: Layout::padded(self.machine.shape().line_bytes),
+            layout: self.layout(),
         })
+    }
+
+    fn layout(&self) -> Layout {
+        let shape = self.machine.shape();
+        Layout::padded(shape.line_bytes).at(homes(shape, self.nodes))
     }
 
     /// Runs `lock` over the word at `word`.

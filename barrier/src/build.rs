@@ -6,8 +6,8 @@ use sme_memory::{Futex, Leader, Route};
 
 use crate::{
     Algorithm, Barrier, Butterfly, ButterflySpec, Dissemination, DisseminationSpec, FlagPhase,
-    FlagPhaseSpec, Flat, FlatSpec, Layout, NodeTree, NodeTreeSpec, Pthread, PthreadSpec, Ranks,
-    SpecError, Tree, TreeShape, TreeSpec,
+    FlagPhaseSpec, Flat, FlatSpec, Homes, Layout, NodeTree, NodeTreeSpec, Pthread, PthreadSpec,
+    Ranks, SpecError, Tree, TreeShape, TreeSpec,
 };
 
 /// Which barrier, and everything that one of them may want to know.
@@ -60,7 +60,8 @@ pub trait Use<M: Futex>: Sized {
     /// Does it.
     fn barrier<B: Barrier<M> + 'static>(self, barrier: B, bytes: u64) -> Self::Output;
 
-    /// Does it with a barrier that can also be told step by step.
+    /// Does it with a barrier that can also be told step by step: one whose nodes have all their
+    /// variables in their own memory.
     fn leader<B: Barrier<M> + Leader + Clone + 'static>(
         self,
         barrier: B,
@@ -117,7 +118,10 @@ pub fn build<M: Futex, U: Use<M>>(spec: &BarrierSpec, user: U) -> Result<U::Outp
             let Some(local_fan_in) = spec.local_fan_in else {
                 let barrier = Tree::new(tree)?;
                 let bytes = barrier.bytes();
-                return Ok(user.leader(barrier, bytes));
+                return Ok(match layout.homes {
+                    Homes::Own => user.leader(barrier, bytes),
+                    Homes::Pool { .. } => user.barrier(barrier, bytes),
+                });
             };
             let barrier = NodeTree::new(NodeTreeSpec {
                 among: tree,
@@ -133,7 +137,10 @@ pub fn build<M: Futex, U: Use<M>>(spec: &BarrierSpec, user: U) -> Result<U::Outp
                 layout,
             })?;
             let bytes = barrier.bytes();
-            user.leader(barrier, bytes)
+            match layout.homes {
+                Homes::Own => user.leader(barrier, bytes),
+                Homes::Pool { .. } => user.barrier(barrier, bytes),
+            }
         }
         Algorithm::Butterfly => {
             let barrier = Butterfly::new(ButterflySpec {

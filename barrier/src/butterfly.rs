@@ -39,7 +39,7 @@ pub struct Butterfly {
     rounds: u32,
     /// Parts a rank may have to take: its own, and that of a missing rank.
     parts: u32,
-    /// In each node: a flag for each parity, round and part.
+    /// Of each node: a flag for each parity, round and part.
     flags: Row,
     bytes: u64,
 }
@@ -72,7 +72,7 @@ impl Butterfly {
             local: Domain::new(&mut plan, spec.cores)?,
             rounds,
             parts,
-            flags: plan.flags(2 * rounds * parts)?,
+            flags: plan.shared_flags(2 * rounds * parts, nodes)?,
             bytes: plan.bytes()?,
             ranks: spec.ranks,
         })
@@ -159,8 +159,9 @@ impl<M: Memory> Barrier<M> for Butterfly {
 
     fn variable(&self, place: Place) -> Option<String> {
         self.local.variable(place).or_else(|| {
-            let round = self.flags.index(place)? / self.parts % self.rounds;
-            Some(format!("node {}'s flag of round {round}", place.node))
+            let (node, index) = self.flags.find(place)?;
+            let round = index / self.parts % self.rounds;
+            Some(format!("node {node}'s flag of round {round}"))
         })
     }
 }

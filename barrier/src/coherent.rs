@@ -14,6 +14,7 @@
 //! Where data is not cached only the second step is left. Any [`Barrier`] will do.
 
 use std::future::Future;
+use std::ops::Range;
 
 use sme_memory::{Cacheable, Place, Route, Until};
 
@@ -46,8 +47,8 @@ pub struct CoherentSpec<B> {
     pub point: CoherencePoint,
     /// Whether shared data is cached.
     pub cached: bool,
-    /// Nodes that hold shared data: the first so many.
-    pub homes: u32,
+    /// Nodes that hold shared data.
+    pub homes: Range<u32>,
     /// Threads a node.
     pub cores: u32,
     /// Where its own flags lie.
@@ -61,7 +62,7 @@ pub struct Coherent<B> {
     write_back: bool,
     read_back: bool,
     invalidate: bool,
-    homes: u32,
+    homes: Range<u32>,
     slaves: u32,
     /// In each node: a flag for each thread but the local master.
     flags: Row,
@@ -113,8 +114,9 @@ impl<B> Coherent<B> {
         }
         if self.read_back {
             // Not everybody at the same home at the same time.
-            for turn in 0..self.homes {
-                let home = (memory.node() + turn) % self.homes;
+            let homes = self.homes.len() as u32;
+            for turn in 0..homes {
+                let home = self.homes.start + (memory.node() + turn) % homes;
                 let word = memory.word(self.probe.place(home, 0), Route::Global);
                 memory.load(word).await;
             }

@@ -34,7 +34,7 @@ pub struct Dissemination {
     ranks: Ranks,
     local: Domain,
     rounds: u32,
-    /// In each node: a flag for each parity and round.
+    /// Of each node: a flag for each parity and round.
     flags: Row,
     bytes: u64,
 }
@@ -52,7 +52,7 @@ impl Dissemination {
         Ok(Self {
             local: Domain::new(&mut plan, spec.cores)?,
             rounds,
-            flags: plan.flags(2 * rounds)?,
+            flags: plan.shared_flags(2 * rounds, spec.ranks.nodes())?,
             bytes: plan.bytes()?,
             ranks: spec.ranks,
         })
@@ -106,8 +106,9 @@ impl<M: Memory> Barrier<M> for Dissemination {
 
     fn variable(&self, place: Place) -> Option<String> {
         self.local.variable(place).or_else(|| {
-            let round = self.flags.index(place)? % self.rounds;
-            Some(format!("node {}'s flag of round {round}", place.node))
+            let (node, index) = self.flags.find(place)?;
+            let round = index % self.rounds;
+            Some(format!("node {node}'s flag of round {round}"))
         })
     }
 }

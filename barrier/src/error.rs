@@ -9,6 +9,9 @@ pub enum SpecError {
     /// No node takes part.
     #[error("a barrier needs a node: give at least 1")]
     NoNodes,
+    /// A pool without memory.
+    #[error("a pool needs a node with memory: give at least 1")]
+    NoHomes,
     /// No thread takes part, or a node takes part without one.
     #[error("a barrier needs a thread in each of its nodes: give at least 1 a node")]
     NoThreads,

@@ -43,8 +43,9 @@ impl Flat {
     pub fn new(spec: FlatSpec) -> Result<Self, SpecError> {
         let mut plan = spec.layout.plan()?;
         Ok(Self {
-            local: Domain::new(&mut plan, spec.cores)?,
-            nodes: plan.flags(spec.ranks.nodes() - 1)?,
+            local: Domain::releasing(&mut plan, spec.cores, spec.ranks.nodes())?,
+            // Only the row of the global master is used.
+            nodes: plan.shared_flags(spec.ranks.nodes() - 1, spec.ranks.nodes())?,
             bytes: plan.bytes()?,
             ranks: spec.ranks,
         })
@@ -72,14 +73,16 @@ impl<M: Memory> Barrier<M> for Flat {
                     .flags(memory, memory.node(), others, Route::Nearest);
                 memory.wait_all(flags, Until::IsNot(my_phase)).await;
                 for other in 1..=others {
-                    let phase = self.local.phase_of(memory, self.ranks.node(other));
-                    memory.set(phase, flip(my_phase)).await;
+                    let release = self.local.release_of(memory, self.ranks.node(other));
+                    memory.set(release, flip(my_phase)).await;
                 }
-                memory.set(self.local.phase(memory), flip(my_phase)).await;
             } else {
                 let flag = self.nodes.flag(memory, self.ranks.node(0), rank - 1);
                 memory.set(flag, flip(my_phase)).await;
-                self.local.released(memory, my_phase).await;
+                self.local.master_released(memory, my_phase).await;
+            }
+            if rank == 0 || self.local.is_relayed() {
+                memory.set(self.local.phase(memory), flip(my_phase)).await;
             }
         })
     }

@@ -1,9 +1,11 @@
 //! Where a barrier's flags, phases and words lie: byte offsets into the shared partition of a node,
-//! the same in every node.
+//! the same in every node, or in a pool that all nodes reach.
 //!
 //! Which flags share a cache line decides much of a barrier's cost (a write to one takes the line
 //! from all who spin on another) and is not published, so it is a parameter. The algorithms take
 //! their rows from a [`Plan`], one after the other; nothing else computes an offset.
+
+use std::ops::Range;
 
 use sme_memory::{Flag, FlagRow, Flags, Memory, Place, Route, Word};
 
@@ -26,6 +28,40 @@ pub enum Spacing {
 
 crate::names!(Spacing, "spacing", { Packed => "packed", Split => "split", Padded => "padded" });
 
+/// The memory that holds the variables of a node by which threads of other nodes tell it something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Homes {
+    /// The node's own.
+    Own,
+    /// That of nodes without threads, which all others reach and none of them caches coherently: a
+    /// pool. Variables of node n lie in that of node `first + n % nodes`; those that only the threads of
+    /// one node use stay in its own memory.
+    Pool {
+        /// The first node of the pool.
+        first: u32,
+        /// Nodes of the pool, at least 1.
+        nodes: u32,
+    },
+}
+
+impl Homes {
+    /// Whether the memory of `node` holds what `nodes` nodes share.
+    pub const fn has(self, node: u32, nodes: u32) -> bool {
+        match self {
+            Homes::Own => node < nodes,
+            Homes::Pool { first, nodes } => node >= first && node - first < nodes,
+        }
+    }
+
+    /// Those of `nodes` nodes.
+    pub const fn of(self, nodes: u32) -> Range<u32> {
+        match self {
+            Homes::Own => 0..nodes,
+            Homes::Pool { first, nodes } => first..first + nodes,
+        }
+    }
+}
+
 /// How a barrier's data is laid out in the shared partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
@@ -35,6 +71,8 @@ pub struct Layout {
     pub line_bytes: u32,
     /// Where the data begins in each shared partition, in bytes: a multiple of the line.
     pub base: u64,
+    /// Where the variables lie that nodes share.
+    pub homes: Homes,
 }
 
 impl Layout {
@@ -44,6 +82,7 @@ impl Layout {
             spacing: Spacing::Packed,
             line_bytes,
             base: 0,
+            homes: Homes::Own,
         }
     }
 
@@ -54,6 +93,7 @@ impl Layout {
             spacing: Spacing::Split,
             line_bytes,
             base: 0,
+            homes: Homes::Own,
         }
     }
 
@@ -63,17 +103,30 @@ impl Layout {
             spacing: Spacing::Padded,
             line_bytes,
             base: 0,
+            homes: Homes::Own,
         }
+    }
+
+    /// The same with the variables that nodes share at `homes`.
+    pub const fn at(self, homes: Homes) -> Self {
+        Self { homes, ..self }
     }
 
     /// Begins to hand out rows.
     ///
     /// # Errors
-    /// If the line is not a power of two of at least 8 bytes, or the base is inside a line.
+    /// If the line is not a power of two of at least 8 bytes, the base is inside a line, or a pool has
+    /// no nodes.
     pub(crate) fn plan(self) -> Result<Plan, SpecError> {
         let Self {
-            line_bytes, base, ..
+            line_bytes,
+            base,
+            homes,
+            ..
         } = self;
+        if let Homes::Pool { nodes: 0, .. } = homes {
+            return Err(SpecError::NoHomes);
+        }
         if !line_bytes.is_power_of_two() || line_bytes < 8 {
             return Err(SpecError::LineBytes { line_bytes });
         }
@@ -94,17 +147,32 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// `count` flags.
+    /// `count` flags that only the threads of their own node use.
     pub(crate) fn flags(&mut self, count: u32) -> Result<Row, SpecError> {
-        self.row(count)
+        self.row(count, (Homes::Own, 1))
     }
 
-    /// `count` words of eight bytes.
+    /// `count` words of eight bytes, likewise.
     pub(crate) fn words(&mut self, count: u32) -> Result<Row, SpecError> {
-        self.row(count)
+        self.row(count, (Homes::Own, 1))
     }
 
-    fn row(&mut self, count: u32) -> Result<Row, SpecError> {
+    /// `count` flags of each of `nodes` nodes that other nodes reach.
+    pub(crate) fn shared_flags(&mut self, count: u32, nodes: u32) -> Result<Row, SpecError> {
+        self.row(count, (self.layout.homes, nodes))
+    }
+
+    /// `count` words of eight bytes of each of `nodes` nodes, likewise.
+    pub(crate) fn shared_words(&mut self, count: u32, nodes: u32) -> Result<Row, SpecError> {
+        self.row(count, (self.layout.homes, nodes))
+    }
+
+    /// Whether the nodes share a pool.
+    pub(crate) fn has_pool(&self) -> bool {
+        self.layout.homes != Homes::Own
+    }
+
+    fn row(&mut self, count: u32, (homes, nodes): (Homes, u32)) -> Result<Row, SpecError> {
         let stride = match self.layout.spacing {
             Spacing::Packed | Spacing::Split => WORD_BYTES,
             Spacing::Padded => self.layout.line_bytes,
@@ -115,13 +183,29 @@ impl Plan {
                 .checked_next_multiple_of(u64::from(self.layout.line_bytes))
                 .ok_or(SpecError::TooLarge)?;
         }
+        let line_bytes = u64::from(self.layout.line_bytes);
+        let length = u64::from(stride) * u64::from(count);
+        let (span, times) = match homes {
+            Homes::Own => (length, 1),
+            // No two nodes share a line.
+            Homes::Pool { nodes: of_pool, .. } => {
+                self.next = self
+                    .next
+                    .checked_next_multiple_of(line_bytes)
+                    .ok_or(SpecError::TooLarge)?;
+                let span = length.next_multiple_of(line_bytes);
+                (span, u64::from(nodes.div_ceil(of_pool)))
+            }
+        };
         let row = Row {
             offset: self.next,
             stride,
             count,
+            homes,
+            span,
         };
-        self.next = u64::from(stride)
-            .checked_mul(u64::from(count))
+        self.next = span
+            .checked_mul(times)
             .and_then(|length| length.checked_add(self.next))
             .ok_or(SpecError::TooLarge)?;
         Ok(row)
@@ -136,25 +220,41 @@ impl Plan {
     }
 }
 
-/// Flags or words in a row, at the same offsets in every node.
+/// Flags or words of each node in a row: at the same offsets in every node, or one row behind the
+/// other in the nodes of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     offset: u64,
     stride: u32,
     count: u32,
+    homes: Homes,
+    /// Bytes from one node's row in a pool to the next.
+    span: u64,
 }
 
 impl Row {
-    /// The place of the flag or word at `index` in `node`'s memory.
+    /// The place of the flag or word at `index` of `node`'s.
     pub(crate) fn place(&self, node: u32, index: u32) -> Place {
         debug_assert!(index < self.count, "index {index} of {}", self.count);
-        Place {
-            node,
-            offset: self.offset + u64::from(index) * u64::from(self.stride),
+        self.first(node)
+            .plus(u64::from(index) * u64::from(self.stride))
+    }
+
+    /// The place of the first of `node`'s, if it has any.
+    fn first(&self, node: u32) -> Place {
+        match self.homes {
+            Homes::Own => Place {
+                node,
+                offset: self.offset,
+            },
+            Homes::Pool { first, nodes } => Place {
+                node: first + node % nodes,
+                offset: self.offset + u64::from(node / nodes) * self.span,
+            },
         }
     }
 
-    /// All places of the row in `node`'s memory.
+    /// All places of `node`'s row.
     pub(crate) fn places(self, node: u32) -> impl Iterator<Item = Place> {
         (0..self.count).map(move |index| self.place(node, index))
     }
@@ -168,26 +268,39 @@ impl Row {
         }
     }
 
-    /// Which of the row's flags or words lies at `place`, if any.
-    pub(crate) fn index(&self, place: Place) -> Option<u32> {
-        let index = place.offset.checked_sub(self.offset)? / u64::from(self.stride);
-        u32::try_from(index)
-            .ok()
-            .filter(|&index| index < self.count)
+    /// Whose flag or word lies at `place`, and at which index, if one does.
+    pub(crate) fn find(&self, place: Place) -> Option<(u32, u32)> {
+        let offset = place.offset.checked_sub(self.offset)?;
+        let (node, within) = match self.homes {
+            Homes::Own => (place.node, offset),
+            Homes::Pool { first, nodes } => {
+                let of_pool = place.node.checked_sub(first).filter(|&node| node < nodes)?;
+                let slot = u32::try_from(offset.checked_div(self.span)?).ok()?;
+                let node = slot.checked_mul(nodes)?.checked_add(of_pool)?;
+                (node, offset % self.span)
+            }
+        };
+        let index = u32::try_from(within / u64::from(self.stride)).ok()?;
+        (index < self.count).then_some((node, index))
     }
 
-    /// The address by which the thread reaches the flag at `index` in `node`'s memory: directly in
-    /// its own, by the global address elsewhere.
+    /// At which index of its row the flag or word at `place` lies, if one does.
+    pub(crate) fn index(&self, place: Place) -> Option<u32> {
+        self.find(place).map(|(_, index)| index)
+    }
+
+    /// The address by which the thread reaches the flag at `index` of `node`'s: directly in its own
+    /// memory, by the global address elsewhere.
     pub(crate) fn flag<M: Memory>(&self, memory: &M, node: u32, index: u32) -> Flag {
         memory.flag(self.place(node, index), Route::Nearest)
     }
 
-    /// The address of the word at `index` in `node`'s memory, likewise.
+    /// The address of the word at `index` of `node`'s, likewise.
     pub(crate) fn word<M: Memory>(&self, memory: &M, node: u32, index: u32) -> Word {
         memory.word(self.place(node, index), Route::Nearest)
     }
 
-    /// The first `count` flags of the row in `node`'s memory.
+    /// The first `count` flags of `node`'s row.
     pub(crate) fn flags<M: Memory>(
         &self,
         memory: &M,
@@ -196,9 +309,8 @@ impl Row {
         route: Route,
     ) -> Flags {
         debug_assert!(count <= self.count, "{count} flags of {}", self.count);
-        let offset = self.offset;
         Flags {
-            first: memory.flag(Place { node, offset }, route),
+            first: memory.flag(self.first(node), route),
             stride: self.stride,
             count,
         }
@@ -222,6 +334,7 @@ mod tests {
             spacing,
             line_bytes: 1 << log,
             base: lines << log,
+            homes: Homes::Own,
         })
     }
 
@@ -262,6 +375,40 @@ mod tests {
                 };
             }
             prop_assert!(last <= end && end % line == 0);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_of_a_pool_are_apart_and_found_again(
+            layout in layouts(),
+            requests in prop::collection::vec((any::<bool>(), 0..9u32), 1..6),
+            nodes in 1..9u32,
+            of_pool in 1..5u32,
+        ) {
+            let layout = layout.at(Homes::Pool { first: nodes, nodes: of_pool });
+            let mut plan = layout.plan().unwrap();
+            let rows: Vec<Row> = requests
+                .iter()
+                .map(|&(words, count)| match words {
+                    true => plan.shared_words(count, nodes).unwrap(),
+                    false => plan.shared_flags(count, nodes).unwrap(),
+                })
+                .collect();
+            let end = plan.bytes().unwrap();
+            let mut lines = std::collections::HashMap::new();
+            for (number, row) in rows.iter().enumerate() {
+                for node in 0..nodes {
+                    for (index, place) in (0..).zip(row.places(node)) {
+                        prop_assert!((nodes..nodes + of_pool).contains(&place.node));
+                        prop_assert!(place.offset >= layout.base && place.offset + 8 <= end);
+                        prop_assert_eq!(row.find(place), Some((node, index)));
+                        let line = (place.node, place.offset / u64::from(layout.line_bytes));
+                        let owner = lines.entry(line).or_insert((number, node));
+                        prop_assert_eq!(*owner, (number, node), "two nodes on a line");
+                    }
+                }
+            }
         }
     }
 

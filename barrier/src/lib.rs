@@ -58,7 +58,7 @@ pub use episode::Episode;
 pub use error::SpecError;
 pub use flag_phase::{FlagPhase, FlagPhaseSpec};
 pub use flat::{Flat, FlatSpec};
-pub use layout::{Layout, Spacing};
+pub use layout::{Homes, Layout, Spacing};
 pub use mapping::{Extent, Mapping, Ranks};
 pub use names::UnknownName;
 pub use node_tree::{NodeTree, NodeTreeSpec};

@@ -1,6 +1,7 @@
 //! The part of a barrier that stays inside a node: its threads' flags and its phase, in its own
 //! coherent memory, so that everybody spins in a cache (Fröning et al., Sec. V-B: disseminated
-//! phase, local masters).
+//! phase, local masters). Where nodes share a pool, no node can write another's phase: each master
+//! is released by a flag there that it polls, and then writes the phase of its own node.
 //!
 //! The barriers among nodes (`flat`, `tree`, `dissemination`, `butterfly`) are made of this and of
 //! what their masters, the threads numbered 0 of each node, do among themselves. Helpers that only
@@ -26,6 +27,8 @@ pub(crate) struct Domain {
     phase: Row,
     flags: Row,
     cores: u32,
+    /// By which another node's master releases the local master, where that is not the phase.
+    release: Option<Row>,
 }
 
 impl Domain {
@@ -39,6 +42,22 @@ impl Domain {
             phase: plan.flags(1)?,
             flags: plan.flags(slaves)?,
             cores,
+            release: None,
+        })
+    }
+
+    /// The same in each of `nodes` nodes, of which some release others.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub(crate) fn releasing(plan: &mut Plan, cores: u32, nodes: u32) -> Result<Self, SpecError> {
+        let release = match plan.has_pool() {
+            true => Some(plan.shared_flags(1, nodes)?),
+            false => None,
+        };
+        Ok(Self {
+            release,
+            ..Self::new(plan, cores)?
         })
     }
 
@@ -52,6 +71,9 @@ impl Domain {
         let node = place.node;
         if self.phase.index(place).is_some() {
             return Some(format!("node {node}'s phase"));
+        }
+        if let Some((node, _)) = self.release.and_then(|release| release.find(place)) {
+            return Some(format!("node {node}'s release"));
         }
         let slave = self.flags.index(place)?;
         Some(format!("node {node} core {}'s flag", slave + 1))
@@ -70,19 +92,24 @@ impl Domain {
         self.flags.offsets(self.cores - 1)
     }
 
-    /// The phase of any node, as a place.
+    /// The phase of any node, as a place. Others write it only where nodes share no pool.
     pub(crate) fn phase_at(&self, node: u32) -> Place {
         self.phase.place(node, 0)
     }
 
     /// The phase of the thread's own node.
     pub(crate) fn phase<M: Memory>(&self, memory: &M) -> Flag {
-        self.phase_of(memory, memory.node())
+        self.phase.flag(memory, memory.node(), 0)
     }
 
-    /// The phase of any node.
-    pub(crate) fn phase_of<M: Memory>(&self, memory: &M, node: u32) -> Flag {
-        self.phase.flag(memory, node, 0)
+    /// The flag by which `node` is released, by a thread of another node: it takes the next phase.
+    pub(crate) fn release_of<M: Memory>(&self, memory: &M, node: u32) -> Flag {
+        self.release.unwrap_or(self.phase).flag(memory, node, 0)
+    }
+
+    /// Whether whoever releases a node leaves it to the local master to write the phase.
+    pub(crate) fn is_relayed(&self) -> bool {
+        self.release.is_some()
     }
 
     /// The slaves' flags differ from `my_phase`: the local master has gathered its node.
@@ -96,6 +123,16 @@ impl Domain {
             .flags
             .flags(memory, memory.node(), slaves, Route::Nearest);
         memory.wait_all(flags, Until::IsNot(my_phase))
+    }
+
+    /// The local master of the thread's own node is released by another node.
+    pub(crate) fn master_released<'m, M: Memory>(
+        &self,
+        memory: &'m M,
+        my_phase: u8,
+    ) -> impl Future<Output = u8> + Send + use<'m, M> {
+        let flag = self.release_of(memory, memory.node());
+        memory.wait(flag, Until::IsNot(my_phase))
     }
 
     /// The phase of the thread's own node differs from `my_phase`: the node is released.

@@ -42,7 +42,7 @@ pub use sme_memory::native::Patience;
 use sme_memory::native::{LINE, Native, Protocol, Size, Sound, Thread, run};
 use thiserror::Error;
 
-use crate::{Algorithm, BarrierSpec, Layout, Member, Ranks, Spacing, SpecError, Use, build};
+use crate::{Algorithm, BarrierSpec, Homes, Layout, Member, Ranks, Spacing, SpecError, Use, build};
 
 /// The most threads of a native barrier.
 pub const MOST_THREADS: usize = 1 << 16;
@@ -138,6 +138,7 @@ impl Barrier {
             spacing: options.spacing,
             line_bytes: LINE as u32,
             base: 0,
+            homes: Homes::Own,
         };
         let patience = options
             .patience

@@ -37,7 +37,7 @@ pub struct Tree {
     fan_in: u32,
     shape: TreeShape,
     local: Domain,
-    /// In each node: a flag for each child.
+    /// Of each node: a flag for each child.
     children: Row,
     bytes: u64,
 }
@@ -60,9 +60,9 @@ impl Tree {
         }
         let mut plan = layout.plan()?;
         Ok(Self {
-            local: Domain::new(&mut plan, cores)?,
+            local: Domain::releasing(&mut plan, cores, ranks.nodes())?,
             // No rank has more children than the root.
-            children: plan.flags(shape.children(0, fan_in, ranks.nodes()))?,
+            children: plan.shared_flags(shape.children(0, fan_in, ranks.nodes()), ranks.nodes())?,
             bytes: plan.bytes()?,
             ranks,
             fan_in,
@@ -90,10 +90,10 @@ impl Tree {
         self.children.flag(memory, self.ranks.node(parent), index)
     }
 
-    /// The phase in the memory of a child of `rank`.
-    fn phase_of_child<M: Memory>(&self, memory: &M, rank: u32, index: u32) -> Flag {
+    /// The flag by which `rank` releases a child.
+    fn release_of_child<M: Memory>(&self, memory: &M, rank: u32, index: u32) -> Flag {
         let child = self.shape.child(rank, index, self.fan_in);
-        self.local.phase_of(memory, self.ranks.node(child))
+        self.local.release_of(memory, self.ranks.node(child))
     }
 }
 
@@ -116,16 +116,16 @@ impl<M: Memory> Barrier<M> for Tree {
                 memory
                     .set(self.flag_at_parent(memory, rank), flip(my_phase))
                     .await;
-                self.local.released(memory, my_phase).await;
+                self.local.master_released(memory, my_phase).await;
             }
             // The largest subtrees first: they take longest.
             for turn in 0..children {
                 let index = self.shape.released_in_turn(turn, children);
                 memory
-                    .set(self.phase_of_child(memory, rank, index), flip(my_phase))
+                    .set(self.release_of_child(memory, rank, index), flip(my_phase))
                     .await;
             }
-            if rank == 0 {
+            if rank == 0 || self.local.is_relayed() {
                 memory.set(self.local.phase(memory), flip(my_phase)).await;
             }
         })
@@ -133,8 +133,8 @@ impl<M: Memory> Barrier<M> for Tree {
 
     fn variable(&self, place: Place) -> Option<String> {
         self.local.variable(place).or_else(|| {
-            let index = self.children.index(place)?;
-            let rank = self.ranks.rank(place.node);
+            let (node, index) = self.children.find(place)?;
+            let rank = self.ranks.rank(node);
             if index >= self.children(rank) {
                 return None;
             }

@@ -127,7 +127,7 @@ fn full_links(criterion: &mut Criterion) {
                         engine.input(
                             cycle,
                             Input::Link {
-                                port: port as u8,
+                                port: port as u16,
                                 channel: 0,
                                 packet: packet(target),
                             },

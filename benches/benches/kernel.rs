@@ -50,6 +50,7 @@ fn queue(criterion: &mut Criterion) {
 fn threads(criterion: &mut Criterion) {
     let space = Space::new(AddressMap {
         line: LineSize::B64,
+        first_shared: 0,
         nodes: 1,
         private_bytes: 1 << 30,
         shared_bytes: 1 << 30,

@@ -4,6 +4,8 @@
 //! system would). An [`Array`] is a table of granules, so that a program can find any word of it.
 //! Sizes and indices count words unless they say bytes.
 
+use std::ops::Range;
+
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 use sme_memory::{Memory, Place, Route, Word};
@@ -57,6 +59,8 @@ pub enum ArrayError {
 #[derive(Clone, Debug)]
 pub struct Pool {
     granule_bytes: u64,
+    /// The first node.
+    first: u32,
     /// The first free byte of each node's shared partition.
     next: Vec<u64>,
     available: u64,
@@ -64,7 +68,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// The memory of `nodes` nodes from byte `from` of their shared partitions to byte `to`, in
+    /// The memory of the first `nodes` nodes from byte `from` of their shared partitions to byte `to`, in
     /// granules of `granule_bytes`. `seed` decides what [`Placement::Random`] draws.
     ///
     /// # Errors
@@ -75,17 +79,31 @@ impl Pool {
         granule_bytes: u64,
         seed: u64,
     ) -> Result<Self, ArrayError> {
+        Self::over(0..nodes, (from, to), granule_bytes, seed)
+    }
+
+    /// The same of any nodes that follow each other.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn over(
+        nodes: Range<u32>,
+        (from, to): (u64, u64),
+        granule_bytes: u64,
+        seed: u64,
+    ) -> Result<Self, ArrayError> {
         if !granule_bytes.is_power_of_two() || granule_bytes < LEAST_GRANULE_BYTES {
             return Err(ArrayError::Granule {
                 bytes: granule_bytes,
             });
         }
-        if nodes == 0 {
+        if nodes.is_empty() {
             return Err(ArrayError::NoNodes);
         }
         Ok(Self {
             granule_bytes,
-            next: vec![from.next_multiple_of(granule_bytes); nodes as usize],
+            first: nodes.start,
+            next: vec![from.next_multiple_of(granule_bytes); nodes.len()],
             available: to,
             random: Pcg32::new(seed, 0xa7),
         })
@@ -135,7 +153,7 @@ impl Pool {
                 });
             }
             *next = needed;
-            let node = node as u32;
+            let node = self.first + node as u32;
             places.push(Place { node, offset });
         }
         if placement == Placement::Random {

@@ -282,14 +282,14 @@ pub(crate) fn inputs_of(values: &[Value]) -> Vec<Input> {
     for port in 0..LINK_PORTS {
         if values[LINK_IN_VALID + port].bit(0) && !wrong[port] {
             inputs.push(Input::Link {
-                port: port as u8,
+                port: port as u16,
                 channel: values[LINK_IN_CHANNEL + port].low() as u8,
                 packet: link_packet(values, port),
             });
         }
         let credits = (0..CHANNELS).filter(|&c| values[LINK_IN_CREDIT + port].bit(c));
         inputs.extend(credits.map(|channel| Input::LinkCredit {
-            port: port as u8,
+            port: port as u16,
             channel: channel as u8,
         }));
     }

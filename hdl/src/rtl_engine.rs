@@ -160,7 +160,7 @@ impl<D: Device> RtlEngine<D> {
             if let Some((channel, beat)) = pins.link(port) {
                 let trace = self.traces.link_out(&beat.packet(0));
                 out.push(Output::Link {
-                    port: port as u8,
+                    port: port as u16,
                     channel,
                     packet: beat.packet(trace),
                 });
@@ -169,7 +169,7 @@ impl<D: Device> RtlEngine<D> {
         for port in 0..LINK_PORTS {
             let freed = pins.link_credit(port);
             let freed = (0..CHANNELS as u8).filter(|channel| freed >> channel & 1 == 1);
-            let port = port as u8;
+            let port = port as u16;
             out.extend(freed.map(|channel| Output::LinkCredit { port, channel }));
         }
     }

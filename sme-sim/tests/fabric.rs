@@ -91,7 +91,7 @@ fn hops(topology: &Topology, source: u32, target: u32) -> u32 {
             let local = hosts + routers - 1;
             let routers_of = |group| (0..routers).map(move |router| group * routers + router);
             let links = routers_of(from_group).flat_map(|router| {
-                let ports = local as u8..(local + global) as u8;
+                let ports = local as u16..(local + global) as u16;
                 let ends = ports
                     .filter_map(move |port| topology.neighbour(topology.hosts() + router, port));
                 ends.map(move |(there, _)| (router, there - topology.hosts()))

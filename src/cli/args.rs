@@ -256,6 +256,8 @@ impl Draft {
             ));
         }
         let usual = self.machine.shape().topology(nodes);
+        let topology = self.topology.unwrap_or(usual);
+        holds(&self.machine, &topology, nodes)?;
         let experiment = Experiment {
             machine: self.machine,
             engine: self.engine,
@@ -264,7 +266,7 @@ impl Draft {
                 Some(placement) if applies::placement(self.algorithm) => placement,
                 _ => Placement::Local,
             },
-            topology: self.topology.unwrap_or(usual),
+            topology,
             nodes,
             cores,
             episodes: self.episodes,
@@ -293,7 +295,8 @@ impl Draft {
     fn checked_nodes(&self) -> Result<u32, Stop> {
         let placement = self.placement.unwrap_or(Placement::Local);
         let needed = nodes_needed(self.algorithm, placement);
-        let positions = self.topology.as_ref().map(Topology::hosts);
+        let fill = |topology| nodes_on(&self.machine, topology);
+        let positions = self.topology.as_ref().map(fill).transpose()?;
         let nodes = self.nodes.or(needed).or(positions).unwrap_or(DEFAULT_NODES);
         if let Some(needed) = needed.filter(|&needed| needed != nodes) {
             let algorithm = self.algorithm.name();
@@ -306,9 +309,6 @@ impl Draft {
                 &format!("--nodes {nodes}"),
                 format!("{what} runs on {needed} node{plural}"),
             ));
-        }
-        if let Some(topology) = &self.topology {
-            holds(topology, nodes)?;
         }
         Ok(nodes)
     }
@@ -347,19 +347,37 @@ pub fn engines_of<'a>(machine: &'a Machine, what: &str) -> Result<&'a ClusterSpe
     sme::of(machine).ok_or_else(|| Stop::flag("--machine", none()))
 }
 
-/// Whether `topology` has a position for each of `nodes` nodes.
+/// Whether `topology` has a position for each of `nodes` nodes of `machine`, and for its pool.
 ///
 /// # Errors
 /// It has not.
-pub fn holds(topology: &Topology, nodes: u32) -> Result<(), Stop> {
+pub fn holds(machine: &Machine, topology: &Topology, nodes: u32) -> Result<(), Stop> {
     let positions = topology.hosts();
-    match positions < nodes {
-        false => Ok(()),
-        true => Err(Stop::flag(
-            &format!("--topology {topology}"),
-            format!("its {positions} positions do not hold {nodes} nodes"),
-        )),
+    let shape = machine.shape();
+    if shape.positions(nodes) <= positions {
+        return Ok(());
     }
+    let pool = match shape.pool_devices {
+        0 => String::new(),
+        devices => format!(" and the {devices} devices of the pool"),
+    };
+    let plural = if nodes == 1 { "" } else { "s" };
+    Err(Stop::flag(
+        &format!("--topology {topology}"),
+        format!("its {positions} positions do not hold {nodes} node{plural}{pool}"),
+    ))
+}
+
+/// The nodes of `machine` that fill `topology`, beside its pool.
+///
+/// # Errors
+/// The pool leaves no position.
+pub fn nodes_on(machine: &Machine, topology: &Topology) -> Result<u32, Stop> {
+    let nodes = topology
+        .hosts()
+        .saturating_sub(machine.shape().pool_devices);
+    holds(machine, topology, nodes.max(1))?;
+    Ok(nodes)
 }
 
 /// Cores of a node of `machine`: the most threads that it can run.

@@ -1,6 +1,6 @@
 //! What stands at the end of each `--help`: examples, and what the lists of flags may hold.
 //!
-//! Called by the marknd line's definition in [`super`].
+//! Called by the command line's definition in [`super`].
 
 use sme_barrier::{Mapping, TreeShape};
 use sme_hdl::bench::BENCHES;
@@ -159,7 +159,7 @@ Examples:
 /// `sme network --help`
 pub const NETWORK: &str = "\
 Every node has a traffic source and a sink in the place of cores and memory: engines, switches and
-links are those of every other marknd. Sources are open-loop: a packet in each engine cycle with
+links are those of every other command. Sources are open-loop: a packet in each engine cycle with
 the same chance, and a queue without end. Packets are posted writes of 64 bits; latency is from a
 packet's generation until the target's engine has given it to the host. The host link is left out.
 

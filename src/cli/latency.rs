@@ -71,17 +71,17 @@ impl LatencyRun {
         };
         let nodes = match (nodes, &flags.topology) {
             (Some(nodes), _) => nodes,
-            (None, Some(_)) => topology.hosts(),
+            (None, Some(_)) => args::nodes_on(&machine, &topology)?,
             (None, None) => NODES,
         };
-        args::holds(&topology, nodes)?;
+        args::holds(&machine, &topology, nodes)?;
         let threads = 2 * u64::from(nodes);
         memory::enough(
             &format!("--nodes {nodes} --topology {topology}"),
             machine.shape().footprint.of(&topology, threads, 2),
             memory::available(),
         )?;
-        let all = distances(&topology, nodes);
+        let all = distances(&topology, machine.shape().homes(nodes));
         let homes = match &flags.hops {
             None => all,
             Some(text) => chosen(text, &all)?,

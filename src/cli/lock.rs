@@ -114,13 +114,7 @@ impl LockRun {
             None => machine.shape().topology(nodes),
             Some(text) => read::one("--topology", read::topologies(text, Values::One)?)?,
         };
-        if nodes > topology.hosts() {
-            let positions = topology.hosts();
-            return Err(Stop::flag(
-                &format!("--nodes {nodes}"),
-                format!("{topology} has {positions} positions: fewer nodes or a larger topology"),
-            ));
-        }
+        args::holds(&machine, &topology, nodes)?;
         let threads = u64::from(nodes) * u64::from(cores);
         let all = threads.saturating_mul(acquisitions.into());
         if all > MAX_ACQUISITIONS {

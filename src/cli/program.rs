@@ -342,7 +342,7 @@ fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
     }
     if flags.stale {
         // The checker has a place for every thread of the memory nodes, too.
-        let told_apart = Checker::tells_apart(memory_nodes, most_cores);
+        let told_apart = Checker::tells_apart(machine.shape().positions(memory_nodes), most_cores);
         told_apart.map_err(|error| Stop::flag("--stale", error))?;
     }
     let page_bytes = match &flags.page {
@@ -402,7 +402,12 @@ fn places(flags: &ProgramFlags, machine: &Machine, nodes: u32) -> Result<(u32, T
             read::topologies(text, Values::One)?,
         )?),
     };
-    let positions = topology.as_ref().map_or(MAX_NODES, Topology::hosts);
+    let shape = machine.shape();
+    let positions = topology.as_ref();
+    let positions = positions
+        .map(|all| args::nodes_on(machine, all))
+        .transpose()?;
+    let positions = positions.unwrap_or(MAX_NODES);
     if nodes > positions {
         return Err(Stop::flag(
             &format!("--nodes {nodes}"),
@@ -410,6 +415,11 @@ fn places(flags: &ProgramFlags, machine: &Machine, nodes: u32) -> Result<(u32, T
         ));
     }
     let memory_nodes = match &flags.memory_nodes {
+        None if shape.pool_devices > 0 => nodes,
+        Some(_) if shape.pool_devices > 0 => {
+            let holds = format!("the pool of {} holds the data", machine.name());
+            return Err(Stop::flag("--memory-nodes", holds));
+        }
         None => MEMORY_NODES.max(nodes).min(positions),
         Some(text) => {
             let flag = "--memory-nodes";
@@ -426,8 +436,9 @@ fn places(flags: &ProgramFlags, machine: &Machine, nodes: u32) -> Result<(u32, T
             count
         }
     };
-    let usual = machine.shape().topology(memory_nodes);
+    let usual = shape.topology(memory_nodes);
     let topology = topology.unwrap_or(usual);
+    args::holds(machine, &topology, memory_nodes)?;
     Ok((memory_nodes, topology))
 }
 

@@ -52,7 +52,7 @@ fn identity<T: Task>(task: &T, placement: Placement, program: &Program) -> Vec<K
         ("placement".into(), Cell::text(placement)),
         ("coherence_point".into(), Cell::text(program.point)),
         ("topology".into(), Cell::text(&program.topology)),
-        ("memory_nodes".into(), count(program.memory_nodes)),
+        ("memory_nodes".into(), count(program.homes().len() as u32)),
         ("nodes".into(), count(program.nodes)),
         ("cores_per_node".into(), count(program.cores)),
         ("threads".into(), count(program.threads())),

@@ -20,6 +20,7 @@ use super::{
     Algorithm, EngineKind, Error, Experiment, FlagLayout, Observe, Outcome, PathStep, Pin,
     Placement, ThreadEpisode, extras,
 };
+use crate::homes::homes;
 use crate::progress::Watch;
 
 /// Data that does not fit the nodes' shared partitions.
@@ -83,6 +84,10 @@ impl Experiment {
                 Placement::Local | Placement::Coherent => Route::Nearest,
                 Placement::Engine | Placement::Remote => Route::Global,
             },
+            home: match self.placement {
+                Placement::Local => 0,
+                _ => self.machine.shape().homes(self.nodes).start,
+            },
             fan_in: self.fan_in,
             tree_shape: self.tree_shape,
             local_fan_in: self.local_fan_in,
@@ -99,12 +104,13 @@ impl Experiment {
     }
 
     fn layout(&self) -> Layout {
-        let line_bytes = self.machine.shape().line_bytes;
-        match self.flag_layout() {
-            FlagLayout::Packed => Layout::packed(line_bytes),
-            FlagLayout::Split => Layout::split(line_bytes),
-            FlagLayout::Padded => Layout::padded(line_bytes),
-        }
+        let shape = self.machine.shape();
+        let layout = match self.flag_layout() {
+            FlagLayout::Packed => Layout::packed(shape.line_bytes),
+            FlagLayout::Split => Layout::split(shape.line_bytes),
+            FlagLayout::Padded => Layout::padded(shape.line_bytes),
+        };
+        layout.at(homes(shape, self.nodes))
     }
 
     fn ranks(&self) -> Result<Ranks, SpecError> {

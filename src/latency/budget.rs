@@ -4,6 +4,7 @@
 //! Called by [`crate::cli::latency`].
 
 use std::fmt;
+use std::ops::Range;
 
 use sme_memory::{Capabilities, Capability, Flag, Memory, Place, Route, Until};
 use sme_sim::machine::{Machine, Setup};
@@ -88,12 +89,11 @@ pub struct Distance {
     pub node: u32,
 }
 
-/// The nearest node at each distance from node 0, among the first `nodes` of `topology`; node 0
-/// itself is at distance 0.
-pub fn distances(topology: &Topology, nodes: u32) -> Vec<Distance> {
+/// The nearest of `homes` at each distance from node 0 in `topology`; node 0 itself is at distance 0.
+pub fn distances(topology: &Topology, homes: Range<u32>) -> Vec<Distance> {
     let router = Router::new(topology);
     let mut found: Vec<Distance> = Vec::new();
-    for node in 0..nodes {
+    for node in homes {
         let hops = router.hops(topology, 0, node);
         if found.iter().all(|distance| distance.hops != hops) {
             found.push(Distance { hops, node });
@@ -142,8 +142,9 @@ pub fn budgets(
         let own = operation.is_local().then_some(None);
         let others = homes.iter().copied().filter(|_| operation.is_remote());
         for home in own.into_iter().chain(others.map(Some)) {
-            let is_within_node = home.is_none_or(|home| home.node == 0);
-            if operation.is_of_two() && is_within_node && machine.shape().cores < 2 {
+            let (partner, core) = partner(home, nodes);
+            let is_missing = partner >= nodes || core >= machine.shape().cores;
+            if operation.is_of_two() && is_missing {
                 continue;
             }
             budgets.push(budget(machine, (topology, nodes), operation, home)?);
@@ -166,6 +167,8 @@ fn budget(
     let course = Course {
         operation,
         home: home.map(|home| home.node),
+        partner: partner(home, nodes),
+        is_pooled: home.is_some_and(|home| home.node >= nodes),
         line_bytes: shape.line_bytes.into(),
         recovery: shape.recovery,
     };
@@ -204,20 +207,32 @@ fn budget(
     })
 }
 
+/// Node and core of the second thread: at the home, beside the first if that is its node, or on the
+/// next of the `nodes` if the home is a device of a pool.
+fn partner(home: Option<Distance>, nodes: u32) -> (u32, u32) {
+    match home.map_or(0, |home| home.node) {
+        0 => (0, 1),
+        device if device >= nodes => (1, 0),
+        node => (node, 0),
+    }
+}
+
 /// The course of a measurement, as each thread of the machine follows it.
 #[derive(Clone, Copy)]
 struct Course {
     operation: Operation,
     /// The node with the data, which is reached through the engine; none where it is not.
     home: Option<u32>,
+    /// Node and core of the second thread, if two take part.
+    partner: (u32, u32),
+    /// Whether the home is a device of a pool, with the flags of both threads.
+    is_pooled: bool,
     line_bytes: u64,
     recovery: Time,
 }
 
 impl Course {
     async fn run(self, memory: ThreadMemory, node: u32, thread: u32) {
-        let home = self.home.unwrap_or(0);
-        let partner = (home, u32::from(home == 0));
         for time in 0..=TIMES {
             if (node, thread) == (0, 0) {
                 match self.operation.is_of_two() {
@@ -226,7 +241,7 @@ impl Course {
                 }
                 // Nothing of it is in the way of the next.
                 memory.delay(self.recovery.times(2)).await;
-            } else if (node, thread) == partner && self.operation.is_of_two() {
+            } else if (node, thread) == self.partner && self.operation.is_of_two() {
                 self.answers(&memory, time).await;
             }
         }
@@ -281,7 +296,11 @@ impl Course {
 
     /// The flag on which the first spins meanwhile.
     fn back(self, memory: &ThreadMemory) -> Flag {
-        self.flag(memory, 0, 2)
+        let node = match self.is_pooled {
+            true => self.home.unwrap_or(0),
+            false => 0,
+        };
+        self.flag(memory, node, 2)
     }
 
     /// A flag of `node`, by its global address unless it is spun on.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
+use sme_barrier::Homes;
 use sme_fft_demo::litmus::{Behaviours, FinalState, Test, TooLarge};
 use sme_memory::{Capability, Route};
 use sme_sim::machine::{Pinning, Readable, Setup};
@@ -21,6 +22,7 @@ use super::direct::{self, Costs};
 use super::roles::{self, Plan};
 use super::timing::{self, Timing};
 use super::{LitmusError, MemoryKind, Setting, Spread};
+use crate::homes::homes;
 
 /// A test, what its memory may show, and what a rehearsal has told about the machine.
 pub struct Exploration<'a> {
@@ -233,6 +235,10 @@ fn perform(
             MemoryKind::Cached => Route::Cached,
         },
         homes: setting.homes_of(test, run.round),
+        shared: match setting.memory {
+            MemoryKind::Local => Homes::Own,
+            _ => homes(setting.machine.shape(), nodes),
+        },
         spread: setting.spread,
         nodes,
         starter,

@@ -63,7 +63,7 @@ pub struct Setting {
     pub nodes: Option<u32>,
     /// The nodes that hold the locations: location i lies at home `homes[i % homes.len()]`. None
     /// lets round r, which has a run on each scale of lags, have location i at node i + r modulo
-    /// the nodes.
+    /// the nodes, or at that device of the pool.
     pub homes: Option<Vec<u32>>,
     /// How many runs.
     pub runs: u32,
@@ -117,11 +117,13 @@ pub enum Unfit {
         nodes: u32,
     },
     /// A home is no node.
-    #[error("--homes names node {home}; there are nodes 0 to {last}")]
+    #[error("--homes names node {home}; memory that nodes share is that of {first} to {last}")]
     Home {
         /// The home named.
         home: u32,
-        /// The last node.
+        /// The first node, or the first device of a pool, which are numbered behind the nodes.
+        first: u32,
+        /// The last.
         last: u32,
     },
 }
@@ -168,11 +170,23 @@ impl Setting {
             Spread::OnePerNode if room == 0 => return Err(Unfit::NoCore { threads }),
             _ => {}
         }
-        let line_bytes = u64::from(self.machine.shape().line_bytes);
-        Full::check(&self.machine, roles::LINES * line_bytes)?;
-        let last = nodes - 1;
-        match self.homes.iter().flatten().find(|&&home| home > last) {
-            Some(&home) => Err(Unfit::Home { home, last }),
+        let shape = self.machine.shape();
+        let homes = shape.homes(nodes);
+        let rows = u64::from(nodes.div_ceil(homes.len() as u32));
+        Full::check(
+            &self.machine,
+            rows * roles::LINES * u64::from(shape.line_bytes),
+        )?;
+        match self
+            .homes
+            .iter()
+            .flatten()
+            .find(|&home| !homes.contains(home))
+        {
+            Some(&home) => {
+                let (first, last) = (homes.start, homes.end - 1);
+                Err(Unfit::Home { home, first, last })
+            }
             None => Ok(()),
         }
     }
@@ -216,11 +230,13 @@ impl Setting {
 
     /// The home of each location in a round of runs.
     fn homes_of(&self, test: &Test, round: u32) -> Vec<u32> {
-        let nodes = self.nodes_for(test);
+        let all = self.machine.shape().homes(self.nodes_for(test));
+        let count = all.len() as u32;
         (0..test.locations.len())
             .map(|location| match &self.homes {
                 Some(homes) if !homes.is_empty() => homes[location % homes.len()],
-                _ => (location as u32 % nodes + round % nodes) % nodes,
+                _ if self.memory == MemoryKind::Local => 0,
+                _ => all.start + (location as u32 % count + round % count) % count,
             })
             .collect()
     }

@@ -2,12 +2,14 @@
 //! memory afterwards, and a crowd whose stores delay others.
 //!
 //! The starter stands on the first node. It and the threads of the test signal to each other by flags
-//! in coherent memory, on lines of their own: initial values are in place, copies are warm, go, the
-//! end, everything has been performed. Offsets in bytes of a node's shared partition.
+//! in coherent memory, or in the pool that the nodes share, on lines of their own: initial values are in
+//! place, copies are warm, go, the end, everything has been performed. Offsets in bytes of a node's shared
+//! partition.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use sme_barrier::Homes;
 use sme_fft_demo::litmus::{FinalState, Instruction, MOST_THREADS, Source, Test};
 use sme_memory::{Cacheable, Flag, Flags, Memory, Place, Route, Until, Word};
 use sme_sim::parts::contract::{Span, ThreadMemory};
@@ -71,6 +73,8 @@ pub(super) struct Plan {
     pub(super) route: Route,
     /// Of each location.
     pub(super) homes: Vec<u32>,
+    /// Where a node's lines lie that other nodes reach, those of the locations apart.
+    pub(super) shared: Homes,
     pub(super) spread: Spread,
     pub(super) nodes: u32,
     /// The core of the starter on node 0; cores of that number idle elsewhere.
@@ -88,6 +92,24 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// The lines that `node` and others reach: where they begin.
+    fn shared(&self, node: u32) -> Place {
+        let (node, lines) = match self.shared {
+            Homes::Own => (node, 0),
+            Homes::Pool { first, nodes } => (first + node % nodes, u64::from(node / nodes) * LINES),
+        };
+        Place {
+            node,
+            offset: lines * self.line_bytes,
+        }
+    }
+
+    fn signal(&self, memory: &ThreadMemory, node: u32, region: Region, line: u64) -> Flag {
+        let line = region as u64 * MOST_LINES as u64 + line;
+        let place = self.shared(node).plus(line * self.line_bytes);
+        memory.flag(place, Route::Nearest)
+    }
+
     fn place(&self, node: u32, region: Region, line: u64) -> Place {
         let line = region as u64 * MOST_LINES as u64 + line;
         Place {
@@ -102,7 +124,11 @@ impl Plan {
         let line = FIRST_PRIVATE + u64::from(thread) * MOST_PRIVATE as u64 + number as u64;
         let (node, _) = self.seat(thread);
         let offset = line * self.line_bytes;
-        memory.word(Place { node, offset }, route)
+        let place = match route {
+            Route::Nearest => Place { node, offset },
+            Route::Global | Route::Cached => self.shared(node).plus(offset),
+        };
+        memory.word(place, route)
     }
 
     fn location(&self, memory: &ThreadMemory, number: usize, route: Route) -> Word {
@@ -134,16 +160,16 @@ impl Plan {
     /// By which the starter reaches `thread`, or a node's crowd.
     fn go(&self, memory: &ThreadMemory, thread: u32) -> Flag {
         let (node, _) = self.seat(thread);
-        memory.flag(self.place(node, Region::Go, thread.into()), Route::Nearest)
+        self.signal(memory, node, Region::Go, thread.into())
     }
 
     fn crowd_go(&self, memory: &ThreadMemory, node: u32) -> Flag {
         let line = MOST_LINES as u64 - 1;
-        memory.flag(self.place(node, Region::Crowd, line), Route::Nearest)
+        self.signal(memory, node, Region::Crowd, line)
     }
 
     fn done(&self, memory: &ThreadMemory, thread: u32) -> Flag {
-        memory.flag(self.place(0, Region::Done, thread.into()), Route::Nearest)
+        self.signal(memory, 0, Region::Done, thread.into())
     }
 
     /// The route past the caches: what home says.

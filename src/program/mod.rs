@@ -8,6 +8,7 @@ mod team;
 mod unwritten;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use sme_barrier::lock::{Coherence, Cohort, CohortSpec, LockError, LockKind};
@@ -31,6 +32,8 @@ pub use kernels::{FftKernel, LuKernel, RadixKernel, random_points};
 pub use sme_barrier::CoherencePoint;
 use team::SimulatedTeam;
 pub use unwritten::NotWrittenBack;
+
+use crate::homes::homes;
 
 /// How the shared data of a program is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +71,7 @@ pub struct Program {
     pub machine: Arc<Machine>,
     /// The network.
     pub topology: Topology,
-    /// Nodes whose memory holds the data: the first so many positions.
+    /// Nodes whose memory holds the data, unless a pool's does: the first so many positions.
     pub memory_nodes: u32,
     /// Nodes whose cores run the program: the first so many of these.
     pub nodes: u32,
@@ -189,13 +192,13 @@ impl Outcome {
 }
 
 impl Program {
-    /// On `nodes` nodes of `cores` threads each: a mesh as square as they allow, cached data spread
-    /// line by line over all of them, and barriers that are coherence points. Loads are not
+    /// On `nodes` nodes of `cores` threads each: on the machine's usual network, cached data spread line
+    /// by line over all of them or over the pool, and barriers that are coherence points. Loads are not
     /// checked, the seed is 1, and one thread of the host simulates it.
     pub fn new(machine: Arc<Machine>, nodes: u32, cores: u32) -> Self {
         Self {
+            topology: machine.shape().topology(nodes),
             machine,
-            topology: Topology::for_nodes(nodes),
             memory_nodes: nodes,
             nodes,
             cores,
@@ -215,14 +218,13 @@ impl Program {
     }
 
     fn barrier(&self) -> Result<Coherent<Tree>, SpecError> {
-        let line_bytes = self.machine.shape().line_bytes;
         let [width, height, depth] = self.topology.sizes();
         let extent = Extent {
             width,
             height,
             depth,
         };
-        let layout = Layout::padded(line_bytes);
+        let layout = self.layout();
         let tree = Tree::new(TreeSpec {
             ranks: Mapping::SubMesh.ranks(extent, self.nodes)?,
             cores: self.cores,
@@ -238,9 +240,19 @@ impl Program {
             barrier: tree,
             point: self.point,
             cached: self.mapped == Mapped::Cached,
-            homes: self.memory_nodes,
+            homes: self.homes(),
             cores: self.cores,
         })
+    }
+
+    /// The nodes, or devices of a pool, whose memory holds the data.
+    pub fn homes(&self) -> Range<u32> {
+        self.machine.shape().homes(self.memory_nodes)
+    }
+
+    fn layout(&self) -> Layout {
+        let shape = self.machine.shape();
+        Layout::padded(shape.line_bytes).at(homes(shape, self.memory_nodes))
     }
 
     /// The memory that the program's data can have.
@@ -250,12 +262,7 @@ impl Program {
     pub fn pool(&self) -> Result<Pool, Error> {
         let shared = self.machine.shape().shared_bytes;
         let from = self.barrier()?.bytes();
-        let pool = Pool::new(
-            self.memory_nodes,
-            (from, shared),
-            self.page_bytes,
-            self.seed,
-        )?;
+        let pool = Pool::over(self.homes(), (from, shared), self.page_bytes, self.seed)?;
         Ok(pool)
     }
 
@@ -278,7 +285,7 @@ impl Program {
             cores: self.cores,
             passes,
             coherence,
-            layout: Layout::padded(self.machine.shape().line_bytes),
+            layout: self.layout(),
         };
         spec.layout.base = pool.reserve(Cohort::new(spec.clone())?.bytes())?;
         Ok(Cohort::new(spec)?)

@@ -43,7 +43,7 @@ fn barrier(point: CoherencePoint, cached: bool) -> Coherent<Tree> {
         barrier: tree,
         point,
         cached,
-        homes: NODES,
+        homes: 0..NODES,
         cores: CORES,
         layout,
     })

@@ -56,7 +56,8 @@ impl Cohort {
         let CohortSpec {
             nodes, coherence, ..
         } = spec;
-        if let Some(home) = coherence.all_homes().find(|&home| home >= nodes) {
+        let homes = spec.layout.homes;
+        if let Some(home) = coherence.all_homes().find(|&home| !homes.has(home, nodes)) {
             return Err(LockError::Home { home, nodes });
         }
         let mut plan = spec.layout.plan()?;
@@ -65,7 +66,7 @@ impl Cohort {
             between: Tournament::planned(&mut plan, nodes)?,
             passes: spec.passes.into(),
             passed: plan.words(1)?,
-            last: plan.words(1)?,
+            last: plan.shared_words(1, nodes)?,
             probe: plan.words(1)?,
             bytes: plan.bytes()?,
             coherence,

@@ -45,11 +45,11 @@ impl TestAndSetLock {
         if nodes == 0 {
             return Err(LockError::NoNodes);
         }
-        let homes = spec.coherence.all_homes();
-        if let Some(home) = homes
-            .chain([spec.register.node])
-            .find(|&home| home >= nodes)
-        {
+        let mut data = spec.coherence.all_homes();
+        let elsewhere = data.find(|&home| !spec.layout.homes.has(home, nodes));
+        drop(data);
+        let register = Some(spec.register.node).filter(|&node| node >= nodes);
+        if let Some(home) = elsewhere.or(register) {
             return Err(LockError::Home { home, nodes });
         }
         let mut plan = spec.layout.plan()?;

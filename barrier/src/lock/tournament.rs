@@ -127,11 +127,11 @@ impl Tournament {
         }
         Ok(Self {
             nodes,
-            claims: plan.words(2)?,
-            turn: plan.words(1)?,
+            claims: plan.shared_words(2, nodes)?,
+            turn: plan.shared_words(1, nodes)?,
             attempts: plan.words(1)?,
-            grants: plan.words(nodes)?,
-            bells: plan.flags(nodes)?,
+            grants: plan.shared_words(nodes, nodes)?,
+            bells: plan.shared_flags(nodes, nodes)?,
             rung: plan.flags(nodes)?,
             bytes: 0,
         })
@@ -281,15 +281,14 @@ impl<M: Memory> Lock<M> for Tournament {
     }
 
     fn variable(&self, place: Place) -> Option<String> {
-        let node = place.node;
-        if let Some(side) = self.claims.index(place) {
+        if let Some((node, side)) = self.claims.find(place) {
             let side = if side == 0 { "left" } else { "right" };
             return Some(format!("the {side} claim of match {node}"));
         }
-        if self.turn.index(place).is_some() {
+        if let Some((node, _)) = self.turn.find(place) {
             return Some(format!("the turn of match {node}"));
         }
-        if self.attempts.index(place).is_some() {
+        if let Some((node, _)) = self.attempts.find(place) {
             return Some(format!("node {node}'s attempts"));
         }
         let pairs = [
@@ -298,7 +297,7 @@ impl<M: Memory> Lock<M> for Tournament {
             (self.rung, "count of", "ringing"),
         ];
         pairs.iter().find_map(|(row, what, how)| {
-            let other = row.index(place)?;
+            let (node, other) = row.find(place)?;
             Some(format!("the {what} node {node} {how} node {other}"))
         })
     }

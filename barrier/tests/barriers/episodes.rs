@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 use sme_barrier::{
-    Algorithm, Barrier, BarrierSpec, Extent, FlagPhase, FlagPhaseSpec, Layout, Mapping, Ranks,
-    Spacing, TreeShape, Use, build,
+    Algorithm, Barrier, BarrierSpec, Extent, FlagPhase, FlagPhaseSpec, Homes, Layout, Mapping,
+    Ranks, Spacing, TreeShape, Use, build,
 };
 use sme_memory::Route;
 
-use crate::checker::{Run, check};
+use crate::checker::{Run, check_with_pool};
 use crate::memory::{Failure, TestMemory, Traffic};
 
 /// A barrier and a run of it.
@@ -23,6 +23,8 @@ pub struct Case {
     pub route: Route,
     pub home: u32,
     pub layout: Layout,
+    /// Nodes of a pool, if there is one.
+    pub pool: u32,
     pub run: Run,
 }
 
@@ -30,8 +32,22 @@ impl Case {
     /// Builds the barrier and runs it.
     pub fn check(&self) -> Result<Traffic, Failure> {
         let &Self {
-            cores, layout, run, ..
+            cores, pool, run, ..
         } = self;
+        let layout = self.layout.at(match pool {
+            0 => Homes::Own,
+            nodes => Homes::Pool {
+                first: self.nodes,
+                nodes,
+            },
+        });
+        // What one node's memory holds for all.
+        let home = match layout.homes {
+            Homes::Pool { first, nodes } if self.algorithm == Algorithm::FlagPhase => {
+                first + self.home % nodes
+            }
+            _ => self.home % self.nodes,
+        };
         let ranks: Ranks = self.mapping.ranks(self.extent, self.nodes).unwrap();
         let threads = vec![cores; self.nodes as usize];
         if self.algorithm == Algorithm::FlagPhase {
@@ -42,15 +58,15 @@ impl Case {
             }
             let barrier = FlagPhase::new(FlagPhaseSpec {
                 threads: threads.clone(),
-                home: self.home % self.nodes,
+                home,
                 route: self.route,
                 layout,
             });
             let barrier = barrier.unwrap();
-            return check(&barrier, &threads, barrier.bytes(), run);
+            return check_with_pool(&barrier, (&threads, pool), barrier.bytes(), run);
         }
         let mut spec = BarrierSpec {
-            home: self.home % self.nodes,
+            home,
             fan_in: self.fan_in,
             tree_shape: self.shape,
             ..BarrierSpec::new(self.algorithm, ranks, cores, layout)
@@ -61,7 +77,7 @@ impl Case {
             threads.fill(0);
             threads[spec.home as usize] = spec.cores;
         }
-        build(&spec, Checked { threads, run }).unwrap()
+        build(&spec, Checked { threads, pool, run }).unwrap()
     }
 }
 
@@ -69,6 +85,7 @@ impl Case {
 struct Checked {
     /// Of each node.
     threads: Vec<u32>,
+    pool: u32,
     run: Run,
 }
 
@@ -80,7 +97,7 @@ impl Use<TestMemory> for Checked {
         barrier: B,
         bytes: u64,
     ) -> Result<Traffic, Failure> {
-        check(&barrier, &self.threads, bytes, self.run)
+        check_with_pool(&barrier, (&self.threads, self.pool), bytes, self.run)
     }
 }
 
@@ -90,6 +107,7 @@ fn layouts() -> impl Strategy<Value = Layout> {
         spacing,
         line_bytes: 1 << log,
         base: lines << log,
+        homes: Homes::Own,
     })
 }
 
@@ -120,10 +138,11 @@ pub fn cases() -> impl Strategy<Value = Case> {
     let shape = prop::sample::select(TreeShape::ALL);
     let mapping = prop::sample::select(Mapping::ALL);
     let route = prop::sample::select(&[Route::Nearest, Route::Global][..]);
-    let places = (meshes(), 1..=6u32, any::<u32>());
+    let pools = prop_oneof![2 => Just(0), 1 => 1..=5u32];
+    let places = (meshes(), 1..=6u32, any::<u32>(), pools);
     let choices = (algorithm, 2..=9u32, shape, mapping, route);
     (places, choices, layouts(), runs()).prop_map(|(places, choices, layout, run)| {
-        let ((extent, nodes), cores, home) = places;
+        let ((extent, nodes), cores, home, pool) = places;
         let (algorithm, fan_in, shape, mapping, route) = choices;
         Case {
             algorithm,
@@ -136,6 +155,7 @@ pub fn cases() -> impl Strategy<Value = Case> {
             route,
             home,
             layout,
+            pool,
             run,
         }
     })
@@ -164,6 +184,7 @@ fn a_run_is_repeated_exactly_by_its_seed() {
         route: Route::Nearest,
         home: 0,
         layout: Layout::packed(64),
+        pool: 0,
         run: Run {
             episodes: 5,
             skew: 10,
@@ -171,4 +192,37 @@ fn a_run_is_repeated_exactly_by_its_seed() {
         },
     };
     assert_eq!(case.check(), case.check());
+}
+
+/// Where there is a pool, a barrier whose nodes are told things in their own memory is refused.
+#[test]
+fn a_barrier_that_does_not_use_the_pool_is_caught() {
+    let ranks = Mapping::Rows.ranks(Extent::plane(3, 1), 3).unwrap();
+    for algorithm in [
+        Algorithm::Flat,
+        Algorithm::Tree,
+        Algorithm::Dissemination,
+        Algorithm::Butterfly,
+    ] {
+        let outcome = |homes| {
+            let layout = Layout::packed(64).at(homes);
+            let spec = BarrierSpec::new(algorithm, ranks.clone(), 2, layout);
+            let run = Run {
+                episodes: 2,
+                skew: 3,
+                seed: 1,
+            };
+            let threads = vec![2; 3];
+            let checked = Checked {
+                threads,
+                pool: 1,
+                run,
+            };
+            build(&spec, checked).unwrap()
+        };
+        let pool = Homes::Pool { first: 3, nodes: 1 };
+        assert!(outcome(pool).is_ok(), "{algorithm}");
+        let refused = Failure::Illegal("the memory of another host");
+        assert_eq!(outcome(Homes::Own), Err(refused), "{algorithm}");
+    }
 }

@@ -7,7 +7,8 @@
 //! the same thread on, for leaving chosen threads behind and for delivering late.
 //!
 //! It also checks what programs owe: addresses within the shared partition, seven bits a flag, one
-//! writer a flag, no atomic operation on another node's memory.
+//! writer a flag, no atomic operation on another node's memory, nothing in the memory of another node
+//! with threads where there is a pool.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, poll_fn};
@@ -80,6 +81,8 @@ struct Store {
 /// Memory, threads and what is on its way.
 pub struct World {
     nodes: u32,
+    /// Those of them that are a pool: the last.
+    pool: u32,
     bytes: u64,
     cells: BTreeMap<Place, u64>,
     writers: BTreeMap<Place, u32>,
@@ -100,7 +103,7 @@ pub struct World {
 }
 
 impl World {
-    fn new(nodes: u32, threads: u32, bytes: u64, seed: u64) -> Self {
+    fn new((nodes, pool): (u32, u32), threads: u32, bytes: u64, seed: u64) -> Self {
         let mut random = Random(seed);
         let choices = [1, 2, 8, 14, 15];
         let deliver_of_16 = choices[random.below(choices.len())];
@@ -108,6 +111,7 @@ impl World {
         let slow_of_16 = [0, 1, 8][random.below(3)];
         Self {
             nodes,
+            pool,
             bytes,
             cells: BTreeMap::new(),
             writers: BTreeMap::new(),
@@ -266,6 +270,12 @@ impl TestMemory {
     }
 
     fn address(&self, place: Place, route: Route) -> u64 {
+        let mut world = self.world();
+        let is_hosts = place.node < world.nodes - world.pool;
+        if world.pool > 0 && is_hosts && place.node != self.node {
+            world.fail(Failure::Illegal("the memory of another host"));
+        }
+        drop(world);
         let through = place.node != self.node || route == Route::Global;
         let global = if through { GLOBAL } else { 0 };
         global | u64::from(place.node) << NODE_SHIFT | place.offset
@@ -410,16 +420,22 @@ impl Futex for TestMemory {
     }
 }
 
-/// Runs a program in each of `threads[node]` threads a node, to the end or the first failure.
+/// Runs a program in each of `threads[node]` threads a node, beside a pool of `pool` nodes, to the end
+/// or the first failure.
 /// `program` is given the thread's memory and its number in its node.
-pub fn run<'p, P, F>(threads: &[u32], bytes: u64, seed: u64, program: P) -> Result<Traffic, Failure>
+pub fn run<'p, P, F>(
+    (threads, pool): (&[u32], u32),
+    bytes: u64,
+    seed: u64,
+    program: P,
+) -> Result<Traffic, Failure>
 where
     P: Fn(TestMemory, u32) -> F,
     F: Future<Output = ()> + Send + 'p,
 {
     let count = threads.iter().sum();
-    let nodes = threads.len() as u32;
-    let world = Arc::new(Mutex::new(World::new(nodes, count, bytes, seed)));
+    let nodes = threads.len() as u32 + pool;
+    let world = Arc::new(Mutex::new(World::new((nodes, pool), count, bytes, seed)));
     let mut programs: Vec<Option<Pin<Box<F>>>> = Vec::new();
     for (node, &cores) in (0..).zip(threads) {
         for core in 0..cores {

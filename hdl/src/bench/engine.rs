@@ -455,7 +455,7 @@ impl Load {
     }
 
     /// A packet that a neighbour at `port` may send on `channel`, if there are any.
-    fn of_link(&mut self, random: &mut Random, port: u8, channel: u8) -> Option<Packet> {
+    fn of_link(&mut self, random: &mut Random, port: u16, channel: u8) -> Option<Packet> {
         let answers = Class::of_channel(channel) == Class::Response;
         if answers && !chance(random, self.rates.answer) {
             return None;
@@ -546,18 +546,18 @@ impl Traffic for Load {
             }
         }
         for port in 0..LINK_PORTS {
-            let neighbour = self.place.topology.neighbour(self.place.node, port as u8);
+            let neighbour = self.place.topology.neighbour(self.place.node, port as u16);
             if neighbour.is_none() {
                 continue;
             }
             let channel = below(random, CHANNELS as u32) as u8;
             if chance(random, rates.link)
                 && self.link_credits[port][usize::from(channel)] > 0
-                && let Some(packet) = self.of_link(random, port as u8, channel)
+                && let Some(packet) = self.of_link(random, port as u16, channel)
             {
                 self.transactions += 1;
                 self.pins.put(&Input::Link {
-                    port: port as u8,
+                    port: port as u16,
                     channel,
                     packet,
                 });
@@ -574,7 +574,7 @@ impl Traffic for Load {
             for channel in 0..CHANNELS {
                 if self.owed_by_links[port][channel] > 0 && chance(random, rates.link_credit) {
                     self.owed_by_links[port][channel] -= 1;
-                    let (port, channel) = (port as u8, channel as u8);
+                    let (port, channel) = (port as u16, channel as u8);
                     self.pins.put(&Input::LinkCredit { port, channel });
                 }
             }

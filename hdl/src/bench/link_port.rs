@@ -28,7 +28,7 @@ use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
 /// Which of the six ports the cycle model's block plays.
-const PORT: u8 = 0;
+const PORT: u16 = 0;
 
 /// Bandwidth, in bytes for every two cycles: from one cycle a packet to 48. On three of these links
 /// there is time to fetch a packet that has begun.

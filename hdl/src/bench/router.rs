@@ -116,7 +116,7 @@ pub(super) fn any_target(random: &mut Random, topology: &Topology, here: u32) ->
         0 => random.next_u32() >> 12,
         1 => here,
         2 | 3 => topology
-            .neighbour(here, below(random, 6) as u8)
+            .neighbour(here, below(random, 6) as u16)
             .map_or(here, |(there, _)| there),
         _ => below(random, topology.positions()),
     }
@@ -133,7 +133,7 @@ impl ModelBlock for Model {
         let low = |port: usize| inputs[port].low() as u32;
         let position = self.topology.position([low(0), low(1), low(2)]);
         let here = self.router.here(position.expect("traffic stays inside"));
-        let (arrived, channel) = (low(ARRIVED) as u8, low(4) as u8);
+        let (arrived, channel) = (low(ARRIVED) as u16, low(4) as u8);
         let (port, channel) = self.router.step(here, arrived, channel, low(5));
         let exit = u64::from(port.index()) * CHANNELS as u64 + u64::from(channel);
         let way = 1 << port.index() | u64::from(channel & 1) << 7;

@@ -165,7 +165,7 @@ struct Model {
 }
 
 impl Model {
-    fn receive(&mut self, port: u8, channel: u8, data: Value) {
+    fn receive(&mut self, port: u16, channel: u8, data: Value) {
         let packet = PacketBeat::from_value(data).packet(0);
         let output = self
             .switch
@@ -194,7 +194,7 @@ impl ModelBlock for Model {
         let links = || (0..LINK_PORTS).flat_map(|p| (0..CHANNELS).map(move |c| (p, c)));
         let host = [(LINK_PORTS, 0), (LINK_PORTS, 2)];
         let behind = |port: usize, channel: usize| match port {
-            0..LINK_PORTS => switch_output(port as u8, channel as u8),
+            0..LINK_PORTS => switch_output(port as u16, channel as u8),
             _ => host_fifos[channel / 2],
         };
 
@@ -221,7 +221,7 @@ impl ModelBlock for Model {
 
         for (port, channel) in links() {
             if inputs[RECEIVE_VALID + port].bit(channel) {
-                self.receive(port as u8, channel as u8, inputs[RECEIVE_DATA + port]);
+                self.receive(port as u16, channel as u8, inputs[RECEIVE_DATA + port]);
             }
         }
         for (index, at) in [REQUEST, RESPONSE].into_iter().enumerate() {
@@ -268,7 +268,7 @@ struct Load {
 
 impl Load {
     /// A packet for a channel of a port; whether there is one.
-    fn packet(&self, random: &mut Random, port: u8, channel: u8) -> (Value, bool) {
+    fn packet(&self, random: &mut Random, port: u16, channel: u8) -> (Value, bool) {
         let any = any_target(random, &self.topology, self.here);
         let wanted = self.hot.filter(|_| chance(random, 90)).unwrap_or(any);
         let targets = [wanted, any, self.here];
@@ -323,7 +323,7 @@ impl Traffic for Load {
         let received = self.arriving;
         for port in 0..LINK_PORTS {
             let channel = below(random, CHANNELS as u32) as usize;
-            let (packet, possible) = self.packet(random, port as u8, channel as u8);
+            let (packet, possible) = self.packet(random, port as u16, channel as u8);
             let sends = possible && chance(random, self.arrive[port]);
             let sends = sends && self.credits[port][channel] > 0;
             self.credits[port][channel] -= u16::from(sends);

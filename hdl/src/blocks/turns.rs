@@ -50,7 +50,7 @@ impl Turns {
 
     /// Whether there is a path for a packet to `target` that came to the switch `here` on `channel`
     /// of `port`.
-    pub fn lead(&self, router: &Router, here: Here, port: u8, channel: u8, target: u32) -> bool {
+    pub fn lead(&self, router: &Router, here: Here, port: u16, channel: u8, target: u32) -> bool {
         let (leaves, _) = router.step(here, port, channel, target);
         self.into[usize::from(leaves.index())] >> input(port, channel) & 1 == 1
     }
@@ -71,7 +71,7 @@ impl Turns {
 }
 
 /// The input of a channel of a port.
-fn input(port: u8, channel: u8) -> usize {
+fn input(port: u16, channel: u8) -> usize {
     match port {
         HOST_PORT => INPUTS - 2 + usize::from(channel / 2),
         port => usize::from(port) * CHANNELS + usize::from(channel),

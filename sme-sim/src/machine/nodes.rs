@@ -303,12 +303,9 @@ impl<N: Inhabited> Readable for Nodes<N> {
 
     fn check_loads(&mut self) -> Result<(), TooManyThreads> {
         let hosts = self.nodes.iter().filter(|node| node.threads() > 0);
-        let threads = self.room;
-        self.checker = Some(Checker::new(
-            hosts.count() as u32,
-            threads,
-            self.space.get().line(),
-        )?);
+        let (space, threads) = (self.space.get(), self.room);
+        let memories = hosts.count() as u32 + space.devices();
+        self.checker = Some(Checker::new(memories, threads, space.line())?);
         self.start_logs();
         Ok(())
     }

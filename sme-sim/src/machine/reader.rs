@@ -321,11 +321,32 @@ impl SectionReader<'_, '_> {
             return self.time(key, range, meaning);
         }
         let limits = Limits::new(Dimension::Time, *range.start(), *range.end());
-        let (domain, amount) = (Domain::Quantity(limits), default.as_ps());
-        let value = limits.dimension.write(amount);
+        self.leave_out(key, limits, default.as_ps(), meaning);
+        default
+    }
+
+    /// A number of things; `default` where the file leaves it out.
+    pub(crate) fn optional_count(
+        &mut self,
+        key: &'static str,
+        default: u32,
+        range: RangeInclusive<u32>,
+        meaning: &'static str,
+    ) -> u32 {
+        if self.entry(key).is_some() {
+            return self.count(key, range, meaning);
+        }
+        let (least, most) = range.into_inner();
+        let limits = Limits::new(Dimension::Count, least.into(), most.into());
+        self.leave_out(key, limits, default.into(), meaning);
+        default
+    }
+
+    /// Declares a quantity that the file leaves out, so that it is `amount`.
+    fn leave_out(&mut self, key: &'static str, limits: Limits, amount: u64, meaning: &'static str) {
+        let (domain, value) = (Domain::Quantity(limits), limits.dimension.write(amount));
         let constant = self.constant(key, domain, meaning, value, Some(amount));
         self.reader.left_out.push(constant);
-        default
     }
 
     fn amount(

@@ -1,8 +1,10 @@
 //! What every machine has, whatever its family: how many of what, and how large. Commands, programs and
 //! estimates ask this, and never which machine it is.
 
+use std::ops::Range;
+
 use crate::parts::core_set::MOST_CORES;
-use crate::parts::fabric::{GridKind, Topology};
+use crate::parts::fabric::{NetworkKind, Topology};
 use crate::parts::noise::Noise;
 use crate::time::Time;
 
@@ -24,7 +26,10 @@ pub struct Shape {
     /// From the answer to an uncached load until nothing of it is in the way of the next.
     pub recovery: Time,
     /// How nodes are joined where nobody says otherwise.
-    pub network: GridKind,
+    pub network: NetworkKind,
+    /// Devices without cores that hold all memory that nodes share, numbered behind the nodes; none
+    /// where that is the nodes' own.
+    pub pool_devices: u32,
     /// What a simulated machine takes of this computer's memory.
     pub footprint: Footprint,
 }
@@ -59,9 +64,22 @@ impl Footprint {
 }
 
 impl Shape {
-    /// Where `nodes` nodes stand where nobody says otherwise.
+    /// Where `nodes` nodes and the pool's devices stand where nobody says otherwise.
     pub fn topology(&self, nodes: u32) -> Topology {
-        self.network.holding(nodes)
+        self.network.holding(self.positions(nodes))
+    }
+
+    /// Positions that `nodes` nodes and the pool's devices need.
+    pub fn positions(&self, nodes: u32) -> u32 {
+        nodes.saturating_add(self.pool_devices)
+    }
+
+    /// Those whose memory `nodes` nodes share.
+    pub fn homes(&self, nodes: u32) -> Range<u32> {
+        match self.pool_devices {
+            0 => 0..nodes,
+            devices => nodes..nodes.saturating_add(devices),
+        }
     }
 }
 
@@ -77,7 +95,7 @@ pub enum Pinning {
 /// What a run of a machine is built from, besides the machine and its programs.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Positions and links; the first `nodes` positions have a node.
+    /// Positions and links; the first `nodes` positions have a node, the next ones the pool's devices.
     pub topology: Topology,
     /// Nodes.
     pub nodes: u32,

@@ -27,6 +27,8 @@ pub enum Part {
     HyperTransport,
     /// The blocks of an engine, and its named delays.
     Engine,
+    /// A switch outside the engines: its blocks, and its named delay.
+    Switch,
     /// Serialization, transceivers, wire.
     Link,
     /// Waiting for something that is busy.
@@ -37,12 +39,13 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Part; 8] = [
+    pub const ALL: [Part; 9] = [
         Part::Core,
         Part::Cache,
         Part::Memory,
         Part::HyperTransport,
         Part::Engine,
+        Part::Switch,
         Part::Link,
         Part::Queueing,
         Part::OperatingSystem,

@@ -28,6 +28,11 @@ pub trait AddressSpace: Send + Sync {
     fn registers(&self) -> u32 {
         0
     }
+
+    /// Devices that hold memory and have no threads, numbered behind the nodes that have.
+    fn devices(&self) -> u32 {
+        0
+    }
 }
 
 /// An address space as every simulated thread keeps it: behind one pointer, for there are millions of
@@ -79,6 +84,8 @@ pub enum FaultReason {
     Unmapped,
     /// A global address whose node part names no node.
     NoSuchNode,
+    /// A global address of a node whose memory only its own cores reach: the nodes share a pool.
+    NotShared,
     /// A word whose address is not a multiple of eight.
     Misaligned,
     /// An atomic operation on memory outside the coherent domain.
@@ -100,6 +107,9 @@ impl fmt::Display for FaultReason {
         f.write_str(match self {
             FaultReason::Unmapped => "neither the node's RAM nor global memory lies there",
             FaultReason::NoSuchNode => "no node holds that part of global memory",
+            FaultReason::NotShared => {
+                "only its own node reaches that memory: nodes share the pool's"
+            }
             FaultReason::Misaligned => "a word's address must be a multiple of 8",
             FaultReason::NotAtomic => "there are no atomic operations outside coherent memory",
             FaultReason::Lacks(capability) => {

@@ -185,7 +185,7 @@ impl<T, const N: usize> Default for ByChannel<T, N> {
 impl<T: Default, const N: usize> ByChannel<T, N> {
     /// What is kept for `channel` of `port`; it is there from now on.
     #[inline]
-    pub fn at(&mut self, port: u8, channel: u8) -> &mut T {
+    pub fn at(&mut self, port: u16, channel: u8) -> &mut T {
         let key = key(port, channel);
         let place = self.keys.iter().position(|&of| of == key);
         let place = place.unwrap_or_else(|| {
@@ -200,7 +200,7 @@ impl<T: Default, const N: usize> ByChannel<T, N> {
     }
 
     /// What is kept for `channel` of `port`, if anything is.
-    pub fn get(&self, port: u8, channel: u8) -> Option<&T> {
+    pub fn get(&self, port: u16, channel: u8) -> Option<&T> {
         let key = key(port, channel);
         let place = self.keys.iter().position(|&of| of == key)?;
         self.kept.get(place)
@@ -212,8 +212,10 @@ impl<T: Default, const N: usize> ByChannel<T, N> {
     }
 }
 
-fn key(port: u8, channel: u8) -> u16 {
-    u16::from(port) << 8 | u16::from(channel)
+/// Ports are below 4096 and channels below 16.
+fn key(port: u16, channel: u8) -> u16 {
+    debug_assert!(port < 1 << 12 && channel < 1 << 4);
+    port << 4 | u16::from(channel)
 }
 
 /// Bytes on the heap.
@@ -275,7 +277,7 @@ mod tests {
         }
 
         #[test]
-        fn each_channel_has_its_own(sent in prop::collection::vec((0u8..9, 0u8..4, any::<u8>()), 0..60)) {
+        fn each_channel_has_its_own(sent in prop::collection::vec((0u16..9, 0u8..4, any::<u8>()), 0..60)) {
             let mut sums = ByChannel::<u64, 3>::default();
             let mut oracle = BTreeMap::new();
             for (port, channel, bytes) in sent {

@@ -205,7 +205,7 @@ fn packet() -> impl Strategy<Value = Packet> {
 }
 
 fn input() -> impl Strategy<Value = Input> {
-    let (port, channel) = (0..6u8, 0..4u8);
+    let (port, channel) = (0..6u16, 0..4u8);
     let plain = Just(HtPacket::Read {
         extra_words: 0,
         address: 8,

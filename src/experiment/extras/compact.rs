@@ -42,6 +42,9 @@ impl Experiment {
                 "only where all lines have their home on the first socket (coherence.homes)",
             );
         }
+        if spec.pool.devices > 0 {
+            return Some("only where nodes share no pool (pool.devices)");
+        }
         if !matches!(self.algorithm, Algorithm::Tree | Algorithm::Dissemination) {
             return Some("only the tree and the dissemination barrier have a compact form");
         }

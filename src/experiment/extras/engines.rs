@@ -20,8 +20,9 @@ impl Experiment {
     pub fn check_rtl(&self) -> Result<(), Error> {
         if self.engine != EngineKind::Cycle {
             let spec = spec(self)?;
-            Design::new(spec, &self.topology, self.nodes)?;
-            Engine::new(spec, &self.topology, self.nodes)?;
+            let hosts = spec.hosts(self.nodes);
+            Design::new(spec, &self.topology, hosts)?;
+            Engine::new(spec, &self.topology, hosts)?;
         }
         Ok(())
     }
@@ -33,7 +34,7 @@ impl Experiment {
     /// cannot in RTL.
     pub(super) fn engines(&self) -> Result<Box<dyn Fn(u32) -> Plugged>, Error> {
         let spec = spec(self)?;
-        let (topology, hosts) = (self.topology.clone(), self.nodes);
+        let (topology, hosts) = (self.topology.clone(), spec.hosts(self.nodes));
         let design = Arc::new(Design::new(spec, &topology, hosts)?);
         Ok(match self.engine {
             EngineKind::Cycle => Box::new(move |node| Plugged::cycle(&design, node, hosts)),

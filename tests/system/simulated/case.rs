@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 use sme_barrier::{
-    Algorithm, Barrier, BarrierSpec, Extent, Layout, Mapping, Member, Ranks, Spacing, TreeShape,
-    Use, build,
+    Algorithm, Barrier, BarrierSpec, Extent, Homes, Layout, Mapping, Member, Ranks, Spacing,
+    TreeShape, Use, build,
 };
 use sme_memory::Route;
 use sme_sim::families::sme::cluster::Cluster;
@@ -191,6 +191,7 @@ pub fn cases(most_nodes: u32) -> impl Strategy<Value = Case> {
         spacing,
         line_bytes,
         base: u64::from(line_bytes * line),
+        homes: Homes::Own,
     });
     let homes = prop::sample::select(&["first", "lines", "pages"][..]);
     let tree = (

@@ -27,7 +27,7 @@ fn drain(load: &mut Load, inputs: &mut Vec<Value>) {
             .filter(|(_, owed)| **owed > 0)
         {
             *owed -= 1;
-            let (port, channel) = (port as u8, channel as u8);
+            let (port, channel) = (port as u16, channel as u8);
             load.pins.put(&Input::LinkCredit { port, channel });
         }
     }

@@ -17,7 +17,7 @@ use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
 use crate::machine::node::Blueprint;
 use crate::machine::shape::{Footprint, Setup, Shape};
 use crate::observe::among::Among;
-use crate::parts::fabric::{GridKind, MAX_HOSTS};
+use crate::parts::fabric::{MAX_HOSTS, NetworkKind};
 use crate::parts::global::GlobalSpace;
 use memory::Memory;
 use spec::IdealSpec;
@@ -40,7 +40,8 @@ impl Family for IdealSpec {
             shared_bytes: self.shared_bytes,
             arithmetic: self.arithmetic,
             recovery: self.operation,
-            network: GridKind::Mesh2d,
+            network: NetworkKind::Mesh2d,
+            pool_devices: 0,
             footprint: FOOTPRINT,
         }
     }

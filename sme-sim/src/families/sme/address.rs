@@ -5,6 +5,9 @@
 //! names a byte of `node`'s shared partition (Fröning et al., Sec. III-A). With the bit
 //! [`CACHEABLE`] set it names the same byte, reached through the caches of one's own node: what a
 //! processor reads in the attributes of a page stands in the address here. Units: bytes.
+//!
+//! Where the nodes share a pool of devices, these are numbered behind the nodes, and the nodes' parts
+//! of the global address space are empty.
 
 use sme_memory::{Place, Route};
 
@@ -14,8 +17,10 @@ use crate::parts::line_size::LineSize;
 /// How every node of the machine partitions its address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressMap {
-    /// Nodes that hold memory.
+    /// Those that hold memory: nodes, and behind them the devices of a pool.
     pub nodes: u32,
+    /// The first of them whose memory has global addresses.
+    pub first_shared: u32,
     /// Bytes of each node's private partition.
     pub private_bytes: u64,
     /// Bytes of each node's shared partition.
@@ -40,6 +45,13 @@ pub enum Target {
 impl AddressSpace for AddressMap {
     fn line(&self) -> LineSize {
         self.line
+    }
+
+    fn devices(&self) -> u32 {
+        match self.has_pool() {
+            true => self.nodes - self.first_shared,
+            false => 0,
+        }
     }
 
     #[inline]
@@ -72,6 +84,12 @@ impl AddressSpace for AddressMap {
 }
 
 impl AddressMap {
+    /// Whether the memory that nodes share is that of a pool's devices.
+    #[inline]
+    pub fn has_pool(&self) -> bool {
+        self.first_shared > 0
+    }
+
     /// What `address` names.
     #[inline]
     pub fn target(&self, address: u64) -> Result<Target, FaultReason> {
@@ -88,6 +106,9 @@ impl AddressMap {
         let node = beyond / self.shared_bytes;
         if node >= u64::from(self.nodes) {
             return Err(FaultReason::NoSuchNode);
+        }
+        if node < u64::from(self.first_shared) {
+            return Err(FaultReason::NotShared);
         }
         let place = Place {
             node: node as u32,
@@ -114,6 +135,7 @@ mod tests {
 
     const MAP: AddressMap = AddressMap {
         nodes: 5,
+        first_shared: 0,
         private_bytes: 1 << 20,
         shared_bytes: 1 << 16,
         global_base: 1 << 40,
@@ -150,6 +172,20 @@ mod tests {
             Err(FaultReason::NoSuchNode)
         );
         assert_eq!(MAP.target(u64::MAX), Err(FaultReason::NoSuchNode));
+        let pooled = AddressMap {
+            first_shared: 3,
+            ..MAP
+        };
+        let of = |node, route| {
+            let place = Place { node, offset: 64 };
+            pooled.target(pooled.address(2, place, route))
+        };
+        assert_eq!(of(2, Route::Nearest), Ok(Target::Local((1 << 20) + 64)));
+        for route in [Route::Global, Route::Cached] {
+            assert_eq!(of(2, route), Err(FaultReason::NotShared));
+            assert!(of(3, route).is_ok());
+        }
+        assert_eq!(of(1, Route::Nearest), Err(FaultReason::NotShared));
         assert_eq!(MAP.target(CACHEABLE), Err(FaultReason::Unmapped));
     }
 }

@@ -8,7 +8,7 @@ use super::spec::*;
 use crate::machine::quantity::Dimension;
 use crate::machine::reader::Reader;
 use crate::parts::cache::Geometry;
-use crate::parts::fabric::GridKind;
+use crate::parts::fabric::NetworkKind;
 use crate::time::Time;
 
 /// In picoseconds: the longest delay of the hardware and of the operating system.
@@ -22,6 +22,8 @@ const DEPTH: u32 = 1_024;
 const SOCKETS: u32 = 64;
 /// The most ways of a set.
 const WAYS: u32 = 64;
+/// `pool.dram` where a file leaves it out.
+const POOL_DRAM: Time = Time::from_ns(80);
 /// Bytes of a page, where memory is divided.
 const PAGE: u64 = 4 * KIB;
 const KIB: u64 = 1 << 10;
@@ -43,6 +45,7 @@ pub(crate) fn cluster(read: &mut Reader<'_>) -> ClusterSpec {
         link: link(read),
         os: os(read),
         fabric: fabric(read),
+        pool: pool(read),
     };
     rules(&spec, read);
     spec
@@ -226,7 +229,7 @@ fn host(read: &mut Reader<'_>) -> HostSpec {
     let mut host = read.section("host");
     HostSpec {
         clock: host.clock("clock", "HyperTransport clock, two transfers a cycle"),
-        width_bits: host.width("width", 8..=32, "HyperTransport width of each direction"),
+        width_bits: host.width("width", 8..=512, "width of each direction"),
         cycles: host.cycles(
             "cycles",
             0..=CYCLES,
@@ -356,14 +359,39 @@ fn fabric(read: &mut Reader<'_>) -> FabricSpec {
     FabricSpec {
         topology: fabric.optional_word(
             "topology",
-            GridKind::Mesh2d,
+            NetworkKind::Mesh2d,
             [
-                ("mesh2d", GridKind::Mesh2d),
-                ("mesh3d", GridKind::Mesh3d),
-                ("torus2d", GridKind::Torus2d),
-                ("torus3d", GridKind::Torus3d),
+                ("mesh2d", NetworkKind::Mesh2d),
+                ("mesh3d", NetworkKind::Mesh3d),
+                ("torus2d", NetworkKind::Torus2d),
+                ("torus3d", NetworkKind::Torus3d),
+                ("switch", NetworkKind::Switch),
             ],
             "where the nodes stand unless a topology is given: just large enough; mesh2d if left out",
+        ),
+        switch: fabric.optional_time(
+            "switch",
+            Time::ZERO,
+            0..=HARDWARE_DELAY,
+            "added to each packet by a switch outside the engines; 0 if left out",
+        ),
+    }
+}
+
+fn pool(read: &mut Reader<'_>) -> PoolSpec {
+    let mut pool = read.section("pool");
+    PoolSpec {
+        devices: pool.optional_count(
+            "devices",
+            0,
+            0..=DEPTH,
+            "devices that hold all memory that nodes share, behind the last node; none if left out",
+        ),
+        dram: pool.optional_time(
+            "dram",
+            POOL_DRAM,
+            0..=HARDWARE_DELAY,
+            "from a device's memory controller's decision to the data's departure; 80 ns if left out",
         ),
     }
 }
@@ -410,6 +438,11 @@ fn rules(spec: &ClusterSpec, read: &mut Reader<'_>) {
                 Dimension::Memory.write(PAGE),
             )
         },
+    );
+    read.rule(
+        &["pool.dram"],
+        spec.pool.devices > 0 || spec.pool.dram == POOL_DRAM,
+        || "there is no device that has it: pool.devices is 0".to_owned(),
     );
     let (load, line) = (spec.uncached.load_bytes, spec.cache.private.line().bytes());
     read.rule(

@@ -34,6 +34,7 @@ impl Family for ClusterSpec {
             arithmetic: self.core.clock.span(self.core.arithmetic_cycles),
             recovery: self.uncached.turnaround,
             network: self.fabric.topology,
+            pool_devices: self.pool.devices,
             footprint: FOOTPRINT,
         }
     }
@@ -54,7 +55,7 @@ impl Family for ClusterSpec {
         setup: Setup,
         threads: &mut NodeThreads<'_>,
     ) -> Result<Box<dyn Readable>, CannotBuild> {
-        let hosts = setup.nodes;
+        let hosts = self.hosts(setup.nodes);
         let design = Design::new(self, &setup.topology, hosts);
         let design = Arc::new(design.map_err(|error| CannotBuild(error.to_string()))?);
         let engine = |position| Plugged::cycle(&design, position, hosts);

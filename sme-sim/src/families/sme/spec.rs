@@ -4,7 +4,7 @@ use super::engine::Kind;
 use super::engine::packet::RESPONSE_HEADER_BYTES;
 use crate::parts::cache::Geometry;
 use crate::parts::core_set;
-use crate::parts::fabric::GridKind;
+use crate::parts::fabric::NetworkKind;
 use crate::time::{Clock, Time};
 
 /// A cluster of nodes, each with sockets of cores, one coherent domain, a host link, an engine.
@@ -30,9 +30,17 @@ pub struct ClusterSpec {
     pub os: OsSpec,
     /// `[fabric]`
     pub fabric: FabricSpec,
+    /// `[pool]`
+    pub pool: PoolSpec,
 }
 
 impl ClusterSpec {
+    /// Positions with memory, and an engine with a host behind it: those of `nodes` nodes, and behind
+    /// them the pool's devices.
+    pub fn hosts(&self, nodes: u32) -> u32 {
+        nodes.saturating_add(self.pool.devices)
+    }
+
     /// Bytes of the longest packet on a network link: a posted write, or the response to a read of
     /// a line fill if that is longer.
     pub fn longest_packet_bytes(&self) -> u64 {
@@ -245,6 +253,19 @@ pub struct OsSpec {
 /// `[fabric]`: how the nodes are joined where nobody says otherwise; a file may leave it out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FabricSpec {
-    /// `topology`: a mesh or a torus, and of how many dimensions.
-    pub topology: GridKind,
+    /// `topology`: a mesh or a torus, and of how many dimensions, or a switch.
+    pub topology: NetworkKind,
+    /// `switch`: what a switch outside the engines adds to each packet that passes it, besides
+    /// buffers, arbitration and serialization; a named delay outside the blocks.
+    pub switch: Time,
+}
+
+/// `[pool]`: devices that hold memory and have no cores; a file may leave it out. Where there are any,
+/// the global address space is theirs, and a node's own memory is reached by its own cores only.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PoolSpec {
+    /// `devices`: they stand at the positions behind the last node.
+    pub devices: u32,
+    /// `dram`: from the device's memory controller's decision to the data's departure.
+    pub dram: Time,
 }

@@ -49,7 +49,7 @@ impl DimensionOrder {
                 } else {
                     to < from
                 };
-                return Port::Link(dimension as u8 * 2 + u8::from(minus));
+                return Port::Link(dimension as u16 * 2 + u16::from(minus));
             }
         }
         Port::Host
@@ -57,7 +57,7 @@ impl DimensionOrder {
 
     /// Whether a packet that came in by port `arrived`, on dateline channel 1 or not, and goes on
     /// by `leaves` has crossed the dateline of its ring.
-    pub fn crossed(&self, here: [u32; 3], arrived: u8, second: bool, leaves: u8) -> bool {
+    pub fn crossed(&self, here: [u32; 3], arrived: u16, second: bool, leaves: u16) -> bool {
         // Straight on in the same ring: it arrived at the port opposite to the one it leaves by.
         let straight = leaves ^ 1 == arrived;
         straight && (second || self.arrived_by_wrap(here, leaves))
@@ -65,7 +65,7 @@ impl DimensionOrder {
 
     /// Whether a packet that travels in the direction of `port` came `here` over the ring's
     /// wrap-around link.
-    fn arrived_by_wrap(&self, here: [u32; 3], port: u8) -> bool {
+    fn arrived_by_wrap(&self, here: [u32; 3], port: u16) -> bool {
         let dimension = usize::from(port / 2);
         let first = if port.is_multiple_of(2) {
             0

@@ -42,9 +42,9 @@ impl Dragonfly {
         &self.numbers[..3 + usize::from(self.named)]
     }
 
-    pub fn radix(&self) -> u8 {
+    pub fn radix(&self) -> u16 {
         let [hosts, routers, global, _] = self.numbers;
-        (hosts + routers - 1 + global) as u8
+        (hosts + routers - 1 + global) as u16
     }
 
     pub fn hosts(&self) -> u32 {
@@ -58,12 +58,12 @@ impl Dragonfly {
     }
 
     /// The other end of a link port of a position that exists.
-    pub fn neighbour(&self, position: u32, port: u8) -> Option<(u32, u8)> {
+    pub fn neighbour(&self, position: u32, port: u16) -> Option<(u32, u16)> {
         let [hosts, routers, global, groups] = self.numbers;
         let port = u32::from(port);
         if position < self.hosts() {
             let router = self.hosts() + position / hosts;
-            return (port == 0).then_some((router, (position % hosts) as u8));
+            return (port == 0).then_some((router, (position % hosts) as u16));
         }
         let switch = position - self.hosts();
         let (group, router) = (switch / routers, switch % routers);
@@ -73,7 +73,7 @@ impl Dragonfly {
         } else if port < local {
             let peer = with_gap(port - hosts, router);
             let their_port = hosts + without_gap(router, peer);
-            Some((self.router(group, peer), their_port as u8))
+            Some((self.router(group, peer), their_port as u16))
         } else if port < local + global {
             let link = router * global + port - local;
             let others = groups - 1;
@@ -83,7 +83,7 @@ impl Dragonfly {
             let peer = with_gap(link % others, group);
             let theirs = link / others * others + without_gap(group, peer);
             let their_port = local + theirs % global;
-            Some((self.router(peer, theirs / global), their_port as u8))
+            Some((self.router(peer, theirs / global), their_port as u16))
         } else {
             None
         }
@@ -121,12 +121,12 @@ impl Dragonfly {
             true => leaves,
             false => hosts + without_gap(towards, router),
         };
-        Port::Link(port as u8)
+        Port::Link(port as u16)
     }
 
     /// Whether a packet that came by port `arrived` of a router and leaves by `leaves` is on its
     /// second local link.
-    pub fn crossed(&self, here: [u32; 3], arrived: u8, leaves: u8) -> bool {
+    pub fn crossed(&self, here: [u32; 3], arrived: u16, leaves: u16) -> bool {
         let [hosts, routers, ..] = self.numbers;
         let local = hosts..hosts + routers - 1;
         here[2] == 1 && u32::from(arrived) >= local.end && local.contains(&u32::from(leaves))

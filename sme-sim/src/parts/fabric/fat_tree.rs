@@ -60,8 +60,8 @@ impl FatTree {
         &self.numbers
     }
 
-    pub fn radix(&self) -> u8 {
-        self.numbers[0] as u8
+    pub fn radix(&self) -> u16 {
+        self.numbers[0] as u16
     }
 
     pub fn hosts(&self) -> u32 {
@@ -73,12 +73,12 @@ impl FatTree {
     }
 
     /// The other end of a link port of a position that exists.
-    pub fn neighbour(&self, position: u32, port: u8) -> Option<(u32, u8)> {
+    pub fn neighbour(&self, position: u32, port: u16) -> Option<(u32, u16)> {
         let (half, hosts) = (self.half(), self.hosts);
         let port = u32::from(port);
         if position < hosts {
             let leaf = hosts + position / self.ports_down(0);
-            return (port == 0).then_some((leaf, (position % self.ports_down(0)) as u8));
+            return (port == 0).then_some((leaf, (position % self.ports_down(0)) as u16));
         }
         let Place {
             level,
@@ -94,13 +94,13 @@ impl FatTree {
             let equals = half.pow(below);
             let their_port = half + equal / equals;
             let switch = self.switch(below, child, equal % equals);
-            Some((switch, their_port as u8))
+            Some((switch, their_port as u16))
         } else if port < 2 * half {
             let above = level + 1;
             let parents = self.ports_down(above);
             let equal = equal + (port - half) * half.pow(level);
             let switch = self.switch(above, subtree / parents, equal);
-            Some((switch, (subtree % parents) as u8))
+            Some((switch, (subtree % parents) as u16))
         } else {
             None
         }
@@ -131,7 +131,7 @@ impl FatTree {
             _ if digits / half == subtree => digits % half,
             _ => half + digits % half,
         };
-        Port::Link(port as u8)
+        Port::Link(port as u16)
     }
 
     fn half(&self) -> u32 {

@@ -75,7 +75,7 @@ impl Grid {
     /// The other end of a link port of a position that exists. Asked for each packet at each hop, so
     /// it divides no more than it must.
     #[inline]
-    pub fn neighbour(&self, position: u32, port: u8) -> Option<(u32, u8)> {
+    pub fn neighbour(&self, position: u32, port: u16) -> Option<(u32, u16)> {
         let [width, height, depth] = self.sizes;
         let (at, size, step) = match port / 2 {
             0 => (position % width, width, 1),

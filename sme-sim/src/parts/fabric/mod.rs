@@ -10,10 +10,10 @@ mod dimension_order;
 mod dragonfly;
 mod fat_tree;
 mod grid;
-mod grid_kind;
+mod network_kind;
 mod routing;
 mod topology;
 
-pub use grid_kind::GridKind;
+pub use network_kind::NetworkKind;
 pub use routing::{CHANNELS, Class, HOST_PORT, Here, Port, Router};
-pub use topology::{LINK_PORTS, MAX_HOSTS, Topology, TopologyError, TopologyKind};
+pub use topology::{LINK_PORTS, MAX_HOSTS, MOST_PORTS, Topology, TopologyError, TopologyKind};

@@ -18,7 +18,7 @@ use super::topology::{Form, LINK_PORTS, Topology};
 pub const CHANNELS: usize = 4;
 
 /// The switch port that leads to the engine and its host.
-pub const HOST_PORT: u8 = LINK_PORTS as u8;
+pub const HOST_PORT: u16 = LINK_PORTS as u16;
 
 /// Which of two independent networks a packet travels on, so that a response never waits behind a
 /// request.
@@ -51,14 +51,14 @@ impl Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Port {
     /// Over a link port: `0..6` of an engine, `0..radix` of a switch outside.
-    Link(u8),
+    Link(u16),
     /// It has arrived.
     Host,
 }
 
 impl Port {
     /// The number of the link port, or of an engine's port to its host.
-    pub const fn index(self) -> u8 {
+    pub const fn index(self) -> u16 {
         match self {
             Port::Link(port) => port,
             Port::Host => HOST_PORT,
@@ -124,7 +124,7 @@ impl Router {
 
     /// Port and virtual channel of the next step of a packet that waits `here`, in virtual channel
     /// `channel` of port `arrived` (a link port or, of an engine, [`HOST_PORT`]).
-    pub fn step(&self, here: Here, arrived: u8, channel: u8, target: u32) -> (Port, u8) {
+    pub fn step(&self, here: Here, arrived: u16, channel: u8, target: u32) -> (Port, u8) {
         let class = Class::of_channel(channel);
         let port = self.route(here, target);
         let Port::Link(leaves) = port else {

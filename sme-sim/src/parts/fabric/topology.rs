@@ -21,8 +21,8 @@ pub const LINK_PORTS: usize = 6;
 /// Most hosts a topology can have: packets name a node in 20 bits.
 pub const MAX_HOSTS: u32 = 1 << 20;
 
-/// Most links of a switch.
-const MAX_RADIX: u64 = u8::MAX as u64;
+/// Most link ports of a switch outside the engines.
+pub const MOST_PORTS: usize = 1024;
 
 /// Most levels of a fat tree; with two branches or more it cannot have more.
 const MAX_LEVELS: u32 = 20;
@@ -89,7 +89,7 @@ impl Topology {
     /// A topology of the `shape` that `numbers`, as in its name, describe.
     ///
     /// # Errors
-    /// The wrong number of numbers, a zero, more than [`MAX_HOSTS`] hosts; switches of more than 255
+    /// The wrong number of numbers, a zero, more than [`MAX_HOSTS`] hosts; switches of more than [`MOST_PORTS`]
     /// links or, in a fat tree, of an odd number of them; more groups than a dragonfly can join.
     pub fn new(shape: TopologyKind, numbers: &[u32]) -> Result<Self, TopologyError> {
         let text = || describe(shape, numbers);
@@ -106,7 +106,7 @@ impl Topology {
         }
         let (form, hosts) = match (shape, numbers) {
             (TopologyKind::FatTree, &[radix, levels]) => {
-                if u64::from(radix) > MAX_RADIX || radix % 2 != 0 {
+                if radix as usize > MOST_PORTS || radix % 2 != 0 {
                     return Err(TopologyError::Radix { text: text() });
                 }
                 let hosts = FatTree::hosts_of(radix, levels);
@@ -117,7 +117,7 @@ impl Topology {
             }
             (TopologyKind::Dragonfly, &[hosts, routers, global, ref groups @ ..]) => {
                 let radix = u64::from(hosts) + u64::from(routers) + u64::from(global) - 1;
-                if radix > MAX_RADIX {
+                if radix > MOST_PORTS as u64 {
                     return Err(TopologyError::Links {
                         text: text(),
                         radix,
@@ -156,6 +156,13 @@ impl Topology {
             false,
             &[width, nodes.div_ceil(width)],
         )))
+    }
+
+    /// One switch with a link to each of `nodes` hosts, or to one more if their number is odd. For no
+    /// node, or more than a switch has ports, the nearest that exists.
+    pub fn switch(nodes: u32) -> Self {
+        let ports = nodes.clamp(2, MOST_PORTS as u32).next_multiple_of(2);
+        Self(Form::FatTree(FatTree::new(ports, 1)))
     }
 
     /// Its kind.
@@ -222,9 +229,9 @@ impl Topology {
     }
 
     /// Link ports at `position`; some may lead nowhere.
-    pub fn ports(&self, position: u32) -> u8 {
+    pub fn ports(&self, position: u32) -> u16 {
         match &self.0 {
-            Form::Grid(_) => LINK_PORTS as u8,
+            Form::Grid(_) => LINK_PORTS as u16,
             Form::FatTree(tree) if self.is_switch(position) => tree.radix(),
             Form::Dragonfly(dragonfly) if self.is_switch(position) => dragonfly.radix(),
             Form::FatTree(_) | Form::Dragonfly(_) => 1,
@@ -256,7 +263,7 @@ impl Topology {
     }
 
     /// The position at the other end of a link port, and that position's port of the same link.
-    pub fn neighbour(&self, position: u32, port: u8) -> Option<(u32, u8)> {
+    pub fn neighbour(&self, position: u32, port: u16) -> Option<(u32, u16)> {
         if position >= self.positions() {
             return None;
         }
@@ -379,7 +386,7 @@ pub enum TopologyError {
     },
     /// A fat tree of switches that do not exist.
     #[error(
-        "topology `{text}` needs switches with an even number of links up to 254, half down and half up, for example fattree:16x3"
+        "topology `{text}` needs switches with an even number of links up to {MOST_PORTS}, half down and half up, for example fattree:16x3"
     )]
     Radix {
         /// What was given.
@@ -387,7 +394,7 @@ pub enum TopologyError {
     },
     /// A dragonfly of routers that do not exist.
     #[error(
-        "topology `{text}` needs routers with {radix} links; at most 255, for example dragonfly:16x32x16"
+        "topology `{text}` needs routers with {radix} links; at most {MOST_PORTS}, for example dragonfly:16x32x16"
     )]
     Links {
         /// What was given.

@@ -3,7 +3,7 @@
 //!
 //! Called by [`super::of`].
 
-use sme_sim::parts::fabric::GridKind;
+use sme_sim::parts::fabric::NetworkKind;
 
 use super::points::{Point, Variant, network};
 use super::{Finding, Measurements};
@@ -28,11 +28,11 @@ pub(super) fn points(cores: u32) -> Vec<Point> {
         nodes,
         cores,
     };
-    let mut points = vec![large(Variant::Exascale, GridKind::Torus3d)];
+    let mut points = vec![large(Variant::Exascale, NetworkKind::Torus3d)];
     // The formula was fitted to nodes of 16 on a 2D mesh: there a logarithm of the nodes cannot know
     // how many hops these make.
     if cores == 16 {
-        points.push(large(Variant::Prototype, GridKind::Mesh2d));
+        points.push(large(Variant::Prototype, NetworkKind::Mesh2d));
     }
     points
 }

@@ -1,6 +1,6 @@
 //! The simulations that the figures of this paper need.
 
-use sme_sim::parts::fabric::GridKind;
+use sme_sim::parts::fabric::NetworkKind;
 use sme_sim::parts::fabric::Topology;
 
 use crate::experiment::{Algorithm, Placement};
@@ -29,7 +29,7 @@ pub enum Point {
         /// On which machine.
         variant: Variant,
         /// The kind of its network, as square or as cubic as the nodes allow.
-        grid: GridKind,
+        grid: NetworkKind,
         /// Nodes with threads.
         nodes: u32,
         /// Threads a node.
@@ -170,7 +170,7 @@ impl measure::Point for Point {
 
 /// The network of a [`Point::Large`]: where `sme barrier` has `nodes` nodes of a machine whose file
 /// names this kind.
-pub fn network(grid: GridKind, nodes: u32) -> Topology {
+pub fn network(grid: NetworkKind, nodes: u32) -> Topology {
     grid.holding(nodes)
 }
 

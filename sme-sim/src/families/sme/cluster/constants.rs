@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::homes::Homes;
 use super::latencies::Latencies;
 use crate::families::sme::address::AddressMap;
-use crate::families::sme::engine::HtPacket;
+use crate::families::sme::engine::{HtPacket, Passage};
 use crate::families::sme::spec::{ClusterSpec, NodeSpec};
 use crate::machine::shape::{Pinning, Setup};
 use crate::parts::cache::ahead::{Ahead, Costs};
@@ -29,6 +29,8 @@ pub struct Constants {
     pub engine_clock: Clock,
     /// How long the parts of a transaction take in a coherent domain.
     pub latencies: Arc<Latencies>,
+    /// The same in a device of a pool.
+    device_latencies: Arc<Latencies>,
     /// The sockets on which the memory of a node lies.
     pub homes: Homes,
     /// What a program spends around one operation.
@@ -38,6 +40,8 @@ pub struct Constants {
     /// Engine cycles from the edge at which a packet's last phit leaves until the neighbour can
     /// sample it: transceivers and wire.
     pub link_cycles: u64,
+    /// Delays between a position's blocks and its links.
+    pub passage: Passage,
     /// One way through the processor's link interface, serialization apart.
     pub host_way: Time,
     /// Words that one read of a line fill asks for.
@@ -62,7 +66,11 @@ impl Constants {
         let engine_clock = spec.engine.clock;
         Self {
             map: AddressMap {
-                nodes: setup.nodes,
+                nodes: spec.hosts(setup.nodes),
+                first_shared: match spec.pool.devices {
+                    0 => 0,
+                    _ => setup.nodes,
+                },
                 private_bytes: spec.node.private_bytes,
                 shared_bytes: spec.node.shared_bytes,
                 global_base: spec.node.global_base,
@@ -78,15 +86,29 @@ impl Constants {
             pinning: setup.pinning,
             engine_clock,
             latencies: Arc::new(Latencies::new(&spec)),
+            device_latencies: Arc::new(Latencies::of_device(&spec)),
             homes: Homes::new(&spec),
             operation: spec.core.clock.span(spec.core.operation_cycles),
             l1: spec.core.clock.span(spec.cache.l1_cycles),
             l2: spec.core.clock.span(spec.cache.l2_cycles),
             link_cycles: spec.link.serdes_cycles + engine_clock.first_edge_from(spec.link.wire),
+            passage: Passage::of(&spec),
             host_way: spec.host.delay + spec.host.clock.span(spec.host.cycles),
             words_a_read: (spec.uncached.load_bytes / 8) as u8,
             topology: setup.topology,
             spec,
+        }
+    }
+
+    /// How long the parts of a transaction take in the memory at `position`, and on which sockets that
+    /// lies.
+    pub fn memory_at(&self, position: u32) -> (Arc<Latencies>, Homes) {
+        match self.map.has_pool() && position >= self.map.first_shared {
+            true => (
+                Arc::clone(&self.device_latencies),
+                self.homes.on_one_socket(),
+            ),
+            false => (Arc::clone(&self.latencies), self.homes),
         }
     }
 

@@ -133,12 +133,15 @@ fn words(node: &Node, what: &What, name: &dyn Fn(Place) -> String) -> String {
         What::Packet(key, stage) => {
             let place = name(key.place);
             let me = node.here.me;
+            let is_switch = node.here.constants.topology.is_switch(me);
             let packet = packet(key, &place);
             match stage {
                 Stage::ToHostLink => format!("{packet} goes to the host link"),
                 Stage::HostLinkBusy => format!("{packet} waits for the host link or a credit"),
                 Stage::HostLink => format!("{packet} crosses the host link"),
                 Stage::IntoEngine => format!("{packet} enters the engine"),
+                Stage::Blocks if is_switch => format!("{packet} passes the switch"),
+                Stage::BlocksBusy if is_switch => format!("{packet} waits inside the switch"),
                 Stage::Blocks => format!("{packet} passes the engine's blocks"),
                 Stage::BlocksBusy => format!("{packet} waits inside the engine"),
                 Stage::LinkBusy(to) => format!("{packet} waits for link {me} -> {to} or a credit"),

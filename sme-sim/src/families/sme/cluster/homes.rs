@@ -34,6 +34,11 @@ impl Homes {
         }
     }
 
+    /// The same lines, all on the first socket.
+    pub fn on_one_socket(self) -> Self {
+        Self { sockets: 1, ..self }
+    }
+
     /// The number of the line that holds `address`.
     #[inline]
     pub fn line(&self, address: u64) -> u64 {

@@ -72,6 +72,25 @@ impl Latencies {
         }
     }
 
+    /// Of a device of a pool: one memory controller, and no caches that could be probed.
+    pub fn of_device(spec: &ClusterSpec) -> Self {
+        let alone = |time| vec![time];
+        Self {
+            sockets: 1,
+            between: alone(Time::ZERO),
+            probed: alone(spec.pool.dram),
+            unprobed: alone(spec.pool.dram),
+            bounds: vec![Bound::Memory {
+                read: spec.pool.dram,
+            }],
+            probed_alone: alone(Time::ZERO),
+            dram: spec.pool.dram,
+            probe: Time::ZERO,
+            miss: Time::ZERO,
+            occupancy: spec.coherence.occupancy,
+        }
+    }
+
     /// From the first socket's probes to the last answer at `requester`, nothing being read.
     pub fn probed_alone(&self, requester: u8) -> Time {
         self.probed_alone[usize::from(requester)]

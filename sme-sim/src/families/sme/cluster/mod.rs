@@ -82,7 +82,7 @@ impl Cluster {
         setup: Setup,
         program: impl FnMut(ThreadMemory, u32, u32) -> F,
     ) -> Result<Self, DesignError> {
-        let hosts = setup.nodes;
+        let hosts = spec.hosts(setup.nodes);
         let design = Arc::new(Design::new(spec, &setup.topology, hosts)?);
         Ok(Self::with_plugged(spec, setup, program, |position| {
             Plugged::cycle(&design, position, hosts)
@@ -120,6 +120,7 @@ impl Cluster {
         mut engine: impl FnMut(u32) -> Plugged,
     ) -> Self {
         let (nodes, count, each_span) = (setup.nodes, setup.threads, setup.each_span);
+        let hosts = spec.hosts(nodes);
         let among = Among::new(peers, setup.topology.positions());
         let constants = Arc::new(Constants::new(spec.clone(), setup));
         let space = Space::new(constants.map);
@@ -135,7 +136,7 @@ impl Cluster {
                     position,
                     Arc::clone(&constants),
                     programs,
-                    Watched::new(engine(position), spec, position, nodes),
+                    Watched::new(engine(position), spec, position, hosts),
                     each_span,
                 )
             },

@@ -69,7 +69,7 @@ impl Node {
             let at = constants.executes(me, core as u16, Time::ZERO, Time::ZERO);
             here.agenda.push(at, Event::Resume(core as u16));
         }
-        let memory = (Arc::clone(&constants.latencies), constants.homes);
+        let memory = constants.memory_at(me);
         Self {
             here,
             cores: Cores::new(&sockets),

@@ -48,7 +48,7 @@ impl Record {
 
     /// Counts a packet of `bytes` bytes that leaves over a link.
     #[inline]
-    pub fn sent(&mut self, port: u8, channel: u8, bytes: u64) {
+    pub fn sent(&mut self, port: u16, channel: u8, bytes: u64) {
         self.traffic.link_bytes += bytes;
         let (packets, bytes) = match self.links.get_mut(usize::from(port)) {
             Some(link) => match link[usize::from(channel)].count(bytes) {
@@ -64,7 +64,7 @@ impl Record {
     }
 
     /// Bytes and packets that left over a link port and virtual channel in the counted episodes.
-    pub fn over_link(&self, port: u8, channel: u8) -> (u64, u64) {
+    pub fn over_link(&self, port: u16, channel: u8) -> (u64, u64) {
         let near = self.links.get(usize::from(port));
         let (packets, bytes) = near.map_or((0, 0), |link| link[usize::from(channel)].sums());
         let more = self.more.as_ref();

@@ -373,6 +373,13 @@ impl Trace {
             Part::Link,
             stage(Stage::Serializes(to)),
         );
+        let mark = match self.constants.topology.is_switch(self.me) {
+            true => {
+                let delayed = clock.edge(cycle + self.constants.passage.switch);
+                self.stage(mark, delayed, Part::Switch, stage(Stage::Blocks))
+            }
+            false => mark,
+        };
         let mark = self.stage(
             mark,
             clock.edge(crossed),
@@ -404,6 +411,14 @@ impl Trace {
         enter(&mut self.from_engine, key, mark);
     }
 
+    /// The part that the blocks of this position are.
+    fn of_blocks(&self) -> Part {
+        match self.constants.topology.is_switch(self.me) {
+            true => Part::Switch,
+            false => Part::Engine,
+        }
+    }
+
     /// A packet leaves the engine's blocks at edge `cycle`; `uncontended` cycles from the host or
     /// from a link are its own, what it takes beyond them it is `busy`.
     fn through_blocks(
@@ -419,7 +434,8 @@ impl Trace {
         let clock = self.constants.engine_clock;
         let through = (inside.cycle + uncontended[usize::from(inside.from_link)]).min(cycle);
         let blocks = What::Packet(key, Stage::Blocks);
-        let mark = self.stage(inside.mark, clock.edge(through), Part::Engine, blocks);
+        let part = self.of_blocks();
+        let mark = self.stage(inside.mark, clock.edge(through), part, blocks);
         self.stage(
             mark,
             clock.edge(cycle),

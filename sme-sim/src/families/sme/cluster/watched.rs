@@ -86,7 +86,7 @@ impl Shortcuts for Plugged {
     }
 
     #[inline]
-    fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
+    fn transit(&mut self, cycle: u64, port: u16, channel: u8, packet: &Packet) -> Option<Transit> {
         match self {
             Self::Cycle(engine) => engine.transit(cycle, port, channel, packet),
             Self::Other(engine) => engine.transit(cycle, port, channel, packet),
@@ -94,7 +94,7 @@ impl Shortcuts for Plugged {
     }
 
     #[inline]
-    fn late_credit(&mut self, port: u8, channel: u8) -> bool {
+    fn late_credit(&mut self, port: u16, channel: u8) -> bool {
         match self {
             Self::Cycle(engine) => engine.late_credit(port, channel),
             Self::Other(engine) => engine.late_credit(port, channel),
@@ -224,7 +224,7 @@ impl Shortcuts for Watched {
     }
 
     #[inline]
-    fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
+    fn transit(&mut self, cycle: u64, port: u16, channel: u8, packet: &Packet) -> Option<Transit> {
         let transit = self.engine.transit(cycle, port, channel, packet);
         #[cfg(debug_assertions)]
         self.stop_at_violation();
@@ -232,7 +232,7 @@ impl Shortcuts for Watched {
     }
 
     #[inline]
-    fn late_credit(&mut self, port: u8, channel: u8) -> bool {
+    fn late_credit(&mut self, port: u16, channel: u8) -> bool {
         self.engine.late_credit(port, channel)
     }
 

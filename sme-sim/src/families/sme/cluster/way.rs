@@ -68,7 +68,7 @@ fn all_credits(spec: &HostSpec) -> [u32; 3] {
 /// A credit of a link, of a channel of one of the engine's ports.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkCredit {
-    port: u8,
+    port: u16,
     channel: u8,
 }
 
@@ -360,7 +360,7 @@ impl Way {
     /// What comes of a packet that came by a port and channel and passes on at once.
     fn passes(
         &mut self,
-        (port, channel): (u8, u8),
+        (port, channel): (u16, u8),
         packet: Packet,
         transit: Transit,
         agenda: &mut Agenda,
@@ -495,11 +495,10 @@ impl Way {
                 if self.constants.counts(packet.trace) {
                     record.sent(port, channel, packet.bytes());
                 }
-                // Between engine and switch a packet crosses clock domains: behind its source's
-                // engine and before its target's.
-                let crossings =
-                    u64::from(packet.source == self.me) + u64::from(packet.target == to);
-                let crossed = cycle + crossings * self.constants.spec.engine.network_core_cycles;
+                let Constants {
+                    passage, topology, ..
+                } = &*self.constants;
+                let crossed = cycle + passage.cycles(topology, self.me, to, &packet);
                 let edges = (cycle, crossed, crossed + self.constants.link_cycles);
                 agenda.tell(|t| t.over_link(edges, to, &packet));
                 let port = their_port;

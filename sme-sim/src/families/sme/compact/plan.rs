@@ -26,6 +26,9 @@ pub enum NotCompact {
     /// Lines have their homes on several sockets.
     #[error("in compact form all lines have their home on the first socket (coherence.homes)")]
     Homes,
+    /// Nodes share a pool.
+    #[error("in compact form nodes share no pool (pool.devices)")]
+    Pool,
     /// More flags in a node than are numbered.
     #[error("in compact form a node has at most 65,535 flags")]
     TooManyFlags,
@@ -117,6 +120,9 @@ impl<L: Leader> Plan<L> {
         let spec = &constants.spec;
         if spec.coherence.homes != HomeSockets::First {
             return Err(NotCompact::Homes);
+        }
+        if spec.pool.devices > 0 {
+            return Err(NotCompact::Pool);
         }
         let line = constants.map.line;
         let line_bytes = line.bytes();

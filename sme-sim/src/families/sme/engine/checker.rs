@@ -451,7 +451,7 @@ impl<E: Shortcuts> Shortcuts for Checked<E> {
         }
     }
 
-    fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
+    fn transit(&mut self, cycle: u64, port: u16, channel: u8, packet: &Packet) -> Option<Transit> {
         let transit = self.engine.transit(cycle, port, channel, packet)?;
         self.samples_credits(transit.freed);
         self.packet_on(Wire::FromLink(port), channel);
@@ -475,7 +475,7 @@ impl<E: Shortcuts> Shortcuts for Checked<E> {
         Some(transit)
     }
 
-    fn late_credit(&mut self, port: u8, channel: u8) -> bool {
+    fn late_credit(&mut self, port: u16, channel: u8) -> bool {
         let taken = self.engine.late_credit(port, channel);
         if taken {
             self.credit_on(Wire::ToLink(port), channel);

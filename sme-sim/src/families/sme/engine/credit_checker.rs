@@ -10,9 +10,9 @@ pub enum Wire {
     /// Engine to host.
     ToHost,
     /// Into a link port.
-    FromLink(u8),
+    FromLink(u16),
     /// Out of a link port.
-    ToLink(u8),
+    ToLink(u16),
 }
 
 impl std::fmt::Display for Wire {

@@ -66,7 +66,7 @@ impl Design {
         ];
         let link_credits = credits("link.channel_credits", spec.link.channel_credits)?;
         let mut packet_depths = [DEPTH; PACKET_FIFOS];
-        packet_depths[..switch_input(LINK_PORTS as u8, 0)].fill(link_credits);
+        packet_depths[..switch_input(LINK_PORTS as u16, 0)].fill(link_credits);
         let mut port_depths = [DEPTH; PORT_FIFOS];
         port_depths[..CHANNELS].fill(link_credits);
         let mut host_depths = [DEPTH; HOST_FIFOS];

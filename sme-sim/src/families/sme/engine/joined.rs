@@ -15,7 +15,7 @@ use super::responder::Responder;
 use super::switch::Switch;
 use super::wires::{
     COMPLETER, CROSSBAR, HT_RECEIVE, HT_TRANSMIT, HostFifos, PACKET_FIFOS, PacketFifos,
-    REQUESTER_POSTED, REQUESTER_RESPONSE, RESPONDER, SWITCH_OUTPUTS, any, port_and_channel,
+    REQUESTER_POSTED, REQUESTER_RESPONSE, RESPONDER, SWITCH_OUTPUTS, any, bits, port_and_channel,
     switch_input,
 };
 use crate::families::sme::spec::ClusterSpec;
@@ -140,7 +140,7 @@ impl Engine {
 
     /// What has been counted so far.
     pub fn counters(&self) -> Counters {
-        let of = |port: u8, channel| {
+        let of = |port: u16, channel| {
             let link = &self.links[usize::from(port)];
             let mut counted = link.counted(channel, &self.design.link_port);
             let others = self.counters.as_ref().and_then(|c| c.get(port, channel));
@@ -151,7 +151,7 @@ impl Engine {
         };
         let channels = |port| std::array::from_fn(|channel| of(port, channel as u8));
         Counters {
-            links: (0..LINK_PORTS as u8).map(channels).collect(),
+            links: (0..LINK_PORTS as u16).map(channels).collect(),
             faults: self
                 .host
                 .as_ref()
@@ -285,7 +285,7 @@ impl Engine {
             let link = &mut self.links[port as usize];
             let (spec, packets) = (&self.design.link_port, &mut self.packets);
             let waiting = (waiting >> shift) as u8 & 0xf;
-            let step = link.step(port as u8, cycle, waiting, spec, packets);
+            let step = link.step(port as u16, cycle, waiting, spec, packets);
             self.sending &= !(1 << shift);
             self.sending |= u32::from(link.next_change().is_some()) << shift;
             if let Some((channel, counted)) = step.began {
@@ -295,13 +295,13 @@ impl Engine {
                     _ => Some(counted),
                 };
                 if let Some(counted) = counted {
-                    count(&mut self.counters, (port as u8, channel), &counted);
+                    count(&mut self.counters, (port as u16, channel), &counted);
                 }
             }
             if let Some((channel, held)) = step.delivered {
                 self.changed = true;
                 out.push(Output::Link {
-                    port: port as u8,
+                    port: port as u16,
                     channel,
                     packet: *packets.held(&held),
                 });
@@ -472,7 +472,7 @@ impl EngineModel for Engine {
 impl Shortcuts for Engine {
     fn foresee(&mut self, out: &mut Vec<(u64, Output)>) {
         for bit in bits(std::mem::take(&mut self.sending)) {
-            let port = (bit / CHANNELS as u32) as u8;
+            let port = (bit / CHANNELS as u32) as u16;
             let Some((cycle, channel, held)) = self.links[usize::from(port)].foresee() else {
                 continue;
             };
@@ -492,7 +492,7 @@ impl Shortcuts for Engine {
     /// is in its receive buffer two cycles after this edge, in its transmit FIFO a cycle later and on its link
     /// in the next, and whatever is sampled later is one cycle behind it all the way. What the host
     /// presents even at the same edge is two behind.
-    fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
+    fn transit(&mut self, cycle: u64, port: u16, channel: u8, packet: &Packet) -> Option<Transit> {
         if !self.idle {
             return None;
         }
@@ -529,7 +529,7 @@ impl Shortcuts for Engine {
     /// With no packet in here, the first to begin on a link is at least four cycles behind what is
     /// sampled from now on.
     #[inline]
-    fn late_credit(&mut self, port: u8, channel: u8) -> bool {
+    fn late_credit(&mut self, port: u16, channel: u8) -> bool {
         if self.idle {
             self.links[usize::from(port)].credit(channel, &self.design.link_port);
         }
@@ -575,18 +575,9 @@ impl Shortcuts for Engine {
 /// Adds to the counters of a port and channel.
 fn count(
     counters: &mut Option<Box<FarCounters>>,
-    (port, channel): (u8, u8),
+    (port, channel): (u16, u8),
     counted: &ChannelCounters,
 ) {
     let counters = counters.get_or_insert_default();
     counters.at(port, channel).add(counted);
-}
-
-/// The set bits, lowest first.
-fn bits(mut mask: u32) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let bit = mask.trailing_zeros();
-        mask &= mask.wrapping_sub(1);
-        (bit < 32).then_some(bit)
-    })
 }

@@ -239,7 +239,7 @@ impl LinkPort {
     /// One cycle of port `port`.
     pub fn step(
         &mut self,
-        port: u8,
+        port: u16,
         cycle: u64,
         waiting: u8,
         spec: &LinkPortSpec,

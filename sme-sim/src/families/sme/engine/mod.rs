@@ -55,6 +55,7 @@ mod joined;
 pub mod link_port;
 mod model;
 pub mod packet;
+pub mod passage;
 mod pending_credit;
 pub mod requester;
 pub mod responder;
@@ -73,6 +74,7 @@ pub use joined::Engine;
 pub(crate) use joined::NEAR_BYTES;
 pub use model::{EngineModel, Input, Inspect, Output, Shortcuts, Transit};
 pub use packet::{Kind, Packet};
+pub use passage::Passage;
 pub use wide_switch::WideSwitch;
 
 /// Cycles from a request or response of the host until it begins to leave over a link.

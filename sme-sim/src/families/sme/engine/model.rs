@@ -20,7 +20,7 @@ pub enum Input {
     /// A packet from a link, whose sender must hold a credit of the channel.
     Link {
         /// Link port: `0..6`; of a switch outside the engines, below its radix.
-        port: u8,
+        port: u16,
         /// Virtual channel, `0..4`.
         channel: u8,
         /// The packet.
@@ -29,7 +29,7 @@ pub enum Input {
     /// The receiver at the other end of a link has a place again.
     LinkCredit {
         /// Link port: `0..6`; of a switch outside the engines, below its radix.
-        port: u8,
+        port: u16,
         /// Virtual channel, `0..4`.
         channel: u8,
     },
@@ -45,7 +45,7 @@ pub enum Output {
     /// A packet whose last bytes leave over a link in this cycle.
     Link {
         /// Link port: `0..6`; of a switch outside the engines, below its radix.
-        port: u8,
+        port: u16,
         /// Virtual channel, `0..4`.
         channel: u8,
         /// The packet.
@@ -54,7 +54,7 @@ pub enum Output {
     /// The receive buffer of a link port has a place again.
     LinkCredit {
         /// Link port: `0..6`; of a switch outside the engines, below its radix.
-        port: u8,
+        port: u16,
         /// Virtual channel, `0..4`.
         channel: u8,
     },
@@ -69,7 +69,7 @@ pub struct Transit {
     /// The edge at which its last bytes leave: an [`Output::Link`].
     pub delivered: u64,
     /// The link port it leaves by.
-    pub port: u8,
+    pub port: u16,
     /// Its virtual channel there.
     pub channel: u8,
 }
@@ -109,7 +109,7 @@ pub trait Shortcuts: EngineModel {
     fn transit(
         &mut self,
         _cycle: u64,
-        _port: u8,
+        _port: u16,
         _channel: u8,
         _packet: &Packet,
     ) -> Option<Transit> {
@@ -119,7 +119,7 @@ pub trait Shortcuts: EngineModel {
     /// Takes a credit of a link that was to be sampled at an earlier edge than anything is that has not
     /// been presented, and than any edge that is still to be stepped, if it can count at once; if
     /// not, it remains to be [presented](EngineModel::input).
-    fn late_credit(&mut self, _port: u8, _channel: u8) -> bool {
+    fn late_credit(&mut self, _port: u16, _channel: u8) -> bool {
         false
     }
 

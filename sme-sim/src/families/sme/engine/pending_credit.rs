@@ -11,7 +11,7 @@ pub(super) struct PendingCredit(u64);
 /// Whose place is free again.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Credit {
-    Link { port: u8, channel: u8 },
+    Link { port: u16, channel: u8 },
     Host(HtChannel),
 }
 

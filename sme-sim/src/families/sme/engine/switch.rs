@@ -46,7 +46,7 @@ impl Switch {
 
     /// The output, as [`switch_output`] numbers it, of a packet to `target` that is written into
     /// the buffer of a port and channel.
-    pub fn output(&self, router: &Router, port: u8, channel: u8, target: u32) -> u16 {
+    pub fn output(&self, router: &Router, port: u16, channel: u8, target: u32) -> u16 {
         let (leaves, channel) = router.step(self.here, port, channel, target);
         switch_output(leaves.index(), channel) as u16
     }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     impl Bench {
-        fn put(&mut self, port: u8, channel: u8, target: u32) {
+        fn put(&mut self, port: u16, channel: u8, target: u32) {
             let kind = if channel < 2 {
                 Kind::PostedWrite
             } else {

@@ -120,7 +120,7 @@ proptest! {
         // On distinct wires, at a few edges, presented ahead of time.
         let mut inputs = Vec::new();
         for edge in [3, 4, 9] {
-            for port in 0..4u8 {
+            for port in 0..4u16 {
                 let target = random.below(9) as u32;
                 let source = [5, 3, 7, 1][usize::from(port)];
                 let packet = Packet { data: random.below(99), offset: 8, target, source, trace: 0, kind: Kind::PostedWrite, flag: true, tag: 0, enables: 255 };

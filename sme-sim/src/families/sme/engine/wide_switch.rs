@@ -21,7 +21,8 @@ use super::fifo::Fifos;
 use super::link_port::{ARRIVAL_CYCLES, LinkPort};
 use super::model::{EngineModel, Input, Inspect, Output, Shortcuts};
 use super::packet::Packet;
-use crate::parts::fabric::{CHANNELS, Here, Port};
+use super::wires::bits;
+use crate::parts::fabric::{CHANNELS, Here, MOST_PORTS, Port};
 
 /// FIFOs of a port: receive buffers by channel, then transmit FIFOs by channel.
 pub(super) const PORT_FIFOS: usize = 2 * CHANNELS;
@@ -52,7 +53,7 @@ pub struct WideSwitch {
 }
 
 /// Where something comes in: port and channel.
-type Arrival = (u8, u8);
+type Arrival = (u16, u8);
 
 /// One port, both directions.
 #[derive(Debug)]
@@ -224,7 +225,7 @@ impl WideSwitch {
 
     /// The port of that number; it is there from now on.
     #[inline]
-    fn port(&mut self, number: u8) -> &mut WidePort {
+    fn port(&mut self, number: u16) -> &mut WidePort {
         let radix = self.ports.len();
         let design = &self.design;
         self.ports[usize::from(number)].get_or_insert_with(|| {
@@ -346,47 +347,67 @@ impl Inspect for WideSwitch {
     }
 }
 
-fn number_of(port: u8, channel: u8) -> u16 {
-    u16::from(port) * CHANNELS as u16 + u16::from(channel)
+fn number_of(port: u16, channel: u8) -> u16 {
+    port * CHANNELS as u16 + u16::from(channel)
 }
 
-fn port_and_channel(number: u16) -> (u8, u8) {
+fn port_and_channel(number: u16) -> (u16, u8) {
     let channels = CHANNELS as u16;
-    ((number / channels) as u8, (number % channels) as u8)
+    (number / channels, (number % channels) as u8)
 }
+
+// Every port and channel has a number.
+const _: () = assert!(MOST_PORTS * CHANNELS <= 1 << u16::BITS);
+
+/// Words of a set of ports.
+const WORDS: usize = MOST_PORTS.div_ceil(64);
 
 /// A set of ports, bit by bit.
 #[derive(Clone, Copy, Debug, Default)]
-struct Ports([u64; 4]);
+struct Ports {
+    words: [u64; WORDS],
+    /// The words that are not zero, bit by bit.
+    used: u16,
+}
+
+const _: () = assert!(WORDS <= u16::BITS as usize);
 
 impl Ports {
-    fn set(&mut self, port: u8, is_in: bool) {
-        let word = &mut self.0[usize::from(port) / 64];
+    fn set(&mut self, port: u16, is_in: bool) {
+        let index = usize::from(port) / 64;
+        let word = &mut self.words[index];
         let bit = 1 << (port % 64);
         *word = if is_in { *word | bit } else { *word & !bit };
+        let used = 1 << index;
+        self.used = match *word {
+            0 => self.used & !used,
+            _ => self.used | used,
+        };
     }
 
-    fn contains(&self, port: u8) -> bool {
-        self.0[usize::from(port) / 64] >> (port % 64) & 1 == 1
+    fn contains(&self, port: u16) -> bool {
+        self.words[usize::from(port) / 64] >> (port % 64) & 1 == 1
     }
 
     fn is_empty(&self) -> bool {
-        self.0 == [0; 4]
+        self.used == 0
     }
 
     /// Those in either.
     fn or(self, other: Self) -> Self {
-        Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
+        let mut either = self;
+        either.used |= other.used;
+        for word in bits(other.used) {
+            either.words[word as usize] |= other.words[word as usize];
+        }
+        either
     }
 
     /// Lowest first, as they are now.
-    fn iter(self) -> impl Iterator<Item = u8> {
-        (0u8..).zip(self.0).flat_map(|(word, mut bits)| {
-            std::iter::from_fn(move || {
-                let bit = bits.trailing_zeros() as u8;
-                bits &= bits.wrapping_sub(1);
-                (bit < 64).then(|| word * 64 + bit)
-            })
+    fn iter(self) -> impl Iterator<Item = u16> {
+        bits(self.used).flat_map(move |word| {
+            let ports = bits(self.words[word as usize]);
+            ports.map(move |port| (word * 64 + port) as u16)
         })
     }
 }

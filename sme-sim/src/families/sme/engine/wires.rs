@@ -23,13 +23,13 @@ pub type HostFifos = Fifos<HtPacket, HOST_FIFOS>;
 
 /// A switch input: the receive buffer of a virtual channel of link port `0..6`, or of the host
 /// port (6), which uses channels 0 (requests) and 2 (responses).
-pub const fn switch_input(port: u8, channel: u8) -> usize {
+pub const fn switch_input(port: u16, channel: u8) -> usize {
     port as usize * CHANNELS + channel as usize
 }
 
 /// Where a switch output leads: the transmit FIFO of a link port's virtual channel, or the
 /// crossbar.
-pub const fn switch_output(port: u8, channel: u8) -> usize {
+pub const fn switch_output(port: u16, channel: u8) -> usize {
     SWITCH_OUTPUTS + port as usize * CHANNELS + channel as usize
 }
 
@@ -74,6 +74,20 @@ pub(crate) const fn any(mask: u64, first: usize, count: usize) -> bool {
 }
 
 /// Of a bit of a mask that has one for each channel of each port.
-pub(crate) const fn port_and_channel(bit: u32) -> (u8, u8) {
-    ((bit / CHANNELS as u32) as u8, (bit % CHANNELS as u32) as u8)
+pub(crate) const fn port_and_channel(bit: u32) -> (u16, u8) {
+    (
+        (bit / CHANNELS as u32) as u16,
+        (bit % CHANNELS as u32) as u8,
+    )
+}
+
+/// The set bits, lowest first.
+#[inline]
+pub(crate) fn bits(mask: impl Into<u64>) -> impl Iterator<Item = u32> {
+    let mut mask = mask.into();
+    std::iter::from_fn(move || {
+        let bit = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (bit < u64::BITS).then_some(bit)
+    })
 }

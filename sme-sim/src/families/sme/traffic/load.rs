@@ -113,7 +113,7 @@ fn follow(
     router: &Router,
     source: u32,
     target: u32,
-    mut link: impl FnMut(u32, u8),
+    mut link: impl FnMut(u32, u16),
 ) {
     let (mut position, mut arrived) = (source, HOST_PORT);
     let mut channel = Class::Request.channel(false);

@@ -34,7 +34,7 @@ pub use tally::TrafficError;
 use crate::families::sme::cluster::{Plugged, Watched};
 use crate::families::sme::engine::link_port::LinkPortSpec;
 use crate::families::sme::engine::{
-    Design, EngineModel, HOP_CYCLES, HOST_TO_LINK_CYCLES, Kind, LINK_TO_HOST_CYCLES,
+    Design, EngineModel, HOP_CYCLES, HOST_TO_LINK_CYCLES, Kind, LINK_TO_HOST_CYCLES, Passage,
 };
 use crate::families::sme::spec::ClusterSpec;
 use crate::kernel::window::{self, Verdict};
@@ -63,7 +63,7 @@ struct Constants {
     /// Engine cycles from a packet's last byte until the neighbour samples it.
     link_cycles: u64,
     /// Engine cycles between engine and switch, once each way.
-    crossing_cycles: u64,
+    passage: Passage,
     global_base: u64,
     shared_bytes: u64,
     host_credits: u32,
@@ -209,7 +209,7 @@ impl Fabric {
             clock,
             packet_cycles,
             link_cycles: spec.link.serdes_cycles + clock.first_edge_from(spec.link.wire),
-            crossing_cycles: spec.engine.network_core_cycles,
+            passage: Passage::of(spec),
             global_base: spec.node.global_base,
             shared_bytes: spec.node.shared_bytes,
             host_credits: spec.host.posted_credits,
@@ -267,15 +267,17 @@ impl Traffic {
             clock,
             packet_cycles,
             link_cycles,
-            crossing_cycles,
+            passage,
+            ref topology,
             ..
         } = *self.fabric.constants;
         // Of a packet over h links; the last cycle on a link is that in which it is delivered.
         let hop = packet_cycles - 1 + link_cycles;
-        let once = HOST_TO_LINK_CYCLES + LINK_TO_HOST_CYCLES + 2 * crossing_cycles;
-        let cycles = once as f64
-            + self.loads.hops * hop as f64
-            + (self.loads.hops - 1.0) * HOP_CYCLES as f64;
+        let once = HOST_TO_LINK_CYCLES + LINK_TO_HOST_CYCLES + 2 * passage.crossing;
+        // Between two links of an indirect network there is a switch.
+        let between = HOP_CYCLES + passage.switch * u64::from(topology.is_indirect());
+        let cycles =
+            once as f64 + self.loads.hops * hop as f64 + (self.loads.hops - 1.0) * between as f64;
         Time::from_ps((cycles * 1e12 / clock.hz() as f64).round() as u64)
     }
 

@@ -158,9 +158,11 @@ impl<E: EngineModel> Position<E> {
                     // Between engine and switch a packet crosses clock domains: behind its source's
                     // engine and before its target's.
                     let to = self.constants.topology.neighbour(self.me, port);
-                    let first = u64::from(packet.source == self.me);
-                    let last = u64::from(to.is_some_and(|(to, _)| to == packet.target));
-                    let crossing = (first + last) * self.constants.crossing_cycles;
+                    let Constants {
+                        passage, topology, ..
+                    } = &*self.constants;
+                    let passes = |(to, _)| passage.cycles(topology, self.me, to, &packet);
+                    let crossing = to.map_or(0, passes);
                     let input = |port| Input::Link {
                         port,
                         channel,
@@ -194,8 +196,8 @@ impl<E: EngineModel> Position<E> {
     fn send(
         &mut self,
         cycle: u64,
-        port: u8,
-        input: impl Fn(u8) -> Input,
+        port: u16,
+        input: impl Fn(u16) -> Input,
         outbox: &mut Outbox<Input>,
     ) {
         let Some((to, their_port)) = self.constants.topology.neighbour(self.me, port) else {

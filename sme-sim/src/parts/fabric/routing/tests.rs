@@ -27,7 +27,7 @@ fn distances(topology: &Topology, from: u32, allowed: impl Fn(u32) -> bool) -> V
 }
 
 /// A channel of a link: (position it leaves, port, virtual channel).
-type Link = (u32, u8, u8);
+type Link = (u32, u16, u8);
 
 /// The links a packet takes; `datelines` off is the broken variant.
 fn path(topology: &Topology, source: u32, target: u32, class: Class, datelines: bool) -> Vec<Link> {
@@ -201,7 +201,7 @@ proptest! {
     fn dimensions_come_in_order(topology in any_grid(7), seed in any::<(u32, u32)>()) {
         let [source, target] = [seed.0, seed.1].map(|seed| seed % topology.positions());
         let links = path(&topology, source, target, Class::Request, true);
-        let dimensions: Vec<u8> = links.iter().map(|link| link.1 / 2).collect();
+        let dimensions: Vec<u16> = links.iter().map(|link| link.1 / 2).collect();
         prop_assert!(dimensions.is_sorted());
     }
 
@@ -226,7 +226,7 @@ proptest! {
             };
             let hops = distances(&topology, source, near)[target as usize];
             let links = path(&topology, source, target, Class::Response, true);
-            let local = (p + a - 1) as u8;
+            let local = (p + a - 1) as u16;
             let is_global = |link: &&Link| link.0 >= hosts && link.1 >= local;
             let globals = links.iter().filter(is_global).count() as u32;
             prop_assert_eq!(globals, u32::from(ends[0] != ends[1]));

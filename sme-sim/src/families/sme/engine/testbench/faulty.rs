@@ -120,13 +120,13 @@ impl<E: Shortcuts> Shortcuts for Faulty<E> {
             .for_each(|(cycle, _)| *cycle -= early);
     }
 
-    fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
+    fn transit(&mut self, cycle: u64, port: u16, channel: u8, packet: &Packet) -> Option<Transit> {
         let mut transit = self.engine.transit(cycle, port, channel, packet)?;
         transit.delivered -= u64::from(self.fault == Some(Fault::PassesEarly));
         Some(transit)
     }
 
-    fn late_credit(&mut self, port: u8, channel: u8) -> bool {
+    fn late_credit(&mut self, port: u16, channel: u8) -> bool {
         self.engine.late_credit(port, channel)
     }
 

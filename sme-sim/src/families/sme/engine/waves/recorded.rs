@@ -92,7 +92,7 @@ impl<E: Shortcuts> Shortcuts for Recorded<'_, E> {
 
     /// Likewise.
     #[inline]
-    fn transit(&mut self, cycle: u64, port: u8, channel: u8, packet: &Packet) -> Option<Transit> {
+    fn transit(&mut self, cycle: u64, port: u16, channel: u8, packet: &Packet) -> Option<Transit> {
         match self.tap {
             None => self.engine.transit(cycle, port, channel, packet),
             Some(_) => None,
@@ -101,7 +101,7 @@ impl<E: Shortcuts> Shortcuts for Recorded<'_, E> {
 
     /// Likewise.
     #[inline]
-    fn late_credit(&mut self, port: u8, channel: u8) -> bool {
+    fn late_credit(&mut self, port: u16, channel: u8) -> bool {
         self.tap.is_none() && self.engine.late_credit(port, channel)
     }
 

@@ -65,7 +65,7 @@ impl Surroundings {
             *credits -= 1;
             let other = (u64::from(position) + 1 + self.random.below(u64::from(hosts) - 1)) as u32;
             let packet = packet(&mut self.random, other % hosts, Class::of_channel(channel));
-            let port = port as u8;
+            let port = port as u16;
             inputs.push(Input::Link {
                 port,
                 channel,

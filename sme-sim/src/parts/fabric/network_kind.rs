@@ -1,10 +1,10 @@
-//! The smallest mesh or torus of a kind that holds a number of nodes.
+//! The smallest network of a kind that holds a number of nodes.
 
-use super::topology::{MAX_HOSTS, Topology, TopologyKind};
+use super::topology::{MAX_HOSTS, MOST_PORTS, Topology, TopologyKind};
 
-/// A kind of mesh or torus.
+/// A kind of network that grows with the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GridKind {
+pub enum NetworkKind {
     /// `mesh2d`
     Mesh2d,
     /// `mesh3d`
@@ -13,19 +13,31 @@ pub enum GridKind {
     Torus2d,
     /// `torus3d`
     Torus3d,
+    /// `switch`: one switch to which each node has a link.
+    Switch,
 }
 
-impl GridKind {
+impl NetworkKind {
+    /// The most nodes of such a network.
+    pub const fn most_nodes(self) -> u32 {
+        match self {
+            NetworkKind::Switch => MOST_PORTS as u32,
+            _ => MAX_HOSTS,
+        }
+    }
+
     /// Where `nodes` nodes stand: as nearly a square or a cube as holds them, filled row by row and
-    /// just high enough; its last positions have a switch and no host. For no node, or more than there
-    /// can be, the nearest that exists.
+    /// just high enough, whose last positions have a switch and no host; or a switch of as many ports,
+    /// and one more if their number is odd. For no node, or more than [there can be](Self::most_nodes),
+    /// the nearest that exists.
     pub fn holding(self, nodes: u32) -> Topology {
-        let nodes = nodes.clamp(1, MAX_HOSTS);
+        let nodes = nodes.clamp(1, self.most_nodes());
         let (shape, cube) = match self {
-            GridKind::Mesh2d => return Topology::for_nodes(nodes),
-            GridKind::Mesh3d => (TopologyKind::Mesh, true),
-            GridKind::Torus2d => (TopologyKind::Torus, false),
-            GridKind::Torus3d => (TopologyKind::Torus, true),
+            NetworkKind::Switch => return Topology::switch(nodes),
+            NetworkKind::Mesh2d => return Topology::for_nodes(nodes),
+            NetworkKind::Mesh3d => (TopologyKind::Mesh, true),
+            NetworkKind::Torus2d => (TopologyKind::Torus, false),
+            NetworkKind::Torus3d => (TopologyKind::Torus, true),
         };
         let mut sizes = Vec::new();
         let mut rows = nodes;
@@ -52,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_exascale_machine_stands_on_a_cube() {
-        let cube = GridKind::Torus3d.holding(224_000);
+        let cube = NetworkKind::Torus3d.holding(224_000);
         assert_eq!(cube.to_string(), "torus:61x61x61");
         assert_eq!(cube.positions() - 224_000, 2_981);
     }
@@ -68,11 +80,21 @@ mod tests {
             (1 << 20, "torus:128x128x64"),
             (u32::MAX, "torus:128x128x64"),
         ] {
-            assert_eq!(GridKind::Torus3d.holding(nodes).to_string(), name);
+            assert_eq!(NetworkKind::Torus3d.holding(nodes).to_string(), name);
         }
-        assert_eq!(GridKind::Torus2d.holding(10).to_string(), "torus:4x3");
-        assert_eq!(GridKind::Mesh3d.holding(10).to_string(), "mesh:3x2x2");
-        assert_eq!(GridKind::Mesh2d.holding(10), Topology::for_nodes(10));
+        assert_eq!(NetworkKind::Torus2d.holding(10).to_string(), "torus:4x3");
+        assert_eq!(NetworkKind::Mesh3d.holding(10).to_string(), "mesh:3x2x2");
+        assert_eq!(NetworkKind::Mesh2d.holding(10), Topology::for_nodes(10));
+        for (nodes, name) in [
+            (0, "fattree:2x1"),
+            (1, "fattree:2x1"),
+            (7, "fattree:8x1"),
+            (64, "fattree:64x1"),
+            (1024, "fattree:1024x1"),
+            (1025, "fattree:1024x1"),
+        ] {
+            assert_eq!(NetworkKind::Switch.holding(nodes).to_string(), name);
+        }
     }
 
     proptest! {
@@ -80,7 +102,7 @@ mod tests {
         #[test]
         fn it_holds_the_nodes_and_little_more(
             nodes in prop_oneof![1..100u32, 1..=1_030_000u32],
-            grid in prop::sample::select(&[GridKind::Mesh2d, GridKind::Mesh3d, GridKind::Torus2d, GridKind::Torus3d][..]),
+            grid in prop::sample::select(&[NetworkKind::Mesh2d, NetworkKind::Mesh3d, NetworkKind::Torus2d, NetworkKind::Torus3d][..]),
         ) {
             let topology = grid.holding(nodes);
             let [x, y, z] = topology.sizes();
