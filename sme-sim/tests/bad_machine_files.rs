@@ -236,7 +236,7 @@ fn every_message_about_an_impossible_machine() {
             "host",
             "width",
             r#""12 bit""#,
-            r#""12 bit" is not allowed: it must be a power of two, from 8 bit to 32 bit"#,
+            r#""12 bit" is not allowed: it must be a power of two, from 8 bit to 512 bit"#,
         ),
         (
             "link",
@@ -444,11 +444,11 @@ fn an_unknown_machine_is_told_the_nearest() {
     for (name, message) in [
         (
             "sme-protoype",
-            r#"unknown machine "sme-protoype"; did you mean "sme-prototype"? There are sme-prototype, sme-asic, exascale and ideal, and files whose name ends in .toml"#,
+            r#"unknown machine "sme-protoype"; did you mean "sme-prototype"? There are sme-prototype, sme-asic, exascale, cxl-pool, ualink and ideal, and files whose name ends in .toml"#,
         ),
         (
             "cray",
-            r#"unknown machine "cray"; there are sme-prototype, sme-asic, exascale and ideal, and files whose name ends in .toml"#,
+            r#"unknown machine "cray"; there are sme-prototype, sme-asic, exascale, cxl-pool, ualink and ideal, and files whose name ends in .toml"#,
         ),
     ] {
         assert_eq!(Machine::load(name).unwrap_err().to_string(), message);

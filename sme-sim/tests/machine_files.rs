@@ -200,6 +200,9 @@ fn the_declared_constants_are_those_of_the_files() {
         "os.switch",
         "os.quantum",
         "fabric.topology",
+        "fabric.switch",
+        "pool.devices",
+        "pool.dram",
     ];
     for builtin in Machine::builtins() {
         let machine = Machine::builtin(builtin.name).unwrap();
@@ -211,6 +214,8 @@ fn the_declared_constants_are_those_of_the_files() {
         let constants: Vec<String> = machine.constants().iter().map(|c| c.name()).collect();
         let is_there = |name: &&String| match (builtin.name, name.as_str()) {
             ("ideal", _) | ("exascale", "fabric.topology") => true,
+            ("cxl-pool" | "ualink", "fabric.topology" | "fabric.switch") => true,
+            ("cxl-pool", "pool.devices" | "pool.dram") => true,
             (_, name) => !optional.contains(&name),
         };
         assert!(

@@ -33,6 +33,7 @@ mod rtl;
 mod simulated;
 mod stale_list;
 mod timeline;
+mod today;
 mod topologies;
 mod validate;
 mod waves;

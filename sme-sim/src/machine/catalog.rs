@@ -29,6 +29,14 @@ pub(super) const BUILTINS: &[Builtin] = &[
         text: include_str!("../../../machines/exascale.toml"),
     },
     Builtin {
+        name: "cxl-pool",
+        text: include_str!("../../../machines/cxl-pool.toml"),
+    },
+    Builtin {
+        name: "ualink",
+        text: include_str!("../../../machines/ualink.toml"),
+    },
+    Builtin {
         name: "ideal",
         text: include_str!("../../../machines/ideal.toml"),
     },
