@@ -244,6 +244,18 @@ fn every_message_about_an_impossible_machine() {
             r#""0 cycles""#,
             r#""0 cycles" is not allowed: it must be from 1 cycle to 1000000 cycles"#,
         ),
+        (
+            "link",
+            "serdes",
+            r#""0 ns""#,
+            r#""0 ns" is not allowed: it must be from 1 ps to 1 ms"#,
+        ),
+        (
+            "link",
+            "serdes",
+            r#""27 MHz""#,
+            r#""27 MHz" is a frequency, not a number of cycles; a number of cycles is written in cycles or cycle"#,
+        ),
     ] {
         check_values(section, key, &[(value, message)]);
     }

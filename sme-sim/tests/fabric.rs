@@ -113,7 +113,7 @@ fn check_zero_load(names: &[&str]) {
     // A read request and its response have 16 bytes each; the last of a packet's cycles on a link
     // is that in which it is delivered.
     let serialization = link.cycles(16) - 1;
-    let crossing = spec.link.serdes_cycles + clock.first_edge_from(spec.link.wire);
+    let crossing = spec.link.crossing_cycles(clock);
     let per_hop = 2 * (HOP_CYCLES + serialization + crossing);
     // What a neighbour takes is published (1.89 us), and what all others have at their ends.
     let neighbour = load(&spec, &"mesh:2x1".parse().unwrap(), 0, 1);

@@ -121,7 +121,7 @@ fn is_possible(machine: &Machine) -> bool {
         && spec.node.global_base >= spec.node.private_bytes + spec.node.shared_bytes
         && [32, 64].contains(&spec.cache.private.line().bytes())
         && spec.cache.l1_cycles > 0
-        && spec.link.serdes_cycles > 0
+        && spec.link.crossing_cycles(spec.engine.clock) > 0
         && (1..=32).contains(&spec.engine.tags)
         && spec.link.bytes_per_second <= spec.longest_packet_bytes() * spec.engine.clock.hz()
         && delays

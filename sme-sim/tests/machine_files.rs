@@ -196,6 +196,8 @@ fn the_declared_constants_are_those_of_the_files() {
     let optional = [
         "coherence.homes",
         "uncached.coherent_stores",
+        "host.bridge_writes",
+        "link.forwarding",
         "os.start",
         "os.switch",
         "os.quantum",

@@ -128,6 +128,10 @@ fn a_machine_that_the_rtl_cannot_hold_is_refused() {
             "uncached.load_payload=16B",
             "uncached.load_payload is 16 B; the RTL's packets carry 8 B",
         ),
+        (
+            "link.forwarding=cut-through",
+            "link.forwarding is cut-through; the RTL's switches store and forward",
+        ),
     ] {
         let output = barrier(directory.path(), "rtl", &format!("--nodes 2 --set {set}"));
         let complaint = String::from_utf8(output.stderr).unwrap();

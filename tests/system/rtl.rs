@@ -100,6 +100,10 @@ fn impossible_numbers_are_refused() {
             "lockstep --block engine --set uncached.load_payload=64B",
             "uncached.load_payload is 64 B; the RTL's packets carry 8 B",
         ),
+        (
+            "lockstep --block engine --set link.forwarding=cut-through",
+            "link.forwarding is cut-through; the RTL's switches store and forward",
+        ),
     ] {
         let line = complaint(arguments);
         assert!(line.contains(flag), "{line}");

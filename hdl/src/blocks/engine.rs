@@ -27,7 +27,7 @@
 
 use rust_hdl::prelude::*;
 use sme_sim::families::sme::engine::Kind;
-use sme_sim::families::sme::spec::ClusterSpec;
+use sme_sim::families::sme::spec::{ClusterSpec, Forwarding};
 use sme_sim::parts::fabric::{LINK_PORTS, Topology, TopologyKind};
 
 use crate::beat::{DoublewordsBeat, PacketBeat};
@@ -169,6 +169,9 @@ pub enum Unsupported {
         /// Bytes that a load of a line fill carries.
         bytes: u64,
     },
+    /// A switch sends a packet on before all of it has come.
+    #[error("link.forwarding is cut-through; the RTL's switches store and forward")]
+    CutThrough,
     /// A link is so slow that the RTL's counter of its cycles overflows.
     #[error(
         "at link.bandwidth a packet takes {cycles} cycles; the RTL counts to {}",
@@ -194,6 +197,9 @@ impl Engine {
         let bytes = spec.uncached.load_bytes;
         if bytes > 8 {
             return Err(Unsupported::LongLoads { bytes });
+        }
+        if spec.link.forwarding == Forwarding::CutThrough {
+            return Err(Unsupported::CutThrough);
         }
         let within = |key, value| {
             if value <= MAX_PLACES.into() {

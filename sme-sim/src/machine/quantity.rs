@@ -9,6 +9,7 @@ use std::fmt;
 
 use super::quantity_error::QuantityError;
 use super::words::nearest;
+use crate::time::Time;
 
 /// What a number measures, and so which units it may carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -133,6 +134,13 @@ impl Dimension {
         format!("{whole}.{} {name}", fraction.trim_end_matches('0'))
     }
 
+    /// Whether `text` has a unit of this dimension.
+    pub(crate) fn is_of(self, text: &str) -> bool {
+        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let unit = unit.trim();
+        self.units().any(|known| known.name == unit)
+    }
+
     pub(crate) fn units(self) -> impl Iterator<Item = &'static Unit> {
         UNITS.iter().filter(move |unit| unit.dimension == self)
     }
@@ -149,6 +157,15 @@ impl Dimension {
             Dimension::Count => &[""],
         }
     }
+}
+
+/// A delay, which a machine file gives in either of two units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delay {
+    /// Cycles of a clock, which the constant's meaning names.
+    Cycles(u64),
+    /// A time, whatever the clock.
+    Time(Time),
 }
 
 /// Which amounts a constant may have.

@@ -9,7 +9,7 @@
 use std::ops::RangeInclusive;
 
 use super::document::{Document, Entry, Given, Place, Problem, Problems, Source, plain};
-use super::quantity::{Dimension, Limits};
+use super::quantity::{Delay, Dimension, Limits};
 use super::words::{did_you_mean, listed, nearest, quoted};
 use crate::parts::line_size::LineSize;
 use crate::time::{Clock, Time};
@@ -192,6 +192,24 @@ impl SectionReader<'_, '_> {
         meaning: &'static str,
     ) -> u64 {
         self.amount(key, Dimension::Cycles, range, meaning)
+    }
+
+    /// A delay: a number of clock cycles, or a span of time in picoseconds.
+    pub(crate) fn delay(
+        &mut self,
+        key: &'static str,
+        cycles: RangeInclusive<u64>,
+        time: RangeInclusive<u64>,
+        meaning: &'static str,
+    ) -> Delay {
+        let is_time = self.entry(key).is_some_and(|entry| match &entry.value {
+            Given::Text(text) | Given::Override(text) => Dimension::Time.is_of(text.trim()),
+            _ => false,
+        });
+        match is_time {
+            true => Delay::Time(self.time(key, time, meaning)),
+            false => Delay::Cycles(self.cycles(key, cycles, meaning)),
+        }
     }
 
     /// A number of things.

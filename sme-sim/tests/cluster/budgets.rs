@@ -18,12 +18,12 @@ const MISS: u64 = 20;
 const DRAM: u64 = 50;
 const PROBE: u64 = 60;
 /// The time of a program's own instructions.
-const OPERATION: u64 = 3;
+pub const OPERATION: u64 = 3;
 const TURNAROUND: u64 = 41;
 const STORE_GAP: u64 = 23;
 /// In the processor's link interface: 5 cycles of 2 ns, and 3 ns.
 const HOST_WAY: u64 = 5 * 2 + 3;
-const BRIDGE: u64 = 65;
+pub const BRIDGE: u64 = 65;
 
 const CONSTANTS: [(&str, &str); 25] = [
     ("core.clock", "1 GHz"),
@@ -54,7 +54,7 @@ const CONSTANTS: [(&str, &str); 25] = [
 ];
 
 /// One way between the first socket and socket `socket`: four stand on the corners of a square.
-fn hops(socket: u64) -> u64 {
+pub fn hops(socket: u64) -> u64 {
     [0, HOP, HOP, 2 * HOP][socket as usize]
 }
 
@@ -69,20 +69,31 @@ fn probed(socket: u64) -> u64 {
 }
 
 /// The same where memory is read too.
-fn settled(socket: u64) -> u64 {
+pub fn settled(socket: u64) -> u64 {
     probed(socket).max(DRAM + hops(socket))
 }
 
 /// The time at which a packet has reached the host `far` links away that leaves the first socket at
 /// `at`: one of so many bytes on the host link, on network links, and on the far host link.
-fn crosses(at: u64, far: u64, (near, link, there): (u64, u64, u64)) -> u64 {
+pub fn crosses(at: u64, far: u64, bytes: (u64, u64, u64)) -> u64 {
+    // 8 bytes a cycle, and the cycle in which a packet begins is one of its own; 6 cycles of
+    // transceivers, 15 ns of wire: on all links.
+    crosses_by(at, far, bytes, |bytes| {
+        far * (bytes.div_ceil(8) - 1) + far * (6 + 2)
+    })
+}
+
+/// The same where `on_links` says how many cycles a packet of so many bytes spends on all links.
+pub fn crosses_by(
+    at: u64,
+    far: u64,
+    (near, link, there): (u64, u64, u64),
+    on_links: impl Fn(u64) -> u64,
+) -> u64 {
     // Two transfers of 16 bits in 2 ns; 4 cycles of the HyperTransport core.
     let sampled = (at + HOST_WAY + near / 2).div_ceil(10) + 4;
-    // 5 cycles to the first link and 4 from one to the next; 8 bytes a cycle, and the cycle in
-    // which a packet begins is one of its own.
-    let out = link.div_ceil(8) - 1;
-    // 6 cycles of transceivers, 15 ns of wire: on all links.
-    let links = 5 + out + (far - 1) * (4 + out) + far * (6 + 2);
+    // 5 cycles to the first link and 4 from one to the next.
+    let links = 5 + (far - 1) * 4 + on_links(link);
     // 2 cycles between engine and switch at both ends, 6 from the last link to the host.
     let given = sampled + links + 2 + 2 + 6 + 4;
     10 * given + there / 2 + HOST_WAY
@@ -91,13 +102,19 @@ fn crosses(at: u64, far: u64, (near, link, there): (u64, u64, u64)) -> u64 {
 /// The time at which the answer to a read of `bytes` bytes has come to the first socket, which the
 /// read leaves at `at`.
 fn answered(at: u64, far: u64, bytes: u64) -> u64 {
+    answered_by(at, bytes, |at, bytes| crosses(at, far, bytes))
+}
+
+/// The same where `crosses` says when a packet has come that leaves at a time and has so many bytes on
+/// the links.
+pub fn answered_by(at: u64, bytes: u64, crosses: impl Fn(u64, (u64, u64, u64)) -> u64) -> u64 {
     // An address of more than 40 bits takes 4 bytes more, on this host link only.
-    let asked = crosses(at, far, (12, 16, 8));
-    crosses(asked + settled(0), far, (4 + bytes, 8 + bytes, 4 + bytes))
+    let asked = crosses(at, (12, 16, 8));
+    crosses(asked + settled(0), (4 + bytes, 8 + bytes, 4 + bytes))
 }
 
 /// Runs `program` on every thread of every node; the begin and the end of each [`timed`] access.
-fn times<const N: usize>(
+pub fn times<const N: usize>(
     constants: &[(&str, &str)],
     nodes: u32,
     pinning: Pinning,
@@ -125,14 +142,14 @@ fn times<const N: usize>(
 }
 
 /// Times an access, as number `number`.
-async fn timed<T>(memory: &ThreadMemory, number: u32, access: impl Future<Output = T>) {
+pub async fn timed<T>(memory: &ThreadMemory, number: u32, access: impl Future<Output = T>) {
     memory.begin(Span::new("access", number)).await;
     access.await;
     memory.end(Span::new("access", number)).await;
 }
 
 /// A time at which nothing else is going on, as far into an engine cycle as no other.
-fn alone(number: u32) -> sme_sim::time::Time {
+pub fn alone(number: u32) -> sme_sim::time::Time {
     ns(20_000 * (1 + u64::from(number)) + 3 * u64::from(number))
 }
 
@@ -355,7 +372,7 @@ fn a_copy_from_another_core_waits_for_probes() {
 /// The time at which a core of socket `socket` that spins on a flag in its node has read it again,
 /// whose line was taken at `taken`: the probe finds it, it asks for the line, and gets that when
 /// the writer has it.
-fn seen(taken: u64, socket: u64) -> u64 {
+pub fn seen(taken: u64, socket: u64) -> u64 {
     let asks = taken + hops(socket) + PROBE;
     let waits = (asks + MISS + hops(socket)).max(taken + settled(0));
     waits + settled(socket) + OPERATION

@@ -7,6 +7,7 @@ mod budgets;
 mod cached;
 mod deadlocks;
 mod faults;
+mod options;
 mod order;
 mod programs;
 mod stale;

@@ -103,9 +103,9 @@ pub fn shapes(small: bool) -> impl Strategy<Value = Shape> {
         prop_oneof![1..=2u32, Just(16)],
     );
     let payload = 3..=6u32;
-    let bools = any::<[bool; 3]>();
+    let bools = any::<[bool; 5]>();
     (sizes, amounts, credits, payload, bools, any::<u64>()).prop_map(
-        |(sizes, amounts, credits, payload, [fifo, scatter, short], seed)| {
+        |(sizes, amounts, credits, payload, [fifo, scatter, short, pipelined, cuts], seed)| {
             let line_bytes = if short { 32 } else { 64 };
             let payload = line_bytes.min(1 << payload);
             let (fill, loads, tags, stores) = amounts;
@@ -123,6 +123,14 @@ pub fn shapes(small: bool) -> impl Strategy<Value = Shape> {
             ];
             let order = if fifo { "fifo" } else { "random" };
             constants.push(("uncached.arbitration", order.to_owned()));
+            let writes = if pipelined { "pipelined" } else { "serial" };
+            constants.push(("host.bridge_writes", writes.to_owned()));
+            let forwarding = if cuts {
+                "cut-through"
+            } else {
+                "store-and-forward"
+            };
+            constants.push(("link.forwarding", forwarding.to_owned()));
             if let Some(sizes) = sizes {
                 let keys = ["l1_size", "l1_ways", "l2_size", "l2_ways"];
                 for (key, value) in keys.into_iter().zip(sizes) {

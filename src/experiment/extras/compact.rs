@@ -4,7 +4,7 @@ use sme_barrier::{Barrier, Member};
 use sme_memory::Leader;
 use sme_sim::families::sme;
 use sme_sim::families::sme::compact::{CompactCluster, Skew};
-use sme_sim::families::sme::spec::HomeSockets;
+use sme_sim::families::sme::spec::{BridgeWrites, HomeSockets};
 use sme_sim::kernel::peers::Peers;
 use sme_sim::machine::System;
 use sme_sim::parts::contract::ThreadMemory;
@@ -44,6 +44,11 @@ impl Experiment {
         }
         if spec.pool.devices > 0 {
             return Some("only where nodes share no pool (pool.devices)");
+        }
+        if spec.host.bridge_writes != BridgeWrites::Serial {
+            return Some(
+                "only where the I/O bridge performs one write at a time (host.bridge_writes)",
+            );
         }
         if !matches!(self.algorithm, Algorithm::Tree | Algorithm::Dissemination) {
             return Some("only the tree and the dissemination barrier have a compact form");

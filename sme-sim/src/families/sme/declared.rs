@@ -245,6 +245,15 @@ fn host(read: &mut Reader<'_>) -> HostSpec {
             0..=HARDWARE_DELAY,
             "what the processor's I/O bridge adds to each packet that enters memory, in order",
         ),
+        bridge_writes: host.optional_word(
+            "bridge_writes",
+            BridgeWrites::Serial,
+            [
+                ("serial", BridgeWrites::Serial),
+                ("pipelined", BridgeWrites::Pipelined),
+            ],
+            "when a posted write lets the next packet enter the bridge: once it is complete, or once its line's home has ordered it; serial if left out",
+        ),
         posted_credits: host.count(
             "posted_credits",
             1..=DEPTH,
@@ -290,16 +299,26 @@ fn link(read: &mut Reader<'_>) -> LinkSpec {
             "of one network link, each direction; a packet takes whole engine cycles, at least one",
         ),
         // At least one: windows of simulated time are as long as the shortest way between nodes.
-        serdes_cycles: link.cycles(
+        serdes: link.delay(
             "serdes",
             1..=CYCLES,
-            "engine cycles in the two transceivers of a hop",
+            1..=HARDWARE_DELAY,
+            "in the two transceivers of a hop: engine cycles, or a time, which no clock changes",
         ),
         wire: link.time("wire", 0..=HARDWARE_DELAY, "delay of the fibre"),
         channel_credits: link.count(
             "channel_credits",
             1..=DEPTH,
             "packets each virtual channel buffers",
+        ),
+        forwarding: link.optional_word(
+            "forwarding",
+            Forwarding::StoreAndForward,
+            [
+                ("store-and-forward", Forwarding::StoreAndForward),
+                ("cut-through", Forwarding::CutThrough),
+            ],
+            "how much of a packet has come when a switch sends it on: all, or its first 8 bytes; store-and-forward if left out",
         ),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::engine::Kind;
 use super::engine::packet::RESPONSE_HEADER_BYTES;
+use crate::machine::quantity::Delay;
 use crate::parts::cache::Geometry;
 use crate::parts::core_set;
 use crate::parts::fabric::NetworkKind;
@@ -190,14 +191,26 @@ pub struct HostSpec {
     /// `delay`: what does not scale with any clock, one way (Eq. 1's `time_absolute`).
     pub delay: Time,
     /// `bridge`: what the processor's I/O bridge adds to each posted write that enters memory; it
-    /// takes packets in order, and a write only after the one before it has been performed.
+    /// takes packets in order.
     pub bridge: Time,
+    /// `bridge_writes`: when a posted write lets the packet behind it enter the bridge; a file may
+    /// leave it out.
+    pub bridge_writes: BridgeWrites,
     /// `posted_credits`: posted packets the receiver takes before it must return a credit.
     pub posted_credits: u32,
     /// `nonposted_credits`: read requests, likewise.
     pub nonposted_credits: u32,
     /// `response_credits`: read responses, likewise.
     pub response_credits: u32,
+}
+
+/// When a posted write lets the packet behind it enter the I/O bridge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BridgeWrites {
+    /// When it is complete: all probes have been answered.
+    Serial,
+    /// When it has taken effect: its line's home has ordered it.
+    Pipelined,
 }
 
 /// `[engine]`
@@ -220,12 +233,36 @@ pub struct EngineSpec {
 pub struct LinkSpec {
     /// `bandwidth`: bytes per second, a direction.
     pub bytes_per_second: u64,
-    /// `serdes`: engine cycles in the two transceivers of a hop; a named physical delay.
-    pub serdes_cycles: u64,
+    /// `serdes`: in the two transceivers of a hop, engine cycles or a time that no clock changes; a
+    /// named physical delay.
+    pub serdes: Delay,
     /// `wire`: the fibre's delay, constant.
     pub wire: Time,
     /// `channel_credits`: packets each of the four virtual channels buffers at the receiver.
     pub channel_credits: u32,
+    /// `forwarding`: how much of a packet a switch waits for; a file may leave it out.
+    pub forwarding: Forwarding,
+}
+
+/// How much of a packet has come to a switch when it sends it on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forwarding {
+    /// All.
+    StoreAndForward,
+    /// The first 8 bytes, its header. What is behind follows at the link's rate, which is the same
+    /// on all links, and has room in the buffer if the header has to wait.
+    CutThrough,
+}
+
+impl LinkSpec {
+    /// Engine cycles from the edge at which something leaves until the neighbour can sample it:
+    /// transceivers and wire.
+    pub fn crossing_cycles(&self, engine: Clock) -> u64 {
+        match self.serdes {
+            Delay::Cycles(cycles) => cycles + engine.first_edge_from(self.wire),
+            Delay::Time(time) => engine.first_edge_from(time + self.wire),
+        }
+    }
 }
 
 /// `[os]`: the costs of the operating system for threads that sleep, start others, and share cores.

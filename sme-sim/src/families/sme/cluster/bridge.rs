@@ -1,7 +1,8 @@
 //! The I/O bridge: the engine's reads and writes of this node's memory.
 //!
-//! The bridge takes the engine's posted writes strictly in order, each after the one before has
-//! been performed.
+//! The bridge takes the engine's packets strictly in order, and what comes behind a posted write
+//! only when that is complete, or, if its writes are pipelined (`host.bridge_writes`), when it has
+//! taken effect at its line's home. So neither a write nor a read passes a write.
 
 use std::collections::VecDeque;
 
@@ -12,6 +13,7 @@ use super::here::Here;
 use super::transaction::{Kind, Transaction};
 use super::way::Way;
 use crate::families::sme::engine::{HtChannel, HtPacket};
+use crate::families::sme::spec::BridgeWrites;
 use crate::parts::line::Bytes;
 use crate::parts::tables;
 use crate::time::Time;
@@ -20,7 +22,7 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub struct Bridge {
     queue: VecDeque<HtPacket>,
-    /// A packet is being taken in, or a posted write is being performed.
+    /// A packet is being taken in, or a posted write holds up what comes behind it.
     busy: bool,
     /// Reads under way in the coherent domain: transaction, source tag, trace.
     reads: Vec<(u32, u8, u32)>,
@@ -53,7 +55,7 @@ impl Bridge {
     }
 
     /// [`Event::Bridge`]: the oldest packet enters the coherent domain. A read lets the next
-    /// packet follow at once, a posted write when it has been performed.
+    /// packet follow at once, a posted write when it is complete or [ordered](Self::ordered).
     pub fn next(&mut self, here: &mut Here, domain: &mut Domain, way: &mut Way) {
         let Some(packet) = self.queue.pop_front() else {
             return;
@@ -103,6 +105,21 @@ impl Bridge {
         }
     }
 
+    /// The posted write that entered last has taken effect at its line's home. If writes are
+    /// pipelined, it has left the bridge's buffer, and the next packet follows.
+    pub fn ordered(&mut self, here: &mut Here, way: &mut Way) {
+        if here.constants.spec.host.bridge_writes == BridgeWrites::Pipelined {
+            self.lets_next(here, way);
+        }
+    }
+
+    /// A posted write lets what comes behind it follow.
+    fn lets_next(&mut self, here: &mut Here, way: &mut Way) {
+        self.busy = false;
+        way.return_credit(here.now, HtChannel::Posted, &mut here.agenda);
+        self.starts(here);
+    }
+
     /// The bridge's transaction `number`, on the line at `physical`, is complete.
     pub fn answered(
         &mut self,
@@ -115,9 +132,9 @@ impl Bridge {
             here.performed += 1;
             here.progress += 1;
             here.log_performed(physical, transaction);
-            self.busy = false;
-            way.return_credit(here.now, HtChannel::Posted, &mut here.agenda);
-            self.starts(here);
+            if here.constants.spec.host.bridge_writes == BridgeWrites::Serial {
+                self.lets_next(here, way);
+            }
             return;
         };
         let Some(place) = self.reads.iter().position(|r| r.0 == number) else {
@@ -146,3 +163,6 @@ fn takes(constants: &Constants, packet: &HtPacket) -> Time {
         _ => Time::ZERO,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::homes::Homes;
 use super::latencies::Latencies;
 use crate::families::sme::address::AddressMap;
+use crate::families::sme::engine::link_port::LinkPortSpec;
 use crate::families::sme::engine::{HtPacket, Passage};
 use crate::families::sme::spec::{ClusterSpec, NodeSpec};
 use crate::machine::shape::{Pinning, Setup};
@@ -42,6 +43,8 @@ pub struct Constants {
     pub link_cycles: u64,
     /// Delays between a position's blocks and its links.
     pub passage: Passage,
+    /// How long packets take a link.
+    pub link_port: LinkPortSpec,
     /// One way through the processor's link interface, serialization apart.
     pub host_way: Time,
     /// Words that one read of a line fill asks for.
@@ -91,8 +94,9 @@ impl Constants {
             operation: spec.core.clock.span(spec.core.operation_cycles),
             l1: spec.core.clock.span(spec.cache.l1_cycles),
             l2: spec.core.clock.span(spec.cache.l2_cycles),
-            link_cycles: spec.link.serdes_cycles + engine_clock.first_edge_from(spec.link.wire),
             passage: Passage::of(&spec),
+            link_port: LinkPortSpec::of(&spec),
+            link_cycles: spec.link.crossing_cycles(engine_clock),
             host_way: spec.host.delay + spec.host.clock.span(spec.host.cycles),
             words_a_read: (spec.uncached.load_bytes / 8) as u8,
             topology: setup.topology,

@@ -314,13 +314,14 @@ impl Domain {
         number
     }
 
-    /// [`Event::Home`]: the transaction starts, or waits until its line is free.
-    pub fn arrive(&mut self, now: Time, number: u32, agenda: &mut Agenda) {
+    /// [`Event::Home`]: the transaction starts, or waits until its line is free. The transaction
+    /// that has started, if any.
+    pub fn arrive(&mut self, now: Time, number: u32, agenda: &mut Agenda) -> Option<u32> {
         let line_number = self.transactions[number as usize].line;
         let line = &mut self.lines[line_number as usize];
         if line.free_at <= now && line.waiting == NONE {
             self.start(now, number, agenda);
-            return;
+            return Some(number);
         }
         // As long as any waits, one release is on the agenda.
         if line.waiting == NONE {
@@ -329,18 +330,29 @@ impl Domain {
         self.transactions[number as usize].next = line.waiting;
         line.waiting = number;
         line.waiting_count += 1;
+        None
     }
 
-    /// [`Event::Release`]: one of the transactions that wait for the line starts.
-    pub fn release(&mut self, now: Time, line_number: u32, agenda: &mut Agenda) {
-        let Some(number) = self.draw_waiting(line_number) else {
-            return;
-        };
+    /// [`Event::Release`]: one of the transactions that wait for the line starts; which.
+    pub fn release(&mut self, now: Time, line_number: u32, agenda: &mut Agenda) -> Option<u32> {
+        let number = self.draw_waiting(line_number)?;
         self.start(now, number, agenda);
         let line = &self.lines[line_number as usize];
         if line.waiting != NONE {
             agenda.push(line.free_at, Event::Release(line_number));
         }
+        Some(number)
+    }
+
+    /// Whether transaction `number`, which is under way, is a posted write of the bridge.
+    pub fn is_posted(&self, number: u32) -> bool {
+        matches!(self.transactions[number as usize].kind, Kind::Write { .. })
+    }
+
+    /// The value that transaction `number`, which is under way, writes.
+    #[cfg(test)]
+    pub fn value_of(&self, number: u32) -> u64 {
+        self.transactions[number as usize].value
     }
 
     /// Takes a transaction out of those that wait for the line. Sockets and cores compete for

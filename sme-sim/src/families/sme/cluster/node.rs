@@ -127,11 +127,15 @@ impl Node {
             Event::Resume(core) => self.resume(core),
             Event::Drain(core) => self.drain(core),
             Event::Home(transaction) => {
-                (self.domain).arrive(self.here.now, transaction, &mut self.here.agenda);
+                let agenda = &mut self.here.agenda;
+                let started = self.domain.arrive(self.here.now, transaction, agenda);
+                self.has_started(started);
             }
-            Event::Release(line) => self
-                .domain
-                .release(self.here.now, line, &mut self.here.agenda),
+            Event::Release(line) => {
+                let agenda = &mut self.here.agenda;
+                let started = self.domain.release(self.here.now, line, agenda);
+                self.has_started(started);
+            }
             Event::Complete(number) => {
                 let transaction = self.domain.complete(number);
                 self.here
@@ -184,6 +188,15 @@ impl Node {
             Event::Stored(core) => self.stored(core),
             Event::WrittenBack(core) => self.written_back(core),
             Event::TimesOut(core) => self.times_out(core),
+        }
+    }
+
+    /// A transaction has started in the coherent domain.
+    fn has_started(&mut self, number: Option<u32>) {
+        if let Some(number) = number
+            && self.domain.is_posted(number)
+        {
+            self.bridge.ordered(&mut self.here, &mut self.way);
         }
     }
 

@@ -22,7 +22,6 @@ use super::constants::{Constants, origin_of};
 use super::core::Request;
 use super::mark::{Carries, Cause, Key, Mark, Stage, What};
 use crate::families::sme::address::Target;
-use crate::families::sme::engine::link_port::LinkPortSpec;
 use crate::families::sme::engine::{
     HOP_CYCLES, HOST_TO_LINK_CYCLES, HtPacket, Input, LINK_TO_HOST_CYCLES, LOOPBACK_CYCLES, Packet,
 };
@@ -44,7 +43,6 @@ struct Inside {
 pub(super) struct Trace {
     me: u32,
     constants: Arc<Constants>,
-    link: LinkPortSpec,
     /// Marks of earlier times are all [`BEFORE`].
     from: Time,
     pub(super) marks: Vec<Mark>,
@@ -114,7 +112,6 @@ impl Trace {
         };
         Self {
             me,
-            link: LinkPortSpec::of(&constants.spec),
             constants: Arc::clone(constants),
             from,
             marks: vec![before],
@@ -352,18 +349,17 @@ impl Trace {
         enter(&mut self.inside, key, inside);
     }
 
-    /// The engine has given a packet to a link: its last bytes left at edge `cycle`, it has crossed
-    /// between clock domains at edge `crossed`, and node `to` samples it at edge `sampled`.
+    /// The engine has given a packet to a link: it began at edge `begins`, what node `to` waits for left
+    /// at edge `cycle`, it has crossed between clock domains at edge `crossed`, and node `to` samples it
+    /// at edge `sampled`.
     pub(super) fn over_link(
         &mut self,
-        (cycle, crossed, sampled): (u64, u64, u64),
+        (begins, cycle, crossed, sampled): (u64, u64, u64, u64),
         to: u32,
         packet: &Packet,
     ) {
         let key = Key::of(packet);
         let clock = self.constants.engine_clock;
-        let serializes = self.link.cycles(packet.bytes());
-        let begins = (cycle + 1).saturating_sub(serializes);
         let uncontended = [HOST_TO_LINK_CYCLES, HOP_CYCLES];
         let mark = self.through_blocks(key, begins, uncontended, Stage::LinkBusy(to));
         let stage = |stage| What::Packet(key, stage);

@@ -496,11 +496,18 @@ impl Way {
                     record.sent(port, channel, packet.bytes());
                 }
                 let Constants {
-                    passage, topology, ..
+                    link_port: link,
+                    passage,
+                    topology,
+                    ..
                 } = &*self.constants;
-                let crossed = cycle + passage.cycles(topology, self.me, to, &packet);
-                let edges = (cycle, crossed, crossed + self.constants.link_cycles);
-                agenda.tell(|t| t.over_link(edges, to, &packet));
+                let left = link.left(cycle, packet.bytes(), packet.target == to);
+                let crossed = left + passage.cycles(topology, self.me, to, &packet);
+                agenda.tell(|t| {
+                    let begun = link.began(cycle, packet.bytes());
+                    let sampled = crossed + self.constants.link_cycles;
+                    t.over_link((begun, left, crossed, sampled), to, &packet);
+                });
                 let port = their_port;
                 let input = Input::Link {
                     port,

@@ -9,7 +9,7 @@ use sme_memory::{Followers, Leader, Step};
 
 use crate::families::sme::cluster::constants::Constants;
 use crate::families::sme::cluster::latencies::Latencies;
-use crate::families::sme::spec::HomeSockets;
+use crate::families::sme::spec::{BridgeWrites, HomeSockets};
 use crate::observe::gauge::Gauge;
 use crate::parts::line_size::LineSize;
 use crate::time::Time;
@@ -29,6 +29,9 @@ pub enum NotCompact {
     /// Nodes share a pool.
     #[error("in compact form nodes share no pool (pool.devices)")]
     Pool,
+    /// The I/O bridge pipelines writes.
+    #[error("in compact form the I/O bridge performs one write at a time (host.bridge_writes)")]
+    Bridge,
     /// More flags in a node than are numbered.
     #[error("in compact form a node has at most 65,535 flags")]
     TooManyFlags,
@@ -123,6 +126,9 @@ impl<L: Leader> Plan<L> {
         }
         if spec.pool.devices > 0 {
             return Err(NotCompact::Pool);
+        }
+        if spec.host.bridge_writes != BridgeWrites::Serial {
+            return Err(NotCompact::Bridge);
         }
         let line = constants.map.line;
         let line_bytes = line.bytes();

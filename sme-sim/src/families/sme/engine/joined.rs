@@ -510,10 +510,7 @@ impl Shortcuts for Engine {
             self.sample_credits(freed);
         }
         let (link, spec) = (&mut self.links[usize::from(leaves)], &self.design.link_port);
-        if !link.passes(on, begins, packet.bytes(), spec) {
-            return None;
-        }
-        let delivered = link.free_from() - 1;
+        let delivered = link.passes(on, begins, packet.bytes(), spec)?;
         if let Some(counted) = link.count(on, packet.bytes(), spec) {
             count(&mut self.counters, (leaves, on), &counted);
         }

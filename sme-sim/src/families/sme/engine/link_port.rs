@@ -10,6 +10,14 @@
 //! ⌈b · clock / bandwidth⌉ cycles and is delivered whole in the last of them: the receiver stores
 //! and forwards. The next can begin in the cycle after.
 //!
+//! If the links cut through (`link.forwarding`), a packet is given out in the cycle in which it
+//! begins, and whoever carries it over the link adds the cycles until what the receiver waits for
+//! has left ([`LinkPortSpec::left`]): the header on the way, everything at the target, whose
+//! engine takes whole packets. The link is taken for as long as before. As all links have one rate, no
+//! byte comes too late to follow its header: ⌈(a + b) · r⌉ ≤ ⌈a · r⌉ + ⌈b · r⌉. As the receiver has
+//! a place for all of it, the header may wait; and the place may be given to another when the
+//! header has gone, as nothing comes over this link before the last byte.
+//!
 //! What arrives, packet or credit, goes through two registers, one in the check of a packet's CRC and
 //! one behind it. Nothing can hold it up there, so there are no such registers here: it is as if it had
 //! been sampled [`ARRIVAL_CYCLES`] later. The receive buffers, one per virtual channel with as many
@@ -21,12 +29,15 @@ use super::counters::{ChannelCounters, ShortCount};
 use super::fifo::{Fifos, Held};
 use super::packet::{Kind, MAX_WORDS, Packet};
 use super::wires::{PacketFifos, switch_output};
-use crate::families::sme::spec::ClusterSpec;
+use crate::families::sme::spec::{ClusterSpec, Forwarding};
 use crate::parts::fabric::{CHANNELS, Class};
 
 /// Cycles from the edge at which a packet or a credit of a link is sampled until it is in the
 /// receive buffer, or counts.
 pub const ARRIVAL_CYCLES: u64 = 2;
+
+/// Of a packet, what a switch decides its way by: the first word.
+const HEADER_BYTES: u64 = 8;
 
 /// What does not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +48,8 @@ pub struct LinkPortSpec {
     word_cycles: [u64; MAX_WORDS],
     /// Bytes of the longer packets of each class; the shorter of both have 16.
     longer: [u64; 2],
+    /// Whether a packet is given out as it begins.
+    cuts_through: bool,
 }
 
 impl LinkPortSpec {
@@ -50,6 +63,7 @@ impl LinkPortSpec {
                 u64::try_from(cycles(8 * (words as u128 + 1))).unwrap_or(u64::MAX)
             }),
             longer: [Kind::PostedWrite.bytes(); 2],
+            cuts_through: false,
         }
     }
 
@@ -59,6 +73,7 @@ impl LinkPortSpec {
         let (rate, credits) = (link.bytes_per_second, link.channel_credits as u16);
         Self {
             longer: [Kind::PostedWrite.bytes(), spec.longest_packet_bytes()],
+            cuts_through: link.forwarding == Forwarding::CutThrough,
             ..Self::new(rate, spec.engine.clock.hz(), credits)
         }
     }
@@ -66,6 +81,25 @@ impl LinkPortSpec {
     /// Cycles that a packet of 16 to 72 bytes takes the link, at least 1.
     pub fn cycles(&self, bytes: u64) -> u64 {
         self.word_cycles[(bytes / 8) as usize - 1]
+    }
+
+    /// The cycle in which a packet begins that is given out in `given`.
+    pub fn began(&self, given: u64, bytes: u64) -> u64 {
+        match self.cuts_through {
+            true => given,
+            false => (given + 1).saturating_sub(self.cycles(bytes)),
+        }
+    }
+
+    /// The cycle in which the last of a packet has left that the receiver waits for, if the packet is given
+    /// out in `given`. The packet's `target` waits for all of it.
+    #[inline]
+    pub fn left(&self, given: u64, bytes: u64, target: bool) -> u64 {
+        match (self.cuts_through, target) {
+            (false, _) => given,
+            (true, true) => given + self.cycles(bytes) - 1,
+            (true, false) => given + self.cycles(HEADER_BYTES) - 1,
+        }
     }
 
     /// The counters of so many packets of `channel`, `bytes` in all, none of which has waited.
@@ -208,15 +242,22 @@ impl LinkPort {
     }
 
     /// A packet of `bytes` bytes that the switch writes at the end of the cycle before `cycle`, where
-    /// nothing else waits or is on the link that has not been given out: whether it begins in `cycle`. If
-    /// so, it leaves in the cycle before the link is [free](Self::free_from), and has not waited.
-    pub fn passes(&mut self, channel: u8, cycle: u64, bytes: u64, spec: &LinkPortSpec) -> bool {
-        let begins = self.begins(cycle, 1 << channel).is_some();
-        if begins {
-            self.starts_waiting(channel, cycle - 1);
-            self.begin(channel, cycle, bytes, spec);
-        }
-        begins
+    /// nothing else waits or is on the link that has not been given out: if it begins in `cycle`, in which
+    /// cycle it is given out. It has not waited.
+    pub fn passes(
+        &mut self,
+        channel: u8,
+        cycle: u64,
+        bytes: u64,
+        spec: &LinkPortSpec,
+    ) -> Option<u64> {
+        self.begins(cycle, 1 << channel)?;
+        self.starts_waiting(channel, cycle - 1);
+        self.begin(channel, cycle, bytes, spec);
+        Some(match spec.cuts_through {
+            true => cycle,
+            false => self.free_from - 1,
+        })
     }
 
     /// Counts a packet of `bytes` bytes that has not waited. If that has no place here any more: what was
@@ -265,7 +306,7 @@ impl LinkPort {
             began = Some((channel, self.begin(channel, cycle, bytes, spec)));
             self.sending = Some((packet, channel));
         }
-        let ends = self.free_from <= cycle + 1;
+        let ends = spec.cuts_through || self.free_from <= cycle + 1;
         let delivered = self.sending.take_if(|_| ends);
         Step {
             began,

@@ -3,7 +3,7 @@
 use super::design::Design;
 use super::testbench::{Bench, Fault, Faulty, Pace, Random, Traffic, machine};
 use super::*;
-use crate::families::sme::spec::ClusterSpec;
+use crate::families::sme::spec::{ClusterSpec, Forwarding};
 use crate::parts::fabric::Topology;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -47,8 +47,11 @@ fn any_machine() -> impl Strategy<Value = ClusterSpec> {
     let load_bytes = prop::sample::select(&[8u64, 16, 32, 64][..]);
     let machine = (1u32..=32, prop::array::uniform3(1u32..8), 1u32..6)
         .prop_map(|(tags, host, link)| machine(tags, host, link));
-    (machine, load_bytes).prop_map(|(mut machine, bytes)| {
+    (machine, load_bytes, any::<bool>()).prop_map(|(mut machine, bytes, cuts)| {
         machine.uncached.load_bytes = bytes;
+        if cuts {
+            machine.link.forwarding = Forwarding::CutThrough;
+        }
         machine
     })
 }

@@ -60,6 +60,8 @@ struct Constants {
     clock: Clock,
     /// Engine cycles that a packet takes a link.
     packet_cycles: u64,
+    /// How long packets take a link.
+    link_port: LinkPortSpec,
     /// Engine cycles from a packet's last byte until the neighbour samples it.
     link_cycles: u64,
     /// Engine cycles between engine and switch, once each way.
@@ -190,8 +192,8 @@ impl Fabric {
             });
         }
         let clock = spec.engine.clock;
-        let link = LinkPortSpec::new(spec.link.bytes_per_second, clock.hz(), 1);
-        let packet_cycles = link.cycles(PACKET_BYTES);
+        let link_port = LinkPortSpec::of(spec);
+        let packet_cycles = link_port.cycles(PACKET_BYTES);
         let uniform = Loads::new(topology, nodes, Pattern::Uniform);
         let capacity = 1.0 / (uniform.busiest * packet_cycles as f64);
         if capacity > 0.5 {
@@ -208,7 +210,8 @@ impl Fabric {
             nodes,
             clock,
             packet_cycles,
-            link_cycles: spec.link.serdes_cycles + clock.first_edge_from(spec.link.wire),
+            link_port,
+            link_cycles: spec.link.crossing_cycles(clock),
             passage: Passage::of(spec),
             global_base: spec.node.global_base,
             shared_bytes: spec.node.shared_bytes,
@@ -266,18 +269,22 @@ impl Traffic {
         let Constants {
             clock,
             packet_cycles,
+            link_port,
             link_cycles,
             passage,
             ref topology,
             ..
         } = *self.fabric.constants;
-        // Of a packet over h links; the last cycle on a link is that in which it is delivered.
-        let hop = packet_cycles - 1 + link_cycles;
+        // Of a packet over h links, of which the last leads to its target.
+        let link = |last| {
+            let left = link_port.left(packet_cycles, PACKET_BYTES, last);
+            left - link_port.began(packet_cycles, PACKET_BYTES) + link_cycles
+        };
         let once = HOST_TO_LINK_CYCLES + LINK_TO_HOST_CYCLES + 2 * passage.crossing;
         // Between two links of an indirect network there is a switch.
         let between = HOP_CYCLES + passage.switch * u64::from(topology.is_indirect());
         let cycles =
-            once as f64 + self.loads.hops * hop as f64 + (self.loads.hops - 1.0) * between as f64;
+            (once + link(true)) as f64 + (self.loads.hops - 1.0) * (link(false) + between) as f64;
         Time::from_ps((cycles * 1e12 / clock.hz() as f64).round() as u64)
     }
 

@@ -155,20 +155,23 @@ impl<E: EngineModel> Position<E> {
                     channel,
                     packet,
                 } => {
-                    // Between engine and switch a packet crosses clock domains: behind its source's
-                    // engine and before its target's.
                     let to = self.constants.topology.neighbour(self.me, port);
                     let Constants {
-                        passage, topology, ..
+                        link_port: link,
+                        passage,
+                        topology,
+                        ..
                     } = &*self.constants;
                     let passes = |(to, _)| passage.cycles(topology, self.me, to, &packet);
                     let crossing = to.map_or(0, passes);
+                    let is_last = to.is_some_and(|(to, _)| to == packet.target);
+                    let left = link.left(cycle, packet.bytes(), is_last);
                     let input = |port| Input::Link {
                         port,
                         channel,
                         packet,
                     };
-                    self.send(cycle + crossing, port, input, outbox);
+                    self.send(left + crossing, port, input, outbox);
                 }
                 Output::LinkCredit { port, channel } => {
                     let input = |port| Input::LinkCredit { port, channel };

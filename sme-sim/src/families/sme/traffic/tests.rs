@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::position::Position;
 use super::*;
 use crate::families::sme::engine::{Input, Output};
+use crate::families::sme::spec::Forwarding;
 use crate::machine::Machine;
 
 fn spec() -> ClusterSpec {
@@ -69,36 +70,44 @@ fn an_idle_network_has_the_latency_of_the_formula() {
         ("fattree:4x3", Pattern::BitComplement),
         ("dragonfly:2x4x2", Pattern::Tornado),
     ] {
-        let traffic = traffic(topology, pattern);
-        let constants = Arc::clone(&traffic.fabric.constants);
-        let run = run(0.002, [0, 400, 100]);
-        let mut positions = positions(&traffic, &run);
-        let measured = traffic.run_on(&mut positions, &run, |_| {}).expect("a run");
-        assert!(measured.packets > 20 && !measured.saturated, "{topology}");
-        let mut seen = 0;
-        for source in 0..constants.nodes {
-            let aim = pattern.aim(&constants.topology, constants.nodes, source);
-            let Aim::One(target) = aim else { continue };
-            let alone = Traffic {
-                loads: Loads {
-                    hops: hops(&constants.topology, source, target),
-                    ..traffic.loads
-                },
-                ..traffic.clone()
-            };
-            let mut latencies = positions[target as usize].tally().latencies.clone();
-            if latencies.is_empty() {
-                continue;
-            }
-            let latencies = Latencies::new(&mut latencies, constants.clock);
-            let formula = alone.zero_load_latency();
-            let apart = latencies.min.as_ps().abs_diff(formula.as_ps());
-            assert!(apart <= 1, "{topology} {source}: {latencies:?} {formula}");
-            assert_eq!(latencies.p50, latencies.min, "{topology} {source}");
-            seen += 1;
+        for forwarding in [Forwarding::StoreAndForward, Forwarding::CutThrough] {
+            check_zero_load(topology, pattern, forwarding);
         }
-        assert!(seen > 5, "{topology}: {seen} nodes have seen a packet");
     }
+}
+
+fn check_zero_load(topology: &str, pattern: Pattern, forwarding: Forwarding) {
+    let mut spec = spec();
+    spec.link.forwarding = forwarding;
+    let traffic = traffic_of(&spec, topology, pattern);
+    let constants = Arc::clone(&traffic.fabric.constants);
+    let run = run(0.002, [0, 400, 100]);
+    let mut positions = positions(&traffic, &run);
+    let measured = traffic.run_on(&mut positions, &run, |_| {}).expect("a run");
+    assert!(measured.packets > 20 && !measured.saturated, "{topology}");
+    let mut seen = 0;
+    for source in 0..constants.nodes {
+        let aim = pattern.aim(&constants.topology, constants.nodes, source);
+        let Aim::One(target) = aim else { continue };
+        let alone = Traffic {
+            loads: Loads {
+                hops: hops(&constants.topology, source, target),
+                ..traffic.loads
+            },
+            ..traffic.clone()
+        };
+        let mut latencies = positions[target as usize].tally().latencies.clone();
+        if latencies.is_empty() {
+            continue;
+        }
+        let latencies = Latencies::new(&mut latencies, constants.clock);
+        let formula = alone.zero_load_latency();
+        let apart = latencies.min.as_ps().abs_diff(formula.as_ps());
+        assert!(apart <= 1, "{topology} {source}: {latencies:?} {formula}");
+        assert_eq!(latencies.p50, latencies.min, "{topology} {source}");
+        seen += 1;
+    }
+    assert!(seen > 5, "{topology}: {seen} nodes have seen a packet");
 }
 
 /// Links of a shortest way, breadth first: routes are minimal.

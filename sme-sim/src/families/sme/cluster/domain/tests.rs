@@ -202,14 +202,17 @@ impl Bench {
                 self.domain.lines[line as usize].owner = Owner::NOBODY;
             }
         }
-        match arrives {
+        let told = match arrives {
             Some(number) => self.domain.arrive(now, number, &mut self.agenda),
             None => self.domain.release(now, line, &mut self.agenda),
-        }
+        };
         let after = self.queue(line);
         let started: Vec<u32> = before.into_iter().filter(|n| !after.contains(n)).collect();
         if started.len() > 1 {
             return Err("the home took two at once".into());
+        }
+        if told != started.first().copied() {
+            return Err(format!("{started:?} started, the home says {told:?}"));
         }
         let Some(&number) = started.first() else {
             return Ok(());
