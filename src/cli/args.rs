@@ -147,7 +147,7 @@ impl Axes {
             local_fan_ins: optional(flags.local_fan_in.as_deref(), |text| {
                 counts("--local-fan-in", text, 2, MAX_NODES, values)
             })?,
-            disturbances: noise::drafts(&flags.noise, skewed, values, MAX_POINTS)?,
+            disturbances: noise::drafts(&flags.disturbance, skewed, values, MAX_POINTS)?,
             skews,
             workers: host_threads("--workers", &flags.workers)?,
             form: one("--form", names("--form", &flags.form, Values::One)?)?,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::noise::NoiseFlags;
+use super::noise::DisturbanceFlags;
 use crate::report::Format;
 
 /// The machine that is simulated.
@@ -122,7 +122,7 @@ pub struct ExperimentFlags {
     pub form: String,
     /// What disturbs the threads.
     #[command(flatten)]
-    pub noise: NoiseFlags,
+    pub disturbance: DisturbanceFlags,
 }
 
 /// The flags that all programs have.

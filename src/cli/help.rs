@@ -154,7 +154,8 @@ Examples:
   sme validate
   sme validate --paper sme --no-programs
   sme validate --format csv -o validate.csv
-  sme validate --set uncached.arbitration=fifo";
+  sme validate --set uncached.arbitration=fifo
+  sme validate --no-programs --noise-period 100ms --noise-duration 10us";
 
 /// `sme network --help`
 pub const NETWORK: &str = "\

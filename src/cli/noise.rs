@@ -9,14 +9,14 @@ use sme_sim::time::Time;
 
 use super::read::{Values, names, times};
 use crate::experiment::noise::{
-    self, Disturbance, NoiseError, NoiseGaps, NoiseLengths, SkewDistribution,
+    self, Disturbance, Noise, NoiseError, NoiseGaps, NoiseLengths, SkewDistribution,
 };
 use crate::report::stop::Stop;
 
 /// What disturbs threads, `--skew` apart.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What disturbs threads")]
-pub struct NoiseFlags {
+pub struct DisturbanceFlags {
     /// How arrivals are spread: uniform up to --skew, exponential with it as mean, or normal with it
     /// as standard deviation, cut at 0 [default: uniform]
     #[arg(long, value_name = "NAME")]
@@ -29,6 +29,15 @@ pub struct NoiseFlags {
         allow_hyphen_values = true
     )]
     pub work: String,
+    /// Noise.
+    #[command(flatten)]
+    pub noise: NoiseFlags,
+}
+
+/// The operating system's noise.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "What disturbs threads")]
+pub struct NoiseFlags {
     /// The operating system takes each core away from its thread, once in this time on average
     /// [default: never]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
@@ -59,17 +68,18 @@ pub struct Draft {
 /// Every combination of what the flags list, the last flag varying fastest. `skewed` says whether
 /// anybody is late at all.
 pub fn drafts(
-    flags: &NoiseFlags,
+    flags: &DisturbanceFlags,
     skewed: bool,
     values: Values,
     most: usize,
 ) -> Result<Vec<Draft>, Stop> {
+    let (skew_distribution, work, flags) = (&flags.skew_distribution, &flags.work, &flags.noise);
     let noisy = "--noise-period and --noise-duration";
     let is_noisy = flags.noise_period.is_some() && flags.noise_duration.is_some();
     for (flag, given, needs, there) in [
         (
             "--skew-distribution",
-            flags.skew_distribution.is_some(),
+            skew_distribution.is_some(),
             "--skew",
             skewed,
         ),
@@ -107,7 +117,7 @@ pub fn drafts(
         Some(text) => times(flag, text, values),
     };
     let (skew, gaps, lengths) = (
-        flags.skew_distribution.as_deref(),
+        skew_distribution.as_deref(),
         flags.noise_distribution.as_deref(),
         flags.noise_duration_distribution.as_deref(),
     );
@@ -119,7 +129,7 @@ pub fn drafts(
         let list: Vec<SkewDistribution> = names("--skew-distribution", text, values)?;
         drafts.times(&list, |draft, &value| draft.skew_distribution = value)?;
     }
-    let list = times("--work", &flags.work, values)?;
+    let list = times("--work", work, values)?;
     drafts.times(&list, |draft, &value| draft.work = value)?;
     let list = time("--noise-period", &flags.noise_period)?;
     drafts.times(&list, |draft, &value| draft.period = value)?;
@@ -134,6 +144,18 @@ pub fn drafts(
         drafts.times(&list, |draft, &value| draft.lengths = value)?;
     }
     Ok(drafts.drafts)
+}
+
+/// The noise of a run with this `seed` that nothing else disturbs, where every flag has one value.
+pub fn only_noise(flags: &NoiseFlags, seed: u64) -> Result<Option<Noise>, Stop> {
+    let flags = DisturbanceFlags {
+        skew_distribution: None,
+        work: "0ns".to_owned(),
+        noise: flags.clone(),
+    };
+    let drafts = drafts(&flags, false, Values::One, 1)?;
+    let draft = drafts.first().copied().unwrap_or_default();
+    Ok(draft.build(seed, Time::ZERO, 1)?.noise)
 }
 
 /// Combinations, of which there may be so many.

@@ -11,7 +11,9 @@ use sme_sim::machine::Machine;
 use super::args;
 use super::flags::{MachineFlags, OutputFlags, SeedFlag};
 use super::names;
+use super::noise::{NoiseFlags, only_noise};
 use super::read;
+use crate::experiment::noise::Noise;
 use crate::progress;
 use crate::report::Format;
 use crate::report::output::Output;
@@ -46,6 +48,9 @@ pub struct ValidateFlags {
     /// Experiments simulated at the same time [default: the computer's threads]
     #[arg(long, value_name = "THREADS", allow_negative_numbers = true)]
     workers: Option<String>,
+    /// What disturbs the threads of the barriers.
+    #[command(flatten)]
+    noise: NoiseFlags,
     #[command(flatten)]
     output: OutputFlags,
 }
@@ -59,16 +64,19 @@ pub struct ValidateRun {
     paper: Option<String>,
     programs: bool,
     workers: usize,
+    noise: Option<Noise>,
     output: OutputFlags,
 }
 
 impl ValidateRun {
     /// Reads the flags.
     pub fn read(flags: &ValidateFlags) -> Result<Self, Stop> {
+        let seed = read::seed(&flags.seed.seed)?;
         Ok(Self {
             machine: Arc::new(args::machine(&flags.machine)?),
             episodes: read::episodes(&flags.episodes)?,
-            seed: read::seed(&flags.seed.seed)?,
+            seed,
+            noise: only_noise(&flags.noise, seed)?,
             paper: flags.paper.as_deref().map(paper).transpose()?,
             programs: !flags.no_programs,
             workers: match &flags.workers {
@@ -82,7 +90,8 @@ impl ValidateRun {
     /// Simulates, compares, and writes the rows.
     pub fn run(&self) -> Result<(), Stop> {
         let simulator = Simulator::new(self.machine.clone(), self.episodes, self.seed)
-            .map_err(|error| Stop::flag("--machine", error))?;
+            .map_err(|error| Stop::flag("--machine", error))?
+            .with_noise(self.noise);
         let simulator = match self.programs {
             true => simulator,
             false => simulator.without_programs(),

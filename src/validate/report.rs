@@ -8,6 +8,7 @@ use super::papers::Fit;
 use super::published::{Comparison, Figure, Kind, Value};
 use super::summary;
 use super::verdict::{Row, Verdict};
+use crate::experiment::noise::{Noise, gaps_of, lengths_of};
 use crate::report::row::{Cell, csv_record};
 use crate::report::table::aligned;
 
@@ -24,6 +25,8 @@ pub struct Identity {
     pub episodes: u32,
     /// Seed of every simulation.
     pub seed: u64,
+    /// What disturbs the threads of the barriers.
+    pub noise: Option<Noise>,
 }
 
 /// A row per figure, in the order of the published ones.
@@ -130,14 +133,20 @@ impl Report {
             episodes,
             seed,
             set,
+            noise,
         } = &self.identity;
         let set = if set.is_empty() {
             String::new()
         } else {
             format!(" with {set}")
         };
+        let noise = noise.map_or_else(String::new, |noise| {
+            let (duration, period) = (noise.duration().as_us(), noise.period().as_us());
+            let (lengths, gaps) = (lengths_of(&noise), gaps_of(&noise));
+            format!(", noise of {duration} us ({lengths}) every {period} us ({gaps})")
+        });
         text.push_str(&format!(
-            "\n{machine} ({machine_hash}){set}, {episodes} episodes, seed {seed}: {} points simulated\n\n{}",
+            "\n{machine} ({machine_hash}){set}, {episodes} episodes, seed {seed}{noise}: {} points simulated\n\n{}",
             self.points,
             self.summary()
         ));
@@ -184,7 +193,7 @@ impl Report {
             Value::Number(_) => (None, None),
             Value::Linear { per_byte, fixed } => (Some(per_byte), Some(fixed)),
         };
-        vec![
+        let mut cells = vec![
             ("version", Scalar::text(env!("CARGO_PKG_VERSION"))),
             ("machine", Scalar::text(&self.identity.machine)),
             ("machine_hash", Scalar::text(&self.identity.machine_hash)),
@@ -194,6 +203,25 @@ impl Report {
                 Scalar::Number(self.identity.episodes.to_string()),
             ),
             ("seed", Scalar::Number(self.identity.seed.to_string())),
+        ];
+        if let Some(noise) = &self.identity.noise {
+            cells.extend([
+                (
+                    "noise_period_ns",
+                    Scalar::number(Some(noise.period().as_ns())),
+                ),
+                (
+                    "noise_duration_ns",
+                    Scalar::number(Some(noise.duration().as_ns())),
+                ),
+                ("noise_distribution", Scalar::text(gaps_of(noise).name())),
+                (
+                    "noise_duration_distribution",
+                    Scalar::text(lengths_of(noise).name()),
+                ),
+            ]);
+        }
+        cells.extend([
             ("paper", Scalar::text(figure.paper())),
             ("id", Scalar::text(&figure.id)),
             ("kind", Scalar::text(kind(figure.kind))),
@@ -227,7 +255,8 @@ impl Report {
             ),
             ("notes", Scalar::text(&row.notes.join("; "))),
             ("where", Scalar::text(&figure.place)),
-        ]
+        ]);
+        cells
     }
 }
 
@@ -388,6 +417,7 @@ mod tests {
                 set: String::new(),
                 episodes: 10,
                 seed: 1,
+                noise: None,
             },
             rows: rows.collect(),
             fits: fits.clone(),

@@ -199,6 +199,7 @@ fn validate_only(only: Option<&str>, wrong: Wrong, workers: usize) -> Report {
         set: String::new(),
         episodes: 1,
         seed: 1,
+        noise: None,
     };
     let mut fitted = fitted_choices();
     fitted.push(Fit::constant("os.wake", &["sme.fig3.pthread.16_threads"]));

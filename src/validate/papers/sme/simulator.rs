@@ -15,6 +15,7 @@ use sme_sim::time::Time;
 
 use super::points::{ASIC_REPEATS, Point, Variant, network};
 use super::{estimator, fitted_choices};
+use crate::experiment::noise::{Disturbance, Noise};
 use crate::experiment::{Algorithm, Experiment, Observe, Outcome, Placement};
 use crate::experiment::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use crate::latency::remote_load_latency;
@@ -46,6 +47,7 @@ pub struct Simulator {
     episodes: u32,
     seed: u64,
     programs: bool,
+    noise: Option<Noise>,
 }
 
 /// The load latency that the authors predict for an ASIC (Sec. IV-C), and apply in Fig. 5. This is
@@ -105,6 +107,7 @@ impl Simulator {
             episodes,
             seed,
             programs: true,
+            noise: None,
         })
     }
 
@@ -122,6 +125,13 @@ impl Simulator {
         self
     }
 
+    /// The same where an operating system disturbs the threads of every barrier; programs and single
+    /// loads it does not.
+    pub fn with_noise(mut self, noise: Option<Noise>) -> Self {
+        self.noise = noise;
+        self
+    }
+
     /// The validation of the machine, on `workers` threads of the host.
     pub fn validation(&self, workers: usize) -> Validation<'_> {
         let set = self.machine.overrides().iter();
@@ -133,6 +143,7 @@ impl Simulator {
                 set: set.join(" "),
                 episodes: self.episodes,
                 seed: self.seed,
+                noise: self.noise,
             },
             papers: vec![Box::new(Figures {
                 estimator,
@@ -183,6 +194,10 @@ impl Simulator {
             fan_in: FAN_IN,
             tree_shape: self.tree_shape,
             mapping: self.mapping,
+            disturbance: Disturbance {
+                noise: self.noise,
+                ..Disturbance::default()
+            },
             ..Experiment::new(self.machine(variant))
         }
     }
