@@ -27,6 +27,7 @@ mod litmus;
 mod locks;
 mod network;
 mod noise;
+mod physics;
 mod programs;
 mod rooms;
 mod rtl;
