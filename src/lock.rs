@@ -14,8 +14,10 @@ use sme_barrier::lock::{
 };
 use sme_barrier::{Layout, Member};
 use sme_memory::{Lacks, Memory, Place, Register, Route};
-use sme_sim::machine::{CannotBuild, Machine, Setup};
+use sme_sim::kernel::peers::{Alone, Peers};
+use sme_sim::machine::{CannotBuild, Machine, Setup, explained};
 use sme_sim::observe::failure::Failure;
+use sme_sim::observe::gauge::Progress;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
@@ -238,7 +240,7 @@ impl LockPlan {
             .on(self.topology.clone())
             .seeded(self.seed)
             .with_each_span(true);
-        let mut machine = self.machine.build(setup, |memory, node, core| {
+        let program = |memory: ThreadMemory, node, core| {
             let lock = Arc::clone(&lock);
             async move {
                 let me = Member { node, core };
@@ -254,8 +256,15 @@ impl LockPlan {
                     lock.release(&memory, me, &mut local).await;
                 }
             }
-        })?;
-        machine.run(self.workers, |progress| watch(progress.reached.ended(HELD)))?;
+        };
+        let mut machine = self.machine.build(setup.clone(), program)?;
+        let told = |progress: Progress| watch(progress.reached.ended(HELD));
+        if let Err(failure) = machine.run(self.workers, told) {
+            drop(machine);
+            let again = |_: &mut dyn Peers| self.machine.build(setup, program);
+            let name = |place| lock.variable(place);
+            return Err(explained(failure, again, (&mut Alone, self.workers), &name).into());
+        }
 
         let mut held: Vec<(Time, Time, Member)> = machine
             .each_span()
@@ -335,6 +344,62 @@ mod tests {
         });
         assert_eq!(report.expect("a report").acquisitions, last);
         assert!(looks > 0);
+    }
+
+    /// A lock that its first holder never gives away.
+    struct Kept(Cohort);
+
+    impl Lock<ThreadMemory> for Kept {
+        type Local = <Cohort as Lock<ThreadMemory>>::Local;
+
+        async fn acquire(&self, memory: &ThreadMemory, me: Member, local: &mut Self::Local) {
+            self.0.acquire(memory, me, local).await;
+        }
+
+        async fn release(&self, _: &ThreadMemory, _: Member, _: &mut Self::Local) {}
+
+        fn variable(&self, place: Place) -> Option<String> {
+            Lock::<ThreadMemory>::variable(&self.0, place)
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_not_given_away_is_named() {
+        let plan = plan(2, 2, Data::Uncached);
+        let coherence = Coherence {
+            homes: vec![0],
+            copies: Copies::Kept,
+        };
+        let lock = Kept(plan.cohort(coherence).expect("a lock"));
+        let word = Place {
+            node: 0,
+            offset: lock.0.bytes(),
+        };
+        let ended = plan.measure(lock, (word, Route::Global), |_| {});
+        let Err(Error::Failure(failure)) = ended else {
+            panic!("no deadlock: {ended:?}");
+        };
+        let report = failure.to_string();
+        let mut lines = report.lines().skip(1);
+        let bell = "  node 0 core 0 spins in its cache at the bell of node 0 rung by node 1, byte 640 of node 0 \
+                    (0x200000280), until it is not 0, in barrier/src/lock/tournament.rs:";
+        assert!(
+            lines.next().is_some_and(|line| line.starts_with(bell)),
+            "{report}"
+        );
+        let ticket = "  node 0 core 1 spins in its cache at node 0's flag for ticket 1, byte 128 of node 0 \
+                      (0x200000080), until it is 1, in barrier/src/lock/ticket.rs:";
+        assert!(
+            lines.next().is_some_and(|line| line.starts_with(ticket)),
+            "{report}"
+        );
+        assert!(
+            report
+                .lines()
+                .skip(1)
+                .all(|line| line.ends_with("; never written")),
+            "{report}"
+        );
     }
 
     #[test]

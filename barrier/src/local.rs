@@ -113,6 +113,7 @@ impl Domain {
     }
 
     /// The slaves' flags differ from `my_phase`: the local master has gathered its node.
+    #[track_caller]
     pub(crate) fn gather<'m, M: Memory>(
         &self,
         memory: &'m M,
@@ -136,6 +137,7 @@ impl Domain {
     }
 
     /// The phase of the thread's own node differs from `my_phase`: the node is released.
+    #[track_caller]
     pub(crate) fn released<'m, M: Memory>(
         &self,
         memory: &'m M,

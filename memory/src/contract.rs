@@ -47,10 +47,13 @@ pub trait Memory: Send + Sync {
     /// Writes a flag (its value below 128) and ends the waits that the value satisfies.
     fn set(&self, flag: Flag, value: u8) -> impl Future<Output = ()> + Send;
 
-    /// `while !until(*flag) {}`: returns the value that ended the wait.
+    /// `while !until(*flag) {}`: returns the value that ended the wait. The report of a deadlock is
+    /// told from where it was called.
+    #[track_caller]
     fn wait(&self, flag: Flag, until: Until) -> impl Future<Output = u8> + Send;
 
     /// `for f in flags { while !until(*f) {} }`, whose loads an out-of-order core overlaps.
+    #[track_caller]
     fn wait_all(&self, flags: Flags, until: Until) -> impl Future<Output = ()> + Send;
 
     /// Loads a word. Whoever checks a program is told from where it was called.
@@ -113,6 +116,7 @@ pub trait Atomic: Memory {
 pub trait Futex: Atomic {
     /// Sleeps if the word holds `expected`, until woken; returns at once if it does not. May
     /// return without reason: callers check their condition again.
+    #[track_caller]
     fn futex_wait(&self, word: Word, expected: u64) -> impl Future<Output = ()> + Send;
 
     /// Wakes at most `count` sleepers; returns how many.
@@ -130,6 +134,7 @@ pub trait TestAndSet: Memory {
     fn test_and_set(&self, register: Register) -> impl Future<Output = bool> + Send;
 
     /// `while !test_and_set(register) {}`
+    #[track_caller]
     fn take(&self, register: Register) -> impl Future<Output = ()> + Send;
 
     /// Clears `register`. The thread's earlier accesses are visible to the next thread that takes
@@ -154,6 +159,7 @@ pub trait Spawn: Memory + Sized {
 
     /// Ends when `thread`, which a thread of this node has started, has ended; what it did is seen
     /// from then on.
+    #[track_caller]
     fn join(&self, thread: ThreadId) -> impl Future<Output = ()> + Send;
 
     /// Lets the other threads of this core run first.

@@ -11,11 +11,11 @@ mod programs;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use sme_memory::{Cacheable, Memory, Route, Until};
+use sme_memory::{Cacheable, Memory, Place, Route, Until};
 use sme_sim::families::sme::cluster::{Cluster, Plugged};
 use sme_sim::families::sme::engine::Design;
 use sme_sim::kernel::peers::{Connected, Peers, collected, connected};
-use sme_sim::machine::System;
+use sme_sim::machine::{Readable, System};
 use sme_sim::observe::failure::Failure;
 use sme_sim::observe::spans::{EPISODE, Spans, overtaken};
 use sme_sim::observe::traffic::{LinkLoad, Traffic};
@@ -56,8 +56,14 @@ impl Outcome {
 
 fn in_one(setting: Setting, threads: Threads) -> Outcome {
     let mut cluster = cluster(setting, threads).unwrap();
+    cluster.keep_last_writes(&awaited());
     let ended = cluster.run(1, |_| {});
     Outcome::of(&cluster, ended, cluster.link_loads())
+}
+
+/// The flags for which [`stuck`] threads wait.
+fn awaited() -> [Place; 6] {
+    std::array::from_fn(|node| place(0, 64 * (1 + node as u64)))
 }
 
 /// The cluster, shared with `peers`.
@@ -72,6 +78,7 @@ fn shared(peers: &dyn Peers, setting: &Setting, threads: Threads) -> Cluster {
 fn in_many(setting: &Setting, threads: Threads, processes: usize, workers: usize) -> Vec<Outcome> {
     let process = |mut peers: Connected| {
         let mut cluster = shared(&peers, setting, threads);
+        cluster.keep_last_writes(&awaited());
         let ended = cluster.run_among(&mut peers, workers, &mut |_| {});
         let links = collected(&mut peers, cluster.link_loads()).unwrap();
         Outcome::of(&cluster, ended, links)
@@ -221,7 +228,9 @@ fn who_waits_on_what_is_reported_alike() {
     let remote = "node 1 cores 0 to 3, 4 threads, each polls through the engine";
     let line = report.lines().find(|line| line.contains(remote)).unwrap();
     assert!(line.contains("memory at home holds 7") || line.contains("holds 7, memory"));
-    assert!(line.contains("last written by node 0"), "{line}");
+    assert!(line.contains("last written by node 0 core "), "{line}");
+    assert!(line.ends_with(" ns") && !line.contains("never"), "{line}");
+    assert_eq!(report.matches("never written").count(), 1, "{report}");
 }
 
 #[test]

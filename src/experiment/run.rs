@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sme_barrier::{Barrier, BarrierSpec, Extent, Layout, Member, Ranks, SpecError, Use, build};
 use sme_memory::{Leader, Memory, Place, Route};
 use sme_sim::kernel::peers::{self, Alone, Peers};
-use sme_sim::machine::{Machine, Pinning, Readable, Setup, System};
+use sme_sim::machine::{Machine, Pinning, Readable, Setup, System, explained};
 use sme_sim::observe::failure::Failure;
 use sme_sim::observe::gauge::{Gauge, Progress};
 use sme_sim::observe::spans::{EPISODE, SpanTimes, overtaken};
@@ -188,23 +188,34 @@ impl Experiment {
         let setup = self
             .setup()
             .with_each_span(observe.per_thread || observe.timeline);
-        let mut machine = match (self.engine, observe.waves) {
-            (EngineKind::Cycle, None) => self.machine.build_among(&*peers, setup, program)?,
-            (_, waves) => extras::with_engines(self, &*peers, setup, program, waves)?,
+        let build = |peers: &dyn Peers, waves| -> Result<Box<dyn Readable>, Error> {
+            Ok(match (self.engine, waves) {
+                (EngineKind::Cycle, None) => {
+                    self.machine.build_among(peers, setup.clone(), program)?
+                }
+                (_, waves) => extras::with_engines(self, peers, setup.clone(), program, waves)?,
+            })
         };
+        let mut machine = build(&*peers, observe.waves)?;
         if observe.timeline {
             machine.record_timeline()?;
         }
         let gauge = Arc::new(Gauge::default());
         watch.gauge(Arc::clone(&gauge));
         let mut counted = Counted::new(self.episodes, watch);
-        machine.run_among(peers, self.workers, &mut |progress: Progress| {
+        let ran = machine.run_among(peers, self.workers, &mut |progress: Progress| {
             gauge.is_at(progress.now, progress.events);
             if let Some(waves) = observe.waves {
                 waves.write_until(progress.now);
             }
             counted.is_at(&progress);
-        })?;
+        });
+        if let Err(failure) = ran {
+            drop(machine);
+            let again = |peers: &mut dyn Peers| build(&*peers, None);
+            let name = |place| plan.barrier.variable(place);
+            return Err(explained(failure, again, (peers, self.workers), &name).into());
+        }
         let outcome = self.outcome(peers, &*machine, counted, observe)?;
         Ok(Outcome {
             per_thread: match observe.per_thread {

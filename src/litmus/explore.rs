@@ -14,7 +14,8 @@ use rand_pcg::Pcg32;
 use sme_barrier::Homes;
 use sme_fft_demo::litmus::{Behaviours, FinalState, Test, TooLarge};
 use sme_memory::{Capability, Route};
-use sme_sim::machine::{Pinning, Readable, Setup};
+use sme_sim::kernel::peers::{Alone, Peers};
+use sme_sim::machine::{Pinning, Readable, Setup, explained};
 use sme_sim::observe::spans::SpanTimes;
 use sme_sim::time::Time;
 
@@ -253,9 +254,12 @@ fn perform(
     let setup = Setup::new(setting.machine.shape(), nodes, starter + 1 + crowd)
         .pinned(pinning)
         .seeded(setting.seed.wrapping_add(run.number.into()));
-    let mut machine = setting.machine.build(setup, |memory, node, core| {
-        roles::perform(memory, node, core, Arc::clone(&plan))
-    })?;
-    machine.run(1, |_| {})?;
+    let program = |memory, node, core| roles::perform(memory, node, core, Arc::clone(&plan));
+    let mut machine = setting.machine.build(setup.clone(), program)?;
+    if let Err(failure) = machine.run(1, |_| {}) {
+        let again = |_: &mut dyn Peers| setting.machine.build(setup, program);
+        let name = |place| plan.variable(place);
+        return Err(explained(failure, again, (&mut Alone, 1), &name).into());
+    }
     Ok((machine, plan))
 }

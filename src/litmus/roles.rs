@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sme_barrier::Homes;
-use sme_fft_demo::litmus::{FinalState, Instruction, MOST_THREADS, Source, Test};
+use sme_fft_demo::litmus::{FinalState, Instruction, MOST_THREADS, Observable, Source, Test};
 use sme_memory::{Cacheable, Flag, Flags, Memory, Place, Route, Until, Word};
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
@@ -115,6 +115,29 @@ impl Plan {
         Place {
             node,
             offset: line * self.line_bytes,
+        }
+    }
+
+    /// The name of the variable at `place`, for reports.
+    pub(super) fn variable(&self, place: Place) -> Option<String> {
+        let most = MOST_LINES as u64;
+        let line = place.offset / self.line_bytes;
+        let number = line % most;
+        let of_thread = |what: &str| {
+            (number < u64::from(self.threads())).then(|| format!("thread {number}'s {what}"))
+        };
+        match line / most {
+            region if region == Region::Locations as u64 => {
+                let home = self.homes.get(number as usize);
+                let is_there = home.is_some_and(|&home| home == place.node);
+                is_there.then(|| self.test.name_of(Observable::Location(number as usize)))
+            }
+            region if region == Region::Go as u64 => of_thread("go"),
+            region if region == Region::Done as u64 => of_thread("done"),
+            region if region == Region::Crowd as u64 && number == most - 1 => {
+                Some(format!("node {}'s crowd's go", place.node))
+            }
+            _ => None,
         }
     }
 

@@ -13,11 +13,13 @@ use std::sync::Arc;
 
 use sme_barrier::lock::{Coherence, Cohort, CohortSpec, LockError, LockKind};
 use sme_barrier::{
-    Coherent, CoherentSpec, Extent, Layout, Mapping, Member, SpecError, Tree, TreeShape, TreeSpec,
+    Barrier, Coherent, CoherentSpec, Extent, Layout, Mapping, Member, SpecError, Tree, TreeShape,
+    TreeSpec,
 };
 use sme_fft_demo::{Array, ArrayError, Pool, Team};
 use sme_memory::{Atomic, Capabilities, Capability, Lacks, Place, Route};
-use sme_sim::machine::{CannotBuild, Machine, Readable, Setup};
+use sme_sim::kernel::peers::{Alone, Peers};
+use sme_sim::machine::{CannotBuild, Machine, Readable, Setup, explained};
 use sme_sim::observe::failure::Failure;
 use sme_sim::observe::spans::{EPISODE, Overtaken, SpanTimes, ThreadSpan, overtaken};
 use sme_sim::observe::staleness::{StaleLoad, StaleReport, TooManyThreads};
@@ -32,6 +34,7 @@ pub use kernels::{FftKernel, LuKernel, RadixKernel, random_points};
 pub use sme_barrier::CoherencePoint;
 use team::SimulatedTeam;
 pub use unwritten::NotWrittenBack;
+use unwritten::element;
 
 use crate::homes::homes;
 
@@ -110,6 +113,13 @@ pub trait Kernel: Send + Sync + 'static {
     /// The arrays that it stores to, by name, for reports.
     fn arrays(&self) -> Vec<(&'static str, &Array)> {
         Vec::new()
+    }
+
+    /// The name of the variable at `place`, for reports, if it is in none of [these](Self::arrays): of
+    /// its locks ([`sme_barrier::lock::Lock::variable`]).
+    fn variable(&self, place: Place) -> Option<String> {
+        let _ = place;
+        None
     }
 
     /// What each thread does.
@@ -323,9 +333,8 @@ impl Program {
             .with_each_span(self.timeline);
         let barrier = Arc::new(self.barrier()?);
         let arithmetic = shape.arithmetic;
-        let mut machine = self
-            .machine
-            .build(setup, |memory: ThreadMemory, node, core| {
+        let build = || {
+            let program = |memory: ThreadMemory, node, core| {
                 let me = Member { node, core };
                 let team = SimulatedTeam::new(memory, me, self, Arc::clone(&barrier), arithmetic);
                 let kernel = Arc::clone(kernel);
@@ -336,7 +345,16 @@ impl Program {
                         kernel.run(&mut team).await;
                     }
                 }
-            })?;
+            };
+            self.machine.build(setup.clone(), program)
+        };
+        let load = |mut machine: Box<dyn Readable>| {
+            for (place, value) in kernel.initial() {
+                machine.preset(place, value);
+            }
+            machine
+        };
+        let mut machine = build()?;
         if self.checked {
             machine.check_loads()?;
             if let Some(list) = list {
@@ -349,10 +367,21 @@ impl Program {
         if self.timeline {
             machine.record_timeline()?;
         }
-        for (place, value) in kernel.initial() {
-            machine.preset(place, value);
+        let mut machine = load(machine);
+        if let Err(failure) =
+            machine.run(self.workers, |progress| watch(progress.finished(EPISODE)))
+        {
+            drop(machine);
+            let again = |_: &mut dyn Peers| build().map(load);
+            let name = |place| {
+                let of_barrier = || Barrier::<ThreadMemory>::variable(&*barrier, place);
+                kernel
+                    .variable(place)
+                    .or_else(of_barrier)
+                    .or_else(|| element(&kernel.arrays(), place))
+            };
+            return Err(explained(failure, again, (&mut Alone, self.workers), &name).into());
         }
-        machine.run(self.workers, |progress| watch(progress.finished(EPISODE)))?;
         let episodes = machine.spans().called(EPISODE);
         overtaken(episodes)?;
         let outcome = Outcome {

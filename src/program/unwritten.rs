@@ -33,11 +33,16 @@ impl NotWrittenBack {
 
 /// The word at `place`: which of an array, if it is one's.
 fn name(arrays: &[(&str, &Array)], place: Place) -> String {
-    let index = |(name, array): &(&str, &Array)| Some((name.to_string(), array.index(place)?));
-    match arrays.iter().find_map(index) {
-        Some((name, index)) => format!("{name}[{index}], {},", words::place(place)),
+    match element(arrays, place) {
+        Some(element) => format!("{element}, {},", words::place(place)),
         None => words::place(place),
     }
+}
+
+/// The element of one of `arrays` that lies at `place`.
+pub(super) fn element(arrays: &[(&str, &Array)], place: Place) -> Option<String> {
+    let index = |(name, array): &(&str, &Array)| Some(format!("{name}[{}]", array.index(place)?));
+    arrays.iter().find_map(index)
 }
 
 impl fmt::Display for NotWrittenBack {

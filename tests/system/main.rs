@@ -11,6 +11,7 @@ mod cli_flags;
 mod coherence;
 mod conformance;
 mod constants;
+mod deadlocks;
 mod documents;
 mod engines;
 mod estimators;

@@ -5,6 +5,7 @@
 //!   between two of them.
 //! * [`peers`]: the other processes that simulate the same machine.
 //! * [`queue`]: what happens at one node, ordered by (time, source node, sequence number).
+//! * [`site`]: places in programs, by number.
 //! * [`thread`]: programs as futures; the operations they ask the machine for.
 //! * [`draw`]: random numbers that can be looked up in any order.
 //! * [`prefetch`]: asking for what lies far away.
@@ -13,5 +14,6 @@ pub mod draw;
 pub mod peers;
 pub mod prefetch;
 pub mod queue;
+pub mod site;
 pub mod thread;
 pub mod window;

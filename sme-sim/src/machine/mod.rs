@@ -13,6 +13,7 @@
 //! * [`node`]: a node as threads and the hardware that performs what they ask for.
 //! * [`nodes`]: a machine as nodes with programs on them: what runs and watches them.
 //! * [`shape`]: the numbers that every machine has; what a run is built from.
+//! * `explained`: the report of a deadlock, completed by a second run.
 //! * `quantity`, `quantity_error`: numbers with units, exact, and what is wrong with others.
 //! * `document`: the file as TOML, with lines for the messages.
 //! * `reader`: declared constants, read from a document.
@@ -21,6 +22,7 @@
 
 mod catalog;
 mod document;
+mod explained;
 pub mod family;
 mod file;
 pub mod node;
@@ -33,6 +35,7 @@ mod words;
 
 pub use catalog::Builtin;
 pub use document::Source;
+pub use explained::explained;
 pub use family::{CannotBuild, Family, Readable, System};
 pub use file::{Machine, MachineError, declared, family_names};
 pub use quantity::{Dimension, Limits};

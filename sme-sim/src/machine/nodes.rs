@@ -58,6 +58,9 @@ pub trait Inhabited: window::Locality + Waits + Sized {
     /// What went through its caches of memory that nothing keeps coherent between nodes.
     fn cache_traffic(&self) -> CacheTraffic;
 
+    /// Lets it keep the last writes of the words at these offsets of its shared memory.
+    fn keep_last_writes(&mut self, offsets: &[u64]);
+
     /// Lets its memory hold `value` in the word at `offset` of its shared memory.
     fn preset(&mut self, offset: u64, value: u64);
 
@@ -276,6 +279,14 @@ impl<N: Inhabited> Readable for Nodes<N> {
         }
         if let Some(home) = self.home(place) {
             self.nodes[home].preset(place.offset, value);
+        }
+    }
+
+    fn keep_last_writes(&mut self, places: &[Place]) {
+        for node in &mut self.nodes {
+            let here = places.iter().filter(|place| place.node == node.number());
+            let offsets: Vec<u64> = here.map(|place| place.offset).collect();
+            node.keep_last_writes(&offsets);
         }
     }
 

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use sme_memory::Place;
 
 use super::stuck::{Stuck, write_report};
 use crate::kernel::peers::{self, PeerError, Peers};
@@ -87,6 +88,34 @@ pub fn within_time(at: Time) -> Result<(), Failure> {
         return Err(Failure::TooLong { at });
     }
     Ok(())
+}
+
+impl Failure {
+    /// The places that threads wait on for ever, if it is a deadlock.
+    pub fn awaited(&self) -> Vec<Place> {
+        let Failure::Deadlock { stuck, .. } = self else {
+            return Vec::new();
+        };
+        let awaited = stuck.iter().filter_map(|thread| thread.awaited.as_ref());
+        let places = awaited.filter_map(|awaited| awaited.place);
+        places
+            .map(|(node, offset)| Place { node, offset })
+            .collect()
+    }
+
+    /// The same, with the awaited variables called what `name` calls the places where they lie.
+    pub fn named(mut self, name: &dyn Fn(Place) -> Option<String>) -> Self {
+        if let Failure::Deadlock { stuck, .. } = &mut self {
+            let awaited = stuck
+                .iter_mut()
+                .filter_map(|thread| thread.awaited.as_mut());
+            for awaited in awaited {
+                let place = awaited.place.map(|(node, offset)| Place { node, offset });
+                awaited.name = place.and_then(name);
+            }
+        }
+        self
+    }
 }
 
 impl From<PeerError> for Failure {

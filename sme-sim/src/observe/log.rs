@@ -233,7 +233,7 @@ fn finished(
             let (flag, _) = space.shared(node, flag.0)?;
             Some(What::Set { flag, value })
         }
-        Operation::Read(flag) | Operation::Wait(flag, _) => {
+        Operation::Read(flag) | Operation::Wait(flag, ..) => {
             let (flag, _) = space.shared(node, flag.0)?;
             let value = answer as u8;
             Some(What::Saw { flag, value })

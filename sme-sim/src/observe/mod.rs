@@ -19,6 +19,7 @@
 pub mod among;
 pub mod failure;
 pub mod gauge;
+pub mod last_writes;
 pub mod log;
 pub mod path;
 pub mod spans;

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use sme_memory::Until;
+use sme_memory::{Place, Until};
 
+use super::words;
 use crate::time::Time;
 
 /// The most waits of a report, each of one thread or of several that wait alike.
@@ -26,6 +27,8 @@ pub struct Stuck {
     pub core: u16,
     /// Its activity, in words.
     pub doing: Cow<'static, str>,
+    /// The source file and line from which it waits, where that is known.
+    pub site: Option<String>,
     /// The address that it waits on, where there is one.
     pub awaited: Option<Awaited>,
 }
@@ -38,6 +41,8 @@ pub struct Awaited {
     /// The node whose memory holds it, and the offset in that node's shared memory, in bytes; none
     /// where it is in no shared memory.
     pub place: Option<(u32, u64)>,
+    /// The name of the variable there, where it has one.
+    pub name: Option<String>,
     /// The condition that would end the wait.
     #[serde(with = "told")]
     pub until: Option<Until>,
@@ -47,8 +52,11 @@ pub struct Awaited {
     pub in_memory: u64,
     /// The value in the waiting core's own copy, where it has one.
     pub cached: Option<u64>,
-    /// Node and number of the thread that wrote to the line last.
+    /// Node and number of the thread that wrote to it last, or to its line where no
+    /// [time](Self::written_at) is known.
     pub writer: Option<(u32, u16)>,
+    /// When that write took effect at home, where that is known.
+    pub written_at: Option<Time>,
     /// The holder of another value that is not written back.
     pub unwritten: Option<Holder>,
 }
@@ -97,7 +105,8 @@ fn waits(stuck: &[Stuck]) -> Vec<Wait<'_>> {
     let mut waits: Vec<Wait<'_>> = Vec::new();
     for thread in stuck {
         let alike = |wait: &&mut Wait<'_>| {
-            (&wait.of.doing, &wait.of.awaited) == (&thread.doing, &thread.awaited)
+            let of = &wait.of;
+            (&of.doing, &of.site, &of.awaited) == (&thread.doing, &thread.site, &thread.awaited)
         };
         let threads = match waits.iter_mut().find(alike) {
             Some(wait) => &mut wait.threads,
@@ -191,32 +200,44 @@ impl fmt::Display for Wait<'_> {
             write!(f, ", {} threads, each", self.threads.len())?;
         }
         write!(f, " {}", self.of.doing)?;
+        if let Some(awaited) = &self.of.awaited {
+            awaited.write_place(f)?;
+        }
+        if let Some(site) = &self.of.site {
+            write!(f, ", in {site}")?;
+        }
         self.of
             .awaited
             .as_ref()
-            .map_or(Ok(()), |awaited| awaited.fmt(f))
+            .map_or(Ok(()), |awaited| awaited.write_contents(f))
     }
 }
 
-/// The awaited place and its contents, as they stand behind a thread's activity.
-impl fmt::Display for Awaited {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let awaited = self;
-        match awaited.place {
+impl Awaited {
+    /// The awaited place and condition, as they stand behind a thread's activity.
+    fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, " at ")?;
+        if let Some(name) = &self.name {
+            write!(f, "{name}, ")?;
+        }
+        match self.place {
             Some((node, offset)) => {
-                write!(
-                    f,
-                    " at byte {offset} of node {node} ({:#x})",
-                    awaited.address
-                )?;
+                let place = words::place(Place { node, offset });
+                write!(f, "{place} ({:#x})", self.address)?;
             }
-            None => write!(f, " at {:#x}", awaited.address)?,
+            None => write!(f, "{:#x}", self.address)?,
         }
-        match awaited.until {
-            Some(Until::Is(value)) => write!(f, " until it is {value}")?,
-            Some(Until::IsNot(value)) => write!(f, " until it is not {value}")?,
-            None => {}
+        let comma = if self.name.is_some() { "," } else { "" };
+        match self.until {
+            Some(Until::Is(value)) => write!(f, "{comma} until it is {value}"),
+            Some(Until::IsNot(value)) => write!(f, "{comma} until it is not {value}"),
+            None => Ok(()),
         }
+    }
+
+    /// The contents of the place, behind that.
+    fn write_contents(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let awaited = self;
         if awaited.in_memory == awaited.at_home {
             write!(f, ": memory at home holds {}", awaited.at_home)?;
         } else {
@@ -230,6 +251,9 @@ impl fmt::Display for Awaited {
         match awaited.writer {
             Some((node, core)) => write!(f, "; last written by node {node} core {core}")?,
             None => write!(f, "; never written")?,
+        }
+        if let Some(at) = awaited.written_at {
+            write!(f, " at {at}")?;
         }
         let Some((node, core, value)) = awaited.unwritten else {
             return Ok(());
@@ -250,6 +274,7 @@ mod tests {
             node: 0,
             core,
             doing: "spins in its cache".into(),
+            site: None,
             awaited: Some(Awaited {
                 address: 64 * u64::from(core),
                 place: Some((0, 64 * u64::from(core))),
@@ -257,7 +282,9 @@ mod tests {
                 at_home: 0,
                 in_memory: 0,
                 cached: None,
+                name: None,
                 writer: writer.map(|core| (0, core)),
+                written_at: None,
                 unwritten: None,
             }),
         };

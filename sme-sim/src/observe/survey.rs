@@ -11,6 +11,7 @@ use super::spans::Reached;
 use super::stuck::{Awaited, Holder, LISTED, Stuck};
 use super::unwritten::Dirty;
 use crate::kernel::peers::{self, PeerError, Peers};
+use crate::kernel::thread::Site;
 use crate::parts::line::Bytes;
 use crate::time::Time;
 
@@ -81,6 +82,9 @@ pub trait Waits {
     /// The address that `thread` waits on, if its wait is about one.
     fn waits_on(&self, thread: u16) -> Option<WaitsOn>;
 
+    /// The place in its program from which `thread` waits, if it waits.
+    fn wait_site(&self, thread: u16) -> Option<Site>;
+
     /// The words that its caches of other nodes' memory have not written back.
     fn dirty(&self) -> Vec<Dirty>;
 
@@ -112,8 +116,11 @@ pub struct AtHome {
     pub newest: u64,
     /// What memory alone holds.
     pub in_memory: u64,
-    /// Node and number of the thread that wrote to the line last.
+    /// Node and number of the thread that wrote to it last, or to its line where writes are not
+    /// [kept](super::last_writes).
     pub writer: Option<(u32, u16)>,
+    /// When that took effect, where writes are kept.
+    pub written_at: Option<Time>,
 }
 
 /// What a process asks of a home node that another process has.
@@ -159,6 +166,8 @@ pub fn deadlock<N: Waits>(
                 node: node.number(),
                 core: thread,
                 doing: doing.into(),
+                site: (node.wait_site(thread))
+                    .map(|site| format!("{}:{}", site.file(), site.line())),
                 awaited,
             });
         }
@@ -183,6 +192,8 @@ fn awaited(on: &WaitsOn, said: AtHome) -> Awaited {
         in_memory: said.in_memory,
         cached: on.cached,
         writer: said.writer,
+        written_at: said.written_at,
+        name: None,
         place: on.offset.map(|offset| (on.home.0, offset)),
         unwritten: None,
     }
@@ -247,6 +258,7 @@ fn answer<N: Waits>(
             awaited.at_home = said.newest;
             awaited.in_memory = said.in_memory;
             awaited.writer = said.writer;
+            awaited.written_at = said.written_at;
         }
     }
     Ok(())

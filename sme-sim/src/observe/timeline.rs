@@ -50,8 +50,8 @@ impl On {
             Operation::Wait(..) => Self::Flag,
             Operation::WaitAll(..) => Self::Flags,
             Operation::FutexWait(..) => Self::Futex,
-            Operation::Take(_) => Self::Register,
-            Operation::Join(_) => Self::Thread,
+            Operation::Take(..) => Self::Register,
+            Operation::Join(..) => Self::Thread,
             _ => return None,
         })
     }

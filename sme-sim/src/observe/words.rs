@@ -15,14 +15,14 @@ pub fn done(core: u16, operation: &Operation, at: &dyn Fn(u64) -> String) -> Str
     match operation {
         Operation::Read(flag) => format!("{core} has read {}", at(flag.0)),
         Operation::Set(flag, _) => format!("{core} sets {}", at(flag.0)),
-        Operation::Wait(flag, _) => format!("{core} sees that {} has changed", at(flag.0)),
-        Operation::WaitAll(flags, _) if flags.count == 0 => {
+        Operation::Wait(flag, ..) => format!("{core} sees that {} has changed", at(flag.0)),
+        Operation::WaitAll(flags, ..) if flags.count == 0 => {
             format!("{core} has nobody to wait for")
         }
-        Operation::WaitAll(flags, _) if flags.count == 1 => {
+        Operation::WaitAll(flags, ..) if flags.count == 1 => {
             format!("{core} sees that {} has changed", at(flags.first.0))
         }
-        Operation::WaitAll(flags, _) => {
+        Operation::WaitAll(flags, ..) => {
             let last =
                 flags.first.0 + u64::from(flags.stride) * u64::from(flags.count.saturating_sub(1));
             let (first, last) = (at(flags.first.0), at(last));
@@ -38,7 +38,7 @@ pub fn done(core: u16, operation: &Operation, at: &dyn Fn(u64) -> String) -> Str
         Operation::FutexWake(..) => format!("{core} wakes sleepers and returns"),
         Operation::Flush(word) => format!("{core} has flushed {}", at(word.0)),
         Operation::WriteBack { .. } => format!("{core} has written its node's caches back"),
-        Operation::TestAndSet(register) | Operation::Take(register) => {
+        Operation::TestAndSet(register) | Operation::Take(register, _) => {
             let (number, node) = (register.number, register.node);
             format!("{core} has read register {number} of node {node}")
         }
@@ -47,7 +47,7 @@ pub fn done(core: u16, operation: &Operation, at: &dyn Fn(u64) -> String) -> Str
             format!("{core} clears register {number} of node {node}")
         }
         Operation::Spawn(_) => format!("{core} has started a thread"),
-        Operation::Join(thread) => format!("{core} sees that thread {} has ended", thread.0),
+        Operation::Join(thread, _) => format!("{core} sees that thread {} has ended", thread.0),
         Operation::GiveWay => format!("{core} has given way"),
         Operation::Delay(_) => format!("{core} computes"),
         Operation::Mark(_) => core,

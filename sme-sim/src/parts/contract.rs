@@ -18,6 +18,7 @@ use sme_memory::{
 
 use super::address::{CACHEABLE, Space};
 use super::cache::ahead::Ahead;
+use crate::kernel::site::WaitSite;
 use crate::kernel::thread::{Answer, Mailbox, Program, Question, Site, ask};
 use crate::time::Time;
 
@@ -29,9 +30,9 @@ pub enum Operation {
     /// [`Memory::set`]
     Set(Flag, u8),
     /// [`Memory::wait`]
-    Wait(Flag, Until),
+    Wait(Flag, Until, WaitSite),
     /// [`Memory::wait_all`]
-    WaitAll(Flags, Until),
+    WaitAll(Flags, Until, WaitSite),
     /// [`Memory::load`]
     Load(Word, Site),
     /// [`Memory::store`]
@@ -45,7 +46,7 @@ pub enum Operation {
     /// [`Atomic::compare_exchange`]: expected, new.
     CompareExchange(Word, u64, u64),
     /// [`Futex::futex_wait`]
-    FutexWait(Word, u64),
+    FutexWait(Word, u64, WaitSite),
     /// [`Futex::futex_wake`]
     FutexWake(Word, u32),
     /// [`Cacheable::flush`]
@@ -58,14 +59,14 @@ pub enum Operation {
     /// [`TestAndSet::test_and_set`]
     TestAndSet(Register),
     /// [`TestAndSet::take`]
-    Take(Register),
+    Take(Register, WaitSite),
     /// [`TestAndSet::clear`]
     Clear(Register),
     /// [`Spawn::spawn`] on this core, or on any: the machine finds [what is to run](take_start)
     /// besides.
     Spawn(Option<u32>),
     /// [`Spawn::join`]
-    Join(ThreadId),
+    Join(ThreadId, WaitSite),
     /// [`Spawn::give_way`]
     GiveWay,
     /// Computes for a while.
@@ -75,6 +76,18 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// The place in the program from which the operation was asked for, if it is a wait.
+    pub fn wait_site(&self) -> Option<Site> {
+        match *self {
+            Operation::Wait(_, _, site)
+            | Operation::WaitAll(_, _, site)
+            | Operation::FutexWait(_, _, site)
+            | Operation::Take(_, site)
+            | Operation::Join(_, site) => Some(site.site()),
+            _ => None,
+        }
+    }
+
     /// The value that the operation leaves in a word that held `before`; only atomic ones change
     /// it.
     pub fn updates(&self, before: u64) -> u64 {
@@ -250,11 +263,13 @@ impl Memory for ThreadMemory {
     }
 
     fn wait(&self, flag: Flag, until: Until) -> impl Future<Output = u8> + Send {
-        ask(move || Operation::Wait(flag, until))
+        let site = WaitSite::caller();
+        ask(move || Operation::Wait(flag, until, site))
     }
 
     fn wait_all(&self, flags: Flags, until: Until) -> impl Future<Output = ()> + Send {
-        ask(move || Operation::WaitAll(flags, until))
+        let site = WaitSite::caller();
+        ask(move || Operation::WaitAll(flags, until, site))
     }
 
     #[inline]
@@ -309,7 +324,8 @@ impl Atomic for ThreadMemory {
 
 impl Futex for ThreadMemory {
     fn futex_wait(&self, word: Word, expected: u64) -> impl Future<Output = ()> + Send {
-        ask(move || Operation::FutexWait(word, expected))
+        let site = WaitSite::caller();
+        ask(move || Operation::FutexWait(word, expected, site))
     }
 
     fn futex_wake(&self, word: Word, count: u32) -> impl Future<Output = u32> + Send {
@@ -327,7 +343,8 @@ impl TestAndSet for ThreadMemory {
     }
 
     fn take(&self, register: Register) -> impl Future<Output = ()> + Send {
-        ask(move || Operation::Take(register))
+        let site = WaitSite::caller();
+        ask(move || Operation::Take(register, site))
     }
 
     fn clear(&self, register: Register) -> impl Future<Output = ()> + Send {
@@ -358,7 +375,8 @@ impl Spawn for ThreadMemory {
     }
 
     fn join(&self, thread: ThreadId) -> impl Future<Output = ()> + Send {
-        ask(move || Operation::Join(thread))
+        let site = WaitSite::caller();
+        ask(move || Operation::Join(thread, site))
     }
 
     fn give_way(&self) -> impl Future<Output = ()> + Send {

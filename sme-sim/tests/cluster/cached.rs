@@ -339,8 +339,10 @@ fn a_cached_flag_of_another_node_never_changes() {
     assert_eq!(spin_on_cached_flag(0), Ok(()));
     let failure = spin_on_cached_flag(1).unwrap_err().to_string();
     let expected = "1 thread waits\n  node 0 core 0 spins in its cache at byte 64 of node 1 (0x4000010100000040) until \
-                    it is not 0: memory at home holds 0, its cache 0; never written; the cache of node \
-                    1 core 1 holds 9, which is not written back";
+                    it is not 0, in sme-sim/tests/cluster/cached.rs:";
+    assert!(failure.contains(expected), "{failure}");
+    let expected = ": memory at home holds 0, its cache 0; never written; the cache of node 1 core 1 holds 9, \
+                    which is not written back";
     assert!(failure.ends_with(expected), "{failure}");
 }
 

@@ -1,12 +1,14 @@
 //! A run in which threads wait for what can never happen ends, and says who waits on what.
 
+use std::collections::BTreeMap;
+
 use sme_memory::{Atomic, Cacheable, Flags, Futex, Memory, Route, Until};
-use sme_sim::machine::Pinning;
+use sme_sim::machine::{Pinning, Readable};
 use sme_sim::observe::failure::Failure;
 use sme_sim::observe::stuck::Stuck;
 use sme_sim::time::Time;
 
-use crate::programs::{nothing, ns, place, run, setup, setup_with, word};
+use crate::programs::{cluster, nothing, ns, place, run, setup, setup_with, word};
 
 fn stuck(outcome: Result<(), Failure>) -> Vec<Stuck> {
     match outcome {
@@ -23,6 +25,13 @@ fn report(outcome: Result<(), Failure>) -> String {
         }
         other => panic!("no deadlock: {other:?}"),
     }
+}
+
+/// The line of this file that ends with the comment `marker`.
+fn line_of(marker: &str) -> usize {
+    let mut lines = include_str!("deadlocks.rs").lines();
+    let found = lines.position(|line| line.ends_with(&format!("// {marker}")));
+    1 + found.expect("a line with this comment")
 }
 
 #[test]
@@ -113,27 +122,115 @@ fn the_report_reads_like_this() {
                         stride: 64,
                         count: 3,
                     };
-                    memory.wait_all(flags, Until::IsNot(0)).await;
+                    memory.wait_all(flags, Until::IsNot(0)).await; // spins
                 }
-                (0, 1) => memory.futex_wait(word(&memory, 0, 256), 0).await,
+                (0, 1) => memory.futex_wait(word(&memory, 0, 256), 0).await, // sleeps
                 (1, 0) => {
                     memory.delay(ns(10_000)).await;
-                    memory.wait(flag, Until::Is(2)).await;
+                    memory.wait(flag, Until::Is(2)).await; // polls
                 }
                 _ => {}
             }
         }) as crate::programs::Program
     };
-    let expected = "\
+    let file = "sme-sim/tests/cluster/deadlocks.rs";
+    let [spins, sleeps, polls] = ["spins", "sleeps", "polls"].map(line_of);
+    let expected = format!(
+        "\
 deadlock: at TIME nothing can happen any more, and 3 threads wait
-  node 0 core 0 spins in its cache at byte 192 of node 0 (0x2000000c0) until it is not 0: memory at home holds 0, \
-its cache 0; never written
-  node 0 core 1 sleeps on a futex at byte 256 of node 0 (0x200000100): memory at home holds 0, its cache nothing; \
-never written
+  node 0 core 0 spins in its cache at byte 192 of node 0 (0x2000000c0) until it is not 0, in {file}:{spins}: \
+memory at home holds 0, its cache 0; never written
+  node 0 core 1 sleeps on a futex at byte 256 of node 0 (0x200000100), in {file}:{sleeps}: memory at home \
+holds 0, its cache nothing; never written
 behind them, for what threads above wrote last:
-  node 1 core 0 polls through the engine at byte 64 of node 0 (0x10000000040) until it is 2: a cache at home holds \
-1, memory 0, its cache nothing; last written by node 0 core 0";
+  node 1 core 0 polls through the engine at byte 64 of node 0 (0x10000000040) until it is 2, in {file}:{polls}: \
+a cache at home holds 1, memory 0, its cache nothing; last written by node 0 core 0"
+    );
     assert_eq!(report(run(setup("mesh:2x1", 2, 2), program)), expected);
+}
+
+/// Flags of one line, of which one is written by several threads, one once, and one never: each has a last
+/// write of its own, if that is kept.
+#[test]
+fn the_last_write_of_each_flag_is_told_with_its_time() {
+    let run = |kept: bool| {
+        let setting = setup("mesh:2x1", 2, 3);
+        let mut cluster = cluster(setting, |memory, node, core| {
+            Box::pin(async move {
+                let flag = |offset| memory.flag(place(0, offset), Route::Nearest);
+                match (node, core) {
+                    (0, 0) => memory.set(flag(0), 1).await,
+                    (0, 1) => {
+                        memory.delay(ns(20_000)).await;
+                        memory.set(flag(1), 1).await;
+                    }
+                    (1, 0) => {
+                        memory.delay(ns(40_000)).await;
+                        memory.set(flag(0), 3).await;
+                    }
+                    (0, _) => {
+                        let (first, stride, count) = (flag(0), 1, 3);
+                        let all = Flags {
+                            first,
+                            stride,
+                            count,
+                        };
+                        memory.wait_all(all, Until::IsNot(0)).await;
+                    }
+                    (1, 1) => drop(memory.wait(flag(0), Until::Is(7)).await),
+                    (1, _) => drop(memory.wait(flag(1), Until::Is(7)).await),
+                    _ => {}
+                }
+            }) as crate::programs::Program
+        })
+        .unwrap();
+        if kept {
+            cluster.keep_last_writes(&[0, 1, 2].map(|offset| place(0, offset)));
+        }
+        let written = |thread: &Stuck| {
+            let awaited = thread.awaited.as_ref().expect("it waits");
+            let offset = awaited.place.expect("in shared memory").1;
+            (offset, (awaited.writer, awaited.written_at))
+        };
+        let outcome = cluster.run(1, |_| {});
+        let told: BTreeMap<_, _> = stuck(outcome).iter().map(written).collect();
+        told
+    };
+    // The line's last writer, whichever flag it wrote.
+    let line = (Some((1, 0)), None);
+    assert_eq!(
+        run(false),
+        BTreeMap::from([(0, line), (1, line), (2, line)])
+    );
+    let told = run(true);
+    let (by, at) = told[&0];
+    assert_eq!(by, Some((1, 0)));
+    let at = at.expect("it is kept");
+    assert!(at > ns(40_000) && at < ns(42_000), "{at}");
+    let (by, at) = told[&1];
+    assert_eq!(by, Some((0, 1)));
+    let at = at.expect("it is kept");
+    assert!(at > ns(20_000) && at < ns(21_000), "{at}");
+    assert_eq!(told[&2], (None, None));
+}
+
+/// A compare-exchange that finds another value does not write.
+#[test]
+fn a_compare_exchange_that_fails_is_no_write() {
+    for (expected, by) in [(9, (0, 0)), (300, (0, 1))] {
+        let stuck = stuck(run(setup("mesh:1x1", 1, 3), move |memory, _, core| {
+            Box::pin(async move {
+                let word = word(&memory, 0, 8);
+                memory.delay(ns(5_000 * u64::from(core))).await;
+                match core {
+                    0 => drop(memory.swap(word, 300).await),
+                    1 => drop(memory.compare_exchange(word, expected, 300).await),
+                    _ => memory.futex_wait(word, 300).await,
+                }
+            })
+        }));
+        assert_eq!(stuck[0].awaited.clone().unwrap().writer, Some(by));
+    }
 }
 
 /// A flag that another node has written in its cache, where it stays.

@@ -22,7 +22,7 @@ fn spin_on_a_copy(setup: Setting) -> Result<(), Failure> {
         let flag = memory.flag(place(0, 64), Route::Nearest);
         match (node, core) {
             (0, 1) => Box::pin(async move {
-                memory.wait(flag, Until::IsNot(0)).await;
+                memory.wait(flag, Until::IsNot(0)).await; // spins
             }),
             (1, 0) => Box::pin(async move {
                 memory.delay(ns(20_000)).await;
@@ -40,10 +40,14 @@ fn a_core_that_spins_on_a_stale_copy_spins_for_ever() {
     let Failure::Deadlock { at, .. } = failure else {
         panic!("{failure}");
     };
+    let wait = include_str!("stale.rs")
+        .lines()
+        .position(|line| line.ends_with("// spins"));
+    let line = wait.map_or(0, |line| line + 1);
     let expected = format!(
         "deadlock: at {at} nothing can happen any more, and 1 thread waits\n  \
-         node 0 core 1 spins in its cache at byte 64 of node 0 (0x200000040) until it is not 0: memory at home holds \
-         9, its cache 0; last written by node 1 core 0"
+         node 0 core 1 spins in its cache at byte 64 of node 0 (0x200000040) until it is not 0, in \
+         sme-sim/tests/cluster/stale.rs:{line}: memory at home holds 9, its cache 0; last written by node 1 core 0"
     );
     assert_eq!(failure.to_string(), expected);
 }

@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use sme_barrier::{Barrier, Member};
 use sme_memory::{Flags, Followers, Leader, Memory, Place, Route, Step, Until};
+use sme_sim::observe::failure::Failure;
 use sme_sim::parts::contract::ThreadMemory;
 use sme_sim::time::Time;
 
@@ -119,7 +120,15 @@ impl<L: Leader> Barrier<ThreadMemory> for Led<L> {
 fn both<L: Leader + Clone + 'static>(case: &Case, leader: &L) -> [(Seen, Option<String>); 2] {
     let readable = case.watch_readable(Led(leader.clone()), 1);
     let compact = case.watch_compact(leader.clone(), 1);
-    [readable, compact].map(|(seen, ended)| (seen, ended.err().map(|failure| failure.to_string())))
+    [readable, compact].map(|(seen, ended)| (seen, ended.err().map(without_sites)))
+}
+
+/// The report of `failure` without places in the source: compact form has none.
+fn without_sites(mut failure: Failure) -> String {
+    if let Failure::Deadlock { stuck, .. } = &mut failure {
+        stuck.iter_mut().for_each(|thread| thread.site = None);
+    }
+    failure.to_string()
 }
 
 fn both_hasty(case: &Case, reads: u8) -> [(Seen, Option<String>); 2] {

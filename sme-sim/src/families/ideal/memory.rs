@@ -8,6 +8,7 @@ use sme_memory::{Place, Register};
 
 use super::spec::IdealSpec;
 use crate::machine::node::{Hardware, Message, Processor, Seen, Waiting};
+use crate::observe::last_writes::LastWrites;
 use crate::observe::staleness::What as Told;
 use crate::observe::survey::AtHome;
 use crate::observe::traffic::CacheTraffic;
@@ -34,6 +35,8 @@ pub(super) struct Memory {
     fills: FxHashMap<u64, Vec<u16>>,
     /// Threads that spin, each on the word at an address.
     spinners: Vec<(u64, u16)>,
+    /// Those of a few words, in the run that explains a deadlock.
+    last_writes: Option<Box<LastWrites>>,
     traffic: CacheTraffic,
 }
 
@@ -73,6 +76,7 @@ impl Memory {
             copies: Unlimited::new(spec.line),
             fills: FxHashMap::default(),
             spinners: Vec::new(),
+            last_writes: None,
             traffic: CacheTraffic::default(),
             spec,
         }
@@ -186,6 +190,9 @@ impl Memory {
     /// Writes `bytes` of the word at `offset` of its own memory.
     fn write(&mut self, cpu: &mut Cpu, offset: u64, bytes: Bytes, value: u64, by: (u32, u16)) {
         self.words.write(offset, bytes, value, Some(by));
+        if let Some(last_writes) = &mut self.last_writes {
+            last_writes.wrote(offset, bytes, (cpu.now, by));
+        }
         let (node, offset) = (self.me, offset & !7);
         cpu.wrote(offset);
         self.changed(cpu, self.space.plain(Place { node, offset }));
@@ -280,7 +287,7 @@ impl Hardware for Memory {
             Operation::TestAndSet(register) => {
                 self.register(cpu, thread, register, Some(Waiting::Answer));
             }
-            Operation::Take(register) => {
+            Operation::Take(register, _) => {
                 self.register(cpu, thread, register, Some(Waiting::Polls));
             }
             Operation::Clear(register) => self.register(cpu, thread, register, None),
@@ -409,11 +416,18 @@ impl Hardware for Memory {
     fn at_home(&self, offset: u64, bytes: Bytes) -> AtHome {
         let (word, writer) = self.words.get(offset);
         let value = bytes.pick(word);
+        let kept = self.last_writes.as_ref();
+        let kept = kept.and_then(|kept| kept.last(offset, bytes));
         AtHome {
             newest: value,
             in_memory: value,
-            writer,
+            writer: kept.map_or(writer, |write| write.map(|(_, by)| by)),
+            written_at: kept.flatten().map(|(at, _)| at),
         }
+    }
+
+    fn keep_last_writes(&mut self, offsets: &[u64]) {
+        self.last_writes = Some(Box::new(LastWrites::of(offsets.iter().copied())));
     }
 
     fn preset(&mut self, offset: u64, value: u64) {
@@ -447,7 +461,7 @@ impl Memory {
     /// The place that `thread` has asked `node` for, or a register by its number.
     fn asked(&self, cpu: &Cpu, thread: u16, node: u32) -> Place {
         let register = match cpu.thread(thread).operation {
-            Operation::Take(register) | Operation::TestAndSet(register) => Some(register),
+            Operation::Take(register, _) | Operation::TestAndSet(register) => Some(register),
             _ => None,
         };
         let offset = register.map_or(0, |register| register.number.into());
@@ -461,10 +475,10 @@ impl Memory {
         cpu.has_looked(thread);
         let operation = cpu.thread(thread).operation;
         match operation {
-            Operation::Take(register) if value == 0 => {
+            Operation::Take(register, _) if value == 0 => {
                 self.register(cpu, thread, register, Some(Waiting::Polls));
             }
-            Operation::Take(_) | Operation::TestAndSet(_) => cpu.done(thread, value, Time::ZERO),
+            Operation::Take(..) | Operation::TestAndSet(_) => cpu.done(thread, value, Time::ZERO),
             _ if cpu.sees(thread, value, Time::ZERO) != Seen::Done => self.look(cpu, thread),
             _ => {}
         }

@@ -65,6 +65,9 @@ pub trait Hardware: Send + Sized {
     /// The content of its memory at an address of its own numbering.
     fn at_home(&self, address: u64, bytes: Bytes) -> AtHome;
 
+    /// Lets it keep the last writes of the words at these offsets of its shared memory.
+    fn keep_last_writes(&mut self, offsets: &[u64]);
+
     /// Lets its memory hold `value` in the word at `offset` of its shared memory.
     fn preset(&mut self, offset: u64, value: u64);
 
@@ -172,13 +175,13 @@ impl<H: Hardware> Node<H> {
                     self.takes_start(thread);
                     return self.enter_system(thread);
                 }
-                Operation::WaitAll(flags, _) if flags.count == 0 => {
+                Operation::WaitAll(flags, ..) if flags.count == 0 => {
                     return self.cpu.done(thread, 0, Time::ZERO);
                 }
                 Operation::WriteBack { .. } => return self.cpu.calls_write_back(thread),
                 Operation::FutexWait(..)
                 | Operation::FutexWake(..)
-                | Operation::Join(_)
+                | Operation::Join(..)
                 | Operation::GiveWay => return self.enter_system(thread),
                 _ => return self.hardware.begin(&mut self.cpu, thread, operation),
             }

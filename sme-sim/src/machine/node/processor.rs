@@ -198,11 +198,11 @@ impl<H: Hardware> Processor<H> {
         let state = self.thread(thread);
         match state.operation {
             Operation::Read(flag) => byte(flag, None),
-            Operation::Wait(flag, until) => byte(flag, Some(until)),
-            Operation::WaitAll(flags, until) if state.passed < flags.count => {
+            Operation::Wait(flag, until, _) => byte(flag, Some(until)),
+            Operation::WaitAll(flags, until, _) if state.passed < flags.count => {
                 byte(flags.at(state.passed), Some(until))
             }
-            Operation::Load(word, _) | Operation::FutexWait(word, _) => {
+            Operation::Load(word, _) | Operation::FutexWait(word, ..) => {
                 Some((word.0, Bytes::word(word.0), None))
             }
             _ => None,
@@ -214,8 +214,8 @@ impl<H: Hardware> Processor<H> {
     pub fn sees(&mut self, thread: u16, value: u64, after: Time) -> Seen {
         let state = self.thread(thread);
         let (flag, until) = match state.operation {
-            Operation::Wait(flag, until) => (flag, until),
-            Operation::WaitAll(flags, until) => (flags.at(state.passed), until),
+            Operation::Wait(flag, until, _) => (flag, until),
+            Operation::WaitAll(flags, until, _) => (flags.at(state.passed), until),
             _ => {
                 self.done(thread, value, after);
                 return Seen::Done;
@@ -234,7 +234,7 @@ impl<H: Hardware> Processor<H> {
 
     /// A wait of `thread` takes what it has seen of `flag`.
     fn has_seen(&mut self, thread: u16, (flag, value): (Flag, u64), after: Time) -> Seen {
-        let Operation::WaitAll(flags, _) = self.thread(thread).operation else {
+        let Operation::WaitAll(flags, ..) = self.thread(thread).operation else {
             self.done(thread, value, after);
             return Seen::Done;
         };

@@ -3,6 +3,7 @@
 use sme_memory::Place;
 
 use super::{Hardware, Node, Waiting};
+use crate::kernel::thread::Site;
 use crate::machine::nodes::Inhabited;
 use crate::observe::among::Figures;
 use crate::observe::failure::Fault;
@@ -31,9 +32,9 @@ impl<H: Hardware> Waits for Node<H> {
         Some(match (thread.waiting, thread.operation) {
             (Waiting::Finished, _) => return None,
             (Waiting::Spins, _) => "spins in its cache",
-            (Waiting::Sleeps, Operation::Join(_)) => "waits for the end of a thread",
+            (Waiting::Sleeps, Operation::Join(..)) => "waits for the end of a thread",
             (Waiting::Sleeps, _) => "sleeps on a futex",
-            (Waiting::Polls, Operation::Take(_)) => "polls a register",
+            (Waiting::Polls, Operation::Take(..)) => "polls a register",
             (Waiting::Polls, _) => "polls another node",
             _ => "does not get any further",
         })
@@ -50,6 +51,10 @@ impl<H: Hardware> Waits for Node<H> {
             offset: Some(home.1),
             cached: self.hardware.copy(&self.cpu, thread, address, bytes),
         })
+    }
+
+    fn wait_site(&self, thread: u16) -> Option<Site> {
+        self.cpu.thread(thread).operation.wait_site()
     }
 
     fn dirty(&self) -> Vec<Dirty> {
@@ -107,6 +112,10 @@ impl<H: Hardware> Inhabited for Node<H> {
 
     fn cache_traffic(&self) -> CacheTraffic {
         self.hardware.cache_traffic()
+    }
+
+    fn keep_last_writes(&mut self, offsets: &[u64]) {
+        self.hardware.keep_last_writes(offsets);
     }
 
     fn preset(&mut self, offset: u64, value: u64) {

@@ -189,7 +189,7 @@ pub trait Host {
     fn system_call(&mut self, thread: u16) {
         self.watch(Deed::Serves(thread));
         match self.operation(thread) {
-            Operation::FutexWait(word, expected) => {
+            Operation::FutexWait(word, expected, _) => {
                 let Some((word, value)) = self.word(thread, word.0) else {
                     return;
                 };
@@ -207,7 +207,7 @@ pub trait Host {
                 }
             }
             Operation::Spawn(on) => starts(self, thread, on),
-            Operation::Join(other) => joins(self, thread, other),
+            Operation::Join(other, _) => joins(self, thread, other),
             Operation::GiveWay if self.system().is_shared() => {
                 self.watch(Deed::GivesWay(thread));
                 let now = self.now();

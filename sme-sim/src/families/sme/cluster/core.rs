@@ -91,13 +91,13 @@ impl Core {
     pub fn awaited(&self) -> Option<(u64, Bytes, Option<Until>)> {
         match self.operation {
             Operation::Read(flag) => Some((flag.0, Bytes::byte(flag.0), None)),
-            Operation::Wait(flag, until) => Some((flag.0, Bytes::byte(flag.0), Some(until))),
+            Operation::Wait(flag, until, _) => Some((flag.0, Bytes::byte(flag.0), Some(until))),
             Operation::Load(word, _) => Some((word.0, Bytes::word(word.0), None)),
-            Operation::WaitAll(flags, until) if flags.count > 0 => {
+            Operation::WaitAll(flags, until, _) if flags.count > 0 => {
                 let flag = flags.first.0;
                 Some((flag, Bytes::byte(flag), Some(until)))
             }
-            Operation::FutexWait(word, _) => Some((word.0, Bytes::word(word.0), None)),
+            Operation::FutexWait(word, ..) => Some((word.0, Bytes::word(word.0), None)),
             _ => None,
         }
     }

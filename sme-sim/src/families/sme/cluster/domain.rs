@@ -24,9 +24,11 @@ use rustc_hash::FxBuildHasher;
 use slab::Slab;
 
 use super::agenda::{Agenda, Event};
+use super::constants::origin_of;
 use super::homes::Homes;
 use super::latencies::Latencies;
 use super::transaction::{BRIDGE, Kind, NONE, Transaction, Update};
+use crate::observe::last_writes::LastWrites;
 use crate::parts::core_set::{CoreSet, MOST_CORES, Role};
 use crate::parts::line::Bytes;
 use crate::parts::tables;
@@ -58,6 +60,8 @@ pub struct Domain {
     latency: Arc<Latencies>,
     homes: Homes,
     random: Pcg32,
+    /// Those of a few words, in the run that explains a deadlock.
+    last_writes: Option<Box<LastWrites>>,
 }
 
 impl Domain {
@@ -82,6 +86,7 @@ impl Domain {
             latency,
             homes,
             random: Pcg32::new(seed, u64::from(node)),
+            last_writes: None,
         }
     }
 
@@ -176,11 +181,6 @@ impl Domain {
         self.homes.of(self.lines[line as usize].number)
     }
 
-    /// Who wrote to the line last ([`NONE`]: nobody).
-    pub fn writer(&self, line: u32) -> u32 {
-        self.lines[line as usize].images.writer
-    }
-
     /// What `core` may do with its copy.
     #[cfg(test)]
     pub fn state(&self, core: u16, line: u32) -> State {
@@ -193,16 +193,14 @@ impl Domain {
         &mut self,
         core: u16,
         line: u32,
-        bytes: Bytes,
-        value: u64,
-        origin: u32,
+        (bytes, value): (Bytes, u64),
+        by: (Time, u32),
     ) -> bool {
-        let line = &mut self.lines[line as usize];
-        if !line.is_owned_alone(core) {
+        if !self.lines[line as usize].is_owned_alone(core) {
             return false;
         }
-        line.write(core, bytes, value);
-        line.images.writer = origin;
+        self.lines[line as usize].write(core, bytes, value);
+        self.wrote(line, bytes, by);
         true
     }
 
@@ -213,15 +211,46 @@ impl Domain {
         line: u32,
         bytes: Bytes,
         update: (Update, u64),
-        origin: u32,
+        by: (Time, u32),
     ) -> Option<u64> {
         if !self.lines[line as usize].is_owned_alone(core) {
             return None;
         }
         let expected = self.expected_by(core, update.0);
+        let before = self.lines[line as usize].update(core, bytes, update.0, update.1, expected);
+        if update.0.writes(before, expected) {
+            self.wrote(line, bytes, by);
+        }
+        Some(before)
+    }
+
+    /// `bytes` of `line` have been written, then and by that origin.
+    #[inline]
+    fn wrote(&mut self, line: u32, bytes: Bytes, (at, origin): (Time, u32)) {
         let line = &mut self.lines[line as usize];
         line.images.writer = origin;
-        Some(line.update(core, bytes, update.0, update.1, expected))
+        if let Some(last_writes) = &mut self.last_writes {
+            let address = self.homes.address(line.number);
+            last_writes.wrote(address, bytes, (at, origin_of(origin)));
+        }
+    }
+
+    /// Keeps the last writes of the words at these physical addresses from now on.
+    pub fn keep_last_writes(&mut self, addresses: impl Iterator<Item = u64>) {
+        self.last_writes = Some(Box::new(LastWrites::of(addresses)));
+    }
+
+    /// The writer of `bytes` of `line`, and when it wrote if [that is kept](Self::keep_last_writes);
+    /// else the last writer of the line.
+    pub fn last_write(&self, line: u32, bytes: Bytes) -> (Option<(u32, u16)>, Option<Time>) {
+        let kept = self.last_writes.as_ref();
+        match kept.and_then(|kept| kept.last(self.address_of(line), bytes)) {
+            Some(write) => write.map_or((None, None), |(at, by)| (Some(by), Some(at))),
+            None => {
+                let writer = self.lines[line as usize].images.writer;
+                ((writer != NONE).then(|| origin_of(writer)), None)
+            }
+        }
     }
 
     /// Lets `core` spin on `bytes` of its copy: it reads them anew once that is invalidated.
@@ -413,36 +442,36 @@ impl Domain {
         let transaction = &mut self.transactions[number as usize];
         let line = &mut self.lines[line_number as usize];
         let mut probes = true;
+        let mut writes = true;
         let mut dropped = CoreSet::NONE;
         match kind {
             Kind::Read => {
+                writes = false;
                 line.share(agent);
                 transaction.value = line.images.copies(transaction.bytes);
             }
             Kind::Own => {
                 dropped = line.take(agent);
                 line.write(agent, transaction.bytes, transaction.value);
-                line.images.writer = transaction.origin;
             }
             Kind::Update(update) => {
                 dropped = line.take(agent);
                 let (bytes, value) = (transaction.bytes, transaction.value);
                 transaction.value = line.update(agent, bytes, update, value, expected);
-                line.images.writer = transaction.origin;
+                writes = update.writes(transaction.value, expected);
             }
             Kind::Write { coherent: true } => {
                 dropped = line.drop_copies();
                 line.images
                     .write_memory(transaction.bytes, transaction.value);
-                line.images.writer = transaction.origin;
             }
             Kind::Write { coherent: false } => {
                 line.images
                     .write_memory(transaction.bytes, transaction.value);
-                line.images.writer = transaction.origin;
                 probes = false;
             }
             Kind::Fetch { extra_words } => {
+                writes = false;
                 transaction.value = line.newest(transaction.bytes);
                 if extra_words > 0 {
                     let first = transaction.bytes.word + 1;
@@ -453,6 +482,10 @@ impl Domain {
             }
         }
         let home = self.homes.of(line.number);
+        let (bytes, origin) = (transaction.bytes, transaction.origin);
+        if writes {
+            self.wrote(line_number, bytes, (now, origin));
+        }
         let requester = if agent == BRIDGE {
             0
         } else {
@@ -463,7 +496,7 @@ impl Domain {
         // anybody else can have the line.
         let reads = matches!(kind, Kind::Read | Kind::Fetch { .. });
         let least = if reads { Time::ZERO } else { took };
-        line.free_at = now + self.latency.occupancy().max(least);
+        self.lines[line_number as usize].free_at = now + self.latency.occupancy().max(least);
         agenda.tell(|t| {
             let bound = self.latency.bound(home, requester, probes);
             let transaction = &self.transactions[number as usize];

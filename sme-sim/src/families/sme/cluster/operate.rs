@@ -7,6 +7,7 @@ use super::core::{Waiting, Wants};
 use super::node::Node;
 use super::transaction::{Kind, Transaction, Update};
 use crate::families::sme::address::{CACHEABLE, FaultReason, Target};
+use crate::kernel::site::WaitSite;
 use crate::observe::failure::Fault;
 use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
@@ -18,7 +19,7 @@ impl Node {
     /// Starts the operation that the thread of `core` has asked for.
     pub(super) fn begin(&mut self, core: u16) {
         match self.cores[core].operation {
-            Operation::Read(flag) | Operation::Wait(flag, _) => {
+            Operation::Read(flag) | Operation::Wait(flag, ..) => {
                 self.load(core, flag.0, Bytes::byte(flag.0));
             }
             Operation::Load(word, _) => self.load(core, word.0, Bytes::word(word.0)),
@@ -33,9 +34,9 @@ impl Node {
             | Operation::FutexWait(..)
             | Operation::FutexWake(..)
             | Operation::Spawn(_)
-            | Operation::Join(_)
+            | Operation::Join(..)
             | Operation::GiveWay => self.when_drained(core),
-            Operation::TestAndSet(_) | Operation::Take(_) | Operation::Clear(_) => {
+            Operation::TestAndSet(_) | Operation::Take(..) | Operation::Clear(_) => {
                 self.stops(core, None, FaultReason::Lacks(Capability::TestAndSet));
             }
             Operation::Delay(span) => self.is_done(core, 0, span),
@@ -134,11 +135,13 @@ impl Node {
         let operation = self.cores[core].operation;
         let rest = self.here.constants.operation;
         match operation {
-            Operation::Wait(_, until) if !until.holds(value as u8) => self.wait_on(core, address),
-            Operation::WaitAll(mut flags, until) => {
+            Operation::Wait(_, until, _) if !until.holds(value as u8) => {
+                self.wait_on(core, address)
+            }
+            Operation::WaitAll(mut flags, until, site) => {
                 let holds = until.holds(value as u8);
                 if holds {
-                    flags = self.passed(core, flags, until, value);
+                    flags = self.passed(core, (flags, until, site), value);
                 }
                 if flags.count == 0 {
                     self.is_done(core, 0, rest);
@@ -168,10 +171,15 @@ impl Node {
     }
 
     /// The first of `flags`, all of which `core` waits for, satisfies it; the others remain.
-    fn passed(&mut self, core: u16, flags: Flags, until: Until, value: u64) -> Flags {
+    fn passed(
+        &mut self,
+        core: u16,
+        (flags, until, site): (Flags, Until, WaitSite),
+        value: u64,
+    ) -> Flags {
         self.here.log_saw(core, flags.first.0, value as u8);
         let rest = flags.skip(1);
-        self.cores[core].operation = Operation::WaitAll(rest, until);
+        self.cores[core].operation = Operation::WaitAll(rest, until, site);
         self.here.progress += 1;
         rest
     }
@@ -181,7 +189,7 @@ impl Node {
     /// first flag that does not satisfy the wait is spun on. `arrived` is the value that a fetch
     /// has just brought of a flag whose line may already be gone again.
     fn wait_for_rest(&mut self, core: u16, arrived: Option<(u32, Bytes, u64)>) {
-        let Operation::WaitAll(mut flags, until) = self.cores[core].operation else {
+        let Operation::WaitAll(mut flags, until, site) = self.cores[core].operation else {
             return;
         };
         let mut looked = 0;
@@ -205,7 +213,7 @@ impl Node {
                     let held = || self.cached(core, address, bytes).map(|(value, _)| value);
                     match forwarded.or_else(held) {
                         Some(value) if until.holds(value as u8) => {
-                            flags = self.passed(core, flags, until, value);
+                            flags = self.passed(core, (flags, until, site), value);
                             looked += 1;
                             continue;
                         }
@@ -226,7 +234,7 @@ impl Node {
                 });
             match value {
                 Some(value) if until.holds(value as u8) => {
-                    flags = self.passed(core, flags, until, value);
+                    flags = self.passed(core, (flags, until, site), value);
                     looked += 1;
                 }
                 Some(_) if self.domain.cached(core, line, bytes).is_some() => {
@@ -297,7 +305,7 @@ impl Node {
     fn fetched(&mut self, core: u16, transaction: &Transaction) {
         let line = transaction.line;
         let operation = self.cores[core].operation;
-        if let Operation::WaitAll(flags, _) = operation {
+        if let Operation::WaitAll(flags, ..) = operation {
             // One for flags behind the engine asked for no line here: an earlier wait did.
             if flags.first.0 & CACHEABLE == 0 {
                 let arrived = (line, transaction.bytes, transaction.value);
@@ -374,10 +382,11 @@ impl Node {
                         origin,
                         ..
                     } = store;
+                    let by = (self.here.now, origin);
                     self.here
                         .agenda
                         .tell(|t| t.leaves_buffer(self.here.now, core));
-                    if self.domain.write_if_owned(core, line, bytes, value, origin) {
+                    if self.domain.write_if_owned(core, line, (bytes, value), by) {
                         self.here.agenda.tell(|t| t.written(line, bytes));
                         self.stores.pop(core);
                         continue;
@@ -451,7 +460,7 @@ impl Node {
             Operation::FutexWait(..)
             | Operation::FutexWake(..)
             | Operation::Spawn(_)
-            | Operation::Join(_)
+            | Operation::Join(..)
             | Operation::GiveWay => return self.enter_system(core),
             Operation::FetchAdd(word, amount) => (word, Update::Add, amount),
             Operation::Swap(word, value) => (word, Update::Swap, value),
@@ -470,10 +479,11 @@ impl Node {
             Some(Target::Local(physical)) => {
                 self.here.progress += 1;
                 let origin = self.here.origin(core, &self.cores[core]);
+                let by = (self.here.now, origin);
                 let line = self.domain.line(physical);
-                let owned =
-                    self.domain
-                        .update_if_owned(core, line, bytes, (update, operand), origin);
+                let owned = self
+                    .domain
+                    .update_if_owned(core, line, bytes, (update, operand), by);
                 if let Some(before) = owned {
                     self.here.agenda.tell(|t| t.written(line, bytes));
                     let locked = self.here.constants.spec.coherence.locked;

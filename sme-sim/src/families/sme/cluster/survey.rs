@@ -3,14 +3,13 @@
 
 use sme_memory::Place;
 
-use super::constants::origin_of;
 use super::core::Waiting;
 use super::node::Node;
 use super::trace::Trace;
-use super::transaction;
 use super::{critical_path, did, link_loads};
 use crate::families::sme::address::Target;
 use crate::families::sme::engine::Inspect;
+use crate::kernel::thread::Site;
 use crate::machine::nodes::Inhabited;
 use crate::observe::among::Figures;
 use crate::observe::failure::Fault;
@@ -41,7 +40,7 @@ impl Waits for Node {
             Waiting::Cache => "spins in its cache",
             Waiting::Uncached => "polls through the engine",
             Waiting::Asleep => match core.operation {
-                Operation::Join(_) => "waits for the end of a thread",
+                Operation::Join(..) => "waits for the end of a thread",
                 _ => "sleeps on a futex",
             },
             Waiting::Nothing
@@ -81,6 +80,10 @@ impl Waits for Node {
         })
     }
 
+    fn wait_site(&self, core: u16) -> Option<Site> {
+        self.cores[core].operation.wait_site()
+    }
+
     fn dirty(&self) -> Vec<Dirty> {
         let caches = self.caches.iter().flat_map(|caches| caches.dirty());
         let dirty = caches.filter_map(|(core, address, enables, cached)| {
@@ -102,11 +105,12 @@ impl Waits for Node {
         let Some(line) = self.domain.known_line(address) else {
             return AtHome::default();
         };
-        let writer = Some(self.domain.writer(line)).filter(|&writer| writer != transaction::NONE);
+        let (writer, written_at) = self.domain.last_write(line, bytes);
         AtHome {
             newest: self.domain.newest(line, bytes),
             in_memory: self.domain.in_memory(line, bytes),
-            writer: writer.map(origin_of),
+            writer,
+            written_at,
         }
     }
 }
@@ -168,6 +172,12 @@ impl Inhabited for Node {
     fn cache_traffic(&self) -> CacheTraffic {
         let caches = self.caches.as_ref();
         caches.map_or(CacheTraffic::default(), |caches| caches.traffic())
+    }
+
+    fn keep_last_writes(&mut self, offsets: &[u64]) {
+        let map = &self.here.constants.map;
+        let addresses = offsets.iter().map(|&offset| map.physical(offset));
+        self.domain.keep_last_writes(addresses);
     }
 
     fn preset(&mut self, offset: u64, value: u64) {

@@ -223,7 +223,7 @@ impl Trace {
             | Operation::FutexWake(..)
             | Operation::WriteBack { .. }
             | Operation::Spawn(_)
-            | Operation::Join(_)
+            | Operation::Join(..)
             | Operation::GiveWay => Part::OperatingSystem,
             Operation::Delay(_) => Part::Core,
             _ => Part::Cache,
@@ -247,7 +247,7 @@ impl Trace {
     /// Whether a wait of `core` takes `value`.
     fn takes(&self, core: u16, value: u64) -> bool {
         let until: Until = match self.cores[usize::from(core)].operation {
-            Operation::Wait(_, until) | Operation::WaitAll(_, until) => until,
+            Operation::Wait(_, until, _) | Operation::WaitAll(_, until, _) => until,
             _ => return false,
         };
         until.holds(value as u8)

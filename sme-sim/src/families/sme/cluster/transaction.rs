@@ -18,6 +18,13 @@ pub enum Update {
     CompareExchange,
 }
 
+impl Update {
+    /// Whether it writes a word that held `before`, where the core expected `expected`.
+    pub fn writes(self, before: u64, expected: u64) -> bool {
+        self != Update::CompareExchange || before == expected
+    }
+}
+
 /// The kinds of transactions on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

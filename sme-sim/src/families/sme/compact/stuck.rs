@@ -29,6 +29,7 @@ pub fn stuck<L: Leader>(
         } else {
             "does not get any further".into()
         },
+        site: None,
         awaited: awaited.map(|(line, until)| {
             let offset = form.offset(line);
             let address = plan.constants.map.physical(offset);
@@ -98,6 +99,8 @@ fn awaited_at(
         in_memory: u64::from(memory),
         cached: cached.map(u64::from),
         writer,
+        written_at: None,
+        name: None,
         place: Some((node, offset)),
         unwritten: None,
     }

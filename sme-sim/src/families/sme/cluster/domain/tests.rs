@@ -350,9 +350,9 @@ impl Bench {
             }
             Act::Write { core } => {
                 let owned = naive.owned_alone(core);
-                let at_once = self
-                    .domain
-                    .write_if_owned(agent, line, bytes, access.value, 0);
+                let at_once =
+                    self.domain
+                        .write_if_owned(agent, line, (bytes, access.value), (now, 0));
                 same("owned", at_once, owned.is_some())?;
                 if let Some((state, line)) = owned {
                     *state = State::Modified;
@@ -366,9 +366,13 @@ impl Bench {
                 if update == Update::CompareExchange {
                     self.domain.expect(agent, access.expected);
                 }
-                let before =
-                    self.domain
-                        .update_if_owned(agent, line, bytes, (update, access.value), 0);
+                let before = self.domain.update_if_owned(
+                    agent,
+                    line,
+                    bytes,
+                    (update, access.value),
+                    (now, 0),
+                );
                 same("owned", before.is_some(), owned.is_some())?;
                 if let Some((state, line)) = owned {
                     *state = State::Modified;

@@ -1,0 +1,211 @@
+//! Reports of programs, barriers and locks of one's own that wait for ever: the place in the source, the
+//! variable by its name, and its last write.
+
+use std::sync::Arc;
+
+use sme::experiment::{Algorithm, Error, Observe, Placement as Where};
+use sme::program::{Kernel, Mapped, Program};
+use sme::progress::Silent;
+use sme::validate::papers::sme::points::Variant;
+use sme::validate::papers::sme::simulator::Simulator;
+use sme_barrier::{Barrier, Member};
+use sme_fft_demo::{Array, Placement, Team};
+use sme_memory::{Atomic, Memory, Place, Route, Until};
+use sme_sim::machine::Machine;
+
+/// The line of this file that ends with the comment `marker`.
+fn line_of(marker: &str) -> usize {
+    let mut lines = include_str!("deadlocks.rs").lines();
+    let found = lines.position(|line| line.ends_with(&format!("// {marker}")));
+    1 + found.expect("a line with this comment")
+}
+
+fn machine(name: &str) -> Arc<Machine> {
+    Arc::new(Machine::builtin(name).expect("a built-in machine"))
+}
+
+/// What is wrong with a hand-over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrong {
+    Nothing,
+    /// The writer stores through its cache and does not write back.
+    StaysInCache,
+    /// The flag is set before it is cleared.
+    Cleared,
+    /// The last thread leaves out the barrier.
+    LeavesEarly,
+}
+
+/// Thread 0 tells thread 1 by a flag, the first byte of an element, that something is ready.
+struct HandOver {
+    ready: Array,
+    wrong: Wrong,
+}
+
+impl Kernel for HandOver {
+    fn phases(&self) -> Vec<&'static str> {
+        vec!["begin", "hand over"]
+    }
+
+    fn initial(&self) -> Box<dyn Iterator<Item = (Place, u64)> + '_> {
+        Box::new(std::iter::empty())
+    }
+
+    fn arrays(&self) -> Vec<(&'static str, &Array)> {
+        vec![("ready", &self.ready)]
+    }
+
+    async fn run<T: Team<Memory: Atomic>>(&self, team: &mut T) {
+        team.barrier().await;
+        let place = self.ready.place(3);
+        let flag = team.memory().flag(place, Route::Nearest);
+        match (team.number(), self.wrong) {
+            (0, Wrong::StaysInCache) => {
+                let word = team.memory().word(place, Route::Cached);
+                team.memory().store(word, 1).await;
+            }
+            (0, Wrong::Cleared) => {
+                team.memory().set(flag, 1).await;
+                team.memory().set(flag, 0).await;
+            }
+            (0, _) => team.memory().set(flag, 1).await,
+            (1, Wrong::Cleared) => {
+                team.compute(10_000).await;
+                team.memory().wait(flag, Until::Is(1)).await; // cleared
+            }
+            (1, _) => drop(team.memory().wait(flag, Until::Is(1)).await), // handed over
+            _ => {}
+        }
+        if self.wrong != Wrong::LeavesEarly || team.number() + 1 < team.size() {
+            team.barrier().await;
+        }
+    }
+}
+
+/// How the program ends on that machine, by two threads on a node each.
+fn hands_over(name: &str, wrong: Wrong) -> Result<(), String> {
+    let program = Program {
+        mapped: Mapped::Uncached,
+        ..Program::new(machine(name), 2, 1)
+    };
+    let mut pool = program.pool().expect("room");
+    let ready = pool.array(8, Placement::Block).expect("room");
+    let kernel = Arc::new(HandOver { ready, wrong });
+    let outcome = program.run(&kernel, |_, _| ());
+    outcome
+        .map(drop)
+        .map_err(|error| without_lines(&error.to_string(), "barrier/src/tree.rs:"))
+}
+
+/// `report` without the numbers of lines behind `file`.
+fn without_lines(report: &str, file: &str) -> String {
+    let mut parts = report.split(file);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let rest = part.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        text + file + "LINE" + rest
+    })
+}
+
+#[test]
+fn a_value_that_stays_in_a_cache_is_named_with_its_variable_and_the_wait() {
+    assert_eq!(hands_over("sme-prototype", Wrong::Nothing), Ok(()));
+    let report = hands_over("sme-prototype", Wrong::StaysInCache).expect_err("a deadlock");
+    let expected = format!(
+        "\
+deadlock: at 2003942.308 ns nothing can happen any more, and 2 threads wait
+  node 1 core 0 polls through the engine at ready[3], byte 216 of node 0 (0x100000000d8), until it is 1, in \
+tests/system/deadlocks.rs:{}: memory at home holds 0, its cache nothing; never written; the cache of node 0 \
+core 0 holds 1, which is not written back
+behind them, for what threads above wrote last:
+  node 0 core 0 spins in its cache at node 1's flag, byte 64 of node 0 (0x200000040), until it is not 1, in \
+barrier/src/tree.rs:LINE: memory at home holds 1, its cache 1; last written by node 1 core 0 at 4255.706 ns",
+        line_of("handed over")
+    );
+    assert_eq!(report, expected);
+}
+
+#[test]
+fn the_last_write_of_a_flag_that_was_set_too_early_has_a_time() {
+    let report = hands_over("sme-prototype", Wrong::Cleared).expect_err("a deadlock");
+    let expected = format!(
+        "\
+deadlock: at 2004134.616 ns nothing can happen any more, and 2 threads wait
+  node 0 core 0 spins in its cache at node 1's flag, byte 64 of node 0 (0x200000040), until it is not 1, in \
+barrier/src/tree.rs:LINE: memory at home holds 1, its cache 1; last written by node 1 core 0 at 4255.706 ns
+  node 1 core 0 polls through the engine at ready[3], byte 216 of node 0 (0x100000000d8), until it is 1, in \
+tests/system/deadlocks.rs:{}: memory at home holds 0, its cache nothing; last written by node 0 core 0 at \
+4566.254 ns",
+        line_of("cleared")
+    );
+    assert_eq!(report, expected);
+}
+
+#[test]
+fn the_variables_of_a_programs_barrier_have_their_names() {
+    let report = hands_over("sme-prototype", Wrong::LeavesEarly).expect_err("a deadlock");
+    let expected = "\
+deadlock: at 7967.949 ns nothing can happen any more, and 1 thread waits
+  node 0 core 0 spins in its cache at node 1's flag, byte 64 of node 0 (0x200000040), until it is not 1, in \
+barrier/src/tree.rs:LINE: memory at home holds 1, its cache 1; last written by node 1 core 0 at 4255.706 ns";
+    assert_eq!(report, expected);
+}
+
+#[test]
+fn a_machine_of_another_family_says_the_same() {
+    assert_eq!(hands_over("ideal", Wrong::Nothing), Ok(()));
+    let report = hands_over("ideal", Wrong::Cleared).expect_err("a deadlock");
+    let expected = format!(
+        "\
+deadlock: at 2003716.000 ns nothing can happen any more, and 2 threads wait
+  node 0 core 0 spins in its cache at node 1's flag, byte 64 of node 0 (0x40), until it is not 1, in \
+barrier/src/tree.rs:LINE: memory at home holds 1, its cache nothing; last written by node 1 core 0 at \
+1612.000 ns
+  node 1 core 0 polls another node at ready[3], byte 216 of node 0 (0xd8), until it is 1, in \
+tests/system/deadlocks.rs:{}: memory at home holds 0, its cache nothing; last written by node 0 core 0 at \
+1770.000 ns",
+        line_of("cleared")
+    );
+    assert_eq!(report, expected);
+}
+
+/// A chain in which one thread sets the flag of a wrong one.
+struct Astray;
+
+impl<M: Memory> Barrier<M> for Astray {
+    type Local = ();
+
+    async fn wait(&self, memory: &M, me: Member, (): &mut ()) {
+        let flag = |core: u32| {
+            let offset = 64 * u64::from(core);
+            memory.flag(Place { node: 0, offset }, Route::Nearest)
+        };
+        if me.core > 0 {
+            memory.wait(flag(me.core), Until::Is(1)).await; // chain
+        }
+        let next = if me.core == 1 { 3 } else { me.core + 1 };
+        memory.set(flag(next), 1).await;
+    }
+
+    fn variable(&self, place: Place) -> Option<String> {
+        Some(format!("the turn of core {}", place.offset / 64))
+    }
+}
+
+#[test]
+fn a_flag_set_by_a_wrong_thread_is_missed_where_it_is_due() {
+    let simulator = Simulator::new(machine("sme-prototype"), 1, 1).expect("a machine");
+    let tree = simulator.experiment(Variant::Prototype, Algorithm::Tree, Where::Local, 1, 4);
+    let ended = tree.simulate(Astray, &Observe::default(), &Silent);
+    let Err(Error::Failure(failure)) = ended else {
+        panic!("no deadlock: {ended:?}");
+    };
+    let expected = format!(
+        "\
+deadlock: at 633.456 ns nothing can happen any more, and 1 thread waits
+  node 0 core 2 spins in its cache at the turn of core 2, byte 128 of node 0 (0x200000080), until it is 1, in \
+tests/system/deadlocks.rs:{}: memory at home holds 0, its cache 0; never written",
+        line_of("chain")
+    );
+    assert_eq!(failure.to_string(), expected);
+}
