@@ -45,6 +45,10 @@ pub struct ValidateFlags {
     /// Leave out the figures for which programs are run (the FFT): they take most of the time
     #[arg(long)]
     no_programs: bool,
+    /// Leave out the figures for which 220,000 threads are simulated: of the others they take half of the
+    /// time
+    #[arg(long)]
+    no_large: bool,
     /// Experiments simulated at the same time [default: the computer's threads]
     #[arg(long, value_name = "THREADS", allow_negative_numbers = true)]
     workers: Option<String>,
@@ -63,6 +67,7 @@ pub struct ValidateRun {
     seed: u64,
     paper: Option<String>,
     programs: bool,
+    large: bool,
     workers: usize,
     noise: Option<Noise>,
     output: OutputFlags,
@@ -79,6 +84,7 @@ impl ValidateRun {
             noise: only_noise(&flags.noise, seed)?,
             paper: flags.paper.as_deref().map(paper).transpose()?,
             programs: !flags.no_programs,
+            large: !flags.no_large,
             workers: match &flags.workers {
                 Some(text) => read::host_threads("--workers", text)?,
                 None => read::all_host_threads(),
@@ -95,6 +101,10 @@ impl ValidateRun {
         let simulator = match self.programs {
             true => simulator,
             false => simulator.without_programs(),
+        };
+        let simulator = match self.large {
+            true => simulator,
+            false => simulator.without_large(),
         };
         let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
         let watch = progress::on_stderr();

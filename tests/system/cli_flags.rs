@@ -161,7 +161,7 @@ fn most_pairs_of_a_good_flag_and_value_pass() {
         "extrapolate --against-simulation --topologies torus,mesh --nodes 64..512*2 --cores 16",
         "native --threads 2..8*2 --algorithm tree --fan-in 3",
         "validate --seed 3 --episodes 10",
-        "validate --paper mppa --no-programs",
+        "validate --paper mppa --no-programs --no-large",
         "lock --nodes 8 --cores 4 --data line --passes 0 --format json --no-host",
         "litmus litmus/SB.litmus litmus/MP.litmus --memory cached --spread one-node",
         "fft --log2n 10 --nodes 1..4*2 --memory uncached --coherence-point none",

@@ -213,6 +213,7 @@ fn validate_only(only: Option<&str>, wrong: Wrong, workers: usize) -> Report {
             if wrong == Wrong::SlowCores { 1.1 } else { 2.2 },
         )],
         programs: true,
+        large: true,
     };
     let validation = Validation {
         identity,
@@ -438,8 +439,9 @@ fn the_report_does_not_depend_on_the_workers() {
 fn every_figure_of_the_prototype_can_be_simulated_and_on_any_number_of_workers() {
     let machine = Machine::builtin("sme-prototype").expect("the prototype is built in");
     let simulator = Simulator::new(Arc::new(machine), 1, 7).expect("its variants are machines");
-    // Those have tests of their own, at sizes that take less time.
-    let simulator = simulator.without_programs();
+    // Programs have tests of their own, at sizes that take less time. What is large is left to
+    // `sme validate` in .ci/run, which is compiled with all optimizations.
+    let simulator = simulator.without_programs().without_large();
     let report = |workers| {
         let report = simulator.validation(workers).run(&Silent);
         report.expect("the published figures are well-formed")

@@ -101,6 +101,8 @@ pub struct Figures<'a, P> {
     pub inputs: Vec<(&'static str, f64)>,
     /// Whether programs are run for the figures that need it.
     pub programs: bool,
+    /// Whether sizes that the paper extrapolates to are simulated for the figures that need it.
+    pub large: bool,
 }
 
 impl<P: Point> Paper for Figures<'_, P> {
@@ -112,7 +114,8 @@ impl<P: Point> Paper for Figures<'_, P> {
         let estimators: Vec<(&str, Estimator<P>)> = figures
             .iter()
             .filter_map(|figure| Some((figure.id.as_str(), (self.estimator)(&figure.id)?)))
-            .filter(|(_, estimator)| self.programs || !estimator.runs_programs())
+            .filter(|(_, estimator)| self.programs || !estimator.any(P::is_program))
+            .filter(|(_, estimator)| self.large || !estimator.any(P::is_large))
             .collect();
         let needed = estimators
             .iter()
@@ -168,9 +171,9 @@ pub struct Condition {
 }
 
 impl<P: Point> Estimator<P> {
-    /// Whether it runs programs, which takes a minute and not a few seconds.
-    pub fn runs_programs(&self) -> bool {
-        (self.points)().iter().any(P::is_program)
+    /// Whether any of its points is such.
+    pub fn any(&self, is_such: fn(&P) -> bool) -> bool {
+        (self.points)().iter().any(is_such)
     }
 }
 

@@ -166,6 +166,10 @@ impl measure::Point for Point {
     fn is_program(&self) -> bool {
         matches!(self, Point::Fft { .. })
     }
+
+    fn is_large(&self) -> bool {
+        matches!(self, Point::Large { .. })
+    }
 }
 
 /// The network of a [`Point::Large`]: where `sme barrier` has `nodes` nodes of a machine whose file

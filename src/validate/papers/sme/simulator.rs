@@ -48,6 +48,7 @@ pub struct Simulator {
     seed: u64,
     programs: bool,
     noise: Option<Noise>,
+    large: bool,
 }
 
 /// The load latency that the authors predict for an ASIC (Sec. IV-C), and apply in Fig. 5. This is
@@ -108,12 +109,19 @@ impl Simulator {
             seed,
             programs: true,
             noise: None,
+            large: true,
         })
     }
 
     /// The same without the figures for which programs are run: these take a minute.
     pub fn without_programs(mut self) -> Self {
         self.programs = false;
+        self
+    }
+
+    /// The same without the figures for which sizes are simulated that the paper extrapolates to.
+    pub fn without_large(mut self) -> Self {
+        self.large = false;
         self
     }
 
@@ -151,6 +159,7 @@ impl Simulator {
                 fitted: self.fitted(),
                 inputs: self.inputs(),
                 programs: self.programs,
+                large: self.large,
             })],
             workers,
             only: None,
