@@ -273,7 +273,8 @@ fn of_a_run_that_failed_there_is_a_waveform() {
     // Longer than the simulator's clock can hold: all else that could fail is refused before.
     let slow = "barrier --algorithm flag-phase --placement engine --nodes 1 --cores 1 \
                 --episodes 1500000 --waves a.vcd --waves-to 1s --set core.clock=1MHz \
-                --set core.operation=900000cycles --set cache.l1=1000000cycles";
+                --set core.operation=900000cycles --set cache.l1=1000000cycles \
+                --noise-period 1s --noise-duration 500ms";
     let output = Command::new(env!("CARGO_BIN_EXE_sme"))
         .args(slow.split_whitespace())
         .current_dir(directory.path())
