@@ -182,7 +182,7 @@ fn any_test() -> impl Strategy<Value = Arc<Test>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 30, ..ProptestConfig::default() })]
 
     #[test]
     fn no_run_shows_what_its_memory_does_not_allow(test in any_test(), seed: u64) {
