@@ -10,7 +10,7 @@ use sme::experiment::{Algorithm, Placement};
 use sme::progress::{Silent, Watch};
 use sme::validate::Validation;
 use sme::validate::deviations::Deviations;
-use sme::validate::measure::{Simulate, over};
+use sme::validate::measure::{Point as _, Simulate, over};
 use sme::validate::papers::Figures;
 use sme::validate::papers::sme::estimator as estimator_of;
 use sme::validate::papers::sme::points::{ASIC_REPEATS, Point, Variant};
@@ -133,7 +133,7 @@ fn judged_figures() -> Result<Vec<Figure>, String> {
     let figures = published::built_in().map_err(|error| error.to_string())?;
     let judged = figures.into_iter().filter(|figure| {
         let estimator = estimator_of(&figure.id);
-        let simulated = estimator.is_some_and(|estimator| !estimator.runs_programs());
+        let simulated = estimator.is_some_and(|estimator| !estimator.any(Point::is_program));
         let compared = figure.kind == Kind::Input && figure.paper() == "sme";
         figure.kind != Kind::Derived && (simulated || compared)
     });
@@ -188,6 +188,7 @@ fn verdicts(machine: Machine, figures: &[Figure]) -> Result<Verdicts, String> {
         fitted: experiments.most.fitted(),
         inputs: experiments.most.inputs(),
         programs: false,
+        large: true,
         simulate: &experiments,
     };
     let validation = Validation {
