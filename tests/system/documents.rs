@@ -1,6 +1,6 @@
 //! The documents say what is true: names in ARCHITECTURE.md, CONTRIBUTING.md and docs/programs.md
 //! exist, README.md, docs/programs.md and docs/reports.md show what the program prints, and
-//! docs/sensitivity.md is about the constants that the machine has.
+//! docs/sensitivity.md and docs/physics.md are about the constants that the machine has.
 //!
 //! With `UPDATE=1` in the environment, the program's present output is written into these.
 //! `.ci/refresh` does that, and everything else that shows output.
@@ -9,6 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sme::validate::papers::sme::estimator;
+use sme::validate::published::{self, Kind};
 use sme_sim::machine::Machine;
 
 fn root() -> &'static Path {
@@ -251,6 +253,31 @@ fn the_chapter_on_programs_shows_what_the_program_prints() {
 #[test]
 fn the_chapter_on_reports_shows_what_the_program_prints() {
     shows_what_is_printed("docs/reports.md", 2);
+}
+
+/// The page is about the machine as it is, its options, and every figure that barriers decide.
+#[test]
+fn the_physics_is_that_of_the_machine() {
+    let document = read("docs/physics.md");
+    let machine = Machine::builtin("sme-prototype").unwrap();
+    let is_there = |found: &str| {
+        assert!(
+            document.contains(found),
+            "docs/physics.md has no {found} (.ci/refresh)"
+        );
+    };
+    is_there(&format!("Machine `sme-prototype` ({})", machine.hash()));
+    for key in ["bridge_writes", "forwarding", "homes"] {
+        let mut options = machine.left_out().iter();
+        assert!(options.any(|option| option.key == key), "{key}");
+        is_there(&format!("| `{key}` "));
+    }
+    for figure in published::built_in().unwrap() {
+        let barriers = estimator(&figure.id).is_some_and(|of| !of.runs_programs());
+        if barriers && figure.kind != Kind::Derived {
+            is_there(&format!("\n| `{}`", figure.id));
+        }
+    }
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub const CALIBRATED_CHOICES: &[(&str, &[&str])] = &[
         "flag-phase's layout: a machine word a flag, the phase among them",
         &["sme.fig3.local.16_threads"],
     ),
-    // With the prototype's time kept instead, sme-asic with link.serdes = 138 cycles, a remote load
+    // With the prototype's time kept instead, sme-asic with link.serdes = 173 ns, a remote load
     // takes 805 ns, not 528.
     (
         "the transceivers' stages count in cycles of the engine's clock",
