@@ -3,6 +3,7 @@
 //!
 //! `cargo run --release --example machines_today`
 
+mod devices;
 mod switches;
 
 use std::collections::BTreeMap;
@@ -58,8 +59,8 @@ struct Contender {
 
 const CONTENDERS: [Contender; 5] = [
     contender("flat", Algorithm::Flat, 8, (203, 24, 29)),
-    contender("tree, fan-in 2", Algorithm::Tree, 2, (107, 174, 214)),
     contender("tree, fan-in 8", Algorithm::Tree, 8, (33, 113, 181)),
+    contender("tree, fan-in 32", Algorithm::Tree, 32, (107, 174, 214)),
     contender("dissemination", Algorithm::Dissemination, 8, (35, 139, 69)),
     contender("butterfly", Algorithm::Butterfly, 8, (128, 125, 186)),
 ];
@@ -90,13 +91,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         let machine = Arc::new(Machine::builtin(sweep.machine)?);
         let latencies = sweep.simulate(&machine, &*watch)?;
         for (cores, latencies) in sweep.cores.iter().zip(&latencies) {
-            print!("{}", sweep.table(*cores, latencies));
+            print!("{}", sweep.table(&machine, *cores, latencies));
             panels.push(sweep.panel(*cores, latencies));
         }
         println!("{}", sweep.shares(&machine, &latencies)?);
     }
     watch.end();
-    println!("{}", switches::tables()?);
+    let dissemination = &CONTENDERS[3];
+    println!("{}", devices::table(dissemination)?);
+    print!("{}", switches::tables()?);
     fs::create_dir_all("results")?;
     fs::write("results/machines-today.svg", sheet(&panels, 2)?)?;
     eprintln!("results/machines-today.svg is written");
@@ -162,12 +165,13 @@ impl Sweep {
         }
     }
 
-    fn table(&self, cores: u32, latencies: &[Vec<Time>]) -> String {
-        let (machine, threads) = (self.machine, Self::threads(cores));
+    fn table(&self, machine: &Machine, cores: u32, latencies: &[Vec<Time>]) -> String {
+        let (hash, threads) = (machine.hash(), Self::threads(cores));
+        let machine = self.machine;
         let heads = CONTENDERS.iter().map(|contender| contender.name);
         let heads: Vec<&str> = [self.nodes_are].into_iter().chain(heads).collect();
         let mut text = format!(
-            "`{machine}`, {threads}: mean of {EPISODES} barriers [us]\n\n| {} |\n|{}\n",
+            "`{machine}` ({hash}), {threads}: mean of {EPISODES} barriers [us]\n\n| {} |\n|{}\n",
             heads.join(" | "),
             "---:|".repeat(heads.len())
         );
@@ -258,7 +262,11 @@ impl Sweep {
                 .zip(of.iter().map(|latency| latency.as_ns() / 1e3))
                 .collect(),
             colour: contender.colour,
-            stroke: Stroke::Dotted,
+            // It is often as fast as dissemination, and would hide it.
+            stroke: match contender.algorithm {
+                Algorithm::Butterfly => Stroke::Dashed,
+                _ => Stroke::Dotted,
+            },
         };
         Panel {
             chart: Chart {

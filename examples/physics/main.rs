@@ -18,8 +18,9 @@ use sme::latency::remote_load_latency;
 use sme::progress::{Silent, Watch, on_stderr};
 use sme::validate::Report;
 use sme::validate::deviations::Deviations;
-use sme::validate::measure::over;
+use sme::validate::measure::{Point as _, over};
 use sme::validate::papers::sme::estimator as estimator_of;
+use sme::validate::papers::sme::points::Point;
 use sme::validate::papers::sme::simulator::Simulator;
 use sme::validate::published::{self, Figure, Kind};
 use sme::validate::verdict::Verdict;
@@ -112,11 +113,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The figures of the paper that the machine under validation decides, without those for which
-/// programs run.
+/// programs or hundreds of thousands of threads run.
 fn judged_figures() -> Result<Vec<Figure>, String> {
     let figures = published::built_in().map_err(|error| error.to_string())?;
     let judged = figures.into_iter().filter(|figure| {
-        let barriers = estimator_of(&figure.id).is_some_and(|of| !of.runs_programs());
+        let is_left_out = |point: &Point| point.is_program() || point.is_large();
+        let barriers = estimator_of(&figure.id).is_some_and(|of| !of.any(is_left_out));
         figure.kind != Kind::Derived && barriers
     });
     Ok(judged.collect())

@@ -216,7 +216,9 @@ fn the_declared_constants_are_those_of_the_files() {
         let constants: Vec<String> = machine.constants().iter().map(|c| c.name()).collect();
         let is_there = |name: &&String| match (builtin.name, name.as_str()) {
             ("ideal", _) | ("exascale", "fabric.topology") => true,
-            ("cxl-pool" | "ualink", "fabric.topology" | "fabric.switch") => true,
+            ("cxl-pool" | "ualink", "fabric.topology" | "fabric.switch" | "host.bridge_writes") => {
+                true
+            }
             ("cxl-pool", "pool.devices" | "pool.dram") => true,
             (_, name) => !optional.contains(&name),
         };

@@ -9,7 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sme::validate::measure::Point as _;
 use sme::validate::papers::sme::estimator;
+use sme::validate::papers::sme::points::Point;
 use sme::validate::published::{self, Kind};
 use sme_sim::machine::Machine;
 
@@ -273,10 +275,24 @@ fn the_physics_is_that_of_the_machine() {
         is_there(&format!("| `{key}` "));
     }
     for figure in published::built_in().unwrap() {
-        let barriers = estimator(&figure.id).is_some_and(|of| !of.runs_programs());
+        let is_left_out = |point: &Point| point.is_program() || point.is_large();
+        let barriers = estimator(&figure.id).is_some_and(|of| !of.any(is_left_out));
         if barriers && figure.kind != Kind::Derived {
             is_there(&format!("\n| `{}`", figure.id));
         }
+    }
+}
+
+#[test]
+fn the_figures_of_machines_today_are_those_of_these_machines() {
+    let document = read("docs/machines-today.md");
+    for name in ["cxl-pool", "ualink"] {
+        let machine = Machine::builtin(name).unwrap();
+        let heading = format!("`{name}` ({}), one thread each", machine.hash());
+        assert!(
+            document.contains(&heading),
+            "docs/machines-today.md has no {heading} (.ci/refresh)"
+        );
     }
 }
 

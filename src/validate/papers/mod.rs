@@ -172,7 +172,7 @@ pub struct Condition {
 
 impl<P: Point> Estimator<P> {
     /// Whether any of its points is such.
-    pub fn any(&self, is_such: fn(&P) -> bool) -> bool {
+    pub fn any(&self, is_such: impl Fn(&P) -> bool) -> bool {
         (self.points)().iter().any(is_such)
     }
 }
