@@ -220,7 +220,7 @@ impl Sweep {
                 for step in &outcome.critical_path {
                     let key = (step.part, step.queued_for);
                     let sum = spent.entry(key).or_default();
-                    *sum = *sum + step.to.since(step.from);
+                    *sum += step.to.since(step.from);
                     columns.insert(key, ());
                 }
                 rows.push((nodes, cores, fastest.name, spent));

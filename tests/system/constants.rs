@@ -269,7 +269,7 @@ fn large_arrays(name: &str, set: Option<&str>) -> String {
     let fits = [3, 6].map(|gib: u64| {
         let mut pool = program.pool().unwrap();
         let homes = program.homes().len() as u64;
-        match pool.array(homes * gib << 27, Placement::Block) {
+        match pool.array((homes * gib) << 27, Placement::Block) {
             Ok(_) => "fits".to_owned(),
             Err(refusal) => refusal.to_string(),
         }

@@ -278,8 +278,7 @@ fn seen(how: HandOver) -> u64 {
     };
     let mut machine = machine.build(setup, program).unwrap();
     machine.run(1, |_| {}).unwrap();
-    let value = *result.lock();
-    value
+    *result.lock()
 }
 
 #[test]

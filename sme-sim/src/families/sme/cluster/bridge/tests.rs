@@ -76,7 +76,7 @@ impl Bench {
     fn run(&mut self, comes: &[(u64, Comes)]) {
         let mut at = Time::ZERO;
         for (number, &(gap, what)) in comes.iter().enumerate() {
-            at = at + Time::from_ns(gap);
+            at += Time::from_ns(gap);
             self.until(at);
             self.here.now = at;
             self.comes(number, what);
