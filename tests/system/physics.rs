@@ -84,7 +84,7 @@ fn a_time_in_the_transceivers_is_the_same_at_the_prototypes_clock() {
 
 #[test]
 fn a_validation_may_have_noise() {
-    let validate = "validate --paper sme --no-programs --episodes 1";
+    let validate = "validate --paper sme --no-programs --no-large --episodes 1";
     for (flags, found) in [
         (
             "--noise-period 100ms",
