@@ -38,6 +38,8 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=8;
 /// What the operating system takes of each core, in nanoseconds.
 const NOISE_PERIOD_NS: u64 = 100_000_000;
 const NOISE_DURATION_NS: u64 = 10_000;
+/// Each arrival of a thread is late by up to so much, in nanoseconds.
+const SKEW_NS: u64 = 200;
 
 /// A machine that is otherwise, and its trees.
 struct Options {
@@ -124,18 +126,26 @@ fn judged_figures() -> Result<Vec<Figure>, String> {
     Ok(judged.collect())
 }
 
+/// What happens to threads besides.
+#[derive(Clone, Copy, Default)]
+struct Jitter {
+    noise: Option<Noise>,
+    skew: Time,
+}
+
 /// What `sme validate` reports of these figures.
 fn report(
     figures: &[Figure],
     options: &Options,
     seed: u64,
-    noise: Option<Noise>,
+    Jitter { noise, skew }: Jitter,
 ) -> Result<Report, String> {
     let machine = machine(MACHINE, options)?;
     let simulator = Simulator::new(Arc::new(machine), EPISODES, seed);
     let simulator = simulator.map_err(|error| error.to_string())?;
     let (shape, mapping) = options.trees;
     let simulator = simulator.with_trees(shape, mapping).with_noise(noise);
+    let simulator = simulator.with_skew(skew);
     let validation = simulator.validation(1);
     Ok(validation.compare(figures.to_vec(), &Deviations::default(), &Silent))
 }
@@ -167,7 +177,7 @@ fn figures(watch: &dyn Watch) -> Result<String, String> {
         available_parallelism().map_or(1, usize::from),
         |_| 1,
         |options| -> Result<Column, String> {
-            let report = report(&figures, options, SEED, None)?;
+            let report = report(&figures, options, SEED, Jitter::default())?;
             let load = remote_load_latency(&machine(ASIC, options)?, false);
             watch.advance(1);
             Ok(Column {
@@ -257,46 +267,65 @@ fn flips(options: &[&Options], columns: &[Column], base: &Column) -> String {
 
 // ------------------------------------------------------------------------------------------- seeds
 
-/// The figures over seeds, without and with noise.
+/// The kinds of jitter over which the seeds are repeated, and the headings of their columns.
+const JITTERS: [&str; 3] = ["", "noise: ", "skew: "];
+
+fn jitter(kind: usize, seed: u64) -> Result<Jitter, String> {
+    Ok(match kind {
+        0 => Jitter::default(),
+        1 => Jitter {
+            noise: Some(noise_of(seed)?),
+            ..Jitter::default()
+        },
+        _ => Jitter {
+            skew: Time::from_ns(SKEW_NS),
+            ..Jitter::default()
+        },
+    })
+}
+
+/// The figures over seeds, with each kind of jitter.
 fn seeds(watch: &dyn Watch) -> Result<String, String> {
     let figures = judged_figures()?;
-    let runs: Vec<(u64, bool)> = [false, true]
-        .into_iter()
-        .flat_map(|noisy| SEEDS.map(move |seed| (seed, noisy)))
+    let runs: Vec<(u64, usize)> = (0..JITTERS.len())
+        .flat_map(|kind| SEEDS.map(move |seed| (seed, kind)))
         .collect();
     watch.begin("seeds", runs.len() as u64);
     let reports = over(
         &runs,
         available_parallelism().map_or(1, usize::from),
         |_| 1,
-        |&(seed, noisy)| {
-            let noise = noisy.then(|| noise_of(seed)).transpose()?;
-            let report = report(&figures, &SINGLE[0], seed, noise);
+        |&(seed, kind)| {
+            let report = report(&figures, &SINGLE[0], seed, jitter(kind, seed)?);
             watch.advance(1);
             report
         },
     );
     watch.end();
     let reports = reports.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let (quiet, noisy) = reports.split_at(runs.len() / 2);
+    let of_kind = runs.len() / JITTERS.len();
+    let heads = JITTERS.map(|kind| format!(" {kind}mean | min | max | verdicts |"));
     let mut text = format!(
         "Machine `{MACHINE}` ({}), {EPISODES} episodes, seeds {} to {}; noise of {} us in every {} ms of \
-         each core.\n\n\
-         | figure | published | mean | min | max | verdicts | noise: mean | min | max | verdicts |\n\
-         | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | --- |\n",
-        quiet[0].identity.machine_hash,
+         each core; skew of each arrival, uniform up to {SKEW_NS} ns.\n\n\
+         | figure | published |{}\n\
+         | --- | ---: |{}\n",
+        reports[0].identity.machine_hash,
         SEEDS.start(),
         SEEDS.end(),
         NOISE_DURATION_NS / 1_000,
         NOISE_PERIOD_NS / 1_000_000,
+        heads.concat(),
+        " ---: | ---: | ---: | --- |".repeat(JITTERS.len()),
     );
     for (number, figure) in figures.iter().enumerate() {
         let (id, published) = (&figure.id, figure.written());
         let unit = unit(figure);
+        let scatters = reports.chunks(of_kind).map(|kind| scatter(kind, number));
+        let scatters: Vec<String> = scatters.collect();
         text.push_str(&format!(
-            "| `{id}`{unit} | {published} | {} | {} |\n",
-            scatter(quiet, number),
-            scatter(noisy, number)
+            "| `{id}`{unit} | {published} | {} |\n",
+            scatters.join(" | ")
         ));
     }
     Ok(text)

@@ -48,6 +48,7 @@ pub struct Simulator {
     seed: u64,
     programs: bool,
     noise: Option<Noise>,
+    skew: Time,
     large: bool,
 }
 
@@ -109,6 +110,7 @@ impl Simulator {
             seed,
             programs: true,
             noise: None,
+            skew: Time::ZERO,
             large: true,
         })
     }
@@ -137,6 +139,12 @@ impl Simulator {
     /// loads it does not.
     pub fn with_noise(mut self, noise: Option<Noise>) -> Self {
         self.noise = noise;
+        self
+    }
+
+    /// The same where every arrival of a thread at a barrier is late by up to `skew`, uniformly.
+    pub fn with_skew(mut self, skew: Time) -> Self {
+        self.skew = skew;
         self
     }
 
@@ -203,6 +211,7 @@ impl Simulator {
             fan_in: FAN_IN,
             tree_shape: self.tree_shape,
             mapping: self.mapping,
+            skew: self.skew,
             disturbance: Disturbance {
                 noise: self.noise,
                 ..Disturbance::default()
