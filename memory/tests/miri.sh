@@ -8,10 +8,5 @@ if ! cargo +nightly miri --version >/dev/null 2>&1; then
     exit 0
 fi
 # The clock and the number of processors are the host's.
-export MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-disable-isolation"
-native() { cargo +nightly miri test -p "$1" --test native; }
-# Miri takes one processor: both at a time.
-native sme-memory &
-memory=$!
-native sme-barrier
-wait "$memory"
+MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-disable-isolation" \
+    cargo +nightly miri test -p sme-memory -p sme-barrier --test native
