@@ -1,4 +1,4 @@
-//! Where what nodes share lies on a machine: its shape in the words of the algorithms' crate.
+//! The memory that nodes of a machine share, in the terms of the algorithms' crate.
 
 use sme_barrier::Homes;
 use sme_sim::machine::Shape;

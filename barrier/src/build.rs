@@ -118,10 +118,7 @@ pub fn build<M: Futex, U: Use<M>>(spec: &BarrierSpec, user: U) -> Result<U::Outp
             let Some(local_fan_in) = spec.local_fan_in else {
                 let barrier = Tree::new(tree)?;
                 let bytes = barrier.bytes();
-                return Ok(match layout.homes {
-                    Homes::Own => user.leader(barrier, bytes),
-                    Homes::Pool { .. } => user.barrier(barrier, bytes),
-                });
+                return Ok(led(user, layout.homes, barrier, bytes));
             };
             let barrier = NodeTree::new(NodeTreeSpec {
                 among: tree,
@@ -137,10 +134,7 @@ pub fn build<M: Futex, U: Use<M>>(spec: &BarrierSpec, user: U) -> Result<U::Outp
                 layout,
             })?;
             let bytes = barrier.bytes();
-            match layout.homes {
-                Homes::Own => user.leader(barrier, bytes),
-                Homes::Pool { .. } => user.barrier(barrier, bytes),
-            }
+            led(user, layout.homes, barrier, bytes)
         }
         Algorithm::Butterfly => {
             let barrier = Butterfly::new(ButterflySpec {
@@ -161,4 +155,17 @@ pub fn build<M: Futex, U: Use<M>>(spec: &BarrierSpec, user: U) -> Result<U::Outp
             user.barrier(barrier, bytes)
         }
     })
+}
+
+/// Hands a barrier to `user` that can be told step by step if each node has its variables itself.
+fn led<M, U, B>(user: U, homes: Homes, barrier: B, bytes: u64) -> U::Output
+where
+    M: Futex,
+    U: Use<M>,
+    B: Barrier<M> + Leader + Clone + 'static,
+{
+    match homes {
+        Homes::Own => user.leader(barrier, bytes),
+        Homes::Pool { .. } => user.barrier(barrier, bytes),
+    }
 }

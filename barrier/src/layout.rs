@@ -5,8 +5,6 @@
 //! from all who spin on another) and is not published, so it is a parameter. The algorithms take
 //! their rows from a [`Plan`], one after the other; nothing else computes an offset.
 
-use std::ops::Range;
-
 use sme_memory::{Flag, FlagRow, Flags, Memory, Place, Route, Word};
 
 use crate::SpecError;
@@ -34,8 +32,8 @@ pub enum Homes {
     /// The node's own.
     Own,
     /// That of nodes without threads, which all others reach and none of them caches coherently: a
-    /// pool. Variables of node n lie in that of node `first + n % nodes`; those that only the threads of
-    /// one node use stay in its own memory.
+    /// pool. Variables of node n lie in that of node `first + n % nodes`; those that only the
+    /// threads of one node use stay in its own memory.
     Pool {
         /// The first node of the pool.
         first: u32,
@@ -53,11 +51,12 @@ impl Homes {
         }
     }
 
-    /// Those of `nodes` nodes.
-    pub const fn of(self, nodes: u32) -> Range<u32> {
+    /// The node whose memory holds the variables of `node`, and how many other nodes have theirs
+    /// before them there.
+    pub const fn locate(self, node: u32) -> (u32, u32) {
         match self {
-            Homes::Own => 0..nodes,
-            Homes::Pool { first, nodes } => first..first + nodes,
+            Homes::Own => (node, 0),
+            Homes::Pool { first, nodes } => (first + node % nodes, node / nodes),
         }
     }
 }
@@ -71,7 +70,7 @@ pub struct Layout {
     pub line_bytes: u32,
     /// Where the data begins in each shared partition, in bytes: a multiple of the line.
     pub base: u64,
-    /// Where the variables lie that nodes share.
+    /// The memory that holds the variables that nodes share.
     pub homes: Homes,
 }
 
@@ -115,8 +114,8 @@ impl Layout {
     /// Begins to hand out rows.
     ///
     /// # Errors
-    /// If the line is not a power of two of at least 8 bytes, the base is inside a line, or a pool has
-    /// no nodes.
+    /// If the line is not a power of two of at least 8 bytes, the base is inside a line, or a pool
+    /// has no nodes.
     pub(crate) fn plan(self) -> Result<Plan, SpecError> {
         let Self {
             line_bytes,
@@ -152,7 +151,7 @@ impl Plan {
         self.row(count, (Homes::Own, 1))
     }
 
-    /// `count` words of eight bytes, likewise.
+    /// `count` words of eight bytes that only the threads of their own node use.
     pub(crate) fn words(&mut self, count: u32) -> Result<Row, SpecError> {
         self.row(count, (Homes::Own, 1))
     }
@@ -162,7 +161,7 @@ impl Plan {
         self.row(count, (self.layout.homes, nodes))
     }
 
-    /// `count` words of eight bytes of each of `nodes` nodes, likewise.
+    /// `count` words of eight bytes of each of `nodes` nodes that other nodes reach.
     pub(crate) fn shared_words(&mut self, count: u32, nodes: u32) -> Result<Row, SpecError> {
         self.row(count, (self.layout.homes, nodes))
     }
@@ -242,15 +241,10 @@ impl Row {
 
     /// The place of the first of `node`'s, if it has any.
     fn first(&self, node: u32) -> Place {
-        match self.homes {
-            Homes::Own => Place {
-                node,
-                offset: self.offset,
-            },
-            Homes::Pool { first, nodes } => Place {
-                node: first + node % nodes,
-                offset: self.offset + u64::from(node / nodes) * self.span,
-            },
+        let (node, before) = self.homes.locate(node);
+        Place {
+            node,
+            offset: self.offset + u64::from(before) * self.span,
         }
     }
 
@@ -268,7 +262,7 @@ impl Row {
         }
     }
 
-    /// Whose flag or word lies at `place`, and at which index, if one does.
+    /// The node whose flag or word lies at `place`, and its index, if one does.
     pub(crate) fn find(&self, place: Place) -> Option<(u32, u32)> {
         let offset = place.offset.checked_sub(self.offset)?;
         let (node, within) = match self.homes {
@@ -295,7 +289,7 @@ impl Row {
         memory.flag(self.place(node, index), Route::Nearest)
     }
 
-    /// The address of the word at `index` of `node`'s, likewise.
+    /// The address by which the thread reaches the word at `index` of `node`'s.
     pub(crate) fn word<M: Memory>(&self, memory: &M, node: u32, index: u32) -> Word {
         memory.word(self.place(node, index), Route::Nearest)
     }

@@ -49,7 +49,7 @@ impl Domain {
     /// The same in each of `nodes` nodes, of which some release others.
     ///
     /// # Errors
-    /// Likewise.
+    /// As [`Self::new`].
     pub(crate) fn releasing(plan: &mut Plan, cores: u32, nodes: u32) -> Result<Self, SpecError> {
         let release = match plan.has_pool() {
             true => Some(plan.shared_flags(1, nodes)?),
@@ -107,7 +107,7 @@ impl Domain {
         self.release.unwrap_or(self.phase).flag(memory, node, 0)
     }
 
-    /// Whether whoever releases a node leaves it to the local master to write the phase.
+    /// Whether a local master that is released has to write the phase of its node itself.
     pub(crate) fn is_relayed(&self) -> bool {
         self.release.is_some()
     }

@@ -1,12 +1,13 @@
-//! How much a pool's devices are in each other's place: the same barriers over more of them.
+//! The influence of the number of devices of a pool: the same barrier over more of them.
 
 use std::error::Error;
 use std::sync::Arc;
 
 use sme::experiment::Observe;
+use sme::validate::papers::sme::simulator::mean_us;
 use sme_sim::machine::Machine;
 
-use super::{Contender, mean, run};
+use super::{Contender, run};
 
 const MACHINE: &str = "cxl-pool";
 const HOSTS: [u32; 3] = [16, 32, 64];
@@ -26,7 +27,7 @@ pub fn table(contender: &Contender) -> Result<String, Box<dyn Error>> {
         for devices in DEVICES {
             let machine = Arc::new(machine.with(&[("pool.devices", devices)])?);
             let outcome = run(&machine, contender, (hosts, 1), &Observe::default())?;
-            text += &format!("| {:.2} ", mean(&outcome.latencies).as_ns() / 1e3);
+            text += &format!("| {:.2} ", mean_us(&outcome));
         }
         text += "|\n";
     }

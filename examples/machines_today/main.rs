@@ -1,12 +1,13 @@
-//! Barriers on the machines of today: on hosts that share a CXL pool, and on accelerators behind UALink
-//! switches. Prints the tables of docs/machines-today.md, and writes results/machines-today.svg.
+//! Barriers on the machines of today: on hosts that share a CXL pool, and on accelerators behind
+//! UALink switches. Prints the tables of docs/machines-today.md, and writes
+//! results/machines-today.svg.
 //!
 //! `cargo run --release --example machines_today`
 
 mod devices;
 mod switches;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use sme::experiment::{Algorithm, Experiment, Observe, Outcome, Part};
 use sme::plot::{Axis, Chart, Curve, Panel, Scaling, Stroke, sheet};
 use sme::progress::{Silent, Watch, on_stderr};
+use sme::validate::papers::sme::simulator::mean_us;
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
@@ -27,7 +29,7 @@ const EPISODES: u32 = 20;
 /// A machine and the points that are simulated of it.
 struct Sweep {
     machine: &'static str,
-    /// What its nodes are called.
+    /// The name for its nodes.
     nodes_are: &'static str,
     nodes: &'static [u32],
     cores: &'static [u32],
@@ -79,8 +81,9 @@ const fn contender(
     }
 }
 
-/// The mean latencies of a sweep: of each number of cores, of each contender, at each number of nodes.
-type Latencies = Vec<Vec<Vec<Time>>>;
+/// The mean latencies of a sweep in microseconds: of each number of cores, of each contender, at
+/// each number of nodes.
+type Latencies = Vec<Vec<Vec<f64>>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let watch = on_stderr();
@@ -124,11 +127,6 @@ fn run(
     Ok(experiment.run(observe, &Silent)?)
 }
 
-fn mean(latencies: &[Time]) -> Time {
-    let sum: u64 = latencies.iter().map(|latency| latency.as_ps()).sum();
-    Time::from_ps(sum / (latencies.len() as u64).max(1))
-}
-
 impl Sweep {
     fn points(&self) -> usize {
         self.nodes.len() * self.cores.len() * CONTENDERS.len()
@@ -139,16 +137,16 @@ impl Sweep {
         machine: &Arc<Machine>,
         watch: &dyn Watch,
     ) -> Result<Latencies, Box<dyn Error>> {
-        let at = |cores, contender, nodes| -> Result<Time, Box<dyn Error>> {
+        let at = |cores, contender, nodes| -> Result<f64, Box<dyn Error>> {
             let outcome = run(machine, contender, (nodes, cores), &Observe::default())?;
             watch.advance(1);
-            Ok(mean(&outcome.latencies))
+            Ok(mean_us(&outcome))
         };
-        let of_contender = |cores, contender| -> Result<Vec<Time>, Box<dyn Error>> {
+        let of_contender = |cores, contender| -> Result<Vec<f64>, Box<dyn Error>> {
             let nodes = self.nodes.iter();
             nodes.map(|&nodes| at(cores, contender, nodes)).collect()
         };
-        let of_cores = |&cores: &u32| -> Result<Vec<Vec<Time>>, Box<dyn Error>> {
+        let of_cores = |&cores: &u32| -> Result<Vec<Vec<f64>>, Box<dyn Error>> {
             let contenders = CONTENDERS.iter();
             contenders
                 .map(|contender| of_contender(cores, contender))
@@ -165,7 +163,7 @@ impl Sweep {
         }
     }
 
-    fn table(&self, machine: &Machine, cores: u32, latencies: &[Vec<Time>]) -> String {
+    fn table(&self, machine: &Machine, cores: u32, latencies: &[Vec<f64>]) -> String {
         let (hash, threads) = (machine.hash(), Self::threads(cores));
         let machine = self.machine;
         let heads = CONTENDERS.iter().map(|contender| contender.name);
@@ -176,11 +174,11 @@ impl Sweep {
             "---:|".repeat(heads.len())
         );
         for (number, nodes) in self.nodes.iter().enumerate() {
-            let of_row: Vec<Time> = latencies.iter().map(|of| of[number]).collect();
-            let least = of_row.iter().min().copied();
+            let of_row: Vec<f64> = latencies.iter().map(|of| of[number]).collect();
+            let least = of_row.iter().copied().fold(f64::INFINITY, f64::min);
             let cells = of_row.iter().map(|&latency| {
-                let us = format!("{:.2}", latency.as_ns() / 1e3);
-                match Some(latency) == least {
+                let us = format!("{latency:.2}");
+                match latency == least {
                     true => format!("**{us}**"),
                     false => us,
                 }
@@ -191,7 +189,7 @@ impl Sweep {
         text + "\n"
     }
 
-    /// The critical path of the fastest barrier at the most nodes, by what it is spent on.
+    /// The critical path of the fastest barrier at the fewest and at the most nodes, by its parts.
     fn shares(
         &self,
         machine: &Arc<Machine>,
@@ -202,13 +200,15 @@ impl Sweep {
             self.machine
         );
         let mut rows = Vec::new();
-        let mut columns: BTreeMap<(Part, Option<&'static str>), ()> = BTreeMap::new();
+        let mut columns: BTreeSet<(Part, Option<&'static str>)> = BTreeSet::new();
         let ends = [self.nodes.first(), self.nodes.last()];
         for &nodes in ends.into_iter().flatten() {
             for (&cores, latencies) in self.cores.iter().zip(latencies) {
                 let number = self.nodes.iter().position(|&of| of == nodes).unwrap_or(0);
                 let fastest = CONTENDERS.iter().zip(latencies);
-                let Some((fastest, _)) = fastest.min_by_key(|(_, of)| of[number]) else {
+                let Some((fastest, _)) =
+                    fastest.min_by(|(_, a), (_, b)| a[number].total_cmp(&b[number]))
+                else {
                     continue;
                 };
                 let observe = Observe {
@@ -221,7 +221,7 @@ impl Sweep {
                     let key = (step.part, step.queued_for);
                     let sum = spent.entry(key).or_default();
                     *sum += step.to.since(step.from);
-                    columns.insert(key, ());
+                    columns.insert(key);
                 }
                 rows.push((nodes, cores, fastest.name, spent));
             }
@@ -230,7 +230,7 @@ impl Sweep {
             Some(what) => format!("queueing for {what}"),
             None => format!("{part:?}").to_lowercase(),
         };
-        let heads: Vec<String> = columns.keys().map(name).collect();
+        let heads: Vec<String> = columns.iter().map(name).collect();
         text += &format!(
             "| {} | threads each | barrier | {} | in all |\n|---:|---:|---|{}---:|\n",
             self.nodes_are,
@@ -240,7 +240,7 @@ impl Sweep {
         for (nodes, cores, fastest, spent) in rows {
             let of = |key| spent.get(key).copied().unwrap_or_default();
             let cells: Vec<String> = columns
-                .keys()
+                .iter()
                 .map(|key| format!("{:.0}", of(key).as_ns()))
                 .collect();
             let all = spent.values().fold(Time::ZERO, |sum, &time| sum + time);
@@ -253,14 +253,12 @@ impl Sweep {
         Ok(text)
     }
 
-    fn panel(&self, cores: u32, latencies: &[Vec<Time>]) -> Panel {
+    fn panel(&self, cores: u32, latencies: &[Vec<f64>]) -> Panel {
         let nodes = || self.nodes.iter().map(|&nodes| f64::from(nodes));
-        let curve = |(contender, of): (&Contender, &Vec<Time>)| Curve {
+        let curve = |(contender, of): (&Contender, &Vec<f64>)| Curve {
             group: String::new(),
             label: contender.name.into(),
-            points: nodes()
-                .zip(of.iter().map(|latency| latency.as_ns() / 1e3))
-                .collect(),
+            points: nodes().zip(of.iter().copied()).collect(),
             colour: contender.colour,
             // It is often as fast as dissemination, and would hide it.
             stroke: match contender.algorithm {

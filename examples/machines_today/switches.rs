@@ -1,4 +1,5 @@
-//! The cost of a switch: single operations with a switch of several delays on the way, and without one.
+//! The cost of a switch: single operations with a switch of several delays on the way, and without
+//! one.
 
 use std::error::Error;
 

@@ -1,6 +1,7 @@
-//! What a machine could be thought to do otherwise than the prototype's model does, as options of its
-//! file; what each, and some together, make of the published figures; and how far these scatter over
-//! seeds, with and without an operating system's noise. Writes docs/physics.md.
+//! Options of a machine file for mechanisms that could be otherwise than the prototype's model has
+//! them: the published figures with each of them and with several together, and the scatter of
+//! these figures over seeds, quiet, with an operating system's noise and with skew. Writes
+//! docs/physics.md.
 //!
 //! `cargo run --release --example physics > docs/physics.md`
 //!
@@ -35,7 +36,7 @@ const ASIC: &str = "sme-asic";
 const EPISODES: u32 = 100;
 const SEED: u64 = 1;
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=8;
-/// What the operating system takes of each core, in nanoseconds.
+/// The time that the operating system takes from each core, in nanoseconds.
 const NOISE_PERIOD_NS: u64 = 100_000_000;
 const NOISE_DURATION_NS: u64 = 10_000;
 /// Each arrival of a thread is late by up to so much, in nanoseconds.
@@ -43,7 +44,7 @@ const SKEW_NS: u64 = 200;
 
 /// A machine that is otherwise, and its trees.
 struct Options {
-    /// How the column is headed.
+    /// The heading of the column.
     name: &'static str,
     set: &'static [(&'static str, &'static str)],
     trees: (TreeShape, Mapping),
@@ -126,14 +127,14 @@ fn judged_figures() -> Result<Vec<Figure>, String> {
     Ok(judged.collect())
 }
 
-/// What happens to threads besides.
+/// Disturbances of the threads.
 #[derive(Clone, Copy, Default)]
 struct Jitter {
     noise: Option<Noise>,
     skew: Time,
 }
 
-/// What `sme validate` reports of these figures.
+/// The report of `sme validate` on these figures.
 fn report(
     figures: &[Figure],
     options: &Options,
@@ -158,9 +159,9 @@ fn machine(name: &str, options: &Options) -> Result<Machine, String> {
     }
 }
 
-// -------------------------------------------------------------------------------- figures × options
+// --------------------------------------------------------------------------- figures × options
 
-/// What comes of an option.
+/// The outcome of an option.
 struct Column {
     report: Report,
     /// A load from a neighbour's memory on the ASIC's machine file.
@@ -198,8 +199,8 @@ fn figures(watch: &dyn Watch) -> Result<String, String> {
     Ok([heading, first, text::TOGETHER.to_owned(), second, flips].concat())
 }
 
-/// A row for each figure, a column for each set of options: the simulated value, and a verdict that is
-/// not that of the machine as it is.
+/// A row for each figure, a column for each set of options: the simulated value, and a verdict that
+/// is not that of the machine as it is.
 fn table(options: &[Options], columns: &[Column], base: &Column) -> String {
     let heads: Vec<&str> = options.iter().map(|options| options.name).collect();
     let mut text = format!(

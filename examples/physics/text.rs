@@ -1,4 +1,4 @@
-//! What docs/physics.md says around its tables.
+//! The text of docs/physics.md around its tables.
 
 pub const ABOVE: &str = "\
 <!-- Written by `cargo run --release --example physics > docs/physics.md`. -->
@@ -31,8 +31,8 @@ pub const BETWEEN: &str = "
 (`host.bridge`), and lets the next packet follow when the write is complete, that is when all probes have
 been answered: 153 ns a write in all. Pipelined, the next follows when the write has taken effect at its
 line's home, which orders it: 60 ns a write. Writes stay in order, and no read passes a write. One could
-believe it because memory controllers order writes long before the last probe has come back, and a posted
-write waits for nobody. It helps where many writes come to one node at once: the flat barrier among 64
+believe it because memory controllers order writes long before the last probe has come back, and no
+processor waits for a posted write. It helps where many writes come to one node at once: the flat barrier among 64
 nodes of 16 threads takes 12.51 µs, not 13.75, and the tree 13.41, not 13.42. In Fig. 3 the knee of the
 placement `engine` moves from 12 to 8 threads, still not to 4, and Fig. 5 comes closer to the paper, on
 the FPGA (94.3 µs; published: 94) and with an ASIC's loads (44.7; 43). But the flat barrier becomes so
@@ -48,7 +48,7 @@ cannot contain a delay of the transceivers that stays as it is on their prototyp
 **`link.forwarding = \"store-and-forward\" | \"cut-through\"`.** A switch sends a packet on when all of
 it has come. With cut-through it does so when its first 8 bytes have, so that a packet is serialized once and
 not once a hop: 6 cycles of 6.4 ns for a write that crosses one link, and 2 for each link more. The link is
-taken as long as ever, and whoever is blocked waits in the buffer that its credit stands for: as all links have
+taken as long as ever, and a blocked packet waits in the buffer that its credit stands for: as all links have
 one rate, this is virtual cut-through to the cycle. The target's engine waits for all of a packet, which is why
 the loads of a neighbour, to which the constants are fitted, are what they were. One could believe it of a
 switch that is made for latency; against it stands that the link's check sum comes last. It makes far nodes
@@ -73,7 +73,7 @@ little. The published value of a figure that no mean, least or most comes near i
 ## Do they explain a deviation?
 
 An option explains a miss where it removes that and adds none. Of the machine's options alone none does: the
-bridge that pipelines removes none and adds one, constant transceivers likewise, and cut-through trades
+bridge that pipelines removes none and adds one, constant transceivers do the same, and cut-through trades
 `sme.eq2.b0` for `sme.fig9.r2_logarithmic`, which it misses by 0.0002. So the machines keep what they have.
 
 * The trees `groups` in rows remove `sme.eq2.a1` and `sme.eq2.b0` and add nothing; with 76 ns of occupancy b1

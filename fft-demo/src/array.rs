@@ -68,8 +68,8 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// The memory of the first `nodes` nodes from byte `from` of their shared partitions to byte `to`, in
-    /// granules of `granule_bytes`. `seed` decides what [`Placement::Random`] draws.
+    /// The memory of the first `nodes` nodes from byte `from` of their shared partitions to byte
+    /// `to`, in granules of `granule_bytes`. `seed` decides what [`Placement::Random`] draws.
     ///
     /// # Errors
     /// [`ArrayError::Granule`], [`ArrayError::NoNodes`].
@@ -85,7 +85,7 @@ impl Pool {
     /// The same of any nodes that follow each other.
     ///
     /// # Errors
-    /// Likewise.
+    /// As [`Self::new`].
     pub fn over(
         nodes: Range<u32>,
         (from, to): (u64, u64),

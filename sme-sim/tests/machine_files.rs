@@ -188,8 +188,8 @@ fn fitted_constants_name_figures_that_exist() {
     }
 }
 
-/// What is listed without a file is what a file has, in the same order, but that what may be left out
-/// comes last.
+/// A family lists without a file the constants that its files have, in the same order; those that
+/// may be left out come last.
 #[test]
 fn the_declared_constants_are_those_of_the_files() {
     assert_eq!(family_names().collect::<Vec<_>>(), ["sme-cluster", "ideal"]);

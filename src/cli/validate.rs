@@ -45,14 +45,14 @@ pub struct ValidateFlags {
     /// Leave out the figures for which programs are run (the FFT): they take most of the time
     #[arg(long)]
     no_programs: bool,
-    /// Leave out the figures for which 220,000 threads are simulated: of the others they take half of the
-    /// time
+    /// Leave out the figures for which 220,000 threads are simulated: of the others they take half
+    /// of the time
     #[arg(long)]
     no_large: bool,
     /// Experiments simulated at the same time [default: the computer's threads]
     #[arg(long, value_name = "THREADS", allow_negative_numbers = true)]
     workers: Option<String>,
-    /// What disturbs the threads of the barriers.
+    /// The disturbance of the threads of the barriers.
     #[command(flatten)]
     noise: NoiseFlags,
     #[command(flatten)]

@@ -89,7 +89,8 @@ pub struct Distance {
     pub node: u32,
 }
 
-/// The nearest of `homes` at each distance from node 0 in `topology`; node 0 itself is at distance 0.
+/// The nearest of `homes` at each distance from node 0 in `topology`; node 0 itself is at distance
+/// 0.
 pub fn distances(topology: &Topology, homes: Range<u32>) -> Vec<Distance> {
     let router = Router::new(topology);
     let mut found: Vec<Distance> = Vec::new();
@@ -168,7 +169,10 @@ fn budget(
         operation,
         home: home.map(|home| home.node),
         partner: partner(home, nodes),
-        is_pooled: home.is_some_and(|home| home.node >= nodes),
+        back: match home {
+            Some(Distance { node, .. }) if node >= nodes => node,
+            _ => 0,
+        },
         line_bytes: shape.line_bytes.into(),
         recovery: shape.recovery,
     };
@@ -225,8 +229,8 @@ struct Course {
     home: Option<u32>,
     /// Node and core of the second thread, if two take part.
     partner: (u32, u32),
-    /// Whether the home is a device of a pool, with the flags of both threads.
-    is_pooled: bool,
+    /// The node with the flag on which the first thread spins: its own, or a device of a pool.
+    back: u32,
     line_bytes: u64,
     recovery: Time,
 }
@@ -296,11 +300,7 @@ impl Course {
 
     /// The flag on which the first spins meanwhile.
     fn back(self, memory: &ThreadMemory) -> Flag {
-        let node = match self.is_pooled {
-            true => self.home.unwrap_or(0),
-            false => 0,
-        };
-        self.flag(memory, node, 2)
+        self.flag(memory, self.back, 2)
     }
 
     /// A flag of `node`, by its global address unless it is spun on.

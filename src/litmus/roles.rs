@@ -1,10 +1,10 @@
 //! What the simulated threads of a run do: those of the test, the one that starts them and looks at
 //! memory afterwards, and a crowd whose stores delay others.
 //!
-//! The starter stands on the first node. It and the threads of the test signal to each other by flags
-//! in coherent memory, or in the pool that the nodes share, on lines of their own: initial values are in
-//! place, copies are warm, go, the end, everything has been performed. Offsets in bytes of a node's shared
-//! partition.
+//! The starter stands on the first node. It and the threads of the test signal to each other by
+//! flags in coherent memory, or in the pool that the nodes share, on lines of their own: initial
+//! values are in place, copies are warm, go, the end, everything has been performed. Offsets in
+//! bytes of a node's shared partition.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ pub(super) struct Plan {
     pub(super) route: Route,
     /// Of each location.
     pub(super) homes: Vec<u32>,
-    /// Where a node's lines lie that other nodes reach, those of the locations apart.
+    /// The memory that holds a node's lines that other nodes reach, those of the locations apart.
     pub(super) shared: Homes,
     pub(super) spread: Spread,
     pub(super) nodes: u32,
@@ -94,13 +94,10 @@ pub(super) struct Plan {
 impl Plan {
     /// The lines that `node` and others reach: where they begin.
     fn shared(&self, node: u32) -> Place {
-        let (node, lines) = match self.shared {
-            Homes::Own => (node, 0),
-            Homes::Pool { first, nodes } => (first + node % nodes, u64::from(node / nodes) * LINES),
-        };
+        let (node, before) = self.shared.locate(node);
         Place {
             node,
-            offset: lines * self.line_bytes,
+            offset: u64::from(before) * LINES * self.line_bytes,
         }
     }
 

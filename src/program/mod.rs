@@ -115,8 +115,8 @@ pub trait Kernel: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// The name of the variable at `place`, for reports, if it is in none of [these](Self::arrays): of
-    /// its locks ([`sme_barrier::lock::Lock::variable`]).
+    /// The name of the variable at `place`, for reports, if it is in none of [these](Self::arrays):
+    /// of its locks ([`sme_barrier::lock::Lock::variable`]).
     fn variable(&self, place: Place) -> Option<String> {
         let _ = place;
         None
@@ -202,9 +202,9 @@ impl Outcome {
 }
 
 impl Program {
-    /// On `nodes` nodes of `cores` threads each: on the machine's usual network, cached data spread line
-    /// by line over all of them or over the pool, and barriers that are coherence points. Loads are not
-    /// checked, the seed is 1, and one thread of the host simulates it.
+    /// On `nodes` nodes of `cores` threads each: on the machine's usual network, cached data spread
+    /// line by line over all of them or over the pool, and barriers that are coherence points.
+    /// Loads are not checked, the seed is 1, and one thread of the host simulates it.
     pub fn new(machine: Arc<Machine>, nodes: u32, cores: u32) -> Self {
         Self {
             topology: machine.shape().topology(nodes),

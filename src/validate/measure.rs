@@ -19,8 +19,8 @@ pub trait Point: Copy + PartialEq + fmt::Display + Send + Sync {
     /// Whether it runs a program, which takes a minute and not a few seconds.
     fn is_program(&self) -> bool;
 
-    /// Whether it is of a size that the paper only extrapolates to, which takes half of the time of all
-    /// that runs no program.
+    /// Whether it is of a size that the paper only extrapolates to, which takes half of the time of
+    /// all that runs no program.
     fn is_large(&self) -> bool;
 }
 

@@ -25,7 +25,7 @@ pub struct Identity {
     pub episodes: u32,
     /// Seed of every simulation.
     pub seed: u64,
-    /// What disturbs the threads of the barriers.
+    /// The disturbance of the threads of the barriers.
     pub noise: Option<Noise>,
 }
 

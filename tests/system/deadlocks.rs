@@ -1,5 +1,5 @@
-//! Reports of programs, barriers and locks of one's own that wait for ever: the place in the source, the
-//! variable by its name, and its last write.
+//! Reports of programs, barriers and locks of one's own that wait for ever: the place in the
+//! source, the variable by its name, and its last write.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn machine(name: &str) -> Arc<Machine> {
     Arc::new(Machine::builtin(name).expect("a built-in machine"))
 }
 
-/// What is wrong with a hand-over.
+/// The mistake in a hand-over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
     Nothing,
@@ -82,7 +82,7 @@ impl Kernel for HandOver {
     }
 }
 
-/// How the program ends on that machine, by two threads on a node each.
+/// The failure of the program on that machine, by two threads on a node each.
 fn hands_over(name: &str, wrong: Wrong) -> Result<(), String> {
     let program = Program {
         mapped: Mapped::Uncached,

@@ -1,5 +1,5 @@
-//! The options of a machine file about how packets pass: accepted by every form, engine and number of
-//! workers that can do them, refused by the others; and the noise of `sme validate`.
+//! The options of a machine file about how packets pass: accepted by every form, engine and number
+//! of workers that can do them, refused by the others; and the noise of `sme validate`.
 
 use crate::command::{sme, stdout, text};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! The machines of today, a pool of CXL devices and a pod of UALink accelerators, under the commands
-//! that simulate programs; and what nodes that share a pool may not do.
+//! The machines of today, a pool of CXL devices and a pod of UALink accelerators, under the
+//! commands that simulate programs; and what nodes that share a pool may not do.
 
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ fn litmus_tests_see_what_the_models_allow() {
     }
 }
 
-/// What a switch adds: its delay, once each way, to a load, and once to a store.
+/// A switch adds its delay to a load twice, once each way.
 #[test]
 fn a_switch_delays_each_packet_by_as_much_as_its_constant_says() {
     for machine in MACHINES {
@@ -262,7 +262,7 @@ fn seen(how: HandOver) -> u64 {
                 if how.writes_back {
                     memory.flush(data).await;
                 }
-                // What is on its way to a device is there when a load from it has come back.
+                // A load from a device comes back when all writes before it are performed there.
                 memory.load(memory.word(at(1 << 12), Route::Global)).await;
                 memory.set(flag, 1).await;
             } else {

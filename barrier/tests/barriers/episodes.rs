@@ -41,7 +41,7 @@ impl Case {
                 nodes,
             },
         });
-        // What one node's memory holds for all.
+        // The node whose memory holds the data of all threads.
         let home = match layout.homes {
             Homes::Pool { first, nodes } if self.algorithm == Algorithm::FlagPhase => {
                 first + self.home % nodes

@@ -7,8 +7,8 @@
 //! the same thread on, for leaving chosen threads behind and for delivering late.
 //!
 //! It also checks what programs owe: addresses within the shared partition, seven bits a flag, one
-//! writer a flag, no atomic operation on another node's memory, nothing in the memory of another node
-//! with threads where there is a pool.
+//! writer a flag, no atomic operation on another node's memory, nothing in the memory of another
+//! node with threads where there is a pool.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, poll_fn};
@@ -420,9 +420,8 @@ impl Futex for TestMemory {
     }
 }
 
-/// Runs a program in each of `threads[node]` threads a node, beside a pool of `pool` nodes, to the end
-/// or the first failure.
-/// `program` is given the thread's memory and its number in its node.
+/// Runs a program in each of `threads[node]` threads a node, beside a pool of `pool` nodes, to the
+/// end or the first failure. `program` is given the thread's memory and its number in its node.
 pub fn run<'p, P, F>(
     (threads, pool): (&[u32], u32),
     bytes: u64,

@@ -1,5 +1,5 @@
-//! How many remote stores an episode takes, by the published counts, also where they go to a pool; and
-//! that without one only flag-and-phase reads remote memory.
+//! The number of remote stores of an episode, by the published counts, also where they go to a
+//! pool; and that without one only flag-and-phase reads remote memory.
 
 use proptest::prelude::*;
 use sme_barrier::{Algorithm, Extent, Mapping, TreeShape};

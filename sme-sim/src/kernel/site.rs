@@ -1,4 +1,5 @@
-//! Places in programs by number: four bytes where a reference takes eight, for a waiting thread keeps one.
+//! Places in programs by number: four bytes where a reference takes eight, for a waiting thread
+//! keeps one.
 
 use std::cell::Cell;
 use std::panic::Location;
@@ -45,7 +46,8 @@ thread_local! {
     static RECENT_SITES: [Cell<(usize, u32)>; RECENT] = const { [const { Cell::new((0, 0)) }; RECENT] };
 }
 
-/// All places so far, of all programs of this process. They are part of its code, and as few as that has.
+/// All places so far, of all programs of this process. They are part of its code, and as few as
+/// that has.
 static ALL: Mutex<Sites> = Mutex::new(Sites {
     sites: Vec::new(),
     by_address: FxHashMap::with_hasher(rustc_hash::FxBuildHasher),

@@ -1,8 +1,8 @@
 //! The report of a deadlock, completed by a second run of the same machine.
 //!
-//! When a word was written last is kept by no run ([`Readable::keep_last_writes`]): it would cost every run
-//! for the sake of those that fail. A run can be repeated exactly, so that a second one can keep it for the
-//! few words that the first one's threads wait on. It takes as long as the first.
+//! No first run keeps the time of the last write of a word ([`Readable::keep_last_writes`]): every
+//! run would pay for those that fail. A run can be repeated exactly, so that a second one can keep
+//! it for the few words that the threads of the first wait on. It takes as long as the first.
 
 use sme_memory::Place;
 
@@ -10,9 +10,10 @@ use super::family::Readable;
 use crate::kernel::peers::Peers;
 use crate::observe::failure::Failure;
 
-/// `failure` of a run among `peers`. If it is a deadlock, runs `again`, which is to give the same machine at
-/// its beginning, by `workers` threads of the host: the report then says when and by which thread each
-/// awaited word was written last. Variables are called what `name` calls the places where they lie.
+/// `failure` of a run among `peers`. If it is a deadlock, runs `again`, which is to give the same
+/// machine at its beginning, by `workers` threads of the host: the report then says when and by
+/// which thread each awaited word was written last. Variables are called what `name` calls the
+/// places where they lie.
 pub fn explained<E>(
     failure: Failure,
     again: impl FnOnce(&mut dyn Peers) -> Result<Box<dyn Readable>, E>,

@@ -122,8 +122,8 @@ pub trait Readable: System {
     /// a program had been loaded. If loads are to be checked, that must have been said before.
     fn preset(&mut self, place: Place, value: u64);
 
-    /// Lets the next run keep when and by which threads the words at `places` were written last, for the
-    /// report of a deadlock. Has no influence on what is simulated.
+    /// Lets the next run keep when and by which threads the words at `places` were written last,
+    /// for the report of a deadlock. Has no influence on what is simulated.
     fn keep_last_writes(&mut self, places: &[Place]);
 
     /// What the word at `place` holds at its home: what a load there would bring. Stores that have

@@ -164,7 +164,7 @@ impl Dimension {
 pub enum Delay {
     /// Cycles of a clock, which the constant's meaning names.
     Cycles(u64),
-    /// A time, whatever the clock.
+    /// A time, which no clock changes.
     Time(Time),
 }
 

@@ -64,7 +64,7 @@ impl Footprint {
 }
 
 impl Shape {
-    /// Where `nodes` nodes and the pool's devices stand where nobody says otherwise.
+    /// The usual network of `nodes` nodes and the pool's devices.
     pub fn topology(&self, nodes: u32) -> Topology {
         self.network.holding(self.positions(nodes))
     }
@@ -95,7 +95,8 @@ pub enum Pinning {
 /// What a run of a machine is built from, besides the machine and its programs.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Positions and links; the first `nodes` positions have a node, the next ones the pool's devices.
+    /// Positions and links; the first `nodes` positions have a node, the next ones the pool's
+    /// devices.
     pub topology: Topology,
     /// Nodes.
     pub nodes: u32,

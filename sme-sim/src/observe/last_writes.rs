@@ -1,14 +1,15 @@
-//! The last writes of a few words of a node's memory, for the report of a deadlock ([`super::stuck`]).
+//! The last writes of a few words of a node's memory, for the report of a deadlock
+//! ([`super::stuck`]).
 //!
-//! A run keeps none. One that ends in a deadlock is run again, and then keeps those of the words that its
-//! threads wait on: [`crate::machine::explained`].
+//! A run keeps none. One that ends in a deadlock is run again, and then keeps those of the words
+//! that its threads wait on: [`crate::machine::explained`].
 
 use rustc_hash::FxHashMap;
 
 use crate::parts::line::Bytes;
 use crate::time::Time;
 
-/// When a write took effect at home, and node and number of the thread whose it was.
+/// The time at which a write took effect at home, and node and number of the thread that wrote.
 pub type Write = (Time, (u32, u16));
 
 /// The last write of each byte of some words, by the words' addresses in their node's numbering.
@@ -32,8 +33,8 @@ impl LastWrites {
         }
     }
 
-    /// The last write of any of `bytes` of the line that has `address`: none if there was none. `None` if
-    /// the word is not one of these.
+    /// The last write of any of `bytes` of the line that has `address`: none if there was none.
+    /// `None` if the word is not one of these.
     pub fn last(&self, address: u64, bytes: Bytes) -> Option<Option<Write>> {
         let word = self.0.get(&word_of(address, bytes))?;
         let written = (0..)

@@ -55,7 +55,7 @@ pub struct Awaited {
     /// Node and number of the thread that wrote to it last, or to its line where no
     /// [time](Self::written_at) is known.
     pub writer: Option<(u32, u16)>,
-    /// When that write took effect at home, where that is known.
+    /// The time at which that write took effect at home, where that is known.
     pub written_at: Option<Time>,
     /// The holder of another value that is not written back.
     pub unwritten: Option<Holder>,

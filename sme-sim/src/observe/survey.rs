@@ -119,7 +119,7 @@ pub struct AtHome {
     /// Node and number of the thread that wrote to it last, or to its line where writes are not
     /// [kept](super::last_writes).
     pub writer: Option<(u32, u16)>,
-    /// When that took effect, where writes are kept.
+    /// The time at which that took effect, where writes are kept.
     pub written_at: Option<Time>,
 }
 

@@ -105,8 +105,8 @@ fn answered(at: u64, far: u64, bytes: u64) -> u64 {
     answered_by(at, bytes, |at, bytes| crosses(at, far, bytes))
 }
 
-/// The same where `crosses` says when a packet has come that leaves at a time and has so many bytes on
-/// the links.
+/// The same where `crosses` says when a packet has come that leaves at a time and has so many bytes
+/// on the links.
 pub fn answered_by(at: u64, bytes: u64, crosses: impl Fn(u64, (u64, u64, u64)) -> u64) -> u64 {
     // An address of more than 40 bits takes 4 bytes more, on this host link only.
     let asked = crosses(at, (12, 16, 8));

@@ -149,8 +149,8 @@ a cache at home holds 1, memory 0, its cache nothing; last written by node 0 cor
     assert_eq!(report(run(setup("mesh:2x1", 2, 2), program)), expected);
 }
 
-/// Flags of one line, of which one is written by several threads, one once, and one never: each has a last
-/// write of its own, if that is kept.
+/// Flags of one line, of which one is written by several threads, one once, and one never: each has
+/// a last write of its own, if that is kept.
 #[test]
 fn the_last_write_of_each_flag_is_told_with_its_time() {
     let run = |kept: bool| {

@@ -1,4 +1,4 @@
-//! What a machine file may say otherwise than the prototype's of how packets pass a bridge and links:
+//! Options of a machine file for the way of packets over bridge and links:
 //! latencies of single accesses, added up by hand as in [`budgets`](crate::budgets).
 
 use sme_memory::{Memory, Route, Until};
@@ -61,7 +61,8 @@ fn a_pipelined_bridge_lets_the_next_write_in_when_one_is_ordered() {
     }
 }
 
-/// A time in the transceivers is rounded up to a cycle of the engine together with the wire's 15 ns.
+/// A time in the transceivers is rounded up to a cycle of the engine together with the wire's 15
+/// ns.
 #[test]
 fn a_time_in_the_transceivers_does_not_scale_with_the_engine() {
     for (serdes, cycles) in [

@@ -6,8 +6,8 @@
 //! [`CACHEABLE`] set it names the same byte, reached through the caches of one's own node: what a
 //! processor reads in the attributes of a page stands in the address here. Units: bytes.
 //!
-//! Where the nodes share a pool of devices, these are numbered behind the nodes, and the nodes' parts
-//! of the global address space are empty.
+//! Where the nodes share a pool of devices, these are numbered behind the nodes, and the nodes'
+//! parts of the global address space are empty.
 
 use sme_memory::{Place, Route};
 

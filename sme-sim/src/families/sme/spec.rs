@@ -36,8 +36,8 @@ pub struct ClusterSpec {
 }
 
 impl ClusterSpec {
-    /// Positions with memory, and an engine with a host behind it: those of `nodes` nodes, and behind
-    /// them the pool's devices.
+    /// Positions with memory, and an engine with a host behind it: those of `nodes` nodes, and
+    /// behind them the pool's devices.
     pub fn hosts(&self, nodes: u32) -> u32 {
         nodes.saturating_add(self.pool.devices)
     }
@@ -204,12 +204,12 @@ pub struct HostSpec {
     pub response_credits: u32,
 }
 
-/// When a posted write lets the packet behind it enter the I/O bridge.
+/// The moment at which a posted write lets the packet behind it enter the I/O bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BridgeWrites {
-    /// When it is complete: all probes have been answered.
+    /// Its completion: all probes have been answered.
     Serial,
-    /// When it has taken effect: its line's home has ordered it.
+    /// Its effect: its line's home has ordered it.
     Pipelined,
 }
 
@@ -244,7 +244,7 @@ pub struct LinkSpec {
     pub forwarding: Forwarding,
 }
 
-/// How much of a packet has come to a switch when it sends it on.
+/// The part of a packet that has come to a switch when the switch sends it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forwarding {
     /// All.
@@ -297,8 +297,9 @@ pub struct FabricSpec {
     pub switch: Time,
 }
 
-/// `[pool]`: devices that hold memory and have no cores; a file may leave it out. Where there are any,
-/// the global address space is theirs, and a node's own memory is reached by its own cores only.
+/// `[pool]`: devices that hold memory and have no cores; a file may leave it out. Where there are
+/// any, the global address space is theirs, and a node's own memory is reached by its own cores
+/// only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PoolSpec {
     /// `devices`: they stand at the positions behind the last node.

@@ -89,8 +89,9 @@ impl Topology {
     /// A topology of the `shape` that `numbers`, as in its name, describe.
     ///
     /// # Errors
-    /// The wrong number of numbers, a zero, more than [`MAX_HOSTS`] hosts; switches of more than [`MOST_PORTS`]
-    /// links or, in a fat tree, of an odd number of them; more groups than a dragonfly can join.
+    /// The wrong number of numbers, a zero, more than [`MAX_HOSTS`] hosts; switches of more than
+    /// [`MOST_PORTS`] links or, in a fat tree, of an odd number of them; more groups than a
+    /// dragonfly can join.
     pub fn new(shape: TopologyKind, numbers: &[u32]) -> Result<Self, TopologyError> {
         let text = || describe(shape, numbers);
         let count = match shape {
@@ -158,8 +159,8 @@ impl Topology {
         )))
     }
 
-    /// One switch with a link to each of `nodes` hosts, or to one more if their number is odd. For no
-    /// node, or more than a switch has ports, the nearest that exists.
+    /// One switch with a link to each of `nodes` hosts, or to one more if their number is odd. For
+    /// no node, or more than a switch has ports, the nearest that exists.
     pub fn switch(nodes: u32) -> Self {
         let ports = nodes.clamp(2, MOST_PORTS as u32).next_multiple_of(2);
         Self(Form::FatTree(FatTree::new(ports, 1)))

@@ -135,8 +135,8 @@ impl Simulator {
         self
     }
 
-    /// The same where an operating system disturbs the threads of every barrier; programs and single
-    /// loads it does not.
+    /// The same where an operating system disturbs the threads of every barrier; programs and
+    /// single loads it does not.
     pub fn with_noise(mut self, noise: Option<Noise>) -> Self {
         self.noise = noise;
         self

@@ -43,7 +43,7 @@ pub struct Constants {
     pub link_cycles: u64,
     /// Delays between a position's blocks and its links.
     pub passage: Passage,
-    /// How long packets take a link.
+    /// The cycles for which packets take a link.
     pub link_port: LinkPortSpec,
     /// One way through the processor's link interface, serialization apart.
     pub host_way: Time,
@@ -104,8 +104,7 @@ impl Constants {
         }
     }
 
-    /// How long the parts of a transaction take in the memory at `position`, and on which sockets that
-    /// lies.
+    /// The latencies of the memory at `position`, and the sockets on which it lies.
     pub fn memory_at(&self, position: u32) -> (Arc<Latencies>, Homes) {
         match self.map.has_pool() && position >= self.map.first_shared {
             true => (

@@ -240,8 +240,8 @@ impl Domain {
         self.last_writes = Some(Box::new(LastWrites::of(addresses)));
     }
 
-    /// The writer of `bytes` of `line`, and when it wrote if [that is kept](Self::keep_last_writes);
-    /// else the last writer of the line.
+    /// The writer of `bytes` of `line`, and when it wrote if [that is
+    /// kept](Self::keep_last_writes); else the last writer of the line.
     pub fn last_write(&self, line: u32, bytes: Bytes) -> (Option<(u32, u16)>, Option<Time>) {
         let kept = self.last_writes.as_ref();
         match kept.and_then(|kept| kept.last(self.address_of(line), bytes)) {

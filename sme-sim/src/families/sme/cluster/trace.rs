@@ -349,9 +349,9 @@ impl Trace {
         enter(&mut self.inside, key, inside);
     }
 
-    /// The engine has given a packet to a link: it began at edge `begins`, what node `to` waits for left
-    /// at edge `cycle`, it has crossed between clock domains at edge `crossed`, and node `to` samples it
-    /// at edge `sampled`.
+    /// The engine has given a packet to a link: it began at edge `begins`, what node `to` waits for
+    /// left at edge `cycle`, it has crossed between clock domains at edge `crossed`, and node `to`
+    /// samples it at edge `sampled`.
     pub(super) fn over_link(
         &mut self,
         (begins, cycle, crossed, sampled): (u64, u64, u64, u64),

@@ -11,12 +11,12 @@
 //! and forwards. The next can begin in the cycle after.
 //!
 //! If the links cut through (`link.forwarding`), a packet is given out in the cycle in which it
-//! begins, and whoever carries it over the link adds the cycles until what the receiver waits for
-//! has left ([`LinkPortSpec::left`]): the header on the way, everything at the target, whose
-//! engine takes whole packets. The link is taken for as long as before. As all links have one rate, no
-//! byte comes too late to follow its header: ⌈(a + b) · r⌉ ≤ ⌈a · r⌉ + ⌈b · r⌉. As the receiver has
-//! a place for all of it, the header may wait; and the place may be given to another when the
-//! header has gone, as nothing comes over this link before the last byte.
+//! begins, and the node, which carries it over the link, adds the cycles until what the receiver
+//! waits for has left ([`LinkPortSpec::left`]): the header on the way, everything at the target,
+//! whose engine takes whole packets. The link is taken for as long as before. As all links have one
+//! rate, no byte comes too late to follow its header: ⌈(a + b) · r⌉ ≤ ⌈a · r⌉ + ⌈b · r⌉. As the
+//! receiver has a place for all of it, the header may wait; and the place may be given to another
+//! when the header has gone, as nothing comes over this link before the last byte.
 //!
 //! What arrives, packet or credit, goes through two registers, one in the check of a packet's CRC and
 //! one behind it. Nothing can hold it up there, so there are no such registers here: it is as if it had
@@ -91,8 +91,8 @@ impl LinkPortSpec {
         }
     }
 
-    /// The cycle in which the last of a packet has left that the receiver waits for, if the packet is given
-    /// out in `given`. The packet's `target` waits for all of it.
+    /// The cycle in which the last of a packet has left that the receiver waits for, if the packet
+    /// is given out in `given`. The packet's `target` waits for all of it.
     #[inline]
     pub fn left(&self, given: u64, bytes: u64, target: bool) -> u64 {
         match (self.cuts_through, target) {
@@ -241,9 +241,9 @@ impl LinkPort {
         }
     }
 
-    /// A packet of `bytes` bytes that the switch writes at the end of the cycle before `cycle`, where
-    /// nothing else waits or is on the link that has not been given out: if it begins in `cycle`, in which
-    /// cycle it is given out. It has not waited.
+    /// A packet of `bytes` bytes that the switch writes at the end of the cycle before `cycle`,
+    /// where nothing else waits or is on the link that has not been given out: if it begins in
+    /// `cycle`, in which cycle it is given out. It has not waited.
     pub fn passes(
         &mut self,
         channel: u8,

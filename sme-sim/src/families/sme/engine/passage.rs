@@ -1,5 +1,6 @@
-//! What delays a packet between the blocks of a position and its link, outside the blocks: named delays of
-//! the machine file. The node adds them to the time at which the blocks give the packet out.
+//! The delays of a packet between the blocks of a position and its link, outside the blocks: named
+//! delays of the machine file. The node adds them to the time at which the blocks give the packet
+//! out.
 
 use super::packet::Packet;
 use crate::families::sme::spec::ClusterSpec;
@@ -23,8 +24,8 @@ impl Passage {
         }
     }
 
-    /// Of `packet`, which leaves `position` over a link to `next`: it crosses clock domains behind its
-    /// source's engine and before its target's.
+    /// Of `packet`, which leaves `position` over a link to `next`: it crosses clock domains behind
+    /// its source's engine and before its target's.
     #[inline]
     pub fn cycles(&self, topology: &Topology, position: u32, next: u32, packet: &Packet) -> u64 {
         let crossings = u64::from(packet.source == position) + u64::from(packet.target == next);

@@ -60,7 +60,7 @@ struct Constants {
     clock: Clock,
     /// Engine cycles that a packet takes a link.
     packet_cycles: u64,
-    /// How long packets take a link.
+    /// The cycles for which packets take a link.
     link_port: LinkPortSpec,
     /// Engine cycles from a packet's last byte until the neighbour samples it.
     link_cycles: u64,

@@ -12,7 +12,7 @@ use crate::families::sme::cluster::watched::{Plugged, Watched};
 use crate::families::sme::engine::Design;
 use crate::machine::{Machine, Setup};
 
-/// How the bridge goes on behind a write.
+/// The ways in which a bridge goes on behind a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Goes {
     Serial,
@@ -21,7 +21,7 @@ enum Goes {
     AtOnce,
 }
 
-/// What comes to the bridge, or what a core does meanwhile.
+/// A packet that comes to the bridge, or an access of a core meanwhile.
 #[derive(Clone, Copy, Debug)]
 enum Comes {
     Write(u64),
@@ -72,7 +72,8 @@ impl Bench {
         }
     }
 
-    /// Runs until nothing is left to happen; each of `comes` is so many nanoseconds behind the last.
+    /// Runs until nothing is left to happen; each of `comes` is so many nanoseconds behind the
+    /// last.
     fn run(&mut self, comes: &[(u64, Comes)]) {
         let mut at = Time::ZERO;
         for (number, &(gap, what)) in comes.iter().enumerate() {
@@ -254,7 +255,7 @@ fn a_bridge_that_lets_writes_overtake_is_caught() {
     );
 }
 
-/// When writes to different lines take effect that have all come at 0.
+/// The times at which writes to different lines take effect that have all come at 0.
 #[test]
 fn a_pipelined_bridge_takes_a_write_each_time_it_takes() {
     for (goes, each) in [(Goes::Serial, 60 + 33 + 4 * 15), (Goes::Pipelined, 60)] {
