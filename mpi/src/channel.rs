@@ -1,0 +1,102 @@
+//! The lowest layer: bytes from rank to rank. A channel knows neither messages nor packets.
+//!
+//! From each rank to each other one there is a stream of bytes, in order and without loss, with room for
+//! some of them. The device above cuts the streams into packets. What passes has a cost in simulated
+//! time, and so has the library's own [work](Work): both are the channel's business.
+
+use std::future::Future;
+use std::panic::Location;
+
+/// Bytes that a channel moves, with their address in the rank's own simulated memory, on which the time
+/// for copying them depends. Without an address they are in the core's first-level cache.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'a> {
+    /// The bytes.
+    pub bytes: &'a [u8],
+    /// The simulated address of the first.
+    pub address: Option<u64>,
+}
+
+/// A piece of work of the library's software. A machine names what each takes; there is one cost for each
+/// primitive, never one for each function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Work {
+    /// Entering and leaving an MPI call: arguments checked, handles looked up.
+    Call,
+    /// Making a request and queueing a packet.
+    Send,
+    /// Handling a packet that has arrived.
+    Packet,
+    /// Comparing one entry of a queue with a message.
+    Match,
+    /// One element of a datatype that is packed or unpacked on its own.
+    Element,
+    /// One arithmetic operation of a reduction.
+    Reduce,
+    /// One target of a loop in one-sided synchronization.
+    Target,
+}
+
+/// What a rank of a job can ask of its machine.
+///
+/// Every rank has a channel of its own. No future of a channel is polled after it was dropped, and a rank
+/// asks for one thing at a time.
+pub trait Channel: Send + Sync {
+    /// This rank in the job, from 0.
+    fn rank(&self) -> u32;
+
+    /// Ranks of the job.
+    fn ranks(&self) -> u32;
+
+    /// Appends to the stream to `to` as much of `segments`, which follow each other, as there is room for
+    /// now; returns how many bytes those were, 0 if there is no room.
+    fn write(&self, to: u32, segments: &[Segment<'_>]) -> impl Future<Output = usize> + Send;
+
+    /// A rank from which bytes have arrived, if there is one. Ranks take turns: one that always has
+    /// bytes does not keep others from being found.
+    fn arrived(&self) -> impl Future<Output = Option<u32>> + Send;
+
+    /// Takes at most `most` of the bytes that have arrived `from` a rank, and appends them to `into`;
+    /// copying them to `address` is part of the cost. Returns how many those were.
+    fn read(
+        &self,
+        from: u32,
+        most: usize,
+        address: Option<u64>,
+        into: &mut Vec<u8>,
+    ) -> impl Future<Output = usize> + Send;
+
+    /// Waits until bytes have arrived from any rank, or there is room in one of the streams to `full`.
+    /// A report of a deadlock is told `site`, the place in the rank's program.
+    fn wait(
+        &self,
+        full: &[u32],
+        site: &'static Location<'static>,
+    ) -> impl Future<Output = ()> + Send;
+
+    /// Charges `times` times the cost of `work`.
+    fn work(&self, work: Work, times: u32) -> impl Future<Output = ()> + Send;
+
+    /// Charges the copy of so many bytes within the rank's own memory.
+    fn copy(
+        &self,
+        from: Option<u64>,
+        to: Option<u64>,
+        bytes: usize,
+    ) -> impl Future<Output = ()> + Send;
+
+    /// The time, in nanoseconds. It advances from one call to the next, and does not begin at 0.
+    fn now(&self) -> impl Future<Output = u64> + Send;
+
+    /// The rank enters the MPI call of this name, with a peer and a number of bytes where the call has
+    /// them: for timelines. Takes no simulated time.
+    fn enters(
+        &self,
+        call: &'static str,
+        peer: Option<u32>,
+        bytes: u64,
+    ) -> impl Future<Output = ()> + Send;
+
+    /// The rank leaves the MPI call that it entered last.
+    fn leaves(&self, call: &'static str) -> impl Future<Output = ()> + Send;
+}

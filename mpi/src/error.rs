@@ -1,0 +1,127 @@
+//! MPI errors: a class (MPI-4.1, Sec. 9.4), and the rank, call and argument that caused it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use thiserror::Error;
+
+macro_rules! classes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// The class of an error.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum ErrorClass {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl ErrorClass {
+            /// All classes, in the order of the standard's table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name that the standard gives it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+classes! {
+    /// An invalid buffer.
+    Buffer = "MPI_ERR_BUFFER",
+    /// An invalid count.
+    Count = "MPI_ERR_COUNT",
+    /// An invalid datatype.
+    Type = "MPI_ERR_TYPE",
+    /// An invalid tag.
+    Tag = "MPI_ERR_TAG",
+    /// An invalid communicator.
+    Comm = "MPI_ERR_COMM",
+    /// An invalid rank.
+    Rank = "MPI_ERR_RANK",
+    /// An invalid request.
+    Request = "MPI_ERR_REQUEST",
+    /// An invalid root.
+    Root = "MPI_ERR_ROOT",
+    /// An invalid group.
+    Group = "MPI_ERR_GROUP",
+    /// An invalid operation.
+    Op = "MPI_ERR_OP",
+    /// An invalid topology.
+    Topology = "MPI_ERR_TOPOLOGY",
+    /// An invalid dimension.
+    Dims = "MPI_ERR_DIMS",
+    /// An invalid argument of another kind.
+    Arg = "MPI_ERR_ARG",
+    /// A message longer than the buffer that receives it.
+    Truncate = "MPI_ERR_TRUNCATE",
+    /// The error is in a status.
+    InStatus = "MPI_ERR_IN_STATUS",
+    /// A request is still pending.
+    Pending = "MPI_ERR_PENDING",
+    /// A key that has not been created.
+    Keyval = "MPI_ERR_KEYVAL",
+    /// No memory is left.
+    NoMem = "MPI_ERR_NO_MEM",
+    /// An info key that is too long.
+    InfoKey = "MPI_ERR_INFO_KEY",
+    /// An info value that is too long.
+    InfoValue = "MPI_ERR_INFO_VALUE",
+    /// An info key that is not set.
+    InfoNoKey = "MPI_ERR_INFO_NOKEY",
+    /// An invalid info object.
+    Info = "MPI_ERR_INFO",
+    /// An invalid port name.
+    Port = "MPI_ERR_PORT",
+    /// A service that has not been published.
+    Service = "MPI_ERR_SERVICE",
+    /// Processes cannot be spawned.
+    Spawn = "MPI_ERR_SPAWN",
+    /// An invalid window.
+    Win = "MPI_ERR_WIN",
+    /// An invalid base address.
+    Base = "MPI_ERR_BASE",
+    /// An invalid lock type.
+    LockType = "MPI_ERR_LOCKTYPE",
+    /// Conflicting accesses to a window.
+    RmaConflict = "MPI_ERR_RMA_CONFLICT",
+    /// Wrong synchronization of one-sided calls.
+    RmaSync = "MPI_ERR_RMA_SYNC",
+    /// An invalid size.
+    Size = "MPI_ERR_SIZE",
+    /// An invalid displacement.
+    Disp = "MPI_ERR_DISP",
+    /// An invalid assertion.
+    Assert = "MPI_ERR_ASSERT",
+    /// A target outside its window.
+    RmaRange = "MPI_ERR_RMA_RANGE",
+    /// Memory that cannot be attached to a window.
+    RmaAttach = "MPI_ERR_RMA_ATTACH",
+    /// Another error, which its text describes.
+    Other = "MPI_ERR_OTHER",
+    /// An error of the library itself.
+    Intern = "MPI_ERR_INTERN",
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// An error of an MPI call. It displays as one line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("rank {rank}: {call}: {argument}: {text} ({class})")]
+pub struct MpiError {
+    /// Its class.
+    pub class: ErrorClass,
+    /// The rank in the initial communicator that made the call.
+    pub rank: u32,
+    /// The call, by its name in the standard.
+    pub call: &'static str,
+    /// The argument that is wrong, by its name in the standard.
+    pub argument: &'static str,
+    /// The reason, in words.
+    pub text: Cow<'static, str>,
+}
