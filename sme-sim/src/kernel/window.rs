@@ -9,6 +9,7 @@
 
 mod block;
 mod inbox;
+mod joint;
 mod letters;
 mod rendezvous;
 mod shard;
@@ -21,6 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use inbox::Inbox;
+pub use joint::Joint;
 pub use letters::FORMAT;
 
 use super::peers::{Alone, PeerError, Peers, Shares};

@@ -9,7 +9,7 @@ use sme_memory::Place;
 
 use super::family::{Readable, System};
 use crate::kernel::peers::{self, Peers};
-use crate::kernel::window::{self, Exchanged, Verdict};
+use crate::kernel::window::{self, Exchanged, Joint, NoTask, Verdict};
 use crate::observe::among::{Among, Figures};
 use crate::observe::failure::{self, Failure, Fault, Standstill};
 use crate::observe::gauge::Progress;
@@ -29,8 +29,21 @@ use crate::time::Time;
 /// that takes memory.
 const OBSERVED_AT_ONCE: Time = Time::from_ns(20_000);
 
+/// How far apart nodes are in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apart {
+    /// No node hears of another sooner than this.
+    AtLeast(Time),
+    /// They are cores of one chip, whose hops are too short to be windows: they take turns, and one
+    /// process simulates them all.
+    OnOneChip,
+}
+
+/// The window of cores on one chip. Nothing but how often a run is looked at depends on it.
+const CHIP_WINDOW: Time = Time::from_ns(5_000);
+
 /// A node with threads, as whoever runs its machine sees it.
-pub trait Inhabited: window::Locality + Waits + Sized {
+pub trait Inhabited: window::Locality<Task = NoTask> + Waits + Sized {
     /// The spans of its threads.
     fn spans(&self) -> &SpanRecord;
 
@@ -86,8 +99,7 @@ pub trait Inhabited: window::Locality + Waits + Sized {
 pub struct Nodes<N> {
     pub(crate) nodes: Vec<N>,
     among: Among,
-    /// No node hears of another sooner than this.
-    lookahead: Time,
+    apart: Apart,
     space: Arc<Space>,
     /// The most threads of a node.
     room: u32,
@@ -96,19 +108,18 @@ pub struct Nodes<N> {
 }
 
 impl<N: Inhabited> Nodes<N> {
-    /// The nodes that `node` makes, of those that `among` says; none hears of another sooner than
-    /// `lookahead`, or ever has more than `room` threads, and their programs' addresses mean what
-    /// `space` says.
+    /// The nodes that `node` makes, of those that `among` says; none ever has more than `room` threads,
+    /// and their programs' addresses mean what `space` says.
     pub(crate) fn of(
         among: Among,
-        (lookahead, room): (Time, u32),
+        (apart, room): (Apart, u32),
         space: Arc<Space>,
         node: impl FnMut(u32) -> N,
     ) -> Self {
         Self {
             nodes: among.mine.clone().map(node).collect(),
             among,
-            lookahead,
+            apart,
             space,
             room,
             checker: None,
@@ -181,7 +192,21 @@ impl<N: Inhabited> Nodes<N> {
             Ok((Verdict::Continue, now + pause))
         };
         let (nodes, all) = (&mut self.nodes, self.among.positions);
-        let ran = window::run_among(peers, all, nodes, self.lookahead, workers, &mut look);
+        let ran = match self.apart {
+            Apart::AtLeast(lookahead) => {
+                window::run_among(peers, all, nodes, lookahead, workers, &mut look)
+            }
+            Apart::OnOneChip => {
+                let mut chip = [Joint::new(std::mem::take(nodes))];
+                let look = |now, chip: &[Joint<N>], peers: &mut dyn Peers| {
+                    look(now, chip.first().map_or(&[], Joint::nodes), peers)
+                };
+                let ran = window::run_among(peers, 1, &mut chip, CHIP_WINDOW, 1, look);
+                let [chip] = chip;
+                *nodes = chip.into_nodes();
+                ran
+            }
+        };
         let (last, exchanged) = ran?;
         self.among.exchanged = exchanged;
         Ok(last)

@@ -15,6 +15,7 @@ use sme_memory::{Capabilities, Capability};
 use crate::kernel::peers::Peers;
 use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
 use crate::machine::node::Blueprint;
+use crate::machine::nodes::Apart;
 use crate::machine::shape::{Footprint, Setup, Shape};
 use crate::observe::among::Among;
 use crate::parts::fabric::{MAX_HOSTS, NetworkKind};
@@ -70,7 +71,7 @@ impl Family for IdealSpec {
         let spec = Arc::new(self.clone());
         let machine = Blueprint {
             space,
-            lookahead: self.remote,
+            apart: Apart::AtLeast(self.remote),
             cores: self.cores,
             operation: self.operation,
             system: (self.system, self.write_back),

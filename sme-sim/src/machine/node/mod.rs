@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub use processor::{Message, Processor, Seen, Setting, Thread, Waiting};
 
-use super::nodes::Nodes;
+use super::nodes::{Apart, Nodes};
 use crate::kernel::thread::Programs;
 use crate::kernel::window::{self, Inbox, NoLate, NoTask, Outbox};
 use crate::machine::family::NodeThreads;
@@ -90,8 +90,8 @@ pub struct Node<H: Hardware> {
 pub struct Blueprint<S, H> {
     /// How programs address its memory.
     pub space: S,
-    /// No node hears of another sooner than this.
-    pub lookahead: Time,
+    /// How far apart its nodes are in time.
+    pub apart: Apart,
     /// Cores of each node.
     pub cores: u32,
     /// The time of a program's own instructions around one operation.
@@ -124,7 +124,7 @@ impl<S: AddressSpace + Copy + 'static, F> Blueprint<S, F> {
             noise: setup.noise,
             each_span: setup.each_span,
         });
-        let pace = (self.lookahead, setup.most_threads());
+        let pace = (self.apart, setup.most_threads());
         let count = setup.threads;
         Nodes::of(among, pace, Arc::clone(&space), |me| {
             let memory = |thread| ThreadMemory::new(Arc::clone(&space), me, thread);

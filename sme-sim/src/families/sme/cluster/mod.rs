@@ -53,7 +53,7 @@ use super::spec::ClusterSpec;
 use crate::kernel::peers::{Alone, Peers};
 use crate::kernel::thread::programs;
 use crate::machine::family::{NodeThreads, System, started};
-use crate::machine::nodes::Nodes;
+use crate::machine::nodes::{Apart, Nodes};
 use crate::machine::shape::Setup;
 use crate::observe::among::{Among, Figures};
 use crate::observe::failure::Failure;
@@ -126,7 +126,7 @@ impl Cluster {
         let space = Space::new(constants.map);
         Nodes::of(
             among,
-            (constants.lookahead(), constants.room),
+            (Apart::AtLeast(constants.lookahead()), constants.room),
             Arc::clone(&space),
             |position| {
                 let count = if position < nodes { count } else { 0 };

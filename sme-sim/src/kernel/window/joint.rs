@@ -1,0 +1,198 @@
+//! Nodes between which there is no smallest latency, as one node of the kernel: the cores of a chip, whose
+//! hops are too short to be windows. They take turns in the order of time.
+//!
+//! At each time that anything happens, the nodes run one after the other, the lowest first, and a message
+//! is with its receiver before the next node runs. It may arrive at the time at which it is sent.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Inbox, Locality, NoLate, NoTask, Node, Outbox};
+use crate::time::Time;
+
+/// Nodes that run as one.
+#[derive(Debug)]
+pub struct Joint<N: Node> {
+    nodes: Vec<N>,
+    /// When each will next do something.
+    next: Vec<Time>,
+    outbox: Outbox<N::Message>,
+}
+
+/// The message between joint nodes and others, of which there are none.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum NoMessage {}
+
+impl<N: Node> Joint<N> {
+    /// All nodes of a machine, numbered from 0.
+    pub fn new(nodes: Vec<N>) -> Self {
+        Self {
+            next: nodes.iter().map(Node::next).collect(),
+            nodes,
+            outbox: Outbox::new(),
+        }
+    }
+
+    /// The nodes.
+    pub fn nodes(&self) -> &[N] {
+        &self.nodes
+    }
+
+    /// The nodes, when the run is over.
+    pub fn into_nodes(self) -> Vec<N> {
+        self.nodes
+    }
+
+    /// The first node among those that are next to do something, and when.
+    fn first(&self) -> (usize, Time) {
+        let mut first = (0, Time::NEVER);
+        for (number, &at) in self.next.iter().enumerate() {
+            if at < first.1 {
+                first = (number, at);
+            }
+        }
+        first
+    }
+}
+
+impl<N: Node<Task = NoTask>> Node for Joint<N> {
+    type Message = NoMessage;
+    type Late = NoLate;
+    type Workspace = N::Workspace;
+    type Task = NoTask;
+
+    fn next(&self) -> Time {
+        self.first().1
+    }
+
+    fn advance(
+        &mut self,
+        end: Time,
+        _: &mut Inbox<'_, NoMessage>,
+        _: &mut Outbox<NoMessage>,
+        workspace: &mut N::Workspace,
+    ) -> Option<NoTask> {
+        loop {
+            let (number, now) = self.first();
+            if now >= end {
+                return None;
+            }
+            let node = &mut self.nodes[number];
+            let after = now + Time::from_ps(1);
+            let no_task = node.advance(after, &mut Inbox::empty(), &mut self.outbox, workspace);
+            debug_assert!(no_task.is_none());
+            self.next[number] = node.next();
+            for sent in self.outbox.messages.drain(..) {
+                let to = sent.to as usize;
+                let node = &mut self.nodes[to];
+                node.deliver(sent.at, sent.from, sent.sequence, sent.message);
+                self.next[to] = node.next();
+            }
+        }
+    }
+
+    fn deliver(&mut self, _: Time, _: u32, _: u64, message: NoMessage) {
+        match message {}
+    }
+
+    fn take_late(&mut self, _: Time, late: NoLate, _: Time) {
+        match late {}
+    }
+}
+
+impl<N: Node<Task = NoTask>> Locality for Joint<N> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::queue::EventQueue;
+    use crate::kernel::window::{Verdict, run};
+    use proptest::prelude::*;
+
+    /// Passes each message on as its plan says, and takes note of when it came.
+    struct Relay {
+        me: u32,
+        queue: EventQueue<u32>,
+        sequence: u64,
+        /// For each message: to which node it goes next, and after how long.
+        plan: Vec<(u32, u64)>,
+        seen: Vec<(Time, u32)>,
+    }
+
+    impl Node for Relay {
+        type Message = u32;
+        type Late = NoLate;
+        type Workspace = ();
+        type Task = NoTask;
+
+        fn next(&self) -> Time {
+            self.queue.next()
+        }
+
+        fn advance(
+            &mut self,
+            end: Time,
+            _: &mut Inbox<'_, u32>,
+            outbox: &mut Outbox<u32>,
+            (): &mut (),
+        ) -> Option<NoTask> {
+            while self.next() < end {
+                let (now, message) = self.queue.pop()?;
+                self.seen.push((now, message));
+                if let Some(&(to, after)) = self.plan.get(message as usize) {
+                    self.sequence += 1;
+                    let at = now + Time::from_ps(after);
+                    outbox.send(self.me, self.sequence, to, at, message + 1);
+                }
+            }
+            None
+        }
+
+        fn deliver(&mut self, at: Time, from: u32, sequence: u64, message: u32) {
+            assert!(
+                self.seen.last().is_none_or(|&(last, _)| at >= last),
+                "in the past"
+            );
+            self.queue.push(at, from, sequence, message);
+        }
+
+        fn take_late(&mut self, _: Time, late: NoLate, _: Time) {
+            match late {}
+        }
+    }
+
+    proptest! {
+        /// One message goes round; where it is when follows from the plan alone, however short the
+        /// latencies, those of zero included.
+        #[test]
+        fn a_message_is_where_its_plan_says(
+            plan in prop::collection::vec((0u32..5, 0u64..3), 0..60),
+            window in 1u64..40,
+        ) {
+            let relay = |me| Relay {
+                me,
+                queue: EventQueue::new(),
+                sequence: 0,
+                plan: plan.clone(),
+                seen: Vec::new(),
+            };
+            let mut nodes: Vec<Relay> = (0..5).map(relay).collect();
+            nodes[0].deliver(Time::ZERO, 0, 0, 0);
+            let mut joint = [Joint::new(nodes)];
+            run(&mut joint, Time::from_ps(window), 1, |now, _| (Verdict::Continue, now));
+            let [joint] = joint;
+            let mut seen: Vec<(Time, u32, u32)> = Vec::new();
+            for node in joint.into_nodes() {
+                seen.extend(node.seen.iter().map(|&(at, message)| (at, message, node.me)));
+            }
+            seen.sort_by_key(|&(_, message, _)| message);
+            let (mut now, mut at) = (0, 0);
+            let mut expected = vec![(Time::ZERO, 0, 0)];
+            for (&(to, after), message) in plan.iter().zip(1..) {
+                (now, at) = (now + after, to);
+                expected.push((Time::from_ps(now), message, at));
+            }
+            let _ = at;
+            prop_assert_eq!(seen, expected);
+        }
+    }
+}
