@@ -32,6 +32,9 @@ pub enum Route {
     /// By the global address through the caches of one's own node, which keep a copy that nobody
     /// outside the node invalidates or updates: see [`Cacheable`](crate::Cacheable).
     Cached,
+    /// As a line that is tagged as a message buffer: see [`Tagged`](crate::Tagged). Where a machine has
+    /// none, the same as [`Route::Global`].
+    Tagged,
 }
 
 /// Address of a synchronization variable: one byte, one writer, values `0..=127`.

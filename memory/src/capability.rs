@@ -26,6 +26,14 @@ pub enum Capability {
     TestAndSet,
     /// Threads that start others ([`Spawn`](crate::Spawn)).
     Threads,
+    /// Waits for any of many flags ([`AnyFlag`](crate::AnyFlag)).
+    AnyFlag,
+    /// Lines that are tagged as message buffers ([`Tagged`](crate::Tagged)).
+    Tagged,
+    /// Interrupts between nodes ([`Interrupts`](crate::Interrupts)).
+    Interrupts,
+    /// The time ([`Timer`](crate::Timer)).
+    Timer,
 }
 
 impl Capability {
@@ -37,6 +45,10 @@ impl Capability {
         Self::Futexes,
         Self::TestAndSet,
         Self::Threads,
+        Self::AnyFlag,
+        Self::Tagged,
+        Self::Interrupts,
+        Self::Timer,
     ];
 
     /// The name in tables and messages, in the plural.
@@ -48,6 +60,10 @@ impl Capability {
             Self::Futexes => "futexes",
             Self::TestAndSet => "test-and-set registers",
             Self::Threads => "threads that start others",
+            Self::AnyFlag => "waits for any of many flags",
+            Self::Tagged => "tagged lines",
+            Self::Interrupts => "interrupts between nodes",
+            Self::Timer => "a timer",
         }
     }
 }
@@ -60,7 +76,7 @@ impl fmt::Display for Capability {
 
 /// A set of capabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Capabilities(u8);
+pub struct Capabilities(u16);
 
 impl Capabilities {
     /// The capabilities of every machine: words and flags.
@@ -68,10 +84,10 @@ impl Capabilities {
 
     /// These, and words and flags.
     pub const fn of(these: &[Capability]) -> Self {
-        let mut bits = 1 << Capability::Words as u8;
+        let mut bits = 1 << Capability::Words as u16;
         let mut index = 0;
         while index < these.len() {
-            bits |= 1 << these[index] as u8;
+            bits |= 1 << these[index] as u16;
             index += 1;
         }
         Self(bits)
@@ -84,12 +100,12 @@ impl Capabilities {
 
     /// These but for `capability`.
     pub const fn without(self, capability: Capability) -> Self {
-        Self(self.0 & !(1 << capability as u8))
+        Self(self.0 & !(1 << capability as u16))
     }
 
     /// Whether `capability` is one of them.
     pub const fn has(self, capability: Capability) -> bool {
-        self.0 & 1 << capability as u8 != 0
+        self.0 & 1 << capability as u16 != 0
     }
 
     /// Those that are in the set.

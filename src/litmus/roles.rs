@@ -146,7 +146,7 @@ impl Plan {
         let offset = line * self.line_bytes;
         let place = match route {
             Route::Nearest => Place { node, offset },
-            Route::Global | Route::Cached => self.shared(node).plus(offset),
+            Route::Global | Route::Cached | Route::Tagged => self.shared(node).plus(offset),
         };
         memory.word(place, route)
     }
@@ -196,7 +196,7 @@ impl Plan {
     fn past_caches(&self) -> Route {
         match self.route {
             Route::Nearest => Route::Nearest,
-            Route::Global | Route::Cached => Route::Global,
+            Route::Global | Route::Cached | Route::Tagged => Route::Global,
         }
     }
 }

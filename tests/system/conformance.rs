@@ -17,8 +17,8 @@ use sme_memory::conformance::{
 };
 use sme_memory::native::OnThreads;
 use sme_memory::{
-    Atomic, Cacheable, Capabilities, Flag, Flags, Futex, Memory, Place, Register, Route, Spawn,
-    TestAndSet, ThreadId, Until, Word,
+    AnyFlag, Atomic, Blocks, Cacheable, Capabilities, Flag, Flags, Futex, Interrupts, Memory, Own,
+    Place, Register, Route, Spawn, Tagged, TestAndSet, ThreadId, Timer, Until, Word,
 };
 use sme_sim::families::sme;
 use sme_sim::families::sme::cluster::{Cluster, Plugged};
@@ -200,10 +200,16 @@ enum Fault {
     FindsItClear,
     NeverSets,
     JoinsAtOnce,
+    CopiesTooLittle,
+    ReturnsTheFirst,
+    KeepsTaggedCopies,
+    StoresWholeLines,
+    TakesNoInterrupt,
+    StandsStill,
 }
 
 /// Each fault, with a case that must find it.
-const FAULTS: [(Fault, &str); 18] = [
+const FAULTS: [(Fault, &str); 24] = [
     (
         Fault::LosesStores,
         "a thread loads what it has stored at another node",
@@ -273,6 +279,27 @@ const FAULTS: [(Fault, &str); 18] = [
         Fault::JoinsAtOnce,
         "a thread that was started sees what was done before, and is waited for",
     ),
+    (Fault::CopiesTooLittle, "a block of words arrives whole"),
+    (
+        Fault::ReturnsTheFirst,
+        "a wait for any of many flags returns one that holds",
+    ),
+    (
+        Fault::KeepsTaggedCopies,
+        "tagged stores are seen after a fence, once copies are dropped",
+    ),
+    (
+        Fault::StoresWholeLines,
+        "tagged stores to some bytes of a line leave the others alone",
+    ),
+    (
+        Fault::TakesNoInterrupt,
+        "an interrupt is taken once, after what was done before it",
+    ),
+    (
+        Fault::StandsStill,
+        "the time advances, and does not begin at zero",
+    ),
 ];
 
 /// The ideal machine's memory with a fault.
@@ -303,6 +330,11 @@ impl Memory for Faulty {
     }
 
     fn word(&self, place: Place, route: Route) -> Word {
+        // The ideal machine keeps no copies of tagged lines: cached ones take their place.
+        let route = match route {
+            Route::Tagged if self.is(Fault::KeepsTaggedCopies) => Route::Cached,
+            _ => route,
+        };
         self.memory.word(place, route)
     }
 
@@ -361,6 +393,12 @@ impl Memory for Faulty {
             Fault::WritesNeighbour => {
                 self.memory.store(word, value).await;
                 self.memory.store(Word(word.0 ^ 8), value).await;
+            }
+            Fault::StoresWholeLines => {
+                self.memory.store(word, value).await;
+                for other in [8, 16, 24] {
+                    self.memory.store(Word(word.0 ^ other), 0).await;
+                }
             }
             Fault::SetsBeforeStores if self.at_another_node(word) => {
                 // The store leaves later than the thread's next operation.
@@ -484,6 +522,54 @@ impl Spawn for Faulty {
     }
 
     async fn give_way(&self) {}
+}
+
+impl Blocks for Faulty {
+    async fn put(&self, to: Word, words: &[u64], from: Option<Own>) {
+        let count = words.len() - usize::from(self.is(Fault::CopiesTooLittle));
+        self.memory.put(to, &words[..count], from).await;
+    }
+
+    async fn get(&self, from: Word, words: &mut [u64], to: Option<Own>) {
+        self.memory.get(from, words, to).await;
+    }
+}
+
+impl AnyFlag for Faulty {
+    async fn wait_any(&self, flags: Flags, first: u32, until: Until) -> u32 {
+        let index = self.memory.wait_any(flags, first, until).await;
+        match self.is(Fault::ReturnsTheFirst) {
+            true => first,
+            false => index,
+        }
+    }
+}
+
+impl Tagged for Faulty {
+    async fn invalidate_tagged(&self) {
+        self.memory.invalidate_tagged().await;
+    }
+}
+
+impl Interrupts for Faulty {
+    async fn interrupt(&self, node: u32) {
+        self.memory.interrupt(node).await;
+    }
+
+    async fn take_interrupt(&self) {
+        if !self.is(Fault::TakesNoInterrupt) {
+            self.memory.take_interrupt().await;
+        }
+    }
+}
+
+impl Timer for Faulty {
+    async fn now(&self) -> u64 {
+        match self.is(Fault::StandsStill) {
+            true => 1,
+            false => self.memory.now().await,
+        }
+    }
 }
 
 /// The ideal machine with such a memory.

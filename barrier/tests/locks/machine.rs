@@ -460,7 +460,7 @@ impl TestMemory {
     fn address(&self, place: Place, route: Route) -> u64 {
         let kind = match route {
             Route::Nearest => 0,
-            Route::Global => GLOBAL,
+            Route::Global | Route::Tagged => GLOBAL,
             Route::Cached => GLOBAL | CACHED,
         };
         kind | u64::from(place.node) << NODE_SHIFT | place.offset

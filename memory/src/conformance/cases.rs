@@ -2,29 +2,30 @@
 //! stands under its node and number. Offsets name a line of their own for each purpose; flags lie
 //! in the upper half.
 
+use super::messages::{any_flag, blocks, interrupts, tagged, tagged_bytes, time};
 use super::{Case, Found, Program, THREADS, Whole};
 use crate::{Capability, Flag, Flags, Place, Register, Route, Until, Word};
 
 /// Where flags begin.
-const FLAGS: u64 = 2048;
+pub(super) const FLAGS: u64 = 2048;
 
 /// Bytes between variables that must not share a line.
-const APART: u64 = 64;
+pub(super) const APART: u64 = 64;
 
 /// The word in line `line` of `node`, by a route that every thread can use.
-fn word<M: Whole>(memory: &M, node: u32, line: u64) -> Word {
+pub(super) fn word<M: Whole>(memory: &M, node: u32, line: u64) -> Word {
     let offset = APART * line;
     memory.word(Place { node, offset }, near(memory, node))
 }
 
 /// Flag number `number` of `node`, in a line of its own.
-fn flag<M: Whole>(memory: &M, node: u32, number: u64) -> Flag {
+pub(super) fn flag<M: Whole>(memory: &M, node: u32, number: u64) -> Flag {
     let offset = FLAGS + APART * number;
     memory.flag(Place { node, offset }, near(memory, node))
 }
 
 /// One's own memory is reached as such, others' through the network.
-fn near<M: Whole>(memory: &M, node: u32) -> Route {
+pub(super) fn near<M: Whole>(memory: &M, node: u32) -> Route {
     match node == memory.node() {
         true => Route::Nearest,
         false => Route::Global,
@@ -70,9 +71,15 @@ cases! {
     TestAndSet: "of those who test a register one finds it clear" => one_finds_it_clear;
     TestAndSet: "what was done under a register is seen by who takes it next" => exclusion;
     Threads: "a thread that was started sees what was done before, and is waited for" => children;
+    Words: "a block of words arrives whole" => blocks;
+    AnyFlag: "a wait for any of many flags returns one that holds" => any_flag;
+    Tagged: "tagged stores are seen after a fence, once copies are dropped" => tagged;
+    Tagged: "tagged stores to some bytes of a line leave the others alone" => tagged_bytes;
+    Interrupts: "an interrupt is taken once, after what was done before it" => interrupts;
+    Timer: "the time advances, and does not begin at zero" => time;
 }
 
-type Me = (u32, u32);
+pub(super) type Me = (u32, u32);
 
 async fn own_words<M: Whole>(memory: M, (node, thread): Me, found: Found) {
     // A line each, in which every second word is left alone.

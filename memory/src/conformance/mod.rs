@@ -2,7 +2,7 @@
 //! same suite runs on native memory and on every simulated machine. Each case belongs to a
 //! capability, and a machine runs the cases of the capabilities that it has.
 //!
-//! * `cases`: the programs.
+//! * `cases`: the programs; `messages`: those for layers of messages.
 //!
 //! ```
 //! use sme_memory::conformance::{Machine, check};
@@ -14,13 +14,17 @@
 //! ```
 
 mod cases;
+mod messages;
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Cacheable, Capabilities, Capability, Futex, Spawn, TestAndSet};
+use crate::{
+    AnyFlag, Blocks, Cacheable, Capabilities, Capability, Futex, Interrupts, Spawn, Tagged,
+    TestAndSet, Timer,
+};
 
 /// Nodes of the machine on which a case runs.
 pub const NODES: u32 = 2;
@@ -32,9 +36,35 @@ pub const THREADS: u32 = 2;
 pub const BYTES: u64 = 4096;
 
 /// A memory with every trait of the contract. No case uses a capability that its machine lacks.
-pub trait Whole: Cacheable + Futex + TestAndSet + Spawn + Clone + 'static {}
+pub trait Whole:
+    Cacheable
+    + Futex
+    + TestAndSet
+    + Spawn
+    + Blocks
+    + AnyFlag
+    + Tagged
+    + Interrupts
+    + Timer
+    + Clone
+    + 'static
+{
+}
 
-impl<M: Cacheable + Futex + TestAndSet + Spawn + Clone + 'static> Whole for M {}
+impl<M> Whole for M where
+    M: Cacheable
+        + Futex
+        + TestAndSet
+        + Spawn
+        + Blocks
+        + AnyFlag
+        + Tagged
+        + Interrupts
+        + Timer
+        + Clone
+        + 'static
+{
+}
 
 /// The program of a thread.
 pub type Program = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -20,6 +20,7 @@
 mod arena;
 #[cfg(not(loom))]
 mod conformance;
+mod messages;
 mod parking;
 mod patience;
 mod registers;
@@ -40,6 +41,7 @@ use arena::Arena;
 pub use arena::LINE;
 #[cfg(not(loom))]
 pub use conformance::OnThreads;
+use messages::Pending;
 use parking::Parking;
 pub use patience::Patience;
 use patience::{Experience, Turns};
@@ -117,6 +119,7 @@ struct Shared<P> {
     arena: Arena,
     registers: Registers,
     started: Started,
+    pending: Pending,
     parking: Parking,
     patience: Patience,
     protocol: std::marker::PhantomData<P>,
@@ -148,6 +151,7 @@ impl<P: Protocol> Native<P> {
                 arena: Arena::new(size.nodes, size.flag_bytes, size.word_bytes),
                 registers: Registers::new(size.nodes),
                 started: Started::new(),
+                pending: Pending::new(size.nodes),
                 parking: Parking::new(),
                 patience,
                 protocol: std::marker::PhantomData,

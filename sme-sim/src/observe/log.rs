@@ -19,6 +19,10 @@ use crate::time::Time;
 const BIRTHS: u64 = 1 << 46;
 const DEATHS: u64 = BIRTHS + (1 << 16);
 
+/// Where words would lie that stand for a node's test-and-set registers, and for its pending interrupt.
+const REGISTERS: u64 = DEATHS + (1 << 16);
+const INTERRUPTS: u64 = REGISTERS + (1 << 16);
+
 /// What has happened at a node, in order.
 #[derive(Debug)]
 pub struct Log {
@@ -142,7 +146,7 @@ impl Log {
         }
     }
 
-    /// A wait of `thread` for many flags has seen `value` in the one at `address`.
+    /// A wait of `thread` for one or all of many flags has seen `value` in the one at `address`.
     pub fn saw(
         &mut self,
         at: Time,
@@ -209,6 +213,14 @@ pub(crate) fn lifetime(place: Place) -> Option<String> {
     })
 }
 
+/// The word that stands for thing number `number` of `node`, of those from `first` on.
+fn apart(node: u32, first: u64, number: u32) -> Place {
+    Place {
+        node,
+        offset: first + 8 * u64::from(number),
+    }
+}
+
 /// What it means to the checker that an operation on `node` has ended with `answer`.
 fn finished(
     node: u32,
@@ -237,6 +249,39 @@ fn finished(
             let (flag, _) = space.shared(node, flag.0)?;
             let value = answer as u8;
             Some(What::Saw { flag, value })
+        }
+        // Reading a register and interrupting are atomic: each is an acquire and a release.
+        Operation::TestAndSet(register) | Operation::Take(register, _) => {
+            let word = apart(register.node, REGISTERS, register.number);
+            Some(What::Update {
+                word,
+                after: 1,
+                site,
+            })
+        }
+        Operation::Clear(register) => {
+            let word = apart(register.node, REGISTERS, register.number);
+            Some(What::Update {
+                word,
+                after: 0,
+                site,
+            })
+        }
+        Operation::Interrupt(node) => {
+            let word = apart(node, INTERRUPTS, 0);
+            Some(What::Update {
+                word,
+                after: 1,
+                site,
+            })
+        }
+        Operation::TakeInterrupt(_) => {
+            let word = apart(node, INTERRUPTS, 0);
+            Some(What::Update {
+                word,
+                after: 0,
+                site,
+            })
         }
         Operation::FetchAdd(word, amount) => updated(word.0, answer.wrapping_add(amount)),
         Operation::Swap(word, after) => updated(word.0, after),

@@ -48,7 +48,7 @@ impl On {
     pub fn of(operation: &Operation) -> Option<Self> {
         Some(match operation {
             Operation::Wait(..) => Self::Flag,
-            Operation::WaitAll(..) => Self::Flags,
+            Operation::WaitAll(..) | Operation::WaitAny(..) => Self::Flags,
             Operation::FutexWait(..) => Self::Futex,
             Operation::Take(..) => Self::Register,
             Operation::Join(..) => Self::Thread,

@@ -49,6 +49,18 @@ pub fn done(core: u16, operation: &Operation, at: &dyn Fn(u64) -> String) -> Str
         Operation::Spawn(_) => format!("{core} has started a thread"),
         Operation::Join(thread, _) => format!("{core} sees that thread {} has ended", thread.0),
         Operation::GiveWay => format!("{core} has given way"),
+        Operation::Put(word, ..) => format!("{core} has stored a block from {} on", at(word.0)),
+        Operation::Get(word, ..) => format!("{core} has loaded a block from {} on", at(word.0)),
+        Operation::WaitAny(flags, ..) => {
+            format!(
+                "{core} sees that one from {} on has changed",
+                at(flags.first.0)
+            )
+        }
+        Operation::InvalidateTagged => format!("{core} has dropped its tagged lines"),
+        Operation::Interrupt(node) => format!("{core} interrupts node {node}"),
+        Operation::TakeInterrupt(_) => format!("{core} takes an interrupt"),
+        Operation::Now => format!("{core} has read the time"),
         Operation::Delay(_) => format!("{core} computes"),
         Operation::Mark(_) => core,
     }

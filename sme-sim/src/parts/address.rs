@@ -29,6 +29,12 @@ pub trait AddressSpace: Send + Sync {
         0
     }
 
+    /// Whether copying a block of words is one operation of the machine; otherwise it is as many loads or
+    /// stores.
+    fn moves_blocks(&self) -> bool {
+        false
+    }
+
     /// Devices that hold memory and have no threads, numbered behind the nodes that have.
     fn devices(&self) -> u32 {
         0
@@ -60,6 +66,12 @@ impl Space {
     pub fn registers(&self) -> u32 {
         self.0.registers()
     }
+
+    /// Whether copying a block of words is one operation of the machine.
+    #[inline]
+    pub fn moves_blocks(&self) -> bool {
+        self.0.moves_blocks()
+    }
 }
 
 /// How a word was reached.
@@ -76,6 +88,9 @@ pub enum Way {
 
 /// Bit of an address that says that caches may keep what it names.
 pub const CACHEABLE: u64 = 1 << 62;
+
+/// Bit of an address that says that the line is tagged as a message buffer.
+pub const TAGGED: u64 = 1 << 61;
 
 /// Why an access cannot be performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +115,8 @@ pub enum FaultReason {
     NoRoom,
     /// A test-and-set register that no node has.
     NoSuchRegister,
+    /// A wait for any of no flags.
+    NoFlags,
 }
 
 impl fmt::Display for FaultReason {
@@ -118,6 +135,7 @@ impl fmt::Display for FaultReason {
             FaultReason::NoSuchCore => "its node has no such core",
             FaultReason::NoSuchThread => "its node has started no such thread",
             FaultReason::NoRoom => "its node is not set up for more threads",
+            FaultReason::NoFlags => "a wait for any of no flags never ends",
             FaultReason::NoSuchRegister => "no node has such a test-and-set register",
         })
     }

@@ -4,6 +4,8 @@
 //! A machine performs those of the capabilities that it has. What hits a core's private caches the
 //! program does itself, without asking ([`lend`]).
 
+mod messages;
+
 use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
@@ -15,6 +17,8 @@ use sme_memory::{
     Atomic, Cacheable, Flag, Flags, Futex, Memory, Place, Register, Route, Spawn, TestAndSet,
     ThreadId, Until, Word,
 };
+
+pub use messages::{Near, swap_block};
 
 use super::address::{CACHEABLE, Space};
 use super::cache::ahead::Ahead;
@@ -69,6 +73,20 @@ pub enum Operation {
     Join(ThreadId, WaitSite),
     /// [`Spawn::give_way`]
     GiveWay,
+    /// [`Blocks::put`](sme_memory::Blocks::put): the machine finds [the words](swap_block) besides.
+    Put(Word, u32, Near),
+    /// [`Blocks::get`](sme_memory::Blocks::get): the program finds the words in the same place.
+    Get(Word, u32, Near),
+    /// [`AnyFlag::wait_any`](sme_memory::AnyFlag::wait_any)
+    WaitAny(Flags, u32, Until, WaitSite),
+    /// [`Tagged::invalidate_tagged`](sme_memory::Tagged::invalidate_tagged)
+    InvalidateTagged,
+    /// [`Interrupts::interrupt`](sme_memory::Interrupts::interrupt)
+    Interrupt(u32),
+    /// [`Interrupts::take_interrupt`](sme_memory::Interrupts::take_interrupt)
+    TakeInterrupt(WaitSite),
+    /// [`Timer::now`](sme_memory::Timer::now)
+    Now,
     /// Computes for a while.
     Delay(Time),
     /// Tells the observers something; takes no time.
@@ -82,7 +100,9 @@ impl Operation {
             Operation::Wait(_, _, site)
             | Operation::WaitAll(_, _, site)
             | Operation::FutexWait(_, _, site)
+            | Operation::WaitAny(_, _, _, site)
             | Operation::Take(_, site)
+            | Operation::TakeInterrupt(site)
             | Operation::Join(_, site) => Some(site.site()),
             _ => None,
         }

@@ -50,7 +50,7 @@ impl AddressSpace for GlobalSpace {
 
     fn address(&self, _: u32, place: Place, route: Route) -> u64 {
         match route {
-            Route::Nearest | Route::Global => self.plain(place),
+            Route::Nearest | Route::Global | Route::Tagged => self.plain(place),
             Route::Cached => CACHEABLE | self.plain(place),
         }
     }

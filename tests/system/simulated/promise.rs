@@ -23,7 +23,7 @@ fn stores(case: &Case) -> Option<u64> {
         Algorithm::Pthread => Some(0),
         Algorithm::FlagPhase => match case.route {
             // A flag from each thread, and the phase.
-            Route::Global => Some(nodes * cores + 1),
+            Route::Global | Route::Tagged => Some(nodes * cores + 1),
             // The same from those who are not at home; the first node has the master.
             Route::Nearest => Some((nodes - 1) * cores + u64::from(case.home != 0)),
             // Flags are in coherent memory.

@@ -35,6 +35,9 @@ pub(super) struct Memory {
     fills: FxHashMap<u64, Vec<u16>>,
     /// Threads that spin, each on the word at an address.
     spinners: Vec<(u64, u16)>,
+    /// Whether an interrupt is pending, and the threads that wait for one.
+    interrupted: bool,
+    takers: Vec<u16>,
     /// Those of a few words, in the run that explains a deadlock.
     last_writes: Option<Box<LastWrites>>,
     traffic: CacheTraffic,
@@ -49,6 +52,7 @@ pub(super) enum Sends {
     WriteBack(u64, Mask, Block),
     TestAndSet(u32),
     Clear(u32),
+    Interrupt,
     Answer(u64),
     Line(u64, Block),
 }
@@ -76,6 +80,8 @@ impl Memory {
             copies: Unlimited::new(spec.line),
             fills: FxHashMap::default(),
             spinners: Vec::new(),
+            interrupted: false,
+            takers: Vec::new(),
             last_writes: None,
             traffic: CacheTraffic::default(),
             spec,
@@ -139,11 +145,20 @@ impl Memory {
             match cpu.sees(thread, bytes.pick(word), self.spec.local) {
                 Seen::Done => return,
                 Seen::Next => {}
-                Seen::Not => {
-                    cpu.waits(thread, Waiting::Spins);
-                    return self.spinners.push((address & !7, thread));
-                }
+                Seen::Not => return self.spin(cpu, thread, address),
             }
+        }
+    }
+
+    /// `thread` spins on the word at `address`, or on those of all flags for any of which it waits.
+    fn spin(&mut self, cpu: &mut Cpu, thread: u16, address: u64) {
+        cpu.waits(thread, Waiting::Spins);
+        match cpu.thread(thread).operation {
+            Operation::WaitAny(flags, ..) => {
+                let words = (0..flags.count).map(|index| (flags.at(index).0 & !7, thread));
+                self.spinners.extend(words);
+            }
+            _ => self.spinners.push((address & !7, thread)),
         }
     }
 
@@ -151,8 +166,10 @@ impl Memory {
     /// gone.
     fn changed(&mut self, cpu: &mut Cpu, address: u64) {
         let spins = |&mut (on, _): &mut (u64, u16)| on == address;
-        let again: Vec<_> = self.spinners.extract_if(.., spins).collect();
+        let mut again: Vec<_> = self.spinners.extract_if(.., spins).collect();
+        again.dedup();
         for (_, thread) in again {
+            self.spinners.retain(|&(_, spinner)| spinner != thread);
             self.look(cpu, thread);
         }
     }
@@ -214,6 +231,16 @@ impl Memory {
                 cpu.progress();
                 cpu.done(thread, before, self.spec.local);
             }
+        }
+    }
+
+    /// Gives the pending interrupt, if there is one, to the thread that has waited for it longest.
+    fn interrupts(&mut self, cpu: &mut Cpu) {
+        if self.interrupted && !self.takers.is_empty() {
+            self.interrupted = false;
+            let thread = self.takers.remove(0);
+            cpu.progress();
+            cpu.done(thread, 0, self.spec.local);
         }
     }
 
@@ -312,7 +339,18 @@ impl Hardware for Memory {
             Operation::Read(_)
             | Operation::Wait(..)
             | Operation::WaitAll(..)
+            | Operation::WaitAny(..)
             | Operation::Load(..) => self.look(cpu, thread),
+            Operation::Interrupt(node) if node < self.space.nodes => {
+                self.post(cpu, (node, 0), thread, Sends::Interrupt);
+                cpu.done(thread, 0, Time::ZERO);
+            }
+            Operation::Interrupt(_) => cpu.refuse(thread, None, FaultReason::NoSuchNode),
+            Operation::TakeInterrupt(_) => {
+                self.takers.push(thread);
+                cpu.waits(thread, Waiting::Spins);
+                self.interrupts(cpu);
+            }
             // A fence: posted stores leave at once. Calls of the system do not come here.
             _ => cpu.done(thread, 0, Time::ZERO),
         }
@@ -366,6 +404,11 @@ impl Hardware for Memory {
             Sends::Clear(number) => {
                 cpu.performed();
                 self.registers[number as usize] = false;
+            }
+            Sends::Interrupt => {
+                cpu.performed();
+                self.interrupted = true;
+                self.interrupts(cpu);
             }
             Sends::Answer(value) => {
                 let asked = self.asked(cpu, thread, from);

@@ -59,7 +59,7 @@ impl AddressSpace for AddressMap {
         let global = self.global_base + u64::from(place.node) * self.shared_bytes + place.offset;
         match route {
             Route::Nearest if place.node == node => self.private_bytes + place.offset,
-            Route::Nearest | Route::Global => global,
+            Route::Nearest | Route::Global | Route::Tagged => global,
             Route::Cached => CACHEABLE | global,
         }
     }

@@ -46,6 +46,7 @@ impl Family for ClusterSpec {
             Capability::Atomics,
             Capability::Futexes,
             Capability::Threads,
+            Capability::Timer,
         ])
     }
 

@@ -175,6 +175,13 @@ impl<H: Hardware> Node<H> {
                     self.takes_start(thread);
                     return self.enter_system(thread);
                 }
+                Operation::Now => {
+                    let now = self.cpu.now.as_ps() / 1_000 + 1;
+                    return self.cpu.done(thread, now, Time::ZERO);
+                }
+                Operation::WaitAny(flags, ..) if flags.count == 0 => {
+                    return self.cpu.refuse(thread, None, FaultReason::NoFlags);
+                }
                 Operation::WaitAll(flags, ..) if flags.count == 0 => {
                     return self.cpu.done(thread, 0, Time::ZERO);
                 }

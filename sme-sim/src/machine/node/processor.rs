@@ -17,7 +17,7 @@ use crate::observe::staleness::What as Told;
 use crate::observe::trace::{Cause, Mark, Trace, What};
 use crate::observe::traffic::Traffic;
 use crate::parts::address::{AddressSpace, FaultReason};
-use crate::parts::contract::{Mark as Said, Operation};
+use crate::parts::contract::{Mark as Said, Operation, swap_block};
 use crate::parts::line::Bytes;
 use crate::parts::noise::Noise;
 use crate::parts::os::{self, Delays, System};
@@ -113,6 +113,8 @@ pub struct Processor<H: Hardware> {
     sent: Vec<(u32, Time, Message<H::Message>)>,
     pub(super) programs: Threads,
     pub(super) threads: Vec<Thread>,
+    /// Blocks of words, by thread, of those that have asked for any.
+    blocks: Vec<Vec<u64>>,
     pub(super) system: System<u64>,
     pub(super) spans: SpanRecord,
     /// The traffic of its threads over the network.
@@ -139,6 +141,7 @@ impl<H: Hardware> Processor<H> {
             sent: Vec::new(),
             programs: Threads::new(programs),
             threads: vec![Thread::new(false, BEFORE); usize::from(count)],
+            blocks: Vec::new(),
             system: System::default(),
             spans: SpanRecord::new(setting.each_span),
             traffic: Traffic::default(),
@@ -202,6 +205,9 @@ impl<H: Hardware> Processor<H> {
             Operation::WaitAll(flags, until, _) if state.passed < flags.count => {
                 byte(flags.at(state.passed), Some(until))
             }
+            Operation::WaitAny(flags, first, until, _) => {
+                byte(flags.at((first + state.passed) % flags.count), Some(until))
+            }
             Operation::Load(word, _) | Operation::FutexWait(word, ..) => {
                 Some((word.0, Bytes::word(word.0), None))
             }
@@ -216,13 +222,16 @@ impl<H: Hardware> Processor<H> {
         let (flag, until) = match state.operation {
             Operation::Wait(flag, until, _) => (flag, until),
             Operation::WaitAll(flags, until, _) => (flags.at(state.passed), until),
+            Operation::WaitAny(flags, first, until, _) => {
+                (flags.at((first + state.passed) % flags.count), until)
+            }
             _ => {
                 self.done(thread, value, after);
                 return Seen::Done;
             }
         };
         if !until.holds(value as u8) {
-            return Seen::Not;
+            return self.has_seen_in_vain(thread);
         }
         let cause = self.cause;
         self.takes();
@@ -232,18 +241,43 @@ impl<H: Hardware> Processor<H> {
         seen
     }
 
+    /// A wait for any of many flags goes on to the next, and is at its first again after a round.
+    fn has_seen_in_vain(&mut self, thread: u16) -> Seen {
+        let state = &mut self.threads[usize::from(thread)];
+        let Operation::WaitAny(flags, ..) = state.operation else {
+            return Seen::Not;
+        };
+        state.passed = (state.passed + 1) % flags.count;
+        if state.passed == 0 {
+            Seen::Not
+        } else {
+            Seen::Next
+        }
+    }
+
     /// A wait of `thread` takes what it has seen of `flag`.
     fn has_seen(&mut self, thread: u16, (flag, value): (Flag, u64), after: Time) -> Seen {
-        let Operation::WaitAll(flags, ..) = self.thread(thread).operation else {
-            self.done(thread, value, after);
-            return Seen::Done;
-        };
-        if let Some(log) = &mut self.log {
+        let operation = self.thread(thread).operation;
+        if let Operation::WaitAll(..) | Operation::WaitAny(..) = operation
+            && let Some(log) = &mut self.log
+        {
             let seen = (flag.0, value as u8);
             log.saw(self.now, thread, seen, &*self.setting.space);
         }
-        self.progress += 1;
         let state = &mut self.threads[usize::from(thread)];
+        let flags = match operation {
+            Operation::WaitAll(flags, ..) => flags,
+            Operation::WaitAny(flags, first, ..) => {
+                let index = (first + state.passed) % flags.count;
+                self.done(thread, index.into(), after);
+                return Seen::Done;
+            }
+            _ => {
+                self.done(thread, value, after);
+                return Seen::Done;
+            }
+        };
+        self.progress += 1;
         state.passed += 1;
         if state.passed < flags.count {
             return Seen::Next;
@@ -336,12 +370,32 @@ impl<H: Hardware> Processor<H> {
         }
     }
 
+    /// The words of the block that `thread` stores, or has loaded.
+    pub fn block(&mut self, thread: u16) -> &mut Vec<u64> {
+        self.block_of(usize::from(thread))
+    }
+
+    fn block_of(&mut self, number: usize) -> &mut Vec<u64> {
+        if self.blocks.len() <= number {
+            self.blocks.resize(number + 1, Vec::new());
+        }
+        &mut self.blocks[number]
+    }
+
     // For the node.
 
     pub(super) fn poll(&mut self, thread: u16) -> Option<Operation> {
         let number = usize::from(thread);
         let state = &mut self.threads[number];
+        if let Operation::Get(..) = state.operation {
+            swap_block(self.block_of(number));
+        }
+        let state = &mut self.threads[number];
         let operation = self.programs.resume(number, state.answer)?;
+        if let Operation::Put(..) = operation {
+            swap_block(self.block_of(number));
+        }
+        let state = &mut self.threads[number];
         if !matches!(operation, Operation::Mark(_)) {
             state.operation = operation;
             (state.passed, state.looks) = (0, 0);

@@ -39,6 +39,21 @@ impl Node {
             Operation::TestAndSet(_) | Operation::Take(..) | Operation::Clear(_) => {
                 self.stops(core, None, FaultReason::Lacks(Capability::TestAndSet));
             }
+            Operation::WaitAny(..) => {
+                self.stops(core, None, FaultReason::Lacks(Capability::AnyFlag));
+            }
+            Operation::InvalidateTagged => {
+                self.stops(core, None, FaultReason::Lacks(Capability::Tagged));
+            }
+            Operation::Interrupt(_) | Operation::TakeInterrupt(_) => {
+                self.stops(core, None, FaultReason::Lacks(Capability::Interrupts));
+            }
+            // Its address space says that blocks are loads and stores: no program asks for one.
+            Operation::Put(..) | Operation::Get(..) => self.is_done(core, 0, Time::ZERO),
+            Operation::Now => {
+                let (now, own) = (self.here.now, self.here.constants.operation);
+                self.is_done(core, now.as_ps() / 1_000 + 1, own);
+            }
             Operation::Delay(span) => self.is_done(core, 0, span),
             // Marks take no time: the thread never stops at one.
             Operation::Mark(_) => self.is_done(core, 0, Time::ZERO),

@@ -1,0 +1,106 @@
+//! The operations of message layers ([`sme_memory::Blocks`] and its neighbours) as questions. A block of
+//! words goes beside its question, in a place of the host's thread.
+
+use std::cell::RefCell;
+use std::future::Future;
+
+use sme_memory::{AnyFlag, Blocks, Flags, Interrupts, Memory, Own, Tagged, Timer, Until, Word};
+
+use super::{Operation, ThreadMemory};
+use crate::kernel::site::WaitSite;
+use crate::kernel::thread::ask;
+
+/// Where a block lies in its thread's own memory, in an [`Operation`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Near(u64);
+
+impl Near {
+    const REGISTERS: Self = Self(u64::MAX);
+
+    fn new(own: Option<Own>) -> Self {
+        own.map_or(Self::REGISTERS, |Own(address)| Self(address))
+    }
+
+    /// The address, where it has one.
+    pub fn own(self) -> Option<Own> {
+        (self != Self::REGISTERS).then_some(Own(self.0))
+    }
+}
+
+thread_local! {
+    /// The words that belong to the [`Operation::Put`] in the mailbox, or to the answer of an
+    /// [`Operation::Get`].
+    static BLOCK: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Swaps `words` with those beside the mailbox: for an [`Operation::Put`] just asked for, and before the
+/// program of an [`Operation::Get`] is polled.
+pub fn swap_block(words: &mut Vec<u64>) {
+    BLOCK.with_borrow_mut(|block| std::mem::swap(block, words));
+}
+
+impl Blocks for ThreadMemory {
+    async fn put(&self, to: Word, words: &[u64], from: Option<Own>) {
+        if !self.space.moves_blocks() {
+            for (word, at) in words.iter().zip((to.0..).step_by(8)) {
+                self.store(Word(at), *word).await;
+            }
+            return;
+        }
+        let put = Operation::Put(to, words.len() as u32, Near::new(from));
+        ask(move || {
+            BLOCK.with_borrow_mut(|block| {
+                block.clear();
+                block.extend_from_slice(words);
+            });
+            put
+        })
+        .await
+    }
+
+    async fn get(&self, from: Word, words: &mut [u64], to: Option<Own>) {
+        if !self.space.moves_blocks() {
+            for (word, at) in words.iter_mut().zip((from.0..).step_by(8)) {
+                *word = self.load(Word(at)).await;
+            }
+            return;
+        }
+        let get = Operation::Get(from, words.len() as u32, Near::new(to));
+        let () = ask(move || get).await;
+        BLOCK.with_borrow(|block| {
+            for (word, came) in words.iter_mut().zip(block) {
+                *word = *came;
+            }
+        });
+    }
+}
+
+impl AnyFlag for ThreadMemory {
+    fn wait_any(&self, flags: Flags, first: u32, until: Until) -> impl Future<Output = u32> + Send {
+        let site = WaitSite::caller();
+        ask(move || Operation::WaitAny(flags, first, until, site))
+    }
+}
+
+impl Tagged for ThreadMemory {
+    fn invalidate_tagged(&self) -> impl Future<Output = ()> + Send {
+        ask(|| Operation::InvalidateTagged)
+    }
+}
+
+impl Interrupts for ThreadMemory {
+    fn interrupt(&self, node: u32) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::Interrupt(node))
+    }
+
+    fn take_interrupt(&self) -> impl Future<Output = ()> + Send {
+        let site = WaitSite::caller();
+        ask(move || Operation::TakeInterrupt(site))
+    }
+}
+
+impl Timer for ThreadMemory {
+    fn now(&self) -> impl Future<Output = u64> + Send {
+        ask(|| Operation::Now)
+    }
+}
