@@ -26,6 +26,7 @@ pub struct Own(pub u64);
 /// one after the other, in no order that others may rely on.
 pub trait Blocks: Memory {
     /// Stores `words` from `to` on, which lie at `from` in the thread's own memory, or in registers.
+    #[track_caller]
     fn put(&self, to: Word, words: &[u64], from: Option<Own>) -> impl Future<Output = ()> + Send {
         let _ = from;
         async move {
@@ -37,6 +38,7 @@ pub trait Blocks: Memory {
 
     /// Loads `words` from `from` on, for which there is room at `to` in the thread's own memory, or in
     /// registers.
+    #[track_caller]
     fn get(
         &self,
         from: Word,

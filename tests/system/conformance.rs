@@ -92,7 +92,7 @@ impl Tested for Simulated {
 const IDEAL: Simulated = Simulated::new("ideal");
 
 /// Simulated machines, as the table calls them.
-const SIMULATED: [(&str, Simulated); 6] = [
+const SIMULATED: [(&str, Simulated); 7] = [
     ("SME", Simulated::new("sme-prototype")),
     (
         "SME, bytes written back",
@@ -115,6 +115,7 @@ const SIMULATED: [(&str, Simulated); 6] = [
             ..Simulated::new("sme-prototype")
         },
     ),
+    ("SCC", Simulated::new("scc")),
     ("ideal", IDEAL),
     (
         "ideal, lines of 32 B",

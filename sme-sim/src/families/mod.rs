@@ -1,4 +1,5 @@
 //! The families of machines, a folder each, which only [`crate::machine`] names.
 
 pub mod ideal;
+pub(crate) mod scc;
 pub mod sme;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::family::Family;
 use super::reader::Reader;
-use crate::families::{ideal, sme};
+use crate::families::{ideal, scc, sme};
 
 /// A machine file that is part of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,14 @@ pub(super) const BUILTINS: &[Builtin] = &[
         text: include_str!("../../../machines/ualink.toml"),
     },
     Builtin {
+        name: "scc",
+        text: include_str!("../../../machines/scc.toml"),
+    },
+    Builtin {
+        name: "scc-800",
+        text: include_str!("../../../machines/scc-800.toml"),
+    },
+    Builtin {
         name: "ideal",
         text: include_str!("../../../machines/ideal.toml"),
     },
@@ -52,6 +60,10 @@ pub(super) const FAMILIES: &[Registered] = &[
     Registered {
         name: "sme-cluster",
         read: |reader| Arc::new(sme::declared::cluster(reader)),
+    },
+    Registered {
+        name: "scc",
+        read: |reader| Arc::new(scc::spec::scc(reader)),
     },
     Registered {
         name: "ideal",

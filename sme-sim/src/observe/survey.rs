@@ -7,12 +7,14 @@ use sme_memory::Until;
 
 use super::among::all_stuck;
 use super::failure::{Failure, Standstill};
+use super::last_writes::LastWrites;
 use super::spans::Reached;
 use super::stuck::{Awaited, Holder, LISTED, Stuck};
 use super::unwritten::Dirty;
 use crate::kernel::peers::{self, PeerError, Peers};
 use crate::kernel::thread::Site;
 use crate::parts::line::Bytes;
+use crate::parts::memory::Writer;
 use crate::time::Time;
 
 /// What nodes are doing now: of some, or of all.
@@ -121,6 +123,27 @@ pub struct AtHome {
     pub writer: Option<(u32, u16)>,
     /// The time at which that took effect, where writes are kept.
     pub written_at: Option<Time>,
+}
+
+impl AtHome {
+    /// Of memory in which all is performed at once, whose word at `offset` is `word` with its last writer;
+    /// its last writes are `kept` or not.
+    pub fn of(
+        word: (u64, Option<Writer>),
+        kept: Option<&LastWrites>,
+        offset: u64,
+        bytes: Bytes,
+    ) -> Self {
+        let (word, writer) = word;
+        let value = bytes.pick(word);
+        let kept = kept.and_then(|kept| kept.last(offset, bytes));
+        Self {
+            newest: value,
+            in_memory: value,
+            writer: kept.map_or(writer, |write| write.map(|(_, by)| by)),
+            written_at: kept.flatten().map(|(at, _)| at),
+        }
+    }
 }
 
 /// What a process asks of a home node that another process has.

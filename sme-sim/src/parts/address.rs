@@ -117,6 +117,13 @@ pub enum FaultReason {
     NoSuchRegister,
     /// A wait for any of no flags.
     NoFlags,
+    /// An entry of a look-up table that leads to nothing.
+    Entry {
+        /// Its number.
+        number: u8,
+        /// What it holds.
+        bits: u32,
+    },
 }
 
 impl fmt::Display for FaultReason {
@@ -135,6 +142,12 @@ impl fmt::Display for FaultReason {
             FaultReason::NoSuchCore => "its node has no such core",
             FaultReason::NoSuchThread => "its node has started no such thread",
             FaultReason::NoRoom => "its node is not set up for more threads",
+            FaultReason::Entry { number, bits } => {
+                return write!(
+                    f,
+                    "entry {number:#04x} of its core's look-up table, {bits:#08x}, leads there to nothing"
+                );
+            }
             FaultReason::NoFlags => "a wait for any of no flags never ends",
             FaultReason::NoSuchRegister => "no node has such a test-and-set register",
         })

@@ -74,9 +74,9 @@ pub enum Operation {
     /// [`Spawn::give_way`]
     GiveWay,
     /// [`Blocks::put`](sme_memory::Blocks::put): the machine finds [the words](swap_block) besides.
-    Put(Word, u32, Near),
+    Put(Word, u32, Near, WaitSite),
     /// [`Blocks::get`](sme_memory::Blocks::get): the program finds the words in the same place.
-    Get(Word, u32, Near),
+    Get(Word, u32, Near, WaitSite),
     /// [`AnyFlag::wait_any`](sme_memory::AnyFlag::wait_any)
     WaitAny(Flags, u32, Until, WaitSite),
     /// [`Tagged::invalidate_tagged`](sme_memory::Tagged::invalidate_tagged)

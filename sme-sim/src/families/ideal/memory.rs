@@ -351,6 +351,7 @@ impl Hardware for Memory {
                 cpu.waits(thread, Waiting::Spins);
                 self.interrupts(cpu);
             }
+            Operation::Now => cpu.tells_time(thread, Time::ZERO),
             // A fence: posted stores leave at once. Calls of the system do not come here.
             _ => cpu.done(thread, 0, Time::ZERO),
         }
@@ -457,16 +458,8 @@ impl Hardware for Memory {
     }
 
     fn at_home(&self, offset: u64, bytes: Bytes) -> AtHome {
-        let (word, writer) = self.words.get(offset);
-        let value = bytes.pick(word);
-        let kept = self.last_writes.as_ref();
-        let kept = kept.and_then(|kept| kept.last(offset, bytes));
-        AtHome {
-            newest: value,
-            in_memory: value,
-            writer: kept.map_or(writer, |write| write.map(|(_, by)| by)),
-            written_at: kept.flatten().map(|(at, _)| at),
-        }
+        let kept = self.last_writes.as_deref();
+        AtHome::of(self.words.get(offset), kept, offset, bytes)
     }
 
     fn keep_last_writes(&mut self, offsets: &[u64]) {

@@ -125,8 +125,9 @@ impl<S: AddressSpace + Copy + 'static, F> Blueprint<S, F> {
             each_span: setup.each_span,
         });
         let pace = (self.apart, setup.most_threads());
-        let count = setup.threads;
         Nodes::of(among, pace, Arc::clone(&space), |me| {
+            // Those behind hold memory only.
+            let count = if me < setup.nodes { setup.threads } else { 0 };
             let memory = |thread| ThreadMemory::new(Arc::clone(&space), me, thread);
             let programs = threads((0..count).map(memory).collect());
             Node::new(me, Arc::clone(&setting), programs, (self.hardware)(me))
@@ -174,10 +175,6 @@ impl<H: Hardware> Node<H> {
                 Operation::Spawn(_) => {
                     self.takes_start(thread);
                     return self.enter_system(thread);
-                }
-                Operation::Now => {
-                    let now = self.cpu.now.as_ps() / 1_000 + 1;
-                    return self.cpu.done(thread, now, Time::ZERO);
                 }
                 Operation::WaitAny(flags, ..) if flags.count == 0 => {
                     return self.cpu.refuse(thread, None, FaultReason::NoFlags);

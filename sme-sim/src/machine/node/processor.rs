@@ -41,6 +41,8 @@ pub enum Waiting {
     Nothing,
     /// For what it spins on to change.
     Spins,
+    /// For a change of what it reads in its own memory, or an interrupt.
+    Watches,
     /// For an answer, of which there will be one.
     Answer,
     /// For an answer, and asks again until it is the right one.
@@ -67,6 +69,8 @@ pub struct Thread {
     pub(super) looks: u32,
     /// Its accesses count: the warm-up is over.
     counted: bool,
+    /// The log has been told of its operation, which is not over yet.
+    told: bool,
     /// Its last mark, if there is a trace.
     pub(super) mark: MarkId,
 }
@@ -183,6 +187,50 @@ impl<H: Hardware> Processor<H> {
     /// `answer`.
     pub fn done(&mut self, thread: u16, answer: u64, after: Time) {
         self.ends(thread, answer, (after, self.setting.operation));
+    }
+
+    /// The same, for a program that asks for the time: it is that of now.
+    pub fn tells_time(&mut self, thread: u16, after: Time) {
+        self.done(thread, self.now.as_ps() / 1_000 + 1, after);
+    }
+
+    /// The operation of `thread`, a store or the like, is on its way and may be seen elsewhere before
+    /// it is [done](Self::done).
+    pub fn issues(&mut self, thread: u16) {
+        self.logs(thread, 0);
+        self.threads[usize::from(thread)].told = true;
+    }
+
+    /// Tells the log, if there is one, that the operation of `thread` has ended with `answer`.
+    fn logs(&mut self, thread: u16, answer: u64) {
+        let state = &mut self.threads[usize::from(thread)];
+        let was_told = std::mem::take(&mut state.told);
+        if let Some(log) = &mut self.log
+            && !was_told
+        {
+            let space = &*self.setting.space;
+            log.finished(self.now, thread, (&state.operation, answer), space);
+        }
+    }
+
+    /// Whether the log wants to know anything.
+    pub fn is_logged(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// What caused what happens now.
+    pub fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// What happens now is caused by `cause`.
+    pub fn caused_by(&mut self, cause: Cause) {
+        self.cause = cause;
+    }
+
+    /// Attributes the current event to `thread`: its cause is the last mark of that thread.
+    pub fn goes_on(&mut self, thread: u16) {
+        self.cause = (self.me, self.thread(thread).mark);
     }
 
     /// The operation of `thread` cannot be performed.
@@ -426,21 +474,13 @@ impl<H: Hardware> Processor<H> {
         self.push(at, Event::System(os::Event::Call(thread)));
     }
 
-    /// Attributes the current event to `thread`: its cause is the last mark of that thread.
-    pub(super) fn goes_on(&mut self, thread: u16) {
-        self.cause = (self.me, self.thread(thread).mark);
-    }
-
     /// The operation of `thread` ends when that has executed for `after` and then for `own`.
     pub(super) fn ends(&mut self, thread: u16, answer: u64, (after, own): (Time, Time)) {
         let state = &mut self.threads[usize::from(thread)];
         let operation = state.operation;
         state.answer = answer;
         state.waiting = Waiting::Nothing;
-        if let Some(log) = &mut self.log {
-            let space = &*self.setting.space;
-            log.finished(self.now, thread, (&operation, answer), space);
-        }
+        self.logs(thread, answer);
         let end = self.executes(thread, after + own);
         if let Some(trace) = &mut self.trace {
             let what = What::Operation(thread, operation);
@@ -552,6 +592,7 @@ impl Thread {
             answer: 0,
             looks: 0,
             counted,
+            told: false,
             mark,
         }
     }

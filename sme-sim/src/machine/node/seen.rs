@@ -32,6 +32,8 @@ impl<H: Hardware> Waits for Node<H> {
         Some(match (thread.waiting, thread.operation) {
             (Waiting::Finished, _) => return None,
             (Waiting::Spins, _) => "spins in its cache",
+            (Waiting::Watches, Operation::TakeInterrupt(_)) => "waits for an interrupt",
+            (Waiting::Watches, _) => "polls its own memory",
             (Waiting::Sleeps, Operation::Join(..)) => "waits for the end of a thread",
             (Waiting::Sleeps, _) => "sleeps on a futex",
             (Waiting::Polls, Operation::Take(..)) => "polls a register",
@@ -81,7 +83,11 @@ impl<H: Hardware> Inhabited for Node<H> {
             match thread.waiting {
                 Waiting::Polls => survey.looks.push(thread.looks),
                 Waiting::Nothing | Waiting::Answer => survey.moving = true,
-                Waiting::Spins | Waiting::Sleeps | Waiting::Fault | Waiting::Finished => {}
+                Waiting::Spins
+                | Waiting::Watches
+                | Waiting::Sleeps
+                | Waiting::Fault
+                | Waiting::Finished => {}
             }
         }
         survey.posted += self.cpu.posted;

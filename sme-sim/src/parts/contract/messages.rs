@@ -40,38 +40,51 @@ pub fn swap_block(words: &mut Vec<u64>) {
 }
 
 impl Blocks for ThreadMemory {
-    async fn put(&self, to: Word, words: &[u64], from: Option<Own>) {
-        if !self.space.moves_blocks() {
-            for (word, at) in words.iter().zip((to.0..).step_by(8)) {
-                self.store(Word(at), *word).await;
+    #[track_caller]
+    fn put(&self, to: Word, words: &[u64], from: Option<Own>) -> impl Future<Output = ()> + Send {
+        let site = WaitSite::caller();
+        async move {
+            if !self.space.moves_blocks() {
+                for (word, at) in words.iter().zip((to.0..).step_by(8)) {
+                    self.store(Word(at), *word).await;
+                }
+                return;
             }
-            return;
+            let put = Operation::Put(to, words.len() as u32, Near::new(from), site);
+            ask(move || {
+                BLOCK.with_borrow_mut(|block| {
+                    block.clear();
+                    block.extend_from_slice(words);
+                });
+                put
+            })
+            .await
         }
-        let put = Operation::Put(to, words.len() as u32, Near::new(from));
-        ask(move || {
-            BLOCK.with_borrow_mut(|block| {
-                block.clear();
-                block.extend_from_slice(words);
-            });
-            put
-        })
-        .await
     }
 
-    async fn get(&self, from: Word, words: &mut [u64], to: Option<Own>) {
-        if !self.space.moves_blocks() {
-            for (word, at) in words.iter_mut().zip((from.0..).step_by(8)) {
-                *word = self.load(Word(at)).await;
+    #[track_caller]
+    fn get(
+        &self,
+        from: Word,
+        words: &mut [u64],
+        to: Option<Own>,
+    ) -> impl Future<Output = ()> + Send {
+        let site = WaitSite::caller();
+        async move {
+            if !self.space.moves_blocks() {
+                for (word, at) in words.iter_mut().zip((from.0..).step_by(8)) {
+                    *word = self.load(Word(at)).await;
+                }
+                return;
             }
-            return;
+            let get = Operation::Get(from, words.len() as u32, Near::new(to), site);
+            let () = ask(move || get).await;
+            BLOCK.with_borrow(|block| {
+                for (word, came) in words.iter_mut().zip(block) {
+                    *word = *came;
+                }
+            });
         }
-        let get = Operation::Get(from, words.len() as u32, Near::new(to));
-        let () = ask(move || get).await;
-        BLOCK.with_borrow(|block| {
-            for (word, came) in words.iter_mut().zip(block) {
-                *word = *came;
-            }
-        });
     }
 }
 

@@ -1,0 +1,110 @@
+//! The Intel Single-chip Cloud Computer: 24 tiles of two P54C cores on a mesh, without coherence of
+//! caches. Every core is a node, for each has caches of its own; the chip is one node of the kernel.
+//!
+//! * `spec`: the constants of its machine files.
+//! * `layout`: where tiles, cores and memory controllers stand.
+//! * `lut`: the look-up tables that decide where an address goes; `space`: places and addresses.
+//! * `mesh`: what cores share: links, ports of buffers, controllers.
+//! * `core`: a core and how its operations begin; `store`, `spin`, `transfer`: stores and flushes, reads
+//!   and waits, copies of blocks; `access`: what leaves the core; `registers`: test-and-set registers and
+//!   tables as addresses.
+//!
+//! Sources: the measurements of a real chip in the Barrelfish technical note 005 (its figures are rows
+//! `scc.*` of `sme validate`), and what Intel's and HPI's Linux drivers say about registers and caches.
+
+mod access;
+mod core;
+mod layout;
+mod lut;
+mod mesh;
+mod registers;
+mod space;
+pub(crate) mod spec;
+mod spin;
+mod store;
+mod transfer;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sme_memory::{Capabilities, Capability};
+
+use self::core::Core;
+use crate::kernel::peers::Peers;
+use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
+use crate::machine::node::Blueprint;
+use crate::machine::nodes::Apart;
+use crate::machine::shape::{Footprint, Setup, Shape};
+use crate::observe::among::Among;
+use crate::parts::fabric::NetworkKind;
+use mesh::Mesh;
+use space::SccSpace;
+use spec::SccSpec;
+
+/// Caches that are full, and the rest.
+const FOOTPRINT: Footprint = Footprint {
+    position: 1 << 20,
+    thread: 512,
+    thread_of_large_node: 512,
+    switch_port: 0,
+};
+
+impl Family for SccSpec {
+    fn shape(&self) -> Shape {
+        Shape {
+            nodes: self.chip.cores(),
+            sockets: 1,
+            cores: 1,
+            line_bytes: self.line.bytes() as u32,
+            shared_bytes: Self::SHARED_BYTES,
+            arithmetic: self.arithmetic,
+            recovery: self.operation,
+            network: NetworkKind::Mesh2d,
+            pool_devices: 0,
+            footprint: FOOTPRINT,
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::of(&[
+            Capability::Caching,
+            Capability::TestAndSet,
+            Capability::Threads,
+            Capability::AnyFlag,
+            Capability::Tagged,
+            Capability::Interrupts,
+            Capability::Timer,
+        ])
+    }
+
+    /// The topology does not matter: cores stand where they stand on the chip, the first ones run.
+    fn build(
+        &self,
+        peers: &dyn Peers,
+        setup: Setup,
+        threads: &mut NodeThreads<'_>,
+    ) -> Result<Box<dyn Readable>, CannotBuild> {
+        if peers.count() > 1 {
+            let reason = "a chip is simulated by one process: its cores are too close together";
+            return Err(CannotBuild(reason.to_owned()));
+        }
+        let space = SccSpace {
+            chip: self.chip,
+            line: self.line,
+        };
+        let spec = Arc::new(self.clone());
+        let mesh = Arc::new(Mutex::new(Mesh::new(self.chip, (self.hop, self.flit))));
+        // Cores without programs hold memory, too.
+        let all = self.chip.cores();
+        let machine = Blueprint {
+            space,
+            apart: Apart::OnOneChip,
+            cores: 1,
+            operation: self.operation,
+            system: (self.system, self.wbinvd),
+            hardware: |node| Core::new(node, space, Arc::clone(&spec), Arc::clone(&mesh)),
+        };
+        let among = Among::new(peers, all);
+        Ok(Box::new(machine.nodes(among, &setup, threads)))
+    }
+}

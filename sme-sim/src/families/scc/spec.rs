@@ -1,0 +1,268 @@
+//! The constants of the family `scc`.
+
+use super::layout::{Chip, SEGMENT};
+use crate::machine::reader::Reader;
+use crate::parts::cache::{Geometry, GeometryError, Level};
+use crate::parts::line::Bytes;
+use crate::parts::line_size::LineSize;
+use crate::parts::os::{Costs, Delays};
+use crate::time::Time;
+
+/// A chip, by its constants. Times that are counted in cycles are those of the clock that the machine
+/// file counts them in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SccSpec {
+    /// Tiles, cores and controllers.
+    pub chip: Chip,
+    /// The length of a cache line.
+    pub line: LineSize,
+    /// A core's two levels of caches.
+    pub caches: Geometry,
+    /// Tagged lines are in the first level only.
+    pub tagged: Geometry,
+    /// A program's own instructions around one memory operation.
+    pub operation: Time,
+    /// One operation on registers, on the average.
+    pub arithmetic: Time,
+    /// Reading the timestamp counter.
+    pub timestamp: Time,
+    /// CL1INVMB.
+    pub invalidate: Time,
+    /// Storing a line into the write-combine buffer, in pieces of 32 bits.
+    pub gather: Time,
+    /// A hit in the first level, and in the second.
+    pub hits: (Time, Time),
+    /// WBINVD, which writes back the first level only.
+    pub wbinvd: Time,
+    /// From one router to the next.
+    pub hop: Time,
+    /// One flit over a link.
+    pub flit: Time,
+    /// Bytes of a flit.
+    pub flit_bytes: u64,
+    /// An access to the own tile's buffer, and what one to another tile's takes without its hops.
+    pub buffer: (Time, Time),
+    /// How long an access occupies a buffer.
+    pub buffer_busy: Time,
+    /// An access to memory without its hops, and what a whole line takes longer.
+    pub memory: (Time, Time),
+    /// The part of it that passes at the controller.
+    pub at_controller: Time,
+    /// How long an access occupies a controller.
+    pub controller_busy: Time,
+    /// Reading the own tile's test-and-set register.
+    pub register: Time,
+    /// From when an interrupt is at its core until a program has taken it.
+    pub interrupt: Time,
+    /// The costs of the operating system.
+    pub system: Delays,
+}
+
+/// In picoseconds: the longest of what a system does.
+const SYSTEM_DELAY: u64 = 1_000_000_000_000;
+
+/// In cycles: the longest of what hardware does.
+const CYCLES: u64 = 1_000_000;
+
+/// Reads or lists the constants of a machine.
+pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
+    let hardware = 0..=CYCLES;
+    let mut section = read.section("chip");
+    let columns = section.count("columns", 2..=6, "columns of tiles, an even number");
+    let rows = section.count("rows", 2..=4, "rows of tiles, an even number");
+    let buffer_bytes = section.memory_power(
+        "buffer",
+        4 << 10..=64 << 10,
+        "message passing buffer of each core: half its tile's",
+    );
+    read.rule(&["chip.columns", "chip.rows"], columns.is_multiple_of(2) && rows.is_multiple_of(2), || {
+        "columns and rows must be even numbers: each quarter of the chip has a memory controller".to_owned()
+    });
+    let mut section = read.section("core");
+    let core = section.clock("clock", "clock of all cores");
+    let mut cycles = |key, meaning| core.span(section.cycles(key, hardware.clone(), meaning));
+    let operation = cycles(
+        "operation",
+        "what a program's own instructions take around one memory operation",
+    );
+    let arithmetic = cycles(
+        "arithmetic",
+        "one arithmetic operation on registers, on the average",
+    );
+    let timestamp = cycles(
+        "timestamp",
+        "reading the timestamp counter (RDTSC), its operation apart",
+    );
+    let invalidate = cycles("invalidate", "dropping all tagged lines (CL1INVMB)");
+    let gather = cycles(
+        "gather",
+        "eight stores of 32 bits into the write-combine buffer, a line",
+    );
+    let register = cycles(
+        "register",
+        "reading the test-and-set register of the own tile, its operation apart",
+    );
+    let interrupt = cycles(
+        "interrupt",
+        "from when an interrupt is at its core until a program has taken it",
+    );
+    let mut section = read.section("cache");
+    let line = section.line_size("line", "a cache line");
+    let l1 = (
+        section.memory(
+            "l1_size",
+            1 << 10..=1 << 20,
+            "first level, data, of each core",
+        ),
+        section.count("l1_ways", 1..=32, "its ways"),
+    );
+    let l2 = (
+        section.memory("l2_size", 1 << 10..=1 << 24, "second level of each core"),
+        section.count("l2_ways", 1..=32, "its ways"),
+    );
+    let mut cycles = |key, meaning| core.span(section.cycles(key, hardware.clone(), meaning));
+    let hits = (
+        cycles("l1", "a hit in the first level"),
+        cycles("l2", "a hit in the second level"),
+    );
+    let wbinvd = cycles(
+        "wbinvd",
+        "writing back and dropping the first level (WBINVD)",
+    );
+    let (caches, tagged) = (Geometry::new(line, l1, l2), Geometry::new(line, l1, l1));
+    let message =
+        |geometry: &Result<Geometry, GeometryError>| geometry.err().map(|error| error.to_string());
+    let (wrong, wrong_tagged) = (message(&caches), message(&tagged));
+    read.rule(
+        &["cache.l1_size", "cache.l1_ways"],
+        wrong_tagged.is_none(),
+        || wrong_tagged.unwrap_or_default(),
+    );
+    read.rule(
+        &["cache.l2_size", "cache.l1_size", "cache.l2_ways"],
+        wrong.is_none(),
+        || wrong.unwrap_or_default(),
+    );
+    let mut section = read.section("mesh");
+    let mesh = section.clock("clock", "clock of routers and links");
+    let hop = mesh.span(section.cycles("hop", 1..=1000, "from one router to the next"));
+    let flit = mesh.span(section.cycles("flit", 1..=1000, "one flit over a link"));
+    let flit_bytes = section.memory_power("flit_bytes", 1..=64, "bytes of a flit");
+    let mut section = read.section("buffer");
+    let mut cycles = |key, meaning| core.span(section.cycles(key, 1..=CYCLES, meaning));
+    let buffer = (
+        cycles(
+            "own",
+            "an access to the own tile's buffer, its operation apart",
+        ),
+        cycles(
+            "remote",
+            "an access to another tile's buffer or registers without its hops, its operation apart",
+        ),
+    );
+    let buffer_busy = mesh.span(section.cycles(
+        "busy",
+        hardware.clone(),
+        "how long an access occupies a buffer",
+    ));
+    let mut section = read.section("memory");
+    let clock = section.clock(
+        "clock",
+        "clock of the memory controllers: half the rate of transfers",
+    );
+    let own = core.span(section.cycles(
+        "core",
+        1..=CYCLES,
+        "an access to memory, the part in the core, its operation apart",
+    ));
+    let mut cycles = |key, meaning| clock.span(section.cycles(key, hardware.clone(), meaning));
+    let at_controller = cycles("access", "the same, the part at the controller");
+    let of_line = cycles("line", "what a whole line takes longer than a word");
+    let controller_busy = cycles("busy", "how long an access occupies a controller");
+    let mut section = read.section("os");
+    let mut cost = |key, meaning| section.time(key, 0..=SYSTEM_DELAY, meaning);
+    let system = Delays {
+        system_call: cost("system_call", "entering and leaving the kernel"),
+        sleep: cost(
+            "sleep",
+            "from the decision to sleep until the core runs something else",
+        ),
+        wake: cost(
+            "wake",
+            "the waker's cost for each thread, one after another",
+        ),
+        resume: cost("resume", "from being woken until the thread runs"),
+        start: cost("start", "starting a thread, the call apart"),
+        sharing: Costs {
+            switch: cost(
+                "switch",
+                "from when a thread gives its core away until the next runs",
+            ),
+            quantum: section.time(
+                "quantum",
+                1..=SYSTEM_DELAY,
+                "how long a thread has its core while others want it",
+            ),
+        },
+    };
+    SccSpec {
+        chip: Chip::new(columns, rows, buffer_bytes),
+        line,
+        caches: caches.unwrap_or(Geometry::one_line(line)),
+        tagged: tagged.unwrap_or(Geometry::one_line(line)),
+        operation,
+        arithmetic,
+        timestamp,
+        invalidate,
+        gather,
+        hits,
+        wbinvd,
+        hop,
+        flit,
+        flit_bytes,
+        buffer,
+        buffer_busy,
+        memory: (own + at_controller, of_line),
+        at_controller,
+        controller_busy,
+        register,
+        interrupt,
+        system,
+    }
+}
+
+impl SccSpec {
+    /// Bytes of each core's shared memory: a segment of the address space.
+    pub const SHARED_BYTES: u64 = SEGMENT;
+
+    /// What `count` accesses of 32 bits take one after the other, of which each takes `access`; a
+    /// program's own instructions around the last are not in it.
+    pub(super) fn repeated(&self, access: Time, count: u64) -> Time {
+        access.times(count) + self.operation.times(count - 1)
+    }
+
+    /// What storing `bytes` into the write-combine buffer takes, with the program's own instructions.
+    pub(super) fn gathering(&self, bytes: Bytes) -> Time {
+        let share = if bytes.is_whole_word() { 4 } else { 8 };
+        Time::from_ps(self.gather.as_ps() / share)
+    }
+
+    /// What an access to `bytes` takes that hits the caches: a word is two of 32 bits, the second of
+    /// which hits the first level.
+    pub(super) fn hit(&self, level: Level, bytes: Bytes) -> Time {
+        let (first, second) = self.hits;
+        let takes = match level {
+            Level::First => first,
+            Level::Second => second,
+        };
+        match bytes.is_whole_word() {
+            true => takes + self.operation + first,
+            false => takes,
+        }
+    }
+
+    /// Flits of a packet with so many bytes of data: one more for its header.
+    pub fn flits(&self, bytes: u64) -> u64 {
+        1 + bytes.div_ceil(self.flit_bytes)
+    }
+}

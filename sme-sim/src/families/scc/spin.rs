@@ -1,0 +1,237 @@
+//! Reads and waits. A thread that waits for a flag in its own core's buffer reads it over and over, which
+//! nothing else notices: it sleeps here until the flag has been written, and sees that when it would have
+//! read it next. One that waits for a flag elsewhere sends one read after the other. One whose flag is in
+//! a cache reads the copy until something drops it.
+
+use sme_memory::{Flag, Flags};
+
+use super::access::Sends;
+use super::core::{Core, Cpu, Later, Mapped, mapped};
+use crate::machine::node::{Seen, Waiting};
+use crate::observe::trace::Cause;
+use crate::parts::contract::Operation;
+use crate::time::Time;
+
+/// A thread that spins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spinner {
+    thread: u16,
+    on: On,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum On {
+    /// On a copy in its caches.
+    Copy,
+    /// On a row of flags in its core's buffer, whose first it read at that time.
+    Buffer {
+        row: Row,
+        since: Time,
+        /// When it sees that one of them has been written, and what wrote it.
+        samples: Option<(Time, Cause)>,
+    },
+}
+
+/// Flags in the buffer by offset, in the order in which they are read.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    offset: u64,
+    stride: u64,
+    count: u64,
+    /// Which is read first.
+    first: u64,
+}
+
+impl Row {
+    /// The turns, within a round, of the flags that lie in `bytes`.
+    fn turns(self, bytes: std::ops::Range<u64>) -> impl Iterator<Item = u64> {
+        let stride = self.stride.max(1);
+        let index = |offset: u64| offset.saturating_sub(self.offset).div_ceil(stride);
+        let range = index(bytes.start)..index(bytes.end).min(self.count);
+        range.map(move |index| (index + self.count - self.first) % self.count)
+    }
+}
+
+impl Core {
+    /// `thread` looks at what it reads or waits for.
+    pub(super) fn look(&mut self, cpu: &mut Cpu, thread: u16) {
+        let since = cpu.now;
+        let mut takes = Time::ZERO;
+        while let Some((address, bytes, until)) = cpu.looks_at(thread) {
+            let (mapped, plain) = mapped(address);
+            let line = self.spec.line.number(plain);
+            if self.gathered.is_some_and(|gathered| gathered.line == line) {
+                return self.drain(cpu, thread);
+            }
+            if self.reads_register(cpu, thread, plain) {
+                return;
+            }
+            let at = match self.at(address, bytes) {
+                Err(reason) => return cpu.refuse(thread, Some(address), reason),
+                Ok(at) => at,
+            };
+            let cache = match mapped {
+                Mapped::Uncached => None,
+                Mapped::Cached => Some(&mut self.regular),
+                Mapped::Tagged => Some(&mut self.tagged),
+            };
+            let own = self.space.chip.buffer_bytes;
+            let (word, longer) = match cache {
+                Some(cache) => match cache.load(line, bytes.word.into()) {
+                    Some((word, level)) => {
+                        self.traffic.hits += 1;
+                        (word, self.spec.hit(level, bytes))
+                    }
+                    None => return self.fetch(cpu, thread, (plain, mapped), takes),
+                },
+                None => match self.in_own_buffer(plain) {
+                    Some(offset) => {
+                        debug_assert!(offset < own);
+                        let count = if bytes.is_whole_word() { 2 } else { 1 };
+                        let longer = self.spec.repeated(self.spec.buffer.0, count);
+                        (self.words.get(offset).0, longer)
+                    }
+                    None => {
+                        let polls = until.map_or(Waiting::Answer, |_| Waiting::Polls);
+                        cpu.waits(thread, polls);
+                        return self.ask_after(cpu, thread, (at, takes), Sends::Read(at, bytes));
+                    }
+                },
+            };
+            takes += longer;
+            match cpu.sees(thread, bytes.pick(word), takes) {
+                Seen::Done => return,
+                Seen::Next => takes += self.spec.operation,
+                Seen::Not => return self.spin(cpu, thread, (mapped, since)),
+            }
+        }
+    }
+
+    fn spin(&mut self, cpu: &mut Cpu, thread: u16, (mapped, since): (Mapped, Time)) {
+        let row = |flags: Flags, first: u32| {
+            let offset = self.in_own_buffer(flags.first.0);
+            offset.map(|offset| Row {
+                offset,
+                stride: flags.stride.into(),
+                count: flags.count.into(),
+                first: first.into(),
+            })
+        };
+        let one = |first: Flag| Flags {
+            first,
+            stride: 1,
+            count: 1,
+        };
+        let row = match cpu.thread(thread).operation {
+            Operation::WaitAny(flags, first, ..) => row(flags, first),
+            _ => cpu
+                .looks_at(thread)
+                .and_then(|(address, ..)| row(one(Flag(address)), 0)),
+        };
+        let (waiting, on) = match (mapped, row) {
+            (Mapped::Uncached, Some(row)) => {
+                let samples = None;
+                (
+                    Waiting::Watches,
+                    On::Buffer {
+                        row,
+                        since,
+                        samples,
+                    },
+                )
+            }
+            _ => (Waiting::Spins, On::Copy),
+        };
+        cpu.waits(thread, waiting);
+        self.spinners.push(Spinner { thread, on });
+    }
+
+    /// Bytes of the word at `offset` of the core's own memory have been written: finds out when threads
+    /// that spin there see it.
+    pub(super) fn was_written(&mut self, cpu: &mut Cpu, offset: u64, enables: u8) {
+        if offset >= self.space.chip.buffer_bytes || self.spinners.is_empty() {
+            return;
+        }
+        let first = offset + u64::from(enables.trailing_zeros());
+        let last = offset + 8 - u64::from(enables.leading_zeros());
+        let read = self.spec.buffer.0 + self.spec.operation;
+        let now = cpu.now;
+        for spinner in &mut self.spinners {
+            let On::Buffer {
+                row,
+                since,
+                samples,
+            } = &mut spinner.on
+            else {
+                continue;
+            };
+            let round = read.times(row.count).as_ps();
+            let seen = row.turns(first..last).map(|turn| {
+                let begin = *since + read.times(turn);
+                let rounds = now.since(begin).as_ps().div_ceil(round);
+                Time::from_ps(begin.as_ps() + rounds * round)
+            });
+            if let Some(at) = seen.min()
+                && samples.is_none_or(|(planned, _)| at < planned)
+            {
+                *samples = Some((at, cpu.cause()));
+                cpu.later(at, Later::Samples(spinner.thread));
+            }
+        }
+    }
+
+    /// `thread` reads a flag that has been written while it spun.
+    pub(super) fn samples(&mut self, cpu: &mut Cpu, thread: u16) {
+        let is_due = |spinner: &Spinner| match spinner.on {
+            On::Buffer {
+                samples: Some((at, _)),
+                ..
+            } => spinner.thread == thread && at == cpu.now,
+            _ => false,
+        };
+        let Some(place) = self.spinners.iter().position(is_due) else {
+            return;
+        };
+        let spinner = self.spinners.swap_remove(place);
+        if let On::Buffer {
+            samples: Some((_, cause)),
+            ..
+        } = spinner.on
+        {
+            cpu.caused_by(cause);
+        }
+        self.finds(cpu, thread);
+    }
+
+    /// The flags that `thread` waits for are looked at again, of which it reads one now.
+    fn finds(&mut self, cpu: &mut Cpu, thread: u16) {
+        let since = cpu.now;
+        loop {
+            let Some((address, bytes, _)) = cpu.looks_at(thread) else {
+                return;
+            };
+            let Some(offset) = self.in_own_buffer(address) else {
+                return self.look(cpu, thread);
+            };
+            let value = bytes.pick(self.words.get(offset).0);
+            match cpu.sees(thread, value, self.spec.buffer.0) {
+                Seen::Done => return,
+                // The next of those that must all hold is read after this one.
+                Seen::Next if matches!(cpu.thread(thread).operation, Operation::WaitAll(..)) => {
+                    return self.look(cpu, thread);
+                }
+                Seen::Next => {}
+                Seen::Not => return self.spin(cpu, thread, (Mapped::Uncached, since)),
+            }
+        }
+    }
+
+    /// Copies have been dropped or stored into: threads that spin on them look again.
+    pub(super) fn copies_changed(&mut self, cpu: &mut Cpu) {
+        let on_copy = |spinner: &mut Spinner| matches!(spinner.on, On::Copy);
+        let again: Vec<Spinner> = self.spinners.extract_if(.., on_copy).collect();
+        for spinner in again {
+            self.look(cpu, spinner.thread);
+        }
+    }
+}
