@@ -191,7 +191,7 @@ fn figures(watch: &dyn Watch) -> Result<String, String> {
     let columns = columns.into_iter().collect::<Result<Vec<_>, _>>()?;
     let (single, together) = columns.split_at(SINGLE.len());
     let base = &single[0];
-    let hash = &base.report.identity.machine_hash;
+    let hash = &base.report.identity.on.machine_hash;
     let heading = format!("Machine `{MACHINE}` ({hash}), {EPISODES} episodes, seed {SEED}.\n\n");
     let first = table(&SINGLE, single, base);
     let second = table(&TOGETHER, together, base);
@@ -311,7 +311,7 @@ fn seeds(watch: &dyn Watch) -> Result<String, String> {
          each core; skew of each arrival, uniform up to {SKEW_NS} ns.\n\n\
          | figure | published |{}\n\
          | --- | ---: |{}\n",
-        reports[0].identity.machine_hash,
+        reports[0].identity.on.machine_hash,
         SEEDS.start(),
         SEEDS.end(),
         NOISE_DURATION_NS / 1_000,

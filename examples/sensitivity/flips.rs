@@ -183,8 +183,10 @@ impl Simulate<Point> for Experiments {
 
 fn verdicts(machine: Machine, figures: &[Figure]) -> Result<Verdicts, String> {
     let experiments = Experiments::new(machine)?;
+    let validation = experiments.most.validation(1);
     let paper = Figures {
-        estimator: estimator_of,
+        on: ("sme", validation.identity.on.clone()),
+        estimator: Box::new(estimator_of),
         fitted: experiments.most.fitted(),
         inputs: experiments.most.inputs(),
         programs: false,
@@ -193,7 +195,7 @@ fn verdicts(machine: Machine, figures: &[Figure]) -> Result<Verdicts, String> {
     };
     let validation = Validation {
         papers: vec![Box::new(paper)],
-        ..experiments.most.validation(1)
+        ..validation
     };
     // The results that a figure uses need not be among these: only its verdict counts here.
     let report = validation.compare(figures.to_vec(), &Deviations::default(), &Silent);

@@ -19,6 +19,8 @@ use crate::report::Format;
 use crate::report::output::Output;
 use crate::report::stop::{Stop, to_stderr};
 use crate::validate::Validation;
+use crate::validate::papers::On;
+use crate::validate::papers::scc::Chip;
 use crate::validate::papers::sme::simulator::Simulator;
 use crate::validate::published;
 
@@ -39,7 +41,7 @@ pub struct ValidateFlags {
     /// What is drawn.
     #[command(flatten)]
     seed: SeedFlag,
-    /// Compare the figures of one paper only: sme, scosco, impi, mppa or coherence
+    /// Compare the figures of one paper only: sme, scc, scosco, impi, mppa or coherence
     #[arg(long, value_name = "NAME")]
     paper: Option<String>,
     /// Leave out the figures for which programs are run (the FFT): they take most of the time
@@ -93,9 +95,27 @@ impl ValidateRun {
         })
     }
 
+    /// The machines of the papers: the given one for those of its family, and the built-in ones for the
+    /// others.
+    fn machines(&self) -> Result<(Arc<Machine>, Chip), Stop> {
+        let built_in = |name| {
+            let machine = Machine::builtin(name);
+            machine
+                .map(Arc::new)
+                .map_err(|error| Stop::Failed(error.to_string()))
+        };
+        if let Some(chip) = Chip::new(Arc::clone(&self.machine)) {
+            return Ok((built_in("sme-prototype")?, chip));
+        }
+        let chip = Chip::new(built_in("scc")?);
+        let chip = chip.ok_or_else(|| Stop::Failed("machine scc is no chip".to_owned()))?;
+        Ok((Arc::clone(&self.machine), chip))
+    }
+
     /// Simulates, compares, and writes the rows.
     pub fn run(&self) -> Result<(), Stop> {
-        let simulator = Simulator::new(self.machine.clone(), self.episodes, self.seed)
+        let (cluster, chip) = self.machines()?;
+        let simulator = Simulator::new(cluster, self.episodes, self.seed)
             .map_err(|error| Stop::flag("--machine", error))?
             .with_noise(self.noise);
         let simulator = match self.programs {
@@ -108,10 +128,12 @@ impl ValidateRun {
         };
         let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
         let watch = progress::on_stderr();
-        let validation = Validation {
+        let mut validation = Validation {
             only: self.paper.clone(),
             ..simulator.validation(self.workers)
         };
+        validation.identity.on = On::new(&self.machine);
+        validation.papers.push(chip.paper());
         let report = validation.run(watch.as_ref());
         watch.end();
         let report = report.map_err(|error| Stop::Failed(error.to_string()))?;

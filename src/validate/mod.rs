@@ -59,8 +59,12 @@ impl Validation<'_> {
             .iter()
             .flat_map(|paper| paper.fitted())
             .collect();
-        let (mut found, mut points) = (BTreeMap::new(), 0);
+        let (mut found, mut points, mut elsewhere) = (BTreeMap::new(), 0, Vec::new());
         for paper in &self.papers {
+            let (key, on) = paper.on();
+            if on != self.identity.on && figures.iter().any(|figure| figure.paper() == key) {
+                elsewhere.push((key, on));
+            }
             let of_paper = paper.read_off(&figures, self.workers, watch);
             found.extend(of_paper.found);
             points += of_paper.points;
@@ -73,6 +77,7 @@ impl Validation<'_> {
             rows: rows.collect(),
             fits,
             points,
+            elsewhere,
             identity: self.identity,
         }
     }

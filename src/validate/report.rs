@@ -4,7 +4,7 @@
 //! that a row is the same text on every host.
 
 use super::deviations::Explanation;
-use super::papers::Fit;
+use super::papers::{Fit, On};
 use super::published::{Comparison, Figure, Kind, Value};
 use super::summary;
 use super::verdict::{Row, Verdict};
@@ -15,12 +15,8 @@ use crate::report::table::aligned;
 /// What identifies a validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The machine's name.
-    pub machine: String,
-    /// The hash of its file.
-    pub machine_hash: String,
-    /// The constants overridden with `--set`, as `key=value`, blank between two.
-    pub set: String,
+    /// The machine.
+    pub on: On,
     /// Counted episodes of every barrier.
     pub episodes: u32,
     /// Seed of every simulation.
@@ -40,6 +36,17 @@ pub struct Report {
     pub fits: Vec<Fit>,
     /// How many points were simulated.
     pub points: usize,
+    /// The machine of each paper, by its key, where it is another.
+    pub elsewhere: Vec<(&'static str, On)>,
+}
+
+/// A machine with its hash and what is set.
+fn in_words(on: &On) -> String {
+    let set = match on.set.is_empty() {
+        true => String::new(),
+        false => format!(" with {}", on.set),
+    };
+    format!("{} ({}){set}", on.machine, on.machine_hash)
 }
 
 impl Report {
@@ -128,25 +135,22 @@ impl Report {
             text.push_str(&notes);
         }
         let Identity {
-            machine,
-            machine_hash,
+            on,
             episodes,
             seed,
-            set,
             noise,
         } = &self.identity;
-        let set = if set.is_empty() {
-            String::new()
-        } else {
-            format!(" with {set}")
-        };
         let noise = noise.map_or_else(String::new, |noise| {
             let (duration, period) = (noise.duration().as_us(), noise.period().as_us());
             let (lengths, gaps) = (lengths_of(&noise), gaps_of(&noise));
             format!(", noise of {duration} us ({lengths}) every {period} us ({gaps})")
         });
+        let machine = in_words(on);
+        let elsewhere = self.elsewhere.iter();
+        let elsewhere = elsewhere.map(|(paper, on)| format!("; {paper} on {}", in_words(on)));
+        let elsewhere: String = elsewhere.collect();
         text.push_str(&format!(
-            "\n{machine} ({machine_hash}){set}, {episodes} episodes, seed {seed}{noise}: {} points simulated\n\n{}",
+            "\n{machine}, {episodes} episodes, seed {seed}{noise}{elsewhere}: {} points simulated\n\n{}",
             self.points,
             self.summary()
         ));
@@ -193,11 +197,17 @@ impl Report {
             Value::Number(_) => (None, None),
             Value::Linear { per_byte, fixed } => (Some(per_byte), Some(fixed)),
         };
+        let elsewhere = self.elsewhere.iter();
+        let elsewhere = elsewhere.filter(|(paper, _)| *paper == figure.paper());
+        let on = elsewhere
+            .map(|(_, on)| on)
+            .next()
+            .unwrap_or(&self.identity.on);
         let mut cells = vec![
             ("version", Scalar::text(env!("CARGO_PKG_VERSION"))),
-            ("machine", Scalar::text(&self.identity.machine)),
-            ("machine_hash", Scalar::text(&self.identity.machine_hash)),
-            ("set", Scalar::text(&self.identity.set)),
+            ("machine", Scalar::text(&on.machine)),
+            ("machine_hash", Scalar::text(&on.machine_hash)),
+            ("set", Scalar::text(&on.set)),
             (
                 "episodes",
                 Scalar::Number(self.identity.episodes.to_string()),
@@ -412,9 +422,11 @@ mod tests {
         });
         Report {
             identity: Identity {
-                machine: "m".into(),
-                machine_hash: "h".into(),
-                set: String::new(),
+                on: On {
+                    machine: "m".into(),
+                    machine_hash: "h".into(),
+                    set: String::new(),
+                },
                 episodes: 10,
                 seed: 1,
                 noise: None,
@@ -422,6 +434,7 @@ mod tests {
             rows: rows.collect(),
             fits: fits.clone(),
             points: 5,
+            elsewhere: Vec::new(),
         }
     }
 

@@ -11,6 +11,7 @@ use sme::program::Mapped;
 use sme::progress::Silent;
 use sme::validate::deviations::Deviations;
 use sme::validate::measure::Simulate;
+use sme::validate::papers::On;
 use sme::validate::papers::sme::points::{Point, Variant};
 use sme::validate::papers::sme::simulator::{ASIC_LOAD, Simulator};
 use sme::validate::papers::sme::{estimator, fitted_choices};
@@ -193,10 +194,13 @@ fn validate(wrong: Wrong, workers: usize) -> Report {
 }
 
 fn validate_only(only: Option<&str>, wrong: Wrong, workers: usize) -> Report {
-    let identity = Identity {
+    let on = On {
         machine: "analytic".into(),
         machine_hash: "0".into(),
         set: String::new(),
+    };
+    let identity = Identity {
+        on: on.clone(),
         episodes: 1,
         seed: 1,
         noise: None,
@@ -205,7 +209,8 @@ fn validate_only(only: Option<&str>, wrong: Wrong, workers: usize) -> Report {
     fitted.push(Fit::constant("os.wake", &["sme.fig3.pthread.16_threads"]));
     let simulate = Analytic(wrong);
     let paper = Figures {
-        estimator,
+        on: ("sme", on),
+        estimator: Box::new(estimator),
         simulate: &simulate,
         fitted,
         inputs: vec![(

@@ -3,6 +3,7 @@
 //!
 //! Called by [`super::Validation`], to which each is a [`Paper`].
 
+pub mod scc;
 pub mod sme;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use crate::latency::budget::Operation;
 use crate::progress::Watch;
 
 /// The papers' keys, with which the ids of their figures begin.
-pub const SIMULATED: &[&str] = &["sme"];
+pub const SIMULATED: &[&str] = &["sme", "scc"];
 
 /// A constant or a choice that was fitted to figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,8 +72,35 @@ pub fn figures_of(machine: &Machine, operation: Operation, hops: Option<u32>) ->
     is_compared.map(|(.., id)| *id).collect()
 }
 
+/// The machine on which figures are read off.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct On {
+    /// Its name.
+    pub machine: String,
+    /// The hash of its file.
+    pub machine_hash: String,
+    /// The constants overridden with `--set`, as `key=value`, blank between two.
+    pub set: String,
+}
+
+impl On {
+    /// `machine`.
+    pub fn new(machine: &Machine) -> Self {
+        let set = machine.overrides().iter();
+        let set: Vec<String> = set.map(|(key, value)| format!("{key}={value}")).collect();
+        Self {
+            machine: machine.name().to_owned(),
+            machine_hash: machine.hash().to_owned(),
+            set: set.join(" "),
+        }
+    }
+}
+
 /// A paper beside a machine.
 pub trait Paper {
+    /// The key of the paper, and its machine.
+    fn on(&self) -> (&'static str, On);
+
     /// Constants and choices that were fitted to its figures.
     fn fitted(&self) -> Vec<Fit>;
 
@@ -89,10 +117,15 @@ pub struct ReadOff {
     pub points: usize,
 }
 
+/// The estimator of a figure, by its id.
+pub type EstimatorOf<P> = dyn Fn(&str) -> Option<Estimator<P>>;
+
 /// A paper whose figures are read off points `P`.
 pub struct Figures<'a, P> {
+    /// The key of the paper, and the machine.
+    pub on: (&'static str, On),
     /// The estimator of a figure, by its id.
-    pub estimator: fn(&str) -> Option<Estimator<P>>,
+    pub estimator: Box<EstimatorOf<P>>,
     /// The simulation of the points.
     pub simulate: &'a dyn Simulate<P>,
     /// Constants of the machine and choices that were fitted.
@@ -105,7 +138,11 @@ pub struct Figures<'a, P> {
     pub large: bool,
 }
 
-impl<P: Point> Paper for Figures<'_, P> {
+impl<P: Point + 'static> Paper for Figures<'_, P> {
+    fn on(&self) -> (&'static str, On) {
+        self.on.clone()
+    }
+
     fn fitted(&self) -> Vec<Fit> {
         self.fitted.clone()
     }
@@ -135,17 +172,19 @@ impl<P: Point> Paper for Figures<'_, P> {
 }
 
 /// The way in which one figure is read off.
-#[derive(Clone, Copy)]
 pub struct Estimator<P> {
     /// The points it looks at.
-    pub points: Points<P>,
+    pub points: Box<dyn Fn() -> Vec<P>>,
     /// The figure in its unit, from these points; or why there is none.
-    pub find: Find<P>,
+    pub find: Box<Finder<P>>,
 }
+
+/// Reads a figure off.
+pub type Finder<P> = dyn Fn(&Measurements<P>) -> Result<Finding, String>;
 
 /// Names points.
 pub type Points<P> = fn() -> Vec<P>;
-/// Reads a figure off.
+/// Reads a figure off that has an estimator of its own.
 pub type Find<P> = fn(&Measurements<P>) -> Result<Finding, String>;
 
 /// A figure as read off the points.
@@ -170,7 +209,23 @@ pub struct Condition {
     pub what: String,
 }
 
-impl<P: Point> Estimator<P> {
+impl<P: Point + 'static> Estimator<P> {
+    /// With these functions.
+    pub fn new(points: Points<P>, find: Find<P>) -> Self {
+        Self {
+            points: Box::new(points),
+            find: Box::new(find),
+        }
+    }
+
+    /// The latency of one point, in so many of the figure's units a microsecond.
+    pub fn single(point: P, units: f64) -> Self {
+        Self {
+            points: Box::new(move || vec![point]),
+            find: Box::new(move |measured| Ok(Finding::of(measured.microseconds(point)? * units))),
+        }
+    }
+
     /// Whether any of its points is such.
     pub fn any(&self, is_such: impl Fn(&P) -> bool) -> bool {
         (self.points)().iter().any(is_such)

@@ -41,6 +41,11 @@ impl Chip {
         self.columns
     }
 
+    /// Rows of tiles.
+    pub fn rows(&self) -> u32 {
+        self.rows
+    }
+
     /// Cores.
     pub fn cores(&self) -> u32 {
         2 * self.tiles()

@@ -246,7 +246,10 @@ mod tests {
                 }
                 Ok(Target::Memory { node, .. }) => prop_assert!(node < 48),
                 Ok(Target::Registers { tile, .. }) => prop_assert!(tile < 24),
-                Err(reason) => prop_assert!(matches!(reason, FaultReason::Entry { .. })),
+                Err(reason) => {
+                    let is_of_entry = matches!(reason, FaultReason::Entry { .. });
+                    prop_assert!(is_of_entry);
+                }
             }
         }
     }

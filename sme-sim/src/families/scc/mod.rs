@@ -59,7 +59,7 @@ impl Family for SccSpec {
             shared_bytes: Self::SHARED_BYTES,
             arithmetic: self.arithmetic,
             recovery: self.operation,
-            network: NetworkKind::Mesh2d,
+            network: NetworkKind::Chip([2, self.chip.columns(), self.chip.rows()]),
             pool_devices: 0,
             footprint: FOOTPRINT,
         }

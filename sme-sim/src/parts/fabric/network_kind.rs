@@ -15,6 +15,8 @@ pub enum NetworkKind {
     Torus3d,
     /// `switch`: one switch to which each node has a link.
     Switch,
+    /// The mesh of a chip, of these sizes however many of its cores run.
+    Chip([u32; 3]),
 }
 
 impl NetworkKind {
@@ -22,6 +24,7 @@ impl NetworkKind {
     pub const fn most_nodes(self) -> u32 {
         match self {
             NetworkKind::Switch => MOST_PORTS as u32,
+            NetworkKind::Chip([x, y, z]) => x * y * z,
             _ => MAX_HOSTS,
         }
     }
@@ -34,6 +37,10 @@ impl NetworkKind {
         let nodes = nodes.clamp(1, self.most_nodes());
         let (shape, cube) = match self {
             NetworkKind::Switch => return Topology::switch(nodes),
+            NetworkKind::Chip(sizes) => {
+                let mesh = Topology::new(TopologyKind::Mesh, &sizes);
+                return mesh.unwrap_or_else(|_| Topology::for_nodes(nodes));
+            }
             NetworkKind::Mesh2d => return Topology::for_nodes(nodes),
             NetworkKind::Mesh3d => (TopologyKind::Mesh, true),
             NetworkKind::Torus2d => (TopologyKind::Torus, false),
@@ -85,6 +92,10 @@ mod tests {
         assert_eq!(NetworkKind::Torus2d.holding(10).to_string(), "torus:4x3");
         assert_eq!(NetworkKind::Mesh3d.holding(10).to_string(), "mesh:3x2x2");
         assert_eq!(NetworkKind::Mesh2d.holding(10), Topology::for_nodes(10));
+        let chip = NetworkKind::Chip([2, 6, 4]);
+        for nodes in [0, 1, 48, 49] {
+            assert_eq!(chip.holding(nodes).to_string(), "mesh:2x6x4");
+        }
         for (nodes, name) in [
             (0, "fattree:2x1"),
             (1, "fattree:2x1"),

@@ -104,7 +104,7 @@ pub fn estimator(id: &str) -> Option<Estimator> {
         "sme.exascale.jaguar_256" => (|| exascale::points(256), |m| exascale::jaguar(m, 256, 69.0)),
         _ => return None,
     };
-    Some(Estimator { points, find })
+    Some(Estimator::new(points, find))
 }
 
 fn load(loopback: bool) -> Point {

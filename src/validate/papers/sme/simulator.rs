@@ -22,7 +22,7 @@ use crate::latency::remote_load_latency;
 use crate::program::{CoherencePoint, FftKernel, Program};
 use crate::progress::Silent;
 use crate::validate::measure::Simulate;
-use crate::validate::papers::{Figures, Fit};
+use crate::validate::papers::{Figures, Fit, On};
 use crate::validate::{Identity, Validation};
 
 /// Most notifications a node of the tree receives (Sec. V-B).
@@ -150,19 +150,17 @@ impl Simulator {
 
     /// The validation of the machine, on `workers` threads of the host.
     pub fn validation(&self, workers: usize) -> Validation<'_> {
-        let set = self.machine.overrides().iter();
-        let set: Vec<String> = set.map(|(key, value)| format!("{key}={value}")).collect();
+        let on = On::new(&self.machine);
         Validation {
             identity: Identity {
-                machine: self.machine.name().to_owned(),
-                machine_hash: self.machine.hash().to_owned(),
-                set: set.join(" "),
+                on: on.clone(),
                 episodes: self.episodes,
                 seed: self.seed,
                 noise: self.noise,
             },
             papers: vec![Box::new(Figures {
-                estimator,
+                on: ("sme", on),
+                estimator: Box::new(estimator),
                 simulate: self,
                 fitted: self.fitted(),
                 inputs: self.inputs(),
