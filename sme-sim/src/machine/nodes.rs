@@ -338,9 +338,15 @@ impl<N: Inhabited> Readable for Nodes<N> {
     }
 
     fn check_loads(&mut self) -> Result<(), TooManyThreads> {
-        let hosts = self.nodes.iter().filter(|node| node.threads() > 0);
         let (space, threads) = (self.space.get(), self.room);
-        let memories = hosts.count() as u32 + space.devices();
+        let memories = match self.apart {
+            // Cores without threads have memory, too.
+            Apart::OnOneChip => self.nodes.len() as u32,
+            Apart::AtLeast(_) => {
+                let hosts = self.nodes.iter().filter(|node| node.threads() > 0);
+                hosts.count() as u32 + space.devices()
+            }
+        };
         self.checker = Some(Checker::new(memories, threads, space.line())?);
         self.start_logs();
         Ok(())

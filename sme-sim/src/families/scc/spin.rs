@@ -10,6 +10,7 @@ use super::core::{Core, Cpu, Later, Mapped, mapped};
 use crate::machine::node::{Seen, Waiting};
 use crate::observe::trace::Cause;
 use crate::parts::contract::Operation;
+use crate::parts::line::Bytes;
 use crate::time::Time;
 
 /// A thread that spins.
@@ -55,8 +56,13 @@ impl Row {
 impl Core {
     /// `thread` looks at what it reads or waits for.
     pub(super) fn look(&mut self, cpu: &mut Cpu, thread: u16) {
-        let since = cpu.now;
-        let mut takes = Time::ZERO;
+        self.look_after(cpu, thread, Time::ZERO);
+    }
+
+    /// The same, when it has read something else for so long.
+    fn look_after(&mut self, cpu: &mut Cpu, thread: u16, mut takes: Time) {
+        // The first of the flags of a round is read then.
+        let mut since = cpu.now + takes;
         while let Some((address, bytes, until)) = cpu.looks_at(thread) {
             let (mapped, plain) = mapped(address);
             let line = self.spec.line.number(plain);
@@ -101,7 +107,12 @@ impl Core {
             takes += longer;
             match cpu.sees(thread, bytes.pick(word), takes) {
                 Seen::Done => return,
-                Seen::Next => takes += self.spec.operation,
+                Seen::Next => {
+                    takes += self.spec.operation;
+                    if let Operation::WaitAll(..) = cpu.thread(thread).operation {
+                        since = cpu.now + takes;
+                    }
+                }
                 Seen::Not => return self.spin(cpu, thread, (mapped, since)),
             }
         }
@@ -154,29 +165,34 @@ impl Core {
         }
         let first = offset + u64::from(enables.trailing_zeros());
         let last = offset + 8 - u64::from(enables.leading_zeros());
+        for number in 0..self.spinners.len() {
+            self.plan(cpu, number, first..last);
+        }
+    }
+
+    /// Plans when the spinner of that number reads one of its flags that lie in `bytes`.
+    fn plan(&mut self, cpu: &mut Cpu, number: usize, bytes: std::ops::Range<u64>) {
         let read = self.spec.buffer.0 + self.spec.operation;
-        let now = cpu.now;
-        for spinner in &mut self.spinners {
-            let On::Buffer {
-                row,
-                since,
-                samples,
-            } = &mut spinner.on
-            else {
-                continue;
-            };
-            let round = read.times(row.count).as_ps();
-            let seen = row.turns(first..last).map(|turn| {
-                let begin = *since + read.times(turn);
-                let rounds = now.since(begin).as_ps().div_ceil(round);
-                Time::from_ps(begin.as_ps() + rounds * round)
-            });
-            if let Some(at) = seen.min()
-                && samples.is_none_or(|(planned, _)| at < planned)
-            {
-                *samples = Some((at, cpu.cause()));
-                cpu.later(at, Later::Samples(spinner.thread));
-            }
+        let Spinner { thread, on } = &mut self.spinners[number];
+        let On::Buffer {
+            row,
+            since,
+            samples,
+        } = on
+        else {
+            return;
+        };
+        let round = read.times(row.count).as_ps();
+        let seen = row.turns(bytes).map(|turn| {
+            let begin = *since + read.times(turn);
+            let rounds = cpu.now.since(begin).as_ps().div_ceil(round);
+            Time::from_ps(begin.as_ps() + rounds * round)
+        });
+        if let Some(at) = seen.min()
+            && samples.is_none_or(|(planned, _)| at < planned)
+        {
+            *samples = Some((at, cpu.cause()));
+            cpu.later(at, Later::Samples(*thread));
         }
     }
 
@@ -189,39 +205,60 @@ impl Core {
             } => spinner.thread == thread && at == cpu.now,
             _ => false,
         };
-        let Some(place) = self.spinners.iter().position(is_due) else {
+        let Some(number) = self.spinners.iter().position(is_due) else {
             return;
         };
-        let spinner = self.spinners.swap_remove(place);
-        if let On::Buffer {
+        let On::Buffer {
+            row,
+            since,
             samples: Some((_, cause)),
-            ..
-        } = spinner.on
-        {
-            cpu.caused_by(cause);
+        } = self.spinners[number].on
+        else {
+            return;
+        };
+        cpu.caused_by(cause);
+        let read = self.spec.buffer.0 + self.spec.operation;
+        let turn = cpu.now.since(since).as_ps() / read.as_ps() % row.count;
+        cpu.is_at(thread, turn as u32);
+        let Some((address, bytes, _)) = cpu.looks_at(thread) else {
+            return;
+        };
+        let offset = self.in_own_buffer(address).unwrap_or_default();
+        let value = bytes.pick(self.words.get(offset).0);
+        match cpu.sees(thread, value, self.spec.buffer.0) {
+            Seen::Done => drop(self.spinners.swap_remove(number)),
+            // The next of those that must all hold is read after this one.
+            Seen::Next if matches!(cpu.thread(thread).operation, Operation::WaitAll(..)) => {
+                self.spinners.swap_remove(number);
+                self.look_after(cpu, thread, read);
+            }
+            // It was written once more, or with another value: the others are seen when they are read.
+            Seen::Next | Seen::Not => {
+                if let On::Buffer { samples, .. } = &mut self.spinners[number].on {
+                    *samples = None;
+                }
+                self.plan_again(cpu, number);
+            }
         }
-        self.finds(cpu, thread);
     }
 
-    /// The flags that `thread` waits for are looked at again, of which it reads one now.
-    fn finds(&mut self, cpu: &mut Cpu, thread: u16) {
-        let since = cpu.now;
-        loop {
-            let Some((address, bytes, _)) = cpu.looks_at(thread) else {
-                return;
-            };
-            let Some(offset) = self.in_own_buffer(address) else {
-                return self.look(cpu, thread);
-            };
-            let value = bytes.pick(self.words.get(offset).0);
-            match cpu.sees(thread, value, self.spec.buffer.0) {
-                Seen::Done => return,
-                // The next of those that must all hold is read after this one.
-                Seen::Next if matches!(cpu.thread(thread).operation, Operation::WaitAll(..)) => {
-                    return self.look(cpu, thread);
-                }
-                Seen::Next => {}
-                Seen::Not => return self.spin(cpu, thread, (Mapped::Uncached, since)),
+    /// Plans anew when the spinner of that number reads a flag that would end its wait.
+    fn plan_again(&mut self, cpu: &mut Cpu, number: usize) {
+        let Spinner { thread, on } = self.spinners[number];
+        let On::Buffer { row, .. } = on else {
+            return;
+        };
+        let (Operation::Wait(_, until, _)
+        | Operation::WaitAll(_, until, _)
+        | Operation::WaitAny(_, _, until, _)) = cpu.thread(thread).operation
+        else {
+            return;
+        };
+        for index in 0..row.count {
+            let offset = row.offset + index * row.stride;
+            let value = Bytes::byte(offset).pick(self.words.get(offset).0);
+            if until.holds(value as u8) {
+                self.plan(cpu, number, offset..offset + 1);
             }
         }
     }

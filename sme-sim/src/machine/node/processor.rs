@@ -334,6 +334,15 @@ impl<H: Hardware> Processor<H> {
         Seen::Done
     }
 
+    /// A wait of `thread` for any of many flags is at the one that it reads after so many others of a
+    /// round.
+    pub fn is_at(&mut self, thread: u16, turn: u32) {
+        let state = &mut self.threads[usize::from(thread)];
+        if let Operation::WaitAny(..) = state.operation {
+            state.passed = turn;
+        }
+    }
+
     /// `thread` has an answer to what it polls.
     pub fn has_looked(&mut self, thread: u16) {
         self.threads[usize::from(thread)].looks += 1;

@@ -1,0 +1,8 @@
+//! The Intel SCC as a machine: what its parts do, and programs on it against a plain model.
+
+#![allow(clippy::unwrap_used)]
+
+mod chip;
+mod parts;
+mod programs;
+mod waits;
