@@ -234,10 +234,14 @@ fn a_forgotten_flush_is_found() {
         // A line that core 1 has a copy of; one that core 0 has not written back.
         let keeps = (0..3)
             .flat_map(|phase| [Forgets::WritesBack, Forgets::Drops].map(|what| (phase, 1, what)));
-        let leaves = [(1, 0, Forgets::WritesBack), (2, 0, Forgets::Drops)];
+        let leaves = [
+            (1, 0, Forgets::WritesBack),
+            (2, 0, Forgets::Drops),
+            (2, 0, Forgets::WritesBack),
+        ];
         for forgets in [keeps.collect(), leaves.to_vec()] {
             // What is stored into a tagged line leaves with the next store, which is that of a flag.
-            if route == Route::Tagged && forgets.len() == 2 {
+            if route == Route::Tagged && forgets.len() == leaves.len() {
                 continue;
             }
             let case = Case {
