@@ -33,7 +33,8 @@ pub const DEFAULT_MAPPING: Mapping = Mapping::SubMesh;
 /// Fan-in of the paper's tree (Sec. V-B).
 pub const DEFAULT_FAN_IN: u32 = 8;
 
-/// Where flag-phase keeps its flags and its phase.
+/// Where flag-phase keeps its flags and its phase; on a chip with message passing buffers, where every
+/// barrier does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// One node, in its coherent memory.
@@ -44,6 +45,25 @@ pub enum Placement {
     Remote,
     /// The same split; the first node's threads spin in their caches (Sec. V-A, Fig. 7).
     Coherent,
+    /// Any nodes, each with its variables in its message passing buffer; of flag-phase in the first's.
+    Buffer,
+    /// The same in the memory behind the buffers, past the caches.
+    Memory,
+}
+
+impl Placement {
+    /// Whether it is about the buffers and the memory of a chip, and so about any algorithm.
+    pub fn is_on_chip(self) -> bool {
+        matches!(self, Placement::Buffer | Placement::Memory)
+    }
+
+    /// The placement on `machine` if nobody says otherwise.
+    pub fn usual(machine: &Machine) -> Self {
+        match machine.shape().buffer_bytes {
+            0 => Placement::Local,
+            _ => Placement::Buffer,
+        }
+    }
 }
 
 sme_barrier::names!(Placement, "placement", {
@@ -51,6 +71,8 @@ sme_barrier::names!(Placement, "placement", {
     Engine => "engine",
     Remote => "remote",
     Coherent => "coherent",
+    Buffer => "buffer",
+    Memory => "memory",
 });
 
 /// Which core a node's thread number `i` runs on.
@@ -107,7 +129,7 @@ pub struct Experiment {
     pub engine: EngineKind,
     /// `--algorithm`
     pub algorithm: Algorithm,
-    /// `--placement`; flag-phase only, `Local` otherwise.
+    /// `--placement`; `Local` where neither flag-phase nor a chip with buffers is concerned.
     pub placement: Placement,
     /// `--topology`: at least as large as `nodes`; the first `nodes` positions have hosts.
     pub topology: Topology,
@@ -150,6 +172,7 @@ impl Experiment {
     pub fn new(machine: Arc<Machine>) -> Self {
         let shape = machine.shape();
         let nodes = shape.nodes.min(64);
+        let placement = Placement::usual(&machine);
         Self {
             topology: shape.topology(nodes),
             nodes,
@@ -157,7 +180,7 @@ impl Experiment {
             machine,
             engine: EngineKind::Cycle,
             algorithm: Algorithm::Tree,
-            placement: Placement::Local,
+            placement,
             episodes: 100,
             seed: 1,
             pin: Pin::Scatter,

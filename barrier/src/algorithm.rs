@@ -17,6 +17,8 @@ pub enum Algorithm {
     Butterfly,
     /// [`Pthread`](crate::Pthread): lock, counter and futex, as in the C library; one node only.
     Pthread,
+    /// [`Counter`](crate::Counter): the same over a test-and-set register, on any nodes.
+    Counter,
 }
 
 crate::names!(Algorithm, "algorithm", {
@@ -26,6 +28,7 @@ crate::names!(Algorithm, "algorithm", {
     Dissemination => "dissemination",
     Butterfly => "butterfly",
     Pthread => "pthread",
+    Counter => "counter",
 });
 
 impl Algorithm {
@@ -37,6 +40,7 @@ impl Algorithm {
             | Algorithm::Tree
             | Algorithm::Dissemination
             | Algorithm::Butterfly => Capabilities::LEAST,
+            Algorithm::Counter => Capabilities::of(&[Capability::TestAndSet]),
             Algorithm::Pthread => Capabilities::of(&[Capability::Atomics, Capability::Futexes]),
         }
     }

@@ -2,12 +2,12 @@
 //!
 //! What is to be done with the barrier depends on its type, which only this list knows: it is a [`Use`].
 
-use sme_memory::{Futex, Leader, Route};
+use sme_memory::{Futex, Leader, Route, TestAndSet};
 
 use crate::{
-    Algorithm, Barrier, Butterfly, ButterflySpec, Dissemination, DisseminationSpec, FlagPhase,
-    FlagPhaseSpec, Flat, FlatSpec, Homes, Layout, NodeTree, NodeTreeSpec, Pthread, PthreadSpec,
-    Ranks, SpecError, Tree, TreeShape, TreeSpec,
+    Algorithm, Barrier, Butterfly, ButterflySpec, Counter, CounterSpec, Dissemination,
+    DisseminationSpec, FlagPhase, FlagPhaseSpec, Flat, FlatSpec, Homes, Layout, NodeTree,
+    NodeTreeSpec, Pthread, PthreadSpec, Ranks, SpecError, Tree, TreeShape, TreeSpec,
 };
 
 /// Which barrier, and everything that one of them may want to know.
@@ -21,8 +21,8 @@ pub struct BarrierSpec {
     pub cores: u32,
     /// Where flags, phases and words lie.
     pub layout: Layout,
-    /// [`Algorithm::FlagPhase`] and [`Algorithm::Pthread`]: the node whose memory holds the data, and of
-    /// the latter the threads.
+    /// [`Algorithm::FlagPhase`], [`Algorithm::Pthread`], [`Algorithm::Counter`]: the node whose memory
+    /// holds the data, and of the second the threads.
     pub home: u32,
     /// [`Algorithm::FlagPhase`]: by which address the threads of the home reach the data.
     pub route: Route,
@@ -53,7 +53,7 @@ impl BarrierSpec {
 
 /// What is done with a barrier, whatever its type. It takes `bytes` bytes of each node's shared
 /// partition, from its beginning, that must be zero at first.
-pub trait Use<M: Futex>: Sized {
+pub trait Use<M: Futex + TestAndSet>: Sized {
     /// What comes of it.
     type Output;
 
@@ -75,7 +75,11 @@ pub trait Use<M: Futex>: Sized {
 ///
 /// # Errors
 /// [`SpecError`] if there is no such barrier.
-pub fn build<M: Futex, U: Use<M>>(spec: &BarrierSpec, user: U) -> Result<U::Output, SpecError> {
+pub fn build<M, U>(spec: &BarrierSpec, user: U) -> Result<U::Output, SpecError>
+where
+    M: Futex + TestAndSet,
+    U: Use<M>,
+{
     let BarrierSpec {
         ref ranks,
         cores,
@@ -145,6 +149,16 @@ pub fn build<M: Futex, U: Use<M>>(spec: &BarrierSpec, user: U) -> Result<U::Outp
             let bytes = barrier.bytes();
             user.barrier(barrier, bytes)
         }
+        Algorithm::Counter => {
+            let threads = ranks.nodes().checked_mul(cores);
+            let barrier = Counter::new(CounterSpec {
+                threads: threads.ok_or(SpecError::TooManyThreads)?,
+                home,
+                layout,
+            })?;
+            let bytes = barrier.bytes();
+            user.barrier(barrier, bytes)
+        }
         Algorithm::Pthread => {
             let barrier = Pthread::new(PthreadSpec {
                 node: home,
@@ -160,7 +174,7 @@ pub fn build<M: Futex, U: Use<M>>(spec: &BarrierSpec, user: U) -> Result<U::Outp
 /// Hands a barrier to `user` that can be told step by step if each node has its variables itself.
 fn led<M, U, B>(user: U, homes: Homes, barrier: B, bytes: u64) -> U::Output
 where
-    M: Futex,
+    M: Futex + TestAndSet,
     U: Use<M>,
     B: Barrier<M> + Leader + Clone + 'static,
 {

@@ -160,7 +160,8 @@ impl Barrier {
         let seats = Seats::<P> {
             nodes,
             cores,
-            words: options.algorithm == Algorithm::Pthread,
+            flags: options.algorithm != Algorithm::Pthread,
+            words: matches!(options.algorithm, Algorithm::Pthread | Algorithm::Counter),
             patience,
             protocol: PhantomData,
         };
@@ -261,7 +262,9 @@ impl<B: crate::Barrier<Thread<P>>, P: Protocol> Wait for Seat<B, P> {
 struct Seats<P> {
     nodes: u32,
     cores: u32,
-    /// The barrier's data are words, and not flags.
+    /// The barrier has flags.
+    flags: bool,
+    /// It has words.
     words: bool,
     patience: Patience,
     protocol: PhantomData<P>,
@@ -277,7 +280,7 @@ impl<P: Protocol> Use<Thread<P>> for Seats<P> {
     ) -> Vec<Handle> {
         let size = Size {
             nodes: self.nodes,
-            flag_bytes: if self.words { 0 } else { bytes },
+            flag_bytes: if self.flags { bytes } else { 0 },
             word_bytes: if self.words { bytes } else { 0 },
         };
         let barrier = Arc::new(barrier);

@@ -37,7 +37,8 @@ pub enum Route {
     Tagged,
 }
 
-/// Address of a synchronization variable: one byte, one writer, values `0..=127`.
+/// Address of a synchronization variable: one byte, one writer at a time, values `0..=127`. Where threads
+/// take turns at writing it, something else orders them, such as a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flag(pub u64);
 

@@ -8,7 +8,7 @@
 //! Two kinds of data are told apart by type, because real hardware and real threads treat them
 //! differently:
 //!
-//! * a [`Flag`] is one byte that exactly one thread writes and others wait for: the phase and the
+//! * a [`Flag`] is one byte that one thread at a time writes and others wait for: the phase and the
 //!   flags of a barrier. Its value has seven bits; the eighth is the waiter's own (natively it
 //!   says that somebody sleeps on the flag).
 //! * a [`Word`] is an aligned 64-bit word of ordinary data.

@@ -84,13 +84,25 @@ struct Axes {
 impl Axes {
     fn read(flags: &ExperimentFlags, values: Values) -> Result<Self, Stop> {
         let algorithms = names("--algorithm", &flags.algorithm, values)?;
+        let placements = optional(flags.placement.as_deref(), |text| {
+            names("--placement", text, values)
+        })?;
+        let uses_placement = |algorithm| {
+            let given = placements.iter().flatten();
+            given
+                .copied()
+                .any(|placement| applies::placement(algorithm, placement))
+        };
+        if flags.placement.is_some() && !algorithms.iter().copied().any(uses_placement) {
+            let unused = format!("--algorithm {} does not use it", flags.algorithm);
+            return Err(Stop::flag("--placement", unused));
+        }
         for (flag, given, applies) in [
             (
-                "--placement",
-                flags.placement.is_some(),
-                applies::placement as fn(Algorithm) -> bool,
+                "--fan-in",
+                flags.fan_in.is_some(),
+                applies::tree as fn(Algorithm) -> bool,
             ),
-            ("--fan-in", flags.fan_in.is_some(), applies::tree),
             ("--tree-shape", flags.tree_shape.is_some(), applies::tree),
             (
                 "--local-fan-in",
@@ -116,9 +128,7 @@ impl Axes {
                 .collect(),
             engines: names("--engine", &flags.engine, values)?,
             algorithms,
-            placements: optional(flags.placement.as_deref(), |text| {
-                names("--placement", text, values)
-            })?,
+            placements,
             topologies: optional(flags.topology.as_deref(), |text| topologies(text, values))?,
             nodes: optional(flags.nodes.as_deref(), |text| {
                 count("--nodes", text, MAX_NODES)
@@ -246,7 +256,8 @@ struct Draft {
 impl Draft {
     /// The point, if its values fit together.
     fn build(self, workers: usize, form: Form) -> Result<Experiment, Stop> {
-        let nodes = self.checked_nodes()?;
+        let placement = self.checked_placement()?;
+        let nodes = self.checked_nodes(placement)?;
         let cores = self.checked_cores()?;
         let threads = u64::from(nodes) * u64::from(cores);
         if threads > MAX_THREADS {
@@ -262,10 +273,7 @@ impl Draft {
             machine: self.machine,
             engine: self.engine,
             algorithm: self.algorithm,
-            placement: match self.placement {
-                Some(placement) if applies::placement(self.algorithm) => placement,
-                _ => Placement::Local,
-            },
+            placement,
             topology,
             nodes,
             cores,
@@ -292,12 +300,33 @@ impl Draft {
         Ok(experiment)
     }
 
-    fn checked_nodes(&self) -> Result<u32, Stop> {
-        let placement = self.placement.unwrap_or(Placement::Local);
+    fn checked_placement(&self) -> Result<Placement, Stop> {
+        let usual = Placement::usual(&self.machine);
+        match self.placement {
+            Some(placement) if placement.is_on_chip() != usual.is_on_chip() => {
+                let known = Placement::ALL.iter();
+                let known = known.filter(|known| known.is_on_chip() == usual.is_on_chip());
+                let known: Vec<&str> = known.map(|known| known.name()).collect();
+                let machine = self.machine.name();
+                Err(Stop::flag(
+                    &format!("--placement {placement}"),
+                    format!("machine {machine} has {}", known.join(", ")),
+                ))
+            }
+            Some(placement) if applies::placement(self.algorithm, placement) => Ok(placement),
+            _ => Ok(usual),
+        }
+    }
+
+    fn checked_nodes(&self, placement: Placement) -> Result<u32, Stop> {
         let needed = nodes_needed(self.algorithm, placement);
         let fill = |topology| nodes_on(&self.machine, topology);
         let positions = self.topology.as_ref().map(fill).transpose()?;
-        let nodes = self.nodes.or(needed).or(positions).unwrap_or(DEFAULT_NODES);
+        let nodes = self
+            .nodes
+            .or(needed)
+            .or(positions)
+            .unwrap_or(DEFAULT_NODES.min(self.machine.shape().nodes));
         if let Some(needed) = needed.filter(|&needed| needed != nodes) {
             let algorithm = self.algorithm.name();
             let what = match self.algorithm {
@@ -354,6 +383,10 @@ pub fn engines_of<'a>(machine: &'a Machine, what: &str) -> Result<&'a ClusterSpe
 pub fn holds(machine: &Machine, topology: &Topology, nodes: u32) -> Result<(), Stop> {
     let positions = topology.hosts();
     let shape = machine.shape();
+    if nodes > shape.nodes {
+        let most = format!("machine {} has {}", machine.name(), shape.nodes);
+        return Err(Stop::flag(&format!("--nodes {nodes}"), most));
+    }
     if shape.positions(nodes) <= positions {
         return Ok(());
     }

@@ -42,10 +42,11 @@ pub struct ExperimentFlags {
     /// The machine.
     #[command(flatten)]
     pub machine: MachineFlags,
-    /// Barrier: flag-phase, flat, tree, dissemination, butterfly or pthread
+    /// Barrier: flag-phase, flat, tree, dissemination, butterfly, pthread or counter
     #[arg(long, value_name = "NAME", default_value = "tree")]
     pub algorithm: String,
-    /// Where flag-phase keeps its data: local (default), engine, remote or coherent
+    /// Where flag-phase keeps its data: local (default), engine, remote or coherent; on a chip with
+    /// message passing buffers, where any barrier does: buffer (default) or memory
     ///
     /// local and engine run on one node (its coherent memory; its memory behind its own engine),
     /// remote and coherent on two (all data in the first and through the engine; the first

@@ -33,9 +33,9 @@ use crate::report::timeline;
 const MEMORY_NODES: u32 = 64;
 
 /// [`ProgramFlags::nodes`] if nobody says.
-const NODES: &str = "64";
+const NODES: u32 = 64;
 /// [`ProgramFlags::cores`] if nobody says.
-const CORES: &str = "4";
+const CORES: u32 = 4;
 
 /// A kernel whose own flags have been read.
 pub trait Task {
@@ -322,9 +322,17 @@ impl Plan {
 /// The combinations of nodes and cores, the cores varying fastest.
 fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
     let machine = Arc::new(args::machine(&flags.machine)?);
-    let nodes = flags.nodes.as_deref().unwrap_or(NODES);
-    let nodes = read::counts("--nodes", nodes, 1, MAX_NODES, Values::Many)?;
-    let cores = cores(flags.cores.as_deref().unwrap_or(CORES), &machine)?;
+    let shape = machine.shape();
+    let usual = |given: &Option<String>, usual: u32| given.clone().unwrap_or(usual.to_string());
+    let nodes = usual(&flags.nodes, NODES.min(shape.nodes));
+    let nodes = read::counts(
+        "--nodes",
+        &nodes,
+        1,
+        MAX_NODES.min(shape.nodes),
+        Values::Many,
+    )?;
+    let cores = cores(&usual(&flags.cores, CORES.min(shape.cores)), &machine)?;
     let most_nodes = nodes.iter().copied().max().unwrap_or(1);
     let (memory_nodes, topology) = places(flags, &machine, most_nodes)?;
     if nodes.len().saturating_mul(cores.len()) > MAX_POINTS {
@@ -420,7 +428,7 @@ fn places(flags: &ProgramFlags, machine: &Machine, nodes: u32) -> Result<(u32, T
             let holds = format!("the pool of {} holds the data", machine.name());
             return Err(Stop::flag("--memory-nodes", holds));
         }
-        None => MEMORY_NODES.max(nodes).min(positions),
+        None => MEMORY_NODES.min(shape.nodes).max(nodes).min(positions),
         Some(text) => {
             let flag = "--memory-nodes";
             let most = MAX_NODES;

@@ -22,15 +22,32 @@ use super::{
 };
 use crate::homes::homes;
 use crate::progress::Watch;
+use crate::report::applies;
 
 /// Data that does not fit the nodes' shared partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "node.shared_memory: the data does not fit: it takes {needed} bytes of each node's {available}"
-)]
-pub struct Full {
-    needed: u64,
-    available: u64,
+pub enum Full {
+    /// Those partitions.
+    #[error(
+        "node.shared_memory: the data does not fit: it takes {needed} bytes of each node's {available}"
+    )]
+    Shared {
+        /// In bytes.
+        needed: u64,
+        /// In bytes.
+        available: u64,
+    },
+    /// The buffers at their beginning.
+    #[error(
+        "--placement buffer: the barrier takes {needed} bytes of each message passing buffer's \
+         {available}; --placement memory has room"
+    )]
+    Buffer {
+        /// In bytes.
+        needed: u64,
+        /// In bytes.
+        available: u64,
+    },
 }
 
 impl Full {
@@ -39,7 +56,7 @@ impl Full {
     pub fn check(machine: &Machine, needed: u64) -> Result<(), Full> {
         let available = machine.shape().shared_bytes;
         match needed > available {
-            true => Err(Full { needed, available }),
+            true => Err(Full::Shared { needed, available }),
             false => Ok(()),
         }
     }
@@ -81,11 +98,13 @@ impl Experiment {
     fn barrier(&self) -> Result<BarrierSpec, SpecError> {
         Ok(BarrierSpec {
             route: match self.placement {
-                Placement::Local | Placement::Coherent => Route::Nearest,
+                Placement::Local | Placement::Coherent | Placement::Buffer | Placement::Memory => {
+                    Route::Nearest
+                }
                 Placement::Engine | Placement::Remote => Route::Global,
             },
             home: match self.placement {
-                Placement::Local => 0,
+                Placement::Local if self.algorithm != Algorithm::Counter => 0,
                 _ => self.machine.shape().homes(self.nodes).start,
             },
             fan_in: self.fan_in,
@@ -98,7 +117,7 @@ impl Experiment {
     /// `--layout`, or the algorithm's own.
     pub fn flag_layout(&self) -> FlagLayout {
         self.layout.unwrap_or(match self.algorithm {
-            Algorithm::FlagPhase | Algorithm::Pthread => FlagLayout::Packed,
+            Algorithm::FlagPhase | Algorithm::Pthread | Algorithm::Counter => FlagLayout::Packed,
             _ => FlagLayout::Padded,
         })
     }
@@ -110,12 +129,28 @@ impl Experiment {
             FlagLayout::Split => Layout::split(shape.line_bytes),
             FlagLayout::Padded => Layout::padded(shape.line_bytes),
         };
-        layout.at(homes(shape, self.nodes))
+        let base = match self.placement {
+            Placement::Memory => shape.buffer_bytes,
+            _ => 0,
+        };
+        Layout { base, ..layout }.at(homes(shape, self.nodes))
+    }
+
+    /// The barrier takes `bytes` bytes of each node's shared memory.
+    fn fits(&self, bytes: u64) -> Result<(), Full> {
+        let shape = self.machine.shape();
+        match self.placement {
+            Placement::Buffer if bytes > shape.buffer_bytes => Err(Full::Buffer {
+                needed: bytes,
+                available: shape.buffer_bytes,
+            }),
+            _ => Full::check(&self.machine, bytes),
+        }
     }
 
     fn ranks(&self) -> Result<Ranks, SpecError> {
         // These know one node, or two, in the order of their numbers.
-        if matches!(self.algorithm, Algorithm::FlagPhase | Algorithm::Pthread) {
+        if !applies::mapping(self.algorithm) {
             return Ranks::new((0..self.nodes).collect());
         }
         let [width, height, depth] = self.topology.sizes();
@@ -318,7 +353,7 @@ impl Use<ThreadMemory> for Named<'_, '_> {
     where
         B: Barrier<ThreadMemory> + 'static,
     {
-        Full::check(&self.experiment.machine, bytes)?;
+        self.experiment.fits(bytes)?;
         (self.experiment).simulate_among(self.peers, barrier, self.observe, self.watch)
     }
 
@@ -327,7 +362,7 @@ impl Use<ThreadMemory> for Named<'_, '_> {
         B: Barrier<ThreadMemory> + Leader + Clone + 'static,
     {
         // In the compact form what lies beyond a node's memory would never be seen.
-        Full::check(&self.experiment.machine, bytes)?;
+        self.experiment.fits(bytes)?;
         (self.experiment).simulate_in_its_form(self.peers, barrier, self.observe, self.watch)
     }
 }

@@ -1,10 +1,10 @@
 //! Which parameters an algorithm looks at.
 
-use crate::experiment::Algorithm;
+use crate::experiment::{Algorithm, Placement};
 
 /// `--placement`
-pub fn placement(algorithm: Algorithm) -> bool {
-    algorithm == Algorithm::FlagPhase
+pub fn placement(algorithm: Algorithm, placement: Placement) -> bool {
+    algorithm == Algorithm::FlagPhase || placement.is_on_chip()
 }
 
 /// `--fan-in` and `--tree-shape`
@@ -14,5 +14,8 @@ pub fn tree(algorithm: Algorithm) -> bool {
 
 /// `--mapping`: the order of the nodes' masters.
 pub fn mapping(algorithm: Algorithm) -> bool {
-    !matches!(algorithm, Algorithm::FlagPhase | Algorithm::Pthread)
+    !matches!(
+        algorithm,
+        Algorithm::FlagPhase | Algorithm::Pthread | Algorithm::Counter
+    )
 }

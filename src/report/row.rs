@@ -378,7 +378,7 @@ const COLUMNS: &[Column] = &[
     identifies("engine", |e| Cell::text(e.engine)),
     identifies("algorithm", |e| Cell::text(e.algorithm)),
     identifies("placement", |e| {
-        let uses = applies::placement(e.algorithm);
+        let uses = applies::placement(e.algorithm, e.placement);
         when(uses, || Cell::text(e.placement))
     }),
     identifies("topology", |e| Cell::text(&e.topology)),

@@ -43,7 +43,9 @@ impl Case {
         });
         // The node whose memory holds the data of all threads.
         let home = match layout.homes {
-            Homes::Pool { first, nodes } if self.algorithm == Algorithm::FlagPhase => {
+            Homes::Pool { first, nodes }
+                if matches!(self.algorithm, Algorithm::FlagPhase | Algorithm::Counter) =>
+            {
                 first + self.home % nodes
             }
             _ => self.home % self.nodes,

@@ -7,16 +7,18 @@
 //! the same thread on, for leaving chosen threads behind and for delivering late.
 //!
 //! It also checks what programs owe: addresses within the shared partition, seven bits a flag, one
-//! writer a flag, no atomic operation on another node's memory, nothing in the memory of another
+//! writer a flag, or one at a time under a register, no atomic operation on another node's memory, nothing in the memory of another
 //! node with threads where there is a pool.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-use sme_memory::{Atomic, Flag, Flags, Futex, Memory, Place, Route, Until, Word};
+use sme_memory::{
+    Atomic, Flag, Flags, Futex, Memory, Place, Register, Route, TestAndSet, Until, Word,
+};
 
 /// Bit of a flag's or word's address that says "through the engine".
 const GLOBAL: u64 = 1 << 63;
@@ -34,7 +36,7 @@ pub enum Failure {
     Deadlock { waiting: Vec<u32> },
     /// Threads go on and on.
     Endless,
-    /// A second thread wrote a flag.
+    /// A second thread wrote a flag, without holding a register or while the first's store was on its way.
     TwoWriters { place: Place, threads: [u32; 2] },
     /// An address outside, a value of eight bits, an atomic operation on remote memory.
     Illegal(&'static str),
@@ -86,6 +88,8 @@ pub struct World {
     bytes: u64,
     cells: BTreeMap<Place, u64>,
     writers: BTreeMap<Place, u32>,
+    /// Threads that hold a register.
+    holders: BTreeSet<u32>,
     /// By thread and target node.
     queues: BTreeMap<(u32, u32), VecDeque<Store>>,
     /// One entry for each store in a queue.
@@ -115,6 +119,7 @@ impl World {
             bytes,
             cells: BTreeMap::new(),
             writers: BTreeMap::new(),
+            holders: BTreeSet::new(),
             queues: BTreeMap::new(),
             on_the_way: Vec::new(),
             waiters: BTreeMap::new(),
@@ -309,10 +314,15 @@ impl Memory for TestMemory {
             if value > 127 {
                 world.fail(Failure::Illegal("a flag of eight bits"));
             }
-            let writer = *world.writers.entry(place).or_insert(self.thread);
-            if writer != self.thread {
-                let threads = [writer, self.thread];
-                world.fail(Failure::TwoWriters { place, threads });
+            let writer = world.writers.insert(place, self.thread);
+            if let Some(writer) = writer.filter(|&writer| writer != self.thread) {
+                // They may take turns under a lock, when the other's store is no longer on its way.
+                let queue = world.queues.get(&(writer, place.node));
+                let is_late = queue.is_some_and(|q| q.iter().any(|store| store.place == place));
+                if is_late || !world.holders.contains(&self.thread) {
+                    let threads = [writer, self.thread];
+                    world.fail(Failure::TwoWriters { place, threads });
+                }
             }
             if flag.0 & GLOBAL != 0 {
                 world.traffic.remote_sets += 1;
@@ -382,6 +392,58 @@ impl Atomic for TestMemory {
         new: u64,
     ) -> impl Future<Output = u64> + Send {
         self.atomic(word, move |old| if old == expected { new } else { old })
+    }
+}
+
+impl TestMemory {
+    /// Reads a register when the thread's earlier stores to its node have been performed, and sets it;
+    /// whether it was clear.
+    fn test(&self, world: &mut World, register: Register) -> bool {
+        world.drain(self.thread, register.node);
+        let place = register_at(register);
+        let was_clear = world.cells.get(&place).is_none_or(|&value| value == 0);
+        world.cells.insert(place, 1);
+        if was_clear {
+            world.holders.insert(self.thread);
+        }
+        was_clear
+    }
+}
+
+/// Where a register would lie: beyond all memory.
+fn register_at(register: Register) -> Place {
+    Place {
+        node: register.node,
+        offset: (1 << (NODE_SHIFT - 1)) + u64::from(register.number),
+    }
+}
+
+impl TestAndSet for TestMemory {
+    fn registers(&self) -> u32 {
+        1
+    }
+
+    fn test_and_set(&self, register: Register) -> impl Future<Output = bool> + Send {
+        self.step(move |world| Poll::Ready(self.test(world, register)))
+    }
+
+    fn take(&self, register: Register) -> impl Future<Output = ()> + Send {
+        self.step(move |world| {
+            if self.test(world, register) {
+                return Poll::Ready(());
+            }
+            let waiters = world.waiters.entry(register_at(register)).or_default();
+            waiters.push(self.thread);
+            Poll::Pending
+        })
+    }
+
+    fn clear(&self, register: Register) -> impl Future<Output = ()> + Send {
+        self.step(move |world| {
+            world.holders.remove(&self.thread);
+            world.post(self.thread, register_at(register), 0);
+            Poll::Ready(())
+        })
     }
 }
 

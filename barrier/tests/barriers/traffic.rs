@@ -26,7 +26,7 @@ proptest! {
             Algorithm::Dissemination => nodes * ceil_log2(case.nodes),
             Algorithm::Butterfly if case.nodes.is_power_of_two() => nodes * ceil_log2(case.nodes),
             Algorithm::Pthread => 0,
-            Algorithm::Butterfly | Algorithm::FlagPhase => return Ok(()),
+            Algorithm::Butterfly | Algorithm::FlagPhase | Algorithm::Counter => return Ok(()),
         };
         prop_assert_eq!(traffic.remote_sets, an_episode * u64::from(case.run.episodes));
         prop_assert_eq!(traffic.remote_reads > 0, case.pool > 0 && an_episode > 0);

@@ -21,6 +21,9 @@ pub struct Shape {
     pub line_bytes: u32,
     /// Bytes of each node's memory that programs share.
     pub shared_bytes: u64,
+    /// Bytes at the beginning of these that are a message passing buffer on a chip, none where a machine
+    /// has no such thing.
+    pub buffer_bytes: u64,
     /// What one arithmetic operation on registers takes a core, on the average.
     pub arithmetic: Time,
     /// From the answer to an uncached load until nothing of it is in the way of the next.

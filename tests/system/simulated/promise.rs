@@ -20,7 +20,7 @@ fn stores(case: &Case) -> Option<u64> {
         Algorithm::Flat | Algorithm::Tree => Some(2 * (nodes - 1)),
         Algorithm::Dissemination => Some(nodes * ceil_log2(nodes)),
         Algorithm::Butterfly => nodes.is_power_of_two().then(|| nodes * ceil_log2(nodes)),
-        Algorithm::Pthread => Some(0),
+        Algorithm::Pthread | Algorithm::Counter => Some(0),
         Algorithm::FlagPhase => match case.route {
             // A flag from each thread, and the phase.
             Route::Global | Route::Tagged => Some(nodes * cores + 1),

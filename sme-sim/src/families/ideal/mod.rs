@@ -39,6 +39,7 @@ impl Family for IdealSpec {
             cores: self.cores,
             line_bytes: self.line.bytes() as u32,
             shared_bytes: self.shared_bytes,
+            buffer_bytes: 0,
             arithmetic: self.arithmetic,
             recovery: self.operation,
             network: NetworkKind::Mesh2d,

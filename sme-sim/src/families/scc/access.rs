@@ -9,7 +9,7 @@ use super::layout::Chip;
 use super::lut::{Entry, Target};
 use crate::machine::node::{Hardware, Seen, Waiting};
 use crate::observe::staleness::What as Told;
-use crate::parts::address::FaultReason;
+use crate::parts::address::{AddressSpace, FaultReason};
 use crate::parts::cache::{Held, State};
 use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
@@ -255,28 +255,44 @@ impl Core {
                 );
             }
             Sends::Clear => {
+                cpu.traces("(register) is cleared", by, here(0), None);
                 self.performs(cpu, from);
                 self.taken = false;
                 self.answers(cpu, by, (At::registers(me), 0), Sends::Answer(0));
             }
             Sends::Interrupt => {
+                cpu.traces("(core) is interrupted", by, here(0), None);
                 self.performs(cpu, from);
                 self.interrupted = true;
                 self.interrupts(cpu);
                 self.answers(cpu, by, (At::registers(me), 0), Sends::Answer(0));
             }
             Sends::ReadEntry(number) => {
+                cpu.traces("(table) is read", by, here(0), None);
                 let bits = self.lut.entry(number.into()).bits();
                 self.answers(cpu, by, (At::registers(me), 4), Sends::Answer(bits));
             }
             Sends::WriteEntry(number, bits) => {
+                cpu.traces("(table) is written", by, here(0), None);
                 self.performs(cpu, from);
                 *self.lut.entry(number.into()) = Entry::from_bits(bits);
                 self.answers(cpu, by, (At::registers(me), 0), Sends::Answer(0));
             }
-            Sends::Answer(value) => self.answered(cpu, thread, value),
-            Sends::Drained => self.goes_on(cpu, thread),
+            Sends::Answer(value) => {
+                cpu.traces("comes", (me, thread), self.asked(cpu, thread, from), None);
+                self.answered(cpu, thread, value);
+            }
+            Sends::Drained => {
+                cpu.traces(
+                    "has left",
+                    (me, thread),
+                    self.asked(cpu, thread, from),
+                    None,
+                );
+                self.goes_on(cpu, thread);
+            }
             Sends::Line(copied, words) => {
+                cpu.traces("comes", (me, thread), self.asked(cpu, thread, from), None);
                 self.takes_in(cpu, thread, copied, words);
                 self.goes_on(cpu, thread);
             }
@@ -344,6 +360,20 @@ impl Core {
                 self.write(cpu, block + at, (bytes, value), by);
             }
         }
+    }
+
+    /// The place that `thread` has asked core `node` about.
+    fn asked(&self, cpu: &Cpu, thread: u16, node: u32) -> Place {
+        let offset = 0;
+        let address = match cpu.thread(thread).operation {
+            Operation::Set(flag, _) => Some(flag.0),
+            Operation::Store(word, ..) | Operation::Put(word, ..) | Operation::Get(word, ..) => {
+                Some(word.0)
+            }
+            _ => cpu.looks_at(thread).map(|(address, ..)| address),
+        };
+        let shared = address.and_then(|address| self.space.shared(self.me, address));
+        shared.map_or(Place { node, offset }, |(place, _)| place)
     }
 
     /// `thread` has the answer to what it has asked for.

@@ -57,6 +57,7 @@ impl Family for SccSpec {
             cores: 1,
             line_bytes: self.line.bytes() as u32,
             shared_bytes: Self::SHARED_BYTES,
+            buffer_bytes: self.chip.buffer_bytes,
             arithmetic: self.arithmetic,
             recovery: self.operation,
             network: NetworkKind::Chip([2, self.chip.columns(), self.chip.rows()]),

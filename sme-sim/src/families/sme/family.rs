@@ -31,6 +31,7 @@ impl Family for ClusterSpec {
             cores: self.node.cores(),
             line_bytes: self.cache.private.line().bytes() as u32,
             shared_bytes: self.node.shared_bytes,
+            buffer_bytes: 0,
             arithmetic: self.core.clock.span(self.core.arithmetic_cycles),
             recovery: self.uncached.turnaround,
             network: self.fabric.topology,

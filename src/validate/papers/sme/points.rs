@@ -126,6 +126,7 @@ impl Point {
         let nodes = match placement {
             Placement::Local | Placement::Engine => 1,
             Placement::Remote | Placement::Coherent => 2,
+            Placement::Buffer | Placement::Memory => threads,
         };
         Point::Barrier {
             variant,
