@@ -21,6 +21,9 @@ use crate::report::stop::{Stop, one_line};
 /// The most acquisitions of a run: the simulator remembers each of them.
 const MAX_ACQUISITIONS: u64 = 1 << 20;
 
+/// [`LockFlags::cores`] if nobody says and the node has as many.
+const CORES: u32 = 4;
+
 /// The flags of `sme lock`.
 #[derive(Args, Clone, Debug)]
 pub struct LockFlags {
@@ -39,14 +42,9 @@ pub struct LockFlags {
         allow_negative_numbers = true
     )]
     nodes: String,
-    /// Threads per node, one a core
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "4",
-        allow_negative_numbers = true
-    )]
-    cores: String,
+    /// Threads per node, one a core [default: 4, or all cores of the node if it has fewer]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    cores: Option<String>,
     /// The lock: one lock a node and one between nodes (cohort), or a register (test-and-set)
     #[arg(long, value_name = "NAME")]
     lock: Option<String>,
@@ -99,7 +97,9 @@ impl LockRun {
         };
         let nodes = count("--nodes", &flags.nodes, 1, MAX_NODES)?;
         let most_cores = args::cores_per_node(&machine);
-        let cores = count("--cores", &flags.cores, 1, most_cores)?;
+        let usual = CORES.min(most_cores).to_string();
+        let cores = flags.cores.as_ref().unwrap_or(&usual);
+        let cores = count("--cores", cores, 1, most_cores)?;
         let acquisitions = count("--acquisitions", &flags.acquisitions, 1, u32::MAX)?;
         let lock = flags.lock.as_deref();
         let lock: Option<LockKind> = lock.map(|name| read::name("--lock", name)).transpose()?;

@@ -271,7 +271,12 @@ impl Program {
     /// If a page is of no use.
     pub fn pool(&self) -> Result<Pool, Error> {
         let shared = self.machine.shape().shared_bytes;
-        let from = self.barrier()?.bytes();
+        // Behind the message passing buffers of a chip, and the barrier.
+        let from = self
+            .machine
+            .shape()
+            .buffer_bytes
+            .max(self.barrier()?.bytes());
         let pool = Pool::over(self.homes(), (from, shared), self.page_bytes, self.seed)?;
         Ok(pool)
     }

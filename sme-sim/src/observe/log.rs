@@ -19,7 +19,7 @@ use crate::time::Time;
 const BIRTHS: u64 = 1 << 46;
 const DEATHS: u64 = BIRTHS + (1 << 16);
 
-/// Where words would lie that stand for a node's test-and-set registers, and for its pending interrupt.
+/// Where flags would lie that stand for a node's test-and-set registers, and for its pending interrupt.
 const REGISTERS: u64 = DEATHS + (1 << 16);
 const INTERRUPTS: u64 = REGISTERS + (1 << 16);
 
@@ -204,20 +204,27 @@ impl Log {
     }
 }
 
-/// The name of the flag at `place` if it stands for the birth or the death of a thread.
+/// The name of the flag at `place` if it stands for the birth or the death of a thread, a register or an
+/// interrupt.
 pub(crate) fn lifetime(place: Place) -> Option<String> {
     let thread = place.offset.checked_sub(BIRTHS)?;
-    Some(match place.offset.checked_sub(DEATHS) {
-        Some(thread) => format!("the end of thread {thread}"),
-        None => format!("the start of thread {thread}"),
+    let node = place.node;
+    Some(if place.offset >= INTERRUPTS {
+        format!("the interrupt of node {node}")
+    } else if let Some(number) = place.offset.checked_sub(REGISTERS) {
+        format!("register {number} of node {node}")
+    } else if let Some(thread) = place.offset.checked_sub(DEATHS) {
+        format!("the end of thread {thread}")
+    } else {
+        format!("the start of thread {thread}")
     })
 }
 
-/// The word that stands for thing number `number` of `node`, of those from `first` on.
+/// The flag that stands for thing number `number` of `node`, of those from `first` on.
 fn apart(node: u32, first: u64, number: u32) -> Place {
     Place {
         node,
-        offset: first + 8 * u64::from(number),
+        offset: first + u64::from(number),
     }
 }
 
@@ -250,38 +257,24 @@ fn finished(
             let value = answer as u8;
             Some(What::Saw { flag, value })
         }
-        // Reading a register and interrupting are atomic: each is an acquire and a release.
+        // A register is cleared by one thread and taken by another, as a flag is set and seen; so is an
+        // interrupt sent and taken.
+        Operation::TestAndSet(_) if answer == 0 => None,
         Operation::TestAndSet(register) | Operation::Take(register, _) => {
-            let word = apart(register.node, REGISTERS, register.number);
-            Some(What::Update {
-                word,
-                after: 1,
-                site,
-            })
+            let flag = apart(register.node, REGISTERS, register.number);
+            Some(What::Saw { flag, value: 0 })
         }
         Operation::Clear(register) => {
-            let word = apart(register.node, REGISTERS, register.number);
-            Some(What::Update {
-                word,
-                after: 0,
-                site,
-            })
+            let flag = apart(register.node, REGISTERS, register.number);
+            Some(What::Set { flag, value: 0 })
         }
         Operation::Interrupt(node) => {
-            let word = apart(node, INTERRUPTS, 0);
-            Some(What::Update {
-                word,
-                after: 1,
-                site,
-            })
+            let flag = apart(node, INTERRUPTS, 0);
+            Some(What::Set { flag, value: 1 })
         }
         Operation::TakeInterrupt(_) => {
-            let word = apart(node, INTERRUPTS, 0);
-            Some(What::Update {
-                word,
-                after: 0,
-                site,
-            })
+            let flag = apart(node, INTERRUPTS, 0);
+            Some(What::Saw { flag, value: 1 })
         }
         Operation::FetchAdd(word, amount) => updated(word.0, answer.wrapping_add(amount)),
         Operation::Swap(word, after) => updated(word.0, after),

@@ -3,6 +3,7 @@
 // What fails here fails the test.
 #![allow(clippy::unwrap_used)]
 
+mod blocks;
 mod chip;
 mod parts;
 mod programs;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sme_memory::Place;
 
 use super::core::{Core, Cpu, Gathered, Mapped};
-use super::layout::Chip;
+use super::layout::{Chip, SEGMENT};
 use super::lut::{Entry, Target};
 use crate::machine::node::{Hardware, Seen, Waiting};
 use crate::observe::staleness::What as Told;
@@ -209,7 +209,7 @@ impl Core {
             }
             Sends::ReadLine(at, copied) => {
                 cpu.traces("is fetched", by, here(at.offset), Some(at.offset));
-                if copied.mapped != Mapped::Uncached {
+                if copied.mapped != Mapped::Uncached && at.offset < SEGMENT {
                     cpu.tell(by, || Told::Filled {
                         line: here(at.offset),
                     });
@@ -338,6 +338,10 @@ impl Core {
         self.performs(cpu, by_node);
         let node = self.me;
         let line = Place { node, offset };
+        // Private memory is its core's business.
+        if offset >= SEGMENT {
+            return;
+        }
         cpu.tell((node, 0), || Told::Performed {
             line,
             bytes,

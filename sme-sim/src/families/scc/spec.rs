@@ -24,6 +24,8 @@ pub struct SccSpec {
     pub operation: Time,
     /// One operation on registers, on the average.
     pub arithmetic: Time,
+    /// A copying loop's own instructions for each 32 bits.
+    pub copy: Time,
     /// Reading the timestamp counter.
     pub timestamp: Time,
     /// CL1INVMB.
@@ -88,6 +90,10 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
     let arithmetic = cycles(
         "arithmetic",
         "one arithmetic operation on registers, on the average",
+    );
+    let copy = cycles(
+        "copy",
+        "a copying loop's own instructions for each 32 bits, beside its loads and stores",
     );
     let timestamp = cycles(
         "timestamp",
@@ -212,6 +218,7 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
         tagged: tagged.unwrap_or(Geometry::one_line(line)),
         operation,
         arithmetic,
+        copy,
         timestamp,
         invalidate,
         gather,
@@ -247,17 +254,28 @@ impl SccSpec {
         Time::from_ps(self.gather.as_ps() / share)
     }
 
-    /// What an access to `bytes` takes that hits the caches: a word is two of 32 bits, the second of
-    /// which hits the first level.
-    pub(super) fn hit(&self, level: Level, bytes: Bytes) -> Time {
+    /// What a load of `bytes` takes that hits the caches: a word is two of 32 bits, the second of which
+    /// hits the first level.
+    pub(super) fn load_hit(&self, level: Level, bytes: Bytes) -> Time {
+        match bytes.is_whole_word() {
+            true => self.hit(level) + self.operation + self.hit(Level::First),
+            false => self.hit(level),
+        }
+    }
+
+    /// The same of a store, for which the first level makes no room.
+    pub(super) fn store_hit(&self, level: Level, bytes: Bytes) -> Time {
+        match bytes.is_whole_word() {
+            true => self.repeated(self.hit(level), 2),
+            false => self.hit(level),
+        }
+    }
+
+    fn hit(&self, level: Level) -> Time {
         let (first, second) = self.hits;
-        let takes = match level {
+        match level {
             Level::First => first,
             Level::Second => second,
-        };
-        match bytes.is_whole_word() {
-            true => takes + self.operation + first,
-            false => takes,
         }
     }
 

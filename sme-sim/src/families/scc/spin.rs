@@ -86,7 +86,7 @@ impl Core {
                 Some(cache) => match cache.load(line, bytes.word.into()) {
                     Some((word, level)) => {
                         self.traffic.hits += 1;
-                        (word, self.spec.hit(level, bytes))
+                        (word, self.spec.load_hit(level, bytes))
                     }
                     None => return self.fetch(cpu, thread, (plain, mapped), takes),
                 },

@@ -43,7 +43,7 @@ impl Core {
                 if let Some(level) = self.stores_into_copy(line, bytes, value) {
                     self.copies_changed(cpu);
                     cpu.progress();
-                    return cpu.done(thread, 0, self.spec.hit(level, bytes));
+                    return cpu.done(thread, 0, self.spec.store_hit(level, bytes));
                 }
             }
             Mapped::Uncached => {
@@ -102,7 +102,9 @@ impl Core {
         value: u64,
     ) -> Option<Level> {
         let (word, value) = (bytes.word.into(), bytes.place(value));
-        let level = self.regular.store(line, word, bytes.enables, value)?;
+        let level = self
+            .regular
+            .store_around(line, word, bytes.enables, value)?;
         self.traffic.hits += 1;
         Some(level)
     }
@@ -118,9 +120,7 @@ impl Core {
             return cpu.refuse(thread, Some(address), reason);
         }
         let line = self.spec.line.number(plain);
-        let sets = u64::from(self.spec.caches.l2_sets());
-        let in_set = |other: &u64| other % sets == line % sets;
-        let lines: Vec<u64> = self.regular.lines().filter(in_set).collect();
+        let lines: Vec<u64> = self.regular.lines_of_set(line).collect();
         self.drop_lines(cpu, thread, &lines);
         if let Some(held) = self.tagged.remove(line) {
             self.gives_up(cpu, thread, held);

@@ -136,15 +136,17 @@ impl Core {
                 Mapped::Cached => match self.stores_into_copy(line, bytes, value) {
                     Some(level) => {
                         self.transfers[number].owed +=
-                            self.spec.hit(level, bytes) + self.spec.operation;
+                            self.spec.store_hit(level, bytes) + self.spec.operation;
                     }
                     None => goes_past = true,
                 },
                 Mapped::Uncached => {}
             }
         }
+        let copy = self.spec.copy.times(2 * u64::from(piece.count));
         let transfer = &mut self.transfers[number];
         (transfer.done, transfer.is_ready) = (piece.first + piece.count, false);
+        transfer.owed += copy;
         if let Some(offset) = own {
             let by = (self.me, thread);
             for (offset, index) in (offset..).step_by(8).zip(piece.words()) {
@@ -154,7 +156,7 @@ impl Core {
             let takes = self
                 .spec
                 .repeated(self.spec.buffer.0, 2 * u64::from(piece.count));
-            self.transfers[number].owed = takes + self.spec.operation;
+            self.transfers[number].owed += takes + self.spec.operation;
             return Ok(Moved::GoesOn);
         }
         if !goes_past {
@@ -213,7 +215,7 @@ impl Core {
                     }
                     Some(cache) => cache
                         .load(line, bytes.word.into())
-                        .map(|(word, level)| (word, self.spec.hit(level, bytes))),
+                        .map(|(word, level)| (word, self.spec.load_hit(level, bytes))),
                 };
                 let Some((word, takes)) = loaded else {
                     let owed = std::mem::take(&mut self.transfers[number].owed);
@@ -227,8 +229,10 @@ impl Core {
             self.transfers[number].is_ready = true;
         }
         self.tells_words(cpu, thread, piece, false);
+        let copy = self.spec.copy.times(2 * u64::from(piece.count));
         let transfer = &mut self.transfers[number];
         (transfer.done, transfer.is_ready) = (piece.first + piece.count, false);
+        transfer.owed += copy;
         match near {
             Some(near) if self.stores_own(cpu, thread, near, piece.count) => Ok(Moved::Waits),
             _ => Ok(Moved::GoesOn),
@@ -276,7 +280,7 @@ impl Core {
             let bytes = Bytes::word(address);
             let line = self.spec.line.number(address);
             match self.regular.load(line, bytes.word.into()) {
-                Some((_, level)) => takes += self.spec.hit(level, bytes),
+                Some((_, level)) => takes += self.spec.load_hit(level, bytes),
                 None => {
                     let owed = std::mem::take(&mut self.transfers[number].owed);
                     self.fetch(cpu, thread, (address, Mapped::Cached), owed);
@@ -296,7 +300,7 @@ impl Core {
         for address in (near..).step_by(8).take(count as usize) {
             let bytes = Bytes::word(address);
             match self.stores_into_copy(self.spec.line.number(address), bytes, 0) {
-                Some(level) => self.transfers[number].owed += self.spec.hit(level, bytes),
+                Some(level) => self.transfers[number].owed += self.spec.store_hit(level, bytes),
                 None => {
                     let (_, mask, times) = missed.get_or_insert((address, 0, 0));
                     *mask |= bytes.of_block();

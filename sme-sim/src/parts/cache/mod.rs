@@ -170,6 +170,23 @@ impl Cache {
         self.store_second(line, word, enables, value)
     }
 
+    /// The same for caches whose first level makes no room for what is stored: a line that only the
+    /// second holds stays there.
+    pub fn store_around(&mut self, line: u64, word: u32, enables: u8, value: u64) -> Option<Level> {
+        if self.first.find(line).is_some() {
+            return self.store(line, word, enables, value);
+        }
+        let spot = self.tags.find(line)?;
+        let note = &mut self.records.notes[spot.record as usize];
+        if !note.state.writable() {
+            return None;
+        }
+        let bytes = &mut self.records.bytes[spot.record as usize];
+        write(&mut bytes.0, note, word, enables, value);
+        self.tags.promote(spot);
+        Some(Level::Second)
+    }
+
     /// What is held of a line, for a probe.
     pub fn look(&self, line: u64) -> Option<View<'_>> {
         let spot = self.tags.find(line)?;
@@ -254,6 +271,12 @@ impl Cache {
         self.tags.held().map(|(line, _)| line)
     }
 
+    /// The numbers of the held lines of the second level's set of `line`, from the most to the least
+    /// recently used.
+    pub fn lines_of_set(&self, line: u64) -> impl Iterator<Item = u64> {
+        self.tags.of_set(line)
+    }
+
     /// All held lines, in the order of [`lines`](Cache::lines).
     pub fn held(&self) -> impl Iterator<Item = View<'_>> {
         let held = self.tags.held();
@@ -286,16 +309,10 @@ impl Cache {
 
     #[inline(never)]
     fn store_second(&mut self, line: u64, word: u32, enables: u8, value: u64) -> Option<Level> {
+        let level = self.store_around(line, word, enables, value)?;
         let spot = self.tags.find(line)?;
-        let note = &mut self.records.notes[spot.record as usize];
-        if !note.state.writable() {
-            return None;
-        }
-        let bytes = &mut self.records.bytes[spot.record as usize];
-        write(&mut bytes.0, note, word, enables, value);
-        self.tags.promote(spot);
         self.first.fill(line, spot.record);
-        Some(Level::Second)
+        Some(level)
     }
 
     /// Makes a held line the newest of its set in the first level.

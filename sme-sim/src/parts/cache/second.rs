@@ -114,6 +114,15 @@ impl Tags {
             .filter(|&(line, _)| line != EMPTY)
     }
 
+    /// The held lines of the set of `line`, the newest first.
+    pub(super) fn of_set(&self, line: u64) -> impl Iterator<Item = u64> {
+        let ways = self
+            .start(line)
+            .map_or(0..0, |start| start..start + self.in_set);
+        let lines = self.lines[ways].iter().copied();
+        lines.filter(|&line| line != EMPTY)
+    }
+
     /// Heap, in bytes.
     pub(super) fn bytes(&self) -> usize {
         (self.starts.capacity() + self.records.capacity()) * size_of::<u32>()
