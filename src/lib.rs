@@ -13,6 +13,7 @@
 //! * [`latency`]: what one access costs.
 //! * [`litmus`]: litmus tests on a simulated cluster.
 //! * [`lock`]: the cluster-wide lock on a simulated machine.
+//! * [`messages`]: messages between cores, measured.
 //! * [`native`]: the barriers on this machine's own threads, measured.
 //! * [`network`]: latency over offered load of a machine's fabric.
 //! * [`progress`]: who is told how far something is.
@@ -29,6 +30,7 @@ pub mod host;
 pub mod latency;
 pub mod litmus;
 pub mod lock;
+pub mod messages;
 pub mod native;
 pub mod network;
 pub mod paper;

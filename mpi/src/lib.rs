@@ -13,3 +13,4 @@
 
 pub mod channel;
 pub mod error;
+pub mod rcce;

@@ -43,6 +43,15 @@ Examples:
   sme latency --machine sme-asic --topology torus:8x8 --hops 0,1,8
   sme latency --set link.wire=50ns --format json";
 
+/// `sme mpi pingpong --help`
+pub const PINGPONG: &str = "\
+Half of a round is the latency, and the message over it the bandwidth, in 10^6 bytes a second. The
+message lies at one place of each rank's own memory, in its caches as far as it fits.
+
+Examples:
+  sme mpi pingpong --machine scc
+  sme mpi pingpong --machine scc --partner 47 --sizes 32..65536*2 --format json";
+
 /// `sme rtl --help`
 pub const RTL: &str = "\
 Blocks: those of the engine, the leaves first, and the engine itself; `--block all` means each.

@@ -25,6 +25,7 @@ pub mod lock;
 pub mod lu;
 pub mod machines;
 pub mod memory;
+pub mod mpi;
 pub mod names;
 pub mod native;
 pub mod network;
@@ -140,6 +141,8 @@ pub enum Job {
     Network(Box<network::NetworkRun>),
     /// `sme litmus`
     Litmus(Box<litmus::LitmusRun>),
+    /// `sme mpi`
+    Mpi(Box<mpi::MpiRun>),
     /// No command: the paper's headline experiment.
     Paper,
 }
@@ -191,6 +194,9 @@ impl Job {
                 radix::RadixRun::read(&flags).map(|run| Self::Radix(Box::new(run)))
             }
             Some(Command::Native(flags)) => native::NativeRun::read(&flags).map(Self::Native),
+            Some(Command::Mpi(flags)) => {
+                mpi::MpiRun::read(&flags.command).map(|run| Self::Mpi(Box::new(run)))
+            }
             Some(Command::Network(flags)) => {
                 network::NetworkRun::read(&flags).map(|run| Self::Network(Box::new(run)))
             }
@@ -239,6 +245,7 @@ impl Job {
             Self::Native(run) => run.run(),
             Self::Network(run) => run.run(),
             Self::Litmus(run) => run.run(),
+            Self::Mpi(run) => run.run(),
             Self::Paper => paper(),
         }
     }
@@ -302,6 +309,8 @@ enum Command {
     /// Measure the barriers on this computer's real threads
     #[command(after_help = help::NATIVE)]
     Native(native::NativeFlags),
+    /// Measure messages between the cores of a machine
+    Mpi(MpiFlags),
     /// How the latency of the network grows with the load, under synthetic traffic
     #[command(after_help = help::NETWORK)]
     Network(Box<network::NetworkFlags>),
@@ -311,6 +320,12 @@ enum Command {
 struct MachinesFlags {
     #[command(subcommand)]
     command: machines::MachinesCommand,
+}
+
+#[derive(clap::Args, Debug)]
+struct MpiFlags {
+    #[command(subcommand)]
+    command: mpi::MpiCommand,
 }
 
 #[derive(clap::Args, Debug)]

@@ -41,7 +41,7 @@ pub struct ValidateFlags {
     /// What is drawn.
     #[command(flatten)]
     seed: SeedFlag,
-    /// Compare the figures of one paper only: sme, scc, scosco, impi, mppa or coherence
+    /// Compare the figures of one paper only: sme, scc, rcce, scosco, impi, mppa or coherence
     #[arg(long, value_name = "NAME")]
     paper: Option<String>,
     /// Leave out the figures for which programs are run (the FFT): they take most of the time
@@ -133,7 +133,7 @@ impl ValidateRun {
             ..simulator.validation(self.workers)
         };
         validation.identity.on = On::new(&self.machine);
-        validation.papers.push(chip.paper());
+        validation.papers.extend(chip.papers());
         let report = validation.run(watch.as_ref());
         watch.end();
         let report = report.map_err(|error| Stop::Failed(error.to_string()))?;

@@ -2,7 +2,7 @@
 //! passing buffer of each tile, and to memory behind each controller.
 //!
 //! An access is repeated by one core on an otherwise idle chip. Times are in microseconds, figures in
-//! cycles of the core's clock.
+//! cycles of the core's clock. Beside them, the bandwidth of RCCE's messages.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use sme_sim::machine::{Machine, Setup};
 use sme_sim::observe::spans::SpanTimes;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 
-use super::{Estimator, Figures, Fit, On, Paper};
+use super::{Estimator, EstimatorOf, Figures, Finding, Fit, On, Paper};
+use crate::messages::pingpong::{Library, PingPong};
 use crate::validate::measure::{self, Simulate};
 
 /// The family of the machines whose figures these are.
@@ -50,13 +51,35 @@ const ACCESS_NAMES: [(Access, &str); 5] = [
     (Access::MemoryWriteTagged, "memory_write_tagged"),
 ];
 
-/// One experiment: an access to tile (x, y), or to memory behind the controller there.
+/// One experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Point {
-    access: Access,
-    x: u32,
-    y: u32,
+pub enum Point {
+    /// An access to tile (x, y), or to memory behind the controller there.
+    Access {
+        /// Which.
+        access: Access,
+        /// The column.
+        x: u32,
+        /// The row.
+        y: u32,
+    },
+    /// A message of RCCE's of so many bytes to a core of the next tile.
+    Message(u64),
 }
+
+/// The sizes of messages among which RCCE's bandwidth has its peak, in bytes.
+const MESSAGES: [u64; 7] = [
+    1 << 10,
+    2 << 10,
+    4 << 10,
+    8 << 10,
+    16 << 10,
+    32 << 10,
+    64 << 10,
+];
+
+/// The first core of the next tile.
+const NEIGHBOUR: u32 = 2;
 
 impl Point {
     /// The experiment of figure `id`, such as `scc.buffer_read.3_1`.
@@ -65,23 +88,29 @@ impl Point {
         let (access, _) = *ACCESS_NAMES.iter().find(|(_, known)| *known == name)?;
         let (x, y) = at.split_once('_')?;
         let (x, y) = (x.parse().ok()?, y.parse().ok()?);
-        Some(Self { access, x, y })
+        Some(Self::Access { access, x, y })
     }
 }
 
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = ACCESS_NAMES
-            .iter()
-            .find(|(access, _)| *access == self.access);
-        let name = name.map_or("", |(_, name)| name);
-        write!(f, "{name} at ({}, {})", self.x, self.y)
+        match *self {
+            Point::Access { access, x, y } => {
+                let name = ACCESS_NAMES.iter().find(|(known, _)| *known == access);
+                let name = name.map_or("", |(_, name)| name);
+                write!(f, "{name} at ({x}, {y})")
+            }
+            Point::Message(bytes) => write!(f, "a message of {bytes} bytes"),
+        }
     }
 }
 
 impl measure::Point for Point {
     fn cost(&self) -> u64 {
-        1
+        match self {
+            Point::Access { .. } => 1,
+            Point::Message(bytes) => *bytes,
+        }
     }
 
     fn is_program(&self) -> bool {
@@ -111,31 +140,42 @@ impl Chip {
         (machine.family_name() == FAMILY).then_some(Self { machine, megahertz })
     }
 
-    /// The figures on this chip, as a paper among others.
-    pub fn paper(&self) -> Box<dyn Paper + '_> {
+    /// The figures on this chip, as papers among others.
+    pub fn papers(&self) -> [Box<dyn Paper + '_>; 2] {
+        let megahertz = self.megahertz;
+        let accesses = move |id: &str| Some(Estimator::single(Point::of(id)?, megahertz));
+        let messages = |id: &str| (id == "rcce.pingpong.peak").then(peak);
         let fitted = self.machine.fitted();
         let fitted = fitted.map(|constant| Fit::constant(&constant.name(), &constant.fitted_to));
-        let megahertz = self.megahertz;
+        [
+            self.paper("scc", Box::new(accesses), fitted.collect()),
+            self.paper("rcce", Box::new(messages), Vec::new()),
+        ]
+    }
+
+    fn paper(
+        &self,
+        key: &'static str,
+        estimator: Box<EstimatorOf<Point>>,
+        fitted: Vec<Fit>,
+    ) -> Box<dyn Paper + '_> {
         Box::new(Figures {
-            on: ("scc", On::new(&self.machine)),
-            estimator: Box::new(move |id| Some(Estimator::single(Point::of(id)?, megahertz))),
+            on: (key, On::new(&self.machine)),
+            estimator,
             simulate: self,
-            fitted: fitted.collect(),
+            fitted,
             inputs: Vec::new(),
             programs: true,
             large: true,
         })
     }
-}
 
-impl Simulate<Point> for Chip {
-    fn microseconds(&self, point: &Point) -> Result<f64, String> {
+    /// The mean time of an access.
+    fn access(&self, (access, x, y): (Access, u32, u32)) -> Result<f64, String> {
         let shape = self.machine.shape();
-        let node = 2 * (COLUMNS * point.y + point.x);
-        let setup = Setup::new(shape, 1, 1);
-        let point = *point;
+        let node = 2 * (COLUMNS * y + x);
         // Behind the buffers.
-        let offset = match point.access {
+        let offset = match access {
             Access::BufferRead | Access::BufferWrite => 0,
             _ => shape.shared_bytes / 2,
         };
@@ -143,17 +183,14 @@ impl Simulate<Point> for Chip {
         let program = move |memory: ThreadMemory, _, _| async move {
             memory.begin(ACCESSES).await;
             for _ in 0..REPEATS {
-                once(&memory, point.access, place).await;
+                once(&memory, access, place).await;
             }
             memory.end(ACCESSES).await;
         };
-        let mut machine = self
-            .machine
-            .build(setup, program)
-            .map_err(|error| error.to_string())?;
-        machine
-            .run(1, |_| {})
-            .map_err(|failure| failure.to_string())?;
+        let machine = self.machine.build(Setup::new(shape, 1, 1), program);
+        let mut machine = machine.map_err(|error| error.to_string())?;
+        let ran = machine.run(1, |_| {});
+        ran.map_err(|failure| failure.to_string())?;
         let spans = machine.spans().called(ACCESSES.name);
         let SpanTimes {
             first_begin,
@@ -161,6 +198,44 @@ impl Simulate<Point> for Chip {
             ..
         } = spans.first().copied().unwrap_or(SpanTimes::NONE);
         Ok(last_end.since(first_begin).as_us() / f64::from(REPEATS))
+    }
+
+    /// Half a round of a ping-pong, all cores being part of the job.
+    fn message(&self, size_bytes: u64) -> Result<f64, String> {
+        let run = PingPong {
+            machine: Arc::clone(&self.machine),
+            library: Library::Rcce,
+            ranks: self.machine.shape().nodes,
+            partner: NEIGHBOUR,
+            size_bytes,
+            rounds: 4,
+        };
+        let outcome = run.run().map_err(|error| error.to_string())?;
+        Ok(outcome.latency.as_us())
+    }
+}
+
+/// The largest bandwidth over all sizes, in MB/s.
+fn peak() -> Estimator<Point> {
+    Estimator::new(
+        || MESSAGES.map(Point::Message).to_vec(),
+        |measured| {
+            let bandwidth = |bytes: u64| {
+                let latency = measured.microseconds(Point::Message(bytes))?;
+                Ok(bytes as f64 / latency)
+            };
+            let all: Result<Vec<f64>, String> = MESSAGES.into_iter().map(bandwidth).collect();
+            Ok(Finding::of(all?.into_iter().fold(0.0, f64::max)))
+        },
+    )
+}
+
+impl Simulate<Point> for Chip {
+    fn microseconds(&self, point: &Point) -> Result<f64, String> {
+        match *point {
+            Point::Access { access, x, y } => self.access((access, x, y)),
+            Point::Message(bytes) => self.message(bytes),
+        }
     }
 }
 
