@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use clap::Args;
 use sme_barrier::lock::LockKind;
+use sme_sim::machine::Machine;
 
 use super::args;
 use super::flags::{MachineFlags, OutputFlags, SeedFlag};
@@ -79,6 +80,16 @@ pub struct LockFlags {
     output: OutputFlags,
 }
 
+/// The lock on `machine` if nobody says otherwise: the first whose needs it meets.
+fn usual_lock(machine: &Machine) -> LockKind {
+    let meets = |lock: &&LockKind| machine.suffices("the lock", lock.needs()).is_ok();
+    LockKind::ALL
+        .iter()
+        .find(meets)
+        .copied()
+        .unwrap_or(LockKind::Cohort)
+}
+
 /// A run whose flags fit together.
 #[derive(Debug)]
 pub struct LockRun {
@@ -130,12 +141,12 @@ impl LockRun {
         )?;
         Ok(Self {
             plan: LockPlan {
+                lock: lock.unwrap_or_else(|| usual_lock(&machine)),
                 machine,
                 topology,
                 nodes,
                 cores,
                 acquisitions,
-                lock: lock.unwrap_or(LockKind::Cohort),
                 passes,
                 data: read::name::<Data>("--data", &flags.data)?,
                 seed: read::seed(&flags.seed.seed)?,

@@ -57,6 +57,9 @@ pub enum Error {
     /// The machine cannot do what the library needs.
     #[error(transparent)]
     Lacks(#[from] Lacks),
+    /// The machine has no message passing buffers.
+    #[error("RCCE needs message passing buffers, which machine {0} does not have")]
+    NoBuffers(String),
     /// The library cannot be set up.
     #[error(transparent)]
     Rcce(#[from] RcceError),
@@ -91,6 +94,9 @@ impl PingPong {
         self.machine.suffices("RCCE", needs)?;
         let shape = self.machine.shape();
         let (ranks, bytes) = (self.ranks, shape.buffer_bytes);
+        if bytes == 0 {
+            return Err(Error::NoBuffers(self.machine.name().to_owned()));
+        }
         let (partner, rounds) = (self.partner, self.rounds);
         let words = (self.size_bytes / 8) as usize;
         // Each rank would find out the same.

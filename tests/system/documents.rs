@@ -257,6 +257,11 @@ fn the_chapter_on_reports_shows_what_the_program_prints() {
     shows_what_is_printed("docs/reports.md", 2);
 }
 
+#[test]
+fn the_chapter_on_the_scc_shows_what_the_program_prints() {
+    shows_what_is_printed("docs/scc.md", 3);
+}
+
 /// The page is about the machine as it is, its options, and every figure that barriers decide.
 #[test]
 fn the_physics_is_that_of_the_machine() {
