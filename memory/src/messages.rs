@@ -56,10 +56,19 @@ pub trait Blocks: Memory {
 
 /// Waits that end with the first of many flags.
 pub trait AnyFlag: Memory {
-    /// Reads `flags` in turn, from the one at `first` on and round again, until one holds `until`; returns
-    /// its index. There must be at least one.
+    /// Reads `flags` in turn, and round again, until one holds `until`; returns its index. There must be at
+    /// least one.
     #[track_caller]
-    fn wait_any(&self, flags: Flags, first: u32, until: Until) -> impl Future<Output = u32> + Send;
+    fn wait_any(&self, flags: Flags, until: Until) -> impl Future<Output = u32> + Send;
+
+    /// Reads each of `flags` once, from the one at `first` on and round again, until one holds `until`;
+    /// returns its index, if any does.
+    fn find_any(
+        &self,
+        flags: Flags,
+        first: u32,
+        until: Until,
+    ) -> impl Future<Output = Option<u32>> + Send;
 }
 
 /// Interrupts between nodes.

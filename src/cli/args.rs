@@ -559,7 +559,7 @@ mod tests {
             (
                 "--algorithm tre",
                 "--algorithm: 'tre' is not known; did you mean 'tree'? \
-                 (one of flag-phase, flat, tree, dissemination, butterfly, pthread)",
+                 (one of flag-phase, flat, tree, dissemination, butterfly, pthread, counter)",
             ),
             (
                 "--tree-shape heaps",

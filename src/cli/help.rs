@@ -43,6 +43,11 @@ Examples:
   sme latency --machine sme-asic --topology torus:8x8 --hops 0,1,8
   sme latency --set link.wire=50ns --format json";
 
+/// `sme mpi --help`
+pub const MPI: &str = "\
+Examples:
+  sme mpi pingpong --machine scc --partner 47";
+
 /// `sme mpi pingpong --help`
 pub const PINGPONG: &str = "\
 Half of a round is the latency, and the message over it the bandwidth, in 10^6 bytes a second. The

@@ -310,6 +310,7 @@ enum Command {
     #[command(after_help = help::NATIVE)]
     Native(native::NativeFlags),
     /// Measure messages between the cores of a machine
+    #[command(after_help = help::MPI)]
     Mpi(MpiFlags),
     /// How the latency of the network grows with the load, under synthetic traffic
     #[command(after_help = help::NETWORK)]

@@ -64,7 +64,7 @@ mod tests {
         let error = parse::<Placement>("engin").unwrap_err();
         assert_eq!(
             error,
-            "'engin' is not known; did you mean 'engine'? (one of local, engine, remote, coherent)"
+            "'engin' is not known; did you mean 'engine'? (one of local, engine, remote, coherent, buffer, memory)"
         );
         let error = parse::<Algorithm>("zzz").unwrap_err();
         assert!(!error.contains("did you mean"), "{error}");

@@ -29,7 +29,7 @@ pub struct NativeFlags {
         allow_negative_numbers = true
     )]
     threads: String,
-    /// Barrier: flag-phase, flat, tree, dissemination, butterfly or pthread; where it tells nodes
+    /// Barrier: flag-phase, flat, tree, dissemination, butterfly, pthread or counter; where it tells nodes
     /// from threads, every thread is a node
     #[arg(long, value_name = "NAME", default_value = "flag-phase")]
     algorithm: String,

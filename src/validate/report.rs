@@ -455,8 +455,8 @@ mod tests {
         let summary = report.summary();
         assert!(
             summary.ends_with(
-                "88 figures: 1 reproduced, 1 calibrated, 2 deviating (1 explained, 0 of them in part), \
-                 16 not checked, 67 not simulated, 1 failed\n"
+                "149 figures: 1 reproduced, 1 calibrated, 2 deviating (1 explained, 0 of them in part), \
+                 16 not checked, 128 not simulated, 1 failed\n"
             ),
             "{summary}"
         );

@@ -168,7 +168,7 @@ fn bad_input_is_one_line_and_status_2() {
         ("validate --episodes 0", "--episodes 0"),
         (
             "validate --paper SME",
-            "--paper: 'SME' is not known; did you mean 'sme'? (one of sme, scosco, impi, mppa, coherence)",
+            "--paper: 'SME' is not known; did you mean 'sme'? (one of sme, scc, rcce, scosco, impi, mppa, coherence)",
         ),
         ("validat", "validate"),
         ("extra", "extra"),

@@ -207,10 +207,11 @@ enum Fault {
     StoresWholeLines,
     TakesNoInterrupt,
     StandsStill,
+    FindsNothing,
 }
 
 /// Each fault, with a case that must find it.
-const FAULTS: [(Fault, &str); 24] = [
+const FAULTS: [(Fault, &str); 25] = [
     (
         Fault::LosesStores,
         "a thread loads what it has stored at another node",
@@ -284,6 +285,10 @@ const FAULTS: [(Fault, &str); 24] = [
     (
         Fault::ReturnsTheFirst,
         "a wait for any of many flags returns one that holds",
+    ),
+    (
+        Fault::FindsNothing,
+        "a look at many flags finds one that holds, and none where none does",
     ),
     (
         Fault::KeepsTaggedCopies,
@@ -537,10 +542,18 @@ impl Blocks for Faulty {
 }
 
 impl AnyFlag for Faulty {
-    async fn wait_any(&self, flags: Flags, first: u32, until: Until) -> u32 {
-        let index = self.memory.wait_any(flags, first, until).await;
+    async fn find_any(&self, flags: Flags, first: u32, until: Until) -> Option<u32> {
+        let found = self.memory.find_any(flags, first, until).await;
+        match self.is(Fault::FindsNothing) {
+            true => None,
+            false => found,
+        }
+    }
+
+    async fn wait_any(&self, flags: Flags, until: Until) -> u32 {
+        let index = self.memory.wait_any(flags, until).await;
         match self.is(Fault::ReturnsTheFirst) {
-            true => first,
+            true => 0,
             false => index,
         }
     }

@@ -7,9 +7,13 @@ use std::sync::Arc;
 
 use sme::program::Program;
 use sme_fft_demo::Placement;
-use sme_memory::{Futex, Memory, Place, Route, Spawn, Until};
+use sme_memory::{
+    Cacheable, Futex, Interrupts, Memory, Place, Register, Route, Spawn, Tagged, TestAndSet, Timer,
+    Until,
+};
 use sme_sim::machine::{Constant, Domain, Machine, Setup};
 use sme_sim::parts::contract::{Span, ThreadMemory};
+use sme_sim::time::Time;
 
 use crate::command::{sme, text};
 
@@ -45,7 +49,9 @@ impl Exception {
 
 const TODAY: &[&str] = &["cxl-pool", "ualink"];
 
-const EXCEPTIONS: [Exception; 17] = [
+const CHIPS: &[&str] = &["scc", "scc-800"];
+
+const EXCEPTIONS: [Exception; 20] = [
     exception(
         "node.private_memory",
         Change::Halved,
@@ -92,7 +98,15 @@ const EXCEPTIONS: [Exception; 17] = [
     exception(
         "os.sleep",
         Change::Doubled,
-        &["sme-prototype", "sme-asic", "exascale", "ualink", "ideal"],
+        &[
+            "sme-prototype",
+            "sme-asic",
+            "exascale",
+            "ualink",
+            "scc",
+            "scc-800",
+            "ideal",
+        ],
         "the same",
     ),
     exception(
@@ -107,6 +121,19 @@ const EXCEPTIONS: [Exception; 17] = [
         Change::Halved,
         &["cxl-pool"],
         "what a thread has here fits the cache however that is divided",
+    ),
+    exception(
+        "cache.l1_ways",
+        Change::Doubled,
+        CHIPS,
+        "no more than four lines of a set are in use at once here",
+    ),
+    exception("cache.l2_ways", Change::Doubled, CHIPS, "the same"),
+    exception(
+        "mesh.flit_bytes",
+        Change::Doubled,
+        &["scc-800"],
+        "no packet here waits for the second flit of another's data",
     ),
     exception(
         "coherence.homes",
@@ -173,12 +200,95 @@ const SLOW: usize = 3;
 /// The outcome of each workload on the machine called `name` with one constant set.
 type Workload = dyn Fn(&str, Option<&str>) -> String;
 
-fn workloads() -> Vec<Box<Workload>> {
+fn workloads(name: &str) -> Vec<Box<Workload>> {
+    if machine(name, None).shape().buffer_bytes > 0 {
+        return workloads_of_chip();
+    }
     let library: [Box<Workload>; 2] = [Box::new(shared_cores), Box::new(large_arrays)];
     let commands = COMMANDS.map(|command| -> Box<Workload> {
         Box::new(move |name, set| of_command(command, name, set))
     });
     library.into_iter().chain(commands).collect()
+}
+
+/// Small runs of the program on a chip with message passing buffers, the quick ones first.
+const ON_CHIP: [&str; 8] = [
+    "barrier --episodes 3",
+    "barrier --nodes 2 --episodes 3 --placement memory",
+    "barrier --algorithm flag-phase --placement memory --episodes 3",
+    "lock --lock test-and-set --nodes 4",
+    "mpi pingpong --partner 47 --sizes 64,32768",
+    "fft --log2n 8 --nodes 2 --memory cached",
+    "fft --log2n 10 --nodes 1 --memory-nodes 1 --memory cached",
+    "mpi pingpong --sizes 262144",
+];
+
+fn workloads_of_chip() -> Vec<Box<Workload>> {
+    let library: [Box<Workload>; 2] = [Box::new(parts_of_core), Box::new(one_core)];
+    let commands = ON_CHIP.map(|command| -> Box<Workload> {
+        Box::new(move |name, set| of_command(command, name, set))
+    });
+    library.into_iter().chain(commands).collect()
+}
+
+/// What single instructions take, and interrupts.
+fn parts_of_core(name: &str, set: Option<&str>) -> String {
+    let machine = machine(name, set);
+    let program = |memory: ThreadMemory, node, _| async move {
+        let step = |number| Span::new("step", number);
+        memory.begin(step(0)).await;
+        memory.now().await;
+        memory.end(step(0)).await;
+        memory.begin(step(1)).await;
+        memory.invalidate_tagged().await;
+        memory.end(step(1)).await;
+        memory.begin(step(2)).await;
+        memory.test_and_set(Register { node, number: 0 }).await;
+        memory.end(step(2)).await;
+        memory.begin(step(3)).await;
+        match node {
+            0 => memory.interrupt(1).await,
+            _ => memory.take_interrupt().await,
+        }
+        memory.end(step(3)).await;
+        memory.begin(step(4)).await;
+        memory.write_back_invalidate().await;
+        memory.end(step(4)).await;
+    };
+    let mut machine = machine
+        .build(Setup::new(machine.shape(), 2, 1), program)
+        .unwrap();
+    machine.run(1, |_| {}).unwrap();
+    format!("{:?}", machine.spans().called("step"))
+}
+
+/// Threads that share a core: the first spins until the second has run, and waits for its end.
+fn one_core(name: &str, set: Option<&str>) -> String {
+    let machine = machine(name, set);
+    let setup = Setup::new(machine.shape(), 1, 1).with_room(4);
+    let program = |memory: ThreadMemory, node, _| async move {
+        let all = Span::new("all", 0);
+        memory.begin(all).await;
+        let flag = memory.flag(Place { node, offset: 128 }, Route::Nearest);
+        let setter = move |memory: ThreadMemory| async move {
+            memory.set(flag, 1).await;
+        };
+        let setter = memory.spawn(Some(0), setter).await;
+        memory.wait(flag, Until::Is(1)).await;
+        memory.join(setter).await;
+        let idle = memory.spawn(Some(0), |_| async {}).await;
+        memory.give_way().await;
+        memory.join(idle).await;
+        let late = move |memory: ThreadMemory| async move {
+            memory.delay(Time::from_ns(50_000)).await;
+        };
+        let late = memory.spawn(Some(0), late).await;
+        memory.join(late).await;
+        memory.end(all).await;
+    };
+    let mut machine = machine.build(setup, program).unwrap();
+    machine.run(1, |_| {}).unwrap();
+    format!("{:?}", machine.spans().called("all"))
 }
 
 /// Everything that the program prints, apart from the machine's hash, the change itself and
@@ -302,7 +412,7 @@ fn changes(constant: &Constant) -> Vec<(Change, String)> {
 
 /// The changes of the machine called `name` that move nothing.
 fn without_effect(name: &str) -> Vec<(String, Change)> {
-    let workloads = workloads();
+    let workloads = workloads(name);
     let mut as_it_is: HashMap<usize, String> = HashMap::new();
     let mut found = Vec::new();
     let machine = Machine::builtin(name).unwrap();
@@ -378,6 +488,12 @@ fn every_constant_of_the_pod_acts() {
 }
 
 #[test]
+fn every_constant_of_the_scc_acts() {
+    every_constant_acts_on("scc");
+    every_constant_acts_on("scc-800");
+}
+
+#[test]
 fn every_machine_is_tested() {
     let tested = [
         "sme-prototype",
@@ -385,6 +501,8 @@ fn every_machine_is_tested() {
         "exascale",
         "cxl-pool",
         "ualink",
+        "scc",
+        "scc-800",
         "ideal",
     ];
     let names = Machine::builtins().iter().map(|builtin| builtin.name);

@@ -23,7 +23,7 @@ const BELOW: [(&str, &[&str]); 4] = [
 const CATALOG: &str = "sme-sim/src/machine/catalog.rs";
 
 /// The other files that name a family, and why.
-const NAME_A_FAMILY: [(&str, &str); 8] = [
+const NAME_A_FAMILY: [(&str, &str); 11] = [
     ("src/experiment/extras/compact.rs", "nodes in compact form"),
     ("src/experiment/extras/engines.rs", "engines in RTL"),
     (
@@ -34,6 +34,18 @@ const NAME_A_FAMILY: [(&str, &str); 8] = [
     ("src/cli/network.rs", "its flags"),
     ("src/cli/rtl.rs", "the engine in RTL"),
     ("src/cli/waves.rs", "waveforms of the engine's ports"),
+    (
+        "src/cli/validate.rs",
+        "the built-in machine of each family with figures",
+    ),
+    (
+        "src/validate/papers/mod.rs",
+        "the keys of the papers, one of which is a family's name",
+    ),
+    (
+        "src/validate/papers/scc/mod.rs",
+        "machines whose figures were measured",
+    ),
     (
         "src/validate/papers/sme/simulator.rs",
         "constants that a figure of the paper is about",

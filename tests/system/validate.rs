@@ -288,7 +288,7 @@ fn a_machine_that_behaves_as_published_is_validated() {
 fn one_paper_alone_has_the_rows_that_it_has_among_all() {
     let all = validate(Wrong::Nothing, 2);
     let mut rows = 0;
-    for paper in ["sme", "scosco", "impi", "mppa", "coherence"] {
+    for paper in ["sme", "scc", "rcce", "scosco", "impi", "mppa", "coherence"] {
         let alone = validate_only(Some(paper), Wrong::Nothing, 2);
         let among_all: Vec<_> = all
             .rows

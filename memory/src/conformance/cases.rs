@@ -2,7 +2,7 @@
 //! stands under its node and number. Offsets name a line of their own for each purpose; flags lie
 //! in the upper half.
 
-use super::messages::{any_flag, blocks, interrupts, tagged, tagged_bytes, time};
+use super::messages::{any_flag, blocks, found_flag, interrupts, tagged, tagged_bytes, time};
 use super::{Case, Found, Program, THREADS, Whole};
 use crate::{Capability, Flag, Flags, Place, Register, Route, Until, Word};
 
@@ -73,6 +73,7 @@ cases! {
     Threads: "a thread that was started sees what was done before, and is waited for" => children;
     Words: "a block of words arrives whole" => blocks;
     AnyFlag: "a wait for any of many flags returns one that holds" => any_flag;
+    AnyFlag: "a look at many flags finds one that holds, and none where none does" => found_flag;
     Tagged: "tagged stores are seen after a fence, once copies are dropped" => tagged;
     Tagged: "tagged stores to some bytes of a line leave the others alone" => tagged_bytes;
     Interrupts: "an interrupt is taken once, after what was done before it" => interrupts;

@@ -45,11 +45,40 @@ pub(super) async fn any_flag<M: Whole>(memory: M, me: Me, found: Found) {
         }
         (1, 0) => {
             for (round, index) in (1..).zip(order) {
-                let first = u32::from(round) % row(1).count;
-                let seen = memory.wait_any(row(1), first, Until::Is(5)).await;
+                let seen = memory.wait_any(row(1), Until::Is(5)).await;
                 found.compare("the flag that holds", seen, index);
                 memory.set(row(1).at(index), 6).await;
                 memory.set(told(0), round).await;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Flags of node 1, one of which node 0 sets; the other node's are looked at, too.
+pub(super) async fn found_flag<M: Whole>(memory: M, me: Me, found: Found) {
+    let row = |home| Flags {
+        first: flag(&memory, home, 0),
+        stride: APART as u32,
+        count: 4,
+    };
+    let told = flag(&memory, 1, 8);
+    match me {
+        (0, 0) => {
+            memory.set(row(1).at(2), 5).await;
+            memory.set(told, 1).await;
+            let mine = memory.find_any(row(0), 1, Until::Is(5)).await;
+            found.compare("a flag that nobody has set", mine, None);
+            let far = memory.find_any(row(1), 0, Until::IsNot(0)).await;
+            found.compare("the flag at the other node", far, Some(2));
+        }
+        (1, 0) => {
+            memory.wait(told, Until::Is(1)).await;
+            for first in 0..4 {
+                let near = memory.find_any(row(1), first, Until::Is(5)).await;
+                found.compare("the flag that holds", near, Some(2));
+                let none = memory.find_any(row(1), first, Until::Is(6)).await;
+                found.compare("a flag that does not hold", none, None);
             }
         }
         _ => {}

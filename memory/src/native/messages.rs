@@ -34,16 +34,22 @@ impl<P: Protocol> Tagged for Thread<P> {
 impl<P: Protocol> Blocks for Thread<P> {}
 
 impl<P: Protocol> AnyFlag for Thread<P> {
-    async fn wait_any(&self, flags: Flags, first: u32, until: Until) -> u32 {
-        let mut index = first;
-        loop {
+    async fn find_any(&self, flags: Flags, first: u32, until: Until) -> Option<u32> {
+        for turn in 0..flags.count {
+            let index = (first + turn) % flags.count;
             if until.holds(self.read(flags.at(index)).await) {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    async fn wait_any(&self, flags: Flags, until: Until) -> u32 {
+        loop {
+            if let Some(index) = self.find_any(flags, 0, until).await {
                 return index;
             }
-            index = (index + 1) % flags.count;
-            if index == first {
-                yield_now();
-            }
+            yield_now();
         }
     }
 }

@@ -57,6 +57,9 @@ pub fn done(core: u16, operation: &Operation, at: &dyn Fn(u64) -> String) -> Str
                 at(flags.first.0)
             )
         }
+        Operation::FindAny(flags, ..) => {
+            format!("{core} has looked at all from {} on", at(flags.first.0))
+        }
         Operation::InvalidateTagged => format!("{core} has dropped its tagged lines"),
         Operation::Interrupt(node) => format!("{core} interrupts node {node}"),
         Operation::TakeInterrupt(_) => format!("{core} takes an interrupt"),

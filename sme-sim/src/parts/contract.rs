@@ -18,7 +18,7 @@ use sme_memory::{
     ThreadId, Until, Word,
 };
 
-pub use messages::{Near, swap_block};
+pub use messages::{NONE_FOUND, Near, swap_block};
 
 use super::address::{CACHEABLE, Space};
 use super::cache::ahead::Ahead;
@@ -78,7 +78,9 @@ pub enum Operation {
     /// [`Blocks::get`](sme_memory::Blocks::get): the program finds the words in the same place.
     Get(Word, u32, Near, WaitSite),
     /// [`AnyFlag::wait_any`](sme_memory::AnyFlag::wait_any)
-    WaitAny(Flags, u32, Until, WaitSite),
+    WaitAny(Flags, Until, WaitSite),
+    /// [`AnyFlag::find_any`](sme_memory::AnyFlag::find_any)
+    FindAny(Flags, u32, Until),
     /// [`Tagged::invalidate_tagged`](sme_memory::Tagged::invalidate_tagged)
     InvalidateTagged,
     /// [`Interrupts::interrupt`](sme_memory::Interrupts::interrupt)
@@ -93,6 +95,9 @@ pub enum Operation {
     Mark(Mark),
 }
 
+// A thread at rest keeps one, and there are millions of them.
+const _: () = assert!(size_of::<Operation>() == 32);
+
 impl Operation {
     /// The place in the program from which the operation was asked for, if it is a wait.
     pub fn wait_site(&self) -> Option<Site> {
@@ -100,7 +105,7 @@ impl Operation {
             Operation::Wait(_, _, site)
             | Operation::WaitAll(_, _, site)
             | Operation::FutexWait(_, _, site)
-            | Operation::WaitAny(_, _, _, site)
+            | Operation::WaitAny(_, _, site)
             | Operation::Take(_, site)
             | Operation::TakeInterrupt(site)
             | Operation::Join(_, site) => Some(site.site()),

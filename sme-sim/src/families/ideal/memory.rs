@@ -340,6 +340,7 @@ impl Hardware for Memory {
             | Operation::Wait(..)
             | Operation::WaitAll(..)
             | Operation::WaitAny(..)
+            | Operation::FindAny(..)
             | Operation::Load(..) => self.look(cpu, thread),
             Operation::Interrupt(node) if node < self.space.nodes => {
                 self.post(cpu, (node, 0), thread, Sends::Interrupt);

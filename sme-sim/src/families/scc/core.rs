@@ -187,7 +187,7 @@ impl Core {
         }
         self.tagged.clear();
         self.copies_changed(cpu);
-        cpu.done(thread, 0, self.spec.invalidate.since(self.spec.operation));
+        cpu.done(thread, 0, self.spec.invalidate);
     }
 
     /// Tells the checker of loads something about a line, where a place is there.
@@ -220,7 +220,8 @@ impl Hardware for Core {
             | Operation::Load(..)
             | Operation::Wait(..)
             | Operation::WaitAll(..)
-            | Operation::WaitAny(..) => self.look(cpu, thread),
+            | Operation::WaitAny(..)
+            | Operation::FindAny(..) => self.look(cpu, thread),
             Operation::Put(..) | Operation::Get(..) => self.begin_transfer(cpu, thread),
             Operation::TestAndSet(register)
             | Operation::Take(register, _)

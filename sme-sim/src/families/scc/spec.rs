@@ -99,7 +99,10 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
         "timestamp",
         "reading the timestamp counter (RDTSC), its operation apart",
     );
-    let invalidate = cycles("invalidate", "dropping all tagged lines (CL1INVMB)");
+    let invalidate = cycles(
+        "invalidate",
+        "dropping all tagged lines (CL1INVMB), its operation apart",
+    );
     let gather = cycles(
         "gather",
         "eight stores of 32 bits into the write-combine buffer, a line",

@@ -33,14 +33,12 @@ enum On {
     },
 }
 
-/// Flags in the buffer by offset, in the order in which they are read.
+/// Flags in the buffer by offset, which are read in their order.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     offset: u64,
     stride: u64,
     count: u64,
-    /// Which is read first.
-    first: u64,
 }
 
 impl Row {
@@ -49,7 +47,7 @@ impl Row {
         let stride = self.stride.max(1);
         let index = |offset: u64| offset.saturating_sub(self.offset).div_ceil(stride);
         let range = index(bytes.start)..index(bytes.end).min(self.count);
-        range.map(move |index| (index + self.count - self.first) % self.count)
+        range
     }
 }
 
@@ -119,13 +117,12 @@ impl Core {
     }
 
     fn spin(&mut self, cpu: &mut Cpu, thread: u16, (mapped, since): (Mapped, Time)) {
-        let row = |flags: Flags, first: u32| {
+        let row = |flags: Flags| {
             let offset = self.in_own_buffer(flags.first.0);
             offset.map(|offset| Row {
                 offset,
                 stride: flags.stride.into(),
                 count: flags.count.into(),
-                first: first.into(),
             })
         };
         let one = |first: Flag| Flags {
@@ -134,10 +131,10 @@ impl Core {
             count: 1,
         };
         let row = match cpu.thread(thread).operation {
-            Operation::WaitAny(flags, first, ..) => row(flags, first),
+            Operation::WaitAny(flags, ..) => row(flags),
             _ => cpu
                 .looks_at(thread)
-                .and_then(|(address, ..)| row(one(Flag(address)), 0)),
+                .and_then(|(address, ..)| row(one(Flag(address)))),
         };
         let (waiting, on) = match (mapped, row) {
             (Mapped::Uncached, Some(row)) => {
@@ -250,7 +247,7 @@ impl Core {
         };
         let (Operation::Wait(_, until, _)
         | Operation::WaitAll(_, until, _)
-        | Operation::WaitAny(_, _, until, _)) = cpu.thread(thread).operation
+        | Operation::WaitAny(_, until, _)) = cpu.thread(thread).operation
         else {
             return;
         };

@@ -17,7 +17,7 @@ use crate::observe::staleness::What as Told;
 use crate::observe::trace::{Cause, Mark, Trace, What};
 use crate::observe::traffic::Traffic;
 use crate::parts::address::{AddressSpace, FaultReason};
-use crate::parts::contract::{Mark as Said, Operation, swap_block};
+use crate::parts::contract::{Mark as Said, NONE_FOUND, Operation, swap_block};
 use crate::parts::line::Bytes;
 use crate::parts::noise::Noise;
 use crate::parts::os::{self, Delays, System};
@@ -253,7 +253,8 @@ impl<H: Hardware> Processor<H> {
             Operation::WaitAll(flags, until, _) if state.passed < flags.count => {
                 byte(flags.at(state.passed), Some(until))
             }
-            Operation::WaitAny(flags, first, until, _) => {
+            Operation::WaitAny(flags, until, _) => byte(flags.at(state.passed), Some(until)),
+            Operation::FindAny(flags, first, until) => {
                 byte(flags.at((first + state.passed) % flags.count), Some(until))
             }
             Operation::Load(word, _) | Operation::FutexWait(word, ..) => {
@@ -270,7 +271,8 @@ impl<H: Hardware> Processor<H> {
         let (flag, until) = match state.operation {
             Operation::Wait(flag, until, _) => (flag, until),
             Operation::WaitAll(flags, until, _) => (flags.at(state.passed), until),
-            Operation::WaitAny(flags, first, until, _) => {
+            Operation::WaitAny(flags, until, _) => (flags.at(state.passed), until),
+            Operation::FindAny(flags, first, until) => {
                 (flags.at((first + state.passed) % flags.count), until)
             }
             _ => {
@@ -279,7 +281,7 @@ impl<H: Hardware> Processor<H> {
             }
         };
         if !until.holds(value as u8) {
-            return self.has_seen_in_vain(thread);
+            return self.has_seen_in_vain(thread, after);
         }
         let cause = self.cause;
         self.takes();
@@ -289,24 +291,30 @@ impl<H: Hardware> Processor<H> {
         seen
     }
 
-    /// A wait for any of many flags goes on to the next, and is at its first again after a round.
-    fn has_seen_in_vain(&mut self, thread: u16) -> Seen {
+    /// A wait for any of many flags goes on to the next, and is at its first again after a round; a look
+    /// at all of them ends `after` from now.
+    fn has_seen_in_vain(&mut self, thread: u16, after: Time) -> Seen {
         let state = &mut self.threads[usize::from(thread)];
-        let Operation::WaitAny(flags, ..) = state.operation else {
-            return Seen::Not;
+        let (flags, is_wait) = match state.operation {
+            Operation::WaitAny(flags, ..) => (flags, true),
+            Operation::FindAny(flags, ..) => (flags, false),
+            _ => return Seen::Not,
         };
         state.passed = (state.passed + 1) % flags.count;
-        if state.passed == 0 {
-            Seen::Not
-        } else {
-            Seen::Next
+        match state.passed {
+            0 if is_wait => Seen::Not,
+            0 => {
+                self.done(thread, NONE_FOUND, after);
+                Seen::Done
+            }
+            _ => Seen::Next,
         }
     }
 
     /// A wait of `thread` takes what it has seen of `flag`.
     fn has_seen(&mut self, thread: u16, (flag, value): (Flag, u64), after: Time) -> Seen {
         let operation = self.thread(thread).operation;
-        if let Operation::WaitAll(..) | Operation::WaitAny(..) = operation
+        if let Operation::WaitAll(..) | Operation::WaitAny(..) | Operation::FindAny(..) = operation
             && let Some(log) = &mut self.log
         {
             let seen = (flag.0, value as u8);
@@ -315,7 +323,12 @@ impl<H: Hardware> Processor<H> {
         let state = &mut self.threads[usize::from(thread)];
         let flags = match operation {
             Operation::WaitAll(flags, ..) => flags,
-            Operation::WaitAny(flags, first, ..) => {
+            Operation::WaitAny(..) => {
+                let index = state.passed;
+                self.done(thread, index.into(), after);
+                return Seen::Done;
+            }
+            Operation::FindAny(flags, first, _) => {
                 let index = (first + state.passed) % flags.count;
                 self.done(thread, index.into(), after);
                 return Seen::Done;

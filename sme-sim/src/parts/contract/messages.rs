@@ -12,18 +12,20 @@ use crate::kernel::thread::ask;
 
 /// Where a block lies in its thread's own memory, in an [`Operation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Near(u64);
+pub struct Near(u32);
 
 impl Near {
-    const REGISTERS: Self = Self(u64::MAX);
+    const REGISTERS: Self = Self(u32::MAX);
 
+    /// Of the word at that address, of the first 32 GiB.
     fn new(own: Option<Own>) -> Self {
-        own.map_or(Self::REGISTERS, |Own(address)| Self(address))
+        let word = |Own(address): Own| u32::try_from(address / 8).unwrap_or(u32::MAX - 1);
+        own.map_or(Self::REGISTERS, |own| Self(word(own)))
     }
 
     /// The address, where it has one.
     pub fn own(self) -> Option<Own> {
-        (self != Self::REGISTERS).then_some(Own(self.0))
+        (self != Self::REGISTERS).then_some(Own(8 * u64::from(self.0)))
     }
 }
 
@@ -88,10 +90,21 @@ impl Blocks for ThreadMemory {
     }
 }
 
+/// The answer to an [`Operation::FindAny`] that has found none.
+pub const NONE_FOUND: u64 = u64::MAX;
+
 impl AnyFlag for ThreadMemory {
-    fn wait_any(&self, flags: Flags, first: u32, until: Until) -> impl Future<Output = u32> + Send {
+    async fn find_any(&self, flags: Flags, first: u32, until: Until) -> Option<u32> {
+        if flags.count == 0 {
+            return None;
+        }
+        let found: u64 = ask(move || Operation::FindAny(flags, first, until)).await;
+        (found != NONE_FOUND).then_some(found as u32)
+    }
+
+    fn wait_any(&self, flags: Flags, until: Until) -> impl Future<Output = u32> + Send {
         let site = WaitSite::caller();
-        ask(move || Operation::WaitAny(flags, first, until, site))
+        ask(move || Operation::WaitAny(flags, until, site))
     }
 }
 

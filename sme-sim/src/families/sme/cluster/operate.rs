@@ -39,7 +39,7 @@ impl Node {
             Operation::TestAndSet(_) | Operation::Take(..) | Operation::Clear(_) => {
                 self.stops(core, None, FaultReason::Lacks(Capability::TestAndSet));
             }
-            Operation::WaitAny(..) => {
+            Operation::WaitAny(..) | Operation::FindAny(..) => {
                 self.stops(core, None, FaultReason::Lacks(Capability::AnyFlag));
             }
             Operation::InvalidateTagged => {
