@@ -5,12 +5,19 @@
 //! | Layer | What it does |
 //! |---|---|
 //! | MPI | communicators, datatypes, collectives, windows, errors |
-//! | device | matching, protocols, progress |
+//! | `device` | matching, protocols, progress |
 //! | [`channel`] | bytes from rank to rank, through a machine's memory |
 //!
 //! A rank program is an `async` function. It runs on whatever a [`channel::Channel`] reaches: a simulated
-//! machine, or the wires of this crate's tests.
+//! machine, or [`wires`].
+//!
+//! What there is so far: point-to-point communication of all ranks ([`rank`]) with standard and synchronous
+//! sends, eager and rendezvous; probes and cancelled receives. Beside it stands [`rcce`], a library of its own.
 
 pub mod channel;
+mod device;
 pub mod error;
+pub mod rank;
 pub mod rcce;
+pub mod scalar;
+pub mod wires;

@@ -1,0 +1,236 @@
+//! Ranks on this computer, without a machine: channels of queues, and a scheduler of one thread that runs
+//! the ranks' programs in an order drawn from a seed. The crate's tests run on it.
+//!
+//! Each stream has little room; pieces of any length pass; each question of a rank lets others go first. The
+//! clock counts questions. When every rank that has not ended waits for what cannot come, the run ends.
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+
+use crate::channel::{Channel, Segment, Work};
+
+/// How the wires behave.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Bytes of room in each stream, at least 1.
+    pub room: usize,
+    /// Decides who goes first, and how long pieces are.
+    pub seed: u64,
+}
+
+/// Ranks that wait for what cannot come: their numbers, and the places in their programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck(pub Vec<(u32, &'static Location<'static>)>);
+
+/// A rank's end of the wires.
+#[derive(Debug)]
+pub struct Wire {
+    hub: Arc<Mutex<Hub>>,
+    rank: u32,
+}
+
+#[derive(Debug)]
+struct Hub {
+    setting: Setting,
+    ranks: u32,
+    /// By sender and receiver.
+    streams: Vec<VecDeque<u8>>,
+    /// For each rank the streams that it wants room in, and where, while it waits.
+    waits: Vec<Option<(Vec<u32>, &'static Location<'static>)>>,
+    /// The rank at which each looked first when it last looked for bytes.
+    looked: Vec<u32>,
+    now: u64,
+    random: u64,
+}
+
+impl Hub {
+    /// SplitMix64 (Steele, Lea, Flood 2014).
+    fn draw(&mut self, below: usize) -> usize {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % below.max(1) as u64) as usize
+    }
+
+    fn stream(&mut self, from: u32, to: u32) -> &mut VecDeque<u8> {
+        &mut self.streams[(from * self.ranks + to) as usize]
+    }
+
+    fn arrived(&mut self, rank: u32) -> Option<u32> {
+        let (first, ranks) = (self.looked[rank as usize] + 1, self.ranks);
+        let mut from = (0..ranks).map(|step| (first + step) % ranks);
+        from.find(|&from| !self.stream(from, rank).is_empty())
+    }
+
+    fn has_room(&mut self, from: u32, to: u32) -> bool {
+        let room = self.setting.room;
+        self.stream(from, to).len() < room
+    }
+
+    /// Whether `rank` can go on.
+    fn may_run(&mut self, rank: u32) -> bool {
+        let Some((full, _)) = self.waits[rank as usize].clone() else {
+            return true;
+        };
+        self.arrived(rank).is_some() || full.iter().any(|&to| self.has_room(rank, to))
+    }
+}
+
+impl Wire {
+    /// Lets others go first, and then does `act`.
+    async fn step<T>(&self, act: impl FnOnce(&mut Hub) -> T + Send) -> T {
+        let mut asked = false;
+        poll_fn(move |_| match std::mem::replace(&mut asked, true) {
+            false => Poll::Pending,
+            true => Poll::Ready(()),
+        })
+        .await;
+        let mut hub = self.hub.lock();
+        hub.now += 1;
+        act(&mut hub)
+    }
+}
+
+impl Channel for Wire {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn ranks(&self) -> u32 {
+        self.hub.lock().ranks
+    }
+
+    async fn write(&self, to: u32, segments: &[Segment<'_>]) -> usize {
+        self.step(|hub| {
+            let room = hub.setting.room - hub.stream(self.rank, to).len();
+            let all: usize = segments.iter().map(|segment| segment.bytes.len()).sum();
+            let most = room.min(all);
+            let accepted = match most {
+                0 => 0,
+                _ => 1 + hub.draw(most),
+            };
+            let bytes = segments.iter().flat_map(|segment| segment.bytes);
+            let stream = hub.stream(self.rank, to);
+            stream.extend(bytes.take(accepted));
+            accepted
+        })
+        .await
+    }
+
+    async fn arrived(&self) -> Option<u32> {
+        self.step(|hub| {
+            let found = hub.arrived(self.rank)?;
+            hub.looked[self.rank as usize] = found;
+            Some(found)
+        })
+        .await
+    }
+
+    async fn read(
+        &self,
+        from: u32,
+        most: usize,
+        _address: Option<u64>,
+        into: &mut Vec<u8>,
+    ) -> usize {
+        self.step(|hub| {
+            let there = hub.stream(from, self.rank).len().min(most);
+            let taken = match there {
+                0 => 0,
+                _ => 1 + hub.draw(there),
+            };
+            into.extend(hub.stream(from, self.rank).drain(..taken));
+            taken
+        })
+        .await
+    }
+
+    async fn wait(&self, full: &[u32], site: &'static Location<'static>) {
+        self.hub.lock().waits[self.rank as usize] = Some((full.to_vec(), site));
+        let mut asked = false;
+        poll_fn(move |_| match std::mem::replace(&mut asked, true) {
+            false => Poll::Pending,
+            true => Poll::Ready(()),
+        })
+        .await;
+        self.hub.lock().waits[self.rank as usize] = None;
+    }
+
+    async fn work(&self, _: Work, _: u32) {}
+
+    async fn copy(&self, _: Option<u64>, _: Option<u64>, _: usize) {}
+
+    async fn now(&self) -> u64 {
+        self.step(|hub| hub.now).await
+    }
+
+    async fn enters(&self, _: &'static str, _: Option<u32>, _: u64) {}
+
+    async fn leaves(&self, _: &'static str) {}
+}
+
+/// Runs `program` as each of `ranks` ranks to its end.
+///
+/// # Errors
+/// [`Stuck`] names those that wait for what cannot come.
+pub fn run<F>(ranks: u32, setting: Setting, mut program: impl FnMut(Wire) -> F) -> Result<(), Stuck>
+where
+    F: Future<Output = ()> + Send,
+{
+    let count = ranks as usize;
+    let hub = Arc::new(Mutex::new(Hub {
+        setting: Setting {
+            room: setting.room.max(1),
+            ..setting
+        },
+        ranks,
+        streams: vec![VecDeque::new(); count * count],
+        waits: vec![None; count],
+        looked: vec![0; count],
+        now: 0,
+        random: setting.seed,
+    }));
+    let mut programs: Vec<Option<Pin<Box<F>>>> = (0..ranks)
+        .map(|rank| {
+            let hub = Arc::clone(&hub);
+            Some(Box::pin(program(Wire { hub, rank })))
+        })
+        .collect();
+    loop {
+        let mut hub_now = hub.lock();
+        let runnable: Vec<u32> = (0..ranks)
+            .filter(|&rank| programs[rank as usize].is_some() && hub_now.may_run(rank))
+            .collect();
+        if runnable.is_empty() {
+            let waits = hub_now.waits.iter();
+            let stuck = (0..).zip(waits).zip(&programs);
+            let stuck = stuck.filter(|(_, program)| program.is_some());
+            let stuck: Vec<_> = stuck
+                .filter_map(|((rank, wait), _)| wait.as_ref().map(|(_, site)| (rank, *site)))
+                .collect();
+            return if stuck.is_empty() {
+                Ok(())
+            } else {
+                Err(Stuck(stuck))
+            };
+        }
+        let chosen = runnable[hub_now.draw(runnable.len())] as usize;
+        drop(hub_now);
+        if let Some(program) = &mut programs[chosen] {
+            let ended = program
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()))
+                .is_ready();
+            if ended {
+                programs[chosen] = None;
+            }
+        }
+    }
+}
