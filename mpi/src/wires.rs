@@ -165,8 +165,6 @@ impl Channel for Wire {
 
     async fn work(&self, _: Work, _: u32) {}
 
-    async fn copy(&self, _: Option<u64>, _: Option<u64>, _: usize) {}
-
     async fn now(&self) -> u64 {
         self.step(|hub| hub.now).await
     }

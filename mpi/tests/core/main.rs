@@ -3,6 +3,8 @@
 // What fails here fails the test.
 #![allow(clippy::unwrap_used)]
 
+mod buffers;
+
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;

@@ -4,6 +4,8 @@
 //! some of them. The device above cuts the streams into packets. What passes has a cost in simulated
 //! time, and so has the library's own [work](Work): both are the channel's business.
 
+pub mod buffers;
+
 use std::future::Future;
 use std::panic::Location;
 
@@ -35,6 +37,23 @@ pub enum Work {
     Reduce,
     /// One target of a loop in one-sided synchronization.
     Target,
+}
+
+/// The processor of a rank, which the library's own work keeps busy, and who hears of the rank's calls.
+pub trait Processor: Send + Sync {
+    /// Takes `times` times the cost of `work`.
+    fn work(&self, work: Work, times: u32) -> impl Future<Output = ()> + Send;
+
+    /// The rank enters an MPI call: see [`Channel::enters`].
+    fn enters(
+        &self,
+        call: &'static str,
+        peer: Option<u32>,
+        bytes: u64,
+    ) -> impl Future<Output = ()> + Send;
+
+    /// The rank leaves the MPI call that it entered last.
+    fn leaves(&self, call: &'static str) -> impl Future<Output = ()> + Send;
 }
 
 /// What a rank of a job can ask of its machine.
@@ -76,14 +95,6 @@ pub trait Channel: Send + Sync {
 
     /// Charges `times` times the cost of `work`.
     fn work(&self, work: Work, times: u32) -> impl Future<Output = ()> + Send;
-
-    /// Charges the copy of so many bytes within the rank's own memory.
-    fn copy(
-        &self,
-        from: Option<u64>,
-        to: Option<u64>,
-        bytes: usize,
-    ) -> impl Future<Output = ()> + Send;
 
     /// The time, in nanoseconds. It advances from one call to the next, and does not begin at 0.
     fn now(&self) -> impl Future<Output = u64> + Send;
