@@ -31,7 +31,7 @@ pub struct PingPongFlags {
     /// The machine.
     #[command(flatten)]
     machine: MachineFlags,
-    /// The library that carries the messages: rcce
+    /// The library that carries the messages: rcce (RCCE), or sccmpb (MPI over RCKMPI's SCCMPB)
     #[arg(long, value_name = "NAME", default_value = "rcce")]
     channel: String,
     /// Ranks of the job, each on the core of its number [default: all cores]

@@ -4,3 +4,4 @@
 //! the machine.
 
 pub mod pingpong;
+mod processor;

@@ -4,9 +4,13 @@
 //! The message lies at the same place of each rank's own memory in every round, so that it is in the
 //! caches as far as it fits: after two rounds that do not count.
 
+use std::future::Future;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use sme_memory::{Capabilities, Capability, Lacks, Own};
+use sme_mpi::channel::buffers::{self, Buffers, NoRoom};
+use sme_mpi::rank::{Mpi, Source, Tag};
 use sme_mpi::rcce::{self, Rcce, RcceError};
 use sme_sim::machine::{CannotBuild, Machine, Setup};
 use sme_sim::observe::failure::Failure;
@@ -14,14 +18,18 @@ use sme_sim::observe::spans::SpanTimes;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
+use super::processor::Core;
+
 /// The library whose messages are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     /// [`sme_mpi::rcce`]
     Rcce,
+    /// MPI over [`sme_mpi::channel::buffers`].
+    Sccmpb,
 }
 
-sme_barrier::names!(Library, "channel", { Rcce => "rcce" });
+sme_barrier::names!(Library, "channel", { Rcce => "rcce", Sccmpb => "sccmpb" });
 
 /// A ping-pong.
 #[derive(Clone, Debug)]
@@ -58,11 +66,14 @@ pub enum Error {
     #[error(transparent)]
     Lacks(#[from] Lacks),
     /// The machine has no message passing buffers.
-    #[error("RCCE needs message passing buffers, which machine {0} does not have")]
+    #[error("the channels need message passing buffers, which machine {0} does not have")]
     NoBuffers(String),
     /// The library cannot be set up.
     #[error(transparent)]
     Rcce(#[from] RcceError),
+    /// The channel has no room.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     /// The machine cannot be built.
     #[error(transparent)]
     Build(#[from] CannotBuild),
@@ -80,7 +91,10 @@ const WARM_UP: u32 = 2;
 /// The rounds that count.
 const ROUNDS: Span = Span::new("rounds", 0);
 
-/// Where the message lies in each rank's own memory: away from its beginning.
+/// The tag of MPI's messages.
+const TAG: i32 = 0;
+
+/// Where RCCE's message lies in each rank's own memory: away from its beginning.
 const MESSAGE: Own = Own(1 << 20);
 
 impl PingPong {
@@ -89,49 +103,55 @@ impl PingPong {
     /// # Errors
     /// [`Error`]
     pub fn run(&self) -> Result<Outcome, Error> {
-        let Library::Rcce = self.library;
-        let needs = Capabilities::of(&[Capability::Tagged]);
-        self.machine.suffices("RCCE", needs)?;
-        let shape = self.machine.shape();
-        let (ranks, bytes) = (self.ranks, shape.buffer_bytes);
+        let bytes = self.machine.shape().buffer_bytes;
         if bytes == 0 {
             return Err(Error::NoBuffers(self.machine.name().to_owned()));
         }
-        let (partner, rounds) = (self.partner, self.rounds);
-        let words = (self.size_bytes / 8) as usize;
-        // Each rank would find out the same.
-        rcce::check(ranks, bytes)?;
-        let garbled: Arc<parking_lot::Mutex<Option<u32>>> = Arc::default();
-        let program = |memory: ThreadMemory, rank, _| {
-            let garbled = Arc::clone(&garbled);
-            async move {
-                let Ok(rcce) = Rcce::new(memory, rank, ranks, bytes) else {
-                    return;
-                };
-                let sent: Vec<u64> = (0..words as u64).map(|word| word << 8 | 1).collect();
-                let mut came = vec![0; words];
-                for round in 0..WARM_UP + rounds {
-                    if rank == 0 && round == WARM_UP {
-                        rcce.memory().begin(ROUNDS).await;
+        let needs = [Capability::Tagged, Capability::AnyFlag, Capability::Timer];
+        let needs = Capabilities::of(&needs);
+        self.machine.suffices("a message library", needs)?;
+        let ranks = self.ranks;
+        match self.library {
+            Library::Rcce => {
+                // Each rank would find out the same.
+                rcce::check(ranks, bytes)?;
+                self.measure(move |memory, rank, course| async move {
+                    if let Ok(rcce) = Rcce::new(memory.clone(), rank, ranks, bytes) {
+                        course.run(&OverRcce(rcce), &memory).await;
                     }
-                    came.fill(0);
-                    if rank == 0 {
-                        rcce.send(partner, &sent, Some(MESSAGE)).await;
-                        rcce.receive(partner, &mut came, Some(MESSAGE)).await;
-                    } else if rank == partner {
-                        rcce.receive(0, &mut came, Some(MESSAGE)).await;
-                        rcce.send(0, &came, Some(MESSAGE)).await;
-                    }
-                    if (rank == 0 || rank == partner) && came != sent {
-                        garbled.lock().get_or_insert(partner - rank);
-                    }
-                }
-                if rank == 0 {
-                    rcce.memory().end(ROUNDS).await;
-                }
+                })
             }
+            Library::Sccmpb => {
+                buffers::check(ranks, bytes)?;
+                let software = self.machine.shape().software;
+                self.measure(move |memory, rank, course| async move {
+                    let core = Core::new(memory.clone(), software);
+                    let channel = Buffers::new(memory.clone(), core, (rank, ranks), bytes);
+                    if let Ok(channel) = channel {
+                        course.run(&OverMpi(Mpi::new(channel)), &memory).await;
+                    }
+                })
+            }
+        }
+    }
+
+    /// Runs `program` as each rank; it is told the rank's course.
+    fn measure<F>(&self, program: impl Fn(ThreadMemory, u32, Course) -> F) -> Result<Outcome, Error>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let garbled: Arc<Mutex<Option<u32>>> = Arc::default();
+        let program = |memory: ThreadMemory, rank, _| {
+            let course = Course {
+                rank,
+                partner: self.partner,
+                words: (self.size_bytes / 8) as usize,
+                rounds: self.rounds,
+                garbled: Arc::clone(&garbled),
+            };
+            program(memory, rank, course)
         };
-        let setup = Setup::new(shape, ranks, 1);
+        let setup = Setup::new(self.machine.shape(), self.ranks, 1);
         let mut machine = self.machine.build(setup, program)?;
         machine.run(1, |_| {})?;
         if let Some(rank) = *garbled.lock() {
@@ -145,8 +165,8 @@ impl PingPong {
         } = spans.first().copied().unwrap_or(SpanTimes::NONE);
         let all = last_end.since(first_begin).as_ps();
         Ok(Outcome {
-            latency: Time::from_ps(all / (2 * u64::from(rounds))),
-            messages: 2 * u64::from(WARM_UP + rounds),
+            latency: Time::from_ps(all / (2 * u64::from(self.rounds))),
+            messages: 2 * u64::from(WARM_UP + self.rounds),
             events: machine.events(),
         })
     }
@@ -154,5 +174,81 @@ impl PingPong {
     /// The bandwidth of an outcome, in MB/s: 10^6 bytes a second.
     pub fn bandwidth_mb_per_s(&self, outcome: &Outcome) -> f64 {
         self.size_bytes as f64 / outcome.latency.as_us()
+    }
+}
+
+/// What one rank does.
+struct Course {
+    rank: u32,
+    partner: u32,
+    words: usize,
+    rounds: u32,
+    /// The sender of a message that did not arrive as it was sent.
+    garbled: Arc<Mutex<Option<u32>>>,
+}
+
+/// A library, as one rank uses it.
+trait Messages: Sync {
+    fn send(&self, to: u32, words: &[u64]) -> impl Future<Output = ()> + Send;
+
+    fn receive(&self, from: u32, words: &mut [u64]) -> impl Future<Output = ()> + Send;
+}
+
+impl Course {
+    async fn run(self, library: &impl Messages, memory: &ThreadMemory) {
+        let other = match self.rank {
+            0 => self.partner,
+            rank if rank == self.partner => 0,
+            _ => return,
+        };
+        let sent: Vec<u64> = (0..self.words as u64).map(|word| word << 8 | 1).collect();
+        let mut came = vec![0; self.words];
+        for round in 0..WARM_UP + self.rounds {
+            if self.rank == 0 && round == WARM_UP {
+                memory.begin(ROUNDS).await;
+            }
+            came.fill(0);
+            if self.rank == 0 {
+                library.send(other, &sent).await;
+                library.receive(other, &mut came).await;
+            } else {
+                library.receive(other, &mut came).await;
+                library.send(other, &came).await;
+            }
+            if came != sent {
+                self.garbled.lock().get_or_insert(other);
+            }
+        }
+        if self.rank == 0 {
+            memory.end(ROUNDS).await;
+        }
+    }
+}
+
+struct OverRcce(Rcce<ThreadMemory>);
+
+impl Messages for OverRcce {
+    async fn send(&self, to: u32, words: &[u64]) {
+        self.0.send(to, words, Some(MESSAGE)).await;
+    }
+
+    async fn receive(&self, from: u32, words: &mut [u64]) {
+        self.0.receive(from, words, Some(MESSAGE)).await;
+    }
+}
+
+struct OverMpi(Mpi<Buffers<ThreadMemory, Core>>);
+
+impl Messages for OverMpi {
+    async fn send(&self, to: u32, words: &[u64]) {
+        // The rank exists, and so does the tag; else nothing arrives, and the run ends with a report.
+        let _ = self.0.send(words, to, TAG).await;
+    }
+
+    async fn receive(&self, from: u32, words: &mut [u64]) {
+        let _ = self
+            .0
+            .receive(words, Source::Rank(from), Tag::Is(TAG))
+            .await;
     }
 }

@@ -31,12 +31,6 @@ pub enum Work {
     Packet,
     /// Comparing one entry of a queue with a message.
     Match,
-    /// One element of a datatype that is packed or unpacked on its own.
-    Element,
-    /// One arithmetic operation of a reduction.
-    Reduce,
-    /// One target of a loop in one-sided synchronization.
-    Target,
 }
 
 /// The processor of a rank, which the library's own work keeps busy, and who hears of the rank's calls.

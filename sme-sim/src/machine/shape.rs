@@ -26,6 +26,8 @@ pub struct Shape {
     pub buffer_bytes: u64,
     /// What one arithmetic operation on registers takes a core, on the average.
     pub arithmetic: Time,
+    /// What a message library's own work takes a core; no time where a machine file does not say.
+    pub software: Software,
     /// From the answer to an uncached load until nothing of it is in the way of the next.
     pub recovery: Time,
     /// How nodes are joined where nobody says otherwise.
@@ -35,6 +37,19 @@ pub struct Shape {
     pub pool_devices: u32,
     /// What a simulated machine takes of this computer's memory.
     pub footprint: Footprint,
+}
+
+/// The costs of a message library's own work, apart from its accesses to memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Software {
+    /// Entering and leaving a call.
+    pub call: Time,
+    /// Making a request and queueing a packet.
+    pub send: Time,
+    /// Handling a packet that has arrived.
+    pub packet: Time,
+    /// Comparing one entry of a queue with a message.
+    pub compare: Time,
 }
 
 /// What the simulator keeps of a machine, at most, about: bytes of this computer's memory.

@@ -16,7 +16,7 @@ use crate::kernel::peers::Peers;
 use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
 use crate::machine::node::Blueprint;
 use crate::machine::nodes::Apart;
-use crate::machine::shape::{Footprint, Setup, Shape};
+use crate::machine::shape::{Footprint, Setup, Shape, Software};
 use crate::observe::among::Among;
 use crate::parts::fabric::{MAX_HOSTS, NetworkKind};
 use crate::parts::global::GlobalSpace;
@@ -41,6 +41,7 @@ impl Family for IdealSpec {
             shared_bytes: self.shared_bytes,
             buffer_bytes: 0,
             arithmetic: self.arithmetic,
+            software: Software::default(),
             recovery: self.operation,
             network: NetworkKind::Mesh2d,
             pool_devices: 0,

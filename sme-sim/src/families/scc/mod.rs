@@ -59,6 +59,7 @@ impl Family for SccSpec {
             shared_bytes: Self::SHARED_BYTES,
             buffer_bytes: self.chip.buffer_bytes,
             arithmetic: self.arithmetic,
+            software: self.software,
             recovery: self.operation,
             network: NetworkKind::Chip([2, self.chip.columns(), self.chip.rows()]),
             pool_devices: 0,

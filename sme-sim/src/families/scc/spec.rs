@@ -2,6 +2,7 @@
 
 use super::layout::{Chip, SEGMENT};
 use crate::machine::reader::Reader;
+use crate::machine::shape::Software;
 use crate::parts::cache::{Geometry, GeometryError, Level};
 use crate::parts::line::Bytes;
 use crate::parts::line_size::LineSize;
@@ -52,6 +53,8 @@ pub struct SccSpec {
     pub at_controller: Time,
     /// How long an access occupies a controller.
     pub controller_busy: Time,
+    /// A message library's own work.
+    pub software: Software,
     /// Reading the own tile's test-and-set register.
     pub register: Time,
     /// From when an interrupt is at its core until a program has taken it.
@@ -188,6 +191,14 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
     let at_controller = cycles("access", "the same, the part at the controller");
     let of_line = cycles("line", "what a whole line takes longer than a word");
     let controller_busy = cycles("busy", "how long an access occupies a controller");
+    let mut section = read.section("library");
+    let mut cycles = |key, meaning| core.span(section.cycles(key, hardware.clone(), meaning));
+    let software = Software {
+        call: cycles("call", "entering and leaving an MPI call"),
+        send: cycles("send", "making a request and queueing a packet"),
+        packet: cycles("packet", "handling a packet that has arrived"),
+        compare: cycles("compare", "comparing one entry of a queue with a message"),
+    };
     let mut section = read.section("os");
     let mut cost = |key, meaning| section.time(key, 0..=SYSTEM_DELAY, meaning);
     let system = Delays {
@@ -235,6 +246,7 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
         memory: (own + at_controller, of_line),
         at_controller,
         controller_busy,
+        software,
         register,
         interrupt,
         system,
