@@ -63,6 +63,8 @@ struct State {
     messages: Slab<Message>,
     /// By destination.
     outgoing: Vec<VecDeque<Outgoing>>,
+    /// The destinations for which there are packets.
+    busy: Vec<u32>,
     /// By source.
     incoming: Vec<Incoming>,
 }
@@ -130,6 +132,7 @@ impl<C: Channel> Device<C> {
                 requests: Slab::new(),
                 queues: Queues::default(),
                 messages: Slab::new(),
+                busy: Vec::new(),
                 outgoing: (0..ranks).map(|_| VecDeque::new()).collect(),
                 incoming: (0..ranks).map(|_| Incoming::default()).collect(),
             }),
@@ -235,17 +238,18 @@ impl<C: Channel> Device<C> {
 
     /// Makes progress until all that was queued has been taken by the channel.
     pub(crate) async fn drain(&self, site: Site) {
-        let is_empty = || {
-            let state = self.state.lock();
-            state.outgoing.iter().all(VecDeque::is_empty).then_some(())
-        };
+        let is_empty = || self.state.lock().busy.is_empty().then_some(());
         self.until(site, is_empty).await;
     }
 }
 
 impl State {
     fn queue(&mut self, to: u32, header: Header, data: Vec<u8>, completes: Option<usize>) {
-        self.outgoing[to as usize].push_back(Outgoing {
+        let queue = &mut self.outgoing[to as usize];
+        if queue.is_empty() {
+            self.busy.push(to);
+        }
+        queue.push_back(Outgoing {
             header: header.to_bytes(),
             data,
             sent: 0,

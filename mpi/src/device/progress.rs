@@ -16,8 +16,9 @@ impl<C: Channel> Device<C> {
     }
 
     async fn write_all(&self) -> Vec<u32> {
+        let busy = std::mem::take(&mut self.state.lock().busy);
         let mut full = Vec::new();
-        for to in 0..self.channel.ranks() {
+        for to in busy {
             // Nothing else of this rank runs meanwhile: a packet that is taken out is put back.
             while let Some(mut packet) = self.next_to(to) {
                 let is_sent = self.write(to, &mut packet).await;
@@ -32,6 +33,7 @@ impl<C: Channel> Device<C> {
                 }
             }
         }
+        self.state.lock().busy.extend_from_slice(&full);
         full
     }
 

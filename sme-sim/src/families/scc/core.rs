@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sme_memory::{Capability, Register};
 
 use super::access::{At, Sends};
+use super::contents::Contents;
 use super::layout::Chip;
 use super::lut::{Lut, Target};
 use super::mesh::Mesh;
@@ -23,7 +24,6 @@ use crate::parts::address::{AddressSpace, CACHEABLE, FaultReason, TAGGED};
 use crate::parts::cache::Cache;
 use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
-use crate::parts::memory::Words;
 use crate::time::Time;
 
 use super::space::SccSpace;
@@ -39,7 +39,7 @@ pub(super) struct Core {
     pub(super) mesh: Arc<Mutex<Mesh>>,
     pub(super) lut: Lut,
     /// By offset in its own numbering: its buffer, its parts of memory.
-    pub(super) words: Words,
+    pub(super) words: Contents,
     /// Whether its test-and-set register is taken.
     pub(super) taken: bool,
     /// Lines that are cached as usual, in both levels.
@@ -104,9 +104,9 @@ impl Core {
             me,
             tile: Chip::tile_of(me),
             lut: Lut::new(&space.chip, me),
+            words: Contents::new(space.chip.buffer_bytes),
             space,
             mesh,
-            words: Words::default(),
             taken: false,
             regular: Cache::new(spec.caches),
             tagged: Cache::new(spec.tagged),

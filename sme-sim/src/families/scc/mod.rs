@@ -5,6 +5,7 @@
 //! * `layout`: where tiles, cores and memory controllers stand.
 //! * `lut`: the look-up tables that decide where an address goes; `space`: places and addresses.
 //! * `mesh`: what cores share: links, ports of buffers, controllers.
+//! * `contents`: what the memory of a core holds.
 //! * `core`: a core and how its operations begin; `store`, `spin`, `transfer`: stores and flushes, reads
 //!   and waits, copies of blocks; `access`: what leaves the core; `registers`: test-and-set registers and
 //!   tables as addresses.
@@ -13,6 +14,7 @@
 //! `scc.*` of `sme validate`), and what Intel's and HPI's Linux drivers say about registers and caches.
 
 mod access;
+mod contents;
 mod core;
 mod layout;
 mod lut;

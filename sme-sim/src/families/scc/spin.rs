@@ -57,8 +57,44 @@ impl Core {
         self.look_after(cpu, thread, Time::ZERO);
     }
 
+    /// Looks at the flags of a row in the core's own buffer, for any of which `thread` waits or asks; whether
+    /// there are such. The same comes out as from looking at one after the other.
+    fn looks_at_row(&mut self, cpu: &mut Cpu, thread: u16) -> bool {
+        let (flags, first, until) = match cpu.thread(thread).operation {
+            Operation::WaitAny(flags, until, _) => (flags, 0, until),
+            Operation::FindAny(flags, first, until) => (flags, u64::from(first), until),
+            _ => return false,
+        };
+        let (_, plain) = mapped(flags.first.0);
+        let is_covered = self.gathered.is_some();
+        let Some(offset) = self.in_own_buffer(flags.first.0).filter(|_| !is_covered) else {
+            return false;
+        };
+        let (stride, count) = (u64::from(flags.stride), u64::from(flags.count));
+        let last = offset + stride * (count - 1);
+        if plain != flags.first.0 || last >= self.space.chip.buffer_bytes {
+            return false;
+        }
+        let value = |turn: u64| {
+            let offset = offset + stride * ((first + turn) % count);
+            Bytes::byte(offset).pick(self.words.get(offset).0)
+        };
+        let found = (0..count).find(|&turn| until.holds(value(turn) as u8));
+        let turn = found.unwrap_or(count - 1);
+        let value = value(turn);
+        let takes = self.spec.repeated(self.spec.buffer.0, turn + 1);
+        cpu.is_at(thread, turn as u32);
+        if cpu.sees(thread, value, takes) == Seen::Not {
+            self.spin(cpu, thread, (Mapped::Uncached, cpu.now));
+        }
+        true
+    }
+
     /// The same, when it has read something else for so long.
     fn look_after(&mut self, cpu: &mut Cpu, thread: u16, mut takes: Time) {
+        if takes == Time::ZERO && self.looks_at_row(cpu, thread) {
+            return;
+        }
         // The first of the flags of a round is read then.
         let mut since = cpu.now + takes;
         while let Some((address, bytes, until)) = cpu.looks_at(thread) {

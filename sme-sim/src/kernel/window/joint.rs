@@ -13,8 +13,7 @@ use crate::time::Time;
 #[derive(Debug)]
 pub struct Joint<N: Node> {
     nodes: Vec<N>,
-    /// When each will next do something.
-    next: Vec<Time>,
+    order: Order,
     outbox: Outbox<N::Message>,
 }
 
@@ -25,8 +24,12 @@ pub enum NoMessage {}
 impl<N: Node> Joint<N> {
     /// All nodes of a machine, numbered from 0.
     pub fn new(nodes: Vec<N>) -> Self {
+        let mut order = Order::new(nodes.len());
+        for (number, node) in nodes.iter().enumerate() {
+            order.set(number, node.next());
+        }
         Self {
-            next: nodes.iter().map(Node::next).collect(),
+            order,
             nodes,
             outbox: Outbox::new(),
         }
@@ -41,16 +44,41 @@ impl<N: Node> Joint<N> {
     pub fn into_nodes(self) -> Vec<N> {
         self.nodes
     }
+}
 
-    /// The first node among those that are next to do something, and when.
-    fn first(&self) -> (usize, Time) {
-        let mut first = (0, Time::NEVER);
-        for (number, &at) in self.next.iter().enumerate() {
-            if at < first.1 {
-                first = (number, at);
-            }
+/// Who is next to do something: the first of all nodes in the order of time, the lowest at equal times.
+#[derive(Debug)]
+struct Order {
+    /// A complete binary tree, the root at 1. Each inner node has the earlier of its two children.
+    tree: Vec<(Time, u32)>,
+    /// Where the leaves begin.
+    leaves: usize,
+}
+
+impl Order {
+    /// Of so many nodes, none of which has anything to do.
+    fn new(count: usize) -> Self {
+        let leaves = count.next_power_of_two();
+        Self {
+            tree: vec![(Time::NEVER, 0); 2 * leaves],
+            leaves,
         }
-        first
+    }
+
+    /// Node `number` will next do something at `at`.
+    fn set(&mut self, number: usize, at: Time) {
+        let mut place = self.leaves + number;
+        self.tree[place] = (at, number as u32);
+        while place > 1 {
+            place /= 2;
+            self.tree[place] = self.tree[2 * place].min(self.tree[2 * place + 1]);
+        }
+    }
+
+    /// The first node, and when it will do something.
+    fn first(&self) -> (usize, Time) {
+        let (at, number) = self.tree.get(1).copied().unwrap_or((Time::NEVER, 0));
+        (number as usize, at)
     }
 }
 
@@ -61,7 +89,7 @@ impl<N: Node<Task = NoTask>> Node for Joint<N> {
     type Task = NoTask;
 
     fn next(&self) -> Time {
-        self.first().1
+        self.order.first().1
     }
 
     fn advance(
@@ -72,7 +100,7 @@ impl<N: Node<Task = NoTask>> Node for Joint<N> {
         workspace: &mut N::Workspace,
     ) -> Option<NoTask> {
         loop {
-            let (number, now) = self.first();
+            let (number, now) = self.order.first();
             if now >= end {
                 return None;
             }
@@ -80,12 +108,12 @@ impl<N: Node<Task = NoTask>> Node for Joint<N> {
             let after = now + Time::from_ps(1);
             let no_task = node.advance(after, &mut Inbox::empty(), &mut self.outbox, workspace);
             debug_assert!(no_task.is_none());
-            self.next[number] = node.next();
+            self.order.set(number, node.next());
             for sent in self.outbox.messages.drain(..) {
                 let to = sent.to as usize;
                 let node = &mut self.nodes[to];
                 node.deliver(sent.at, sent.from, sent.sequence, sent.message);
-                self.next[to] = node.next();
+                self.order.set(to, node.next());
             }
         }
     }

@@ -347,11 +347,11 @@ impl<H: Hardware> Processor<H> {
         Seen::Done
     }
 
-    /// A wait of `thread` for any of many flags is at the one that it reads after so many others of a
-    /// round.
+    /// A wait of `thread` for any of many flags, or a look at them, is at the one that it reads after so
+    /// many others of a round.
     pub fn is_at(&mut self, thread: u16, turn: u32) {
         let state = &mut self.threads[usize::from(thread)];
-        if let Operation::WaitAny(..) = state.operation {
+        if let Operation::WaitAny(..) | Operation::FindAny(..) = state.operation {
             state.passed = turn;
         }
     }
