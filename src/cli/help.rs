@@ -55,6 +55,7 @@ message lies at one place of each rank's own memory, in its caches as far as it 
 
 Examples:
   sme mpi pingpong --machine scc
+  sme mpi pingpong --machine scc --channel sccmpb --ranks 2
   sme mpi pingpong --machine scc --partner 47 --sizes 32..65536*2 --format json";
 
 /// `sme rtl --help`

@@ -212,12 +212,13 @@ fn workloads(name: &str) -> Vec<Box<Workload>> {
 }
 
 /// Small runs of the program on a chip with message passing buffers, the quick ones first.
-const ON_CHIP: [&str; 8] = [
+const ON_CHIP: [&str; 9] = [
     "barrier --episodes 3",
     "barrier --nodes 2 --episodes 3 --placement memory",
     "barrier --algorithm flag-phase --placement memory --episodes 3",
     "lock --lock test-and-set --nodes 4",
     "mpi pingpong --partner 47 --sizes 64,32768",
+    "mpi pingpong --channel sccmpb --sizes 64",
     "fft --log2n 8 --nodes 2 --memory cached",
     "fft --log2n 10 --nodes 1 --memory-nodes 1 --memory cached",
     "mpi pingpong --sizes 262144",
