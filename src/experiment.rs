@@ -33,8 +33,8 @@ pub const DEFAULT_MAPPING: Mapping = Mapping::SubMesh;
 /// Fan-in of the paper's tree (Sec. V-B).
 pub const DEFAULT_FAN_IN: u32 = 8;
 
-/// Where flag-phase keeps its flags and its phase; on a chip with message passing buffers, where every
-/// barrier does.
+/// The place of flag-phase's flags and phase; on a chip with message passing buffers, of every barrier's
+/// variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// One node, in its coherent memory.
@@ -57,7 +57,7 @@ impl Placement {
         matches!(self, Placement::Buffer | Placement::Memory)
     }
 
-    /// The placement on `machine` if nobody says otherwise.
+    /// The default placement on `machine`.
     pub fn usual(machine: &Machine) -> Self {
         match machine.shape().buffer_bytes {
             0 => Placement::Local,

@@ -19,7 +19,7 @@ pub struct CounterSpec {
     pub threads: u32,
     /// The node whose memory holds counter and event, and whose register is the lock.
     pub home: u32,
-    /// Where they lie.
+    /// Their places.
     pub layout: Layout,
 }
 

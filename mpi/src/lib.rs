@@ -8,11 +8,12 @@
 //! | `device` | matching, protocols, progress |
 //! | [`channel`] | bytes from rank to rank, through a machine's memory |
 //!
-//! A rank program is an `async` function. It runs on whatever a [`channel::Channel`] reaches: a simulated
-//! machine, or [`wires`].
+//! A rank program is an `async` function. It runs on anything that a [`channel::Channel`] reaches: a
+//! simulated machine, or [`wires`].
 //!
-//! What there is so far: point-to-point communication of all ranks ([`rank`]) with standard and synchronous
-//! sends, eager and rendezvous; probes and cancelled receives. Beside it stands [`rcce`], a library of its own.
+//! So far there is point-to-point communication of all ranks ([`rank`]) with standard and synchronous
+//! sends, eager and rendezvous; probes and cancelled receives. Beside it stands [`rcce`], a library of
+//! its own.
 
 pub mod channel;
 mod device;

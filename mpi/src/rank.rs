@@ -52,7 +52,7 @@ pub enum Tag {
     Any,
 }
 
-/// What is known of a message (MPI_Status).
+/// The known properties of a message (MPI_Status).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// Its sender.
@@ -285,8 +285,8 @@ impl<C: Channel> Mpi<C> {
         }
     }
 
-    /// Ends the rank's part: all that it has sent is on its way (MPI_Finalize). Whatever it still has to
-    /// answer others must have been asked before.
+    /// Ends the rank's part: all that it has sent is on its way (MPI_Finalize). Questions of
+    /// other ranks that it has not answered yet stay unanswered.
     #[track_caller]
     pub fn finalize(&self) -> impl Future<Output = ()> + Send {
         self.device.drain(Location::caller())

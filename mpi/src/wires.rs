@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::channel::{Channel, Segment, Work};
 
-/// How the wires behave.
+/// The behaviour of the wires.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// Bytes of room in each stream, at least 1.

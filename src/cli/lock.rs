@@ -22,7 +22,7 @@ use crate::report::stop::{Stop, one_line};
 /// The most acquisitions of a run: the simulator remembers each of them.
 const MAX_ACQUISITIONS: u64 = 1 << 20;
 
-/// [`LockFlags::cores`] if nobody says and the node has as many.
+/// The default of [`LockFlags::cores`], if the node has as many.
 const CORES: u32 = 4;
 
 /// The flags of `sme lock`.
@@ -80,7 +80,7 @@ pub struct LockFlags {
     output: OutputFlags,
 }
 
-/// The lock on `machine` if nobody says otherwise: the first whose needs it meets.
+/// The default lock on `machine`: the first whose needs it meets.
 fn usual_lock(machine: &Machine) -> LockKind {
     let meets = |lock: &&LockKind| machine.suffices("the lock", lock.needs()).is_ok();
     LockKind::ALL

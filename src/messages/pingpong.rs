@@ -59,7 +59,7 @@ pub struct Outcome {
     pub events: u64,
 }
 
-/// Why a ping-pong has no outcome.
+/// A reason for which a ping-pong has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The machine cannot do what the library needs.
@@ -94,7 +94,7 @@ const ROUNDS: Span = Span::new("rounds", 0);
 /// The tag of MPI's messages.
 const TAG: i32 = 0;
 
-/// Where RCCE's message lies in each rank's own memory: away from its beginning.
+/// The address of RCCE's message in each rank's own memory: away from its beginning.
 const MESSAGE: Own = Own(1 << 20);
 
 impl PingPong {
@@ -177,7 +177,7 @@ impl PingPong {
     }
 }
 
-/// What one rank does.
+/// The course of one rank.
 struct Course {
     rank: u32,
     partner: u32,

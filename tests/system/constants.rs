@@ -232,7 +232,7 @@ fn workloads_of_chip() -> Vec<Box<Workload>> {
     library.into_iter().chain(commands).collect()
 }
 
-/// What single instructions take, and interrupts.
+/// The times of single instructions, and of interrupts.
 fn parts_of_core(name: &str, set: Option<&str>) -> String {
     let machine = machine(name, set);
     let program = |memory: ThreadMemory, node, _| async move {

@@ -7,8 +7,8 @@
 //! the same thread on, for leaving chosen threads behind and for delivering late.
 //!
 //! It also checks what programs owe: addresses within the shared partition, seven bits a flag, one
-//! writer a flag, or one at a time under a register, no atomic operation on another node's memory, nothing in the memory of another
-//! node with threads where there is a pool.
+//! writer a flag, or one at a time under a register, no atomic operation on another node's memory,
+//! nothing in the memory of another node with threads where there is a pool.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::{Future, poll_fn};
@@ -410,7 +410,7 @@ impl TestMemory {
     }
 }
 
-/// Where a register would lie: beyond all memory.
+/// The place that stands for a register: beyond all memory.
 fn register_at(register: Register) -> Place {
     Place {
         node: register.node,

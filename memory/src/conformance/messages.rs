@@ -68,7 +68,7 @@ pub(super) async fn found_flag<M: Whole>(memory: M, me: Me, found: Found) {
             memory.set(row(1).at(2), 5).await;
             memory.set(told, 1).await;
             let mine = memory.find_any(row(0), 1, Until::Is(5)).await;
-            found.compare("a flag that nobody has set", mine, None);
+            found.compare("a flag that no thread has set", mine, None);
             let far = memory.find_any(row(1), 0, Until::IsNot(0)).await;
             found.compare("the flag at the other node", far, Some(2));
         }

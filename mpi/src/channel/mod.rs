@@ -50,7 +50,7 @@ pub trait Processor: Send + Sync {
     fn leaves(&self, call: &'static str) -> impl Future<Output = ()> + Send;
 }
 
-/// What a rank of a job can ask of its machine.
+/// The services that a machine gives to a rank of a job.
 ///
 /// Every rank has a channel of its own. No future of a channel is polled after it was dropped, and a rank
 /// asks for one thing at a time.

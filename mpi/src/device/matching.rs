@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// What a receive wants.
+/// The messages that a receive accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     /// The communicator's context.
@@ -22,7 +22,7 @@ impl Wanted {
     }
 }
 
-/// What a message is known by.
+/// The properties of a message that matching looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Envelope {
     pub(crate) context: u32,
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What happens at a rank: a receive is posted, or a message comes.
+    /// An event at a rank: a receive is posted, or a message comes.
     #[derive(Clone, Copy, Debug)]
     enum Event {
         Posts(Wanted),
@@ -128,7 +128,7 @@ mod tests {
         prop::collection::vec(prop_oneof![wanted, envelope], 0..40)
     }
 
-    /// The standard's rule, said once more: whoever is second of a pair takes the oldest free partner.
+    /// The standard's rule, said once more: the second of a pair takes the oldest free partner.
     fn pairs(events: &[Event]) -> Vec<(usize, usize)> {
         let mut taken = vec![false; events.len()];
         let mut pairs = Vec::new();
@@ -152,7 +152,7 @@ mod tests {
         pairs
     }
 
-    /// What the queues pair; with `newest` a receive takes the newest message, which is wrong.
+    /// The pairs that the queues form; with `newest` a receive takes the newest message, which is wrong.
     fn paired(events: &[Event], newest: bool) -> Vec<(usize, usize)> {
         let mut queues = Queues::default();
         let mut pairs = Vec::new();

@@ -1,9 +1,9 @@
 //! The device: messages as packets over a channel, matching, and progress.
 //!
-//! A short message goes at once, with its data (*eager*); a longer one asks first and sends its data when the
-//! receive is there (*rendezvous*), so that the receiver needs no room for what nobody wants yet. Progress
-//! is made inside calls only: one sweep writes whatever the channel takes and handles whatever has arrived,
-//! for all requests of the rank.
+//! A short message goes at once, with its data (*eager*); a longer one asks first and sends its data
+//! when the receive is there (*rendezvous*), so that the receiver needs no room for data that no
+//! receive wants yet. Progress is made inside calls only: one sweep writes all that the channel takes
+//! and handles all that has arrived, for all requests of the rank.
 //!
 //! * `packet`: what goes over the channel.
 //! * `matching`: which receive gets which message.
@@ -31,12 +31,12 @@ pub const EAGER_BYTES: usize = 16 << 10;
 /// A place in a rank's program.
 pub(crate) type Site = &'static Location<'static>;
 
-/// When a send is over (MPI-4.1, Sec. 3.4).
+/// The condition under which a send is over (MPI-4.1, Sec. 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// When its data may be changed: after it has left, or as the library likes.
+    /// Its data may be changed: they have left, or the library has a copy.
     Standard,
-    /// When its receive has begun, too.
+    /// Its receive has begun, too.
     Synchronous,
 }
 
@@ -115,7 +115,7 @@ struct Body {
     bytes: Vec<u8>,
 }
 
-/// Where data go.
+/// The destination of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum To {
     Receive(usize),

@@ -11,7 +11,7 @@ impl<C: Channel> Device<C> {
         while let Some(from) = self.channel.arrived().await {
             self.handle(from).await;
         }
-        // What was handled may have answered.
+        // Handling a packet may have queued answers.
         self.write_all().await
     }
 

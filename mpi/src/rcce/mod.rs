@@ -23,7 +23,7 @@ const OTHER_FLAGS: u64 = 1;
 /// Flags for each UE: sent, ready, and its arrival at the barrier.
 const FLAGS_PER_UE: u64 = 3;
 
-/// Why RCCE cannot be set up.
+/// A reason that keeps RCCE from being set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RcceError {
     /// There is no UE.

@@ -1,6 +1,6 @@
 //! Point-to-point communication over wires with little room, under any schedule.
 
-// What fails here fails the test.
+// A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
 mod buffers;
@@ -23,7 +23,7 @@ struct Message {
     synchronous: bool,
 }
 
-/// How the receives of a rank name their messages.
+/// The way in which the receives of a rank name their messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Naming {
     Exactly,

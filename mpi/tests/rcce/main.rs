@@ -1,7 +1,7 @@
-//! RCCE on real threads: messages of any length arrive, between any cores, and nobody leaves a barrier
+//! RCCE on real threads: messages of any length arrive, between any cores, and no core leaves a barrier
 //! before all have arrived.
 
-// What fails here fails the test.
+// A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -70,7 +70,7 @@ proptest! {
 }
 
 #[test]
-fn nobody_leaves_a_barrier_early() {
+fn no_core_leaves_a_barrier_early() {
     let arrived: Arc<AtomicU32> = Arc::default();
     on_threads(4, |mut rcce, me| {
         let arrived = Arc::clone(&arrived);

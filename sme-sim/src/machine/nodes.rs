@@ -29,7 +29,7 @@ use crate::time::Time;
 /// that takes memory.
 const OBSERVED_AT_ONCE: Time = Time::from_ns(20_000);
 
-/// How far apart nodes are in time.
+/// The distance of nodes in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apart {
     /// No node hears of another sooner than this.

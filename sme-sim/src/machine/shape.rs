@@ -26,7 +26,7 @@ pub struct Shape {
     pub buffer_bytes: u64,
     /// What one arithmetic operation on registers takes a core, on the average.
     pub arithmetic: Time,
-    /// What a message library's own work takes a core; no time where a machine file does not say.
+    /// The costs of a message library's own work; no time where a machine file does not say.
     pub software: Software,
     /// From the answer to an uncached load until nothing of it is in the way of the next.
     pub recovery: Time,

@@ -19,7 +19,7 @@ use crate::time::Time;
 const BIRTHS: u64 = 1 << 46;
 const DEATHS: u64 = BIRTHS + (1 << 16);
 
-/// Where flags would lie that stand for a node's test-and-set registers, and for its pending interrupt.
+/// The offsets of flags that stand for a node's test-and-set registers, and for its pending interrupt.
 const REGISTERS: u64 = DEATHS + (1 << 16);
 const INTERRUPTS: u64 = REGISTERS + (1 << 16);
 

@@ -121,7 +121,7 @@ pub enum FaultReason {
     Entry {
         /// Its number.
         number: u8,
-        /// What it holds.
+        /// Its content.
         bits: u32,
     },
 }

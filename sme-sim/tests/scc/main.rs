@@ -1,6 +1,6 @@
 //! The Intel SCC as a machine: what its parts do, and programs on it against a plain model.
 
-// What fails here fails the test.
+// A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
 mod blocks;

@@ -13,7 +13,7 @@ fn list<T>() -> Arc<Mutex<Vec<T>>> {
     Arc::default()
 }
 
-/// A copy of a tagged line stays as it is until it is dropped, whoever writes.
+/// A copy of a tagged line stays as it is until it is dropped, although others write.
 #[test]
 fn a_tagged_copy_is_stale_until_it_is_dropped() {
     let seen = list();
@@ -41,7 +41,7 @@ fn a_tagged_copy_is_stale_until_it_is_dropped() {
     assert_eq!(*seen.lock().unwrap(), [0, 0, 7]);
 }
 
-/// What is stored into a tagged line leaves the core when a store goes to another line, or at a fence.
+/// A tagged line that was stored to leaves the core when a store goes to another line, or at a fence.
 #[test]
 fn the_write_combine_buffer_keeps_a_line_back() {
     for drains in [false, true] {

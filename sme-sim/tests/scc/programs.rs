@@ -22,7 +22,7 @@ struct Line {
     route: Route,
 }
 
-/// What a thread leaves out in a phase.
+/// A step that a thread leaves out in a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Forgets {
     WritesBack,
@@ -99,7 +99,7 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// What is stored to `word` in `phase`.
+/// The value that is stored to `word` in `phase`.
 fn value(word: u64, phase: usize) -> u64 {
     1_000_000 * (phase as u64 + 1) + word
 }
@@ -141,7 +141,7 @@ async fn program(memory: ThreadMemory, core: u32, case: Arc<Case>, loads: Loads)
             if case.owner(word, phase) == core {
                 memory.store(address, value(word, phase)).await;
             } else if !of_cores[case.owner(word, phase) as usize].contains(&word) {
-                // Nobody stores to it in this phase.
+                // No core stores to it in this phase.
                 let loaded = memory.load(address).await;
                 loads.lock().unwrap().push((core, phase, word, loaded));
             }
@@ -240,7 +240,7 @@ fn a_forgotten_flush_is_found() {
             (2, 0, Forgets::WritesBack),
         ];
         for forgets in [keeps.collect(), leaves.to_vec()] {
-            // What is stored into a tagged line leaves with the next store, which is that of a flag.
+            // A store to a tagged line leaves with the next store, which is that of a flag.
             if route == Route::Tagged && forgets.len() == leaves.len() {
                 continue;
             }

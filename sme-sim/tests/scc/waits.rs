@@ -47,7 +47,7 @@ async fn all_of(memory: &ThreadMemory, flags: Flags, by: By) {
 /// The writer of each flag, and when it sets it.
 type Writers = Vec<(u32, u64)>;
 
-/// When the wait of core 0 was over, in picoseconds, and what it returned. `stride` bytes are between
+/// The end of core 0's wait, in picoseconds, and the value that it returned. `stride` bytes are between
 /// flags.
 fn seen(writers: &Writers, stride: u32, is_any: bool, by: By) -> (u64, u32) {
     let found = Arc::new(Mutex::new(0));

@@ -15,7 +15,7 @@ use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 use crate::time::Time;
 
-/// What is accessed.
+/// The kind of hardware that is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Site {
     Buffer,
@@ -23,7 +23,7 @@ enum Site {
     Registers,
 }
 
-/// Where an access goes.
+/// The destination of an access.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct At {
     /// The core to which it belongs.
@@ -31,7 +31,7 @@ pub(super) struct At {
     /// In that core's own numbering.
     offset: u64,
     site: Site,
-    /// How many accesses it is, one after the other: a word is two of 32 bits.
+    /// The number of accesses, one after the other: a word is two of 32 bits.
     times: u32,
 }
 
@@ -69,7 +69,7 @@ pub(super) enum Sends {
     ReadLine(At, Copied),
     Write(At, Bytes, u64),
     WriteLine(At, Written),
-    /// What the write-combine buffer had gathered.
+    /// The content of the write-combine buffer.
     Drain(At, Written),
     /// A line that had to make room: nothing waits for it.
     GivesUp(At, Written),
@@ -102,12 +102,12 @@ impl Sends {
     }
 }
 
-/// How long one kind of access takes without its hops.
+/// The time of one kind of access without its hops.
 struct Latency {
     /// At the core, on the way out and back.
     out: Time,
     back: Time,
-    /// Where it is served.
+    /// At the buffer, the controller or the registers.
     there: Time,
     busy: Time,
 }
@@ -149,7 +149,7 @@ impl Core {
         }
     }
 
-    /// How long an access to `at` by this core takes where nothing is in its way.
+    /// The time of an access to `at` by this core where nothing is in its way.
     pub(super) fn alone(&self, at: At, of_line: bool) -> Time {
         let Latency {
             out, back, there, ..
@@ -299,7 +299,7 @@ impl Core {
         }
     }
 
-    /// When an access that comes to `at`, here, now begins to be served.
+    /// The time at which an access that comes to `at`, here, now begins to be served.
     fn serve(&mut self, now: Time, at: At, busy: Time) -> Time {
         let mut mesh = self.mesh.lock();
         match at.site {
@@ -409,10 +409,10 @@ impl Core {
         }
     }
 
-    /// Where the access to `address` by this core goes, if it leads to memory.
+    /// The destination of an access to `address` by this core.
     ///
     /// # Errors
-    /// Why it cannot be performed.
+    /// The reason for which it cannot be performed.
     pub(super) fn at(&self, address: u64, bytes: Bytes) -> Result<At, FaultReason> {
         let times = if bytes.is_whole_word() { 2 } else { 1 };
         let at = |node, offset, site| At {

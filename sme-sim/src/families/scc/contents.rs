@@ -1,4 +1,4 @@
-//! What the memory of a core holds: its message passing buffer, which is read all the time, in a row; the
+//! The content of a core's memory: its message passing buffer, which is read all the time, in a row; the
 //! rest sparsely. By offset in the core's own numbering.
 
 use crate::parts::line::Bytes;

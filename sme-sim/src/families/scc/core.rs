@@ -56,7 +56,7 @@ pub(super) struct Core {
     pub(super) traffic: CacheTraffic,
 }
 
-/// What the write-combine buffer holds.
+/// The content of the write-combine buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gathered {
     /// The number of the line.
@@ -66,7 +66,7 @@ pub(super) struct Gathered {
     pub(super) words: [u64; 8],
 }
 
-/// What happens to a thread later.
+/// A later event of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Later {
     /// It reads a flag that has been written while it spun.
@@ -75,7 +75,7 @@ pub(super) enum Later {
     Moves(u16),
 }
 
-/// How a page is mapped.
+/// The mapping of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Mapped {
     Uncached,

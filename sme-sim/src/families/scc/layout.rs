@@ -1,4 +1,4 @@
-//! Where things stand on the chip: tiles on a mesh with two cores each, and four memory controllers at
+//! The places of things on the chip: tiles on a mesh with two cores each, and four memory controllers at
 //! its sides, in the first row and the one in the middle. Each core has its memory at the controller of
 //! its quarter of the chip.
 //!

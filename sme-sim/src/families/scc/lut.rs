@@ -234,7 +234,7 @@ mod tests {
             }
         }
 
-        /// Whatever an entry holds, an address is served or refused.
+        /// An address is served or refused, with any content of its entry.
         #[test]
         fn any_entry_leads_somewhere_or_is_refused(bits: u64, address: u32) {
             let chip = chip();

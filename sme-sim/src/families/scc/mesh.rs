@@ -1,4 +1,4 @@
-//! What the cores of the chip share on the way to each other: the links of the mesh, the ports of the
+//! The parts that cores of the chip share on the way to each other: the links of the mesh, the ports of the
 //! message passing buffers and the memory controllers. Each serves one after the other.
 //!
 //! A packet takes its links in the order of the columns first, then the rows. All links of its way are
@@ -11,7 +11,7 @@ use crate::time::Time;
 /// Links that leave a tile: east, west, north, south.
 const DIRECTIONS: usize = 4;
 
-/// What is shared, and until when each part of it is busy.
+/// The shared parts, each with the time until which it is busy.
 #[derive(Debug)]
 pub struct Mesh {
     chip: Chip,

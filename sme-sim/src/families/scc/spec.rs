@@ -45,13 +45,13 @@ pub struct SccSpec {
     pub flit_bytes: u64,
     /// An access to the own tile's buffer, and what one to another tile's takes without its hops.
     pub buffer: (Time, Time),
-    /// How long an access occupies a buffer.
+    /// The time for which an access occupies a buffer.
     pub buffer_busy: Time,
     /// An access to memory without its hops, and what a whole line takes longer.
     pub memory: (Time, Time),
     /// The part of it that passes at the controller.
     pub at_controller: Time,
-    /// How long an access occupies a controller.
+    /// The time for which an access occupies a controller.
     pub controller_busy: Time,
     /// A message library's own work.
     pub software: Software,
@@ -257,19 +257,19 @@ impl SccSpec {
     /// Bytes of each core's shared memory: a segment of the address space.
     pub const SHARED_BYTES: u64 = SEGMENT;
 
-    /// What `count` accesses of 32 bits take one after the other, of which each takes `access`; a
+    /// The time of `count` accesses of 32 bits one after the other, of which each takes `access`; a
     /// program's own instructions around the last are not in it.
     pub(super) fn repeated(&self, access: Time, count: u64) -> Time {
         access.times(count) + self.operation.times(count - 1)
     }
 
-    /// What storing `bytes` into the write-combine buffer takes, with the program's own instructions.
+    /// The time of storing `bytes` into the write-combine buffer, with the program's own instructions.
     pub(super) fn gathering(&self, bytes: Bytes) -> Time {
         let share = if bytes.is_whole_word() { 4 } else { 8 };
         Time::from_ps(self.gather.as_ps() / share)
     }
 
-    /// What a load of `bytes` takes that hits the caches: a word is two of 32 bits, the second of which
+    /// The time of a load of `bytes` that hits the caches: a word is two of 32 bits, the second of which
     /// hits the first level.
     pub(super) fn load_hit(&self, level: Level, bytes: Bytes) -> Time {
         match bytes.is_whole_word() {

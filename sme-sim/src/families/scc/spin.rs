@@ -28,7 +28,7 @@ enum On {
     Buffer {
         row: Row,
         since: Time,
-        /// When it sees that one of them has been written, and what wrote it.
+        /// The time at which it sees that one of them has been written, and the cause of that.
         samples: Option<(Time, Cause)>,
     },
 }

@@ -151,7 +151,7 @@ impl Core {
         }
     }
 
-    /// What reading so many lines of the core's private memory takes. They are not in the way of others.
+    /// The time of reading so many lines of the core's private memory. They are not in the way of others.
     fn dummy_reads(&self, lines: u64) -> Time {
         match self.at(0, Bytes::byte(0)) {
             Ok(at) => self.spec.repeated(self.alone(at, true), lines),

@@ -18,11 +18,11 @@ use crate::time::Time;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transfer {
     words: Vec<u64>,
-    /// How many words have been copied.
+    /// The number of words that have been copied.
     done: u32,
     /// The own side of the next piece has been dealt with.
     is_ready: bool,
-    /// What the core has worked since it last waited.
+    /// The time that the core has worked since it last waited.
     pub(super) owed: Time,
 }
 
@@ -345,7 +345,7 @@ impl Core {
     }
 }
 
-/// How a piece has got on.
+/// The state of a piece after an attempt to move it.
 enum Moved {
     /// The core waits for something.
     Waits,

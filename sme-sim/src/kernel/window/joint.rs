@@ -46,12 +46,13 @@ impl<N: Node> Joint<N> {
     }
 }
 
-/// Who is next to do something: the first of all nodes in the order of time, the lowest at equal times.
+/// The node that is next to do something: the first of all nodes in the order of time, the lowest at
+/// equal times.
 #[derive(Debug)]
 struct Order {
     /// A complete binary tree, the root at 1. Each inner node has the earlier of its two children.
     tree: Vec<(Time, u32)>,
-    /// Where the leaves begin.
+    /// The place of the first leaf.
     leaves: usize,
 }
 

@@ -5,6 +5,7 @@
 mod host;
 mod processor;
 mod seen;
+mod waits;
 
 use std::sync::Arc;
 
@@ -90,7 +91,7 @@ pub struct Node<H: Hardware> {
 pub struct Blueprint<S, H> {
     /// How programs address its memory.
     pub space: S,
-    /// How far apart its nodes are in time.
+    /// The distance of its nodes in time.
     pub apart: Apart,
     /// Cores of each node.
     pub cores: u32,

@@ -10,7 +10,7 @@ use super::{Operation, ThreadMemory};
 use crate::kernel::site::WaitSite;
 use crate::kernel::thread::ask;
 
-/// Where a block lies in its thread's own memory, in an [`Operation`].
+/// The place of a block in its thread's own memory, in an [`Operation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Near(u32);
 

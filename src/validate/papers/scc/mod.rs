@@ -1,4 +1,4 @@
-//! What was measured on a real Intel SCC, beside the machine: accesses from tile (0, 0) to the message
+//! Measurements of a real Intel SCC beside the machine: accesses from tile (0, 0) to the message
 //! passing buffer of each tile, and to memory behind each controller.
 //!
 //! An access is repeated by one core on an otherwise idle chip. Times are in microseconds, figures in
@@ -19,7 +19,7 @@ use crate::validate::measure::{self, Simulate};
 /// The family of the machines whose figures these are.
 pub const FAMILY: &str = "scc";
 
-/// How often an access is repeated.
+/// The number of times that an access is repeated.
 const REPEATS: u32 = 64;
 
 /// Tiles of a row.
