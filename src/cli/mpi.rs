@@ -72,6 +72,9 @@ pub struct MpiRun {
     output: OutputFlags,
 }
 
+/// The most rounds: each is simulated.
+const MOST_ROUNDS: u32 = 1 << 24;
+
 /// Bytes of the largest message: it must fit the private memory of a core.
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -89,7 +92,7 @@ impl MpiRun {
         let ranks = flags.ranks.as_ref().unwrap_or(&all);
         let ranks = count("--ranks", ranks, 2, shape.nodes)?;
         let partner = count("--partner", &flags.partner, 1, ranks - 1)?;
-        let rounds = count("--rounds", &flags.rounds, 1, u32::MAX)?;
+        let rounds = count("--rounds", &flags.rounds, 1, MOST_ROUNDS)?;
         let sizes = read::numbers("--sizes", &flags.sizes, 8, MOST_BYTES, Values::Many)?;
         if let Some(odd) = sizes.iter().find(|size| !size.is_multiple_of(8)) {
             return Err(Stop::flag(
