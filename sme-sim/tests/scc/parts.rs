@@ -3,8 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use sme_memory::{
-    Cacheable, Interrupts, Memory, Register, Route, Tagged, TestAndSet, Timer, Until, Word,
+    Blocks, Cacheable, Interrupts, Memory, Own, Register, Route, Tagged, TestAndSet, Timer, Until,
+    Word,
 };
+
+use sme_sim::parts::contract::Span;
 
 use crate::chip::{MEMORY, chip, flag, place, run, word};
 
@@ -210,4 +213,28 @@ fn a_flush_writes_back_the_lines_of_the_same_set() {
         [home(0), home(1 << 16), home(2 << 16), home(32)],
         [3, 4, 5, 0]
     );
+}
+
+/// A block that was copied is paid for once: what follows takes as long as before it.
+#[test]
+fn a_copied_block_leaves_no_debt() {
+    let mut machine = chip(&[], 1, |memory, _| async move {
+        let at = |line: u64| word(&memory, place(40, 64 + 32 * line), Route::Tagged);
+        let local = word(&memory, place(0, 64), Route::Global);
+        for step in 0..2 {
+            let span = Span::new("step", step);
+            memory.begin(span).await;
+            memory.store(at(0), 1).await;
+            memory.fence().await;
+            memory.end(span).await;
+            memory.put(at(1), &[7; 40], Some(Own(1 << 16))).await;
+            memory.fence().await;
+            // Ends with work that no access has waited for.
+            memory.put(local, &[7; 40], Some(Own(1 << 16))).await;
+        }
+    });
+    machine.run(1, |_| {}).unwrap();
+    let steps = machine.spans().called("step");
+    let time = |step: usize| steps[step].last_end.since(steps[step].first_begin);
+    assert_eq!(time(1), time(0));
 }

@@ -86,10 +86,11 @@ pub(super) enum Sends {
 impl Sends {
     /// Whether memory moves a whole line for it.
     fn is_of_line(&self) -> bool {
-        matches!(
-            self,
-            Sends::ReadLine(..) | Sends::Drain(..) | Sends::GivesUp(..)
-        )
+        match self {
+            Sends::ReadLine(_, copied) => copied.mapped != Mapped::Uncached,
+            Sends::Drain(..) | Sends::GivesUp(..) => true,
+            _ => false,
+        }
     }
 
     /// Bytes of data on the way there.
@@ -189,7 +190,9 @@ impl Core {
         if at.node != self.me {
             let line = self.spec.line.bytes();
             match what {
-                Sends::Read(..) | Sends::TestAndSet => cpu.loads_remotely(thread, 4),
+                Sends::Read(..) | Sends::TestAndSet | Sends::ReadEntry(_) => {
+                    cpu.loads_remotely(thread, 4);
+                }
                 Sends::ReadLine(..) => cpu.loads_remotely(thread, line),
                 _ => cpu.posts(thread, what.bytes(line)),
             }
@@ -314,7 +317,11 @@ impl Core {
     /// Answers `by` with `what`, which carries so many bytes.
     fn answers(&mut self, cpu: &mut Cpu, by: (u32, u16), (at, bytes): (At, u64), what: Sends) {
         let to = Chip::tile_of(by.0);
-        let is_line = matches!(what, Sends::Line(..) | Sends::Drained);
+        let is_line = match what {
+            Sends::Line(copied, _) => copied.mapped != Mapped::Uncached,
+            Sends::Drained => true,
+            _ => false,
+        };
         let Latency {
             back, there, busy, ..
         } = self.latency(at, to, is_line);

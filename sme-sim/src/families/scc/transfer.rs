@@ -64,7 +64,7 @@ impl Core {
             };
             let done = self.transfers[number].done;
             if done >= count {
-                let owed = self.transfers[number].owed;
+                let owed = std::mem::take(&mut self.transfers[number].owed);
                 std::mem::swap(&mut self.transfers[number].words, cpu.block(thread));
                 return cpu.done(thread, 0, owed);
             }
