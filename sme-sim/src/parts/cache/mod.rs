@@ -176,14 +176,7 @@ impl Cache {
         if self.first.find(line).is_some() {
             return self.store(line, word, enables, value);
         }
-        let spot = self.tags.find(line)?;
-        let note = &mut self.records.notes[spot.record as usize];
-        if !note.state.writable() {
-            return None;
-        }
-        let bytes = &mut self.records.bytes[spot.record as usize];
-        write(&mut bytes.0, note, word, enables, value);
-        self.tags.promote(spot);
+        self.write_second(line, word, enables, value)?;
         Some(Level::Second)
     }
 
@@ -309,10 +302,22 @@ impl Cache {
 
     #[inline(never)]
     fn store_second(&mut self, line: u64, word: u32, enables: u8, value: u64) -> Option<Level> {
-        let level = self.store_around(line, word, enables, value)?;
+        let record = self.write_second(line, word, enables, value)?;
+        self.first.fill(line, record);
+        Some(Level::Second)
+    }
+
+    /// Writes to a line that the first level does not hold, and returns its record.
+    fn write_second(&mut self, line: u64, word: u32, enables: u8, value: u64) -> Option<u32> {
         let spot = self.tags.find(line)?;
-        self.first.fill(line, spot.record);
-        Some(level)
+        let note = &mut self.records.notes[spot.record as usize];
+        if !note.state.writable() {
+            return None;
+        }
+        let bytes = &mut self.records.bytes[spot.record as usize];
+        write(&mut bytes.0, note, word, enables, value);
+        self.tags.promote(spot);
+        Some(spot.record)
     }
 
     /// Makes a held line the newest of its set in the first level.

@@ -25,6 +25,8 @@ enum Fault {
     LookCounts,
     /// Cleaning leaves the state as it is.
     CleanKeepsState,
+    /// A store around the first level brings the line into it.
+    AroundFills,
 }
 
 #[derive(Clone, Debug)]
@@ -106,6 +108,23 @@ impl Model {
     }
 
     fn store(&mut self, line: u64, word: usize, enables: u8, value: u64) -> Option<Level> {
+        self.write(line, word, enables, value)?;
+        Some(self.serve(line))
+    }
+
+    fn store_around(&mut self, line: u64, word: usize, enables: u8, value: u64) -> Option<Level> {
+        self.write(line, word, enables, value)?;
+        if self.fault == Fault::AroundFills || self.first.iter().any(|way| way.0 == line) {
+            return Some(self.serve(line));
+        }
+        self.clock += 1;
+        let now = self.clock;
+        self.at(line).expect("held").used = now;
+        Some(Level::Second)
+    }
+
+    /// The bytes and the state of a store that finds the line writable.
+    fn write(&mut self, line: u64, word: usize, enables: u8, value: u64) -> Option<()> {
         let fault = self.fault;
         let entry = self.at(line)?;
         if entry.state == State::Shared || entry.state == State::Owned {
@@ -122,7 +141,7 @@ impl Model {
             }
             entry.dirty[8 * word + byte] |= enabled || fault == Fault::WordsDirty;
         }
-        Some(self.serve(line))
+        Some(())
     }
 
     fn victim(&self, line: u64) -> Option<u64> {
@@ -202,6 +221,7 @@ impl Model {
 enum Action {
     Load(u64, u32),
     Store(u64, u32, u8, u64),
+    StoreAround(u64, u32, u8, u64),
     Look(u64),
     SetState(u64, State),
     Clean(u64),
@@ -226,6 +246,8 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
         8 => (line(), 0u32..8).prop_map(|(l, w)| Action::Load(l, w)),
         8 => (line(), 0u32..8, any::<u8>(), any::<u64>())
             .prop_map(|(l, w, e, v)| Action::Store(l, w, e, v)),
+        4 => (line(), 0u32..8, any::<u8>(), any::<u64>())
+            .prop_map(|(l, w, e, v)| Action::StoreAround(l, w, e, v)),
         8 => (line(), states(), any::<[u64; 8]>(), any::<u64>())
             .prop_map(|(l, s, w, d)| Action::Insert(l, s, w, d)),
         2 => line().prop_map(Action::Look),
@@ -268,6 +290,10 @@ fn compare(sizes: [u64; 4], actions: &[Action], fault: Fault) -> Result<(), Test
                 let stored = model.store(line, word as usize, enables, value);
                 prop_assert_eq!(cache.store(line, word, enables, value), stored);
             }
+            Action::StoreAround(line, word, enables, value) => {
+                let stored = model.store_around(line, word as usize, enables, value);
+                prop_assert_eq!(cache.store_around(line, word, enables, value), stored);
+            }
             Action::Look(line) => {
                 prop_assert_eq!(cache.look(line).map(|v| v.to_held()), model.look(line));
             }
@@ -308,6 +334,11 @@ fn same(cache: &Cache, model: &Model) -> Result<(), TestCaseError> {
     prop_assert_eq!(&lines, &model.lines());
     prop_assert_eq!(cache.len(), lines.len());
     prop_assert_eq!(cache.is_empty(), lines.is_empty());
+    let sets = model.geometry[2];
+    for set in 0..sets {
+        let of_set = lines.iter().copied().filter(|line| line % sets == set);
+        prop_assert!(cache.lines_of_set(set).eq(of_set));
+    }
     for view in cache.held() {
         let entry = model.second.iter().find(|entry| entry.line == view.line);
         prop_assert_eq!(Some(view.to_held()), entry.map(Entry::held));
@@ -344,6 +375,7 @@ fn every_fault_is_found() {
         Fault::RefusedCounts,
         Fault::LookCounts,
         Fault::CleanKeepsState,
+        Fault::AroundFills,
     ] {
         let config = Config {
             cases: 400,
@@ -374,6 +406,7 @@ fn empty_ways_are_not_found() {
     for _ in 0..2 {
         assert_eq!(cache.load(u64::MAX, 0), None);
         assert_eq!(cache.store(u64::MAX, 0, 255, 1), None);
+        assert_eq!(cache.store_around(u64::MAX, 0, 255, 1), None);
         assert_eq!(cache.look(u64::MAX), None);
         assert_eq!(cache.remove(u64::MAX), None);
         cache.insert(1, State::Exclusive, [7; 8], 0);
