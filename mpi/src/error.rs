@@ -125,3 +125,48 @@ pub struct MpiError {
     /// The reason, in words.
     pub text: Cow<'static, str>,
 }
+
+/// An error before it is known which rank made which call: a part of the library that knows neither
+/// reports it. It displays as one line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{argument}: {text} ({class})")]
+pub struct Fault {
+    /// Its class.
+    pub class: ErrorClass,
+    /// The argument that is wrong, by its name in the standard.
+    pub argument: &'static str,
+    /// The reason, in words.
+    pub text: Cow<'static, str>,
+}
+
+impl Fault {
+    /// A fault of this class in this argument.
+    pub fn new(
+        class: ErrorClass,
+        argument: &'static str,
+        text: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let text = text.into();
+        Self {
+            class,
+            argument,
+            text,
+        }
+    }
+
+    /// The error of the call that the rank made.
+    pub fn at(self, rank: u32, call: &'static str) -> MpiError {
+        let Self {
+            class,
+            argument,
+            text,
+        } = self;
+        MpiError {
+            class,
+            rank,
+            call,
+            argument,
+            text,
+        }
+    }
+}
