@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -168,5 +169,37 @@ impl Fault {
             argument,
             text,
         }
+    }
+}
+
+/// The function that a user gives to be told of errors.
+pub type ErrorFunction = dyn Fn(&MpiError) + Send + Sync;
+
+/// The response to an error (MPI-4.1, Sec. 9.3). The call returns the error in any case.
+#[derive(Clone, Default)]
+pub enum ErrorHandler {
+    /// The call returns the error (MPI_ERRORS_RETURN).
+    #[default]
+    Return,
+    /// A function of the user's is called first.
+    User(Arc<ErrorFunction>),
+}
+
+impl ErrorHandler {
+    /// Responds to `error`.
+    pub(crate) fn respond(&self, error: &MpiError) {
+        match self {
+            Self::Return => {}
+            Self::User(function) => function(error),
+        }
+    }
+}
+
+impl fmt::Debug for ErrorHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Return => "Return",
+            Self::User(_) => "User",
+        })
     }
 }

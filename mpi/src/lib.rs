@@ -11,14 +11,24 @@
 //! A rank program is an `async` function. It runs on anything that a [`channel::Channel`] reaches: a
 //! simulated machine, or [`wires`].
 //!
-//! So far there is point-to-point communication of all ranks ([`rank`]) with standard and synchronous
-//! sends, eager and rendezvous; probes and cancelled receives. Beside it stands [`rcce`], a library of
-//! its own.
+//! * [`rank`]: the calls, for programs in Rust: start there.
+//! * [`buffer`], [`datatype`], [`op`]: the data of a call, and reductions.
+//! * [`comm`], [`group`]: communicators and their ranks.
+//! * [`collective`]: collective algorithms, one a file, and the choice among them.
+//!
+//! Beside it stands [`rcce`], a library of its own.
 
+pub mod buffer;
 pub mod channel;
+pub mod collective;
+pub mod comm;
+pub mod datatype;
 mod device;
 pub mod error;
+pub mod group;
+pub mod op;
+#[cfg(test)]
+mod properties;
 pub mod rank;
 pub mod rcce;
-pub mod scalar;
 pub mod wires;

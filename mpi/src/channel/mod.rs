@@ -31,6 +31,8 @@ pub enum Work {
     Packet,
     /// Comparing one entry of a queue with a message.
     Match,
+    /// Combining one word of two operands.
+    Combine,
 }
 
 /// The processor of a rank, which the library's own work keeps busy, and who hears of the rank's calls.

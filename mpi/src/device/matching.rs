@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     /// The communicator's context.
-    pub(crate) context: u32,
+    pub(crate) context: u64,
     /// The sender; any where there is none.
     pub(crate) from: Option<u32>,
     /// The tag; any where there is none.
@@ -25,11 +25,15 @@ impl Wanted {
 /// The properties of a message that matching looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Envelope {
-    pub(crate) context: u32,
+    pub(crate) context: u64,
     pub(crate) from: u32,
     pub(crate) tag: i32,
     /// Bytes.
     pub(crate) length: u64,
+    /// The collective call and the low bits of its root, which matching leaves aside: a receive of
+    /// another call is told of the mismatch.
+    pub(crate) call: u8,
+    pub(crate) root: u16,
 }
 
 /// Receives without a message, and messages without a receive; each known by a number of its owner's.
@@ -90,6 +94,25 @@ impl Queues {
         found.map(|(envelope, _)| *envelope)
     }
 
+    /// The first message that fits, which no receive gets any more.
+    pub(super) fn take(&mut self, wanted: &Wanted) -> Option<(Envelope, usize)> {
+        let fits = |(envelope, _): &(Envelope, usize)| wanted.fits(envelope);
+        let place = self.unexpected.iter().position(fits)?;
+        self.unexpected.remove(place)
+    }
+
+    /// Takes back a message; whether it was still without a receive.
+    pub(super) fn take_back(&mut self, message: usize) -> bool {
+        let before = self.unexpected.len();
+        self.unexpected.retain(|&(_, kept)| kept != message);
+        self.unexpected.len() < before
+    }
+
+    /// The messages without a receive, the oldest first.
+    pub(super) fn unexpected(&self) -> impl Iterator<Item = &Envelope> {
+        self.unexpected.iter().map(|(envelope, _)| envelope)
+    }
+
     /// Withdraws a receive; whether it was still without a message.
     pub(super) fn withdraw(&mut self, receive: usize) -> bool {
         let before = self.posted.len();
@@ -112,17 +135,19 @@ mod tests {
 
     fn events() -> impl Strategy<Value = Vec<Event>> {
         let small = || prop::option::weighted(0.6, 0u32..3);
-        let wanted = (0u32..2, small(), small()).prop_map(|(context, from, tag)| {
+        let wanted = (0u64..2, small(), small()).prop_map(|(context, from, tag)| {
             let tag = tag.map(|tag| tag as i32);
             Event::Posts(Wanted { context, from, tag })
         });
-        let envelope = (0u32..2, 0u32..3, 0i32..3).prop_map(|(context, from, tag)| {
+        let envelope = (0u64..2, 0u32..3, 0i32..3).prop_map(|(context, from, tag)| {
             let length = 0;
             Event::Comes(Envelope {
                 context,
                 from,
                 tag,
                 length,
+                call: 0,
+                root: 0,
             })
         });
         prop::collection::vec(prop_oneof![wanted, envelope], 0..40)
@@ -197,6 +222,8 @@ mod tests {
                 from: 1,
                 tag,
                 length: 0,
+                call: 0,
+                root: 0,
             })
         };
         let events = [message(1), message(2), any];

@@ -1,65 +1,98 @@
-//! The device: messages as packets over a channel, matching, and progress.
+//! The device of one rank: messages as packets, matching, requests and progress. It knows neither the
+//! channel that carries the packets nor datatypes nor communicators: data are bytes, ranks are those of
+//! the job, and a context keeps the messages of different communicators apart.
 //!
 //! A short message goes at once, with its data (*eager*); a longer one asks first and sends its data
 //! when the receive is there (*rendezvous*), so that the receiver needs no room for data that no
-//! receive wants yet. Progress is made inside calls only: one sweep writes all that the channel takes
-//! and handles all that has arrived, for all requests of the rank.
+//! receive wants yet.
 //!
-//! * `packet`: what goes over the channel.
+//! * `packet`: the packets.
 //! * `matching`: which receive gets which message.
-//! * `progress`: the sweep.
+//! * `arrival`: the handling of a packet.
+//! * `tasks`: calls of several messages, such as a broadcast, each an `async` function that is polled
+//!   when a request of the rank has ended.
+//! * `driver`: the sweep over the channel, which is the only place that waits.
 //!
-//! Requests are known by their numbers. Data are bytes; nothing here knows a datatype or a communicator.
+//! Starting a request takes no time: the device notes what the work costs ([`Device::take_owed`]), and
+//! the driver charges it.
 
+mod arrival;
+pub(crate) mod driver;
 pub(crate) mod matching;
 mod packet;
-mod progress;
+mod tasks;
 
-use std::collections::VecDeque;
-use std::panic::Location;
+use std::collections::{HashMap, VecDeque};
+use std::mem::take;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use slab::Slab;
 
-use crate::channel::{Channel, Work};
+use crate::channel::Work;
+use crate::error::Fault;
 use matching::{Envelope, Queues, Wanted};
 use packet::{HEADER_BYTES, Header, Kind};
+pub(crate) use tasks::Task;
 
 /// The longest message that is sent without asking, in bytes.
 pub const EAGER_BYTES: usize = 16 << 10;
 
-/// A place in a rank's program.
-pub(crate) type Site = &'static Location<'static>;
-
 /// The condition under which a send is over (MPI-4.1, Sec. 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Its data may be changed: they have left, or the library has a copy.
     Standard,
     /// Its receive has begun, too.
     Synchronous,
+    /// At once: the library has a copy of its data in the buffer that the rank attached.
+    Buffered,
 }
 
-/// A message that has been received.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Received {
-    pub(crate) envelope: Envelope,
-    /// Its data, as many bytes of them as were wanted.
-    pub(crate) bytes: Vec<u8>,
+/// The head of a message to send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) context: u64,
+    pub(crate) tag: i32,
+    /// The collective call that it belongs to, 0 for none, and that call's root.
+    pub(crate) call: u8,
+    pub(crate) root: u16,
 }
+
+/// The end of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// The message of a receive.
+    pub(crate) envelope: Option<Envelope>,
+    /// The data of a receive, as many bytes of them as were wanted, or the result of a task.
+    pub(crate) bytes: Vec<u8>,
+    /// Whether it has been cancelled.
+    pub(crate) is_cancelled: bool,
+    /// The error of a task.
+    pub(crate) fault: Option<Fault>,
+}
+
+/// Takes the packets of one context that no receive matches.
+pub(crate) trait Handler: Send {
+    /// A packet with `bytes` has come `from` a rank.
+    fn packet(&mut self, from: u32, bytes: &[u8], out: &mut Outbox);
+}
+
+/// Packets that a handler sends: receiver, context, data.
+pub(crate) type Outbox = Vec<(u32, u64, Vec<u8>)>;
 
 /// One rank's device.
-#[derive(Debug)]
-pub(crate) struct Device<C> {
-    pub(crate) channel: C,
+pub(crate) struct Device {
+    rank: u32,
+    ranks: u32,
     state: Mutex<State>,
 }
 
-#[derive(Debug)]
+#[derive(Default)]
 struct State {
     requests: Slab<Request>,
     queues: Queues,
-    /// Messages that have come unexpected, and what is there of their data.
+    /// Messages that have come unexpected, and the part of their data that is there.
     messages: Slab<Message>,
     /// By destination.
     outgoing: Vec<VecDeque<Outgoing>>,
@@ -67,22 +100,49 @@ struct State {
     busy: Vec<u32>,
     /// By source.
     incoming: Vec<Incoming>,
+    handlers: HashMap<u64, Arc<Mutex<dyn Handler>>>,
+    running: Vec<(usize, Task)>,
+    /// Whether something has ended since the tasks were polled last.
+    is_changed: bool,
+    owed: Vec<(Work, u32)>,
+    /// Contexts that this rank has made.
+    contexts: u32,
+    buffered: Buffered,
 }
 
-#[derive(Debug)]
-enum Request {
-    /// A send; whether it is over, and its data until they have been asked for.
-    Send { is_over: bool, held: Vec<u8> },
-    /// A receive of so many bytes at most.
-    Receive {
-        most: usize,
-        received: Option<Received>,
+/// The buffer for buffered sends (MPI_Buffer_attach), of which only the size matters.
+#[derive(Debug, Default)]
+struct Buffered {
+    room: u64,
+    used: u64,
+}
+
+struct Request {
+    activity: Activity,
+    /// None while it is under way.
+    outcome: Option<Outcome>,
+    /// Whether its owner does not want to know of its end.
+    is_freed: bool,
+}
+
+enum Activity {
+    /// The destination, and the data until they have been asked for.
+    Send {
+        to: u32,
+        mode: Mode,
+        bytes: u64,
+        held: Vec<u8>,
     },
+    /// Of so many bytes at most.
+    Receive { most: usize },
+    /// A task.
+    Task,
 }
 
 /// An unexpected message.
 #[derive(Debug)]
 struct Message {
+    from: u32,
     header: Header,
     bytes: Vec<u8>,
     is_complete: bool,
@@ -120,70 +180,110 @@ struct Body {
 enum To {
     Receive(usize),
     Message(usize),
+    Handler,
 }
 
-impl<C: Channel> Device<C> {
-    /// On `channel`.
-    pub(crate) fn new(channel: C) -> Self {
-        let ranks = channel.ranks() as usize;
-        Self {
-            channel,
-            state: Mutex::new(State {
-                requests: Slab::new(),
-                queues: Queues::default(),
-                messages: Slab::new(),
-                busy: Vec::new(),
-                outgoing: (0..ranks).map(|_| VecDeque::new()).collect(),
-                incoming: (0..ranks).map(|_| Incoming::default()).collect(),
-            }),
-        }
+/// The room of the attached buffer does not suffice for another message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BufferFull {
+    /// Bytes that are free.
+    pub(crate) free: u64,
+}
+
+/// Bytes of the attached buffer that a message takes besides its data (MPI_BSEND_OVERHEAD).
+pub const BUFFERED_OVERHEAD: u64 = HEADER_BYTES as u64;
+
+impl Device {
+    /// The device of `rank` in a job of so many.
+    pub(crate) fn new(rank: u32, ranks: u32) -> Self {
+        let count = ranks as usize;
+        let state = State {
+            outgoing: (0..count).map(|_| VecDeque::new()).collect(),
+            incoming: (0..count).map(|_| Incoming::default()).collect(),
+            ..State::default()
+        };
+        let state = Mutex::new(state);
+        Self { rank, ranks, state }
+    }
+
+    /// Its rank.
+    pub(crate) fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Ranks of the job.
+    pub(crate) fn ranks(&self) -> u32 {
+        self.ranks
     }
 
     /// Begins to send `bytes` to rank `to`.
-    pub(crate) async fn send(
+    ///
+    /// # Errors
+    /// [`BufferFull`] of a buffered send.
+    pub(crate) fn send(
         &self,
         to: u32,
-        (context, tag): (u32, i32),
-        bytes: &[u8],
+        head: Head,
+        bytes: Vec<u8>,
         mode: Mode,
-    ) -> usize {
-        self.channel.work(Work::Send, 1).await;
+    ) -> Result<usize, BufferFull> {
         let mut state = self.state.lock();
+        let length = bytes.len() as u64;
+        if mode == Mode::Buffered {
+            state.buffered.takes(length)?;
+        }
+        state.owe(Work::Send, 1);
         let is_eager = bytes.len() <= EAGER_BYTES;
-        let held = if is_eager { Vec::new() } else { bytes.to_vec() };
-        let is_over = false;
-        let request = state.requests.insert(Request::Send { is_over, held });
+        let (data, held) = match is_eager {
+            true => (bytes, Vec::new()),
+            false => (Vec::new(), bytes),
+        };
+        let request = state.requests.insert(Request {
+            activity: Activity::Send {
+                to,
+                mode,
+                bytes: length,
+                held,
+            },
+            outcome: None,
+            is_freed: false,
+        });
         let (kind, completes) = match (is_eager, mode) {
             (false, _) => (Kind::RequestToSend, None),
             (true, Mode::Synchronous) => (Kind::EagerSynchronous, None),
-            (true, Mode::Standard) => (Kind::Eager, Some(request)),
+            (true, _) => (Kind::Eager, Some(request)),
         };
         let header = Header {
             kind,
-            context,
-            tag,
+            call: head.call,
+            root: head.root,
+            context: head.context,
+            tag: head.tag,
             sender: request as u32,
             receiver: 0,
-            length: bytes.len() as u64,
+            length,
         };
-        let data = if is_eager { bytes.to_vec() } else { Vec::new() };
         state.queue(to, header, data, completes);
-        request
+        Ok(request)
     }
 
     /// Begins to receive at most `most` bytes.
-    pub(crate) async fn receive(&self, wanted: Wanted, most: usize) -> usize {
-        let (request, compared) = {
-            let mut state = self.state.lock();
-            let received = None;
-            let request = state.requests.insert(Request::Receive { most, received });
-            let (found, compared) = state.queues.post(wanted, request);
-            if let Some((envelope, message)) = found {
-                state.match_message(envelope, message, request);
-            }
-            (request, compared)
-        };
-        self.channel.work(Work::Match, compared).await;
+    pub(crate) fn receive(&self, wanted: Wanted, most: usize) -> usize {
+        let mut state = self.state.lock();
+        let request = state.begin(Activity::Receive { most });
+        let (found, compared) = state.queues.post(wanted, request);
+        if let Some((_, message)) = found {
+            state.match_message(message, request);
+        }
+        state.owe(Work::Match, compared);
+        request
+    }
+
+    /// Begins to receive a message that [`Device::take_message`] has taken, of which at most `most` bytes.
+    pub(crate) fn receive_message(&self, message: usize, most: usize) -> usize {
+        let mut state = self.state.lock();
+        let request = state.begin(Activity::Receive { most });
+        state.match_message(message, request);
         request
     }
 
@@ -192,58 +292,162 @@ impl<C: Channel> Device<C> {
         self.state.lock().queues.probe(wanted)
     }
 
-    /// Withdraws a receive; whether no message had matched it. Then the request is gone.
-    pub(crate) fn cancel(&self, request: usize) -> bool {
-        let mut state = self.state.lock();
-        let withdrawn = state.queues.withdraw(request);
-        if withdrawn {
-            state.requests.try_remove(request);
-        }
-        withdrawn
+    /// The first message that has come and fits, which from now on only its taker can receive.
+    pub(crate) fn take_message(&self, wanted: &Wanted) -> Option<(Envelope, usize)> {
+        self.state.lock().queues.take(wanted)
     }
 
-    /// Takes the outcome of a request that is over: the message of a receive, nothing of a send.
-    pub(crate) fn take(&self, request: usize) -> Option<Option<Received>> {
+    /// The messages of collective calls for which no call was made here.
+    pub(crate) fn stray_calls(&self) -> Option<Envelope> {
+        let state = self.state.lock();
+        let mut unexpected = state.queues.unexpected();
+        unexpected.find(|envelope| envelope.call != 0).copied()
+    }
+
+    /// Cancels a request if it has not been matched; its end says whether it was.
+    pub(crate) fn cancel(&self, request: usize) {
         let mut state = self.state.lock();
-        let is_over = match state.requests.get(request)? {
-            Request::Send { is_over, .. } => *is_over,
-            Request::Receive { received, .. } => received.is_some(),
+        let Some(found) = state.requests.get(request) else {
+            return;
         };
-        if !is_over {
-            return None;
+        if found.outcome.is_some() {
+            return;
         }
-        match state.requests.try_remove(request)? {
-            Request::Send { .. } => Some(None),
-            Request::Receive { received, .. } => Some(received),
+        match found.activity {
+            Activity::Receive { .. } => {
+                if state.queues.withdraw(request) {
+                    state.ends_cancelled(request);
+                }
+            }
+            Activity::Send { to, .. } => state.cancel_send(request, to),
+            Activity::Task => {}
         }
     }
 
-    /// Makes progress until `done` gives something; `site` is where the rank's program waits.
-    pub(crate) async fn until<T>(
-        &self,
-        site: Site,
-        mut done: impl FnMut() -> Option<T> + Send,
-    ) -> T {
-        loop {
-            if let Some(outcome) = done() {
-                return outcome;
+    /// The outcome of a request that is over, which then does not exist any more.
+    pub(crate) fn take(&self, request: usize) -> Option<Outcome> {
+        let mut state = self.state.lock();
+        let outcome = state.requests.get_mut(request)?.outcome.take()?;
+        state.requests.remove(request);
+        Some(outcome)
+    }
+
+    /// Whether a request is over; it stays.
+    pub(crate) fn is_over(&self, request: usize) -> bool {
+        let state = self.state.lock();
+        let found = state.requests.get(request);
+        found.is_none_or(|request| request.outcome.is_some())
+    }
+
+    /// A look at the outcome of a request that is over; it stays.
+    pub(crate) fn peek<T>(&self, request: usize, look: impl FnOnce(&Outcome) -> T) -> Option<T> {
+        let state = self.state.lock();
+        state.requests.get(request)?.outcome.as_ref().map(look)
+    }
+
+    /// Lets a request go on without an owner.
+    pub(crate) fn free(&self, request: usize) {
+        let mut state = self.state.lock();
+        if let Some(found) = state.requests.get_mut(request) {
+            match found.outcome {
+                Some(_) => drop(state.requests.remove(request)),
+                None => found.is_freed = true,
             }
-            let full = self.progress().await;
-            if let Some(outcome) = done() {
-                return outcome;
-            }
-            self.channel.wait(&full, site).await;
         }
     }
 
-    /// Makes progress until all that was queued has been taken by the channel.
-    pub(crate) async fn drain(&self, site: Site) {
-        let is_empty = || self.state.lock().busy.is_empty().then_some(());
-        self.until(site, is_empty).await;
+    /// Whether nothing of this rank's own waits to leave: no packet, and no send without an owner.
+    pub(crate) fn is_drained(&self) -> bool {
+        let state = self.state.lock();
+        let mut requests = state.requests.iter();
+        let waits = |request: &Request| {
+            let is_send = matches!(request.activity, Activity::Send { .. });
+            is_send && request.is_freed && request.outcome.is_none()
+        };
+        state.busy.is_empty() && !requests.any(|(_, request)| waits(request))
+    }
+
+    /// Attaches room for buffered sends; whether there was none before.
+    pub(crate) fn attach(&self, bytes: u64) -> bool {
+        let mut state = self.state.lock();
+        let was_none = state.buffered.room == 0;
+        if was_none {
+            state.buffered.room = bytes;
+        }
+        was_none
+    }
+
+    /// Detaches the room for buffered sends if no message is in it; returns its size.
+    pub(crate) fn detach(&self) -> Option<u64> {
+        let mut state = self.state.lock();
+        (state.buffered.used == 0).then(|| take(&mut state.buffered.room))
+    }
+
+    /// Lets `handler` have the packets of `context`.
+    pub(crate) fn set_handler(&self, context: u64, handler: Arc<Mutex<dyn Handler>>) {
+        self.state.lock().handlers.insert(context, handler);
+    }
+
+    /// Takes the handler of `context` away.
+    pub(crate) fn remove_handler(&self, context: u64) {
+        self.state.lock().handlers.remove(&context);
+    }
+
+    /// Sends `data` to the handler of `context` at rank `to`.
+    pub(crate) fn send_active(&self, to: u32, context: u64, data: Vec<u8>) {
+        let mut state = self.state.lock();
+        state.owe(Work::Send, 1);
+        state.queue_active(to, context, data);
+    }
+
+    /// The number of a context that no call of this rank has had.
+    pub(crate) fn next_count(&self) -> u32 {
+        let mut state = self.state.lock();
+        state.contexts += 1;
+        // 0 and 1 are those of the communicators that are there from the beginning.
+        state.contexts + 1
+    }
+
+    /// Notes work whose cost is still to be charged.
+    pub(crate) fn owe(&self, work: Work, times: u32) {
+        self.state.lock().owe(work, times);
+    }
+
+    /// The work that is still to be charged.
+    pub(crate) fn take_owed(&self) -> Vec<(Work, u32)> {
+        take(&mut self.state.lock().owed)
+    }
+}
+
+impl Buffered {
+    fn takes(&mut self, bytes: u64) -> Result<(), BufferFull> {
+        let free = self.room - self.used;
+        let needed = bytes.saturating_add(BUFFERED_OVERHEAD);
+        if needed > free {
+            return Err(BufferFull { free });
+        }
+        self.used += needed;
+        Ok(())
     }
 }
 
 impl State {
+    fn owe(&mut self, work: Work, times: u32) {
+        match self.owed.iter_mut().find(|(owed, _)| *owed == work) {
+            Some((_, owed)) => *owed = owed.saturating_add(times),
+            None if times > 0 => self.owed.push((work, times)),
+            None => {}
+        }
+    }
+
+    fn begin(&mut self, activity: Activity) -> usize {
+        self.requests.insert(Request {
+            activity,
+            outcome: None,
+            is_freed: false,
+        })
+    }
+
     fn queue(&mut self, to: u32, header: Header, data: Vec<u8>, completes: Option<usize>) {
         let queue = &mut self.outgoing[to as usize];
         if queue.is_empty() {
@@ -257,58 +461,78 @@ impl State {
         });
     }
 
-    /// `receive` has matched the unexpected `message`.
-    fn match_message(&mut self, envelope: Envelope, message: usize, receive: usize) {
-        let Some(found) = self.messages.get_mut(message) else {
-            return;
+    fn queue_active(&mut self, to: u32, context: u64, data: Vec<u8>) {
+        let header = Header {
+            kind: Kind::Active,
+            call: 0,
+            root: 0,
+            context,
+            tag: 0,
+            sender: 0,
+            receiver: 0,
+            length: data.len() as u64,
         };
-        let header = found.header;
-        if header.kind == Kind::RequestToSend {
-            self.messages.remove(message);
-            return self.clears(envelope.from, header, receive);
-        }
-        if header.kind == Kind::EagerSynchronous {
-            self.tells_matched(envelope.from, header);
-        }
-        let Some(found) = self.messages.get_mut(message) else {
-            return;
-        };
-        match found.is_complete {
-            true => {
-                let bytes = std::mem::take(&mut found.bytes);
-                self.messages.remove(message);
-                self.delivers(receive, envelope, bytes);
-            }
-            false => found.receive = Some(receive),
-        }
+        self.queue(to, header, data, None);
     }
 
-    /// Tells rank `to` that the data of its message may come for `receive`.
-    fn clears(&mut self, to: u32, header: Header, receive: usize) {
+    /// Takes back a send that has not left, or asks its receiver to give it back.
+    fn cancel_send(&mut self, request: usize, to: u32) {
+        let queue = &mut self.outgoing[to as usize];
+        let is_its = |packet: &Outgoing| {
+            packet.sent == 0
+                && Header::from_bytes(&packet.header).is_some_and(|header| {
+                    let kinds = [Kind::Eager, Kind::EagerSynchronous, Kind::RequestToSend];
+                    header.sender == request as u32 && kinds.contains(&header.kind)
+                })
+        };
+        if let Some(place) = queue.iter().position(is_its) {
+            queue.remove(place);
+            if queue.is_empty() {
+                self.busy.retain(|&busy| busy != to);
+            }
+            return self.ends_cancelled(request);
+        }
         let header = Header {
-            kind: Kind::ClearToSend,
-            receiver: receive as u32,
-            ..header
+            kind: Kind::Withdraw,
+            call: 0,
+            root: 0,
+            context: 0,
+            tag: 0,
+            sender: request as u32,
+            receiver: 0,
+            length: 0,
         };
         self.queue(to, header, Vec::new(), None);
     }
 
-    fn tells_matched(&mut self, to: u32, header: Header) {
-        let kind = Kind::Matched;
-        self.queue(to, Header { kind, ..header }, Vec::new(), None);
+    fn ends_cancelled(&mut self, request: usize) {
+        let outcome = Outcome {
+            is_cancelled: true,
+            ..Outcome::default()
+        };
+        self.ends(request, outcome);
     }
 
-    /// All of a message is there for `receive`.
-    fn delivers(&mut self, receive: usize, envelope: Envelope, mut bytes: Vec<u8>) {
-        if let Some(Request::Receive { most, received }) = self.requests.get_mut(receive) {
-            bytes.truncate(*most);
-            *received = Some(Received { envelope, bytes });
+    /// A request is over.
+    fn ends(&mut self, request: usize, outcome: Outcome) {
+        let Some(found) = self.requests.get_mut(request) else {
+            return;
+        };
+        if found.outcome.is_some() {
+            return;
         }
-    }
-
-    fn completes(&mut self, send: usize) {
-        if let Some(Request::Send { is_over, .. }) = self.requests.get_mut(send) {
-            *is_over = true;
+        if let Activity::Send {
+            mode: Mode::Buffered,
+            bytes,
+            ..
+        } = found.activity
+        {
+            self.buffered.used -= bytes + BUFFERED_OVERHEAD;
+        }
+        self.is_changed = true;
+        match found.is_freed {
+            true => drop(self.requests.remove(request)),
+            false => found.outcome = Some(outcome),
         }
     }
 }

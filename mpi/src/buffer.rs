@@ -1,0 +1,233 @@
+//! Buffers of rank programs: memory, the type of its elements, and how many there are. A slice of values
+//! is one; so is memory that a derived datatype picks elements from.
+
+use crate::datatype::{Basic, Datatype, pack};
+use crate::error::{ErrorClass, Fault};
+
+/// A value of a predefined datatype.
+pub trait Scalar: bytemuck::Pod + Send + Sync {
+    /// The datatype.
+    const BASIC: Basic;
+}
+
+macro_rules! scalars {
+    ($($type:ty = $basic:ident),* $(,)?) => {
+        $(impl Scalar for $type {
+            const BASIC: Basic = Basic::$basic;
+        })*
+    };
+}
+
+scalars! {
+    u8 = Uint8, i8 = Int8, u16 = Uint16, i16 = Int16, u32 = Uint32, i32 = Int32, u64 = Uint64, i64 = Int64,
+    f32 = Float, f64 = Double,
+}
+
+/// Elements to send.
+#[derive(Clone, Debug)]
+pub struct Buffer<'a> {
+    memory: &'a [u8],
+    origin: usize,
+    count: i64,
+    datatype: Datatype,
+}
+
+/// Elements to receive into.
+#[derive(Debug)]
+pub struct BufferMut<'a> {
+    memory: &'a mut [u8],
+    origin: usize,
+    count: i64,
+    datatype: Datatype,
+}
+
+impl<'a> Buffer<'a> {
+    /// `count` elements of `datatype` in `memory`, of which displacement 0 is at byte `origin`.
+    pub fn new(memory: &'a [u8], origin: usize, count: i64, datatype: &Datatype) -> Self {
+        Self {
+            memory,
+            origin,
+            count,
+            datatype: datatype.clone(),
+        }
+    }
+
+    /// No elements.
+    pub fn empty() -> Self {
+        Self::new(&[], 0, 0, &Datatype::from(Basic::Byte))
+    }
+
+    /// How many elements.
+    pub fn count(&self) -> i64 {
+        self.count
+    }
+
+    /// Their datatype.
+    pub fn datatype(&self) -> &Datatype {
+        &self.datatype
+    }
+
+    /// Bytes of data.
+    pub fn bytes(&self) -> u64 {
+        bytes(self.count, &self.datatype)
+    }
+
+    /// The data, packed.
+    ///
+    /// # Errors
+    /// The elements are not inside the memory.
+    pub(crate) fn packed(&self) -> Result<Vec<u8>, Fault> {
+        self.packed_piece(&self.whole())
+    }
+
+    /// The data of a piece of the memory, packed.
+    ///
+    /// # Errors
+    /// As [`Buffer::packed`].
+    pub(crate) fn packed_piece(&self, piece: &Piece) -> Result<Vec<u8>, Fault> {
+        let mut bytes = Vec::new();
+        pack::pack(
+            self.memory,
+            piece.place()?,
+            piece.count,
+            &piece.datatype,
+            &mut bytes,
+        )?;
+        Ok(bytes)
+    }
+
+    /// All of it as a piece.
+    pub(crate) fn whole(&self) -> Piece {
+        Piece {
+            origin: self.origin as i64,
+            count: self.count,
+            datatype: self.datatype.clone(),
+        }
+    }
+}
+
+impl<'a> BufferMut<'a> {
+    /// Room for `count` elements of `datatype` in `memory`, of which displacement 0 is at byte `origin`.
+    pub fn new(memory: &'a mut [u8], origin: usize, count: i64, datatype: &Datatype) -> Self {
+        Self {
+            memory,
+            origin,
+            count,
+            datatype: datatype.clone(),
+        }
+    }
+
+    /// No room.
+    pub fn empty() -> Self {
+        Self::new(&mut [], 0, 0, &Datatype::from(Basic::Byte))
+    }
+
+    /// How many elements.
+    pub fn count(&self) -> i64 {
+        self.count
+    }
+
+    /// Their datatype.
+    pub fn datatype(&self) -> &Datatype {
+        &self.datatype
+    }
+
+    /// Bytes of data.
+    pub fn bytes(&self) -> u64 {
+        bytes(self.count, &self.datatype)
+    }
+
+    /// What is there now.
+    pub fn shared(&self) -> Buffer<'_> {
+        Buffer::new(self.memory, self.origin, self.count, &self.datatype)
+    }
+
+    /// Takes in packed data, as many as there are.
+    ///
+    /// # Errors
+    /// The elements are not inside the memory.
+    pub(crate) fn unpack(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        let whole = self.shared().whole();
+        self.unpack_piece(&whole, bytes)
+    }
+
+    /// Takes packed data into a piece of the memory.
+    ///
+    /// # Errors
+    /// As [`BufferMut::unpack`].
+    pub(crate) fn unpack_piece(&mut self, piece: &Piece, bytes: &[u8]) -> Result<(), Fault> {
+        let origin = piece.place()?;
+        pack::unpack(bytes, self.memory, origin, piece.count, &piece.datatype)?;
+        Ok(())
+    }
+}
+
+/// Elements somewhere in the memory of a buffer.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// The byte of the memory at which displacement 0 is.
+    pub origin: i64,
+    /// How many elements.
+    pub count: i64,
+    /// Their datatype.
+    pub datatype: Datatype,
+}
+
+fn bytes(count: i64, datatype: &Datatype) -> u64 {
+    let count = u64::try_from(count).unwrap_or(0);
+    count.saturating_mul(datatype.size() as u64)
+}
+
+impl Piece {
+    /// Its origin, if that is in the memory.
+    fn place(&self) -> Result<usize, Fault> {
+        usize::try_from(self.origin).map_err(|_| {
+            let text = format!("a block begins {} bytes before the memory", self.origin.abs());
+            Fault::new(ErrorClass::Buffer, "displs", text)
+        })
+    }
+
+    /// Bytes of data.
+    pub fn bytes(&self) -> usize {
+        bytes(self.count, &self.datatype) as usize
+    }
+}
+
+impl<'a, T: Scalar> From<&'a [T]> for Buffer<'a> {
+    fn from(values: &'a [T]) -> Self {
+        let datatype = Datatype::from(T::BASIC);
+        Self::new(bytemuck::cast_slice(values), 0, values.len() as i64, &datatype)
+    }
+}
+
+impl<'a, T: Scalar> From<&'a Vec<T>> for Buffer<'a> {
+    fn from(values: &'a Vec<T>) -> Self {
+        Self::from(values.as_slice())
+    }
+}
+
+impl<'a, T: Scalar, const N: usize> From<&'a [T; N]> for Buffer<'a> {
+    fn from(values: &'a [T; N]) -> Self {
+        Self::from(values.as_slice())
+    }
+}
+
+impl<'a, T: Scalar> From<&'a mut [T]> for BufferMut<'a> {
+    fn from(values: &'a mut [T]) -> Self {
+        let count = values.len() as i64;
+        let datatype = Datatype::from(T::BASIC);
+        Self::new(bytemuck::cast_slice_mut(values), 0, count, &datatype)
+    }
+}
+
+impl<'a, T: Scalar> From<&'a mut Vec<T>> for BufferMut<'a> {
+    fn from(values: &'a mut Vec<T>) -> Self {
+        Self::from(values.as_mut_slice())
+    }
+}
+
+impl<'a, T: Scalar, const N: usize> From<&'a mut [T; N]> for BufferMut<'a> {
+    fn from(values: &'a mut [T; N]) -> Self {
+        Self::from(values.as_mut_slice())
+    }
+}

@@ -1,0 +1,217 @@
+//! Which algorithm a collective call takes: the one that the user names, or one chosen by the bytes and the
+//! ranks of the call.
+
+/// An algorithm of collective calls. Which calls have it, [`algorithms`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// One message for each rank, from or to the root; or from rank to rank.
+    Linear,
+    /// A binomial tree.
+    Binomial,
+    /// Distances that double, round the ring.
+    Dissemination,
+    /// From neighbour to neighbour, round the ring.
+    Ring,
+    /// Partners at distances that double.
+    RecursiveDoubling,
+    /// Blocks in bundles, over distances that double.
+    Bruck,
+    /// Another partner in each step.
+    Pairwise,
+    /// The data scattered by a tree, then gathered by a ring.
+    ScatterAllgather,
+    /// A reduction to rank 0, then a broadcast.
+    ReduceBroadcast,
+    /// A reduction to rank 0, then a scatter.
+    ReduceScatter,
+}
+
+/// A family of collective calls that share their algorithms: a call, its v and w forms, blocking or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Collective {
+    /// MPI_Barrier
+    Barrier,
+    /// MPI_Bcast
+    Broadcast,
+    /// MPI_Gather, MPI_Gatherv
+    Gather,
+    /// MPI_Scatter, MPI_Scatterv
+    Scatter,
+    /// MPI_Allgather, MPI_Allgatherv
+    Allgather,
+    /// MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw
+    Alltoall,
+    /// MPI_Reduce
+    Reduce,
+    /// MPI_Allreduce
+    Allreduce,
+    /// MPI_Reduce_scatter, MPI_Reduce_scatter_block
+    ReduceScatter,
+    /// MPI_Scan, MPI_Exscan
+    Scan,
+}
+
+macro_rules! names {
+    ($type:ident { $($variant:ident => $name:literal),* $(,)? }) => {
+        impl $type {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The name on the command line.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name),*
+                }
+            }
+
+            /// The one of this name.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|one| one.name() == name)
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
+names!(Algorithm {
+    Linear => "linear",
+    Binomial => "binomial",
+    Dissemination => "dissemination",
+    Ring => "ring",
+    RecursiveDoubling => "recursive-doubling",
+    Bruck => "bruck",
+    Pairwise => "pairwise",
+    ScatterAllgather => "scatter-allgather",
+    ReduceBroadcast => "reduce-broadcast",
+    ReduceScatter => "reduce-scatter",
+});
+
+names!(Collective {
+    Barrier => "barrier",
+    Broadcast => "bcast",
+    Gather => "gather",
+    Scatter => "scatter",
+    Allgather => "allgather",
+    Alltoall => "alltoall",
+    Reduce => "reduce",
+    Allreduce => "allreduce",
+    ReduceScatter => "reduce_scatter",
+    Scan => "scan",
+});
+
+/// The algorithms of a collective call.
+pub const fn algorithms(collective: Collective) -> &'static [Algorithm] {
+    use Algorithm as A;
+    match collective {
+        Collective::Barrier => &[A::Dissemination, A::Binomial],
+        Collective::Broadcast => &[A::Binomial, A::ScatterAllgather, A::Linear],
+        Collective::Gather | Collective::Scatter => &[A::Binomial, A::Linear],
+        Collective::Allgather => &[A::Ring, A::Bruck, A::RecursiveDoubling],
+        Collective::Alltoall => &[A::Linear, A::Pairwise, A::Bruck],
+        Collective::Reduce => &[A::Binomial, A::Linear],
+        Collective::Allreduce => &[A::RecursiveDoubling, A::ReduceBroadcast, A::Ring],
+        Collective::ReduceScatter => &[A::Pairwise, A::ReduceScatter],
+        Collective::Scan => &[A::RecursiveDoubling, A::Linear],
+    }
+}
+
+/// The algorithms that the user has named; where there is none for a call, its bytes and ranks decide.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    named: Vec<(Collective, Algorithm)>,
+}
+
+/// A collective call does not have an algorithm of that name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{collective} has no algorithm {algorithm}")]
+pub struct NotOfThisCall {
+    /// The call.
+    pub collective: Collective,
+    /// The algorithm.
+    pub algorithm: Algorithm,
+}
+
+impl Choice {
+    /// Names the algorithm of a call.
+    ///
+    /// # Errors
+    /// [`NotOfThisCall`] if the call does not have it.
+    pub fn name(
+        &mut self,
+        collective: Collective,
+        algorithm: Algorithm,
+    ) -> Result<(), NotOfThisCall> {
+        if !algorithms(collective).contains(&algorithm) {
+            return Err(NotOfThisCall {
+                collective,
+                algorithm,
+            });
+        }
+        self.named.retain(|&(named, _)| named != collective);
+        self.named.push((collective, algorithm));
+        Ok(())
+    }
+
+    /// The algorithm of a call of `ranks` ranks. `bytes` are those that each rank sends, or gets, and must
+    /// be the same at each; a call whose ranks do not all know its bytes gives 0.
+    pub fn of(&self, collective: Collective, bytes: usize, ranks: u32) -> Algorithm {
+        let mut named = self.named.iter();
+        if let Some(&(_, algorithm)) = named.find(|&&(named, _)| named == collective) {
+            return algorithm;
+        }
+        use Algorithm as A;
+        let is_long = bytes > LONG_BYTES;
+        match collective {
+            Collective::Barrier => A::Dissemination,
+            Collective::Broadcast if is_long && ranks > 2 => A::ScatterAllgather,
+            Collective::Broadcast | Collective::Gather | Collective::Scatter => A::Binomial,
+            Collective::Allgather if is_long => A::Ring,
+            Collective::Allgather if ranks.is_power_of_two() => A::RecursiveDoubling,
+            Collective::Allgather => A::Bruck,
+            Collective::Alltoall if bytes <= HOPPING_BYTES && ranks > 8 => A::Bruck,
+            Collective::Alltoall if is_long => A::Pairwise,
+            Collective::Alltoall => A::Linear,
+            Collective::Reduce => A::Binomial,
+            Collective::Allreduce if is_long && ranks > 2 => A::Ring,
+            Collective::Allreduce => A::RecursiveDoubling,
+            Collective::ReduceScatter => A::Pairwise,
+            Collective::Scan => A::RecursiveDoubling,
+        }
+    }
+}
+
+/// From more bytes on the time of a call is that of its data: the algorithms are those that send the least.
+const LONG_BYTES: usize = 8 << 10;
+
+/// Up to so many bytes a block may go several ways.
+const HOPPING_BYTES: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_has_two_algorithms_and_chooses_among_its_own() {
+        for &collective in Collective::ALL {
+            let own = algorithms(collective);
+            assert!(own.len() >= 2, "{collective}");
+            for bytes in [0, 8, 1 << 10, 1 << 20] {
+                for ranks in [1, 2, 7, 16, 48] {
+                    let chosen = Choice::default().of(collective, bytes, ranks);
+                    assert!(own.contains(&chosen), "{collective}: {chosen}");
+                }
+            }
+            for &algorithm in Algorithm::ALL {
+                let mut choice = Choice::default();
+                let is_own = own.contains(&algorithm);
+                assert_eq!(choice.name(collective, algorithm).is_ok(), is_own);
+                assert!(!is_own || choice.of(collective, 0, 1) == algorithm);
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Communicators (MPI-4.1, Ch. 7) as handles: a group of ranks, and contexts that keep its messages apart
+//! from all others.
+//!
+//! A context is made by one rank, from its own number and a count, so that no two are equal and the
+//! others need only be told. Its lowest bits are the plane: point-to-point messages, those of collective
+//! calls, and those of windows.
+
+pub(crate) mod create;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::error::{ErrorClass, ErrorHandler, Fault};
+use crate::group::Group;
+
+/// The kinds of messages of one communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plane {
+    /// Those of sends and receives.
+    Point,
+    /// Those of collective calls.
+    Collective,
+    /// Those that create communicators out of parts of others, with a tag of the user's.
+    Create,
+}
+
+const PLANE_BITS: u32 = 2;
+const COUNT_BITS: u32 = 28;
+
+/// The context number `count` of those that rank `rank` of the job makes.
+pub(crate) fn context(rank: u32, count: u32) -> u64 {
+    (u64::from(rank) << COUNT_BITS | u64::from(count)) << PLANE_BITS
+}
+
+/// A communicator. Cheap to clone: clones are the same communicator.
+#[derive(Clone)]
+pub struct Comm(Arc<Inner>);
+
+struct Inner {
+    context: u64,
+    group: Group,
+    rank: u32,
+    /// The other group of an intercommunicator.
+    remote: Option<Remote>,
+    topology: Option<()>,
+    /// Collective calls so far.
+    calls: AtomicU32,
+    is_freed: AtomicBool,
+    handler: Mutex<ErrorHandler>,
+    name: Mutex<String>,
+}
+
+/// The other side of an intercommunicator.
+#[derive(Clone, Debug)]
+pub(crate) struct Remote {
+    pub(crate) group: Group,
+    /// A communicator of the own side.
+    pub(crate) local: Comm,
+}
+
+impl Comm {
+    /// Of `group`, in which this rank has number `rank`.
+    pub(crate) fn new(context: u64, group: Group, rank: u32) -> Self {
+        Self::with(context, group, rank, None, None)
+    }
+
+    /// With another side, or a topology.
+    pub(crate) fn with(
+        context: u64,
+        group: Group,
+        rank: u32,
+        remote: Option<Remote>,
+        topology: Option<()>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            context,
+            group,
+            rank,
+            remote,
+            topology,
+            calls: AtomicU32::new(0),
+            is_freed: AtomicBool::new(false),
+            handler: Mutex::default(),
+            name: Mutex::default(),
+        }))
+    }
+
+    /// This rank's number in it.
+    pub fn rank(&self) -> u32 {
+        self.0.rank
+    }
+
+    /// Ranks of its (own) group.
+    pub fn size(&self) -> u32 {
+        self.0.group.size()
+    }
+
+    /// Its group; of an intercommunicator the own one.
+    pub fn group(&self) -> &Group {
+        &self.0.group
+    }
+
+    /// The other group of an intercommunicator.
+    pub fn remote_group(&self) -> Option<&Group> {
+        self.0.remote.as_ref().map(|remote| &remote.group)
+    }
+
+    /// The ranks that its messages go to and come from.
+    pub(crate) fn peers(&self) -> &Group {
+        self.remote_group().unwrap_or(&self.0.group)
+    }
+
+    pub(crate) fn remote(&self) -> Option<&Remote> {
+        self.0.remote.as_ref()
+    }
+
+    /// Its topology, if it has one.
+    pub fn topology(&self) -> Option<&()> {
+        self.0.topology.as_ref()
+    }
+
+    /// Whether it is the same communicator.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.0.context == other.0.context
+    }
+
+    pub(crate) fn context(&self, plane: Plane) -> u64 {
+        self.0.context | plane as u64
+    }
+
+    /// The tag of the next collective call: all ranks make the same calls in the same order.
+    pub(crate) fn next_call(&self) -> i32 {
+        (self.0.calls.fetch_add(1, Ordering::Relaxed) & i32::MAX as u32) as i32
+    }
+
+    pub(crate) fn handler(&self) -> &Mutex<ErrorHandler> {
+        &self.0.handler
+    }
+
+    pub(crate) fn name(&self) -> &Mutex<String> {
+        &self.0.name
+    }
+
+    /// Ends its use by this rank.
+    pub(crate) fn set_freed(&self) {
+        self.0.is_freed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it may be used.
+    ///
+    /// # Errors
+    /// It has been freed.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        match self.0.is_freed.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => Err(Fault::new(
+                ErrorClass::Comm,
+                "comm",
+                "the communicator has been freed",
+            )),
+        }
+    }
+}
+
+impl fmt::Debug for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Comm")
+            .field("context", &self.0.context)
+            .field("rank", &self.0.rank)
+            .field("group", &self.0.group)
+            .field("remote", &self.0.remote)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,229 @@
+//! The handling of a packet: at its header ([`Device::begins`]), and when all of its data are there
+//! ([`Device::arrives`]).
+
+use std::mem::take;
+
+use super::packet::{Header, Kind};
+use super::{
+    Activity, Body, Device, Envelope, HEADER_BYTES, Incoming, Message, Outbox, Outcome, State, To,
+};
+use crate::channel::Work;
+
+impl Device {
+    /// The packet that is arriving `from` a rank, to be put back by [`Device::arrives`].
+    pub(super) fn arriving(&self, from: u32) -> Incoming {
+        take(&mut self.state.lock().incoming[from as usize])
+    }
+
+    /// Takes note of the header that has arrived `from` a rank, if it is complete.
+    pub(super) fn begins(&self, from: u32, incoming: &mut Incoming) {
+        let Ok(bytes) = <[u8; HEADER_BYTES]>::try_from(incoming.header.as_slice()) else {
+            return;
+        };
+        let Some(header) = Header::from_bytes(&bytes) else {
+            return;
+        };
+        incoming.header.clear();
+        let mut state = self.state.lock();
+        state.owe(Work::Packet, 1);
+        incoming.body = state.begins(from, header);
+    }
+
+    /// Puts back the packet that is arriving `from` a rank, or ends it if all of it is there.
+    pub(super) fn arrives(&self, from: u32, mut incoming: Incoming) {
+        let is_complete = |body: &mut Body| body.bytes.len() as u64 == body.header.length;
+        let body = incoming.body.take_if(is_complete);
+        let mut state = self.state.lock();
+        state.incoming[from as usize] = incoming;
+        let Some(body) = body else { return };
+        if body.to != To::Handler {
+            return state.arrives(from, body);
+        }
+        let handler = state.handlers.get(&body.header.context).cloned();
+        drop(state);
+        let Some(handler) = handler else { return };
+        let mut out = Outbox::new();
+        handler.lock().packet(from, &body.bytes, &mut out);
+        let mut state = self.state.lock();
+        state.is_changed = true;
+        for (to, context, data) in out {
+            state.owe(Work::Send, 1);
+            state.queue_active(to, context, data);
+        }
+    }
+}
+
+impl State {
+    /// The header of a packet has come `from` a rank; its body, if data are to follow.
+    fn begins(&mut self, from: u32, header: Header) -> Option<Body> {
+        let to = match header.kind {
+            Kind::Data => To::Receive(header.receiver as usize),
+            Kind::Active => To::Handler,
+            Kind::Matched => {
+                self.ends(header.sender as usize, Outcome::default());
+                return None;
+            }
+            Kind::ClearToSend => {
+                self.sends_data(from, header);
+                return None;
+            }
+            Kind::Withdraw => {
+                self.withdraws(from, header);
+                return None;
+            }
+            Kind::Withdrawn => {
+                self.ends_cancelled(header.sender as usize);
+                return None;
+            }
+            Kind::Eager | Kind::EagerSynchronous | Kind::RequestToSend => {
+                self.message_begins(from, header)?
+            }
+        };
+        Some(Body {
+            header,
+            to,
+            bytes: Vec::with_capacity(header.data_bytes() as usize),
+        })
+    }
+
+    /// The destination of the data of a message, if they follow.
+    fn message_begins(&mut self, from: u32, header: Header) -> Option<To> {
+        let (receive, compared) = self.queues.come(&envelope(from, &header));
+        self.owe(Work::Match, compared);
+        let is_asked = header.kind == Kind::RequestToSend;
+        let Some(receive) = receive else {
+            let message = self.messages.insert(Message {
+                from,
+                header,
+                bytes: Vec::new(),
+                is_complete: is_asked,
+                receive: None,
+            });
+            self.queues.keep(envelope(from, &header), message);
+            return (!is_asked).then_some(To::Message(message));
+        };
+        if is_asked {
+            self.clears(from, header, receive);
+            return None;
+        }
+        if header.kind == Kind::EagerSynchronous {
+            self.tells_matched(from, header);
+        }
+        Some(To::Receive(receive))
+    }
+
+    /// The receive of this rank's message waits for its data.
+    fn sends_data(&mut self, to: u32, header: Header) {
+        let send = header.sender as usize;
+        let found = self.requests.get_mut(send);
+        if let Some(Activity::Send { held, .. }) = found.map(|request| &mut request.activity) {
+            let data = take(held);
+            let kind = Kind::Data;
+            self.queue(to, Header { kind, ..header }, data, Some(send));
+        }
+    }
+
+    /// The sender wants a message back.
+    fn withdraws(&mut self, from: u32, header: Header) {
+        let is_its =
+            |message: &Message| message.from == from && message.header.sender == header.sender;
+        let mut messages = self.messages.iter();
+        let Some((message, _)) = messages.find(|(_, message)| is_its(message)) else {
+            return;
+        };
+        if self.queues.take_back(message) {
+            self.messages.remove(message);
+            let kind = Kind::Withdrawn;
+            self.queue(from, Header { kind, ..header }, Vec::new(), None);
+        }
+    }
+
+    /// `receive` has matched the unexpected `message`.
+    pub(super) fn match_message(&mut self, message: usize, receive: usize) {
+        let Some(found) = self.messages.get_mut(message) else {
+            return;
+        };
+        let (from, header) = (found.from, found.header);
+        if header.kind == Kind::RequestToSend {
+            self.messages.remove(message);
+            return self.clears(from, header, receive);
+        }
+        if found.is_complete {
+            let bytes = take(&mut found.bytes);
+            self.messages.remove(message);
+            self.delivers(receive, envelope(from, &header), bytes);
+        } else {
+            found.receive = Some(receive);
+        }
+        if header.kind == Kind::EagerSynchronous {
+            self.tells_matched(from, header);
+        }
+    }
+
+    /// Tells rank `to` that the data of its message may come for `receive`.
+    fn clears(&mut self, to: u32, header: Header, receive: usize) {
+        let header = Header {
+            kind: Kind::ClearToSend,
+            receiver: receive as u32,
+            ..header
+        };
+        self.queue(to, header, Vec::new(), None);
+    }
+
+    fn tells_matched(&mut self, to: u32, header: Header) {
+        let kind = Kind::Matched;
+        self.queue(to, Header { kind, ..header }, Vec::new(), None);
+    }
+
+    /// All of a packet's data have come `from` a rank.
+    fn arrives(&mut self, from: u32, body: Body) {
+        let envelope = envelope(from, &body.header);
+        match body.to {
+            To::Receive(receive) => self.delivers(receive, envelope, body.bytes),
+            To::Message(message) => {
+                let Some(found) = self.messages.get_mut(message) else {
+                    return;
+                };
+                match found.receive {
+                    Some(receive) => {
+                        self.messages.remove(message);
+                        self.delivers(receive, envelope, body.bytes);
+                    }
+                    None => {
+                        found.bytes = body.bytes;
+                        found.is_complete = true;
+                    }
+                }
+            }
+            // Handlers are called without the device's lock.
+            To::Handler => {}
+        }
+    }
+
+    /// All of a message is there for `receive`.
+    fn delivers(&mut self, receive: usize, envelope: Envelope, mut bytes: Vec<u8>) {
+        let Some(found) = self.requests.get(receive) else {
+            return;
+        };
+        if let Activity::Receive { most } = found.activity {
+            bytes.truncate(most);
+            let outcome = Outcome {
+                envelope: Some(envelope),
+                bytes,
+                ..Outcome::default()
+            };
+            self.ends(receive, outcome);
+        }
+    }
+}
+
+fn envelope(from: u32, header: &Header) -> Envelope {
+    Envelope {
+        context: header.context,
+        from,
+        tag: header.tag,
+        length: header.length,
+        call: header.call,
+        root: header.root,
+    }
+}

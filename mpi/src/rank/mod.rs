@@ -1,0 +1,462 @@
+//! A rank's view of its job, for programs in Rust.
+//!
+//! ```
+//! use sme_mpi::rank::{Mpi, Source, Tag};
+//! use sme_mpi::wires::{Setting, run};
+//!
+//! let outcome = run(2, Setting { room: 64, seed: 1 }, |wire| async move {
+//!     let mpi = Mpi::new(wire);
+//!     let world = mpi.world();
+//!     if world.rank() == 0 {
+//!         world.send(&[1.5, 2.5], 1, 7).await?;
+//!     } else {
+//!         let mut values = [0.0; 2];
+//!         let status = world.receive(&mut values, Source::Any, Tag::Any).await?;
+//!         assert_eq!((status.source, status.tag, values), (0, 7, [1.5, 2.5]));
+//!     }
+//!     let mut sum = [0];
+//!     world.allreduce(&[world.rank()], &mut sum, &sme_mpi::op::Op::SUM).await?;
+//!     assert_eq!(sum, [1]);
+//!     mpi.finalize().await
+//! });
+//! assert_eq!(outcome, Ok(()));
+//! ```
+//!
+//! * [`Mpi`] is the library as one rank has it; [`Communicator`] has the calls.
+//! * A call that has not ended is a [`Request`](request::Request).
+//! * A rank makes one call at a time: two futures of one rank must not be polled in turn. The second one
+//!   ends with an error.
+
+mod collectives;
+pub mod communicators;
+pub mod given;
+mod launches;
+pub mod persistent;
+pub mod point;
+pub mod request;
+
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::RwLock;
+
+use crate::channel::{Channel, Work};
+use crate::collective::choice::{Algorithm, Choice, Collective};
+use crate::collective::{Call, barrier};
+use crate::comm::create::teams;
+use crate::comm::{Comm, context};
+use crate::datatype::{Datatype, pack};
+use crate::device::driver::{self, Site};
+use crate::device::matching::Envelope;
+use crate::device::{Device, Outcome};
+use crate::error::{ErrorClass, Fault, MpiError};
+use crate::group::Group;
+pub use communicators::Comparison;
+pub use given::{InPlace, Layout, Sent};
+pub use request::Request;
+use request::{Landing, Launch};
+
+/// The largest tag (MPI_TAG_UB).
+pub const TAG_UB: i32 = i32::MAX;
+
+/// No process: sends to it and receives from it end at once (MPI_PROC_NULL).
+pub const PROC_NULL: u32 = u32::MAX;
+
+/// In an intercommunicator, the rank that is the root itself (MPI_ROOT).
+pub const ROOT: u32 = u32::MAX - 2;
+
+/// The sender that a receive wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// This rank, or [`PROC_NULL`].
+    Rank(u32),
+    /// Any rank (MPI_ANY_SOURCE).
+    Any,
+}
+
+/// The tag that a receive wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tag {
+    /// This tag.
+    Is(i32),
+    /// Any tag (MPI_ANY_TAG).
+    Any,
+}
+
+/// The known properties of a message (MPI_Status).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Its sender.
+    pub source: u32,
+    /// Its tag.
+    pub tag: i32,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Whether the request was cancelled (MPI_Test_cancelled).
+    pub is_cancelled: bool,
+}
+
+impl Status {
+    /// The status of a request that has no message.
+    pub const EMPTY: Self = Self {
+        source: ANY_SOURCE,
+        tag: ANY_TAG,
+        bytes: 0,
+        is_cancelled: false,
+    };
+
+    /// The status of a receive from [`PROC_NULL`].
+    pub const NO_PROCESS: Self = Self {
+        source: PROC_NULL,
+        ..Self::EMPTY
+    };
+
+    /// How many elements of `datatype` it has, if they are whole (MPI_Get_count).
+    pub fn count(&self, datatype: &Datatype) -> Option<u64> {
+        pack::get_count(self.bytes, datatype)
+    }
+}
+
+/// The source in a status that has none.
+pub const ANY_SOURCE: u32 = u32::MAX - 1;
+
+/// The tag in a status that has none.
+pub const ANY_TAG: i32 = -1;
+
+/// The library as one rank has it.
+#[derive(Debug)]
+pub struct Mpi<C> {
+    channel: C,
+    device: Arc<Device>,
+    world: Comm,
+    own: Comm,
+    choice: RwLock<Choice>,
+    /// Whether a call is under way.
+    is_inside: AtomicBool,
+}
+
+/// A communicator of a rank, with the calls over it.
+#[derive(Debug)]
+pub struct Communicator<'m, C> {
+    pub(crate) mpi: &'m Mpi<C>,
+    pub(crate) comm: Comm,
+}
+
+impl<C> Clone for Communicator<'_, C> {
+    fn clone(&self) -> Self {
+        Self {
+            mpi: self.mpi,
+            comm: self.comm.clone(),
+        }
+    }
+}
+
+/// The number of the context of a rank's own communicator, among those that it makes.
+const OWN_COUNT: u32 = 1;
+
+impl<C: Channel> Mpi<C> {
+    /// The rank that has `channel`.
+    pub fn new(channel: C) -> Self {
+        let (rank, ranks) = (channel.rank(), channel.ranks());
+        // One rank is not there twice.
+        let own = Group::from_world_ranks(vec![rank]).unwrap_or(Group::empty());
+        Self {
+            channel,
+            device: Arc::new(Device::new(rank, ranks)),
+            world: Comm::new(context(0, 0), Group::world(ranks), rank),
+            own: Comm::new(context(rank, OWN_COUNT), own, 0),
+            choice: RwLock::default(),
+            is_inside: AtomicBool::new(false),
+        }
+    }
+
+    /// The communicator of all ranks (MPI_COMM_WORLD).
+    pub fn world(&self) -> Communicator<'_, C> {
+        self.on(self.world.clone())
+    }
+
+    /// The communicator of this rank alone (MPI_COMM_SELF).
+    pub fn own(&self) -> Communicator<'_, C> {
+        self.on(self.own.clone())
+    }
+
+    fn on(&self, comm: Comm) -> Communicator<'_, C> {
+        Communicator { mpi: self, comm }
+    }
+
+    /// Names the algorithm that a collective call takes. All ranks must name the same.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Arg`] if the call does not have it.
+    pub fn choose(&self, collective: Collective, algorithm: Algorithm) -> Result<(), MpiError> {
+        let named = self.choice.write().name(collective, algorithm);
+        named.map_err(|error| {
+            let fault = Fault::new(ErrorClass::Arg, "algorithm", error.to_string());
+            fault.at(self.device.rank(), "MPI_T_cvar_write")
+        })
+    }
+
+    pub(crate) fn algorithm(&self, collective: Collective, bytes: usize, ranks: u32) -> Algorithm {
+        self.choice.read().of(collective, bytes, ranks)
+    }
+
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// The time in seconds, of this rank (MPI_Wtime).
+    pub async fn wtime(&self) -> f64 {
+        self.channel.now().await as f64 * 1e-9
+    }
+
+    /// Attaches `bytes` bytes of room for buffered sends (MPI_Buffer_attach).
+    ///
+    /// # Errors
+    /// [`ErrorClass::Buffer`] if there is a buffer already.
+    pub fn attach_buffer(&self, bytes: u64) -> Result<(), MpiError> {
+        if self.device.attach(bytes) {
+            return Ok(());
+        }
+        let fault = Fault::new(ErrorClass::Buffer, "buffer", "a buffer is attached already");
+        Err(fault.at(self.device.rank(), "MPI_Buffer_attach"))
+    }
+
+    /// Detaches that room when the messages in it have left; returns its bytes (MPI_Buffer_detach).
+    ///
+    /// # Errors
+    /// If another call of the rank is under way.
+    #[track_caller]
+    pub fn detach_buffer(&self) -> impl Future<Output = Result<u64, MpiError>> + Send {
+        let site = Location::caller();
+        async move {
+            let entered = self.enter("MPI_Buffer_detach", None, 0).await?;
+            let bytes = self.until(site, || self.device.detach()).await;
+            self.leave(entered).await;
+            Ok(bytes)
+        }
+    }
+
+    /// Ends the rank's part when all ranks do (MPI_Finalize). Messages that were sent and not waited for
+    /// have left.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Other`] if a message of a collective call is left that this rank did not make.
+    #[track_caller]
+    pub fn finalize(&self) -> impl Future<Output = Result<(), MpiError>> + Send {
+        let site = Location::caller();
+        async move {
+            let entered = self.enter("MPI_Finalize", None, 0).await?;
+            let is_drained = || self.device.is_drained().then_some(());
+            self.until(site, is_drained).await;
+            let (team, _) = teams(&self.device, &self.world, Call::Finalize, 0);
+            let task = self
+                .device
+                .begin_task(Box::pin(barrier(team, Algorithm::Dissemination)));
+            let outcome = self.until(site, || self.device.take(task)).await;
+            self.until(site, is_drained).await;
+            let left = self.device.stray_calls().map(|envelope| stray(&envelope));
+            let ended = outcome.fault.or(left).map_or(Ok(()), Err);
+            self.close(entered, &self.world, ended).await
+        }
+    }
+
+    /// Enters a call.
+    ///
+    /// # Errors
+    /// Another call of the rank is under way.
+    pub(crate) async fn enter(
+        &self,
+        call: &'static str,
+        peer: Option<u32>,
+        bytes: u64,
+    ) -> Result<Entered<'_>, MpiError> {
+        if self.is_inside.swap(true, Ordering::Relaxed) {
+            let text = "another call of this rank is under way: futures of one rank cannot be joined";
+            let fault = Fault::new(ErrorClass::Other, "call", text);
+            return Err(fault.at(self.device.rank(), call));
+        }
+        let entered = Entered {
+            call,
+            is_inside: &self.is_inside,
+        };
+        self.channel.enters(call, peer, bytes).await;
+        self.channel.work(Work::Call, 1).await;
+        Ok(entered)
+    }
+
+    /// Leaves a call; the work that it has done is charged.
+    pub(crate) async fn leave(&self, entered: Entered<'_>) {
+        driver::settle(&self.device, &self.channel).await;
+        self.channel.leaves(entered.call).await;
+    }
+
+    /// Leaves a call over `comm` with its result.
+    pub(crate) async fn close<T>(
+        &self,
+        entered: Entered<'_>,
+        comm: &Comm,
+        result: Result<T, Fault>,
+    ) -> Result<T, MpiError> {
+        let call = entered.call;
+        self.leave(entered).await;
+        result.map_err(|fault| self.error(comm, fault, call))
+    }
+
+    /// The error of a call over `comm`, of which its handler has been told.
+    pub(crate) fn error(&self, comm: &Comm, fault: Fault, call: &'static str) -> MpiError {
+        let error = fault.at(self.device.rank(), call);
+        let handler = comm.handler().lock().clone();
+        handler.respond(&error);
+        error
+    }
+
+    /// Makes progress until `done` gives something.
+    pub(crate) async fn until<T>(&self, site: Site, done: impl FnMut() -> Option<T> + Send) -> T {
+        driver::until(&self.device, &self.channel, site, done).await
+    }
+
+    /// Makes the progress that can be made at once.
+    pub(crate) async fn progress(&self) {
+        driver::once(&self.device, &self.channel).await;
+    }
+}
+
+/// A call that has been entered and not left. If its future is dropped, the call is over.
+pub(crate) struct Entered<'m> {
+    pub(crate) call: &'static str,
+    is_inside: &'m AtomicBool,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.is_inside.store(false, Ordering::Relaxed);
+    }
+}
+
+fn stray(envelope: &Envelope) -> Fault {
+    let text = format!(
+        "rank {} of the job called {}, which this rank did not",
+        envelope.from,
+        crate::collective::Calls::name(envelope.call)
+    );
+    Fault::new(ErrorClass::Other, "comm", text)
+}
+
+impl<'m, C: Channel> Communicator<'m, C> {
+    /// This rank's number in it (MPI_Comm_rank).
+    pub fn rank(&self) -> u32 {
+        self.comm.rank()
+    }
+
+    /// How many ranks it has; of an intercommunicator the own group (MPI_Comm_size).
+    pub fn size(&self) -> u32 {
+        self.comm.size()
+    }
+
+    /// The library that it belongs to.
+    pub fn mpi(&self) -> &'m Mpi<C> {
+        self.mpi
+    }
+
+    /// Its handle.
+    pub fn handle(&self) -> &Comm {
+        &self.comm
+    }
+
+    /// Makes a call from its beginning to its end.
+    pub(crate) async fn whole<'b>(
+        &self,
+        call: Named,
+        launch: Result<Launch<'b>, Fault>,
+    ) -> Result<Status, MpiError> {
+        let mpi = self.mpi;
+        let entered = mpi.enter(call.name, call.peer, call.bytes).await?;
+        let launch = self.comm.check().and(launch);
+        let begun = launch.and_then(|launch| launch.begin(&mpi.device));
+        let result = match begun {
+            Err(fault) => Err(fault),
+            Ok(mut begun) => match begun.request {
+                None => Ok(begun.ends_at_once),
+                Some(request) => {
+                    let over = || mpi.device.take(request);
+                    let outcome = mpi.until(call.site, over).await;
+                    landed(&self.comm, outcome, &mut begun.landing)
+                }
+            },
+        };
+        mpi.close(entered, &self.comm, result).await
+    }
+
+    /// Begins a call.
+    pub(crate) async fn begun<'b>(
+        &self,
+        call: Named,
+        launch: Result<Launch<'b>, Fault>,
+    ) -> Result<Request<'m, 'b, C>, MpiError> {
+        let mpi = self.mpi;
+        let entered = mpi.enter(call.name, call.peer, call.bytes).await?;
+        let launch = self.comm.check().and(launch);
+        let begun = launch.and_then(|launch| Request::begin(self, launch));
+        mpi.close(entered, &self.comm, begun).await
+    }
+}
+
+/// A call: its name, the peer and the bytes that a timeline shows, and its place in the program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named {
+    pub(crate) name: &'static str,
+    pub(crate) peer: Option<u32>,
+    pub(crate) bytes: u64,
+    pub(crate) site: Site,
+}
+
+impl Named {
+    pub(crate) fn new(name: &'static str, site: Site) -> Self {
+        Self {
+            name,
+            peer: None,
+            bytes: 0,
+            site,
+        }
+    }
+}
+
+/// Takes the outcome of a request over `comm` to where it belongs.
+pub(crate) fn landed(
+    comm: &Comm,
+    outcome: Outcome,
+    landing: &mut Landing<'_>,
+) -> Result<Status, Fault> {
+    if let Some(fault) = outcome.fault {
+        return Err(fault);
+    }
+    let room = landing.bytes();
+    landing.take(&outcome.bytes)?;
+    let Some(envelope) = outcome.envelope else {
+        return Ok(Status {
+            is_cancelled: outcome.is_cancelled,
+            ..Status::EMPTY
+        });
+    };
+    if envelope.length > room {
+        let text = format!(
+            "the message of {} bytes from rank {} with tag {} is longer than {room} bytes",
+            envelope.length,
+            status(comm, &envelope).source,
+            envelope.tag
+        );
+        return Err(Fault::new(ErrorClass::Truncate, "count", text));
+    }
+    Ok(status(comm, &envelope))
+}
+
+/// The status of a message over `comm`.
+pub(crate) fn status(comm: &Comm, envelope: &Envelope) -> Status {
+    Status {
+        source: comm.peers().rank_of(envelope.from).unwrap_or(envelope.from),
+        tag: envelope.tag,
+        bytes: envelope.length,
+        is_cancelled: false,
+    }
+}
