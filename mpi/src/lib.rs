@@ -12,12 +12,14 @@
 //! simulated machine, or [`wires`].
 //!
 //! So far there is point-to-point communication of all ranks ([`rank`]) with standard and synchronous
-//! sends, eager and rendezvous; probes and cancelled receives. Beside it stands [`rcce`], a library of
-//! its own.
+//! sends, eager and rendezvous; probes and cancelled receives. [`datatype`] and [`op`] describe and
+//! combine data, and know no channel. Beside it stands [`rcce`], a library of its own.
 
 pub mod channel;
+pub mod datatype;
 mod device;
 pub mod error;
+pub mod op;
 pub mod rank;
 pub mod rcce;
 pub mod scalar;
