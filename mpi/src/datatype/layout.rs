@@ -56,13 +56,14 @@ pub(super) struct Shape {
 
 impl Shape {
     fn value(basic: Basic) -> Self {
+        let end = basic.fields().map(|(at, number)| at + number.size()).max();
         Self {
             form: Form::Run { basic, count: 1 },
             bytes: basic.size() as u64,
             elements: basic.numbers().len() as u64,
             kinds: Kinds::One(basic),
             alignment: basic.alignment(),
-            block: basic.is_dense().then_some(0),
+            block: (end == Some(basic.size())).then_some(0),
         }
     }
 
@@ -72,6 +73,7 @@ impl Shape {
             form: Form::Run { basic, count },
             bytes: limited(one.bytes.checked_mul(count)?)?,
             elements: one.elements.checked_mul(count)?,
+            block: one.block.filter(|_| count == 1 || basic.is_dense()),
             ..one
         }))
     }

@@ -16,7 +16,8 @@ use crate::error::{ErrorClass, Fault};
 ///
 /// # Errors
 /// [`ErrorClass::Buffer`] if data lie outside `memory`, [`ErrorClass::Count`] if `count` is negative,
-/// [`ErrorClass::Arg`] if the copies do not fit into 63 bits. Then `out` is as before.
+/// [`ErrorClass::Arg`] if the copies do not fit into 63 bits, [`ErrorClass::NoMem`] if `out` cannot
+/// grow so far: overlapping data may be larger than memory. Then `out` is as before.
 pub fn pack(
     memory: &[u8],
     origin: usize,
@@ -31,7 +32,11 @@ pub fn pack(
         out.extend_from_slice(&memory[within]);
         return Ok(());
     }
-    out.reserve(size_of_copies(count, datatype)? as usize);
+    let bytes = size_of_copies(count, datatype)?;
+    out.try_reserve(bytes as usize).map_err(|_| {
+        let text = format!("no memory for {bytes} bytes");
+        Fault::new(ErrorClass::NoMem, "outbuf", text)
+    })?;
     for block in datatype.blocks(count)? {
         let begins = origin.wrapping_add_signed(block.displacement as isize);
         out.extend_from_slice(&memory[begins..begins + block.bytes]);
@@ -46,7 +51,7 @@ pub fn pack(
 /// `count` copies must lie in `memory`, even if the message is shorter.
 ///
 /// # Errors
-/// As [`pack`], and [`ErrorClass::Buffer`] then. `memory` is as before.
+/// As [`pack`], except for [`ErrorClass::NoMem`]. Then `memory` is as before.
 pub fn unpack(
     packed: &[u8],
     memory: &mut [u8],
