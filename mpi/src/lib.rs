@@ -13,7 +13,7 @@
 //!
 //! * [`rank`]: the calls, for programs in Rust: start there.
 //! * [`buffer`], [`datatype`], [`op`]: the data of a call, and reductions.
-//! * [`comm`], [`group`]: communicators and their ranks.
+//! * [`comm`], [`group`], [`topology`]: communicators, their ranks, and the neighbours of a rank.
 //! * [`collective`]: collective algorithms, one a file, and the choice among them.
 //!
 //! Beside it stands [`rcce`], a library of its own.
@@ -31,4 +31,5 @@ pub mod op;
 mod properties;
 pub mod rank;
 pub mod rcce;
+pub mod topology;
 pub mod wires;
