@@ -18,6 +18,9 @@
 pub mod channel;
 mod device;
 pub mod error;
+pub mod group;
+#[cfg(test)]
+mod properties;
 pub mod rank;
 pub mod rcce;
 pub mod scalar;
