@@ -24,4 +24,5 @@ mod properties;
 pub mod rank;
 pub mod rcce;
 pub mod scalar;
+pub mod topology;
 pub mod wires;
