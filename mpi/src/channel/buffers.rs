@@ -257,7 +257,7 @@ where
         taken
     }
 
-    async fn wait(&self, full: &[u32], _site: &'static Location<'static>) {
+    async fn wait(&self, full: &[u32], site: &'static Location<'static>) {
         if self
             .state
             .lock()
@@ -267,6 +267,7 @@ where
         {
             return;
         }
+        self.processor.waits(site).await;
         if full.is_empty() {
             self.memory.wait_any(self.all_full(), Until::IsNot(0)).await;
             return;

@@ -6,6 +6,7 @@ use super::{Hardware, Node, Waiting};
 use crate::kernel::thread::Site;
 use crate::machine::nodes::Inhabited;
 use crate::observe::among::Figures;
+use crate::observe::calls::OpenCall;
 use crate::observe::failure::Fault;
 use crate::observe::log::Log;
 use crate::observe::path::PathStep;
@@ -57,6 +58,10 @@ impl<H: Hardware> Waits for Node<H> {
 
     fn wait_site(&self, thread: u16) -> Option<Site> {
         self.cpu.thread(thread).operation.wait_site()
+    }
+
+    fn call(&self, thread: u16) -> Option<&OpenCall> {
+        self.cpu.spans.call(thread)
     }
 
     fn dirty(&self) -> Vec<Dirty> {
