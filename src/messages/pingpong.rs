@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sme_memory::{Capabilities, Capability, Lacks, Own};
+use sme_memory::{Capabilities, Capability, Lacks, Own, Place};
 use sme_mpi::channel::Processor;
 use sme_mpi::channel::buffers::{self, Buffers, NoRoom};
 use sme_mpi::rank::{Mpi, Source, Tag};
@@ -195,7 +195,8 @@ impl PingPong {
         };
         let setup = Setup::new(self.machine.shape(), self.ranks, 1).with_each_span(observe.calls);
         let mut machine = self.machine.build(setup.clone(), program)?;
-        machine.run(1, |_| {})?;
+        let ended = machine.run(1, |_| {});
+        ended.map_err(|failure| failure.named(&|place| self.named(place)))?;
         if let Some(rank) = *garbled.lock() {
             return Err(Error::Garbled(rank));
         }
@@ -217,7 +218,8 @@ impl PingPong {
                 // From a round earlier, so that whatever is under way at the beginning is known.
                 again.trace_from(before.first_begin);
                 again.run(1, |_| {})?;
-                again.critical_path(LAST, last.first_begin, &words::place)
+                let name = |place| self.variable(place);
+                again.critical_path(LAST, last.first_begin, &name)
             }
             _ => Vec::new(),
         };
@@ -231,6 +233,22 @@ impl PingPong {
             calls,
             critical_path,
         })
+    }
+
+    /// The name of the library's variable at `place`, if it is one.
+    fn named(&self, place: Place) -> Option<String> {
+        match self.library {
+            Library::Rcce => rcce::variable(place, self.ranks),
+            Library::Sccmpb => {
+                let bytes = self.machine.shape().buffer_bytes;
+                buffers::variable(place, self.ranks, bytes)
+            }
+        }
+    }
+
+    /// The same, or the place in words.
+    fn variable(&self, place: Place) -> String {
+        self.named(place).unwrap_or_else(|| words::place(place))
     }
 
     /// The number of calls of all its ranks.

@@ -12,7 +12,7 @@ use sme::validate::papers::sme::simulator::Simulator;
 use sme_barrier::{Barrier, Member};
 use sme_fft_demo::{Array, Placement, Team};
 use sme_memory::{Atomic, Memory, Place, Route, Until};
-use sme_mpi::channel::buffers::Buffers;
+use sme_mpi::channel::buffers::{self, Buffers};
 use sme_mpi::rank::{Mpi, Source, Tag};
 use sme_sim::machine::{Machine, Setup};
 use sme_sim::parts::contract::ThreadMemory;
@@ -229,6 +229,7 @@ where
     };
     let mut machine = scc.build(Setup::new(shape, 2, 1), rank).expect("a machine");
     let failure = machine.run(1, |_| {}).expect_err("a deadlock");
+    let failure = failure.named(&|place| buffers::variable(place, 2, shape.buffer_bytes));
     without_lines(&failure.to_string(), "mpi/src/channel/buffers.rs:")
 }
 
@@ -249,11 +250,11 @@ fn ranks_that_wait_for_each_other_are_named_with_their_calls() {
     let expected = format!(
         "\
 deadlock: at 6553.616 ns nothing can happen any more, and 2 threads wait
-  node 0 core 0 polls its own memory at byte 0 of node 0 (0xc0000000) until it is not 0, in MPI_Recv from rank \
-1 at tests/system/deadlocks.rs:{line}, in mpi/src/channel/buffers.rs:LINE: memory at home holds 0, its cache \
+  node 0 core 0 polls its own memory for any of several flags, the first at rank 0's full flag at rank 0, \
+byte 0 of node 0 (0xc0000000), until it is not 0, in MPI_Recv from rank 1 at tests/system/deadlocks.rs:{line}, in mpi/src/channel/buffers.rs:LINE: memory at home holds 0, its cache \
 nothing; never written
-  node 1 core 0 polls its own memory at byte 0 of node 1 (0xc0002000) until it is not 0, in MPI_Recv from rank \
-0 at tests/system/deadlocks.rs:{line}, in mpi/src/channel/buffers.rs:LINE: memory at home holds 0, its cache \
+  node 1 core 0 polls its own memory for any of several flags, the first at rank 0's full flag at rank 1, \
+byte 0 of node 1 (0xc0002000), until it is not 0, in MPI_Recv from rank 0 at tests/system/deadlocks.rs:{line}, in mpi/src/channel/buffers.rs:LINE: memory at home holds 0, its cache \
 nothing; last written by node 1 core 0"
     );
     assert_eq!(report, expected);

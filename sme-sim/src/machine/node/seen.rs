@@ -34,6 +34,9 @@ impl<H: Hardware> Waits for Node<H> {
             (Waiting::Finished, _) => return None,
             (Waiting::Spins, _) => "spins in its cache",
             (Waiting::Watches, Operation::TakeInterrupt(_)) => "waits for an interrupt",
+            (Waiting::Watches, Operation::WaitAny(flags, ..)) if flags.count > 1 => {
+                "polls its own memory for any of several flags, the first"
+            }
             (Waiting::Watches, _) => "polls its own memory",
             (Waiting::Sleeps, Operation::Join(..)) => "waits for the end of a thread",
             (Waiting::Sleeps, _) => "sleeps on a futex",
