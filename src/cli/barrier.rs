@@ -225,7 +225,7 @@ impl BarrierRun {
         }
         result.push(&self.rendered(&row))?;
         if self.explain {
-            let path = explain::critical_path(&outcome.critical_path);
+            let path = explain::critical_path("the last episode", &outcome.critical_path);
             match self.output.file.format() {
                 Format::Table => result.push(&format!("\n{path}"))?,
                 _ => stop::to_stderr(&path),

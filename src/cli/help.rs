@@ -53,10 +53,16 @@ pub const PINGPONG: &str = "\
 Half of a round is the latency, and the message over it the bandwidth, in 10^6 bytes a second. The
 message lies at one place of each rank's own memory, in its caches as far as it fits.
 
+`--timeline` has the rounds that do not count, too; a call without a peer or bytes leaves these
+cells empty. `--explain` simulates the rounds once more; its steps add up to the last one, from the
+first rank's send to the end of its receive.
+
 Examples:
   sme mpi pingpong --machine scc
   sme mpi pingpong --machine scc --channel sccmpb --ranks 2
-  sme mpi pingpong --machine scc --partner 47 --sizes 32..65536*2 --format json";
+  sme mpi pingpong --machine scc --partner 47 --sizes 32..65536*2 --format json
+  sme mpi pingpong --machine scc --channel sccmpb --sizes 64 --timeline calls.csv
+  sme mpi pingpong --machine scc --sizes 64 --explain";
 
 /// `sme rtl --help`
 pub const RTL: &str = "\

@@ -2,6 +2,7 @@
 //!
 //! Called by [`super::main`]; simulated by [`crate::messages`].
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,12 +11,15 @@ use clap::{Args, Subcommand};
 use super::args;
 use super::flags::{MachineFlags, OutputFlags};
 use super::read::{self, Values};
-use crate::messages::pingpong::{Error, Library, Outcome, PingPong};
+use crate::messages::pingpong::{Error, Library, Observe, Outcome, PingPong};
 use crate::progress;
 use crate::report::Format;
+use crate::report::calls::write_calls;
+use crate::report::explain;
 use crate::report::output::Output;
 use crate::report::row::{self, Cell, rendered};
-use crate::report::stop::{Stop, one_line};
+use crate::report::stop::{self, Stop, one_line};
+use crate::report::timeline;
 
 /// `sme mpi …`
 #[derive(Clone, Debug, Subcommand)]
@@ -63,6 +67,14 @@ pub struct PingPongFlags {
     rounds: String,
     #[command(flatten)]
     output: OutputFlags,
+    /// Show the critical path of the last round of one size, below the row of a table; with json and
+    /// csv on stderr
+    #[arg(long, help_heading = "Output")]
+    explain: bool,
+    /// Write every call of every rank in a run of one size: CSV with
+    /// rank,call,begin_ns,end_ns,peer,bytes in the order of begin_ns
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    timeline: Option<PathBuf>,
 }
 
 /// A command whose flags fit together.
@@ -70,7 +82,12 @@ pub struct PingPongFlags {
 pub struct MpiRun {
     runs: Vec<PingPong>,
     output: OutputFlags,
+    explain: bool,
+    timeline: Option<PathBuf>,
 }
+
+/// The most calls of a timeline.
+const MOST_CALLS: u64 = 1 << 24;
 
 /// The most rounds: each is simulated.
 const MOST_ROUNDS: u32 = 1 << 24;
@@ -100,6 +117,15 @@ impl MpiRun {
                 format!("{odd} is not a multiple of 8"),
             ));
         }
+        for (flag, given) in [
+            ("--explain", flags.explain),
+            (timeline::FLAG, flags.timeline.is_some()),
+        ] {
+            if given && sizes.len() > 1 {
+                let count = sizes.len();
+                return Err(Stop::flag(flag, format!("of one run; --sizes are {count}")));
+            }
+        }
         let run = |size_bytes| PingPong {
             machine: Arc::clone(&machine),
             library,
@@ -108,29 +134,60 @@ impl MpiRun {
             size_bytes,
             rounds,
         };
+        let runs: Vec<PingPong> = sizes.into_iter().map(run).collect();
+        if let (Some(_), [run]) = (&flags.timeline, runs.as_slice()) {
+            let calls = run.calls();
+            if calls > MOST_CALLS {
+                let why = format!("{calls} rows; at most {MOST_CALLS}: fewer --rounds");
+                return Err(Stop::flag(timeline::FLAG, why));
+            }
+        }
         Ok(Self {
-            runs: sizes.into_iter().map(run).collect(),
+            runs,
             output: flags.output.clone(),
+            explain: flags.explain,
+            timeline: flags.timeline.clone(),
         })
     }
 
     /// Simulates, and writes a row for each size.
     pub fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
+        let mut timeline = match &self.timeline {
+            Some(path) => Some(Output::file(timeline::FLAG, path)?),
+            None => None,
+        };
+        let observe = Observe {
+            calls: timeline.is_some(),
+            critical_path: self.explain,
+        };
+        let mut paths = String::new();
         let watch = progress::on_stderr();
         watch.begin("sizes", self.runs.len() as u64);
         let mut rows = Vec::with_capacity(self.runs.len());
         for run in &self.runs {
             let begin = Instant::now();
-            let outcome = run.run().map_err(|error| match error {
+            let observed = run.observed(observe).map_err(|error| match error {
                 Error::Failure(_) | Error::Garbled(_) => Stop::Failed(error.to_string()),
                 _ => Stop::Input(one_line(&error.to_string())),
             })?;
+            let outcome = observed.outcome;
             rows.push((cells(run, &outcome), host(&outcome, begin.elapsed())));
+            if let Some(output) = timeline.take() {
+                write_calls(output, &observed.calls)?;
+            }
+            if self.explain {
+                paths += &explain::critical_path("the last round", &observed.critical_path);
+            }
             watch.advance(1);
         }
         watch.end();
         output.push(&self.written(rows))?;
+        match self.output.file.format() {
+            _ if paths.is_empty() => {}
+            Format::Table => output.push(&format!("\n{paths}"))?,
+            _ => stop::to_stderr(&paths),
+        }
         output.commit()
     }
 

@@ -4,4 +4,4 @@
 //! the machine.
 
 pub mod pingpong;
-mod processor;
+pub mod processor;

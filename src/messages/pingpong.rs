@@ -4,17 +4,22 @@
 //! The message lies at the same place of each rank's own memory in every round, so that it is in the
 //! caches as far as it fits: after two rounds that do not count.
 
+use std::cmp::Reverse;
 use std::future::Future;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sme_memory::{Capabilities, Capability, Lacks, Own};
+use sme_memory::{Capabilities, Capability, Lacks, Own, Place};
+use sme_mpi::channel::Processor;
 use sme_mpi::channel::buffers::{self, Buffers, NoRoom};
 use sme_mpi::rank::{Mpi, Source, Tag};
 use sme_mpi::rcce::{self, Rcce, RcceError};
 use sme_sim::machine::{CannotBuild, Machine, Setup};
+use sme_sim::observe::calls::ThreadCall;
 use sme_sim::observe::failure::Failure;
+use sme_sim::observe::path::PathStep;
 use sme_sim::observe::spans::SpanTimes;
+use sme_sim::observe::words;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
@@ -59,6 +64,26 @@ pub struct Outcome {
     pub events: u64,
 }
 
+/// The things that may be observed of a ping-pong, without any influence on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Observe {
+    /// Every call of every rank.
+    pub calls: bool,
+    /// The critical path of the last round, for which all rounds are simulated once more.
+    pub critical_path: bool,
+}
+
+/// A ping-pong, and what was observed of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// Its outcome.
+    pub outcome: Outcome,
+    /// The calls, each with its rank, in the order of their begins, of equal ones by rank.
+    pub calls: Vec<(u32, ThreadCall)>,
+    /// The critical path: contiguous steps, the first one first.
+    pub critical_path: Vec<PathStep>,
+}
+
 /// A reason for which a ping-pong has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -91,6 +116,9 @@ const WARM_UP: u32 = 2;
 /// The rounds that count.
 const ROUNDS: Span = Span::new("rounds", 0);
 
+/// The last round; the one before has the number 0.
+const LAST: Span = Span::new("last rounds", 1);
+
 /// The tag of MPI's messages.
 const TAG: i32 = 0;
 
@@ -103,6 +131,15 @@ impl PingPong {
     /// # Errors
     /// [`Error`]
     pub fn run(&self) -> Result<Outcome, Error> {
+        let observed = self.observed(Observe::default())?;
+        Ok(observed.outcome)
+    }
+
+    /// The same, with what `observe` asks for.
+    ///
+    /// # Errors
+    /// [`Error`]
+    pub fn observed(&self, observe: Observe) -> Result<Observed, Error> {
         let bytes = self.machine.shape().buffer_bytes;
         if bytes == 0 {
             return Err(Error::NoBuffers(self.machine.name().to_owned()));
@@ -111,20 +148,21 @@ impl PingPong {
         let needs = Capabilities::of(&needs);
         self.machine.suffices("a message library", needs)?;
         let ranks = self.ranks;
+        let software = self.machine.shape().software;
         match self.library {
             Library::Rcce => {
                 // Each rank would find out the same.
                 rcce::check(ranks, bytes)?;
-                self.measure(move |memory, rank, course| async move {
+                self.measure(observe, move |memory, rank, course| async move {
+                    let core = Core::new(memory.clone(), software);
                     if let Ok(rcce) = Rcce::new(memory.clone(), rank, ranks, bytes) {
-                        course.run(&OverRcce(rcce), &memory).await;
+                        course.run(&OverRcce(rcce, core), &memory).await;
                     }
                 })
             }
             Library::Sccmpb => {
                 buffers::check(ranks, bytes)?;
-                let software = self.machine.shape().software;
-                self.measure(move |memory, rank, course| async move {
+                self.measure(observe, move |memory, rank, course| async move {
                     let core = Core::new(memory.clone(), software);
                     let channel = Buffers::new(memory.clone(), core, (rank, ranks), bytes);
                     if let Ok(channel) = channel {
@@ -136,7 +174,11 @@ impl PingPong {
     }
 
     /// Runs `program` as each rank; it is told the rank's course.
-    fn measure<F>(&self, program: impl Fn(ThreadMemory, u32, Course) -> F) -> Result<Outcome, Error>
+    fn measure<F>(
+        &self,
+        observe: Observe,
+        program: impl Fn(ThreadMemory, u32, Course) -> F,
+    ) -> Result<Observed, Error>
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -151,9 +193,10 @@ impl PingPong {
             };
             program(memory, rank, course)
         };
-        let setup = Setup::new(self.machine.shape(), self.ranks, 1);
-        let mut machine = self.machine.build(setup, program)?;
-        machine.run(1, |_| {})?;
+        let setup = Setup::new(self.machine.shape(), self.ranks, 1).with_each_span(observe.calls);
+        let mut machine = self.machine.build(setup.clone(), program)?;
+        let ended = machine.run(1, |_| {});
+        ended.map_err(|failure| failure.named(&|place| self.named(place)))?;
         if let Some(rank) = *garbled.lock() {
             return Err(Error::Garbled(rank));
         }
@@ -164,11 +207,53 @@ impl PingPong {
             ..
         } = spans.first().copied().unwrap_or(SpanTimes::NONE);
         let all = last_end.since(first_begin).as_ps();
-        Ok(Outcome {
+        let mut calls: Vec<(u32, ThreadCall)> = machine
+            .each_call()
+            .map(|(rank, call)| (rank, *call))
+            .collect();
+        calls.sort_by_key(|&(rank, call)| (call.begin, rank, Reverse(call.end)));
+        let critical_path = match machine.spans().called(LAST.name) {
+            &[before, last] if observe.critical_path => {
+                let mut again = self.machine.build(setup, program)?;
+                // From a round earlier, so that whatever is under way at the beginning is known.
+                again.trace_from(before.first_begin);
+                again.run(1, |_| {})?;
+                let name = |place| self.variable(place);
+                again.critical_path(LAST, last.first_begin, &name)
+            }
+            _ => Vec::new(),
+        };
+        let outcome = Outcome {
             latency: Time::from_ps(all / (2 * u64::from(self.rounds))),
             messages: 2 * u64::from(WARM_UP + self.rounds),
             events: machine.events(),
+        };
+        Ok(Observed {
+            outcome,
+            calls,
+            critical_path,
         })
+    }
+
+    /// The name of the library's variable at `place`, if it is one.
+    fn named(&self, place: Place) -> Option<String> {
+        match self.library {
+            Library::Rcce => rcce::variable(place, self.ranks),
+            Library::Sccmpb => {
+                let bytes = self.machine.shape().buffer_bytes;
+                buffers::variable(place, self.ranks, bytes)
+            }
+        }
+    }
+
+    /// The same, or the place in words.
+    fn variable(&self, place: Place) -> String {
+        self.named(place).unwrap_or_else(|| words::place(place))
+    }
+
+    /// The number of calls of all its ranks.
+    pub fn calls(&self) -> u64 {
+        4 * u64::from(WARM_UP + self.rounds)
     }
 
     /// The bandwidth of an outcome, in MB/s: 10^6 bytes a second.
@@ -203,9 +288,16 @@ impl Course {
         };
         let sent: Vec<u64> = (0..self.words as u64).map(|word| word << 8 | 1).collect();
         let mut came = vec![0; self.words];
-        for round in 0..WARM_UP + self.rounds {
+        let rounds = WARM_UP + self.rounds;
+        for round in 0..rounds {
             if self.rank == 0 && round == WARM_UP {
                 memory.begin(ROUNDS).await;
+            }
+            // There are two rounds at least.
+            let late = (round + 2).checked_sub(rounds).filter(|_| self.rank == 0);
+            let late = late.map(|number| Span::new(LAST.name, number));
+            if let Some(span) = late {
+                memory.begin(span).await;
             }
             came.fill(0);
             if self.rank == 0 {
@@ -218,6 +310,9 @@ impl Course {
             if came != sent {
                 self.garbled.lock().get_or_insert(other);
             }
+            if let Some(span) = late {
+                memory.end(span).await;
+            }
         }
         if self.rank == 0 {
             memory.end(ROUNDS).await;
@@ -225,15 +320,25 @@ impl Course {
     }
 }
 
-struct OverRcce(Rcce<ThreadMemory>);
+struct OverRcce(Rcce<ThreadMemory>, Core);
 
 impl Messages for OverRcce {
     async fn send(&self, to: u32, words: &[u64]) {
+        let call = "RCCE_send";
+        self.1
+            .enters(call, Some(to), size_of_val(words) as u64)
+            .await;
         self.0.send(to, words, Some(MESSAGE)).await;
+        self.1.leaves(call).await;
     }
 
     async fn receive(&self, from: u32, words: &mut [u64]) {
+        let call = "RCCE_recv";
+        self.1
+            .enters(call, Some(from), size_of_val(words) as u64)
+            .await;
         self.0.receive(from, words, Some(MESSAGE)).await;
+        self.1.leaves(call).await;
     }
 }
 

@@ -1,8 +1,11 @@
-//! A simulated core as the processor of a rank: what the library's work takes is the machine's to say.
+//! A simulated core as the processor of a rank: charges the library's work what the machine says it
+//! takes, and tells observers of the calls that the rank enters and leaves.
+
+use std::panic::Location;
 
 use sme_mpi::channel::{Processor, Work};
 use sme_sim::machine::Software;
-use sme_sim::parts::contract::ThreadMemory;
+use sme_sim::parts::contract::{Call, ThreadMemory, Toward};
 use sme_sim::time::Time;
 
 /// The core of one rank.
@@ -33,7 +36,28 @@ impl Processor for Core {
         }
     }
 
-    async fn enters(&self, _: &'static str, _: Option<u32>, _: u64) {}
+    async fn enters(&self, call: &'static str, peer: Option<u32>, bytes: u64) {
+        let call = match peer {
+            Some(peer) => Call::new(call, bytes).of(toward(call), peer),
+            None => Call::new(call, bytes),
+        };
+        self.memory.enters(call).await;
+    }
 
-    async fn leaves(&self, _: &'static str) {}
+    async fn leaves(&self, _: &'static str) {
+        self.memory.leaves().await;
+    }
+
+    async fn waits(&self, site: &'static Location<'static>) {
+        self.memory.at(site).await;
+    }
+}
+
+/// The relation of a call with this name to its peer.
+fn toward(call: &str) -> Toward {
+    match call {
+        "MPI_Send" | "MPI_Ssend" | "MPI_Isend" | "RCCE_send" => Toward::To,
+        "MPI_Recv" | "MPI_Irecv" | "MPI_Probe" | "RCCE_recv" => Toward::From,
+        _ => Toward::With,
+    }
 }

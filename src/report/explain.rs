@@ -1,7 +1,8 @@
 //! `--explain`: the critical path of the last episode, step by step, and what its time was spent
 //! on; `--explain-to`: the steps as a file.
 //!
-//! Called by [`crate::cli::barrier`]. Times are nanoseconds, exact to the picosecond; a step's
+//! Called by [`crate::cli::barrier`] and, of a round in the place of an episode, by
+//! [`crate::cli::mpi`]. Times are nanoseconds, exact to the picosecond; a step's
 //! `at_ns` counts from the beginning of the episode.
 
 use std::collections::BTreeMap;
@@ -15,8 +16,8 @@ use super::stop::Stop;
 use super::table;
 use crate::experiment::{Part, PathStep};
 
-/// Two tables: the steps in order, and for each part its time and share.
-pub fn critical_path(steps: &[PathStep]) -> String {
+/// Two tables of the critical path of `whole`: the steps in order, and for each part its time and share.
+pub fn critical_path(whole: &str, steps: &[PathStep]) -> String {
     let mut spent: Spent = BTreeMap::new();
     let mut rows = Vec::new();
     let begin = steps.first().map_or(Time::ZERO, |first| first.from);
@@ -31,7 +32,7 @@ pub fn critical_path(steps: &[PathStep]) -> String {
     let heading = [at, took, node, part, what].map(String::from);
     let steps = table::aligned(&heading, &rows);
     format!(
-        "critical path of the last episode\nwhich begins at {} ns\n\n{steps}\n{}",
+        "critical path of {whole}\nwhich begins at {} ns\n\n{steps}\n{}",
         Cell::nanos(begin).to_text(),
         totals(&spent)
     )
@@ -111,12 +112,15 @@ mod tests {
 
     #[test]
     fn steps_and_shares_align() {
-        let text = critical_path(&[
-            step(90, 100, Part::Core, "arrives"),
-            step(100, 120, Part::Link, "crosses to 4"),
-            step(120, 125, Part::Queueing, "waits for the bridge"),
-            step(125, 130, Part::Core, "leaves"),
-        ]);
+        let text = critical_path(
+            "the last episode",
+            &[
+                step(90, 100, Part::Core, "arrives"),
+                step(100, 120, Part::Link, "crosses to 4"),
+                step(120, 125, Part::Queueing, "waits for the bridge"),
+                step(125, 130, Part::Core, "leaves"),
+            ],
+        );
         let expected = "\
 critical path of the last episode
 which begins at 90.000 ns
@@ -138,6 +142,6 @@ total                         40.000          100.0
 
     #[test]
     fn no_path_is_no_panic() {
-        assert!(critical_path(&[]).ends_with("total        0.000            0.0\n"));
+        assert!(critical_path("nothing", &[]).ends_with("total        0.000            0.0\n"));
     }
 }

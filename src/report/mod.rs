@@ -6,12 +6,13 @@
 //! * [`output`], [`partial`]: where rows go; [`temporary`], [`replace`]: unfinished files, and the
 //!   files that they replace.
 //! * [`explain`]: a critical path. [`links`]: the load of links. [`stale_list`]: stale loads.
-//!   [`timeline`]: a trace of all threads.
+//!   [`timeline`]: a trace of all threads. [`calls`]: the calls of ranks.
 //! * [`recognize`]: rows that were written before; [`strict`]: JSON without keys that stand twice.
 //! * [`applies`]: which parameters an algorithm looks at, so that a row leaves the others out.
 //! * [`stop`]: errors and exit statuses.
 
 pub mod applies;
+pub mod calls;
 pub mod explain;
 pub mod links;
 pub mod output;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use sme::experiment::{Algorithm, Error, Observe, Placement as Where};
+use sme::messages::processor::Core;
 use sme::program::{Kernel, Mapped, Program};
 use sme::progress::Silent;
 use sme::validate::papers::sme::points::Variant;
@@ -11,7 +12,10 @@ use sme::validate::papers::sme::simulator::Simulator;
 use sme_barrier::{Barrier, Member};
 use sme_fft_demo::{Array, Placement, Team};
 use sme_memory::{Atomic, Memory, Place, Route, Until};
-use sme_sim::machine::Machine;
+use sme_mpi::channel::buffers::{self, Buffers};
+use sme_mpi::rank::{Mpi, Source, Tag};
+use sme_sim::machine::{Machine, Setup};
+use sme_sim::parts::contract::ThreadMemory;
 
 /// The line of this file that ends with the comment `marker`.
 fn line_of(marker: &str) -> usize {
@@ -208,4 +212,50 @@ tests/system/deadlocks.rs:{}: memory at home holds 0, its cache 0; never written
         line_of("chain")
     );
     assert_eq!(failure.to_string(), expected);
+}
+
+/// Runs `program` as each of two ranks on cores of the SCC; the report of its deadlock, without the
+/// lines of the channel's source.
+fn stuck_ranks<F>(program: impl Fn(Mpi<Buffers<ThreadMemory, Core>>) -> F) -> String
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let scc = machine("scc");
+    let shape = scc.shape();
+    let rank = |memory: ThreadMemory, rank, _| {
+        let core = Core::new(memory.clone(), shape.software);
+        let channel = Buffers::new(memory, core, (rank, 2), shape.buffer_bytes);
+        program(Mpi::new(channel.expect("room")))
+    };
+    let mut machine = scc.build(Setup::new(shape, 2, 1), rank).expect("a machine");
+    let failure = machine.run(1, |_| {}).expect_err("a deadlock");
+    let failure = failure.named(&|place| buffers::variable(place, 2, shape.buffer_bytes));
+    without_lines(&failure.to_string(), "mpi/src/channel/buffers.rs:")
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_are_named_with_their_calls() {
+    let report = stuck_ranks(|mpi| async move {
+        let other = 1 - mpi.rank();
+        let mut values = [0_u64; 4];
+        // The first message arrives, and its calls are over.
+        match mpi.rank() {
+            0 => mpi.send(&values, other, 0).await.expect("a rank"),
+            _ => drop(mpi.receive(&mut values, Source::Any, Tag::Any).await),
+        }
+        let cycle = mpi.receive(&mut values, Source::Rank(other), Tag::Is(7)); // cycle
+        drop(cycle.await);
+    });
+    let line = line_of("cycle");
+    let expected = format!(
+        "\
+deadlock: at 6553.616 ns nothing can happen any more, and 2 threads wait
+  node 0 core 0 polls its own memory for any of several flags, the first at rank 0's full flag at rank 0, \
+byte 0 of node 0 (0xc0000000), until it is not 0, in MPI_Recv from rank 1 at tests/system/deadlocks.rs:{line}, in mpi/src/channel/buffers.rs:LINE: memory at home holds 0, its cache \
+nothing; never written
+  node 1 core 0 polls its own memory for any of several flags, the first at rank 0's full flag at rank 1, \
+byte 0 of node 1 (0xc0002000), until it is not 0, in MPI_Recv from rank 0 at tests/system/deadlocks.rs:{line}, in mpi/src/channel/buffers.rs:LINE: memory at home holds 0, its cache \
+nothing; last written by node 1 core 0"
+    );
+    assert_eq!(report, expected);
 }

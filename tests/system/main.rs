@@ -26,6 +26,7 @@ mod latency;
 mod lines;
 mod litmus;
 mod locks;
+mod messages;
 mod network;
 mod noise;
 mod physics;

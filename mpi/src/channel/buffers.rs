@@ -75,6 +75,20 @@ pub fn check(ranks: u32, bytes: u64) -> Result<(), NoRoom> {
     has_room.then_some(()).ok_or(NoRoom { ranks, bytes })
 }
 
+/// The name of the variable at `place` in the buffers of `ranks` ranks, for reports; each buffer has so
+/// many `bytes`.
+pub fn variable(place: Place, ranks: u32, bytes: u64) -> Option<String> {
+    let Place { node, offset } = place;
+    let flags = 2 * APART * u64::from(ranks);
+    let (name, other) = match offset.checked_sub(flags.next_multiple_of(LINE)) {
+        Some(behind) => ("section", behind / section(ranks, bytes)?),
+        None if offset % (2 * APART) < APART => ("full flag", offset / (2 * APART)),
+        None => ("read flag", offset / (2 * APART)),
+    };
+    let is_one = node < ranks && other < u64::from(ranks);
+    is_one.then(|| format!("rank {other}'s {name} at rank {node}"))
+}
+
 impl<M: Memory, P> Buffers<M, P> {
     /// That of rank `me` of so many; the buffer of each node has so many `bytes`.
     ///
@@ -257,7 +271,7 @@ where
         taken
     }
 
-    async fn wait(&self, full: &[u32], _site: &'static Location<'static>) {
+    async fn wait(&self, full: &[u32], site: &'static Location<'static>) {
         if self
             .state
             .lock()
@@ -267,6 +281,7 @@ where
         {
             return;
         }
+        self.processor.waits(site).await;
         if full.is_empty() {
             self.memory.wait_any(self.all_full(), Until::IsNot(0)).await;
             return;

@@ -50,6 +50,12 @@ pub trait Processor: Send + Sync {
 
     /// The rank leaves the MPI call that it entered last.
     fn leaves(&self, call: &'static str) -> impl Future<Output = ()> + Send;
+
+    /// The rank waits on behalf of `site`, a place in its program, in the MPI call that it entered
+    /// last: for reports of deadlocks. Takes no simulated time.
+    fn waits(&self, _site: &'static Location<'static>) -> impl Future<Output = ()> + Send {
+        async {}
+    }
 }
 
 /// The services that a machine gives to a rank of a job.

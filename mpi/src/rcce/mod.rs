@@ -86,6 +86,23 @@ fn room(ues: u32, bytes: u64) -> usize {
     (bytes.saturating_sub(flag_bytes(ues)) / LINE * LINE / 8) as usize
 }
 
+/// The name of the variable at `place` in the buffers of `ues` UEs, for reports.
+pub fn variable(place: Place, ues: u32) -> Option<String> {
+    let Place { node, offset } = place;
+    if node >= ues {
+        return None;
+    }
+    let flag = offset / LINE;
+    let (kind, other) = (flag / u64::from(ues), flag % u64::from(ues));
+    Some(match kind {
+        0 => format!("UE {other}'s sent flag at UE {node}"),
+        1 => format!("UE {other}'s ready flag at UE {node}"),
+        2 => format!("UE {other}'s arrival at UE {node}"),
+        _ if offset < flag_bytes(ues) => format!("the release at UE {node}"),
+        _ => format!("the buffer of UE {node}"),
+    })
+}
+
 impl<M: Memory + Tagged + Blocks> Rcce<M> {
     /// The part of UE `me` of so many, which runs on the node of that number; each node has a message
     /// passing buffer of so many `bytes` at the beginning of its shared memory.

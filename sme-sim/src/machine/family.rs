@@ -14,6 +14,7 @@ use super::shape::{Setup, Shape};
 use crate::kernel::peers::{Alone, Peers};
 use crate::kernel::thread::Programs;
 use crate::kernel::window::Exchanged;
+use crate::observe::calls::ThreadCall;
 use crate::observe::failure::Failure;
 use crate::observe::gauge::Progress;
 use crate::observe::log;
@@ -114,6 +115,10 @@ pub trait Readable: System {
     /// Every span of every thread by node, in the order in which they ended there, if that was asked
     /// for.
     fn each_span(&self) -> Box<dyn Iterator<Item = (u32, &ThreadSpan)> + '_>;
+
+    /// Every call of a library that a thread has left, by node, in the order in which they ended there,
+    /// if every span was asked for.
+    fn each_call(&self) -> Box<dyn Iterator<Item = (u32, &ThreadCall)> + '_>;
 
     /// What went through the caches of memory that nothing keeps coherent between nodes.
     fn cache_traffic(&self) -> CacheTraffic;

@@ -11,6 +11,7 @@ use super::family::{Readable, System};
 use crate::kernel::peers::{self, Peers};
 use crate::kernel::window::{self, Exchanged, Joint, NoTask, Verdict};
 use crate::observe::among::{Among, Figures};
+use crate::observe::calls::ThreadCall;
 use crate::observe::failure::{self, Failure, Fault, Standstill};
 use crate::observe::gauge::Progress;
 use crate::observe::log::{self, Log};
@@ -287,6 +288,14 @@ impl<N: Inhabited> Readable for Nodes<N> {
     fn each_span(&self) -> Box<dyn Iterator<Item = (u32, &ThreadSpan)> + '_> {
         let nodes = self.nodes.iter();
         Box::new(nodes.flat_map(|node| node.spans().each().map(|span| (node.number(), span))))
+    }
+
+    fn each_call(&self) -> Box<dyn Iterator<Item = (u32, &ThreadCall)> + '_> {
+        let nodes = self.nodes.iter();
+        Box::new(nodes.flat_map(|node| {
+            let calls = node.spans().calls().iter();
+            calls.map(|call| (node.number(), call))
+        }))
     }
 
     fn cache_traffic(&self) -> CacheTraffic {

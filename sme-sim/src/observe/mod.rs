@@ -1,6 +1,7 @@
 //! What is seen of a run from outside, without any influence on it. Nothing here knows a family.
 //!
 //! * [`among`]: what several processes tell each other of a run that they share.
+//! * [`calls`]: the calls of libraries that threads are in.
 //! * [`failure`]: why a run did not end well.
 //! * [`gauge`]: how far a run is.
 //! * [`log`]: what nodes tell the checker of stale reads, and the timeline.
@@ -17,6 +18,7 @@
 //! * [`words`]: operations in words.
 
 pub mod among;
+pub mod calls;
 pub mod failure;
 pub mod gauge;
 pub mod last_writes;

@@ -10,6 +10,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::calls::{CallRecord, OpenCall, ThreadCall};
 use crate::parts::contract::{Mark, Span};
 use crate::time::Time;
 
@@ -131,7 +132,7 @@ impl Spans {
                 named.ended += 1;
                 named.at(span.number).ends(now);
             }
-            Mark::Counts => {}
+            Mark::Counts | Mark::Enters(_) | Mark::At(_) | Mark::Leaves => {}
         }
     }
 
@@ -227,6 +228,8 @@ pub struct SpanRecord {
     /// In sum.
     pub sums: Spans,
     each: Option<Box<Each>>,
+    /// There from the first call on.
+    calls: Option<Box<CallRecord>>,
 }
 
 /// Every span of every thread, where that was asked for.
@@ -244,12 +247,17 @@ impl SpanRecord {
         Self {
             sums: Spans::default(),
             each: each.then(Box::default),
+            calls: None,
         }
     }
 
     /// Thread number `thread` says `mark` at `now`.
     #[inline]
     pub fn mark(&mut self, now: Time, thread: u16, mark: Mark) {
+        if let Mark::Enters(_) | Mark::At(_) | Mark::Leaves = mark {
+            let calls = self.calls.get_or_insert_default();
+            return calls.mark(now, thread, mark, self.each.is_some());
+        }
         self.sums.mark(now, mark);
         if let Some(each) = &mut self.each {
             each.mark(now, thread, mark);
@@ -259,6 +267,16 @@ impl SpanRecord {
     /// Every span that has ended, in the order of the ends, where that was asked for.
     pub fn each(&self) -> impl Iterator<Item = &ThreadSpan> {
         self.each.iter().flat_map(|each| &each.ended)
+    }
+
+    /// The innermost call of a library that thread number `thread` is in.
+    pub fn call(&self, thread: u16) -> Option<&OpenCall> {
+        self.calls.as_ref()?.open(thread)
+    }
+
+    /// Every call that is over, in the order of the ends, where every span was asked for.
+    pub fn calls(&self) -> &[ThreadCall] {
+        self.calls.as_ref().map_or(&[], |calls| calls.ended())
     }
 }
 
@@ -282,7 +300,7 @@ impl Each {
                     end: now,
                 });
             }
-            Mark::Counts => {}
+            Mark::Counts | Mark::Enters(_) | Mark::At(_) | Mark::Leaves => {}
         }
     }
 }

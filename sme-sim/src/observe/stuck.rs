@@ -27,6 +27,8 @@ pub struct Stuck {
     pub core: u16,
     /// Its activity, in words.
     pub doing: Cow<'static, str>,
+    /// The call of a library that it is in, and the place in its program, as far as it has told.
+    pub call: Option<String>,
     /// The source file and line from which it waits, where that is known.
     pub site: Option<String>,
     /// The address that it waits on, where there is one.
@@ -106,7 +108,9 @@ fn waits(stuck: &[Stuck]) -> Vec<Wait<'_>> {
     for thread in stuck {
         let alike = |wait: &&mut Wait<'_>| {
             let of = &wait.of;
-            (&of.doing, &of.site, &of.awaited) == (&thread.doing, &thread.site, &thread.awaited)
+            of.doing == thread.doing
+                && (&of.call, &of.site) == (&thread.call, &thread.site)
+                && of.awaited == thread.awaited
         };
         let threads = match waits.iter_mut().find(alike) {
             Some(wait) => &mut wait.threads,
@@ -203,6 +207,9 @@ impl fmt::Display for Wait<'_> {
         if let Some(awaited) = &self.of.awaited {
             awaited.write_place(f)?;
         }
+        if let Some(call) = &self.of.call {
+            write!(f, ", in {call}")?;
+        }
         if let Some(site) = &self.of.site {
             write!(f, ", in {site}")?;
         }
@@ -274,6 +281,7 @@ mod tests {
             node: 0,
             core,
             doing: "spins in its cache".into(),
+            call: None,
             site: None,
             awaited: Some(Awaited {
                 address: 64 * u64::from(core),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sme_memory::Until;
 
 use super::among::all_stuck;
+use super::calls::OpenCall;
 use super::failure::{Failure, Standstill};
 use super::last_writes::LastWrites;
 use super::spans::Reached;
@@ -86,6 +87,9 @@ pub trait Waits {
 
     /// The place in its program from which `thread` waits, if it waits.
     fn wait_site(&self, thread: u16) -> Option<Site>;
+
+    /// The innermost call of a library that `thread` is in.
+    fn call(&self, thread: u16) -> Option<&OpenCall>;
 
     /// The words that its caches of other nodes' memory have not written back.
     fn dirty(&self) -> Vec<Dirty>;
@@ -189,6 +193,7 @@ pub fn deadlock<N: Waits>(
                 node: node.number(),
                 core: thread,
                 doing: doing.into(),
+                call: node.call(thread).map(ToString::to_string),
                 site: (node.wait_site(thread))
                     .map(|site| format!("{}:{}", site.file(), site.line())),
                 awaited,

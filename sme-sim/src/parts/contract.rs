@@ -4,6 +4,7 @@
 //! A machine performs those of the capabilities that it has. What hits a core's private caches the
 //! program does itself, without asking ([`lend`]).
 
+mod calls;
 mod messages;
 
 use std::cell::RefCell;
@@ -18,6 +19,7 @@ use sme_memory::{
     ThreadId, Until, Word,
 };
 
+pub use calls::{Call, Toward};
 pub use messages::{NONE_FOUND, Near, swap_block};
 
 use super::address::{CACHEABLE, Space};
@@ -151,6 +153,12 @@ pub enum Mark {
     End(Span),
     /// What it does from here on counts in the run's traffic: the warm-up is over.
     Counts,
+    /// It enters a call of a library, within the calls that it is in already.
+    Enters(Call),
+    /// In the call that it entered last it waits on behalf of this place in its program.
+    At(Site),
+    /// It leaves the call that it entered last.
+    Leaves,
 }
 
 impl Question for Operation {
@@ -250,6 +258,22 @@ impl ThreadMemory {
     /// The warm-up is over: what the thread does from here on counts. Takes no simulated time.
     pub fn counts(&self) -> impl Future<Output = ()> + Send + use<> {
         ask(move || Operation::Mark(Mark::Counts))
+    }
+
+    /// Is in `call` from here on, within the calls that it is in already; takes no simulated time.
+    pub fn enters(&self, call: Call) -> impl Future<Output = ()> + Send + use<> {
+        ask(move || Operation::Mark(Mark::Enters(call)))
+    }
+
+    /// In the call that it entered last it waits from here on on behalf of `site`, for the report of
+    /// a deadlock; takes no simulated time.
+    pub fn at(&self, site: Site) -> impl Future<Output = ()> + Send + use<> {
+        ask(move || Operation::Mark(Mark::At(site)))
+    }
+
+    /// Leaves the call that it entered last; takes no simulated time.
+    pub fn leaves(&self) -> impl Future<Output = ()> + Send + use<> {
+        ask(move || Operation::Mark(Mark::Leaves))
     }
 }
 

@@ -6,6 +6,7 @@ use super::{Hardware, Node, Waiting};
 use crate::kernel::thread::Site;
 use crate::machine::nodes::Inhabited;
 use crate::observe::among::Figures;
+use crate::observe::calls::OpenCall;
 use crate::observe::failure::Fault;
 use crate::observe::log::Log;
 use crate::observe::path::PathStep;
@@ -33,6 +34,9 @@ impl<H: Hardware> Waits for Node<H> {
             (Waiting::Finished, _) => return None,
             (Waiting::Spins, _) => "spins in its cache",
             (Waiting::Watches, Operation::TakeInterrupt(_)) => "waits for an interrupt",
+            (Waiting::Watches, Operation::WaitAny(flags, ..)) if flags.count > 1 => {
+                "polls its own memory for any of several flags, the first"
+            }
             (Waiting::Watches, _) => "polls its own memory",
             (Waiting::Sleeps, Operation::Join(..)) => "waits for the end of a thread",
             (Waiting::Sleeps, _) => "sleeps on a futex",
@@ -57,6 +61,10 @@ impl<H: Hardware> Waits for Node<H> {
 
     fn wait_site(&self, thread: u16) -> Option<Site> {
         self.cpu.thread(thread).operation.wait_site()
+    }
+
+    fn call(&self, thread: u16) -> Option<&OpenCall> {
+        self.cpu.spans.call(thread)
     }
 
     fn dirty(&self) -> Vec<Dirty> {

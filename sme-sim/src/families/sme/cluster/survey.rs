@@ -12,6 +12,7 @@ use crate::families::sme::engine::Inspect;
 use crate::kernel::thread::Site;
 use crate::machine::nodes::Inhabited;
 use crate::observe::among::Figures;
+use crate::observe::calls::OpenCall;
 use crate::observe::failure::Fault;
 use crate::observe::log::Log;
 use crate::observe::path::PathStep;
@@ -82,6 +83,10 @@ impl Waits for Node {
 
     fn wait_site(&self, core: u16) -> Option<Site> {
         self.cores[core].operation.wait_site()
+    }
+
+    fn call(&self, core: u16) -> Option<&OpenCall> {
+        self.here.record.spans.call(core)
     }
 
     fn dirty(&self) -> Vec<Dirty> {

@@ -29,6 +29,7 @@ pub fn stuck<L: Leader>(
         } else {
             "does not get any further".into()
         },
+        call: None,
         site: None,
         awaited: awaited.map(|(line, until)| {
             let offset = form.offset(line);

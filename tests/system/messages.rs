@@ -1,0 +1,180 @@
+//! `sme mpi`: the calls of a ping-pong as a timeline, and the critical path of its last round, say what
+//! its row says.
+
+use std::fs;
+
+use crate::command::{cell, sme_in, text};
+
+/// A row of a timeline; times in picoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Row {
+    rank: u32,
+    call: String,
+    begin: u64,
+    end: u64,
+    peer: u32,
+    bytes: u64,
+}
+
+/// Picoseconds of nanoseconds with three decimals.
+fn ps(ns: &str) -> u64 {
+    ns.replace('.', "").parse().unwrap()
+}
+
+fn read(timeline: &str) -> Vec<Row> {
+    let mut lines = timeline.lines();
+    assert_eq!(lines.next(), Some("rank,call,begin_ns,end_ns,peer,bytes"));
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [rank, call, begin, end, peer, bytes] = cells[..] else {
+            panic!("{line}");
+        };
+        Row {
+            rank: rank.parse().unwrap(),
+            call: call.to_owned(),
+            begin: ps(begin),
+            end: ps(end),
+            peer: peer.parse().unwrap(),
+            bytes: bytes.parse().unwrap(),
+        }
+    };
+    lines.map(row).collect()
+}
+
+/// The outputs of a ping-pong that succeeds: stdout, stderr, and its timeline.
+fn pingpong(flags: &str) -> (String, String, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let line = format!("mpi pingpong --machine scc --no-host --rounds 3 {flags}");
+    let output = sme_in(directory.path(), &line);
+    let (said, complaint) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{flags}: {complaint}");
+    let timeline = fs::read_to_string(directory.path().join("t.csv"));
+    (
+        said.to_owned(),
+        complaint.to_owned(),
+        timeline.unwrap_or_default(),
+    )
+}
+
+/// Beside the calls of both libraries: sizes in one piece and in several, partners near and far.
+const CASES: [(&str, [&str; 2]); 3] = [
+    (
+        "--channel rcce --sizes 64 --partner 2",
+        ["RCCE_send", "RCCE_recv"],
+    ),
+    (
+        "--channel sccmpb --sizes 8 --ranks 2",
+        ["MPI_Send", "MPI_Recv"],
+    ),
+    (
+        "--channel sccmpb --sizes 4096 --partner 47",
+        ["MPI_Send", "MPI_Recv"],
+    ),
+];
+
+#[test]
+fn a_timeline_has_every_call_and_agrees_with_the_row() {
+    for (flags, [send, receive]) in CASES {
+        let (plain, silent, none) = pingpong(flags);
+        let (watched, _, timeline) = pingpong(&format!("{flags} --timeline t.csv"));
+        let (.., again) = pingpong(&format!("{flags} --timeline t.csv"));
+        assert_eq!((silent.as_str(), none.as_str()), ("", ""), "{flags}");
+        assert_eq!(plain, watched, "{flags}: watching changes nothing");
+        assert_eq!(timeline, again, "{flags}: the same bytes");
+
+        let rows = read(&timeline);
+        assert!(rows.is_sorted_by_key(|row| (row.begin, row.rank)));
+        let bytes: u64 = cell(&plain, "size_bytes").parse().unwrap();
+        let partner: u32 = cell(&plain, "partner").parse().unwrap();
+        for (rank, peer, calls) in [(0, partner, [send, receive]), (partner, 0, [receive, send])] {
+            let own: Vec<&Row> = rows.iter().filter(|row| row.rank == rank).collect();
+            assert_eq!(own.len(), 10, "two calls a round, of which there are five");
+            for (row, call) in own.iter().zip(calls.iter().cycle()) {
+                assert_eq!(row.call, *call);
+                assert_eq!((row.peer, row.bytes), (peer, bytes));
+                assert!(row.begin < row.end);
+            }
+            for pair in own.windows(2) {
+                assert_eq!(pair[0].end, pair[1].begin, "calls follow each other");
+            }
+        }
+        assert_eq!(rows.len(), 20, "the other ranks make no call");
+
+        let own: Vec<&Row> = rows.iter().filter(|row| row.rank == 0).collect();
+        let counted = own[9].end - own[4].begin;
+        assert_eq!(ps(&cell(&plain, "latency_us")), counted / 6);
+    }
+}
+
+/// The steps of a critical path: begin, duration, node, and the rest.
+fn steps(path: &str) -> Vec<(u64, u64, String)> {
+    let lines = path.lines().skip_while(|line| !line.contains("at_ns"));
+    let lines = lines.skip(1).take_while(|line| !line.is_empty());
+    let step = |line: &str| {
+        let (at, rest) = line.trim_start().split_once(' ').unwrap();
+        let (took, what) = rest.trim_start().split_once(' ').unwrap();
+        (ps(at), ps(took), what.trim_start().to_owned())
+    };
+    lines.map(step).collect()
+}
+
+#[test]
+fn the_steps_of_the_last_round_add_up() {
+    for (flags, _) in CASES {
+        let (plain, ..) = pingpong(flags);
+        let (explained, silent, timeline) =
+            pingpong(&format!("{flags} --explain --timeline t.csv"));
+        assert_eq!(silent, "");
+        let path = explained.strip_prefix(&plain).expect("the row comes first");
+        let rows = read(&timeline);
+        let own: Vec<&Row> = rows.iter().filter(|row| row.rank == 0).collect();
+        let (begin, end) = (own[8].begin, own[9].end);
+        let heading = format!(
+            "\ncritical path of the last round\nwhich begins at {}.{:03} ns\n\n",
+            begin / 1000,
+            begin % 1000
+        );
+        assert!(path.starts_with(&heading), "{path}");
+        let mut at = 0;
+        for (from, took, what) in steps(path) {
+            assert_eq!(from, at, "steps are contiguous: {what}");
+            assert!(took > 0 && !what.contains("before the trace"), "{what}");
+            at += took;
+        }
+        assert_eq!(at, end - begin, "{path}");
+        assert!(path.ends_with(" 100.0\n"), "{path}");
+
+        let (json, stderr, _) = pingpong(&format!("{flags} --explain --format json"));
+        assert_eq!(json.lines().count(), 1);
+        assert_eq!(stderr, path.trim_start());
+    }
+}
+
+#[test]
+fn a_timeline_that_cannot_be_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for (flags, says) in [
+        (
+            "--sizes 8,16 --timeline t.csv",
+            "--timeline: of one run; --sizes are 2",
+        ),
+        ("--timeline t.csv", "--timeline: of one run; --sizes are 18"),
+        ("--explain", "--explain: of one run; --sizes are 18"),
+        (
+            "--sizes 8 --rounds 16777216 --timeline t.csv",
+            "--timeline: 67108872 rows; at most 16777216: fewer --rounds",
+        ),
+        ("--sizes 8 --timeline x/t.csv", "--timeline x/t.csv"),
+        (
+            "--sizes 8 --timeline t.csv -o t.csv",
+            "--timeline t.csv: is the file of -o already",
+        ),
+    ] {
+        let line = format!("mpi pingpong --machine scc {flags}");
+        let output = sme_in(directory.path(), &line);
+        assert_eq!(output.status.code(), Some(2), "{flags}");
+        let said = text(&output.stderr);
+        assert!(said.contains(says) && said.lines().count() == 1, "{said}");
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
