@@ -182,7 +182,10 @@ impl Piece {
     /// Its origin, if that is in the memory.
     fn place(&self) -> Result<usize, Fault> {
         usize::try_from(self.origin).map_err(|_| {
-            let text = format!("a block begins {} bytes before the memory", self.origin.abs());
+            let text = format!(
+                "a block begins {} bytes before the memory",
+                self.origin.abs()
+            );
             Fault::new(ErrorClass::Buffer, "displs", text)
         })
     }
@@ -196,7 +199,12 @@ impl Piece {
 impl<'a, T: Scalar> From<&'a [T]> for Buffer<'a> {
     fn from(values: &'a [T]) -> Self {
         let datatype = Datatype::from(T::BASIC);
-        Self::new(bytemuck::cast_slice(values), 0, values.len() as i64, &datatype)
+        Self::new(
+            bytemuck::cast_slice(values),
+            0,
+            values.len() as i64,
+            &datatype,
+        )
     }
 }
 

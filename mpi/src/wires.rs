@@ -174,14 +174,15 @@ impl Channel for Wire {
     async fn leaves(&self, _: &'static str) {}
 }
 
-/// Runs `program` as each of `ranks` ranks to its end.
+/// Runs `program` as each of `ranks` ranks to its end; returns what they returned.
 ///
 /// # Errors
 /// [`Stuck`] names those that wait for what cannot come.
-pub fn run<F>(ranks: u32, setting: Setting, mut program: impl FnMut(Wire) -> F) -> Result<(), Stuck>
-where
-    F: Future<Output = ()> + Send,
-{
+pub fn run<F: Future>(
+    ranks: u32,
+    setting: Setting,
+    mut program: impl FnMut(Wire) -> F,
+) -> Result<Vec<F::Output>, Stuck> {
     let count = ranks as usize;
     let hub = Arc::new(Mutex::new(Hub {
         setting: Setting {
@@ -201,6 +202,7 @@ where
             Some(Box::pin(program(Wire { hub, rank })))
         })
         .collect();
+    let mut outcomes: Vec<Option<F::Output>> = (0..ranks).map(|_| None).collect();
     loop {
         let mut hub_now = hub.lock();
         let runnable: Vec<u32> = (0..ranks)
@@ -214,7 +216,7 @@ where
                 .filter_map(|((rank, wait), _)| wait.as_ref().map(|(_, site)| (rank, *site)))
                 .collect();
             return if stuck.is_empty() {
-                Ok(())
+                Ok(outcomes.into_iter().flatten().collect())
             } else {
                 Err(Stuck(stuck))
             };
@@ -222,12 +224,10 @@ where
         let chosen = runnable[hub_now.draw(runnable.len())] as usize;
         drop(hub_now);
         if let Some(program) = &mut programs[chosen] {
-            let ended = program
-                .as_mut()
-                .poll(&mut Context::from_waker(Waker::noop()))
-                .is_ready();
-            if ended {
+            let mut context = Context::from_waker(Waker::noop());
+            if let Poll::Ready(outcome) = program.as_mut().poll(&mut context) {
                 programs[chosen] = None;
+                outcomes[chosen] = Some(outcome);
             }
         }
     }

@@ -347,12 +347,13 @@ struct OverMpi(Mpi<Buffers<ThreadMemory, Core>>);
 impl Messages for OverMpi {
     async fn send(&self, to: u32, words: &[u64]) {
         // The rank exists, and so does the tag; else nothing arrives, and the run ends with a report.
-        let _ = self.0.send(words, to, TAG).await;
+        let _ = self.0.world().send(words, to, TAG).await;
     }
 
     async fn receive(&self, from: u32, words: &mut [u64]) {
         let _ = self
             .0
+            .world()
             .receive(words, Source::Rank(from), Tag::Is(TAG))
             .await;
     }

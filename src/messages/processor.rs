@@ -29,6 +29,7 @@ impl Processor for Core {
             Work::Send => self.software.send,
             Work::Packet => self.software.packet,
             Work::Match => self.software.compare,
+            Work::Combine => self.software.combine,
         };
         let all = one.times(times.into());
         if all > Time::ZERO {

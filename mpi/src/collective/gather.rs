@@ -19,12 +19,7 @@ pub(crate) async fn gather(
 }
 
 /// Each sends to the root.
-async fn linear(
-    team: &Team,
-    root: u32,
-    own: Vec<u8>,
-    lengths: &[usize],
-) -> Result<Vec<u8>, Fault> {
+async fn linear(team: &Team, root: u32, own: Vec<u8>, lengths: &[usize]) -> Result<Vec<u8>, Fault> {
     if team.rank() != root {
         team.send(root, own).await;
         return Ok(Vec::new());
@@ -87,7 +82,10 @@ async fn binomial(
 
 fn of_length(block: Vec<u8>, length: usize) -> Result<Vec<u8>, Fault> {
     let text = |class| {
-        let text = format!("a block has {} bytes where {length} are expected", block.len());
+        let text = format!(
+            "a block has {} bytes where {length} are expected",
+            block.len()
+        );
         Err(Fault::new(class, "count", text))
     };
     match block.len().cmp(&length) {

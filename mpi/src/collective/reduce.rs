@@ -70,7 +70,8 @@ async fn binomial(
         bit *= 2;
     }
     if place != 0 {
-        team.send(at(place - bit), std::mem::take(&mut result)).await;
+        team.send(at(place - bit), std::mem::take(&mut result))
+            .await;
     }
     if top != root {
         if team.rank() == top {

@@ -1,8 +1,8 @@
 //! Reductions of the operands of the ranks up to each one.
 
+use super::Reduction;
 use super::choice::Algorithm;
 use super::team::Team;
-use super::Reduction;
 use crate::error::Fault;
 
 /// MPI_Scan of each rank's `own` elements, or MPI_Exscan, which leaves out the rank's own and gives rank 0

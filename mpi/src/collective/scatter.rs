@@ -33,7 +33,10 @@ pub(crate) async fn scatter(
         _ => linear(&team, root, all, own).await?,
     };
     let text = |class| {
-        let text = format!("the block has {} bytes where {own} are expected", block.len());
+        let text = format!(
+            "the block has {} bytes where {own} are expected",
+            block.len()
+        );
         Err(Fault::new(class, "count", text))
     };
     match block.len().cmp(&own) {

@@ -22,7 +22,11 @@ impl Made {
     /// As the result of a task.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let ranks = self.ranks.iter().flat_map(|rank| rank.to_le_bytes());
-        self.context.to_le_bytes().into_iter().chain(ranks).collect()
+        self.context
+            .to_le_bytes()
+            .into_iter()
+            .chain(ranks)
+            .collect()
     }
 
     /// Read from there.
@@ -56,11 +60,7 @@ fn fresh(device: &Device) -> u64 {
 
 /// The context of a communicator of the same group: that of rank 0. Of an intercommunicator all its ranks
 /// are told the one that the side with the first rank of the job makes.
-pub(crate) async fn dup(
-    team: Team,
-    local: Option<Team>,
-    is_first: bool,
-) -> Result<Vec<u8>, Fault> {
+pub(crate) async fn dup(team: Team, local: Option<Team>, is_first: bool) -> Result<Vec<u8>, Fault> {
     let own = fresh(team.device()).to_le_bytes().to_vec();
     let Some(local) = local else {
         return broadcast(team, Algorithm::Binomial, (0, own, 8)).await;
@@ -102,14 +102,26 @@ pub(crate) async fn split_sides(
     let lengths = vec![Entry::BYTES; local.size() as usize];
     let (ours, theirs) = inter::allgather_any((&team, &local), entry, lengths).await?;
     let members = |group: &Group, blocks: &[Vec<u8>]| {
-        let entries: Vec<Entry> = blocks.iter().map(|block| Entry::from_bytes(block)).collect();
+        let entries: Vec<Entry> = blocks
+            .iter()
+            .map(|block| Entry::from_bytes(block))
+            .collect();
         Entry::made(&entries, group, color)
     };
     let (ours, theirs) = (members(&own, &ours), members(&other, &theirs));
-    let context = if is_first { ours.context } else { theirs.context };
+    let context = if is_first {
+        ours.context
+    } else {
+        theirs.context
+    };
     let made = Made {
         context,
-        ranks: [&[ours.ranks.len() as u32], &ours.ranks[..], &theirs.ranks[..]].concat(),
+        ranks: [
+            &[ours.ranks.len() as u32],
+            &ours.ranks[..],
+            &theirs.ranks[..],
+        ]
+        .concat(),
     };
     Ok(made.to_bytes())
 }
@@ -208,7 +220,11 @@ pub(crate) async fn intercomm(
     let length = Made::from_bytes(&length).context as usize;
     let told = broadcast(local, tree, (leader, told, length)).await?;
     let theirs = Made::from_bytes(&told);
-    if let Some(both) = theirs.ranks.iter().find(|&&rank| group.rank_of(rank).is_some()) {
+    if let Some(both) = theirs
+        .ranks
+        .iter()
+        .find(|&&rank| group.rank_of(rank).is_some())
+    {
         let text = format!("rank {both} of the job is in both groups");
         return Err(Fault::new(ErrorClass::Comm, "local_comm", text));
     }
@@ -239,7 +255,11 @@ pub(crate) async fn merge(
         _ => is_first,
     };
     let chosen = if is_first { ours } else { theirs };
-    let groups = if comes_first { [own, other] } else { [other, own] };
+    let groups = if comes_first {
+        [own, other]
+    } else {
+        [other, own]
+    };
     let made = Made {
         context: Made::from_bytes(chosen).context,
         ranks: groups.iter().flat_map(Group::world_ranks).collect(),

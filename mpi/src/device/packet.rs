@@ -110,8 +110,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_header_is_read_as_it_was_written(
-            kind in 0..KINDS.len(), (call, root): (u8, u16), context: u64, tag: i32,
-            (sender, receiver): (u32, u32), length: u64,
+            kind in 0..KINDS.len(), call: u8, root: u16, context: u64, tag: i32,
+            sender: u32, receiver: u32, length: u64,
         ) {
             let kind = KINDS[kind];
             let header = Header { kind, call, root, context, tag, sender, receiver, length };

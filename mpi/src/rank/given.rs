@@ -108,7 +108,9 @@ impl Layout {
         };
         if pieces.len() != ranks as usize {
             let blocks = pieces.len();
-            return Err(wrong(format!("there are {blocks} blocks for {ranks} ranks")));
+            return Err(wrong(format!(
+                "there are {blocks} blocks for {ranks} ranks"
+            )));
         }
         Ok(pieces)
     }
@@ -176,4 +178,3 @@ impl<'b> Given<'b> {
         }
     }
 }
-

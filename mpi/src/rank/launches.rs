@@ -68,8 +68,10 @@ impl Setting {
             ROOT => Ok(Part::Root),
             PROC_NULL => Ok(Part::Idle),
             root => {
-                point::check_rank(&self.comm, "root", root)
-                    .map_err(|fault| Fault { class: ErrorClass::Root, ..fault })?;
+                point::check_rank(&self.comm, "root", root).map_err(|fault| Fault {
+                    class: ErrorClass::Root,
+                    ..fault
+                })?;
                 Ok(Part::Of(root))
             }
         }
@@ -94,7 +96,11 @@ pub(super) fn barrier<'b>(setting: &Setting, _: Given<'b>) -> Result<Launch<'b>,
     })
 }
 
-pub(super) fn broadcast<'b>(setting: &Setting, given: Given<'b>, root: u32) -> Result<Launch<'b>, Fault> {
+pub(super) fn broadcast<'b>(
+    setting: &Setting,
+    given: Given<'b>,
+    root: u32,
+) -> Result<Launch<'b>, Fault> {
     let buffer = given.received;
     let length = usize::try_from(buffer.bytes()).unwrap_or(usize::MAX);
     if setting.comm.remote().is_some() {
@@ -110,7 +116,10 @@ pub(super) fn broadcast<'b>(setting: &Setting, given: Given<'b>, root: u32) -> R
         // Both sides name the root differently.
         let (team, local) = setting.teams(Call::Bcast, 0);
         let teams = (team, local.ok_or_else(not_here)?);
-        return Ok(Launch::task(inter::bcast(teams, part, (bytes, length)), landing));
+        return Ok(Launch::task(
+            inter::bcast(teams, part, (bytes, length)),
+            landing,
+        ));
     }
     let bytes = match setting.is_root(root)? {
         true => buffer.shared().packed()?,
@@ -291,7 +300,10 @@ pub(super) fn alltoall<'b>(
     let (team, local) = setting.teams(Call::Alltoall, 0);
     let landing = Landing::Pieces(given.received, pieces);
     if local.is_some() {
-        return Ok(Launch::task(inter::alltoall(team, (blocks, lengths)), landing));
+        return Ok(Launch::task(
+            inter::alltoall(team, (blocks, lengths)),
+            landing,
+        ));
     }
     // In the v and w forms no rank knows the lengths of all.
     let bytes = match is_even {
@@ -391,7 +403,11 @@ pub(super) fn reduce<'b>(
     Ok(Launch::task(task, landing))
 }
 
-pub(super) fn allreduce<'b>(setting: &Setting, given: Given<'b>, op: Op) -> Result<Launch<'b>, Fault> {
+pub(super) fn allreduce<'b>(
+    setting: &Setting,
+    given: Given<'b>,
+    op: Op,
+) -> Result<Launch<'b>, Fault> {
     let (own, reduction) = operands(setting, &given, &op, true)?;
     same_count(&own, &given.received)?;
     let algorithm = setting.choose(Collective::Allreduce, own.len());
@@ -439,7 +455,9 @@ pub(super) fn reduce_scatter<'b>(
         .iter()
         .map(|count| count.saturating_mul(element) as usize)
         .collect();
-    let all = lengths.iter().fold(0usize, |sum, length| sum.saturating_add(*length));
+    let all = lengths
+        .iter()
+        .fold(0usize, |sum, length| sum.saturating_add(*length));
     if lengths.len() as i64 != ranks || all != own.len() {
         let text = format!(
             "blocks of {all} bytes for {} of {ranks} ranks are not the {} bytes of the operands",

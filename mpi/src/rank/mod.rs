@@ -1,6 +1,7 @@
 //! A rank's view of its job, for programs in Rust.
 //!
 //! ```
+//! use sme_mpi::op::Op;
 //! use sme_mpi::rank::{Mpi, Source, Tag};
 //! use sme_mpi::wires::{Setting, run};
 //!
@@ -15,11 +16,11 @@
 //!         assert_eq!((status.source, status.tag, values), (0, 7, [1.5, 2.5]));
 //!     }
 //!     let mut sum = [0];
-//!     world.allreduce(&[world.rank()], &mut sum, &sme_mpi::op::Op::SUM).await?;
+//!     world.allreduce(&[world.rank()], &mut sum, &Op::Sum).await?;
 //!     assert_eq!(sum, [1]);
 //!     mpi.finalize().await
 //! });
-//! assert_eq!(outcome, Ok(()));
+//! assert_eq!(outcome, Ok(vec![Ok(()); 2]));
 //! ```
 //!
 //! * [`Mpi`] is the library as one rank has it; [`Communicator`] has the calls.
@@ -27,7 +28,7 @@
 //! * A rank makes one call at a time: two futures of one rank must not be polled in turn. The second one
 //!   ends with an error.
 
-mod collectives;
+pub mod collectives;
 pub mod communicators;
 pub mod given;
 mod launches;
@@ -197,10 +198,6 @@ impl<C: Channel> Mpi<C> {
         })
     }
 
-    pub(crate) fn algorithm(&self, collective: Collective, bytes: usize, ranks: u32) -> Algorithm {
-        self.choice.read().of(collective, bytes, ranks)
-    }
-
     pub(crate) fn device(&self) -> &Arc<Device> {
         &self.device
     }
@@ -272,7 +269,8 @@ impl<C: Channel> Mpi<C> {
         bytes: u64,
     ) -> Result<Entered<'_>, MpiError> {
         if self.is_inside.swap(true, Ordering::Relaxed) {
-            let text = "another call of this rank is under way: futures of one rank cannot be joined";
+            let text =
+                "another call of this rank is under way: futures of one rank cannot be joined";
             let fault = Fault::new(ErrorClass::Other, "call", text);
             return Err(fault.at(self.device.rank(), call));
         }

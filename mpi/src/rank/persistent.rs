@@ -154,12 +154,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         self.persistent_send("MPI_Rsend_init", (to, tag), Mode::Standard)
     }
 
-    fn persistent_send(
-        &self,
-        call: &'static str,
-        at: (u32, i32),
-        mode: Mode,
-    ) -> Persistent<'m, C> {
+    fn persistent_send(&self, call: &'static str, at: (u32, i32), mode: Mode) -> Persistent<'m, C> {
         let comm = self.comm.clone();
         Persistent::new(self, call, move |given| {
             point::send(&comm, given.contribution()?, at, mode)

@@ -33,7 +33,11 @@ pub(super) fn check_rank(comm: &Comm, argument: &'static str, rank: u32) -> Resu
 fn check_tag(tag: i32) -> Result<(), Fault> {
     match tag >= 0 {
         true => Ok(()),
-        false => Err(Fault::new(ErrorClass::Tag, "tag", format!("{tag} is negative"))),
+        false => Err(Fault::new(
+            ErrorClass::Tag,
+            "tag",
+            format!("{tag} is negative"),
+        )),
     }
 }
 
@@ -290,9 +294,13 @@ impl<'m, C: Channel> Communicator<'m, C> {
         let mpi = self.mpi;
         let entered = mpi.enter(call.name, call.peer, call.bytes).await?;
         let device = mpi.device();
-        let launches = self.comm.check().and(receive).and_then(|receive| Ok((receive, send?)));
-        let begun = launches
-            .and_then(|(receive, send)| Ok((receive.begin(device)?, send.begin(device)?)));
+        let launches = self
+            .comm
+            .check()
+            .and(receive)
+            .and_then(|receive| Ok((receive, send?)));
+        let begun =
+            launches.and_then(|(receive, send)| Ok((receive.begin(device)?, send.begin(device)?)));
         let result = match begun {
             Err(fault) => Err(fault),
             Ok((mut receive, send)) => {
@@ -331,7 +339,11 @@ impl<'m, C: Channel> Communicator<'m, C> {
         async move {
             let entered = self.mpi.enter(call.name, call.peer, 0).await?;
             let device = self.mpi.device();
-            let found = match self.comm.check().and_then(|()| wanted(&self.comm, from, tag)) {
+            let found = match self
+                .comm
+                .check()
+                .and_then(|()| wanted(&self.comm, from, tag))
+            {
                 Err(fault) => Err(fault),
                 Ok(None) => Ok(Status::NO_PROCESS),
                 Ok(Some(wanted)) => {
@@ -350,7 +362,11 @@ impl<'m, C: Channel> Communicator<'m, C> {
     /// As [`Communicator::probe`].
     pub async fn iprobe(&self, from: Source, tag: Tag) -> Result<Option<Status>, MpiError> {
         let entered = self.mpi.enter("MPI_Iprobe", peer(from), 0).await?;
-        let found = match self.comm.check().and_then(|()| wanted(&self.comm, from, tag)) {
+        let found = match self
+            .comm
+            .check()
+            .and_then(|()| wanted(&self.comm, from, tag))
+        {
             Err(fault) => Err(fault),
             Ok(None) => Ok(Some(Status::NO_PROCESS)),
             Ok(Some(wanted)) => {
@@ -378,7 +394,11 @@ impl<'m, C: Channel> Communicator<'m, C> {
         };
         async move {
             let entered = self.mpi.enter(call.name, call.peer, 0).await?;
-            let found = match self.comm.check().and_then(|()| wanted(&self.comm, from, tag)) {
+            let found = match self
+                .comm
+                .check()
+                .and_then(|()| wanted(&self.comm, from, tag))
+            {
                 Err(fault) => Err(fault),
                 Ok(None) => Ok(Message::NO_PROCESS),
                 Ok(Some(wanted)) => {
@@ -400,7 +420,11 @@ impl<'m, C: Channel> Communicator<'m, C> {
         tag: Tag,
     ) -> Result<Option<Message>, MpiError> {
         let entered = self.mpi.enter("MPI_Improbe", peer(from), 0).await?;
-        let found = match self.comm.check().and_then(|()| wanted(&self.comm, from, tag)) {
+        let found = match self
+            .comm
+            .check()
+            .and_then(|()| wanted(&self.comm, from, tag))
+        {
             Err(fault) => Err(fault),
             Ok(None) => Ok(Some(Message::NO_PROCESS)),
             Ok(Some(wanted)) => {

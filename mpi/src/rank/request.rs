@@ -445,7 +445,11 @@ fn in_status(
     let Some(first) = failed.next() else {
         return Ok(statuses.into_iter().flatten().collect());
     };
-    let text = format!("{} of them failed, the first because {}", 1 + failed.count(), first.text);
+    let text = format!(
+        "{} of them failed, the first because {}",
+        1 + failed.count(),
+        first.text
+    );
     let error = Fault::new(ErrorClass::InStatus, "array_of_requests", text).at(first.rank, call);
     Err(Box::new(InStatus { error, statuses }))
 }
@@ -458,7 +462,9 @@ fn end_one<C: Channel>(
     if !requests.iter().any(Request::is_active) {
         return Tested::NoneActive;
     }
-    let mut active = (0..).zip(requests).filter(|(_, request)| request.is_active());
+    let mut active = (0..)
+        .zip(requests)
+        .filter(|(_, request)| request.is_active());
     let ended = active.find_map(|(index, request)| Some((index, request.end(call)?)));
     ended.map_or(Tested::No, Tested::Yes)
 }
@@ -514,7 +520,9 @@ pub async fn test_any<C: Channel>(
 pub type Several = Vec<(usize, Result<Status, MpiError>)>;
 
 fn end_some<C: Channel>(requests: &mut [Request<'_, '_, C>], call: &'static str) -> Several {
-    let active = (0..).zip(requests).filter(|(_, request)| request.is_active());
+    let active = (0..)
+        .zip(requests)
+        .filter(|(_, request)| request.is_active());
     active
         .filter_map(|(index, request)| Some((index, request.end(call)?)))
         .collect()

@@ -47,26 +47,24 @@ fn everyone_hears_from_everyone() {
         on_threads((ranks, bytes), |mpi| {
             let seen = &seen;
             async move {
-                let (me, size) = (mpi.rank(), mpi.size());
+                let world = mpi.world();
+                let (me, size) = (world.rank(), world.size());
                 for words in [0usize, 1, 11, 300, 2_500] {
                     let mut buffers = vec![vec![0u64; words]; size as usize];
                     let mut receives = Vec::new();
                     for buffer in &mut buffers {
                         let tag = Tag::Is(words as i32);
-                        receives.push(
-                            mpi.begin_to_receive(buffer, Source::Any, tag)
-                                .await
-                                .unwrap(),
-                        );
+                        receives.push(world.ireceive(buffer, Source::Any, tag).await.unwrap());
                     }
                     for step in 0..size {
                         let values = vec![u64::from(me) << 32 | words as u64; words];
-                        mpi.send(&values, (me + step) % size, words as i32)
+                        world
+                            .send(&values, (me + step) % size, words as i32)
                             .await
                             .unwrap();
                     }
                     let mut senders = Vec::new();
-                    for receive in receives {
+                    for mut receive in receives {
                         senders.push(receive.wait().await.unwrap().source);
                     }
                     for (sender, buffer) in senders.iter().zip(&buffers) {
@@ -76,7 +74,7 @@ fn everyone_hears_from_everyone() {
                     senders.sort_unstable();
                     assert!(senders.into_iter().eq(0..size));
                 }
-                mpi.finalize().await;
+                mpi.finalize().await.unwrap();
                 seen.lock().unwrap().push(me);
             }
         });

@@ -6,18 +6,22 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use sme_mpi::buffer::Scalar;
 use sme_mpi::datatype::pack::{pack, unpack};
 use sme_mpi::datatype::{Basic, Class, Datatype};
 use sme_mpi::error::ErrorClass;
 use sme_mpi::op::Op;
-use sme_mpi::scalar::{Scalar, from_bytes, to_bytes};
 
 /// `earlier op into` of two values.
+fn to_bytes<T: Scalar>(values: &[T]) -> Vec<u8> {
+    bytemuck::cast_slice(values).to_vec()
+}
+
 fn two<T: Scalar>(op: &Op, basic: Basic, earlier: T, into: T) -> T {
     let mut bytes = to_bytes(&[into]);
     op.combine(&to_bytes(&[earlier]), &mut bytes, &basic.into())
         .unwrap();
-    T::read(&bytes)
+    bytemuck::pod_read_unaligned(&bytes)
 }
 
 macro_rules! integers_agree {
@@ -117,7 +121,7 @@ fn right_locate(op: &Op, earlier: (f64, i32), into: (f64, i32)) -> i32 {
     let earlier = located(earlier.0, earlier.1);
     op.combine(&earlier, &mut bytes, &Basic::DoubleInt.into())
         .unwrap();
-    i32::read(&bytes[8..])
+    bytemuck::pod_read_unaligned(&bytes[8..12])
 }
 
 fn keeps_the_earlier_index(op: &Op, earlier: (f64, i32), into: (f64, i32)) -> i32 {
@@ -228,7 +232,7 @@ fn accumulates(accumulate: Accumulate) -> bool {
     let mut window = to_bytes(&[0, 1, 2, 3, 4, 5]);
     accumulate(&to_bytes(&[10, 20, 30]), &mut window, &odd);
     let mut values = [0; 6];
-    from_bytes(&window, &mut values);
+    bytemuck::cast_slice_mut(&mut values).copy_from_slice(&window);
     values == [0, 11, 2, 23, 4, 35]
 }
 

@@ -50,6 +50,8 @@ pub struct Software {
     pub packet: Time,
     /// Comparing one entry of a queue with a message.
     pub compare: Time,
+    /// Combining one word of two operands of a reduction.
+    pub combine: Time,
 }
 
 /// What the simulator keeps of a machine, at most, about: bytes of this computer's memory.

@@ -198,6 +198,10 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
         send: cycles("send", "making a request and queueing a packet"),
         packet: cycles("packet", "handling a packet that has arrived"),
         compare: cycles("compare", "comparing one entry of a queue with a message"),
+        combine: cycles(
+            "combine",
+            "combining one word of two operands of a reduction",
+        ),
     };
     let mut section = read.section("os");
     let mut cost = |key, meaning| section.time(key, 0..=SYSTEM_DELAY, meaning);
