@@ -236,14 +236,15 @@ where
 #[test]
 fn ranks_that_wait_for_each_other_are_named_with_their_calls() {
     let report = stuck_ranks(|mpi| async move {
-        let other = 1 - mpi.rank();
+        let world = mpi.world();
+        let other = 1 - world.rank();
         let mut values = [0_u64; 4];
         // The first message arrives, and its calls are over.
-        match mpi.rank() {
-            0 => mpi.send(&values, other, 0).await.expect("a rank"),
-            _ => drop(mpi.receive(&mut values, Source::Any, Tag::Any).await),
+        match world.rank() {
+            0 => world.send(&values, other, 0).await.expect("a rank"),
+            _ => drop(world.receive(&mut values, Source::Any, Tag::Any).await),
         }
-        let cycle = mpi.receive(&mut values, Source::Rank(other), Tag::Is(7)); // cycle
+        let cycle = world.receive(&mut values, Source::Rank(other), Tag::Is(7)); // cycle
         drop(cycle.await);
     });
     let line = line_of("cycle");

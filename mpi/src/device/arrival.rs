@@ -5,7 +5,7 @@ use std::mem::take;
 
 use super::packet::{Header, Kind};
 use super::{
-    Activity, Body, Device, Envelope, HEADER_BYTES, Incoming, Message, Outbox, Outcome, State, To,
+    Activity, Body, Device, Envelope, HEADER_BYTES, Incoming, Message, Outcome, State, To,
 };
 use crate::channel::Work;
 
@@ -36,20 +36,7 @@ impl Device {
         let mut state = self.state.lock();
         state.incoming[from as usize] = incoming;
         let Some(body) = body else { return };
-        if body.to != To::Handler {
-            return state.arrives(from, body);
-        }
-        let handler = state.handlers.get(&body.header.context).cloned();
-        drop(state);
-        let Some(handler) = handler else { return };
-        let mut out = Outbox::new();
-        handler.lock().packet(from, &body.bytes, &mut out);
-        let mut state = self.state.lock();
-        state.is_changed = true;
-        for (to, context, data) in out {
-            state.owe(Work::Send, 1);
-            state.queue_active(to, context, data);
-        }
+        state.arrives(from, body);
     }
 }
 
@@ -58,7 +45,6 @@ impl State {
     fn begins(&mut self, from: u32, header: Header) -> Option<Body> {
         let to = match header.kind {
             Kind::Data => To::Receive(header.receiver as usize),
-            Kind::Active => To::Handler,
             Kind::Matched => {
                 self.ends(header.sender as usize, Outcome::default());
                 return None;
@@ -195,8 +181,6 @@ impl State {
                     }
                 }
             }
-            // Handlers are called without the device's lock.
-            To::Handler => {}
         }
     }
 

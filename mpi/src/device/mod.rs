@@ -22,9 +22,8 @@ pub(crate) mod matching;
 mod packet;
 mod tasks;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::mem::take;
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 use slab::Slab;
@@ -72,15 +71,6 @@ pub(crate) struct Outcome {
     pub(crate) fault: Option<Fault>,
 }
 
-/// Takes the packets of one context that no receive matches.
-pub(crate) trait Handler: Send {
-    /// A packet with `bytes` has come `from` a rank.
-    fn packet(&mut self, from: u32, bytes: &[u8], out: &mut Outbox);
-}
-
-/// Packets that a handler sends: receiver, context, data.
-pub(crate) type Outbox = Vec<(u32, u64, Vec<u8>)>;
-
 /// One rank's device.
 pub(crate) struct Device {
     rank: u32,
@@ -100,7 +90,6 @@ struct State {
     busy: Vec<u32>,
     /// By source.
     incoming: Vec<Incoming>,
-    handlers: HashMap<u64, Arc<Mutex<dyn Handler>>>,
     running: Vec<(usize, Task)>,
     /// Whether something has ended since the tasks were polled last.
     is_changed: bool,
@@ -180,7 +169,6 @@ struct Body {
 enum To {
     Receive(usize),
     Message(usize),
-    Handler,
 }
 
 /// The room of the attached buffer does not suffice for another message.
@@ -209,11 +197,6 @@ impl Device {
     /// Its rank.
     pub(crate) fn rank(&self) -> u32 {
         self.rank
-    }
-
-    /// Ranks of the job.
-    pub(crate) fn ranks(&self) -> u32 {
-        self.ranks
     }
 
     /// Begins to send `bytes` to rank `to`.
@@ -383,23 +366,6 @@ impl Device {
         (state.buffered.used == 0).then(|| take(&mut state.buffered.room))
     }
 
-    /// Lets `handler` have the packets of `context`.
-    pub(crate) fn set_handler(&self, context: u64, handler: Arc<Mutex<dyn Handler>>) {
-        self.state.lock().handlers.insert(context, handler);
-    }
-
-    /// Takes the handler of `context` away.
-    pub(crate) fn remove_handler(&self, context: u64) {
-        self.state.lock().handlers.remove(&context);
-    }
-
-    /// Sends `data` to the handler of `context` at rank `to`.
-    pub(crate) fn send_active(&self, to: u32, context: u64, data: Vec<u8>) {
-        let mut state = self.state.lock();
-        state.owe(Work::Send, 1);
-        state.queue_active(to, context, data);
-    }
-
     /// The number of a context that no call of this rank has had.
     pub(crate) fn next_count(&self) -> u32 {
         let mut state = self.state.lock();
@@ -459,20 +425,6 @@ impl State {
             sent: 0,
             completes,
         });
-    }
-
-    fn queue_active(&mut self, to: u32, context: u64, data: Vec<u8>) {
-        let header = Header {
-            kind: Kind::Active,
-            call: 0,
-            root: 0,
-            context,
-            tag: 0,
-            sender: 0,
-            receiver: 0,
-            length: data.len() as u64,
-        };
-        self.queue(to, header, data, None);
     }
 
     /// Takes back a send that has not left, or asks its receiver to give it back.

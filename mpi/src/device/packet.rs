@@ -22,11 +22,9 @@ pub(super) enum Kind {
     Withdraw,
     /// The message has been withdrawn.
     Withdrawn,
-    /// Data for the handler of its context, which no receive matches.
-    Active,
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 8] = [
     Kind::Eager,
     Kind::EagerSynchronous,
     Kind::RequestToSend,
@@ -35,7 +33,6 @@ const KINDS: [Kind; 9] = [
     Kind::Matched,
     Kind::Withdraw,
     Kind::Withdrawn,
-    Kind::Active,
 ];
 
 /// The header of a packet.
@@ -60,7 +57,7 @@ impl Header {
     /// Bytes of data behind it.
     pub(super) fn data_bytes(&self) -> u64 {
         match self.kind {
-            Kind::Eager | Kind::EagerSynchronous | Kind::Data | Kind::Active => self.length,
+            Kind::Eager | Kind::EagerSynchronous | Kind::Data => self.length,
             Kind::RequestToSend
             | Kind::ClearToSend
             | Kind::Matched

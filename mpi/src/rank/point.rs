@@ -6,6 +6,7 @@ use super::request::{Landing, Launch, Request, Start};
 use super::{Communicator, Named, PROC_NULL, Source, Status, Tag, status};
 use crate::buffer::{Buffer, BufferMut};
 use crate::channel::Channel;
+use crate::collective::Call;
 use crate::comm::{Comm, Plane};
 use crate::device::matching::Wanted;
 use crate::device::{Head, Mode};
@@ -58,7 +59,7 @@ pub(super) fn send<'b>(
         head: Head {
             context: comm.context(Plane::Point),
             tag,
-            call: 0,
+            call: Call::Send as u8,
             root: 0,
         },
         bytes: buffer.packed()?,
