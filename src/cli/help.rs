@@ -4,6 +4,7 @@
 
 use sme_barrier::{Mapping, TreeShape};
 use sme_hdl::bench::BENCHES;
+use sme_mpi::collective::choice::{Collective, algorithms};
 
 use crate::experiment::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 
@@ -46,7 +47,8 @@ Examples:
 /// `sme mpi --help`
 pub const MPI: &str = "\
 Examples:
-  sme mpi pingpong --machine scc --partner 47";
+  sme mpi pingpong --machine scc --partner 47
+  sme mpi collective allreduce --machine scc";
 
 /// `sme mpi pingpong --help`
 pub const PINGPONG: &str = "\
@@ -63,6 +65,32 @@ Examples:
   sme mpi pingpong --machine scc --partner 47 --sizes 32..65536*2 --format json
   sme mpi pingpong --machine scc --channel sccmpb --sizes 64 --timeline calls.csv
   sme mpi pingpong --machine scc --sizes 64 --explain";
+
+/// `sme mpi collective --help`
+pub fn collective() -> String {
+    let calls = Collective::ALL.iter().map(|&collective| {
+        let own = algorithms(collective).iter().map(|one| one.name());
+        let own: Vec<&str> = own.collect();
+        format!("  {:<15}{}\n", collective.name(), own.join(", "))
+    });
+    let calls: String = calls.collect();
+    format!(
+        "\
+The latency is the time from the begin of the call, which all ranks begin at once, to the end at the
+last of them. Before it is a barrier, and the ranks agree on a time at which they begin; a timeline
+has these calls, too, and those that do not count. Root is rank 0; reductions add integers of 64
+bits. What every rank gets is checked. `--explain` simulates the calls once more; its steps add up
+to the last one.
+
+Calls and their algorithms:
+{calls}
+Examples:
+  sme mpi collective barrier --machine scc --ranks 2..48*2 --algorithm all
+  sme mpi collective allreduce --machine scc --sizes 8..65536*8 --algorithm all
+  sme mpi collective bcast --machine scc --ranks 8 --sizes 4096 --timeline calls.csv
+  sme mpi collective alltoall --machine scc --ranks 4 --sizes 64 --explain"
+    )
+}
 
 /// `sme rtl --help`
 pub const RTL: &str = "\

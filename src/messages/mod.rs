@@ -3,5 +3,7 @@
 //! Called by `sme mpi` and by [`crate::validate`]; calls `sme-mpi` for the libraries and `sme-sim` for
 //! the machine.
 
+pub mod collective;
+pub mod job;
 pub mod pingpong;
 pub mod processor;

@@ -4,47 +4,25 @@
 //! The message lies at the same place of each rank's own memory in every round, so that it is in the
 //! caches as far as it fits: after two rounds that do not count.
 
-use std::cmp::Reverse;
 use std::future::Future;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sme_memory::{Capabilities, Capability, Lacks, Own, Place};
+use sme_memory::Own;
 use sme_mpi::channel::Processor;
-use sme_mpi::channel::buffers::{self, Buffers, NoRoom};
-use sme_mpi::rank::{Mpi, Source, Tag};
-use sme_mpi::rcce::{self, Rcce, RcceError};
-use sme_sim::machine::{CannotBuild, Machine, Setup};
-use sme_sim::observe::calls::ThreadCall;
-use sme_sim::observe::failure::Failure;
-use sme_sim::observe::path::PathStep;
-use sme_sim::observe::spans::SpanTimes;
-use sme_sim::observe::words;
+use sme_mpi::rank::{Source, Tag};
+use sme_mpi::rcce::Rcce;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
+use super::job::{Error, Job, Library, Observe, Observed, SimulatedMpi, times};
 use super::processor::Core;
-
-/// The library whose messages are measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Library {
-    /// [`sme_mpi::rcce`]
-    Rcce,
-    /// MPI over [`sme_mpi::channel::buffers`].
-    Sccmpb,
-}
-
-sme_barrier::names!(Library, "channel", { Rcce => "rcce", Sccmpb => "sccmpb" });
 
 /// A ping-pong.
 #[derive(Clone, Debug)]
 pub struct PingPong {
-    /// The machine.
-    pub machine: Arc<Machine>,
-    /// The library.
-    pub library: Library,
-    /// Ranks of the job, each on the core of its number.
-    pub ranks: u32,
+    /// The machine, the library and the ranks.
+    pub job: Job,
     /// The rank that answers rank 0; not 0.
     pub partner: u32,
     /// Bytes of the message, a multiple of eight.
@@ -64,60 +42,14 @@ pub struct Outcome {
     pub events: u64,
 }
 
-/// The things that may be observed of a ping-pong, without any influence on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Observe {
-    /// Every call of every rank.
-    pub calls: bool,
-    /// The critical path of the last round, for which all rounds are simulated once more.
-    pub critical_path: bool,
-}
-
-/// A ping-pong, and what was observed of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Observed {
-    /// Its outcome.
-    pub outcome: Outcome,
-    /// The calls, each with its rank, in the order of their begins, of equal ones by rank.
-    pub calls: Vec<(u32, ThreadCall)>,
-    /// The critical path: contiguous steps, the first one first.
-    pub critical_path: Vec<PathStep>,
-}
-
-/// A reason for which a ping-pong has no outcome.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The machine cannot do what the library needs.
-    #[error(transparent)]
-    Lacks(#[from] Lacks),
-    /// The machine has no message passing buffers.
-    #[error("the channels need message passing buffers, which machine {0} does not have")]
-    NoBuffers(String),
-    /// The library cannot be set up.
-    #[error(transparent)]
-    Rcce(#[from] RcceError),
-    /// The channel has no room.
-    #[error(transparent)]
-    NoRoom(#[from] NoRoom),
-    /// The machine cannot be built.
-    #[error(transparent)]
-    Build(#[from] CannotBuild),
-    /// The simulation did not end well.
-    #[error(transparent)]
-    Failure(#[from] Failure),
-    /// A message did not arrive as it was sent.
-    #[error("the message of rank {0} did not arrive as it was sent")]
-    Garbled(u32),
-}
-
 /// Rounds that do not count.
 const WARM_UP: u32 = 2;
 
 /// The rounds that count.
 const ROUNDS: Span = Span::new("rounds", 0);
 
-/// The last round; the one before has the number 0.
-const LAST: Span = Span::new("last rounds", 1);
+/// The last round has the number 1, the one before 0.
+pub const LAST: &str = "last rounds";
 
 /// The tag of MPI's messages.
 const TAG: i32 = 0;
@@ -131,59 +63,19 @@ impl PingPong {
     /// # Errors
     /// [`Error`]
     pub fn run(&self) -> Result<Outcome, Error> {
-        let observed = self.observed(Observe::default())?;
-        Ok(observed.outcome)
+        let (outcome, _) = self.observed(Observe::default())?;
+        Ok(outcome)
     }
 
     /// The same, with what `observe` asks for.
     ///
     /// # Errors
     /// [`Error`]
-    pub fn observed(&self, observe: Observe) -> Result<Observed, Error> {
-        let bytes = self.machine.shape().buffer_bytes;
-        if bytes == 0 {
-            return Err(Error::NoBuffers(self.machine.name().to_owned()));
-        }
-        let needs = [Capability::Tagged, Capability::AnyFlag, Capability::Timer];
-        let needs = Capabilities::of(&needs);
-        self.machine.suffices("a message library", needs)?;
-        let ranks = self.ranks;
-        let software = self.machine.shape().software;
-        match self.library {
-            Library::Rcce => {
-                // Each rank would find out the same.
-                rcce::check(ranks, bytes)?;
-                self.measure(observe, move |memory, rank, course| async move {
-                    let core = Core::new(memory.clone(), software);
-                    if let Ok(rcce) = Rcce::new(memory.clone(), rank, ranks, bytes) {
-                        course.run(&OverRcce(rcce, core), &memory).await;
-                    }
-                })
-            }
-            Library::Sccmpb => {
-                buffers::check(ranks, bytes)?;
-                self.measure(observe, move |memory, rank, course| async move {
-                    let core = Core::new(memory.clone(), software);
-                    let channel = Buffers::new(memory.clone(), core, (rank, ranks), bytes);
-                    if let Ok(channel) = channel {
-                        course.run(&OverMpi(Mpi::new(channel)), &memory).await;
-                    }
-                })
-            }
-        }
-    }
-
-    /// Runs `program` as each rank; it is told the rank's course.
-    fn measure<F>(
-        &self,
-        observe: Observe,
-        program: impl Fn(ThreadMemory, u32, Course) -> F,
-    ) -> Result<Observed, Error>
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
+    pub fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
+        let job = &self.job;
+        let bytes = job.machine.shape().buffer_bytes;
         let garbled: Arc<Mutex<Option<u32>>> = Arc::default();
-        let program = |memory: ThreadMemory, rank, _| {
+        let observed = job.run(observe, |memory, rank| {
             let course = Course {
                 rank,
                 partner: self.partner,
@@ -191,64 +83,31 @@ impl PingPong {
                 rounds: self.rounds,
                 garbled: Arc::clone(&garbled),
             };
-            program(memory, rank, course)
-        };
-        let setup = Setup::new(self.machine.shape(), self.ranks, 1).with_each_span(observe.calls);
-        let mut machine = self.machine.build(setup.clone(), program)?;
-        let ended = machine.run(1, |_| {});
-        ended.map_err(|failure| failure.named(&|place| self.named(place)))?;
-        if let Some(rank) = *garbled.lock() {
-            return Err(Error::Garbled(rank));
-        }
-        let spans = machine.spans().called(ROUNDS.name);
-        let SpanTimes {
-            first_begin,
-            last_end,
-            ..
-        } = spans.first().copied().unwrap_or(SpanTimes::NONE);
-        let all = last_end.since(first_begin).as_ps();
-        let mut calls: Vec<(u32, ThreadCall)> = machine
-            .each_call()
-            .map(|(rank, call)| (rank, *call))
-            .collect();
-        calls.sort_by_key(|&(rank, call)| (call.begin, rank, Reverse(call.end)));
-        let critical_path = match machine.spans().called(LAST.name) {
-            &[before, last] if observe.critical_path => {
-                let mut again = self.machine.build(setup, program)?;
-                // From a round earlier, so that whatever is under way at the beginning is known.
-                again.trace_from(before.first_begin);
-                again.run(1, |_| {})?;
-                let name = |place| self.variable(place);
-                again.critical_path(LAST, last.first_begin, &name)
+            let job = job.clone();
+            async move {
+                // Whether the library can be set up has been checked.
+                if job.library == Library::Rcce {
+                    if let Ok(rcce) = Rcce::new(memory.clone(), rank, job.ranks, bytes) {
+                        let core = job.core(&memory);
+                        course.run(&OverRcce(rcce, core), &memory).await;
+                    }
+                } else if let Ok(mpi) = job.mpi(&memory, rank) {
+                    course.run(&OverMpi(mpi), &memory).await;
+                }
             }
-            _ => Vec::new(),
-        };
+        })?;
+        if let Some(rank) = *garbled.lock() {
+            let call = "the ping-pong";
+            return Err(Error::Garbled { call, rank });
+        }
+        let rounds = times(&observed.spans, ROUNDS.name);
+        let all = rounds.last_end.since(rounds.first_begin).as_ps();
         let outcome = Outcome {
             latency: Time::from_ps(all / (2 * u64::from(self.rounds))),
             messages: 2 * u64::from(WARM_UP + self.rounds),
-            events: machine.events(),
+            events: observed.events,
         };
-        Ok(Observed {
-            outcome,
-            calls,
-            critical_path,
-        })
-    }
-
-    /// The name of the library's variable at `place`, if it is one.
-    fn named(&self, place: Place) -> Option<String> {
-        match self.library {
-            Library::Rcce => rcce::variable(place, self.ranks),
-            Library::Sccmpb => {
-                let bytes = self.machine.shape().buffer_bytes;
-                buffers::variable(place, self.ranks, bytes)
-            }
-        }
-    }
-
-    /// The same, or the place in words.
-    fn variable(&self, place: Place) -> String {
-        self.named(place).unwrap_or_else(|| words::place(place))
+        Ok((outcome, observed))
     }
 
     /// The number of calls of all its ranks.
@@ -268,7 +127,7 @@ struct Course {
     partner: u32,
     words: usize,
     rounds: u32,
-    /// The sender of a message that did not arrive as it was sent.
+    /// The rank to which a message did not come as it was sent.
     garbled: Arc<Mutex<Option<u32>>>,
 }
 
@@ -295,7 +154,7 @@ impl Course {
             }
             // There are two rounds at least.
             let late = (round + 2).checked_sub(rounds).filter(|_| self.rank == 0);
-            let late = late.map(|number| Span::new(LAST.name, number));
+            let late = late.map(|number| Span::new(LAST, number));
             if let Some(span) = late {
                 memory.begin(span).await;
             }
@@ -308,7 +167,7 @@ impl Course {
                 library.send(other, &came).await;
             }
             if came != sent {
-                self.garbled.lock().get_or_insert(other);
+                self.garbled.lock().get_or_insert(self.rank);
             }
             if let Some(span) = late {
                 memory.end(span).await;
@@ -342,7 +201,7 @@ impl Messages for OverRcce {
     }
 }
 
-struct OverMpi(Mpi<Buffers<ThreadMemory, Core>>);
+struct OverMpi(SimulatedMpi);
 
 impl Messages for OverMpi {
     async fn send(&self, to: u32, words: &[u64]) {

@@ -97,6 +97,8 @@ struct State {
     /// Contexts that this rank has made.
     contexts: u32,
     buffered: Buffered,
+    /// Messages whose sends have begun.
+    sends: u64,
 }
 
 /// The buffer for buffered sends (MPI_Buffer_attach), of which only the size matters.
@@ -216,6 +218,7 @@ impl Device {
             state.buffered.takes(length)?;
         }
         state.owe(Work::Send, 1);
+        state.sends += 1;
         let is_eager = bytes.len() <= EAGER_BYTES;
         let (data, held) = match is_eager {
             true => (bytes, Vec::new()),
@@ -364,6 +367,11 @@ impl Device {
     pub(crate) fn detach(&self) -> Option<u64> {
         let mut state = self.state.lock();
         (state.buffered.used == 0).then(|| take(&mut state.buffered.room))
+    }
+
+    /// Messages whose sends have begun.
+    pub(crate) fn messages(&self) -> u64 {
+        self.state.lock().sends
     }
 
     /// The number of a context that no call of this rank has had.

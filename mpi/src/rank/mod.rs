@@ -202,6 +202,11 @@ impl<C: Channel> Mpi<C> {
         &self.device
     }
 
+    /// Messages that this rank has begun to send, those of collective calls included.
+    pub fn messages(&self) -> u64 {
+        self.device.messages()
+    }
+
     /// The time in seconds, of this rank (MPI_Wtime).
     pub async fn wtime(&self) -> f64 {
         self.channel.now().await as f64 * 1e-9

@@ -13,7 +13,8 @@ use sme_sim::observe::spans::SpanTimes;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 
 use super::{Estimator, EstimatorOf, Figures, Finding, Fit, On, Paper};
-use crate::messages::pingpong::{Library, PingPong};
+use crate::messages::job::{Job, Library};
+use crate::messages::pingpong::PingPong;
 use crate::validate::measure::{self, Simulate};
 
 /// The family of the machines whose figures these are.
@@ -203,9 +204,11 @@ impl Chip {
     /// Half a round of a ping-pong, all cores being part of the job.
     fn message(&self, size_bytes: u64) -> Result<f64, String> {
         let run = PingPong {
-            machine: Arc::clone(&self.machine),
-            library: Library::Rcce,
-            ranks: self.machine.shape().nodes,
+            job: Job {
+                machine: Arc::clone(&self.machine),
+                library: Library::Rcce,
+                ranks: self.machine.shape().nodes,
+            },
             partner: NEIGHBOUR,
             size_bytes,
             rounds: 4,

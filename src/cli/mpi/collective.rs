@@ -1,0 +1,152 @@
+//! `sme mpi collective`.
+
+use clap::Args;
+use sme_mpi::collective::choice::{Algorithm, Collective, algorithms};
+
+use super::{MOST_BYTES, Point, Points, WatchFlags, jobs, ranks, rounds, sizes};
+use crate::cli::args;
+use crate::cli::flags::MachineFlags;
+use crate::cli::names;
+use crate::cli::read::{self, Values};
+use crate::messages::collective::CALLS;
+pub(super) use crate::messages::collective::CollectiveRun;
+use crate::messages::job::{Error, Job, Library, Observe, Observed};
+use crate::report::row::Cell;
+use crate::report::stop::Stop;
+
+/// The flags of `sme mpi collective`.
+#[derive(Args, Clone, Debug)]
+pub struct CollectiveFlags {
+    /// The call: see below
+    #[arg(value_name = "NAME")]
+    call: String,
+    /// The machine.
+    #[command(flatten)]
+    machine: MachineFlags,
+    /// The channel that carries the messages: sccmpb (RCKMPI's SCCMPB)
+    #[arg(long, value_name = "NAME", default_value = "sccmpb")]
+    channel: String,
+    /// Algorithms, such as ring,bruck: those of the call are below; auto takes what the library chooses,
+    /// all takes each
+    #[arg(long, value_name = "LIST", default_value = "auto")]
+    algorithm: String,
+    /// Ranks of the job, each on the core of its number, such as 2..48*2 [default: all cores]
+    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
+    ranks: Option<String>,
+    /// Sizes in bytes, multiples of 8, such as 32,64 or 32..4096*2: of the message of a bcast, of the
+    /// operands of a reduction or scan, of one block of the others. A barrier has none
+    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
+    sizes: Option<String>,
+    /// Calls that count; two more come first
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "10",
+        allow_negative_numbers = true
+    )]
+    rounds: String,
+    #[command(flatten)]
+    watch: WatchFlags,
+}
+
+/// The default of `--sizes`.
+const SIZES: &str = "8..32768*4";
+
+impl CollectiveFlags {
+    pub(super) fn read(&self) -> Result<Points<CollectiveRun>, Stop> {
+        let collective = self.collective()?;
+        let machine = args::machine(&self.machine)?;
+        let library: Library = read::name("--channel", &self.channel)?;
+        if !library.is_mpi() {
+            let why = format!("{library} has no MPI calls");
+            return Err(Stop::flag("--channel", why));
+        }
+        let ranks = ranks(self.ranks.as_ref(), &machine, Values::Many)?;
+        let rounds = rounds(&self.rounds)?;
+        let sizes = match (&self.sizes, collective) {
+            (None, Collective::Barrier) => vec![0],
+            (Some(_), Collective::Barrier) => {
+                return Err(Stop::flag("--sizes", "a barrier has no data"));
+            }
+            (given, _) => sizes(given.as_deref().unwrap_or(SIZES))?,
+        };
+        let algorithms = self.algorithms(collective)?;
+        let mut points = Vec::new();
+        for job in jobs(machine, library, ranks) {
+            for &size_bytes in &sizes {
+                points.extend(algorithms.iter().map(|&algorithm| CollectiveRun {
+                    job: job.clone(),
+                    collective,
+                    algorithm,
+                    size_bytes,
+                    rounds,
+                }));
+            }
+        }
+        let bytes = points.iter().map(CollectiveRun::buffer_bytes).max();
+        if let Some(bytes) = bytes.filter(|&bytes| bytes > MOST_BYTES) {
+            let why = format!("the blocks of all ranks are {bytes} bytes; at most {MOST_BYTES}");
+            return Err(Stop::flag("--sizes", why));
+        }
+        let of = "--ranks, --sizes and --algorithm make";
+        Points::new(points, &self.watch, of)
+    }
+
+    fn collective(&self) -> Result<Collective, Stop> {
+        Collective::named(&self.call).ok_or_else(|| {
+            let known: Vec<&str> = Collective::ALL.iter().map(|one| one.name()).collect();
+            Stop::flag("NAME", names::unknown(&self.call, &known))
+        })
+    }
+
+    fn algorithms(&self, collective: Collective) -> Result<Vec<Option<Algorithm>>, Stop> {
+        const FLAG: &str = "--algorithm";
+        let own = algorithms(collective);
+        let mut read = Vec::new();
+        for word in read::words(FLAG, &self.algorithm, Values::Many)? {
+            match (word, own.iter().find(|one| one.name() == word)) {
+                ("auto", _) => read.push(None),
+                ("all", _) => read.extend(own.iter().copied().map(Some)),
+                (_, Some(&algorithm)) => read.push(Some(algorithm)),
+                (_, None) => {
+                    let own = own.iter().map(|one| one.name());
+                    let known: Vec<&str> = own.chain(["auto", "all"]).collect();
+                    return Err(Stop::flag(FLAG, names::unknown(word, &known)));
+                }
+            }
+        }
+        Ok(read)
+    }
+}
+
+impl Point for CollectiveRun {
+    const KEYS: &[&str] = &[
+        "collective",
+        "algorithm",
+        "ranks",
+        "size_bytes",
+        "latency_us",
+    ];
+
+    const EXPLAINED: (&str, &str) = (CALLS, "the last call");
+
+    fn job(&self) -> &Job {
+        &self.job
+    }
+
+    fn calls(&self) -> u64 {
+        CollectiveRun::calls(self)
+    }
+
+    fn simulate(&self, observe: Observe) -> Result<(Vec<Cell>, u64, Observed), Error> {
+        let (outcome, observed) = self.observed(observe)?;
+        let cells = vec![
+            Cell::text(self.collective),
+            Cell::text(self.algorithm()),
+            Cell::Count(self.job.ranks.into()),
+            Cell::Count(self.size_bytes),
+            Cell::micros(outcome.latency),
+        ];
+        Ok((cells, outcome.messages, observed))
+    }
+}

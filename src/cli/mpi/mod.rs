@@ -1,0 +1,272 @@
+//! `sme mpi`: what messages between cores cost.
+//!
+//! Called by [`super::main`]; simulated by [`crate::messages`]. Each command reads its flags into points, of
+//! which every one is a simulation and a row.
+
+mod collective;
+mod pingpong;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+use sme_sim::machine::Machine;
+
+use super::flags::OutputFlags;
+use super::read::{self, Values};
+use crate::messages::job::{Error, Job, Library, Observe, Observed};
+use crate::progress;
+use crate::report::Format;
+use crate::report::calls::write_calls;
+use crate::report::explain;
+use crate::report::output::Output;
+use crate::report::row::{self, Cell, rendered};
+use crate::report::stop::{self, Stop, one_line};
+use crate::report::timeline;
+
+/// `sme mpi …`
+#[derive(Clone, Debug, Subcommand)]
+pub enum MpiCommand {
+    /// Two ranks send each other a message in turn: latency and bandwidth by size
+    #[command(after_help = super::help::PINGPONG)]
+    Pingpong(Box<pingpong::PingPongFlags>),
+    /// All ranks make a collective call: latency by size, ranks and algorithm
+    #[command(after_help = super::help::collective())]
+    Collective(Box<collective::CollectiveFlags>),
+}
+
+/// The flags that all commands have.
+#[derive(Args, Clone, Debug)]
+struct WatchFlags {
+    #[command(flatten)]
+    output: OutputFlags,
+    /// Show the critical path of the last round of one run, below the row of a table; with json and
+    /// csv on stderr
+    #[arg(long, help_heading = "Output")]
+    explain: bool,
+    /// Write every call of every rank in one run: CSV with rank,call,begin_ns,end_ns,peer,bytes in the
+    /// order of begin_ns
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    timeline: Option<PathBuf>,
+}
+
+/// A simulation, and the row that it gives.
+trait Point {
+    /// The columns behind those that name the machine.
+    const KEYS: &[&str];
+
+    /// The name of the spans whose last one `--explain` explains, and that in words.
+    const EXPLAINED: (&str, &str);
+
+    /// The job that it simulates.
+    fn job(&self) -> &Job;
+
+    /// Calls of all ranks together, at most.
+    fn calls(&self) -> u64;
+
+    /// Simulates it: the cells of its [`Self::KEYS`], its messages, and what was observed.
+    fn simulate(&self, observe: Observe) -> Result<(Vec<Cell>, u64, Observed), Error>;
+}
+
+/// Points whose flags fit together.
+#[derive(Clone, Debug)]
+struct Points<P> {
+    points: Vec<P>,
+    watch: WatchFlags,
+}
+
+/// A command whose flags fit together.
+#[derive(Debug)]
+pub struct MpiRun(Runs);
+
+#[derive(Debug)]
+enum Runs {
+    PingPong(Points<pingpong::PingPong>),
+    Collective(Points<collective::CollectiveRun>),
+}
+
+/// The most calls of a timeline.
+const MOST_CALLS: u64 = 1 << 24;
+
+/// The most rounds: each is simulated.
+const MOST_ROUNDS: u32 = 1 << 24;
+
+/// Bytes of the largest buffer: it must fit the private memory of a core.
+const MOST_BYTES: u64 = 64 << 20;
+
+impl MpiRun {
+    /// Reads the flags.
+    pub fn read(command: &MpiCommand) -> Result<Self, Stop> {
+        Ok(Self(match command {
+            MpiCommand::Pingpong(flags) => Runs::PingPong(flags.read()?),
+            MpiCommand::Collective(flags) => Runs::Collective(flags.read()?),
+        }))
+    }
+
+    /// Simulates, and writes a row for each point.
+    pub fn run(&self) -> Result<(), Stop> {
+        match &self.0 {
+            Runs::PingPong(points) => points.run(),
+            Runs::Collective(points) => points.run(),
+        }
+    }
+}
+
+/// Reads `--ranks`, of which there may be several if `values` says so; by default all cores of `machine`.
+fn ranks(text: Option<&String>, machine: &Machine, values: Values) -> Result<Vec<u32>, Stop> {
+    let cores = machine.shape().nodes;
+    let all = cores.to_string();
+    read::counts("--ranks", text.unwrap_or(&all), 2, cores, values)
+}
+
+/// Reads `--sizes`.
+fn sizes(text: &str) -> Result<Vec<u64>, Stop> {
+    let sizes = read::numbers("--sizes", text, 8, MOST_BYTES, Values::Many)?;
+    match sizes.iter().find(|size| !size.is_multiple_of(8)) {
+        None => Ok(sizes),
+        Some(odd) => Err(Stop::flag(
+            "--sizes",
+            format!("{odd} is not a multiple of 8"),
+        )),
+    }
+}
+
+/// Reads `--rounds`.
+fn rounds(text: &str) -> Result<u32, Stop> {
+    let rounds = read::counts("--rounds", text, 1, MOST_ROUNDS, Values::One)?;
+    read::one("--rounds", rounds)
+}
+
+impl<P: Point> Points<P> {
+    /// Of these points, which the flags with these names have made.
+    fn new(points: Vec<P>, watch: &WatchFlags, of: &str) -> Result<Self, Stop> {
+        let count = points.len();
+        for (flag, given) in [
+            ("--explain", watch.explain),
+            (timeline::FLAG, watch.timeline.is_some()),
+        ] {
+            if given && count > 1 {
+                return Err(Stop::flag(flag, format!("of one run; {of} {count}")));
+            }
+        }
+        if let (Some(_), [point]) = (&watch.timeline, points.as_slice()) {
+            let calls = point.calls();
+            if calls > MOST_CALLS {
+                let why = format!("{calls} rows; at most {MOST_CALLS}: fewer --rounds");
+                return Err(Stop::flag(timeline::FLAG, why));
+            }
+        }
+        Ok(Self {
+            points,
+            watch: watch.clone(),
+        })
+    }
+
+    fn run(&self) -> Result<(), Stop> {
+        let file = &self.watch.output.file;
+        let mut output = Output::file_or_stdout(file.output.as_deref())?;
+        let mut timeline = match &self.watch.timeline {
+            Some(path) => Some(Output::file(timeline::FLAG, path)?),
+            None => None,
+        };
+        let (explained, in_words) = P::EXPLAINED;
+        let observe = Observe {
+            calls: timeline.is_some(),
+            critical_path: self.watch.explain.then_some(explained),
+        };
+        let mut paths = String::new();
+        let watch = progress::on_stderr();
+        watch.begin("runs", self.points.len() as u64);
+        let mut rows = Vec::with_capacity(self.points.len());
+        for point in &self.points {
+            let begin = Instant::now();
+            let simulated = point.simulate(observe);
+            let (cells, messages, observed) = simulated.map_err(stop)?;
+            let mut row = head(point.job());
+            row.extend(cells);
+            row.push(Cell::Count(messages));
+            rows.push((row, host(messages, begin.elapsed())));
+            if let Some(output) = timeline.take() {
+                write_calls(output, &observed.calls)?;
+            }
+            if self.watch.explain {
+                paths += &explain::critical_path(in_words, &observed.critical_path);
+            }
+            watch.advance(1);
+        }
+        watch.end();
+        output.push(&self.written(rows))?;
+        match file.format() {
+            _ if paths.is_empty() => {}
+            Format::Table => output.push(&format!("\n{paths}"))?,
+            _ => stop::to_stderr(&paths),
+        }
+        output.commit()
+    }
+
+    /// The rows, and what depends on the host apart from them.
+    fn written(&self, rows: Vec<(Vec<Cell>, [Cell; 2])>) -> String {
+        let format = self.watch.output.file.format();
+        let keys: Vec<String> = (HEAD.iter().chain(P::KEYS).chain(&["messages"]))
+            .map(|key| (*key).to_owned())
+            .collect();
+        if self.watch.output.no_host {
+            let rows: Vec<Vec<Cell>> = rows.into_iter().map(|(row, _)| row).collect();
+            return rendered(&keys, &rows, format);
+        }
+        if format == Format::Json {
+            let line = |(row, host): (Vec<Cell>, [Cell; 2])| {
+                let object = rendered(&keys, &[row], format);
+                let open = object.trim_end().strip_suffix('}').unwrap_or_default();
+                let host = rendered(&HOST_KEYS, &[host.to_vec()], format);
+                format!("{open},\"host\":{}}}\n", host.trim_end())
+            };
+            return rows.into_iter().map(line).collect();
+        }
+        let of_host = HOST_KEYS.map(|key| format!("host_{key}"));
+        let keys: Vec<String> = keys.into_iter().chain(of_host).collect();
+        let rows: Vec<Vec<Cell>> = rows
+            .into_iter()
+            .map(|(row, host)| [row, host.to_vec()].concat())
+            .collect();
+        rendered(&keys, &rows, format)
+    }
+}
+
+const HEAD: [&str; 5] = ["version", "machine", "machine_hash", "set", "channel"];
+
+const HOST_KEYS: [&str; 2] = ["wall_s", "messages_per_s"];
+
+fn head(job: &Job) -> Vec<Cell> {
+    let topology = job.machine.shape().topology(job.ranks);
+    let mut cells = row::head(&job.machine, &topology)[..4].to_vec();
+    cells.push(Cell::text(job.library));
+    cells
+}
+
+fn host(messages: u64, wall: Duration) -> [Cell; 2] {
+    let seconds = wall.as_secs_f64();
+    [
+        Cell::fraction(seconds),
+        Cell::Count((messages as f64 / seconds) as u64),
+    ]
+}
+
+fn stop(error: Error) -> Stop {
+    match error.is_of_input() {
+        true => Stop::Input(one_line(&error.to_string())),
+        false => Stop::Failed(error.to_string()),
+    }
+}
+
+/// The job of each of these numbers of ranks.
+fn jobs(machine: Machine, library: Library, ranks: Vec<u32>) -> Vec<Job> {
+    let machine = Arc::new(machine);
+    let job = |ranks| Job {
+        machine: Arc::clone(&machine),
+        library,
+        ranks,
+    };
+    ranks.into_iter().map(job).collect()
+}

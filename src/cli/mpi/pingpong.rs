@@ -1,0 +1,108 @@
+//! `sme mpi pingpong`.
+
+use clap::Args;
+
+use super::{Point, Points, WatchFlags, jobs, ranks, rounds, sizes};
+use crate::cli::args;
+use crate::cli::flags::MachineFlags;
+use crate::cli::read::{self, Values};
+use crate::messages::job::{Error, Job, Library, Observe, Observed};
+use crate::messages::pingpong::LAST;
+pub(super) use crate::messages::pingpong::PingPong;
+use crate::report::row::Cell;
+use crate::report::stop::Stop;
+
+/// The flags of `sme mpi pingpong`.
+#[derive(Args, Clone, Debug)]
+pub struct PingPongFlags {
+    /// The machine.
+    #[command(flatten)]
+    machine: MachineFlags,
+    /// The library that carries the messages: rcce (RCCE), or sccmpb (MPI over RCKMPI's SCCMPB)
+    #[arg(long, value_name = "NAME", default_value = "rcce")]
+    channel: String,
+    /// Ranks of the job, each on the core of its number [default: all cores]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    ranks: Option<String>,
+    /// The rank that answers rank 0
+    #[arg(
+        long,
+        value_name = "RANK",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
+    partner: String,
+    /// Sizes of the message in bytes, multiples of 8, such as 32,64 or 32..4096*2
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "8..1048576*2",
+        allow_negative_numbers = true
+    )]
+    sizes: String,
+    /// Rounds that count; two more come first
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "10",
+        allow_negative_numbers = true
+    )]
+    rounds: String,
+    #[command(flatten)]
+    watch: WatchFlags,
+}
+
+impl PingPongFlags {
+    pub(super) fn read(&self) -> Result<Points<PingPong>, Stop> {
+        let machine = args::machine(&self.machine)?;
+        let library: Library = read::name("--channel", &self.channel)?;
+        let ranks = ranks(self.ranks.as_ref(), &machine, Values::One)?;
+        let ranks = read::one("--ranks", ranks)?;
+        let partner = read::counts("--partner", &self.partner, 1, ranks - 1, Values::One)?;
+        let partner = read::one("--partner", partner)?;
+        let rounds = rounds(&self.rounds)?;
+        let jobs = jobs(machine, library, vec![ranks]);
+        let mut points = Vec::new();
+        for size_bytes in sizes(&self.sizes)? {
+            points.extend(jobs.iter().cloned().map(|job| PingPong {
+                job,
+                partner,
+                size_bytes,
+                rounds,
+            }));
+        }
+        Points::new(points, &self.watch, "--sizes are")
+    }
+}
+
+impl Point for PingPong {
+    const KEYS: &[&str] = &[
+        "ranks",
+        "partner",
+        "size_bytes",
+        "latency_us",
+        "bandwidth_mb_per_s",
+    ];
+
+    const EXPLAINED: (&str, &str) = (LAST, "the last round");
+
+    fn job(&self) -> &Job {
+        &self.job
+    }
+
+    fn calls(&self) -> u64 {
+        PingPong::calls(self)
+    }
+
+    fn simulate(&self, observe: Observe) -> Result<(Vec<Cell>, u64, Observed), Error> {
+        let (outcome, observed) = self.observed(observe)?;
+        let cells = vec![
+            Cell::Count(self.job.ranks.into()),
+            Cell::Count(self.partner.into()),
+            Cell::Count(self.size_bytes),
+            Cell::micros(outcome.latency),
+            Cell::fraction(self.bandwidth_mb_per_s(&outcome)),
+        ];
+        Ok((cells, outcome.messages, observed))
+    }
+}

@@ -1,0 +1,249 @@
+//! A collective MPI call, measured: all ranks begin it at the same simulated time, and its latency is the
+//! time from there to the last rank's end. What every rank gets is compared with what it must get.
+//!
+//! Before each call the ranks agree on a time in the future, by the largest of their clocks, and wait for
+//! it; so a rank's way out of the barrier before is no part of the latency. The first calls do not count.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use sme_memory::Timer;
+use sme_mpi::collective::choice::{Algorithm, Choice, Collective};
+use sme_mpi::error::MpiError;
+use sme_mpi::op::Op;
+use sme_sim::parts::contract::{Span, ThreadMemory};
+use sme_sim::time::Time;
+
+use super::job::{Error, Job, Observe, Observed, SimulatedMpi};
+
+/// Runs of a collective call.
+#[derive(Clone, Debug)]
+pub struct CollectiveRun {
+    /// The machine, the library and the ranks.
+    pub job: Job,
+    /// The call.
+    pub collective: Collective,
+    /// Its algorithm; without one, that which the library chooses.
+    pub algorithm: Option<Algorithm>,
+    /// Bytes, a multiple of eight: of the message of a broadcast, of the operands of a reduction, of one
+    /// block of the others; 0 of a barrier.
+    pub size_bytes: u64,
+    /// Calls that count, at least 1.
+    pub rounds: u32,
+}
+
+/// The outcome of the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The mean time from the first rank's begin to the last rank's end.
+    pub latency: Time,
+    /// Messages of the run, those that do not count included.
+    pub messages: u64,
+}
+
+/// Calls that do not count.
+const WARM_UP: u32 = 2;
+
+/// The counted calls, numbered from 0, in each rank.
+pub const CALLS: &str = "calls";
+
+/// Nanoseconds from the time at which the ranks agree until the call: longer than their agreement takes.
+const AHEAD_NS: u64 = 10_000_000;
+
+impl CollectiveRun {
+    /// The algorithm that it takes.
+    pub fn algorithm(&self) -> Algorithm {
+        let own =
+            || Choice::default().of(self.collective, self.size_bytes as usize, self.job.ranks);
+        self.algorithm.unwrap_or_else(own)
+    }
+
+    /// Simulates it, with what `observe` asks for.
+    ///
+    /// # Errors
+    /// [`Error`]
+    pub fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
+        let garbled: Arc<Mutex<Option<u32>>> = Arc::default();
+        let messages: Arc<AtomicU64> = Arc::default();
+        let observed = self.job.run(observe, |memory, rank| {
+            let run = self.clone();
+            let (garbled, messages) = (Arc::clone(&garbled), Arc::clone(&messages));
+            messages.store(0, Ordering::Relaxed);
+            async move {
+                // Whether the library can be set up has been checked.
+                if let Ok(mpi) = run.job.mpi(&memory, rank) {
+                    if run.course(&mpi, &memory).await != Ok(true) {
+                        garbled.lock().get_or_insert(rank);
+                    }
+                    messages.fetch_add(mpi.messages(), Ordering::Relaxed);
+                }
+            }
+        })?;
+        if let Some(rank) = *garbled.lock() {
+            let call = self.collective.name();
+            return Err(Error::Garbled { call, rank });
+        }
+        let calls = observed.spans.called(CALLS);
+        let all = calls
+            .iter()
+            .map(|call| call.last_end.since(call.first_begin));
+        let all: u64 = all.map(Time::as_ps).sum();
+        let outcome = Outcome {
+            latency: Time::from_ps(all / u64::from(self.rounds)),
+            messages: messages.load(Ordering::Relaxed),
+        };
+        Ok((outcome, observed))
+    }
+
+    /// The calls of all ranks, at most.
+    pub fn calls(&self) -> u64 {
+        let each = 3 * u64::from(WARM_UP + self.rounds) + 1;
+        each * u64::from(self.job.ranks)
+    }
+
+    /// The largest buffer of a rank, in bytes.
+    pub fn buffer_bytes(&self) -> u64 {
+        let blocks = match self.collective {
+            Collective::Gather
+            | Collective::Scatter
+            | Collective::Allgather
+            | Collective::Alltoall
+            | Collective::ReduceScatter => self.job.ranks,
+            _ => 1,
+        };
+        self.size_bytes.saturating_mul(blocks.into())
+    }
+
+    /// The course of one rank: whether everything came as it must.
+    async fn course(&self, mpi: &SimulatedMpi, memory: &ThreadMemory) -> Result<bool, MpiError> {
+        if let Some(algorithm) = self.algorithm {
+            mpi.choose(self.collective, algorithm)?;
+        }
+        let world = mpi.world();
+        let rank = world.rank();
+        let data = Data {
+            collective: self.collective,
+            ranks: self.job.ranks,
+            words: (self.size_bytes / 8) as usize,
+        };
+        let mut is_right = true;
+        for round in 0..WARM_UP + self.rounds {
+            let sent = data.contribution(rank, round);
+            let must_come = data.result(rank, round);
+            let mut came = vec![0; data.room(rank)];
+            world.barrier().await?;
+            let mut latest = [0];
+            world
+                .allreduce(&[memory.now().await], &mut latest, &Op::Max)
+                .await?;
+            let ahead = (latest[0] + AHEAD_NS).saturating_sub(memory.now().await);
+            memory.delay(Time::from_ns(ahead)).await;
+            let span = round
+                .checked_sub(WARM_UP)
+                .map(|number| Span::new(CALLS, number));
+            if let Some(span) = span {
+                memory.begin(span).await;
+            }
+            match self.collective {
+                Collective::Barrier => world.barrier().await?,
+                Collective::Broadcast => {
+                    came.copy_from_slice(&sent);
+                    world.broadcast(&mut came, ROOT).await?;
+                }
+                Collective::Gather => world.gather(&sent, &mut came, ROOT).await?,
+                Collective::Scatter => world.scatter(&sent, &mut came, ROOT).await?,
+                Collective::Allgather => world.allgather(&sent, &mut came).await?,
+                Collective::Alltoall => world.alltoall(&sent, &mut came).await?,
+                Collective::Reduce => world.reduce(&sent, &mut came, &Op::Sum, ROOT).await?,
+                Collective::Allreduce => world.allreduce(&sent, &mut came, &Op::Sum).await?,
+                Collective::ReduceScatter => {
+                    world
+                        .reduce_scatter_block(&sent, &mut came, &Op::Sum)
+                        .await?;
+                }
+                Collective::Scan => world.scan(&sent, &mut came, &Op::Sum).await?,
+            }
+            if let Some(span) = span {
+                memory.end(span).await;
+            }
+            is_right &= came == must_come;
+        }
+        mpi.finalize().await?;
+        Ok(is_right)
+    }
+}
+
+/// The root of calls that have one.
+const ROOT: u32 = 0;
+
+/// The data of a call: what each rank contributes, and what it must get.
+struct Data {
+    collective: Collective,
+    ranks: u32,
+    words: usize,
+}
+
+/// An element of the block that `from` has for `to`; sums of them fit.
+fn element(round: u32, from: u32, to: u32, place: usize) -> u64 {
+    let mixed = (u64::from(from) << 40 ^ u64::from(to) << 20 ^ place as u64) + u64::from(round);
+    mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+}
+
+impl Data {
+    fn block(&self, round: u32, from: u32, to: u32) -> impl Iterator<Item = u64> {
+        (0..self.words).map(move |place| element(round, from, to, place))
+    }
+
+    /// The sum of the blocks for `to` of the ranks before `end`.
+    fn sum(&self, round: u32, to: u32, end: u32) -> Vec<u64> {
+        let sum = |place| (0..end).map(|from| element(round, from, to, place)).sum();
+        (0..self.words).map(sum).collect()
+    }
+
+    fn contribution(&self, rank: u32, round: u32) -> Vec<u64> {
+        let to_each = || {
+            (0..self.ranks)
+                .flat_map(|to| self.block(round, rank, to))
+                .collect()
+        };
+        match self.collective {
+            Collective::Barrier => Vec::new(),
+            Collective::Broadcast if rank == ROOT => self.block(round, rank, 0).collect(),
+            Collective::Broadcast => vec![0; self.words],
+            Collective::Scatter if rank != ROOT => Vec::new(),
+            Collective::Scatter | Collective::Alltoall | Collective::ReduceScatter => to_each(),
+            Collective::Gather
+            | Collective::Allgather
+            | Collective::Reduce
+            | Collective::Allreduce
+            | Collective::Scan => self.block(round, rank, 0).collect(),
+        }
+    }
+
+    fn result(&self, rank: u32, round: u32) -> Vec<u64> {
+        let of_each = |to| (0..self.ranks).flat_map(move |from| self.block(round, from, to));
+        match self.collective {
+            Collective::Barrier => Vec::new(),
+            Collective::Gather | Collective::Reduce if rank != ROOT => Vec::new(),
+            Collective::Broadcast => self.block(round, ROOT, 0).collect(),
+            Collective::Scatter => self.block(round, ROOT, rank).collect(),
+            Collective::Gather | Collective::Allgather => of_each(0).collect(),
+            Collective::Alltoall => of_each(rank).collect(),
+            Collective::Reduce | Collective::Allreduce => self.sum(round, 0, self.ranks),
+            Collective::ReduceScatter => self.sum(round, rank, self.ranks),
+            Collective::Scan => self.sum(round, 0, rank + 1),
+        }
+    }
+
+    /// Elements that a rank gets.
+    fn room(&self, rank: u32) -> usize {
+        let all = self.words * self.ranks as usize;
+        match self.collective {
+            Collective::Barrier => 0,
+            Collective::Gather | Collective::Reduce if rank != ROOT => 0,
+            Collective::Gather | Collective::Allgather | Collective::Alltoall => all,
+            _ => self.words,
+        }
+    }
+}
