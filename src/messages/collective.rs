@@ -24,7 +24,8 @@ pub struct CollectiveRun {
     pub job: Job,
     /// The call.
     pub collective: Collective,
-    /// Its algorithm; without one, that which the library chooses.
+    /// Its algorithm; without one, or if it does not suit the number of ranks, that which the library
+    /// chooses.
     pub algorithm: Option<Algorithm>,
     /// Bytes, a multiple of eight: of the message of a broadcast, of the operands of a reduction, of one
     /// block of the others; 0 of a barrier.
@@ -54,9 +55,12 @@ const AHEAD_NS: u64 = 10_000_000;
 impl CollectiveRun {
     /// The algorithm that it takes.
     pub fn algorithm(&self) -> Algorithm {
-        let own =
-            || Choice::default().of(self.collective, self.size_bytes as usize, self.job.ranks);
-        self.algorithm.unwrap_or_else(own)
+        let mut choice = Choice::default();
+        // One that the call does not have is not taken either.
+        let _ = self
+            .algorithm
+            .map(|named| choice.name(self.collective, named));
+        choice.of(self.collective, self.size_bytes as usize, self.job.ranks)
     }
 
     /// Simulates it, with what `observe` asks for.
@@ -117,9 +121,6 @@ impl CollectiveRun {
 
     /// The course of one rank: whether everything came as it must.
     async fn course(&self, mpi: &SimulatedMpi, memory: &ThreadMemory) -> Result<bool, MpiError> {
-        if let Some(algorithm) = self.algorithm {
-            mpi.choose(self.collective, algorithm)?;
-        }
         let world = mpi.world();
         let rank = world.rank();
         let data = Data {
@@ -167,6 +168,7 @@ impl CollectiveRun {
             if let Some(span) = span {
                 memory.end(span).await;
             }
+            mpi.choose(self.collective, None)?;
             is_right &= came == must_come;
         }
         mpi.finalize().await?;

@@ -51,7 +51,7 @@ const TODAY: &[&str] = &["cxl-pool", "ualink"];
 
 const CHIPS: &[&str] = &["scc", "scc-800"];
 
-const EXCEPTIONS: [Exception; 20] = [
+const EXCEPTIONS: [Exception; 19] = [
     exception(
         "node.private_memory",
         Change::Halved,
@@ -130,12 +130,6 @@ const EXCEPTIONS: [Exception; 20] = [
     ),
     exception("cache.l2_ways", Change::Doubled, CHIPS, "the same"),
     exception(
-        "mesh.flit_bytes",
-        Change::Doubled,
-        &["scc-800"],
-        "no packet here waits for the second flit of another's data",
-    ),
-    exception(
         "coherence.homes",
         Change::Other,
         &["cxl-pool"],
@@ -212,13 +206,14 @@ fn workloads(name: &str) -> Vec<Box<Workload>> {
 }
 
 /// Small runs of the program on a chip with message passing buffers, the quick ones first.
-const ON_CHIP: [&str; 9] = [
+const ON_CHIP: [&str; 10] = [
     "barrier --episodes 3",
     "barrier --nodes 2 --episodes 3 --placement memory",
     "barrier --algorithm flag-phase --placement memory --episodes 3",
     "lock --lock test-and-set --nodes 4",
     "mpi pingpong --partner 47 --sizes 64,32768",
     "mpi pingpong --channel sccmpb --sizes 64",
+    "mpi collective allreduce --ranks 4 --sizes 64 --rounds 1",
     "fft --log2n 8 --nodes 2 --memory cached",
     "fft --log2n 10 --nodes 1 --memory-nodes 1 --memory cached",
     "mpi pingpong --sizes 262144",

@@ -178,3 +178,95 @@ fn a_timeline_that_cannot_be_is_refused() {
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
+
+/// The standard output of a collective that succeeds.
+fn collective(flags: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let line = format!("mpi collective {flags} --machine scc --no-host --rounds 2");
+    let output = sme_in(directory.path(), &line);
+    let (said, complaint) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{flags}: {complaint}");
+    said.to_owned()
+}
+
+#[test]
+fn the_algorithm_that_is_chosen_is_the_one_that_runs() {
+    for call in [
+        "barrier --ranks 5",
+        "bcast --ranks 5 --sizes 64",
+        "bcast --ranks 5 --sizes 16384",
+        "allgather --ranks 4 --sizes 8",
+        "allgather --ranks 5 --sizes 8",
+        "alltoall --ranks 9 --sizes 8",
+        "allreduce --ranks 3 --sizes 16384",
+    ] {
+        let own = collective(call);
+        let algorithm = cell(&own, "algorithm");
+        let named = collective(&format!("{call} --algorithm {algorithm}"));
+        assert_eq!(own, named);
+        let all = collective(&format!("{call} --algorithm all --format csv"));
+        let rows: Vec<&str> = all.lines().skip(1).collect();
+        assert!(rows.len() >= 2, "{all}");
+        for row in &rows {
+            let others = rows.iter().filter(|other| *other == row);
+            assert_eq!(others.count(), 1, "no two rows are the same: {all}");
+        }
+    }
+}
+
+#[test]
+fn the_steps_of_the_last_call_add_up_to_its_latency() {
+    for call in [
+        "barrier --ranks 3",
+        "reduce --ranks 4 --sizes 64",
+        "scan --ranks 3 --sizes 4096",
+    ] {
+        let said = collective(&format!("{call} --explain"));
+        let steps = steps(&said[said.find("critical path").expect("a path")..]);
+        let whole: u64 = steps.iter().map(|(_, took, _)| took).sum();
+        // The mean of two calls, of which the path explains the second.
+        let mean: f64 = cell(&said, "latency_us").parse().unwrap();
+        let ratio = whole as f64 / (mean * 1e6);
+        assert!((0.98..1.02).contains(&ratio), "{call}: {ratio}");
+    }
+}
+
+#[test]
+fn a_collective_that_cannot_be_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for (flags, says) in [
+        (
+            "brcast",
+            "NAME: 'brcast' is not known; did you mean 'bcast'?",
+        ),
+        ("bcast --algorithm ring", "--algorithm: 'ring' is not known"),
+        ("bcast --channel rcce", "--channel: rcce has no MPI calls"),
+        ("barrier --sizes 8", "--sizes: a barrier has no data"),
+        ("gather --sizes 12", "--sizes: 12 is not a multiple of 8"),
+        (
+            "alltoall --sizes 2000000",
+            "--sizes: the blocks of all ranks are 96000000 bytes; at most 67108864",
+        ),
+        (
+            "allgather --ranks 3,6 --algorithm recursive-doubling",
+            "--algorithm: recursive-doubling needs a power of two",
+        ),
+        (
+            "scan --ranks 2,3 --sizes 8 --explain",
+            "--explain: of one run; --ranks, --sizes and --algorithm make 2",
+        ),
+        ("scan --ranks 49", "--ranks 49"),
+    ] {
+        let line = format!("mpi collective {flags} --machine scc");
+        let output = sme_in(directory.path(), &line);
+        assert_eq!(output.status.code(), Some(2), "{flags}");
+        let said = text(&output.stderr);
+        assert!(said.contains(says) && said.lines().count() == 1, "{said}");
+    }
+    let output = sme_in(directory.path(), "mpi collective barrier");
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "the SME cluster has no buffers"
+    );
+}

@@ -22,9 +22,7 @@ pub(crate) async fn allgather(
     }
     match algorithm {
         Algorithm::Bruck => bruck(&team, own, &lengths).await,
-        Algorithm::RecursiveDoubling if team.size().is_power_of_two() => {
-            recursive_doubling(&team, own, &lengths).await
-        }
+        Algorithm::RecursiveDoubling => recursive_doubling(&team, own, &lengths).await,
         _ => ring(&team, own, &lengths).await,
     }
 }

@@ -120,7 +120,16 @@ pub const fn algorithms(collective: Collective) -> &'static [Algorithm] {
     }
 }
 
-/// The algorithms that the user has named; where there is none for a call, its bytes and ranks decide.
+/// Whether a call of `ranks` ranks can take an algorithm that it has.
+pub fn suits(collective: Collective, algorithm: Algorithm, ranks: u32) -> bool {
+    match (collective, algorithm) {
+        (Collective::Allgather, Algorithm::RecursiveDoubling) => ranks.is_power_of_two(),
+        _ => true,
+    }
+}
+
+/// The algorithms that the user has named; where there is none for a call, or it does not suit the number
+/// of ranks, bytes and ranks decide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     named: Vec<(Collective, Algorithm)>,
@@ -152,16 +161,23 @@ impl Choice {
                 algorithm,
             });
         }
-        self.named.retain(|&(named, _)| named != collective);
+        self.forget(collective);
         self.named.push((collective, algorithm));
         Ok(())
+    }
+
+    /// Lets bytes and ranks decide again.
+    pub fn forget(&mut self, collective: Collective) {
+        self.named.retain(|&(named, _)| named != collective);
     }
 
     /// The algorithm of a call of `ranks` ranks. `bytes` are those that each rank sends, or gets, and must
     /// be the same at each; a call whose ranks do not all know its bytes gives 0.
     pub fn of(&self, collective: Collective, bytes: usize, ranks: u32) -> Algorithm {
         let mut named = self.named.iter();
-        if let Some(&(_, algorithm)) = named.find(|&&(named, _)| named == collective) {
+        if let Some(&(_, algorithm)) = named.find(|&&(named, _)| named == collective)
+            && suits(collective, algorithm, ranks)
+        {
             return algorithm;
         }
         use Algorithm as A;
@@ -204,6 +220,7 @@ mod tests {
                 for ranks in [1, 2, 7, 16, 48] {
                     let chosen = Choice::default().of(collective, bytes, ranks);
                     assert!(own.contains(&chosen), "{collective}: {chosen}");
+                    assert!(suits(collective, chosen, ranks), "{collective}: {chosen}");
                 }
             }
             for &algorithm in Algorithm::ALL {

@@ -186,12 +186,22 @@ impl<C: Channel> Mpi<C> {
         Communicator { mpi: self, comm }
     }
 
-    /// Names the algorithm that a collective call takes. All ranks must name the same.
+    /// Names the algorithm that a collective call takes; without one the library chooses it again. All
+    /// ranks must name the same.
     ///
     /// # Errors
     /// [`ErrorClass::Arg`] if the call does not have it.
-    pub fn choose(&self, collective: Collective, algorithm: Algorithm) -> Result<(), MpiError> {
-        let named = self.choice.write().name(collective, algorithm);
+    pub fn choose(
+        &self,
+        collective: Collective,
+        algorithm: impl Into<Option<Algorithm>>,
+    ) -> Result<(), MpiError> {
+        let mut choice = self.choice.write();
+        let Some(algorithm) = algorithm.into() else {
+            choice.forget(collective);
+            return Ok(());
+        };
+        let named = choice.name(collective, algorithm);
         named.map_err(|error| {
             let fault = Fault::new(ErrorClass::Arg, "algorithm", error.to_string());
             fault.at(self.device.rank(), "MPI_T_cvar_write")

@@ -1,7 +1,7 @@
 //! `sme mpi collective`.
 
 use clap::Args;
-use sme_mpi::collective::choice::{Algorithm, Collective, algorithms};
+use sme_mpi::collective::choice::{Algorithm, Collective, algorithms, suits};
 
 use super::{MOST_BYTES, Point, Points, WatchFlags, jobs, ranks, rounds, sizes};
 use crate::cli::args;
@@ -71,10 +71,14 @@ impl CollectiveFlags {
             (given, _) => sizes(given.as_deref().unwrap_or(SIZES))?,
         };
         let algorithms = self.algorithms(collective)?;
+        let suits = |algorithm: &Option<Algorithm>, ranks| {
+            algorithm.is_none_or(|algorithm| suits(collective, algorithm, ranks))
+        };
         let mut points = Vec::new();
         for job in jobs(machine, library, ranks) {
             for &size_bytes in &sizes {
-                points.extend(algorithms.iter().map(|&algorithm| CollectiveRun {
+                let own = algorithms.iter().filter(|one| suits(one, job.ranks));
+                points.extend(own.map(|&algorithm| CollectiveRun {
                     job: job.clone(),
                     collective,
                     algorithm,
@@ -87,6 +91,10 @@ impl CollectiveFlags {
         if let Some(bytes) = bytes.filter(|&bytes| bytes > MOST_BYTES) {
             let why = format!("the blocks of all ranks are {bytes} bytes; at most {MOST_BYTES}");
             return Err(Stop::flag("--sizes", why));
+        }
+        if points.is_empty() {
+            let why = "recursive-doubling needs a power of two; no number of --ranks is one";
+            return Err(Stop::flag("--algorithm", why));
         }
         let of = "--ranks, --sizes and --algorithm make";
         Points::new(points, &self.watch, of)
