@@ -14,6 +14,7 @@
 //! * [`rank`]: the calls, for programs in Rust: start there.
 //! * [`buffer`], [`datatype`], [`op`]: the data of a call, and reductions.
 //! * [`comm`], [`group`], [`topology`]: communicators, their ranks, and the neighbours of a rank.
+//! * [`window`]: one-sided communication.
 //! * [`collective`]: collective algorithms, one a file, and the choice among them.
 //!
 //! Beside it stands [`rcce`], a library of its own.
@@ -32,4 +33,5 @@ mod properties;
 pub mod rank;
 pub mod rcce;
 pub mod topology;
+pub mod window;
 pub mod wires;

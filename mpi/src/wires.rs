@@ -12,8 +12,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
+use sme_memory::{Place, Until};
 
-use crate::channel::{Channel, Segment, Work};
+use crate::channel::{Area, Channel, Segment, Way, Work};
 
 /// The behaviour of the wires.
 #[derive(Clone, Copy, Debug)]
@@ -35,14 +36,28 @@ pub struct Wire {
     rank: u32,
 }
 
+#[derive(Clone, Debug)]
+enum Waits {
+    /// For bytes that arrive, or room in one of these streams.
+    Streams(Vec<u32>),
+    Byte(Place, Until),
+    Lock(u32),
+}
+
+/// Bytes of each rank's shared memory.
+const AREA_BYTES: usize = 1 << 12;
+
 #[derive(Debug)]
 struct Hub {
     setting: Setting,
     ranks: u32,
     /// By sender and receiver.
     streams: Vec<VecDeque<u8>>,
-    /// For each rank the streams that it wants room in, and where, while it waits.
-    waits: Vec<Option<(Vec<u32>, &'static Location<'static>)>>,
+    /// For each rank what it waits for, and where.
+    waits: Vec<Option<(Waits, &'static Location<'static>)>>,
+    /// The shared memory of each rank, and whether its lock is taken.
+    areas: Vec<Vec<u8>>,
+    locks: Vec<bool>,
     /// The rank at which each looked first when it last looked for bytes.
     looked: Vec<u32>,
     now: u64,
@@ -76,10 +91,18 @@ impl Hub {
 
     /// Whether `rank` can go on.
     fn may_run(&mut self, rank: u32) -> bool {
-        let Some((full, _)) = self.waits[rank as usize].clone() else {
-            return true;
-        };
-        self.arrived(rank).is_some() || full.iter().any(|&to| self.has_room(rank, to))
+        match self.waits[rank as usize].clone() {
+            None => true,
+            Some((Waits::Streams(full), _)) => {
+                self.arrived(rank).is_some() || full.iter().any(|&to| self.has_room(rank, to))
+            }
+            Some((Waits::Byte(at, until), _)) => until.holds(*self.byte(at)),
+            Some((Waits::Lock(of), _)) => !self.locks[of as usize],
+        }
+    }
+
+    fn byte(&mut self, at: Place) -> &mut u8 {
+        &mut self.areas[at.node as usize][at.offset as usize]
     }
 }
 
@@ -98,7 +121,63 @@ impl Wire {
     }
 }
 
+impl Wire {
+    /// Lets others go first, and on until this rank no longer waits for that.
+    async fn rest(&self, waits: Waits, site: &'static Location<'static>) {
+        self.hub.lock().waits[self.rank as usize] = Some((waits, site));
+        self.step(|hub| hub.waits[self.rank as usize] = None).await;
+    }
+}
+
+impl Area for Wire {
+    fn bytes(&self) -> u64 {
+        AREA_BYTES as u64
+    }
+
+    async fn read(&self, at: Place, _: Way) -> u8 {
+        self.step(|hub| *hub.byte(at)).await
+    }
+
+    async fn set(&self, at: Place, value: u8, _: Way) {
+        self.step(|hub| *hub.byte(at) = value).await;
+    }
+
+    async fn wait(&self, at: Place, until: Until, _: Way, site: &'static Location<'static>) -> u8 {
+        self.rest(Waits::Byte(at, until), site).await;
+        *self.hub.lock().byte(at)
+    }
+
+    async fn put(&self, at: Place, bytes: &[u8]) {
+        for (place, &byte) in (0..).zip(bytes) {
+            self.step(|hub| *hub.byte(at.plus(place)) = byte).await;
+        }
+    }
+
+    async fn get(&self, at: Place, count: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for place in 0..count {
+            bytes.push(self.step(|hub| *hub.byte(at.plus(place))).await);
+        }
+        bytes
+    }
+
+    async fn take(&self, rank: u32) {
+        self.rest(Waits::Lock(rank), Location::caller()).await;
+        self.hub.lock().locks[rank as usize] = true;
+    }
+
+    async fn clear(&self, rank: u32) {
+        self.step(|hub| hub.locks[rank as usize] = false).await;
+    }
+}
+
 impl Channel for Wire {
+    type Area = Self;
+
+    fn area(&self) -> Option<&Self> {
+        Some(self)
+    }
+
     fn rank(&self) -> u32 {
         self.rank
     }
@@ -153,14 +232,7 @@ impl Channel for Wire {
     }
 
     async fn wait(&self, full: &[u32], site: &'static Location<'static>) {
-        self.hub.lock().waits[self.rank as usize] = Some((full.to_vec(), site));
-        let mut asked = false;
-        poll_fn(move |_| match std::mem::replace(&mut asked, true) {
-            false => Poll::Pending,
-            true => Poll::Ready(()),
-        })
-        .await;
-        self.hub.lock().waits[self.rank as usize] = None;
+        self.rest(Waits::Streams(full.to_vec()), site).await;
     }
 
     async fn work(&self, _: Work, _: u32) {}
@@ -192,6 +264,8 @@ pub fn run<F: Future>(
         ranks,
         streams: vec![VecDeque::new(); count * count],
         waits: vec![None; count],
+        areas: vec![vec![0; AREA_BYTES]; count],
+        locks: vec![false; count],
         looked: vec![0; count],
         now: 0,
         random: setting.seed,

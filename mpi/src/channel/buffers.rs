@@ -10,9 +10,10 @@ use std::panic::Location;
 
 use parking_lot::Mutex;
 use sme_memory::{
-    AnyFlag, Blocks, Flag, Flags, Memory, Own, Place, Route, Tagged, Timer, Until, Word,
+    AnyFlag, Blocks, Flag, Flags, Memory, Own, Place, Route, Tagged, TestAndSet, Timer, Until, Word,
 };
 
+use super::shared::Shared;
 use super::{Channel, Processor, Segment, Work};
 
 /// Bytes of a line.
@@ -43,6 +44,7 @@ pub struct Buffers<M, P> {
     ranks: u32,
     /// Bytes of a section.
     section: u64,
+    area: Option<Shared<M, P>>,
     state: Mutex<State>,
 }
 
@@ -108,6 +110,7 @@ impl<M: Memory, P> Buffers<M, P> {
             me,
             ranks,
             section: section(ranks, bytes).ok_or(NoRoom { ranks, bytes })?,
+            area: None,
             state: Mutex::new(State {
                 is_free: vec![true; count],
                 pending: vec![Vec::new(); count],
@@ -115,6 +118,13 @@ impl<M: Memory, P> Buffers<M, P> {
                 words: Vec::new(),
             }),
         })
+    }
+
+    /// The same with shared memory beside it: `area`.
+    #[must_use]
+    pub fn with_area(self, area: Shared<M, P>) -> Self {
+        let area = Some(area);
+        Self { area, ..self }
     }
 
     fn flag(&self, buffer: u32, offset: u64) -> Flag {
@@ -185,9 +195,15 @@ fn gather(segments: &[Segment<'_>], most: usize, words: &mut Vec<u64>) -> (usize
 
 impl<M, P> Channel for Buffers<M, P>
 where
-    M: Memory + AnyFlag + Blocks + Tagged + Timer,
+    M: Memory + AnyFlag + Blocks + Tagged + TestAndSet + Timer,
     P: Processor,
 {
+    type Area = Shared<M, P>;
+
+    fn area(&self) -> Option<&Self::Area> {
+        self.area.as_ref()
+    }
+
     fn rank(&self) -> u32 {
         self.me
     }

@@ -5,9 +5,12 @@
 //! time, and so has the library's own [work](Work): both are the channel's business.
 
 pub mod buffers;
+pub mod shared;
 
 use std::future::Future;
 use std::panic::Location;
+
+use sme_memory::{Place, Until};
 
 /// Bytes that a channel moves, with their address in the rank's own simulated memory, on which the time
 /// for copying them depends. Without an address they are in the core's first-level cache.
@@ -33,6 +36,10 @@ pub enum Work {
     Match,
     /// Combining one word of two operands.
     Combine,
+    /// Translating a group to the ranks of a window: lists made, filled and dropped.
+    Group,
+    /// One turn of a loop over the targets or the origins of an epoch.
+    Target,
 }
 
 /// The processor of a rank, which the library's own work keeps busy, and who hears of the rank's calls.
@@ -63,6 +70,12 @@ pub trait Processor: Send + Sync {
 /// Every rank has a channel of its own. No future of a channel is polled after it was dropped, and a rank
 /// asks for one thing at a time.
 pub trait Channel: Send + Sync {
+    /// The memory that ranks share beside the streams.
+    type Area: Area;
+
+    /// That memory, if the machine has such.
+    fn area(&self) -> Option<&Self::Area>;
+
     /// This rank in the job, from 0.
     fn rank(&self) -> u32;
 
@@ -112,4 +125,52 @@ pub trait Channel: Send + Sync {
 
     /// The rank leaves the MPI call that it entered last.
     fn leaves(&self, call: &'static str) -> impl Future<Output = ()> + Send;
+}
+
+/// The caches on the way to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// None.
+    Uncached,
+    /// Those of this rank, which nothing keeps coherent.
+    Cached,
+}
+
+/// Memory that all ranks share, with a lock for each. In it each rank has an area, near to it: the node of a
+/// [`Place`] is the rank whose area it is in. Bytes that ranks wait for have seven bits.
+///
+/// What a rank did before it set a byte or gave a lock back is seen by the one that sees the byte or takes
+/// the lock.
+pub trait Area: Send + Sync {
+    /// Bytes of each rank's area.
+    fn bytes(&self) -> u64;
+
+    /// Reads a byte.
+    fn read(&self, at: Place, way: Way) -> impl Future<Output = u8> + Send;
+
+    /// Writes a byte, below 128.
+    fn set(&self, at: Place, value: u8, way: Way) -> impl Future<Output = ()> + Send;
+
+    /// Reads a byte over and over until it holds `until`; returns it. A report of a deadlock is told
+    /// `site`.
+    fn wait(
+        &self,
+        at: Place,
+        until: Until,
+        way: Way,
+        site: &'static Location<'static>,
+    ) -> impl Future<Output = u8> + Send;
+
+    /// Copies `bytes` there, past the caches. Others may not write to the same eight bytes meanwhile, unless
+    /// all of these are written, or both hold the lock of the area's rank.
+    fn put(&self, at: Place, bytes: &[u8]) -> impl Future<Output = ()> + Send;
+
+    /// Copies so many bytes from there, past the caches.
+    fn get(&self, at: Place, count: u64) -> impl Future<Output = Vec<u8>> + Send;
+
+    /// Takes the lock of `rank`.
+    fn take(&self, rank: u32) -> impl Future<Output = ()> + Send;
+
+    /// Gives it back.
+    fn clear(&self, rank: u32) -> impl Future<Output = ()> + Send;
 }

@@ -67,6 +67,9 @@ calls! {
     IntercommCreate = "MPI_Intercomm_create",
     IntercommMerge = "MPI_Intercomm_merge",
     Free = "MPI_Comm_free",
+    WinCreate = "MPI_Win_create",
+    WinFence = "MPI_Win_fence",
+    WinFree = "MPI_Win_free",
     Finalize = "MPI_Finalize",
 }
 

@@ -25,6 +25,8 @@ pub(crate) enum Plane {
     Collective,
     /// Those that create communicators out of parts of others, with a tag of the user's.
     Create,
+    /// Those of the window over it, if it is one's.
+    Window,
 }
 
 const PLANE_BITS: u32 = 2;

@@ -36,7 +36,11 @@ impl Device {
         let mut state = self.state.lock();
         state.incoming[from as usize] = incoming;
         let Some(body) = body else { return };
-        state.arrives(from, body);
+        if body.to != To::Handler {
+            return state.arrives(from, body);
+        }
+        drop(state);
+        self.hands_over(body.header.context, from, body.bytes);
     }
 }
 
@@ -45,6 +49,7 @@ impl State {
     fn begins(&mut self, from: u32, header: Header) -> Option<Body> {
         let to = match header.kind {
             Kind::Data => To::Receive(header.receiver as usize),
+            Kind::Active => To::Handler,
             Kind::Matched => {
                 self.ends(header.sender as usize, Outcome::default());
                 return None;
@@ -165,6 +170,8 @@ impl State {
     fn arrives(&mut self, from: u32, body: Body) {
         let envelope = envelope(from, &body.header);
         match body.to {
+            // Handlers are called without the device's lock.
+            To::Handler => {}
             To::Receive(receive) => self.delivers(receive, envelope, body.bytes),
             To::Message(message) => {
                 let Some(found) = self.messages.get_mut(message) else {

@@ -9,6 +9,7 @@
 //! * `packet`: the packets.
 //! * `matching`: which receive gets which message.
 //! * `arrival`: the handling of a packet.
+//! * `active`: packets for handlers, which no receive matches.
 //! * `tasks`: calls of several messages, such as a broadcast, each an `async` function that is polled
 //!   when a request of the rank has ended.
 //! * `driver`: the sweep over the channel, which is the only place that waits.
@@ -16,6 +17,7 @@
 //! Starting a request takes no time: the device notes what the work costs ([`Device::take_owed`]), and
 //! the driver charges it.
 
+pub(crate) mod active;
 mod arrival;
 pub(crate) mod driver;
 pub(crate) mod matching;
@@ -30,6 +32,7 @@ use slab::Slab;
 
 use crate::channel::Work;
 use crate::error::Fault;
+use active::Handlers;
 use matching::{Envelope, Queues, Wanted};
 use packet::{HEADER_BYTES, Header, Kind};
 pub(crate) use tasks::Task;
@@ -90,6 +93,7 @@ struct State {
     busy: Vec<u32>,
     /// By source.
     incoming: Vec<Incoming>,
+    handlers: Handlers,
     running: Vec<(usize, Task)>,
     /// Whether something has ended since the tasks were polled last.
     is_changed: bool,
@@ -171,6 +175,7 @@ struct Body {
 enum To {
     Receive(usize),
     Message(usize),
+    Handler,
 }
 
 /// The room of the attached buffer does not suffice for another message.

@@ -22,9 +22,11 @@ pub(super) enum Kind {
     Withdraw,
     /// The message has been withdrawn.
     Withdrawn,
+    /// Data for the handler of its context, which no receive matches.
+    Active,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
     Kind::Eager,
     Kind::EagerSynchronous,
     Kind::RequestToSend,
@@ -33,6 +35,7 @@ const KINDS: [Kind; 8] = [
     Kind::Matched,
     Kind::Withdraw,
     Kind::Withdrawn,
+    Kind::Active,
 ];
 
 /// The header of a packet.
@@ -57,7 +60,7 @@ impl Header {
     /// Bytes of data behind it.
     pub(super) fn data_bytes(&self) -> u64 {
         match self.kind {
-            Kind::Eager | Kind::EagerSynchronous | Kind::Data => self.length,
+            Kind::Eager | Kind::EagerSynchronous | Kind::Data | Kind::Active => self.length,
             Kind::RequestToSend
             | Kind::ClearToSend
             | Kind::Matched

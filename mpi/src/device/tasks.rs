@@ -32,6 +32,12 @@ impl Device {
         poll_fn(poll).await
     }
 
+    /// Waits until `done` gives something, inside a task. It is asked when a request has ended, or a handler
+    /// has had a packet.
+    pub(crate) async fn changed<T>(&self, mut done: impl FnMut() -> Option<T> + Send) -> T {
+        poll_fn(|_| done().map_or(Poll::Pending, Poll::Ready)).await
+    }
+
     /// Polls the tasks until nothing ends any more.
     pub(super) fn poll_tasks(&self) {
         loop {

@@ -35,6 +35,7 @@ mod launches;
 pub mod persistent;
 pub mod point;
 pub mod request;
+pub mod windows;
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -57,6 +58,7 @@ pub use communicators::Comparison;
 pub use given::{InPlace, Layout, Sent};
 pub use request::Request;
 use request::{Landing, Launch};
+pub use windows::{Target, Window};
 
 /// The largest tag (MPI_TAG_UB).
 pub const TAG_UB: i32 = i32::MAX;

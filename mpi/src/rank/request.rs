@@ -42,6 +42,8 @@ pub(crate) enum Start {
         most: usize,
     },
     Task(Task),
+    /// It has begun: its request.
+    Begun(usize),
 }
 
 /// The destination of the data of a call.
@@ -134,6 +136,7 @@ impl<'b> Launch<'b> {
             Start::Receive { wanted, most } => Some(device.receive(wanted, most)),
             Start::Message { message, most } => Some(device.receive_message(message, most)),
             Start::Task(task) => Some(device.begin_task(task)),
+            Start::Begun(request) => Some(request),
         };
         Ok(Begun {
             request,
