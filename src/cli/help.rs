@@ -48,7 +48,8 @@ Examples:
 pub const MPI: &str = "\
 Examples:
   sme mpi pingpong --machine scc --partner 47
-  sme mpi collective allreduce --machine scc";
+  sme mpi collective allreduce --machine scc
+  sme mpi pscw --machine scc --targets 13";
 
 /// `sme mpi pingpong --help`
 pub const PINGPONG: &str = "\
@@ -65,6 +66,24 @@ Examples:
   sme mpi pingpong --machine scc --partner 47 --sizes 32..65536*2 --format json
   sme mpi pingpong --machine scc --channel sccmpb --sizes 64 --timeline calls.csv
   sme mpi pingpong --machine scc --sizes 64 --explain";
+
+/// `sme mpi pscw --help`
+pub const PSCW: &str = "\
+Rank 0 calls MPI_Win_start for all others and MPI_Win_complete, these MPI_Win_post for rank 0 and
+MPI_Win_wait, over and over, without an access and without a barrier. A row has the median and the
+quartiles (q1, q3) of each call over all rounds, and of a target's calls over all targets;
+origin_us and target_us are the sums of the medians of start and complete, and of post and wait.
+
+deferred and immediate synchronize by messages, as MPICH does: with deferred an origin waits for
+its targets in MPI_Win_complete, with immediate in MPI_Win_start. trigger-only is SCOSCo: match
+vectors and completion counters in shared memory past the caches. `--explain` shows the last round
+of the origin, for which the rounds are simulated once more.
+
+Examples:
+  sme mpi pscw --machine scc
+  sme mpi pscw --machine scc --targets 13 --sync all --format json
+  sme mpi pscw --machine scc --targets 1..31 --figures figures
+  sme mpi pscw --machine scc --targets 2 --sync trigger-only --rounds 20 --explain";
 
 /// `sme mpi collective --help`
 pub fn collective() -> String {

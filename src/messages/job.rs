@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use sme_memory::{Capabilities, Capability, Lacks, Place};
 use sme_mpi::channel::buffers::{self, Buffers, NoRoom};
+use sme_mpi::channel::shared::Shared;
+use sme_mpi::error::MpiError;
 use sme_mpi::rank::Mpi;
 use sme_mpi::rcce::{self, RcceError};
+use sme_mpi::window;
 use sme_sim::machine::{CannotBuild, Machine, Setup};
 use sme_sim::observe::calls::ThreadCall;
 use sme_sim::observe::failure::Failure;
@@ -94,6 +97,9 @@ pub enum Error {
     /// The simulation did not end well.
     #[error(transparent)]
     Failure(#[from] Failure),
+    /// A call has failed.
+    #[error(transparent)]
+    Mpi(#[from] MpiError),
     /// The data that came are not those that were sent.
     #[error("the data of {call} did not arrive at rank {rank} as they were sent")]
     Garbled {
@@ -107,7 +113,7 @@ pub enum Error {
 impl Error {
     /// Whether something is wrong with what was asked for, and not with the simulation.
     pub fn is_of_input(&self) -> bool {
-        !matches!(self, Self::Failure(_) | Self::Garbled { .. })
+        !matches!(self, Self::Failure(_) | Self::Mpi(_) | Self::Garbled { .. })
     }
 }
 
@@ -131,6 +137,12 @@ impl Job {
         Ok(())
     }
 
+    /// Whether ranks share memory with locks beside the channel.
+    pub fn has_area(&self) -> bool {
+        let needs = Capabilities::of(&[Capability::TestAndSet]);
+        self.machine.suffices("a window", needs).is_ok()
+    }
+
     /// The core of a rank that has `memory`.
     pub(super) fn core(&self, memory: &ThreadMemory) -> Core {
         Core::new(memory.clone(), self.machine.shape().software)
@@ -141,10 +153,15 @@ impl Job {
     /// # Errors
     /// As [`Self::check`].
     pub(super) fn mpi(&self, memory: &ThreadMemory, rank: u32) -> Result<SimulatedMpi, Error> {
-        let bytes = self.machine.shape().buffer_bytes;
+        let shape = self.machine.shape();
+        let bytes = shape.buffer_bytes;
         let core = self.core(memory);
-        let channel = Buffers::new(memory.clone(), core, (rank, self.ranks), bytes)?;
-        Ok(Mpi::new(channel))
+        let channel = Buffers::new(memory.clone(), core.clone(), (rank, self.ranks), bytes)?;
+        let behind = shape.shared_bytes.saturating_sub(bytes);
+        Ok(Mpi::new(match self.has_area() {
+            true => channel.with_area(Shared::new(memory.clone(), core, bytes, behind)),
+            false => channel,
+        }))
     }
 
     /// Runs `program` as each rank.
@@ -198,7 +215,10 @@ impl Job {
             Library::Rcce => rcce::variable(place, self.ranks),
             Library::Sccmpb => {
                 let bytes = self.machine.shape().buffer_bytes;
-                buffers::variable(place, self.ranks, bytes)
+                match place.offset.checked_sub(bytes) {
+                    None => buffers::variable(place, self.ranks, bytes),
+                    Some(offset) => window::variable(Place { offset, ..place }, self.ranks),
+                }
             }
         }
     }

@@ -7,3 +7,4 @@ pub mod collective;
 pub mod job;
 pub mod pingpong;
 pub mod processor;
+pub mod pscw;

@@ -30,6 +30,8 @@ impl Processor for Core {
             Work::Packet => self.software.packet,
             Work::Match => self.software.compare,
             Work::Combine => self.software.combine,
+            Work::Group => self.software.group,
+            Work::Target => self.software.target,
         };
         let all = one.times(times.into());
         if all > Time::ZERO {
@@ -57,8 +59,10 @@ impl Processor for Core {
 /// The relation of a call with this name to its peer.
 fn toward(call: &str) -> Toward {
     match call {
-        "MPI_Send" | "MPI_Ssend" | "MPI_Isend" | "RCCE_send" => Toward::To,
-        "MPI_Recv" | "MPI_Irecv" | "MPI_Probe" | "RCCE_recv" => Toward::From,
+        "MPI_Send" | "MPI_Ssend" | "MPI_Bsend" | "MPI_Rsend" | "MPI_Isend" | "MPI_Issend"
+        | "MPI_Ibsend" | "MPI_Irsend" | "MPI_Put" | "MPI_Accumulate" | "RCCE_send" => Toward::To,
+        "MPI_Recv" | "MPI_Irecv" | "MPI_Probe" | "MPI_Iprobe" | "MPI_Mprobe" | "MPI_Improbe"
+        | "MPI_Get" | "RCCE_recv" => Toward::From,
         _ => Toward::With,
     }
 }

@@ -14,6 +14,14 @@ pub(crate) mod memory;
 pub(crate) mod messages;
 pub(crate) mod trigger;
 
+use sme_memory::Place;
+
+/// The name of the variable of trigger-only synchronization at `place` in the ranks' areas
+/// ([`crate::channel::Area`]), for reports: of the first window, if all `ranks` of the job are in it.
+pub fn variable(place: Place, ranks: u32) -> Option<String> {
+    trigger::variable(place, ranks)
+}
+
 /// How the synchronizing calls of a window work (Christgau and Schnor, Sec. III and Table I).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sync {

@@ -61,6 +61,21 @@ fn vector_bytes(ranks: u32) -> u64 {
     u64::from(ranks.div_ceil(BITS)).next_multiple_of(LINE)
 }
 
+/// The name of the variable at `place` of the first window, if all ranks of the job are in it.
+pub(super) fn variable(place: Place, ranks: u32) -> Option<String> {
+    let Place { node, offset } = place;
+    let vector = vector_bytes(ranks);
+    let name = match offset.checked_sub(LINE) {
+        None => "window database",
+        Some(within) if within < u64::from(ranks.div_ceil(BITS)) => "match vector",
+        Some(within) if within == vector => "completion counter",
+        Some(within) if within == vector + LINE => "window lock",
+        Some(within) if within >= vector + 2 * LINE => "window memory",
+        Some(_) => return None,
+    };
+    (node < ranks).then(|| format!("rank {node}'s {name}"))
+}
+
 /// Offsets in a rank's part of a window.
 #[derive(Clone, Copy)]
 enum Part {

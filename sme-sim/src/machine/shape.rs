@@ -52,6 +52,10 @@ pub struct Software {
     pub compare: Time,
     /// Combining one word of two operands of a reduction.
     pub combine: Time,
+    /// Translating a group to the ranks of a window.
+    pub group: Time,
+    /// One turn of a loop over the targets or the origins of an epoch.
+    pub target: Time,
 }
 
 /// What the simulator keeps of a machine, at most, about: bytes of this computer's memory.

@@ -8,8 +8,8 @@ use crate::cli::args;
 use crate::cli::flags::MachineFlags;
 use crate::cli::names;
 use crate::cli::read::{self, Values};
-use crate::messages::collective::CALLS;
 pub(super) use crate::messages::collective::CollectiveRun;
+use crate::messages::collective::{CALLS, Outcome};
 use crate::messages::job::{Error, Job, Library, Observe, Observed};
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
@@ -128,6 +128,8 @@ impl CollectiveFlags {
 }
 
 impl Point for CollectiveRun {
+    type Outcome = Outcome;
+
     const KEYS: &[&str] = &[
         "collective",
         "algorithm",
@@ -146,15 +148,21 @@ impl Point for CollectiveRun {
         CollectiveRun::calls(self)
     }
 
-    fn simulate(&self, observe: Observe) -> Result<(Vec<Cell>, u64, Observed), Error> {
-        let (outcome, observed) = self.observed(observe)?;
-        let cells = vec![
+    fn simulate(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
+        self.observed(observe)
+    }
+
+    fn messages(&self, outcome: &Outcome) -> u64 {
+        outcome.messages
+    }
+
+    fn cells(&self, outcome: &Outcome) -> Vec<Cell> {
+        vec![
             Cell::text(self.collective),
             Cell::text(self.algorithm()),
             Cell::Count(self.job.ranks.into()),
             Cell::Count(self.size_bytes),
             Cell::micros(outcome.latency),
-        ];
-        Ok((cells, outcome.messages, observed))
+        ]
     }
 }

@@ -5,6 +5,7 @@
 
 mod collective;
 mod pingpong;
+mod pscw;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use sme_sim::machine::Machine;
 use super::flags::OutputFlags;
 use super::read::{self, Values};
 use crate::messages::job::{Error, Job, Library, Observe, Observed};
+use crate::plot::Chart;
 use crate::progress;
 use crate::report::Format;
 use crate::report::calls::write_calls;
@@ -34,6 +36,10 @@ pub enum MpiCommand {
     /// All ranks make a collective call: latency by size, ranks and algorithm
     #[command(after_help = super::help::collective())]
     Collective(Box<collective::CollectiveFlags>),
+    /// One origin synchronizes with its targets (MPI_Win_start, complete, post, wait): medians by targets
+    /// and class of synchronization
+    #[command(after_help = super::help::PSCW)]
+    Pscw(Box<pscw::PscwFlags>),
 }
 
 /// The flags that all commands have.
@@ -52,7 +58,10 @@ struct WatchFlags {
 }
 
 /// A simulation, and the row that it gives.
-trait Point {
+trait Point: Sized {
+    /// What comes out.
+    type Outcome;
+
     /// The columns behind those that name the machine.
     const KEYS: &[&str];
 
@@ -65,8 +74,19 @@ trait Point {
     /// Calls of all ranks together, at most.
     fn calls(&self) -> u64;
 
-    /// Simulates it: the cells of its [`Self::KEYS`], its messages, and what was observed.
-    fn simulate(&self, observe: Observe) -> Result<(Vec<Cell>, u64, Observed), Error>;
+    /// Simulates it.
+    fn simulate(&self, observe: Observe) -> Result<(Self::Outcome, Observed), Error>;
+
+    /// Messages of its simulation.
+    fn messages(&self, outcome: &Self::Outcome) -> u64;
+
+    /// The cells of its [`Self::KEYS`].
+    fn cells(&self, outcome: &Self::Outcome) -> Vec<Cell>;
+
+    /// The charts of all points together, by the names of their files.
+    fn draw(_outcomes: &[(&Self, Self::Outcome)]) -> Vec<(&'static str, Chart)> {
+        Vec::new()
+    }
 }
 
 /// Points whose flags fit together.
@@ -74,6 +94,8 @@ trait Point {
 struct Points<P> {
     points: Vec<P>,
     watch: WatchFlags,
+    /// The directory of their charts.
+    figures: Option<PathBuf>,
 }
 
 /// A command whose flags fit together.
@@ -84,6 +106,7 @@ pub struct MpiRun(Runs);
 enum Runs {
     PingPong(Points<pingpong::PingPong>),
     Collective(Points<collective::CollectiveRun>),
+    Pscw(Points<pscw::Pscw>),
 }
 
 /// The most calls of a timeline.
@@ -101,6 +124,7 @@ impl MpiRun {
         Ok(Self(match command {
             MpiCommand::Pingpong(flags) => Runs::PingPong(flags.read()?),
             MpiCommand::Collective(flags) => Runs::Collective(flags.read()?),
+            MpiCommand::Pscw(flags) => Runs::Pscw(flags.read()?),
         }))
     }
 
@@ -109,6 +133,7 @@ impl MpiRun {
         match &self.0 {
             Runs::PingPong(points) => points.run(),
             Runs::Collective(points) => points.run(),
+            Runs::Pscw(points) => points.run(),
         }
     }
 }
@@ -160,12 +185,23 @@ impl<P: Point> Points<P> {
         Ok(Self {
             points,
             watch: watch.clone(),
+            figures: None,
         })
+    }
+
+    /// The same with charts in `directory`.
+    fn drawn(self, directory: PathBuf) -> Self {
+        let figures = Some(directory);
+        Self { figures, ..self }
     }
 
     fn run(&self) -> Result<(), Stop> {
         let file = &self.watch.output.file;
         let mut output = Output::file_or_stdout(file.output.as_deref())?;
+        if let Some(directory) = &self.figures {
+            std::fs::create_dir_all(directory)
+                .map_err(|error| Stop::unwritable("--figures", directory, &error))?;
+        }
         let mut timeline = match &self.watch.timeline {
             Some(path) => Some(Output::file(timeline::FLAG, path)?),
             None => None,
@@ -179,13 +215,16 @@ impl<P: Point> Points<P> {
         let watch = progress::on_stderr();
         watch.begin("runs", self.points.len() as u64);
         let mut rows = Vec::with_capacity(self.points.len());
+        let mut outcomes = Vec::with_capacity(self.points.len());
         for point in &self.points {
             let begin = Instant::now();
             let simulated = point.simulate(observe);
-            let (cells, messages, observed) = simulated.map_err(stop)?;
+            let (outcome, observed) = simulated.map_err(stop)?;
+            let messages = point.messages(&outcome);
             let mut row = head(point.job());
-            row.extend(cells);
+            row.extend(point.cells(&outcome));
             row.push(Cell::Count(messages));
+            outcomes.push((point, outcome));
             rows.push((row, host(messages, begin.elapsed())));
             if let Some(output) = timeline.take() {
                 write_calls(output, &observed.calls)?;
@@ -201,6 +240,14 @@ impl<P: Point> Points<P> {
             _ if paths.is_empty() => {}
             Format::Table => output.push(&format!("\n{paths}"))?,
             _ => stop::to_stderr(&paths),
+        }
+        if let Some(directory) = &self.figures {
+            for (name, chart) in P::draw(&outcomes) {
+                let mut file = Output::file("--figures", &directory.join(name))?;
+                let drawn = chart.to_svg();
+                file.push(&drawn.map_err(|error| Stop::Failed(error.to_string()))?)?;
+                file.commit()?;
+            }
         }
         output.commit()
     }

@@ -7,8 +7,8 @@ use crate::cli::args;
 use crate::cli::flags::MachineFlags;
 use crate::cli::read::{self, Values};
 use crate::messages::job::{Error, Job, Library, Observe, Observed};
-use crate::messages::pingpong::LAST;
 pub(super) use crate::messages::pingpong::PingPong;
+use crate::messages::pingpong::{LAST, Outcome};
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
 
@@ -76,6 +76,8 @@ impl PingPongFlags {
 }
 
 impl Point for PingPong {
+    type Outcome = Outcome;
+
     const KEYS: &[&str] = &[
         "ranks",
         "partner",
@@ -94,15 +96,21 @@ impl Point for PingPong {
         PingPong::calls(self)
     }
 
-    fn simulate(&self, observe: Observe) -> Result<(Vec<Cell>, u64, Observed), Error> {
-        let (outcome, observed) = self.observed(observe)?;
-        let cells = vec![
+    fn simulate(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
+        self.observed(observe)
+    }
+
+    fn messages(&self, outcome: &Outcome) -> u64 {
+        outcome.messages
+    }
+
+    fn cells(&self, outcome: &Outcome) -> Vec<Cell> {
+        vec![
             Cell::Count(self.job.ranks.into()),
             Cell::Count(self.partner.into()),
             Cell::Count(self.size_bytes),
             Cell::micros(outcome.latency),
-            Cell::fraction(self.bandwidth_mb_per_s(&outcome)),
-        ];
-        Ok((cells, outcome.messages, observed))
+            Cell::fraction(self.bandwidth_mb_per_s(outcome)),
+        ]
     }
 }

@@ -202,6 +202,11 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
             "combine",
             "combining one word of two operands of a reduction",
         ),
+        group: cycles("group", "translating a group to the ranks of a window"),
+        target: cycles(
+            "target",
+            "one turn of a loop over the targets or the origins of an epoch",
+        ),
     };
     let mut section = read.section("os");
     let mut cost = |key, meaning| section.time(key, 0..=SYSTEM_DELAY, meaning);

@@ -1,0 +1,163 @@
+//! `sme mpi pscw`.
+
+mod figures;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sme_mpi::window::Sync;
+
+use super::{Point, Points, WatchFlags, jobs, rounds};
+use crate::cli::args;
+use crate::cli::flags::MachineFlags;
+use crate::cli::names;
+use crate::cli::read::{self, Values};
+use crate::messages::job::{Error, Job, Library, Observe, Observed};
+pub(super) use crate::messages::pscw::Pscw;
+use crate::messages::pscw::{Outcome, Quartiles, ROUNDS};
+use crate::report::row::Cell;
+use crate::report::stop::Stop;
+
+/// The flags of `sme mpi pscw`.
+#[derive(Args, Clone, Debug)]
+pub struct PscwFlags {
+    /// The machine.
+    #[command(flatten)]
+    machine: MachineFlags,
+    /// The channel that carries the messages: sccmpb (RCKMPI's SCCMPB)
+    #[arg(long, value_name = "NAME", default_value = "sccmpb")]
+    channel: String,
+    /// Classes of synchronization: deferred or immediate, by messages, or trigger-only, in shared memory;
+    /// all takes each
+    #[arg(long, value_name = "LIST", default_value = "deferred,trigger-only")]
+    sync: String,
+    /// Targets of the one origin, such as 1..31; rank 0 is the origin, and each rank on the core of its
+    /// number [default: 1 to 31, or all cores but one]
+    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
+    targets: Option<String>,
+    /// Rounds, which all count
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1001",
+        allow_negative_numbers = true
+    )]
+    rounds: String,
+    /// Draw Fig. 4 and 5 of Christgau and Schnor, with the published points, into this directory:
+    /// fig4.svg, the calls of trigger-only, and fig5.svg, origin and target of each class
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    figures: Option<PathBuf>,
+    #[command(flatten)]
+    watch: WatchFlags,
+}
+
+impl PscwFlags {
+    pub(super) fn read(&self) -> Result<Points<Pscw>, Stop> {
+        let machine = args::machine(&self.machine)?;
+        let library: Library = read::name("--channel", &self.channel)?;
+        if !library.is_mpi() {
+            let why = format!("{library} has no MPI calls");
+            return Err(Stop::flag("--channel", why));
+        }
+        let most = machine.shape().nodes.saturating_sub(1).max(1);
+        let all = format!("1..{}", most.min(31));
+        let targets = self.targets.as_ref().unwrap_or(&all);
+        let targets = read::counts("--targets", targets, 1, most, Values::Many)?;
+        let rounds = rounds(&self.rounds)?;
+        let syncs = self.syncs()?;
+        let ranks = targets.iter().map(|targets| targets + 1).collect();
+        let jobs = jobs(machine, library, ranks);
+        let has_area = jobs.first().is_some_and(Job::has_area);
+        if syncs.contains(&Sync::TriggerOnly) && !has_area {
+            let why = "trigger-only needs test-and-set registers, which the machine does not have";
+            return Err(Stop::flag("--sync", why));
+        }
+        let mut points = Vec::new();
+        for sync in syncs {
+            points.extend(jobs.iter().cloned().map(|job| Pscw { job, sync, rounds }));
+        }
+        let points = Points::new(points, &self.watch, "--targets and --sync make")?;
+        Ok(match &self.figures {
+            None => points,
+            Some(directory) => points.drawn(directory.clone()),
+        })
+    }
+
+    fn syncs(&self) -> Result<Vec<Sync>, Stop> {
+        const FLAG: &str = "--sync";
+        let mut read = Vec::new();
+        for word in read::words(FLAG, &self.sync, Values::Many)? {
+            match (word, Sync::named(word)) {
+                ("all", _) => read.extend(Sync::ALL),
+                (_, Some(sync)) => read.push(sync),
+                (_, None) => {
+                    let known: Vec<&str> = Sync::ALL.iter().map(|sync| sync.name()).collect();
+                    let known = [&known[..], &["all"]].concat();
+                    return Err(Stop::flag(FLAG, names::unknown(word, &known)));
+                }
+            }
+        }
+        Ok(read)
+    }
+}
+
+impl Point for Pscw {
+    type Outcome = Outcome;
+
+    const KEYS: &[&str] = &[
+        "sync",
+        "targets",
+        "rounds",
+        "start_us",
+        "start_q1_us",
+        "start_q3_us",
+        "complete_us",
+        "complete_q1_us",
+        "complete_q3_us",
+        "post_us",
+        "post_q1_us",
+        "post_q3_us",
+        "wait_us",
+        "wait_q1_us",
+        "wait_q3_us",
+        "origin_us",
+        "target_us",
+    ];
+
+    const EXPLAINED: (&str, &str) = (ROUNDS, "the last round");
+
+    fn job(&self) -> &Job {
+        &self.job
+    }
+
+    fn calls(&self) -> u64 {
+        Pscw::calls(self)
+    }
+
+    fn simulate(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
+        self.observed(observe)
+    }
+
+    fn messages(&self, outcome: &Outcome) -> u64 {
+        outcome.messages
+    }
+
+    fn cells(&self, outcome: &Outcome) -> Vec<Cell> {
+        let mut cells = vec![
+            Cell::text(self.sync),
+            Cell::Count(self.targets().into()),
+            Cell::Count(self.rounds.into()),
+        ];
+        for Quartiles { q1, median, q3 } in
+            [outcome.start, outcome.complete, outcome.post, outcome.wait]
+        {
+            cells.extend([median, q1, q3].map(Cell::micros));
+        }
+        cells.extend([outcome.origin(), outcome.target()].map(Cell::micros));
+        cells
+    }
+
+    fn draw(outcomes: &[(&Self, Outcome)]) -> Vec<(&'static str, crate::plot::Chart)> {
+        figures::charts(outcomes)
+    }
+}
