@@ -26,7 +26,7 @@ impl Processor for Core {
     async fn work(&self, work: Work, times: u32) {
         let one = match work {
             Work::Call => self.software.call,
-            Work::Send => self.software.send,
+            Work::Request => self.software.request,
             Work::Packet => self.software.packet,
             Work::Match => self.software.compare,
             Work::Combine => self.software.combine,

@@ -28,15 +28,16 @@ pub struct Segment<'a> {
 pub enum Work {
     /// Entering and leaving an MPI call: arguments checked, handles looked up.
     Call,
-    /// Making a request and queueing a packet.
-    Send,
+    /// Making a request of a send or a receive, or a packet of its own, and queueing it.
+    Request,
     /// Handling a packet that has arrived.
     Packet,
     /// Comparing one entry of a queue with a message.
     Match,
     /// Combining one word of two operands.
     Combine,
-    /// Translating a group to the ranks of a window: lists made, filled and dropped.
+    /// Translating a group to the ranks of a window as MPICH's message-based windows do: lists made, filled
+    /// and dropped.
     Group,
     /// One turn of a loop over the targets or the origins of an epoch.
     Target,

@@ -59,7 +59,7 @@ impl Device {
             length: data.len() as u64,
         };
         let mut state = self.state.lock();
-        state.owe(Work::Send, 1);
+        state.owe(Work::Request, 1);
         state.sends += 1;
         state.queue(to, header, data, None);
     }

@@ -222,7 +222,7 @@ impl Device {
         if mode == Mode::Buffered {
             state.buffered.takes(length)?;
         }
-        state.owe(Work::Send, 1);
+        state.owe(Work::Request, 1);
         state.sends += 1;
         let is_eager = bytes.len() <= EAGER_BYTES;
         let (data, held) = match is_eager {
@@ -261,6 +261,7 @@ impl Device {
     /// Begins to receive at most `most` bytes.
     pub(crate) fn receive(&self, wanted: Wanted, most: usize) -> usize {
         let mut state = self.state.lock();
+        state.owe(Work::Request, 1);
         let request = state.begin(Activity::Receive { most });
         let (found, compared) = state.queues.post(wanted, request);
         if let Some((_, message)) = found {

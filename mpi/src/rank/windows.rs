@@ -380,11 +380,11 @@ impl<'m, C: Channel> Window<'m, C> {
 
     async fn performs(&self, site: Site, what: Synchronizes) -> Result<(), Fault> {
         let mpi = self.mpi;
-        if let Synchronizes::Start(_) | Synchronizes::Post(_) = what {
-            mpi.channel.work(Work::Group, 1).await;
-        }
         match &self.engine {
             Engine::Messages(messages) => {
+                if let Synchronizes::Start(_) | Synchronizes::Post(_) = what {
+                    mpi.channel.work(Work::Group, 1).await;
+                }
                 let messages = Arc::clone(messages);
                 let task: Task = match what {
                     Synchronizes::Fence => Box::pin(messages.fence()),

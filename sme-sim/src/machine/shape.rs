@@ -44,8 +44,8 @@ pub struct Shape {
 pub struct Software {
     /// Entering and leaving a call.
     pub call: Time,
-    /// Making a request and queueing a packet.
-    pub send: Time,
+    /// Making a request of a send or a receive, or a packet of its own, and queueing it.
+    pub request: Time,
     /// Handling a packet that has arrived.
     pub packet: Time,
     /// Comparing one entry of a queue with a message.

@@ -16,7 +16,7 @@ use crate::latency::budget::Operation;
 use crate::progress::Watch;
 
 /// The papers' keys, with which the ids of their figures begin.
-pub const SIMULATED: &[&str] = &["sme", "scc", "rcce"];
+pub const SIMULATED: &[&str] = &["sme", "scc", "rcce", "scosco"];
 
 /// A constant or a choice that was fitted to figures.
 #[derive(Clone, Debug, PartialEq, Eq)]

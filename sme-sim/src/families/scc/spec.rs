@@ -195,7 +195,10 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
     let mut cycles = |key, meaning| core.span(section.cycles(key, hardware.clone(), meaning));
     let software = Software {
         call: cycles("call", "entering and leaving an MPI call"),
-        send: cycles("send", "making a request and queueing a packet"),
+        request: cycles(
+            "request",
+            "making a request of a send or a receive, or a packet of its own, and queueing it",
+        ),
         packet: cycles("packet", "handling a packet that has arrived"),
         compare: cycles("compare", "comparing one entry of a queue with a message"),
         combine: cycles(

@@ -2,7 +2,10 @@
 //! passing buffer of each tile, and to memory behind each controller.
 //!
 //! An access is repeated by one core on an otherwise idle chip. Times are in microseconds, figures in
-//! cycles of the core's clock. Beside them, the bandwidth of RCCE's messages.
+//! cycles of the core's clock. Beside them, the bandwidth of RCCE's messages, and the synchronization of
+//! one-sided communication (`pscw`).
+
+mod pscw;
 
 use std::fmt;
 use std::sync::Arc;
@@ -66,6 +69,8 @@ pub enum Point {
     },
     /// A message of RCCE's of so many bytes to a core of the next tile.
     Message(u64),
+    /// A call of one-sided synchronization.
+    Pscw(pscw::Call),
 }
 
 /// The sizes of messages among which RCCE's bandwidth has its peak, in bytes.
@@ -102,6 +107,7 @@ impl fmt::Display for Point {
                 write!(f, "{name} at ({x}, {y})")
             }
             Point::Message(bytes) => write!(f, "a message of {bytes} bytes"),
+            Point::Pscw(call) => call.fmt(f),
         }
     }
 }
@@ -111,6 +117,7 @@ impl measure::Point for Point {
         match self {
             Point::Access { .. } => 1,
             Point::Message(bytes) => *bytes,
+            Point::Pscw(call) => call.cost(),
         }
     }
 
@@ -128,44 +135,63 @@ pub struct Chip {
     machine: Arc<Machine>,
     /// Cycles of a core a microsecond.
     megahertz: f64,
+    pscw: pscw::Runs,
 }
 
 impl Chip {
     /// On `machine`, if that is an SCC.
     pub fn new(machine: Arc<Machine>) -> Option<Self> {
-        let clock = machine
-            .constants()
-            .iter()
-            .find(|constant| constant.name() == "core.clock")?;
-        let megahertz = clock.amount? as f64 / 1e6;
-        (machine.family_name() == FAMILY).then_some(Self { machine, megahertz })
+        let megahertz = megahertz(&machine, "core.clock")?;
+        let pscw = pscw::Runs::default();
+        (machine.family_name() == FAMILY).then_some(Self {
+            machine,
+            megahertz,
+            pscw,
+        })
     }
 
     /// The figures on this chip, as papers among others.
-    pub fn papers(&self) -> [Box<dyn Paper + '_>; 2] {
+    pub fn papers(&self) -> [Box<dyn Paper + '_>; 3] {
         let megahertz = self.megahertz;
         let accesses = move |id: &str| Some(Estimator::single(Point::of(id)?, megahertz));
         let messages = |id: &str| (id == "rcce.pingpong.peak").then(peak);
         let fitted = self.machine.fitted();
         let fitted = fitted.map(|constant| Fit::constant(&constant.name(), &constant.fitted_to));
         [
-            self.paper("scc", Box::new(accesses), fitted.collect()),
-            self.paper("rcce", Box::new(messages), Vec::new()),
+            self.paper("scc", Box::new(accesses), (fitted.collect(), Vec::new())),
+            self.paper("rcce", Box::new(messages), Default::default()),
+            self.paper(
+                "scosco",
+                Box::new(pscw::estimator),
+                (Vec::new(), self.clocks()),
+            ),
         ]
+    }
+
+    /// The clocks that SCOSCo names, as the machine file has them [MHz].
+    fn clocks(&self) -> Vec<(&'static str, f64)> {
+        let clocks = [
+            ("scosco.core_clock", "core.clock"),
+            ("scosco.mesh_clock", "mesh.clock"),
+        ];
+        let clocks = clocks.into_iter();
+        clocks
+            .filter_map(|(id, constant)| Some((id, megahertz(&self.machine, constant)?)))
+            .collect()
     }
 
     fn paper(
         &self,
         key: &'static str,
         estimator: Box<EstimatorOf<Point>>,
-        fitted: Vec<Fit>,
+        (fitted, inputs): (Vec<Fit>, Vec<(&'static str, f64)>),
     ) -> Box<dyn Paper + '_> {
         Box::new(Figures {
             on: (key, On::new(&self.machine)),
             estimator,
             simulate: self,
             fitted,
-            inputs: Vec::new(),
+            inputs,
             programs: true,
             large: true,
         })
@@ -238,8 +264,16 @@ impl Simulate<Point> for Chip {
         match *point {
             Point::Access { access, x, y } => self.access((access, x, y)),
             Point::Message(bytes) => self.message(bytes),
+            Point::Pscw(call) => self.pscw.time(&self.machine, call),
         }
     }
+}
+
+/// The clock of `machine` that a constant names.
+fn megahertz(machine: &Machine, constant: &str) -> Option<f64> {
+    let mut constants = machine.constants().iter();
+    let clock = constants.find(|one| one.name() == constant)?;
+    Some(clock.amount? as f64 / 1e6)
 }
 
 /// Performs one access.
