@@ -90,7 +90,7 @@ pub fn collective() -> String {
     let calls = Collective::ALL.iter().map(|&collective| {
         let own = algorithms(collective).iter().map(|one| one.name());
         let own: Vec<&str> = own.collect();
-        format!("  {:<15}{}\n", collective.name(), own.join(", "))
+        format!("  {:<20}{}\n", collective.name(), own.join(", "))
     });
     let calls: String = calls.collect();
     format!(
@@ -98,7 +98,7 @@ pub fn collective() -> String {
 The latency is the time from the begin of the call, which all ranks begin at once, to the end at the
 last of them. Before it is a barrier, and the ranks agree on a time at which they begin; a timeline
 has these calls, too, and those that do not count. Root is rank 0; reductions add integers of 64
-bits. What every rank gets is checked. `--explain` simulates the calls once more; its steps add up
+bits; neighbours are those of a periodic grid of two dimensions. What every rank gets is checked. `--explain` simulates the calls once more; its steps add up
 to the last one. Recursive doubling's allgather is for powers of two; rows of other numbers of ranks
 are left out.
 

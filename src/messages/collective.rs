@@ -12,6 +12,7 @@ use sme_memory::Timer;
 use sme_mpi::collective::choice::{Algorithm, Choice, Collective};
 use sme_mpi::error::MpiError;
 use sme_mpi::op::Op;
+use sme_mpi::topology::{Cartesian, dims_create};
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
@@ -70,18 +71,16 @@ impl CollectiveRun {
     pub fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
         let garbled: Arc<Mutex<Option<u32>>> = Arc::default();
         let messages: Arc<AtomicU64> = Arc::default();
-        let observed = self.job.run(observe, |memory, rank| {
-            let run = self.clone();
-            let (garbled, messages) = (Arc::clone(&garbled), Arc::clone(&messages));
-            messages.store(0, Ordering::Relaxed);
+        let (run, seen, sum) = (self.clone(), Arc::clone(&garbled), Arc::clone(&messages));
+        let observed = self.job.run_mpi(observe, move |mpi, memory| {
+            let (run, seen, sum) = (run.clone(), Arc::clone(&seen), Arc::clone(&sum));
+            sum.store(0, Ordering::Relaxed);
             async move {
-                // Whether the library can be set up has been checked.
-                if let Ok(mpi) = run.job.mpi(&memory, rank) {
-                    if run.course(&mpi, &memory).await != Ok(true) {
-                        garbled.lock().get_or_insert(rank);
-                    }
-                    messages.fetch_add(mpi.messages(), Ordering::Relaxed);
+                if !run.course(&mpi, &memory).await? {
+                    seen.lock().get_or_insert(mpi.world().rank());
                 }
+                sum.fetch_add(mpi.messages(), Ordering::Relaxed);
+                Ok(())
             }
         })?;
         if let Some(rank) = *garbled.lock() {
@@ -102,13 +101,14 @@ impl CollectiveRun {
 
     /// The calls of all ranks, at most.
     pub fn calls(&self) -> u64 {
-        let each = 3 * u64::from(WARM_UP + self.rounds) + 1;
+        let each = 3 * u64::from(WARM_UP + self.rounds) + 2;
         each * u64::from(self.job.ranks)
     }
 
     /// The largest buffer of a rank, in bytes.
     pub fn buffer_bytes(&self) -> u64 {
         let blocks = match self.collective {
+            Collective::NeighborAllgather | Collective::NeighborAlltoall => 4,
             Collective::Gather
             | Collective::Scatter
             | Collective::Allgather
@@ -119,6 +119,26 @@ impl CollectiveRun {
         self.size_bytes.saturating_mul(blocks.into())
     }
 
+    /// The grid of calls between neighbours: two dimensions, both periodic.
+    fn grid(&self) -> ([u32; 2], [bool; 2]) {
+        let mut dims = [0; 2];
+        // There are ranks, and nothing is given: it cannot fail.
+        let _ = dims_create(self.job.ranks, &mut dims);
+        (dims, [true; 2])
+    }
+
+    /// The neighbours of a rank in it.
+    fn neighbors(&self, rank: u32) -> Vec<u32> {
+        let (dims, periods) = self.grid();
+        let grid = Cartesian::new(self.job.ranks, &dims, &periods);
+        let neighbors = grid.and_then(|grid| grid.neighbors(rank));
+        neighbors
+            .unwrap_or_default()
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
     /// The course of one rank: whether everything came as it must.
     async fn course(&self, mpi: &SimulatedMpi, memory: &ThreadMemory) -> Result<bool, MpiError> {
         let world = mpi.world();
@@ -127,7 +147,12 @@ impl CollectiveRun {
             collective: self.collective,
             ranks: self.job.ranks,
             words: (self.size_bytes / 8) as usize,
+            neighbors: self.neighbors(rank),
         };
+        let (dims, periods) = self.grid();
+        // All ranks are in it.
+        let grid = world.cart_create(&dims, &periods).await?;
+        let grid = grid.unwrap_or_else(|| world.clone());
         let mut is_right = true;
         for round in 0..WARM_UP + self.rounds {
             let sent = data.contribution(rank, round);
@@ -140,6 +165,8 @@ impl CollectiveRun {
                 .await?;
             let ahead = (latest[0] + AHEAD_NS).saturating_sub(memory.now().await);
             memory.delay(Time::from_ns(ahead)).await;
+            // The calls before have the library's own algorithms.
+            mpi.choose(self.collective, self.algorithm)?;
             let span = round
                 .checked_sub(WARM_UP)
                 .map(|number| Span::new(CALLS, number));
@@ -164,6 +191,8 @@ impl CollectiveRun {
                         .await?;
                 }
                 Collective::Scan => world.scan(&sent, &mut came, &Op::Sum).await?,
+                Collective::NeighborAllgather => grid.neighbor_allgather(&sent, &mut came).await?,
+                Collective::NeighborAlltoall => grid.neighbor_alltoall(&sent, &mut came).await?,
             }
             if let Some(span) = span {
                 memory.end(span).await;
@@ -184,6 +213,8 @@ struct Data {
     collective: Collective,
     ranks: u32,
     words: usize,
+    /// In each direction of a grid.
+    neighbors: Vec<u32>,
 }
 
 /// An element of the block that `from` has for `to`; sums of them fit.
@@ -219,7 +250,11 @@ impl Data {
             | Collective::Allgather
             | Collective::Reduce
             | Collective::Allreduce
+            | Collective::NeighborAllgather
             | Collective::Scan => self.block(round, rank, 0).collect(),
+            Collective::NeighborAlltoall => (0..self.neighbors.len() as u32)
+                .flat_map(|direction| self.block(round, rank, direction))
+                .collect(),
         }
     }
 
@@ -235,6 +270,17 @@ impl Data {
             Collective::Reduce | Collective::Allreduce => self.sum(round, 0, self.ranks),
             Collective::ReduceScatter => self.sum(round, rank, self.ranks),
             Collective::Scan => self.sum(round, 0, rank + 1),
+            Collective::NeighborAllgather => {
+                let neighbors = self.neighbors.iter();
+                neighbors
+                    .flat_map(|&from| self.block(round, from, 0))
+                    .collect()
+            }
+            // What comes from one direction was sent in the other.
+            Collective::NeighborAlltoall => (0..)
+                .zip(&self.neighbors)
+                .flat_map(|(place, &from)| self.block(round, from, place ^ 1))
+                .collect(),
         }
     }
 
@@ -245,6 +291,9 @@ impl Data {
             Collective::Barrier => 0,
             Collective::Gather | Collective::Reduce if rank != ROOT => 0,
             Collective::Gather | Collective::Allgather | Collective::Alltoall => all,
+            Collective::NeighborAllgather | Collective::NeighborAlltoall => {
+                self.words * self.neighbors.len()
+            }
             _ => self.words,
         }
     }

@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::future::Future;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use sme_memory::{Capabilities, Capability, Lacks, Place};
-use sme_mpi::channel::buffers::{self, Buffers, NoRoom};
+use sme_mpi::channel::sections::{Layout, NoRoom, Sections};
 use sme_mpi::channel::shared::Shared;
 use sme_mpi::error::MpiError;
 use sme_mpi::rank::Mpi;
@@ -26,21 +27,38 @@ use super::processor::Core;
 pub enum Library {
     /// [`sme_mpi::rcce`]
     Rcce,
-    /// MPI over [`sme_mpi::channel::buffers`].
+    /// MPI through message passing buffers ([`sme_mpi::channel::sections`]).
     Sccmpb,
+    /// The same through memory behind the chip.
+    Sccshm,
+    /// The same through the shared memory of the nodes.
+    Sections,
 }
 
-sme_barrier::names!(Library, "channel", { Rcce => "rcce", Sccmpb => "sccmpb" });
+sme_barrier::names!(Library, "channel", {
+    Rcce => "rcce",
+    Sccmpb => "sccmpb",
+    Sccshm => "sccshm",
+    Sections => "sections",
+});
 
 impl Library {
     /// Whether it has MPI's calls.
     pub fn is_mpi(self) -> bool {
         self != Self::Rcce
     }
+
+    /// MPI on `machine`, if nobody says otherwise.
+    pub fn of_mpi(machine: &Machine) -> Self {
+        match machine.shape().buffer_bytes {
+            0 => Self::Sections,
+            _ => Self::Sccmpb,
+        }
+    }
 }
 
 /// The library as a rank of a simulated machine has it.
-pub type SimulatedMpi = Mpi<Buffers<ThreadMemory, Core>>;
+pub type SimulatedMpi = Mpi<Sections<ThreadMemory, Core>>;
 
 /// A job.
 #[derive(Clone, Debug)]
@@ -49,7 +67,7 @@ pub struct Job {
     pub machine: Arc<Machine>,
     /// The library.
     pub library: Library,
-    /// Ranks of the job, each on the core of its number.
+    /// Ranks of the job, which fill one node's cores after the other's.
     pub ranks: u32,
 }
 
@@ -83,8 +101,21 @@ pub enum Error {
     #[error(transparent)]
     Lacks(#[from] Lacks),
     /// The machine has no message passing buffers.
-    #[error("the channels need message passing buffers, which machine {0} does not have")]
-    NoBuffers(String),
+    #[error("{0} needs message passing buffers, which machine {1} does not have")]
+    NoBuffers(Library, String),
+    /// Nodes do not reach each other's memory.
+    #[error(
+        "channel sections needs memory of each node that the others reach; nodes of machine {0} share a pool's"
+    )]
+    PoolOnly(String),
+    /// The nodes' shared memory has no room for the channel.
+    #[error("the channel takes {needed} bytes of a node's {there} bytes of shared memory")]
+    NoMemory {
+        /// Bytes that it takes.
+        needed: u64,
+        /// Bytes that are there.
+        there: u64,
+    },
     /// The library cannot be set up.
     #[error(transparent)]
     Rcce(#[from] RcceError),
@@ -118,29 +149,64 @@ impl Error {
 }
 
 impl Job {
+    /// Ranks on each node.
+    pub fn per_node(&self) -> u32 {
+        self.machine.shape().cores.min(self.ranks)
+    }
+
+    /// Nodes that have ranks.
+    pub fn nodes(&self) -> u32 {
+        self.ranks.div_ceil(self.per_node())
+    }
+
+    /// The memory of its channel.
+    fn layout(&self) -> Layout {
+        let shape = self.machine.shape();
+        let placed = (self.ranks, self.per_node());
+        match self.library {
+            Library::Rcce | Library::Sccmpb => Layout::of_buffers(self.ranks, shape.buffer_bytes),
+            Library::Sccshm => Layout::of_memory(placed, shape.buffer_bytes, true),
+            Library::Sections => Layout::of_memory(placed, 0, false),
+        }
+    }
+
     /// Whether the machine can run it.
     ///
     /// # Errors
     /// [`Error`]
     pub fn check(&self) -> Result<(), Error> {
-        let bytes = self.machine.shape().buffer_bytes;
-        if bytes == 0 {
-            return Err(Error::NoBuffers(self.machine.name().to_owned()));
+        let shape = self.machine.shape();
+        let bytes = shape.buffer_bytes;
+        let name = || self.machine.name().to_owned();
+        let needs: &[Capability] = match self.library {
+            Library::Sections if shape.pool_devices > 0 => return Err(Error::PoolOnly(name())),
+            Library::Sections => &[Capability::Timer],
+            library if bytes == 0 => return Err(Error::NoBuffers(library, name())),
+            _ => &[Capability::Tagged, Capability::AnyFlag, Capability::Timer],
+        };
+        self.machine
+            .suffices("a message library", Capabilities::of(needs))?;
+        if self.library == Library::Rcce {
+            return Ok(rcce::check(self.ranks, bytes)?);
         }
-        let needs = [Capability::Tagged, Capability::AnyFlag, Capability::Timer];
-        let needs = Capabilities::of(&needs);
-        self.machine.suffices("a message library", needs)?;
-        match self.library {
-            Library::Rcce => rcce::check(self.ranks, bytes)?,
-            Library::Sccmpb => buffers::check(self.ranks, bytes)?,
+        let layout = self.layout();
+        layout.check()?;
+        let (needed, there) = (layout.end(), shape.shared_bytes);
+        match needed <= there {
+            true => Ok(()),
+            false => Err(Error::NoMemory { needed, there }),
         }
-        Ok(())
     }
 
     /// Whether ranks share memory with locks beside the channel.
     pub fn has_area(&self) -> bool {
         let needs = Capabilities::of(&[Capability::TestAndSet]);
         self.machine.suffices("a window", needs).is_ok()
+    }
+
+    /// The offset in each node's memory behind the channel's.
+    fn behind_channel(&self) -> u64 {
+        self.layout().end().max(self.machine.shape().buffer_bytes)
     }
 
     /// The core of a rank that has `memory`.
@@ -153,15 +219,15 @@ impl Job {
     /// # Errors
     /// As [`Self::check`].
     pub(super) fn mpi(&self, memory: &ThreadMemory, rank: u32) -> Result<SimulatedMpi, Error> {
-        let shape = self.machine.shape();
-        let bytes = shape.buffer_bytes;
         let core = self.core(memory);
-        let channel = Buffers::new(memory.clone(), core.clone(), (rank, self.ranks), bytes)?;
-        let behind = shape.shared_bytes.saturating_sub(bytes);
-        Ok(Mpi::new(match self.has_area() {
-            true => channel.with_area(Shared::new(memory.clone(), core, bytes, behind)),
-            false => channel,
-        }))
+        let channel = Sections::new(memory.clone(), core.clone(), rank, self.layout())?;
+        if !self.has_area() {
+            return Ok(Mpi::new(channel));
+        }
+        let begin = self.behind_channel();
+        let bytes = self.machine.shape().shared_bytes.saturating_sub(begin);
+        let area = Shared::new(memory.clone(), core, begin, bytes);
+        Ok(Mpi::new(channel.with_area(area)))
     }
 
     /// Runs `program` as each rank.
@@ -177,12 +243,25 @@ impl Job {
         F: Future<Output = ()> + Send + 'static,
     {
         self.check()?;
-        let program = |memory: ThreadMemory, rank, _| program(memory, rank);
-        let setup = Setup::new(self.machine.shape(), self.ranks, 1).with_each_span(observe.calls);
+        let (ranks, per_node) = (self.ranks, self.per_node());
+        let program = |memory: ThreadMemory, node, thread| {
+            let rank = node * per_node + thread;
+            // The last node may have cores without a rank.
+            let program = (rank < ranks).then(|| program(memory, rank));
+            async move {
+                if let Some(program) = program {
+                    program.await;
+                }
+            }
+        };
+        let setup = Setup::new(self.machine.shape(), self.nodes(), per_node);
+        let setup = setup.with_each_span(observe.calls);
         let mut machine = self.machine.build(setup.clone(), program)?;
         let ended = machine.run(1, |_| {});
         ended.map_err(|failure| failure.named(&|place| self.named(place)))?;
-        let calls = machine.each_call().map(|(rank, call)| (rank, *call));
+        let calls = machine
+            .each_call()
+            .map(|(node, call)| (node * per_node + u32::from(call.thread), *call));
         let mut calls: Vec<(u32, ThreadCall)> = calls.collect();
         calls.sort_by_key(|&(rank, call)| (call.begin, rank, Reverse(call.end)));
         let spans = machine.spans().clone();
@@ -209,17 +288,47 @@ impl Job {
         })
     }
 
-    /// The name of the library's variable at `place`, if it is one.
-    fn named(&self, place: Place) -> Option<String> {
-        match self.library {
-            Library::Rcce => rcce::variable(place, self.ranks),
-            Library::Sccmpb => {
-                let bytes = self.machine.shape().buffer_bytes;
-                match place.offset.checked_sub(bytes) {
-                    None => buffers::variable(place, self.ranks, bytes),
-                    Some(offset) => window::variable(Place { offset, ..place }, self.ranks),
+    /// Runs `program` as each rank of MPI, with the rank's memory beside the library.
+    ///
+    /// # Errors
+    /// [`Error`]; [`Error::Mpi`] if a rank's program ends with an error.
+    pub fn run_mpi<F>(
+        &self,
+        observe: Observe,
+        program: impl Fn(SimulatedMpi, ThreadMemory) -> F + Clone + Send + 'static,
+    ) -> Result<Observed, Error>
+    where
+        F: Future<Output = Result<(), MpiError>> + Send + 'static,
+    {
+        let wrong: Arc<Mutex<Option<MpiError>>> = Arc::default();
+        let observed = self.run(observe, |memory, rank| {
+            let (job, program, wrong) = (self.clone(), program.clone(), Arc::clone(&wrong));
+            async move {
+                // Whether the library can be set up has been checked.
+                let Ok(mpi) = job.mpi(&memory, rank) else {
+                    return;
+                };
+                if let Err(error) = program(mpi, memory).await {
+                    wrong.lock().get_or_insert(error);
                 }
             }
+        });
+        match wrong.lock().take() {
+            Some(error) => Err(Error::Mpi(error)),
+            None => observed,
+        }
+    }
+
+    /// The name of the library's variable at `place`, if it is one.
+    fn named(&self, place: Place) -> Option<String> {
+        if self.library == Library::Rcce {
+            return rcce::variable(place, self.ranks);
+        }
+        match place.offset.checked_sub(self.behind_channel()) {
+            Some(offset) if self.has_area() => {
+                window::variable(Place { offset, ..place }, self.ranks)
+            }
+            _ => self.layout().variable(place),
         }
     }
 

@@ -5,11 +5,11 @@
 //! The time of a call is from its begin to its end. All rounds count.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use sme_mpi::error::MpiError;
 use sme_mpi::group::Group;
-use sme_mpi::window::Sync;
+use sme_mpi::window::Synchronization;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
@@ -21,7 +21,7 @@ pub struct Pscw {
     /// The machine, the library, and the ranks: one more than targets.
     pub job: Job,
     /// The class of synchronization.
-    pub sync: Sync,
+    pub sync: Synchronization,
     /// Rounds, at least 1.
     pub rounds: u32,
 }
@@ -103,29 +103,21 @@ impl Pscw {
     /// # Errors
     /// [`Error`]
     pub fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
-        let wrong: Arc<Mutex<Option<MpiError>>> = Arc::default();
-        let messages: Arc<Mutex<u64>> = Arc::default();
+        let messages: Arc<AtomicU64> = Arc::default();
         let watched = Observe {
             calls: true,
             ..observe
         };
-        let observed = self.job.run(watched, |memory, rank| {
-            let run = self.clone();
-            let (wrong, messages) = (Arc::clone(&wrong), Arc::clone(&messages));
-            *messages.lock() = 0;
+        let (run, sum) = (self.clone(), Arc::clone(&messages));
+        let observed = self.job.run_mpi(watched, move |mpi, memory| {
+            let (run, sum) = (run.clone(), Arc::clone(&sum));
+            sum.store(0, Ordering::Relaxed);
             async move {
-                // Whether the library can be set up has been checked.
-                if let Ok(mpi) = run.job.mpi(&memory, rank) {
-                    if let Err(error) = run.course(&mpi, &memory).await {
-                        wrong.lock().get_or_insert(error);
-                    }
-                    *messages.lock() += mpi.messages();
-                }
+                run.course(&mpi, &memory).await?;
+                sum.fetch_add(mpi.messages(), Ordering::Relaxed);
+                Ok(())
             }
         })?;
-        if let Some(error) = wrong.lock().take() {
-            return Err(Error::Mpi(error));
-        }
         let times = |name: &str| {
             let calls = observed.calls.iter().map(|(_, call)| call);
             let calls = calls.filter(|call| call.call.name == name);
@@ -136,7 +128,7 @@ impl Pscw {
             complete: times("MPI_Win_complete"),
             post: times("MPI_Win_post"),
             wait: times("MPI_Win_wait"),
-            messages: *messages.lock(),
+            messages: messages.load(Ordering::Relaxed),
         };
         Ok((outcome, observed))
     }

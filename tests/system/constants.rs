@@ -206,7 +206,7 @@ fn workloads(name: &str) -> Vec<Box<Workload>> {
 }
 
 /// Small runs of the program on a chip with message passing buffers, the quick ones first.
-const ON_CHIP: [&str; 10] = [
+const ON_CHIP: [&str; 11] = [
     "barrier --episodes 3",
     "barrier --nodes 2 --episodes 3 --placement memory",
     "barrier --algorithm flag-phase --placement memory --episodes 3",
@@ -214,6 +214,7 @@ const ON_CHIP: [&str; 10] = [
     "mpi pingpong --partner 47 --sizes 64,32768",
     "mpi pingpong --channel sccmpb --sizes 64",
     "mpi collective allreduce --ranks 4 --sizes 64 --rounds 1",
+    "mpi pscw --targets 2 --rounds 3",
     "fft --log2n 8 --nodes 2 --memory cached",
     "fft --log2n 10 --nodes 1 --memory-nodes 1 --memory cached",
     "mpi pingpong --sizes 262144",

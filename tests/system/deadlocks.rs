@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use sme::experiment::{Algorithm, Error, Observe, Placement as Where};
+use sme::messages::job::{self, Job, Library};
 use sme::messages::processor::Core;
 use sme::program::{Kernel, Mapped, Program};
 use sme::progress::Silent;
@@ -12,8 +13,10 @@ use sme::validate::papers::sme::simulator::Simulator;
 use sme_barrier::{Barrier, Member};
 use sme_fft_demo::{Array, Placement, Team};
 use sme_memory::{Atomic, Memory, Place, Route, Until};
-use sme_mpi::channel::buffers::{self, Buffers};
+use sme_mpi::channel::sections::{Layout, Sections};
+use sme_mpi::group::Group;
 use sme_mpi::rank::{Mpi, Source, Tag};
+use sme_mpi::window::{Flaw, Synchronization};
 use sme_sim::machine::{Machine, Setup};
 use sme_sim::parts::contract::ThreadMemory;
 
@@ -216,21 +219,22 @@ tests/system/deadlocks.rs:{}: memory at home holds 0, its cache 0; never written
 
 /// Runs `program` as each of two ranks on cores of the SCC; the report of its deadlock, without the
 /// lines of the channel's source.
-fn stuck_ranks<F>(program: impl Fn(Mpi<Buffers<ThreadMemory, Core>>) -> F) -> String
+fn stuck_ranks<F>(program: impl Fn(Mpi<Sections<ThreadMemory, Core>>) -> F) -> String
 where
     F: Future<Output = ()> + Send + 'static,
 {
     let scc = machine("scc");
     let shape = scc.shape();
+    let layout = Layout::of_buffers(2, shape.buffer_bytes);
     let rank = |memory: ThreadMemory, rank, _| {
         let core = Core::new(memory.clone(), shape.software);
-        let channel = Buffers::new(memory, core, (rank, 2), shape.buffer_bytes);
+        let channel = Sections::new(memory, core, rank, layout);
         program(Mpi::new(channel.expect("room")))
     };
     let mut machine = scc.build(Setup::new(shape, 2, 1), rank).expect("a machine");
     let failure = machine.run(1, |_| {}).expect_err("a deadlock");
-    let failure = failure.named(&|place| buffers::variable(place, 2, shape.buffer_bytes));
-    without_lines(&failure.to_string(), "mpi/src/channel/buffers.rs:")
+    let failure = failure.named(&|place| layout.variable(place));
+    without_lines(&failure.to_string(), "mpi/src/channel/sections/mod.rs:")
 }
 
 #[test]
@@ -250,13 +254,85 @@ fn ranks_that_wait_for_each_other_are_named_with_their_calls() {
     let line = line_of("cycle");
     let expected = format!(
         "\
-deadlock: at 6553.616 ns nothing can happen any more, and 2 threads wait
+deadlock: at 10988.820 ns nothing can happen any more, and 2 threads wait
   node 0 core 0 polls its own memory for any of several flags, the first at rank 0's full flag at rank 0, \
-byte 0 of node 0 (0xc0000000), until it is not 0, in MPI_Recv from rank 1 at tests/system/deadlocks.rs:{line}, in mpi/src/channel/buffers.rs:LINE: memory at home holds 0, its cache \
+byte 0 of node 0 (0xc0000000), until it is not 0, in MPI_Recv from rank 1 at tests/system/deadlocks.rs:{line}, in mpi/src/channel/sections/mod.rs:LINE: memory at home holds 0, its cache \
 nothing; never written
   node 1 core 0 polls its own memory for any of several flags, the first at rank 0's full flag at rank 1, \
-byte 0 of node 1 (0xc0002000), until it is not 0, in MPI_Recv from rank 0 at tests/system/deadlocks.rs:{line}, in mpi/src/channel/buffers.rs:LINE: memory at home holds 0, its cache \
+byte 0 of node 1 (0xc0002000), until it is not 0, in MPI_Recv from rank 0 at tests/system/deadlocks.rs:{line}, in mpi/src/channel/sections/mod.rs:LINE: memory at home holds 0, its cache \
 nothing; last written by node 1 core 0"
     );
     assert_eq!(report, expected);
+}
+
+/// The deadlock that Christgau and Schnor predict (Sec. IV-B2): the origin keeps its match vector in its
+/// caches. It takes back the bit of target 1; target 2 posts; the origin's computation drives the line out of
+/// its caches, and what it writes back has no bit of target 2.
+#[test]
+fn a_cached_match_vector_loses_a_post() {
+    let scc = machine("scc");
+    let run = |sync: Synchronization| {
+        let job = Job {
+            machine: Arc::clone(&scc),
+            library: Library::Sccmpb,
+            ranks: 3,
+        };
+        job.run_mpi(job::Observe::default(), move |mpi, memory| async move {
+            let window = mpi.world().allocate_window(0, 1, sync).await?;
+            let group = |rank| Group::from_world_ranks(vec![rank]).expect("one rank");
+            let world = mpi.world();
+            if world.rank() == 0 {
+                // Target 1 has posted: a copy that was made before would never show it.
+                world
+                    .receive(&mut [0_u8], Source::Rank(1), Tag::Any)
+                    .await?;
+                window.start(&group(1)).await?;
+                window.complete().await?;
+                // Target 2 posts.
+                world.send(&[1_u8], 2, 0).await?;
+                world
+                    .receive(&mut [0_u8], Source::Rank(2), Tag::Any)
+                    .await?;
+                // Twice as much as the caches hold.
+                for offset in (0..512 << 10).step_by(32) {
+                    let place = Place {
+                        node: 0,
+                        offset: (4 << 20) + offset,
+                    };
+                    memory.load(memory.word(place, Route::Cached)).await;
+                }
+                window.start(&group(2)).await?;
+                window.complete().await?; // never
+            } else {
+                if world.rank() == 2 {
+                    world
+                        .receive(&mut [0_u8], Source::Rank(0), Tag::Any)
+                        .await?;
+                }
+                window.post(&group(0)).await?;
+                world.send(&[1_u8], 0, 0).await?;
+                window.wait().await?;
+            }
+            window.free().await?;
+            mpi.finalize().await
+        })
+    };
+    assert!(run(Synchronization::TriggerOnly).is_ok());
+    let Err(job::Error::Failure(failure)) = run(Synchronization::Flawed(Flaw::CachesVector)) else {
+        panic!("the post is not lost");
+    };
+    let report = without_lines(&failure.to_string(), "mpi/src/channel/shared.rs:");
+    let origin = report.lines().find(|line| line.contains("node 0 core 0"));
+    let origin = origin.expect("the origin waits");
+    for part in [
+        "rank 0's match vector",
+        &format!(
+            "in MPI_Win_complete at tests/system/deadlocks.rs:{}",
+            line_of("never")
+        ),
+        "memory at home holds 0, its cache 0",
+    ] {
+        assert!(origin.contains(part), "{part}: {report}");
+    }
+    assert!(report.contains("rank 2's completion counter"), "{report}");
 }

@@ -200,17 +200,28 @@ fn the_algorithm_that_is_chosen_is_the_one_that_runs() {
         "alltoall --ranks 9 --sizes 8",
         "allreduce --ranks 3 --sizes 16384",
     ] {
-        let own = collective(call);
-        let algorithm = cell(&own, "algorithm");
+        let own_row = collective(call);
+        let algorithm = cell(&own_row, "algorithm");
         let named = collective(&format!("{call} --algorithm {algorithm}"));
-        assert_eq!(own, named);
+        assert_eq!(own_row, named);
         let all = collective(&format!("{call} --algorithm all --format csv"));
-        let rows: Vec<&str> = all.lines().skip(1).collect();
+        let rows = all.lines().map(|row| row.split(',').collect::<Vec<_>>());
+        let mut rows: Vec<(&str, &str)> = rows.map(|row| (row[6], row[9])).collect();
+        assert_eq!(rows.remove(0), ("algorithm", "latency_us"));
         assert!(rows.len() >= 2, "{all}");
-        for row in &rows {
-            let others = rows.iter().filter(|other| *other == row);
-            assert_eq!(others.count(), 1, "no two rows are the same: {all}");
-        }
+        let mut latencies: Vec<&str> = rows.iter().map(|row| row.1).collect();
+        latencies.sort_unstable();
+        latencies.dedup();
+        assert_eq!(
+            latencies.len(),
+            rows.len(),
+            "each has its own latency: {all}"
+        );
+        let own = rows.iter().find(|row| row.0 == algorithm);
+        assert_eq!(
+            own.map(|row| row.1),
+            Some(cell(&own_row, "latency_us").as_str())
+        );
     }
 }
 
@@ -263,10 +274,163 @@ fn a_collective_that_cannot_be_is_refused() {
         let said = text(&output.stderr);
         assert!(said.contains(says) && said.lines().count() == 1, "{said}");
     }
-    let output = sme_in(directory.path(), "mpi collective barrier");
-    assert_eq!(
-        output.status.code(),
-        Some(2),
-        "the SME cluster has no buffers"
+    let output = sme_in(
+        directory.path(),
+        "mpi collective barrier --machine cxl-pool",
     );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("nodes of machine cxl-pool share a pool's"));
+    for channel in ["rcce", "sccmpb", "sccshm"] {
+        let line = format!("mpi pingpong --channel {channel} --sizes 8");
+        let output = sme_in(directory.path(), &line);
+        assert_eq!(output.status.code(), Some(2));
+        let says = format!("{channel} needs message passing buffers, which machine sme-prototype");
+        assert!(text(&output.stderr).contains(&says));
+    }
+}
+
+/// A row of `sme mpi pscw`, as numbers by key.
+fn pscw(flags: &str) -> serde_json::Value {
+    let directory = tempfile::tempdir().unwrap();
+    let line = format!("mpi pscw --machine scc --rounds 21 --no-host --format json {flags}");
+    let output = sme_in(directory.path(), &line);
+    let complaint = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{flags}: {complaint}");
+    serde_json::from_str(text(&output.stdout)).unwrap()
+}
+
+/// A class waits where its name says; the sums are those of the calls.
+#[test]
+fn each_class_waits_in_its_own_call() {
+    let row = |sync: &str| pscw(&format!("--targets 6 --sync {sync}"));
+    let us = |row: &serde_json::Value, key: &str| row[key].as_f64().unwrap();
+    let all = ["deferred", "immediate", "trigger-only"].map(row);
+    for row in &all {
+        for (sum, parts) in [
+            ("origin_us", ["start_us", "complete_us"]),
+            ("target_us", ["post_us", "wait_us"]),
+        ] {
+            let parts: f64 = parts.iter().map(|part| us(row, part)).sum();
+            assert!((us(row, sum) - parts).abs() < 1e-5, "{row}");
+        }
+        for call in ["start", "complete", "post", "wait"] {
+            let median = us(row, &format!("{call}_us"));
+            assert!(us(row, &format!("{call}_q1_us")) <= median, "{row}");
+            assert!(us(row, &format!("{call}_q3_us")) >= median, "{row}");
+        }
+    }
+    let [deferred, immediate, trigger] = &all;
+    assert!(us(deferred, "start_us") < us(deferred, "complete_us") / 3.0);
+    assert!(us(immediate, "start_us") > us(immediate, "complete_us"));
+    assert!(us(trigger, "start_us") < us(trigger, "complete_us") / 3.0);
+    assert!(us(trigger, "target_us") < us(deferred, "target_us") / 4.0);
+}
+
+/// The timeline of a round without others: its calls take what the row says.
+#[test]
+fn the_calls_of_a_timeline_are_those_of_the_row() {
+    let directory = tempfile::tempdir().unwrap();
+    let line =
+        "mpi pscw --machine scc --targets 2 --sync deferred --rounds 1 --no-host --timeline t.csv";
+    let output = sme_in(directory.path(), line);
+    let said = text(&output.stdout);
+    let timeline = fs::read_to_string(directory.path().join("t.csv")).unwrap();
+    for (call, key) in [
+        ("MPI_Win_start", "start_us"),
+        ("MPI_Win_complete", "complete_us"),
+    ] {
+        let mut rows = timeline.lines().filter(|row| row.contains(call));
+        let row: Vec<&str> = rows.next().unwrap().split(',').collect();
+        assert!(rows.next().is_none(), "one origin, one round");
+        let us: f64 = cell(said, key).parse().unwrap();
+        assert_eq!(ps(row[3]) - ps(row[2]), (us * 1e6).round() as u64, "{call}");
+    }
+}
+
+#[test]
+fn a_synchronization_that_cannot_be_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for (flags, says) in [
+        (
+            "--sync defered",
+            "--sync: 'defered' is not known; did you mean 'deferred'?",
+        ),
+        ("--channel rcce", "--channel: rcce has no MPI calls"),
+        ("--targets 48", "--targets 48"),
+        ("--targets 0", "--targets 0"),
+        (
+            "--targets 2 --explain",
+            "--explain: of one run; --targets and --sync make 2",
+        ),
+        ("--targets 1 --figures .", ""),
+        (
+            "--machine sme-prototype --sync trigger-only",
+            "--sync: trigger-only needs test-and-set registers",
+        ),
+    ] {
+        let machine = if flags.contains("--machine") {
+            ""
+        } else {
+            "--machine scc"
+        };
+        let line = format!("mpi pscw {machine} --rounds 1 {flags}");
+        let output = sme_in(directory.path(), &line);
+        let said = text(&output.stderr);
+        if says.is_empty() {
+            assert_eq!(output.status.code(), Some(0), "{said}");
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(2), "{flags}");
+        assert!(said.contains(says) && said.lines().count() == 1, "{said}");
+    }
+    // A file stands where the directory should.
+    fs::write(directory.path().join("taken"), "mine").unwrap();
+    let output = sme_in(
+        directory.path(),
+        "mpi pscw --machine scc --targets 1 --rounds 1 --figures taken",
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(fs::read(directory.path().join("taken")).unwrap(), b"mine");
+}
+
+/// What every rank gets is checked by the command: on every channel, of every call and algorithm.
+#[test]
+fn every_channel_carries_every_collective() {
+    let directory = tempfile::tempdir().unwrap();
+    let calls = [
+        "barrier",
+        "bcast",
+        "gather",
+        "scatter",
+        "allgather",
+        "alltoall",
+        "reduce",
+        "allreduce",
+        "reduce_scatter",
+        "scan",
+        "neighbor_allgather",
+        "neighbor_alltoall",
+    ];
+    for (machine, channel, ranks) in [
+        ("scc", "sccmpb", "3,8"),
+        ("scc", "sccshm", "3,8"),
+        ("sme-prototype", "sections", "3,21"),
+        ("ualink", "sections", "5"),
+        ("ideal", "sections", "5"),
+    ] {
+        for call in calls {
+            let sizes = if call == "barrier" {
+                ""
+            } else {
+                "--sizes 8,1600"
+            };
+            let line = format!(
+                "mpi collective {call} --machine {machine} --channel {channel} --ranks {ranks} {sizes} \
+                 --algorithm all --rounds 1 --format csv"
+            );
+            let output = sme_in(directory.path(), &line);
+            let complaint = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{line}: {complaint}");
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! some of them. The device above cuts the streams into packets. What passes has a cost in simulated
 //! time, and so has the library's own [work](Work): both are the channel's business.
 
-pub mod buffers;
+pub mod sections;
 pub mod shared;
 
 use std::future::Future;

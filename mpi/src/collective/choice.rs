@@ -49,6 +49,10 @@ pub enum Collective {
     ReduceScatter,
     /// MPI_Scan, MPI_Exscan
     Scan,
+    /// MPI_Neighbor_allgather, MPI_Neighbor_allgatherv
+    NeighborAllgather,
+    /// MPI_Neighbor_alltoall, MPI_Neighbor_alltoallv, MPI_Neighbor_alltoallw
+    NeighborAlltoall,
 }
 
 macro_rules! names {
@@ -102,6 +106,8 @@ names!(Collective {
     Allreduce => "allreduce",
     ReduceScatter => "reduce_scatter",
     Scan => "scan",
+    NeighborAllgather => "neighbor_allgather",
+    NeighborAlltoall => "neighbor_alltoall",
 });
 
 /// The algorithms of a collective call.
@@ -117,6 +123,7 @@ pub const fn algorithms(collective: Collective) -> &'static [Algorithm] {
         Collective::Allreduce => &[A::RecursiveDoubling, A::ReduceBroadcast, A::Ring],
         Collective::ReduceScatter => &[A::Pairwise, A::ReduceScatter],
         Collective::Scan => &[A::RecursiveDoubling, A::Linear],
+        Collective::NeighborAllgather | Collective::NeighborAlltoall => &[A::Linear, A::Pairwise],
     }
 }
 
@@ -197,6 +204,7 @@ impl Choice {
             Collective::Allreduce => A::RecursiveDoubling,
             Collective::ReduceScatter => A::Pairwise,
             Collective::Scan => A::RecursiveDoubling,
+            Collective::NeighborAllgather | Collective::NeighborAlltoall => A::Linear,
         }
     }
 }

@@ -14,6 +14,7 @@ mod barrier;
 mod broadcast;
 mod gather;
 pub(crate) mod inter;
+mod neighbor;
 mod reduce;
 mod reduce_scatter;
 mod scan;
@@ -25,6 +26,7 @@ pub(crate) use alltoall::alltoall;
 pub(crate) use barrier::barrier;
 pub(crate) use broadcast::broadcast;
 pub(crate) use gather::gather;
+pub(crate) use neighbor::{Exchange, neighbor};
 pub(crate) use reduce::reduce;
 pub(crate) use reduce_scatter::reduce_scatter;
 pub(crate) use scan::scan;
@@ -61,11 +63,14 @@ calls! {
     ReduceScatter = "MPI_Reduce_scatter",
     Scan = "MPI_Scan",
     Exscan = "MPI_Exscan",
+    NeighborAllgather = "MPI_Neighbor_allgather",
+    NeighborAlltoall = "MPI_Neighbor_alltoall",
     Dup = "MPI_Comm_dup",
     Split = "MPI_Comm_split",
     Create = "MPI_Comm_create",
     IntercommCreate = "MPI_Intercomm_create",
     IntercommMerge = "MPI_Intercomm_merge",
+    DistGraph = "MPI_Dist_graph_create",
     Free = "MPI_Comm_free",
     WinCreate = "MPI_Win_create",
     WinFence = "MPI_Win_fence",

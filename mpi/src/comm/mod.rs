@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use crate::error::{ErrorClass, ErrorHandler, Fault};
 use crate::group::Group;
+use crate::topology::Topology;
 
 /// The kinds of messages of one communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ struct Inner {
     rank: u32,
     /// The other group of an intercommunicator.
     remote: Option<Remote>,
-    topology: Option<()>,
+    topology: Option<Topology>,
     /// Collective calls so far.
     calls: AtomicU32,
     is_freed: AtomicBool,
@@ -75,7 +76,7 @@ impl Comm {
         group: Group,
         rank: u32,
         remote: Option<Remote>,
-        topology: Option<()>,
+        topology: Option<Topology>,
     ) -> Self {
         Self(Arc::new(Inner {
             context,
@@ -120,13 +121,18 @@ impl Comm {
     }
 
     /// Its topology, if it has one.
-    pub fn topology(&self) -> Option<&()> {
+    pub fn topology(&self) -> Option<&Topology> {
         self.0.topology.as_ref()
     }
 
     /// Whether it is the same communicator.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.0.context == other.0.context
+    }
+
+    /// The context that its planes have in common.
+    pub(crate) fn made_context(&self) -> u64 {
+        self.0.context
     }
 
     pub(crate) fn context(&self, plane: Plane) -> u64 {

@@ -8,8 +8,8 @@ use std::panic::Location;
 
 use super::given::{Given, Layout, Sent};
 use super::launches::{
-    Counts, Setting, allgather, allreduce, alltoall, barrier, broadcast, exscan, gather, reduce,
-    reduce_scatter, scan, scatter, scatter_in_place,
+    Counts, Setting, allgather, allreduce, alltoall, barrier, broadcast, exscan, gather,
+    neighbor_allgather, neighbor_alltoall, reduce, reduce_scatter, scan, scatter, scatter_in_place,
 };
 use super::persistent::Persistent;
 use super::request::Request;
@@ -145,4 +145,27 @@ forms! {
     /// Reduces the elements of the ranks before this one (MPI_Exscan); rank 0 gets nothing.
     exscan: exscan "MPI_Exscan", iexscan "MPI_Iexscan", exscan_init "MPI_Exscan_init",
         [sent: Sent, received: BufferMut] (op: &Op = op.clone());
+    /// Gathers equal blocks from the neighbours of the topology (MPI_Neighbor_allgather). The place of a
+    /// neighbour that is not there stays as it is.
+    neighbor_allgather: neighbor_allgather "MPI_Neighbor_allgather",
+        ineighbor_allgather "MPI_Ineighbor_allgather",
+        neighbor_allgather_init "MPI_Neighbor_allgather_init",
+        [sent: Sent, received: BufferMut] () Layout::Even;
+    /// Gathers blocks with a layout from the neighbours (MPI_Neighbor_allgatherv).
+    neighbor_allgather: neighbor_allgather_with "MPI_Neighbor_allgatherv",
+        ineighbor_allgather_with "MPI_Ineighbor_allgatherv",
+        neighbor_allgather_with_init "MPI_Neighbor_allgatherv_init",
+        [sent: Sent, received: BufferMut] (layout: &Layout = layout.clone());
+    /// Sends each neighbour a block and receives one from each (MPI_Neighbor_alltoall).
+    neighbor_alltoall: neighbor_alltoall "MPI_Neighbor_alltoall",
+        ineighbor_alltoall "MPI_Ineighbor_alltoall",
+        neighbor_alltoall_init "MPI_Neighbor_alltoall_init",
+        [sent: Sent, received: BufferMut] () Layout::Even, Layout::Even;
+    /// The same of blocks with layouts (MPI_Neighbor_alltoallv, and MPI_Neighbor_alltoallw with typed
+    /// layouts).
+    neighbor_alltoall: neighbor_alltoall_with "MPI_Neighbor_alltoallw",
+        ineighbor_alltoall_with "MPI_Ineighbor_alltoallw",
+        neighbor_alltoall_with_init "MPI_Neighbor_alltoallw_init",
+        [sent: Sent, received: BufferMut]
+        (out: &Layout = out.clone(), come: &Layout = come.clone());
 }

@@ -319,7 +319,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
     }
 
     /// The communicator that was made, if this rank is in it.
-    fn member_of(&self, made: Made) -> Option<Self> {
+    pub(super) fn member_of(&self, made: Made) -> Option<Self> {
         let group = Group::from_world_ranks(made.ranks).ok()?;
         let me = group.rank_of(self.mpi.device().rank())?;
         let comm = Comm::new(made.context, group, me);
@@ -328,7 +328,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
     }
 
     /// Makes a call whose task makes a communicator.
-    async fn make(
+    pub(super) async fn make(
         &self,
         call: &'static str,
         site: Site,

@@ -35,6 +35,7 @@ mod launches;
 pub mod persistent;
 pub mod point;
 pub mod request;
+pub mod topologies;
 pub mod windows;
 
 use std::panic::Location;

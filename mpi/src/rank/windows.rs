@@ -24,7 +24,7 @@ use crate::device::driver::Site;
 use crate::error::{ErrorClass, ErrorHandler, Fault, MpiError};
 use crate::group::Group;
 use crate::op::Op;
-use crate::window::Sync;
+use crate::window::Synchronization;
 use crate::window::access::{Access, Kind, blocks};
 use crate::window::epoch::{self, Epochs};
 use crate::window::memory::Regions;
@@ -35,7 +35,7 @@ use crate::window::trigger::Trigger;
 pub struct Window<'m, C> {
     mpi: &'m Mpi<C>,
     comm: Comm,
-    sync: Sync,
+    sync: Synchronization,
     /// By rank.
     extents: Vec<Extent>,
     is_dynamic: bool,
@@ -128,7 +128,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         &self,
         bytes: u64,
         unit: u64,
-        sync: Sync,
+        sync: Synchronization,
     ) -> impl Future<Output = Result<Window<'m, C>, MpiError>> + Send {
         let site = Location::caller();
         let given = Given::Allocated(bytes);
@@ -144,7 +144,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         &self,
         memory: Vec<u8>,
         unit: u64,
-        sync: Sync,
+        sync: Synchronization,
     ) -> impl Future<Output = Result<Window<'m, C>, MpiError>> + Send {
         let site = Location::caller();
         self.window(("MPI_Win_create", site), Given::Created(memory), unit, sync)
@@ -157,7 +157,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
     #[track_caller]
     pub fn dynamic_window(
         &self,
-        sync: Sync,
+        sync: Synchronization,
     ) -> impl Future<Output = Result<Window<'m, C>, MpiError>> + Send {
         let site = Location::caller();
         self.window(("MPI_Win_create_dynamic", site), Given::Dynamic, 1, sync)
@@ -168,7 +168,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         (call, site): (&'static str, Site),
         given: Given,
         unit: u64,
-        sync: Sync,
+        sync: Synchronization,
     ) -> Result<Window<'m, C>, MpiError> {
         let mpi = self.mpi;
         let entered = mpi.enter(call, None, 0).await?;
@@ -181,7 +181,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         site: Site,
         given: Given,
         unit: u64,
-        sync: Sync,
+        sync: Synchronization,
     ) -> Result<Window<'m, C>, Fault> {
         let (mpi, comm) = (self.mpi, &self.comm);
         comm.check()?;
@@ -195,7 +195,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         let is_dynamic = matches!(given, Given::Dynamic);
         let wrong = match sync {
             _ if unit == 0 => Some((ErrorClass::Disp, "disp_unit", "it is 0")),
-            Sync::TriggerOnly | Sync::Flawed(_) if is_dynamic => {
+            Synchronization::TriggerOnly | Synchronization::Flawed(_) if is_dynamic => {
                 let text = "a trigger-only window cannot be dynamic";
                 Some((ErrorClass::Win, "info", text))
             }
@@ -216,9 +216,9 @@ impl<'m, C: Channel> Communicator<'m, C> {
             Given::Dynamic => 0,
         };
         let flaw = match sync {
-            Sync::Deferred | Sync::Immediate => None,
-            Sync::TriggerOnly => Some(None),
-            Sync::Flawed(flaw) => Some(Some(flaw)),
+            Synchronization::Deferred | Synchronization::Immediate => None,
+            Synchronization::TriggerOnly => Some(None),
+            Synchronization::Flawed(flaw) => Some(Some(flaw)),
         };
         let allocated = match flaw {
             None => Ok(0),
@@ -267,7 +267,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
                     Given::Created(memory) => Regions::one(memory),
                     Given::Dynamic => Regions::default(),
                 };
-                let is_deferred = sync == Sync::Deferred;
+                let is_deferred = sync == Synchronization::Deferred;
                 let messages = Messages::new(mpi.device(), &own, regions, is_deferred);
                 Engine::Messages(Arc::new(messages))
             }
@@ -286,7 +286,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
 
 impl<C: Channel> Mpi<C> {
     /// Runs a task to its end, inside a call.
-    async fn run(&self, site: Site, task: Task) -> Result<Vec<u8>, Fault> {
+    pub(super) async fn run(&self, site: Site, task: Task) -> Result<Vec<u8>, Fault> {
         let task = self.device().begin_task(task);
         let outcome = self.until(site, || self.device().take(task)).await;
         outcome.fault.map_or(Ok(outcome.bytes), Err)
@@ -318,7 +318,7 @@ impl<'m, C: Channel> Window<'m, C> {
     }
 
     /// How its synchronizing calls work.
-    pub fn sync(&self) -> Sync {
+    pub fn sync(&self) -> Synchronization {
         self.sync
     }
 
@@ -809,7 +809,7 @@ impl<'m, C: Channel> Window<'m, C> {
             Engine::Messages(messages) => {
                 let is_fenced = matches!(epoch, epoch::Access::Fence { .. });
                 let request = messages.access(rank, access, is_fenced);
-                if self.sync == Sync::Immediate {
+                if self.sync == Synchronization::Immediate {
                     mpi.progress().await;
                 }
                 let launch = |request| Launch::new(Start::Begun(request), Landing::Whole(received));

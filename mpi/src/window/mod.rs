@@ -24,7 +24,7 @@ pub fn variable(place: Place, ranks: u32) -> Option<String> {
 
 /// How the synchronizing calls of a window work (Christgau and Schnor, Sec. III and Table I).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sync {
+pub enum Synchronization {
     /// Messages; the calls that begin an epoch wait for nobody, and accesses leave at its end.
     #[default]
     Deferred,
@@ -47,7 +47,7 @@ pub enum Flaw {
     CachesVector,
 }
 
-impl Sync {
+impl Synchronization {
     /// All that are for use.
     pub const ALL: [Self; 3] = [Self::Deferred, Self::Immediate, Self::TriggerOnly];
 
@@ -67,7 +67,7 @@ impl Sync {
     }
 }
 
-impl std::fmt::Display for Sync {
+impl std::fmt::Display for Synchronization {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
     }

@@ -3,7 +3,7 @@
 // A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
-mod buffers;
+mod sections;
 
 use std::sync::{Arc, Mutex};
 

@@ -7,7 +7,7 @@ use sme_mpi::error::MpiError;
 use sme_mpi::group::Group;
 use sme_mpi::op::Op;
 use sme_mpi::rank::{Mpi, PROC_NULL, Target};
-use sme_mpi::window::Sync;
+use sme_mpi::window::Synchronization;
 use sme_mpi::wires::{Setting, run};
 
 fn is(result: Result<(), MpiError>, class: ErrorClass, call: &str, argument: &str) {
@@ -18,7 +18,7 @@ fn is(result: Result<(), MpiError>, class: ErrorClass, call: &str, argument: &st
 
 #[test]
 fn wrong_calls_end_with_an_error_that_says_why() {
-    for sync in Sync::ALL {
+    for sync in Synchronization::ALL {
         let setting = Setting { room: 100, seed: 3 };
         let outcome = run(2, setting, |wire| async move {
             let mpi = Mpi::new(wire);
@@ -115,11 +115,15 @@ fn a_rank_without_room_fails_the_call_of_all() {
         let mpi = Mpi::new(wire);
         let world = mpi.world();
         let bytes = if world.rank() == 1 { 1 << 20 } else { 64 };
-        let made = world.allocate_window(bytes, 1, Sync::TriggerOnly).await;
+        let made = world
+            .allocate_window(bytes, 1, Synchronization::TriggerOnly)
+            .await;
         is(made.map(drop), NoMem, "MPI_Win_allocate", "size");
-        let window = world.allocate_window(64, 1, Sync::TriggerOnly).await?;
+        let window = world
+            .allocate_window(64, 1, Synchronization::TriggerOnly)
+            .await?;
         window.free().await?;
-        let dynamic = world.dynamic_window(Sync::TriggerOnly).await;
+        let dynamic = world.dynamic_window(Synchronization::TriggerOnly).await;
         is(dynamic.map(drop), Win, "MPI_Win_create_dynamic", "info");
         mpi.finalize().await
     });
@@ -132,7 +136,7 @@ fn an_access_outside_dynamic_memory_is_an_error_at_its_target() {
     let outcome = run(2, Setting { room: 100, seed: 1 }, |wire| async move {
         let mpi = Mpi::new(wire);
         let world = mpi.world();
-        let window = world.dynamic_window(Sync::Deferred).await?;
+        let window = world.dynamic_window(Synchronization::Deferred).await?;
         let mut address = [window.attach(16)?];
         world.broadcast(&mut address, 1).await?;
         window.fence().await?;

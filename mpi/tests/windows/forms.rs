@@ -5,13 +5,13 @@ use sme_mpi::datatype::{Basic, Datatype};
 use sme_mpi::group::Group;
 use sme_mpi::op::Op;
 use sme_mpi::rank::{Mpi, Source, Tag, Target};
-use sme_mpi::window::Sync;
+use sme_mpi::window::Synchronization;
 use sme_mpi::wires::{Setting, run};
 
 /// All take tickets from rank 0, by fetch-and-add and by compare-and-swap: nobody gets one twice.
 #[test]
 fn tickets_are_given_once() {
-    for sync in Sync::ALL {
+    for sync in Synchronization::ALL {
         for seed in 0..20 {
             let outcome = run(5, Setting { room: 60, seed }, |wire| async move {
                 let mpi = Mpi::new(wire);
@@ -65,7 +65,7 @@ fn tickets_are_given_once() {
 /// An exclusive lock keeps others out between a get and the put that depends on it.
 #[test]
 fn an_exclusive_lock_excludes() {
-    for sync in Sync::ALL {
+    for sync in Synchronization::ALL {
         for seed in 0..20 {
             let outcome = run(4, Setting { room: 60, seed }, |wire| async move {
                 let mpi = Mpi::new(wire);
@@ -96,7 +96,7 @@ fn an_exclusive_lock_excludes() {
 /// A row is put where a column is, and odd bytes beside others' odd bytes.
 #[test]
 fn targets_have_datatypes_of_their_own() {
-    for sync in Sync::ALL {
+    for sync in Synchronization::ALL {
         for seed in 0..10 {
             let outcome = run(3, Setting { room: 60, seed }, |wire| async move {
                 let mpi = Mpi::new(wire);
@@ -137,7 +137,7 @@ fn targets_have_datatypes_of_their_own() {
 /// A target looks whether its epoch is over while messages come and go.
 #[test]
 fn a_test_of_an_epoch_says_when_it_is_over() {
-    for sync in Sync::ALL {
+    for sync in Synchronization::ALL {
         for seed in 0..20 {
             let outcome = run(3, Setting { room: 60, seed }, |wire| async move {
                 let mpi = Mpi::new(wire);

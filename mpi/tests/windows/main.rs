@@ -13,7 +13,7 @@ use sme_mpi::error::MpiError;
 use sme_mpi::group::Group;
 use sme_mpi::op::Op;
 use sme_mpi::rank::{Mpi, Target, Window};
-use sme_mpi::window::{Flaw, Sync};
+use sme_mpi::window::{Flaw, Synchronization};
 use sme_mpi::wires::{Setting, Stuck, Wire, run};
 
 /// Elements that each origin may put to at each target.
@@ -53,7 +53,7 @@ struct Round {
 
 #[derive(Clone, Debug)]
 struct Case {
-    sync: Sync,
+    sync: Synchronization,
     ranks: u32,
     setting: Setting,
     rounds: Vec<Round>,
@@ -94,11 +94,13 @@ fn cases() -> impl Strategy<Value = Case> {
         let round = (prop::sample::select(kinds.to_vec()), deeds(ranks));
         let round = round.prop_map(|(kind, deeds)| Round { kind, deeds });
         let rounds = prop::collection::vec(round, 1..8);
-        (prop::sample::select(&Sync::ALL[..]), rounds).prop_map(move |(sync, rounds)| Case {
-            sync,
-            ranks,
-            setting: Setting { room, seed },
-            rounds,
+        (prop::sample::select(&Synchronization::ALL[..]), rounds).prop_map(move |(sync, rounds)| {
+            Case {
+                sync,
+                ranks,
+                setting: Setting { room, seed },
+                rounds,
+            }
         })
     })
 }
@@ -283,7 +285,10 @@ fn windows_hold_what_was_put_into_them() {
 }
 
 /// Rounds without accesses, of one origin and the others as its targets (Algorithm 3).
-fn rounds_of_one_origin(sync: Sync, seed: u64) -> Result<Vec<Result<(), MpiError>>, Stuck> {
+fn rounds_of_one_origin(
+    sync: Synchronization,
+    seed: u64,
+) -> Result<Vec<Result<(), MpiError>>, Stuck> {
     run(4, Setting { room: 60, seed }, |wire| async move {
         let mpi = Mpi::new(wire);
         let window = mpi.world().allocate_window(0, 1, sync).await?;
@@ -304,7 +309,7 @@ fn rounds_of_one_origin(sync: Sync, seed: u64) -> Result<Vec<Result<(), MpiError
 
 #[test]
 fn epochs_follow_each_other_without_a_barrier() {
-    for sync in Sync::ALL {
+    for sync in Synchronization::ALL {
         for seed in 0..100 {
             assert_eq!(
                 rounds_of_one_origin(sync, seed),
@@ -317,7 +322,7 @@ fn epochs_follow_each_other_without_a_barrier() {
 
 #[test]
 fn a_reset_without_the_lock_loses_a_post() {
-    let flawed = Sync::Flawed(Flaw::ResetsUnlocked);
+    let flawed = Synchronization::Flawed(Flaw::ResetsUnlocked);
     let stuck = (0..100).filter(|&seed| rounds_of_one_origin(flawed, seed).is_err());
     assert!(stuck.count() > 10, "a lost post goes unnoticed");
 }

@@ -3,14 +3,14 @@
 use clap::Args;
 use sme_mpi::collective::choice::{Algorithm, Collective, algorithms, suits};
 
-use super::{MOST_BYTES, Point, Points, WatchFlags, jobs, ranks, rounds, sizes};
+use super::{MOST_BYTES, Point, Points, WatchFlags, channel_of_mpi, jobs, ranks, rounds, sizes};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
 use crate::cli::names;
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::collective::CollectiveRun;
 use crate::messages::collective::{CALLS, Outcome};
-use crate::messages::job::{Error, Job, Library, Observe, Observed};
+use crate::messages::job::{Error, Job, Observe, Observed};
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
 
@@ -23,14 +23,17 @@ pub struct CollectiveFlags {
     /// The machine.
     #[command(flatten)]
     machine: MachineFlags,
-    /// The channel that carries the messages: sccmpb (RCKMPI's SCCMPB)
-    #[arg(long, value_name = "NAME", default_value = "sccmpb")]
-    channel: String,
+    /// The channel that carries the messages: sccmpb (RCKMPI's, through the SCC's message passing buffers),
+    /// sccshm (through memory behind that chip), or sections (through the nodes' shared memory) [default:
+    /// sccmpb on a chip with such buffers, else sections]
+    #[arg(long, value_name = "NAME")]
+    channel: Option<String>,
     /// Algorithms, such as ring,bruck: those of the call are below; auto takes what the library chooses,
     /// all takes each
     #[arg(long, value_name = "LIST", default_value = "auto")]
     algorithm: String,
-    /// Ranks of the job, each on the core of its number, such as 2..48*2 [default: all cores]
+    /// Ranks of the job, which fill one node after the other, such as 2..48*2 [default: all cores, at
+    /// most 48]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     ranks: Option<String>,
     /// Sizes in bytes, multiples of 8, such as 32,64 or 32..4096*2: of the message of a bcast, of the
@@ -56,11 +59,7 @@ impl CollectiveFlags {
     pub(super) fn read(&self) -> Result<Points<CollectiveRun>, Stop> {
         let collective = self.collective()?;
         let machine = args::machine(&self.machine)?;
-        let library: Library = read::name("--channel", &self.channel)?;
-        if !library.is_mpi() {
-            let why = format!("{library} has no MPI calls");
-            return Err(Stop::flag("--channel", why));
-        }
+        let library = channel_of_mpi(self.channel.as_ref(), &machine)?;
         let ranks = ranks(self.ranks.as_ref(), &machine, Values::Many)?;
         let rounds = rounds(&self.rounds)?;
         let sizes = match (&self.sizes, collective) {

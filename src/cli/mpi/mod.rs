@@ -112,6 +112,12 @@ enum Runs {
 /// The most calls of a timeline.
 const MOST_CALLS: u64 = 1 << 24;
 
+/// The most ranks of a job.
+const MOST_RANKS: u32 = 1 << 14;
+
+/// The ranks of a job if nobody says otherwise: as many as the SCC has cores.
+const RANKS: u32 = 48;
+
 /// The most rounds: each is simulated.
 const MOST_ROUNDS: u32 = 1 << 24;
 
@@ -138,11 +144,38 @@ impl MpiRun {
     }
 }
 
-/// Reads `--ranks`, of which there may be several if `values` says so; by default all cores of `machine`.
+/// The most ranks that `machine` has cores for.
+fn most_ranks(machine: &Machine) -> u32 {
+    let shape = machine.shape();
+    shape.nodes.saturating_mul(shape.cores).min(MOST_RANKS)
+}
+
+/// Reads `--ranks`, of which there may be several if `values` says so; by default [`RANKS`], or all cores of
+/// `machine` if it has fewer.
 fn ranks(text: Option<&String>, machine: &Machine, values: Values) -> Result<Vec<u32>, Stop> {
-    let cores = machine.shape().nodes;
-    let all = cores.to_string();
-    read::counts("--ranks", text.unwrap_or(&all), 2, cores, values)
+    let most = most_ranks(machine);
+    let all = most.min(RANKS).to_string();
+    read::counts("--ranks", text.unwrap_or(&all), 2, most, values)
+}
+
+/// Reads `--channel`; by default that of MPI on `machine`.
+fn channel(text: Option<&String>, machine: &Machine) -> Result<Library, Stop> {
+    match text {
+        Some(text) => read::name("--channel", text),
+        None => Ok(Library::of_mpi(machine)),
+    }
+}
+
+/// The same, without libraries that are not MPI.
+fn channel_of_mpi(text: Option<&String>, machine: &Machine) -> Result<Library, Stop> {
+    let library = channel(text, machine)?;
+    match library.is_mpi() {
+        true => Ok(library),
+        false => Err(Stop::flag(
+            "--channel",
+            format!("{library} has no MPI calls"),
+        )),
+    }
 }
 
 /// Reads `--sizes`.
@@ -286,7 +319,7 @@ const HEAD: [&str; 5] = ["version", "machine", "machine_hash", "set", "channel"]
 const HOST_KEYS: [&str; 2] = ["wall_s", "messages_per_s"];
 
 fn head(job: &Job) -> Vec<Cell> {
-    let topology = job.machine.shape().topology(job.ranks);
+    let topology = job.machine.shape().topology(job.nodes());
     let mut cells = row::head(&job.machine, &topology)[..4].to_vec();
     cells.push(Cell::text(job.library));
     cells

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Point, Points, WatchFlags, jobs, ranks, rounds, sizes};
+use super::{Point, Points, WatchFlags, channel, jobs, ranks, rounds, sizes};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
 use crate::cli::read::{self, Values};
@@ -18,10 +18,13 @@ pub struct PingPongFlags {
     /// The machine.
     #[command(flatten)]
     machine: MachineFlags,
-    /// The library that carries the messages: rcce (RCCE), or sccmpb (MPI over RCKMPI's SCCMPB)
-    #[arg(long, value_name = "NAME", default_value = "rcce")]
-    channel: String,
-    /// Ranks of the job, each on the core of its number [default: all cores]
+    /// The channel that carries MPI's messages: sccmpb (RCKMPI's, through the SCC's message passing
+    /// buffers), sccshm (through memory behind that chip), sections (through the nodes' shared memory);
+    /// or rcce (RCCE's messages) [default: rcce on a chip with such buffers, else sections]
+    #[arg(long, value_name = "NAME")]
+    channel: Option<String>,
+    /// Ranks of the job, which fill one node after the other [default: all cores, at most
+    /// 48]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     ranks: Option<String>,
     /// The rank that answers rank 0
@@ -55,7 +58,10 @@ pub struct PingPongFlags {
 impl PingPongFlags {
     pub(super) fn read(&self) -> Result<Points<PingPong>, Stop> {
         let machine = args::machine(&self.machine)?;
-        let library: Library = read::name("--channel", &self.channel)?;
+        let library = match &self.channel {
+            None if machine.shape().buffer_bytes > 0 => Library::Rcce,
+            text => channel(text.as_ref(), &machine)?,
+        };
         let ranks = ranks(self.ranks.as_ref(), &machine, Values::One)?;
         let ranks = read::one("--ranks", ranks)?;
         let partner = read::counts("--partner", &self.partner, 1, ranks - 1, Values::One)?;

@@ -5,14 +5,14 @@ mod figures;
 use std::path::PathBuf;
 
 use clap::Args;
-use sme_mpi::window::Sync;
+use sme_mpi::window::Synchronization;
 
-use super::{Point, Points, WatchFlags, jobs, rounds};
+use super::{Point, Points, WatchFlags, channel_of_mpi, jobs, most_ranks, rounds};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
 use crate::cli::names;
 use crate::cli::read::{self, Values};
-use crate::messages::job::{Error, Job, Library, Observe, Observed};
+use crate::messages::job::{Error, Job, Observe, Observed};
 pub(super) use crate::messages::pscw::Pscw;
 use crate::messages::pscw::{Outcome, Quartiles, ROUNDS};
 use crate::report::row::Cell;
@@ -24,13 +24,16 @@ pub struct PscwFlags {
     /// The machine.
     #[command(flatten)]
     machine: MachineFlags,
-    /// The channel that carries the messages: sccmpb (RCKMPI's SCCMPB)
-    #[arg(long, value_name = "NAME", default_value = "sccmpb")]
-    channel: String,
+    /// The channel that carries the messages: sccmpb (RCKMPI's, through the SCC's message passing buffers),
+    /// sccshm (through memory behind that chip), or sections (through the nodes' shared memory) [default:
+    /// sccmpb on a chip with such buffers, else sections]
+    #[arg(long, value_name = "NAME")]
+    channel: Option<String>,
     /// Classes of synchronization: deferred or immediate, by messages, or trigger-only, in shared memory;
-    /// all takes each
-    #[arg(long, value_name = "LIST", default_value = "deferred,trigger-only")]
-    sync: String,
+    /// all takes each that the machine can have [default: deferred and trigger-only, as far as the
+    /// machine can have them]
+    #[arg(long, value_name = "LIST")]
+    sync: Option<String>,
     /// Targets of the one origin, such as 1..31; rank 0 is the origin, and each rank on the core of its
     /// number [default: 1 to 31, or all cores but one]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
@@ -54,21 +57,17 @@ pub struct PscwFlags {
 impl PscwFlags {
     pub(super) fn read(&self) -> Result<Points<Pscw>, Stop> {
         let machine = args::machine(&self.machine)?;
-        let library: Library = read::name("--channel", &self.channel)?;
-        if !library.is_mpi() {
-            let why = format!("{library} has no MPI calls");
-            return Err(Stop::flag("--channel", why));
-        }
-        let most = machine.shape().nodes.saturating_sub(1).max(1);
+        let library = channel_of_mpi(self.channel.as_ref(), &machine)?;
+        let most = most_ranks(&machine).saturating_sub(1).max(1);
         let all = format!("1..{}", most.min(31));
         let targets = self.targets.as_ref().unwrap_or(&all);
         let targets = read::counts("--targets", targets, 1, most, Values::Many)?;
         let rounds = rounds(&self.rounds)?;
-        let syncs = self.syncs()?;
         let ranks = targets.iter().map(|targets| targets + 1).collect();
         let jobs = jobs(machine, library, ranks);
         let has_area = jobs.first().is_some_and(Job::has_area);
-        if syncs.contains(&Sync::TriggerOnly) && !has_area {
+        let syncs = self.syncs(has_area)?;
+        if syncs.contains(&Synchronization::TriggerOnly) && !has_area {
             let why = "trigger-only needs test-and-set registers, which the machine does not have";
             return Err(Stop::flag("--sync", why));
         }
@@ -83,15 +82,24 @@ impl PscwFlags {
         })
     }
 
-    fn syncs(&self) -> Result<Vec<Sync>, Stop> {
+    /// `--sync`, on a machine that has shared memory with locks or not.
+    fn syncs(&self, has_area: bool) -> Result<Vec<Synchronization>, Stop> {
         const FLAG: &str = "--sync";
+        let can = |sync: &Synchronization| has_area || *sync != Synchronization::TriggerOnly;
+        let Some(text) = &self.sync else {
+            let both = [Synchronization::Deferred, Synchronization::TriggerOnly];
+            return Ok(both.into_iter().filter(can).collect());
+        };
         let mut read = Vec::new();
-        for word in read::words(FLAG, &self.sync, Values::Many)? {
-            match (word, Sync::named(word)) {
-                ("all", _) => read.extend(Sync::ALL),
+        for word in read::words(FLAG, text, Values::Many)? {
+            match (word, Synchronization::named(word)) {
+                ("all", _) => read.extend(Synchronization::ALL.into_iter().filter(can)),
                 (_, Some(sync)) => read.push(sync),
                 (_, None) => {
-                    let known: Vec<&str> = Sync::ALL.iter().map(|sync| sync.name()).collect();
+                    let known: Vec<&str> = Synchronization::ALL
+                        .iter()
+                        .map(|sync| sync.name())
+                        .collect();
                     let known = [&known[..], &["all"]].concat();
                     return Err(Stop::flag(FLAG, names::unknown(word, &known)));
                 }

@@ -1,6 +1,6 @@
 //! Fig. 4 and 5 of Christgau and Schnor, drawn from the rows of `sme mpi pscw`.
 
-use sme_mpi::window::Sync;
+use sme_mpi::window::Synchronization;
 use sme_sim::time::Time;
 
 use super::{Outcome, Pscw};
@@ -9,15 +9,15 @@ use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke, Symbol};
 use crate::report::row;
 
 /// The published points of Fig. 5: targets, and microseconds at a target.
-const PUBLISHED: [(Sync, f64, f64); 2] = [
-    (Sync::Deferred, 13.0, 115.2),
-    (Sync::TriggerOnly, 13.0, 25.8),
+const PUBLISHED: [(Synchronization, f64, f64); 2] = [
+    (Synchronization::Deferred, 13.0, 115.2),
+    (Synchronization::TriggerOnly, 13.0, 25.8),
 ];
 
 /// Its charts, by the names of their files: Fig. 4 if a trigger-only run is among them, and Fig. 5.
 pub(super) fn charts(outcomes: &[(&Pscw, Outcome)]) -> Vec<(&'static str, Chart)> {
     let mut charts = Vec::new();
-    let is_trigger = |(run, _): &&(&Pscw, Outcome)| run.sync == Sync::TriggerOnly;
+    let is_trigger = |(run, _): &&(&Pscw, Outcome)| run.sync == Synchronization::TriggerOnly;
     if outcomes.iter().any(|outcome| is_trigger(&outcome)) {
         charts.push(("fig4.svg", calls(outcomes)));
     }
@@ -30,7 +30,7 @@ type Value = fn(&Outcome) -> Time;
 /// The curve of `value` over the targets, of the runs of one class.
 fn curve(
     outcomes: &[(&Pscw, Outcome)],
-    sync: Sync,
+    sync: Synchronization,
     value: Value,
     (group, label, colour, stroke): (&str, &str, (u8, u8, u8), Stroke),
 ) -> Curve {
@@ -50,7 +50,7 @@ fn curve(
 
 /// Fig. 4: the four calls of trigger-only synchronization.
 fn calls(outcomes: &[(&Pscw, Outcome)]) -> Chart {
-    let sync = Sync::TriggerOnly;
+    let sync = Synchronization::TriggerOnly;
     let curves: [(Value, _); 4] = [
         (
             |o| o.start.median,
@@ -82,9 +82,9 @@ fn calls(outcomes: &[(&Pscw, Outcome)]) -> Chart {
 /// Fig. 5: the sums at origin and target, of each class.
 fn sums(outcomes: &[(&Pscw, Outcome)]) -> Chart {
     let mut curves = Vec::new();
-    let mut marks = Vec::new();
+    let mut points = Vec::new();
     let colours = [ORANGES[3], (120, 120, 120), BLUES[3]];
-    for (sync, colour) in Sync::ALL.into_iter().zip(colours) {
+    for (sync, colour) in Synchronization::ALL.into_iter().zip(colours) {
         if !outcomes.iter().any(|(run, _)| run.sync == sync) {
             continue;
         }
@@ -93,17 +93,18 @@ fn sums(outcomes: &[(&Pscw, Outcome)]) -> Chart {
         curves.push(curve(outcomes, sync, Outcome::target, target));
         let origin = (group, "origin, t_o", colour, Stroke::Dashed);
         curves.push(curve(outcomes, sync, Outcome::origin, origin));
-        let points = PUBLISHED.iter().filter(|published| published.0 == sync);
-        let points: Vec<(f64, f64)> = points.map(|&(_, x, y)| (x, y)).collect();
-        if !points.is_empty() {
-            marks.push(Marks {
-                group: group.into(),
-                label: "published, t_t".into(),
-                points,
-                symbol: Symbol::Diamond,
-            });
-        }
+        let own = PUBLISHED.iter().filter(|published| published.0 == sync);
+        points.extend(own.map(|&(_, x, y)| (x, y)));
     }
+    let marks = match points.is_empty() {
+        true => Vec::new(),
+        false => vec![Marks {
+            group: "Published".into(),
+            label: "target, t_t".into(),
+            points,
+            symbol: Symbol::Diamond,
+        }],
+    };
     Chart {
         title: "Synchronization by messages and in shared memory".into(),
         curves,

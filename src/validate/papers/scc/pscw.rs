@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use sme_mpi::window::Sync;
+use sme_mpi::window::Synchronization;
 use sme_sim::machine::Machine;
 
 use super::{Estimator, Finding, Point};
@@ -38,7 +38,7 @@ pub enum Which {
 /// The median of a call over all rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    sync: Sync,
+    sync: Synchronization,
     targets: u32,
     which: Which,
 }
@@ -103,7 +103,7 @@ impl Runs {
     }
 }
 
-fn call(sync: Sync, targets: u32, which: Which) -> Point {
+fn call(sync: Synchronization, targets: u32, which: Which) -> Point {
     Point::Pscw(Call {
         sync,
         targets,
@@ -114,8 +114,8 @@ fn call(sync: Sync, targets: u32, which: Which) -> Point {
 /// The estimator of a figure.
 pub(super) fn estimator(id: &str) -> Option<Estimator<Point>> {
     match id {
-        "scosco.fig5.scosco.13_targets" => Some(of_target(Sync::TriggerOnly)),
-        "scosco.fig5.rckmpi.13_targets" => Some(of_target(Sync::Deferred)),
+        "scosco.fig5.scosco.13_targets" => Some(of_target(Synchronization::TriggerOnly)),
+        "scosco.fig5.rckmpi.13_targets" => Some(of_target(Synchronization::Deferred)),
         "scosco.speedup" => Some(speedup()),
         "scosco.fig4.shapes" => Some(shapes()),
         _ => None,
@@ -123,13 +123,14 @@ pub(super) fn estimator(id: &str) -> Option<Estimator<Point>> {
 }
 
 /// What 13 targets need, the labels of Fig. 5.
-fn of_target(sync: Sync) -> Estimator<Point> {
+fn of_target(sync: Synchronization) -> Estimator<Point> {
     Estimator::single(call(sync, 13, Which::Target), 1.0)
 }
 
 /// What so many targets need, by messages and in shared memory.
 fn both(targets: u32) -> [Point; 2] {
-    [Sync::Deferred, Sync::TriggerOnly].map(|sync| call(sync, targets, Which::Target))
+    [Synchronization::Deferred, Synchronization::TriggerOnly]
+        .map(|sync| call(sync, targets, Which::Target))
 }
 
 /// The smallest factor between messages and shared memory, from 2 targets on.
@@ -151,7 +152,7 @@ const CALLS: [Which; 4] = [Which::Start, Which::Post, Which::Complete, Which::Wa
 
 /// A call of trigger-only synchronization for each number of targets.
 fn curve(which: Which) -> impl Iterator<Item = Point> {
-    (1..=MOST_TARGETS).map(move |targets| call(Sync::TriggerOnly, targets, which))
+    (1..=MOST_TARGETS).map(move |targets| call(Synchronization::TriggerOnly, targets, which))
 }
 
 /// The most targets up to which START and POST are flat and COMPLETE and WAIT are straight lines.

@@ -1,10 +1,10 @@
-//! The channel through message passing buffers, on real threads: what the wires' tests say of messages
+//! The channel through sections, on real threads: what the wires' tests say of messages
 //! holds there.
 
 use std::sync::Mutex;
 
 use sme_memory::native::{Native, Patience, Size, Thread, run};
-use sme_mpi::channel::buffers::{Buffers, NoRoom, check};
+use sme_mpi::channel::sections::{Layout, NoRoom, Sections};
 use sme_mpi::channel::{Processor, Work};
 use sme_mpi::rank::{Mpi, Source, Tag};
 
@@ -17,22 +17,21 @@ impl Processor for Free {
     async fn leaves(&self, _: &'static str) {}
 }
 
-type OnBuffers = Mpi<Buffers<Thread, Free>>;
+type OnSections = Mpi<Sections<Thread, Free>>;
 
-/// Runs `program` as each of `ranks` ranks, on threads of their own, with buffers of so many bytes.
-fn on_threads<F: Future<Output = ()>>(
-    (ranks, bytes): (u32, u64),
-    program: impl Fn(OnBuffers) -> F + Sync,
-) {
+/// Runs `program` as each rank of `layout`, on threads of their own.
+fn on_threads<F: Future<Output = ()>>(layout: Layout, program: impl Fn(OnSections) -> F + Sync) {
+    let ranks = layout.ranks;
     let size = Size {
-        nodes: ranks,
-        flag_bytes: bytes,
-        word_bytes: bytes,
+        nodes: layout.node(ranks - 1) + 1,
+        flag_bytes: layout.end(),
+        word_bytes: layout.end(),
     };
     let memory = Native::new(size, Patience::for_threads(ranks as usize));
     std::thread::scope(|scope| {
         for me in 0..ranks {
-            let channel = Buffers::new(memory.thread(me), Free, (me, ranks), bytes).unwrap();
+            let memory = memory.thread(layout.node(me));
+            let channel = Sections::new(memory, Free, me, layout).unwrap();
             let program = &program;
             scope.spawn(move || run(program(Mpi::new(channel))));
         }
@@ -42,9 +41,19 @@ fn on_threads<F: Future<Output = ()>>(
 /// All send to all, short and long messages, and each receives from anyone.
 #[test]
 fn everyone_hears_from_everyone() {
-    for (ranks, bytes) in [(2, 128), (3, 8192), (4, 512)] {
+    let buffers = [(2, 128), (3, 8192), (4, 512)];
+    let buffers = buffers.map(|(ranks, bytes)| Layout::of_buffers(ranks, bytes));
+    let memory = [
+        ((2, 1), true),
+        ((3, 2), false),
+        ((5, 2), false),
+        ((17, 16), false),
+    ];
+    let memory = memory.map(|(ranks, any)| Layout::of_memory(ranks, 32, any));
+    for layout in buffers.into_iter().chain(memory) {
+        let ranks = layout.ranks;
         let seen = Mutex::new(Vec::new());
-        on_threads((ranks, bytes), |mpi| {
+        on_threads(layout, |mpi| {
             let seen = &seen;
             async move {
                 let world = mpi.world();
@@ -84,6 +93,7 @@ fn everyone_hears_from_everyone() {
 
 #[test]
 fn flags_that_fill_the_buffers_are_refused() {
+    let check = |ranks, bytes| Layout::of_buffers(ranks, bytes).check();
     assert_eq!(check(48, 8192), Ok(()));
     let (ranks, bytes) = (171, 8192);
     assert_eq!(check(170, bytes), Ok(()));

@@ -1,0 +1,233 @@
+//! The places of flags, bells and sections.
+
+use sme_memory::Place;
+
+/// Bytes of a line.
+const LINE: u64 = 32;
+
+/// Lines of a section at most: a flag has seven bits for the words of a piece.
+const MOST_LINES: u64 = 31;
+
+/// Members of a group that one bell stands for.
+pub(super) const GROUP: u32 = 16;
+
+/// The memory of a channel: a part for each rank, of which it alone waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Ranks on each node, in the order of their numbers.
+    pub per_node: u32,
+    /// The offset in a node's memory at which the parts of its ranks begin, a multiple of 32.
+    pub begin: u64,
+    /// Bytes of each part, a multiple of 32.
+    pub bytes: u64,
+    /// Whether threads can wait for any of many flags; else they wait for bells.
+    pub waits_for_any: bool,
+}
+
+/// The bells of one level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Level {
+    /// The offset of the first in a part.
+    offset: u64,
+    pub(super) count: u32,
+}
+
+/// Parts without room for a section of one line for each rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("buffers of {bytes} bytes have no room for sections of {ranks} ranks")]
+pub struct NoRoom {
+    /// The ranks.
+    pub ranks: u32,
+    /// Bytes of each part.
+    pub bytes: u64,
+}
+
+impl Layout {
+    /// That of SCCMPB: the message passing buffers, one rank on each core.
+    pub fn of_buffers(ranks: u32, bytes: u64) -> Self {
+        Self {
+            ranks,
+            per_node: 1,
+            begin: 0,
+            bytes,
+            waits_for_any: true,
+        }
+    }
+
+    /// Of these ranks, with the longest sections, from `begin` on in each node's memory.
+    pub fn of_memory((ranks, per_node): (u32, u32), begin: u64, waits_for_any: bool) -> Self {
+        let layout = Self {
+            ranks,
+            per_node,
+            begin: begin.next_multiple_of(LINE),
+            bytes: 0,
+            waits_for_any,
+        };
+        let sections = u64::from(ranks) * MOST_LINES * LINE;
+        let bytes = layout.first_section() + sections;
+        Self { bytes, ..layout }
+    }
+
+    /// The offset behind the parts of a node.
+    pub fn end(&self) -> u64 {
+        self.begin + u64::from(self.per_node) * self.bytes
+    }
+
+    /// The node of a rank.
+    pub fn node(&self, rank: u32) -> u32 {
+        rank / self.per_node.max(1)
+    }
+
+    /// Whether there is room.
+    ///
+    /// # Errors
+    /// [`NoRoom`] if there is none.
+    pub fn check(&self) -> Result<(), NoRoom> {
+        let Self { ranks, bytes, .. } = *self;
+        let has_room = ranks > 0 && self.per_node > 0 && self.section().is_some();
+        has_room.then_some(()).ok_or(NoRoom { ranks, bytes })
+    }
+
+    /// Bytes of a section, if there is room for any.
+    pub(super) fn section(&self) -> Option<u64> {
+        let left = self.bytes.checked_sub(self.first_section())?;
+        let section = left / u64::from(self.ranks) / LINE * LINE;
+        let section = section.min(MOST_LINES * LINE);
+        (section > 0).then_some(section)
+    }
+
+    /// Bytes between two flags: where a bell says which to read, many should be in a line.
+    pub(super) fn apart(&self) -> u64 {
+        if self.waits_for_any { 8 } else { 1 }
+    }
+
+    /// Bells of each level from the lowest on; the highest has one.
+    pub(super) fn levels(&self) -> Vec<Level> {
+        if self.waits_for_any {
+            return Vec::new();
+        }
+        let level = |offset, below: u32| Level {
+            offset,
+            count: below.div_ceil(GROUP),
+        };
+        let mut levels = vec![level(self.flags_bytes(), self.ranks)];
+        while let Some(last) = levels.last().filter(|last| last.count > 1) {
+            levels.push(level(last.offset + u64::from(last.count), last.count));
+        }
+        levels
+    }
+
+    fn flags_bytes(&self) -> u64 {
+        2 * self.apart() * u64::from(self.ranks)
+    }
+
+    fn first_section(&self) -> u64 {
+        let bells = self.levels();
+        let bells = bells.last().map(|top| top.offset + u64::from(top.count));
+        bells.unwrap_or(self.flags_bytes()).next_multiple_of(LINE)
+    }
+
+    fn place(&self, rank: u32, offset: u64) -> Place {
+        let number = u64::from(rank % self.per_node);
+        Place {
+            node: self.node(rank),
+            offset: self.begin + number * self.bytes + offset,
+        }
+    }
+
+    /// The flag that the section of `sender` in the part of `of` is full.
+    pub(super) fn full(&self, of: u32, sender: u32) -> Place {
+        self.place(of, 2 * self.apart() * u64::from(sender))
+    }
+
+    /// The flag that `reader` has read what `of` wrote to it.
+    pub(super) fn read_by(&self, of: u32, reader: u32) -> Place {
+        self.full(of, reader).plus(self.apart())
+    }
+
+    /// A bell of `of`.
+    pub(super) fn bell(&self, of: u32, level: Level, number: u32) -> Place {
+        self.place(of, level.offset + u64::from(number))
+    }
+
+    /// The section of `sender` in the part of `of`, if sections have so many bytes.
+    pub(super) fn section_of(&self, (of, sender): (u32, u32), bytes: u64) -> Place {
+        self.place(of, self.first_section() + bytes * u64::from(sender))
+    }
+
+    /// The name of the variable at `place`, for reports.
+    pub fn variable(&self, place: Place) -> Option<String> {
+        let Place { node, offset } = place;
+        let within = offset.checked_sub(self.begin)?;
+        let number = u32::try_from(within / self.bytes).ok()?;
+        let (rank, within) = (node * self.per_node + number, within % self.bytes);
+        if number >= self.per_node || rank >= self.ranks {
+            return None;
+        }
+        let flags = self.flags_bytes();
+        if within >= flags && within < self.first_section() {
+            return Some(format!("rank {rank}'s bell"));
+        }
+        let (name, other) = match within.checked_sub(self.first_section()) {
+            Some(behind) => ("section", behind / self.section()?),
+            None => {
+                let pair = 2 * self.apart();
+                let is_full = within % pair < self.apart();
+                (
+                    if is_full { "full flag" } else { "read flag" },
+                    within / pair,
+                )
+            }
+        };
+        let is_one = other < u64::from(self.ranks);
+        is_one.then(|| format!("rank {other}'s {name} at rank {rank}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_things_are_at_one_place() {
+        for waits_for_any in [true, false] {
+            for (ranks, per_node) in [(1, 1), (5, 1), (16, 4), (40, 8), (300, 3)] {
+                let layout = Layout::of_memory((ranks, per_node), 64, waits_for_any);
+                assert_eq!(layout.check(), Ok(()));
+                let section = layout.section().expect("room");
+                assert_eq!(section, MOST_LINES * LINE);
+                let mut used: Vec<(Place, u64)> = Vec::new();
+                for of in [0, ranks / 2, ranks - 1] {
+                    for other in 0..ranks {
+                        used.push((layout.full(of, other), 1));
+                        used.push((layout.read_by(of, other), 1));
+                        used.push((layout.section_of((of, other), section), section));
+                    }
+                    for level in layout.levels() {
+                        let bells = 0..level.count;
+                        used.extend(bells.map(|bell| (layout.bell(of, level, bell), 1)));
+                    }
+                }
+                used.sort_unstable();
+                used.dedup();
+                for pair in used.windows(2) {
+                    let (Place { node, offset }, bytes) = pair[0];
+                    assert!(node < pair[1].0.node || offset + bytes <= pair[1].0.offset);
+                    assert!(offset + bytes <= layout.end() && offset >= layout.begin);
+                }
+                let name = layout.variable(layout.full(0, ranks - 1));
+                assert_eq!(
+                    name,
+                    Some(format!("rank {}'s full flag at rank 0", ranks - 1))
+                );
+                let name = layout.variable(layout.section_of((ranks - 1, 0), section));
+                assert_eq!(
+                    name,
+                    Some(format!("rank 0's section at rank {}", ranks - 1))
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! A channel through sections of shared memory, as RCKMPI's SCCMPB is one: each rank's part of memory has a
+//! section for every sender, which writes pieces of its stream there; a flag says that a section is full, and
+//! one in the sender's own part that it has been read. So a rank waits for nothing but its own part. A piece
+//! is a word with its number of bytes, and the bytes.
+//!
+//! * On the SCC the parts are in the message passing buffers (SCCMPB) or in memory behind the chip (SCCSHM);
+//!   their lines are tagged, and a rank polls all its flags.
+//! * On other machines they are in the shared memory of the rank's node. A rank looks at its flags through
+//!   coherent caches, and a tree of [bells](bells) says which of them to look at.
+
+mod bells;
+mod layout;
+
+use std::collections::VecDeque;
+use std::panic::Location;
+
+use parking_lot::Mutex;
+use sme_memory::{
+    AnyFlag, Blocks, Flag, Flags, Memory, Own, Place, Route, Tagged, TestAndSet, Timer, Until, Word,
+};
+
+use super::shared::Shared;
+use super::{Channel, Processor, Segment, Work};
+use layout::Level;
+pub use layout::{Layout, NoRoom};
+
+/// The channel of one rank.
+#[derive(Debug)]
+pub struct Sections<M, P> {
+    memory: M,
+    processor: P,
+    me: u32,
+    layout: Layout,
+    /// Bytes of a section.
+    section: u64,
+    levels: Vec<Level>,
+    area: Option<Shared<M, P>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// By receiver: the section there is known to be free.
+    is_free: Vec<bool>,
+    /// By sender: what has been taken out of its section and not asked for yet.
+    pending: Vec<Vec<u8>>,
+    /// Senders of which that is something.
+    has_pending: VecDeque<u32>,
+    /// Senders whose sections are known to be full, in the order in which they were seen.
+    full: VecDeque<u32>,
+    /// The sender at which it looked last.
+    looked: u32,
+    words: Vec<u64>,
+}
+
+impl<M: Memory, P> Sections<M, P> {
+    /// That of rank `me`, which runs on the node that `layout` says.
+    ///
+    /// # Errors
+    /// As [`Layout::check`].
+    pub fn new(memory: M, processor: P, me: u32, layout: Layout) -> Result<Self, NoRoom> {
+        layout.check()?;
+        let Layout { ranks, bytes, .. } = layout;
+        let count = ranks as usize;
+        Ok(Self {
+            memory,
+            processor,
+            me,
+            layout,
+            section: layout.section().ok_or(NoRoom { ranks, bytes })?,
+            levels: layout.levels(),
+            area: None,
+            state: Mutex::new(State {
+                is_free: vec![true; count],
+                pending: vec![Vec::new(); count],
+                has_pending: VecDeque::new(),
+                full: VecDeque::new(),
+                looked: me,
+                words: Vec::new(),
+            }),
+        })
+    }
+
+    /// The same with shared memory beside it: `area`.
+    #[must_use]
+    pub fn with_area(self, area: Shared<M, P>) -> Self {
+        let area = Some(area);
+        Self { area, ..self }
+    }
+
+    /// Whether lines are tagged and nothing is coherent.
+    fn is_tagged(&self) -> bool {
+        self.layout.waits_for_any
+    }
+
+    fn flag(&self, place: Place) -> Flag {
+        let route = match self.is_tagged() {
+            true => Route::Global,
+            false => Route::Nearest,
+        };
+        self.memory.flag(place, route)
+    }
+
+    /// The first word of the section of `sender` in the part of `of`.
+    fn data(&self, of: u32, sender: u32) -> Word {
+        let route = match self.is_tagged() {
+            true => Route::Tagged,
+            false => Route::Nearest,
+        };
+        let place = self.layout.section_of((of, sender), self.section);
+        self.memory.word(place, route)
+    }
+
+    /// The flags *full* of the own part, by sender.
+    fn all_full(&self) -> Flags {
+        Flags {
+            first: self.flag(self.layout.full(self.me, 0)),
+            stride: 2 * self.layout.apart() as u32,
+            count: self.layout.ranks,
+        }
+    }
+
+    /// All flags of the own part: of each rank *full*, then *read*.
+    fn all(&self) -> Flags {
+        Flags {
+            stride: self.layout.apart() as u32,
+            count: 2 * self.layout.ranks,
+            ..self.all_full()
+        }
+    }
+
+    /// Sets a flag in the part of `of`, and its bells.
+    async fn tells(&self, of: u32, flag: Place, value: u8) {
+        self.memory.set(self.flag(flag), value).await;
+        self.rings(of).await;
+    }
+
+    fn knows_of_bytes(&self) -> bool {
+        let state = self.state.lock();
+        !state.has_pending.is_empty() || !state.full.is_empty()
+    }
+}
+
+/// As many bytes of `segments` as `most`, and the address of the first that has one.
+fn gather(segments: &[Segment<'_>], most: usize, words: &mut Vec<u64>) -> (usize, Option<Own>) {
+    let bytes = segments
+        .iter()
+        .flat_map(|segment| segment.bytes.iter().copied());
+    let mut bytes = bytes.take(most).peekable();
+    words.clear();
+    words.push(0);
+    let mut count = 0;
+    while bytes.peek().is_some() {
+        let mut word = [0; 8];
+        for (place, byte) in word.iter_mut().zip(bytes.by_ref()) {
+            *place = byte;
+            count += 1;
+        }
+        words.push(u64::from_le_bytes(word));
+    }
+    words[0] = count as u64;
+    let address = segments.iter().find_map(|segment| segment.address);
+    (count, address.map(Own))
+}
+
+impl<M, P> Channel for Sections<M, P>
+where
+    M: Memory + AnyFlag + Blocks + Tagged + TestAndSet + Timer,
+    P: Processor,
+{
+    type Area = Shared<M, P>;
+
+    fn area(&self) -> Option<&Self::Area> {
+        self.area.as_ref()
+    }
+
+    fn rank(&self) -> u32 {
+        self.me
+    }
+
+    fn ranks(&self) -> u32 {
+        self.layout.ranks
+    }
+
+    async fn write(&self, to: u32, segments: &[Segment<'_>]) -> usize {
+        let is_free = || self.state.lock().is_free[to as usize];
+        if !is_free() {
+            if self.is_tagged() {
+                let read = self.flag(self.layout.read_by(self.me, to));
+                if self.memory.read(read).await == 0 {
+                    return 0;
+                }
+                self.memory.set(read, 0).await;
+                self.state.lock().is_free[to as usize] = true;
+            } else {
+                self.hears().await;
+                if !is_free() {
+                    return 0;
+                }
+            }
+        }
+        let mut words = std::mem::take(&mut self.state.lock().words);
+        let most = (self.section - 8) as usize;
+        let (count, address) = gather(segments, most, &mut words);
+        if count > 0 {
+            self.state.lock().is_free[to as usize] = false;
+            let data = self.data(to, self.me);
+            self.memory.put(data, &words, address).await;
+            self.memory.fence().await;
+            let full = self.layout.full(to, self.me);
+            self.tells(to, full, words.len() as u8).await;
+        }
+        self.state.lock().words = words;
+        count
+    }
+
+    async fn arrived(&self) -> Option<u32> {
+        if let Some(&from) = self.state.lock().has_pending.front() {
+            return Some(from);
+        }
+        if !self.is_tagged() {
+            self.hears().await;
+            return self.state.lock().full.front().copied();
+        }
+        let first = (self.state.lock().looked + 1) % self.layout.ranks;
+        let found = self
+            .memory
+            .find_any(self.all_full(), first, Until::IsNot(0))
+            .await?;
+        self.state.lock().looked = found;
+        Some(found)
+    }
+
+    async fn read(
+        &self,
+        from: u32,
+        most: usize,
+        address: Option<u64>,
+        into: &mut Vec<u8>,
+    ) -> usize {
+        let mut pending = std::mem::take(&mut self.state.lock().pending[from as usize]);
+        if pending.is_empty() {
+            let full = self.flag(self.layout.full(self.me, from));
+            let count = self.memory.read(full).await;
+            let mut words = std::mem::take(&mut self.state.lock().words);
+            words.clear();
+            words.resize(count.into(), 0);
+            if self.is_tagged() {
+                self.memory.invalidate_tagged().await;
+            }
+            let data = self.data(self.me, from);
+            self.memory.get(data, &mut words, address.map(Own)).await;
+            self.memory.set(full, 0).await;
+            let read = self.layout.read_by(from, self.me);
+            self.tells(from, read, 1).await;
+            if let Some((&bytes, rest)) = words.split_first() {
+                pending.extend(rest.iter().flat_map(|word| word.to_le_bytes()));
+                pending.truncate(bytes as usize);
+            }
+            let mut state = self.state.lock();
+            state.words = words;
+            state.full.retain(|&sender| sender != from);
+        }
+        let taken = most.min(pending.len());
+        into.extend(pending.drain(..taken));
+        let mut state = self.state.lock();
+        let has_some = !pending.is_empty();
+        state.pending[from as usize] = pending;
+        state.has_pending.retain(|&sender| sender != from);
+        if has_some {
+            state.has_pending.push_back(from);
+        }
+        taken
+    }
+
+    async fn wait(&self, full: &[u32], site: &'static Location<'static>) {
+        if self.knows_of_bytes() {
+            return;
+        }
+        self.processor.waits(site).await;
+        if !self.is_tagged() {
+            return self.waits_for_bell(full).await;
+        }
+        if full.is_empty() {
+            self.memory.wait_any(self.all_full(), Until::IsNot(0)).await;
+            return;
+        }
+        loop {
+            let index = self.memory.wait_any(self.all(), Until::IsNot(0)).await;
+            let other = index / 2;
+            if index % 2 == 0 {
+                return;
+            }
+            let read = self.layout.read_by(self.me, other);
+            self.memory.set(self.flag(read), 0).await;
+            self.state.lock().is_free[other as usize] = true;
+            if full.contains(&other) {
+                return;
+            }
+        }
+    }
+
+    async fn work(&self, work: Work, times: u32) {
+        if times > 0 {
+            self.processor.work(work, times).await;
+        }
+    }
+
+    async fn now(&self) -> u64 {
+        self.memory.now().await
+    }
+
+    async fn enters(&self, call: &'static str, peer: Option<u32>, bytes: u64) {
+        self.processor.enters(call, peer, bytes).await;
+    }
+
+    async fn leaves(&self, call: &'static str) {
+        self.processor.leaves(call).await;
+    }
+}
