@@ -15,10 +15,12 @@
 //! * [`buffer`], [`datatype`], [`op`]: the data of a call, and reductions.
 //! * [`comm`], [`group`], [`topology`]: communicators, their ranks, and the neighbours of a rank.
 //! * [`window`]: one-sided communication.
+//! * [`attributes`], [`info`]: what programs attach to communicators, and hand to the library.
 //! * [`collective`]: collective algorithms, one a file, and the choice among them.
 //!
 //! Beside it stands [`rcce`], a library of its own.
 
+pub mod attributes;
 pub mod buffer;
 pub mod channel;
 pub mod collective;
@@ -27,6 +29,7 @@ pub mod datatype;
 mod device;
 pub mod error;
 pub mod group;
+pub mod info;
 pub mod op;
 #[cfg(test)]
 mod properties;

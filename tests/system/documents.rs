@@ -259,7 +259,12 @@ fn the_chapter_on_reports_shows_what_the_program_prints() {
 
 #[test]
 fn the_chapter_on_the_scc_shows_what_the_program_prints() {
-    shows_what_is_printed("docs/scc.md", 5);
+    shows_what_is_printed("docs/scc.md", 3);
+}
+
+#[test]
+fn the_chapter_on_mpi_shows_what_the_program_prints() {
+    shows_what_is_printed("docs/mpi.md", 10);
 }
 
 /// The page is about the machine as it is, its options, and every figure that barriers decide.

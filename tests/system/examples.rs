@@ -56,6 +56,23 @@ fn my_barrier() {
 }
 
 #[test]
+fn my_mpi_program() {
+    is_as_pinned("my_mpi_program");
+    let source = include_str!("../../examples/my_mpi_program.rs");
+    assert!(source.lines().count() < 80, "the halo exchange is short");
+    let printed = printed("my_mpi_program", &[]);
+    let results = printed.lines().map(|line| {
+        let (_, result) = line.split_once(": ").unwrap();
+        result.rsplit_once(", ").unwrap().0
+    });
+    let results: Vec<&str> = results.collect();
+    assert_eq!(results.len(), 2, "two machines");
+    assert_eq!(results[0], results[1], "one result");
+    let shown = format!("```text\n{}\n```\n", printed.trim_end());
+    is_shown("docs/mpi.md", "my_mpi_program", &shown);
+}
+
+#[test]
 fn my_program() {
     is_as_pinned("my_program");
     let source = include_str!("../../examples/my_program.rs");

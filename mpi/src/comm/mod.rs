@@ -13,8 +13,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::attributes::Attributes;
 use crate::error::{ErrorClass, ErrorHandler, Fault};
 use crate::group::Group;
+use crate::info::Info;
 use crate::topology::Topology;
 
 /// The kinds of messages of one communicator.
@@ -54,6 +56,8 @@ struct Inner {
     is_freed: AtomicBool,
     handler: Mutex<ErrorHandler>,
     name: Mutex<String>,
+    attributes: Attributes,
+    info: Mutex<Info>,
 }
 
 /// The other side of an intercommunicator.
@@ -88,7 +92,22 @@ impl Comm {
             is_freed: AtomicBool::new(false),
             handler: Mutex::default(),
             name: Mutex::default(),
+            attributes: Attributes::default(),
+            info: Mutex::default(),
         }))
+    }
+
+    /// The same with the attributes that a duplicate of `original` gets, and its error handler.
+    pub(crate) fn as_duplicate_of(self, original: &Self) -> Self {
+        *self.handler().lock() = original.handler().lock().clone();
+        match Arc::try_unwrap(self.0) {
+            Ok(mut inner) => {
+                inner.attributes = original.attributes().copied();
+                Self(Arc::new(inner))
+            }
+            // It is new, and nobody else has it.
+            Err(shared) => Self(shared),
+        }
     }
 
     /// This rank's number in it.
@@ -148,12 +167,21 @@ impl Comm {
         &self.0.handler
     }
 
+    pub(crate) fn attributes(&self) -> &Attributes {
+        &self.0.attributes
+    }
+
+    pub(crate) fn info(&self) -> &Mutex<Info> {
+        &self.0.info
+    }
+
     pub(crate) fn name(&self) -> &Mutex<String> {
         &self.0.name
     }
 
     /// Ends its use by this rank.
     pub(crate) fn set_freed(&self) {
+        self.0.attributes.delete_all();
         self.0.is_freed.store(true, Ordering::Relaxed);
     }
 

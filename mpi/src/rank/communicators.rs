@@ -3,6 +3,7 @@
 use std::panic::Location;
 
 use super::{Communicator, Mpi, Named, point};
+use crate::attributes::{Keyval, Value};
 use crate::channel::Channel;
 use crate::collective::team::Team;
 use crate::collective::{self, Call};
@@ -12,6 +13,7 @@ use crate::device::Task;
 use crate::device::driver::Site;
 use crate::error::{ErrorClass, ErrorHandler, Fault, MpiError};
 use crate::group::{self, Group};
+use crate::info::Info;
 
 /// The relation of two communicators (MPI_Comm_compare).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +104,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
             comm.remote().cloned(),
             comm.topology().cloned(),
         );
-        *twin.handler().lock() = comm.handler().lock().clone();
-        self.mpi.on(twin)
+        self.mpi.on(twin.as_duplicate_of(comm))
     }
 
     /// The communicator of the ranks that give the same color, in the order of their keys, and of their
@@ -383,6 +384,39 @@ impl<'m, C: Channel> Communicator<'m, C> {
     /// The response to errors of calls over it (MPI_Comm_get_errhandler).
     pub fn error_handler(&self) -> ErrorHandler {
         self.comm.handler().lock().clone()
+    }
+
+    /// Attaches a value under a key (MPI_Comm_set_attr).
+    ///
+    /// # Errors
+    /// [`ErrorClass::Keyval`] if the key has been freed.
+    pub fn set_attribute(&self, key: &Keyval, value: Value) -> Result<(), MpiError> {
+        let set = self.comm.attributes().set(key, value);
+        set.map_err(|fault| self.mpi.error(&self.comm, fault, "MPI_Comm_set_attr"))
+    }
+
+    /// The value under a key (MPI_Comm_get_attr).
+    pub fn attribute(&self, key: &Keyval) -> Option<Value> {
+        self.comm.attributes().get(key)
+    }
+
+    /// Deletes it (MPI_Comm_delete_attr).
+    ///
+    /// # Errors
+    /// [`ErrorClass::Keyval`] if nothing is attached under the key.
+    pub fn delete_attribute(&self, key: &Keyval) -> Result<(), MpiError> {
+        let deleted = self.comm.attributes().delete(key);
+        deleted.map_err(|fault| self.mpi.error(&self.comm, fault, "MPI_Comm_delete_attr"))
+    }
+
+    /// Hands it an info object (MPI_Comm_set_info), which it keeps.
+    pub fn set_info(&self, info: &Info) {
+        *self.comm.info().lock() = info.clone();
+    }
+
+    /// The info object that it was handed last (MPI_Comm_get_info).
+    pub fn info(&self) -> Info {
+        self.comm.info().lock().clone()
     }
 
     /// Gives it a name (MPI_Comm_set_name).

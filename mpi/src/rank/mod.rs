@@ -262,6 +262,7 @@ impl<C: Channel> Mpi<C> {
         let site = Location::caller();
         async move {
             let entered = self.enter("MPI_Finalize", None, 0).await?;
+            self.own.attributes().delete_all();
             let is_drained = || self.device.is_drained().then_some(());
             self.until(site, is_drained).await;
             let (team, _) = teams(&self.device, &self.world, Call::Finalize, 0);

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use super::request::{Landing, Launch, Start};
 use super::{Communicator, Mpi, PROC_NULL, Request, Status, point};
+use crate::attributes::{Keyval, Value};
 use crate::buffer::{Buffer, BufferMut, Scalar};
 use crate::channel::{Channel, Work};
 use crate::collective::choice::Algorithm;
@@ -325,6 +326,29 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Bytes of this rank's memory (MPI_WIN_SIZE).
     pub fn bytes(&self) -> u64 {
         self.extents[self.comm.rank() as usize].bytes
+    }
+
+    /// Attaches a value under a key (MPI_Win_set_attr).
+    ///
+    /// # Errors
+    /// [`ErrorClass::Keyval`] if the key has been freed.
+    pub fn set_attribute(&self, key: &Keyval, value: Value) -> Result<(), MpiError> {
+        let set = self.comm.attributes().set(key, value);
+        set.map_err(|fault| self.mpi.error(&self.comm, fault, "MPI_Win_set_attr"))
+    }
+
+    /// The value under a key (MPI_Win_get_attr).
+    pub fn attribute(&self, key: &Keyval) -> Option<Value> {
+        self.comm.attributes().get(key)
+    }
+
+    /// Deletes it (MPI_Win_delete_attr).
+    ///
+    /// # Errors
+    /// [`ErrorClass::Keyval`] if nothing is attached under the key.
+    pub fn delete_attribute(&self, key: &Keyval) -> Result<(), MpiError> {
+        let deleted = self.comm.attributes().delete(key);
+        deleted.map_err(|fault| self.mpi.error(&self.comm, fault, "MPI_Win_delete_attr"))
     }
 
     /// Gives it a name (MPI_Win_set_name).

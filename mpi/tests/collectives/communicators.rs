@@ -1,11 +1,15 @@
 //! Communicators out of others.
 
-use sme_mpi::error::ErrorClass;
+use std::sync::{Arc, Mutex};
+
+use sme_mpi::attributes::{Keyval, Value};
+use sme_mpi::error::{ErrorClass, MpiError};
 use sme_mpi::group::Group;
+use sme_mpi::info::Info;
 use sme_mpi::op::Op;
 use sme_mpi::rank::ROOT;
-use sme_mpi::rank::{Comparison, Mpi, PROC_NULL, Source, Tag};
-use sme_mpi::wires::{Setting, run};
+use sme_mpi::rank::{Communicator, Comparison, Mpi, PROC_NULL, Source, Tag};
+use sme_mpi::wires::{Setting, Wire, run};
 
 /// Situation 25: a split is stable where keys are equal, and ordered by keys where they are not.
 #[test]
@@ -161,4 +165,62 @@ fn two_sides_communicate() {
         });
         assert_eq!(outcome, Ok(vec![Ok(()); 5]), "seed {seed}");
     }
+}
+
+/// A duplicate gets what the copy function gives it; values are deleted when they are replaced, deleted,
+/// and with their communicator, and those of MPI_COMM_SELF at the end, the last one first.
+#[test]
+fn attributes_are_copied_and_deleted() {
+    let outcome = run(2, Setting { room: 50, seed: 1 }, |wire| async move {
+        let mpi = Mpi::new(wire);
+        let world = mpi.world();
+        let deleted: Arc<Mutex<Vec<u32>>> = Arc::default();
+        let told = Arc::clone(&deleted);
+        let number = |value: &Value| *value.downcast_ref::<u32>().unwrap();
+        // Duplicates get the next number, and nothing of an odd one.
+        let key = Keyval::new(
+            move |value| {
+                let even = number(value) % 2 == 0;
+                even.then(|| Arc::new(number(value) + 1) as Value)
+            },
+            move |value| told.lock().unwrap().push(number(value)),
+        );
+        let get = |comm: &Communicator<'_, Wire>| comm.attribute(&key).map(|value| number(&value));
+        assert_eq!(get(&world), None);
+        world.set_attribute(&key, Arc::new(3u32))?;
+        world.set_attribute(&key, Arc::new(4u32))?;
+        assert_eq!(*deleted.lock().unwrap(), [3]);
+        let twin = world.dup().await?;
+        assert_eq!((get(&world), get(&twin)), (Some(4), Some(5)));
+        let third = twin.dup().await?;
+        assert_eq!(get(&third), None);
+        twin.free().await?;
+        assert_eq!(*deleted.lock().unwrap(), [3, 5]);
+        world.delete_attribute(&key)?;
+        assert_eq!(*deleted.lock().unwrap(), [3, 5, 4]);
+        let error = world.delete_attribute(&key).unwrap_err();
+        assert_eq!(
+            (error.class, error.call),
+            (ErrorClass::Keyval, "MPI_Comm_delete_attr")
+        );
+
+        let other = Keyval::shared();
+        mpi.own().set_attribute(&key, Arc::new(6u32))?;
+        mpi.own().set_attribute(&other, Arc::new("stays"))?;
+        key.free().unwrap();
+        let error = third.set_attribute(&key, Arc::new(1u32)).unwrap_err();
+        assert_eq!(
+            (error.class, error.argument),
+            (ErrorClass::Keyval, "keyval")
+        );
+        let mut info = Info::new();
+        info.set("host", "scc").unwrap();
+        third.set_info(&info);
+        assert_eq!(third.info(), info);
+        third.free().await?;
+        mpi.finalize().await?;
+        assert_eq!(*deleted.lock().unwrap(), [3, 5, 4, 6]);
+        Ok::<(), MpiError>(())
+    });
+    assert_eq!(outcome, Ok(vec![Ok(()); 2]));
 }

@@ -1,10 +1,12 @@
 //! The fetching forms, derived datatypes, locks that exclude, and what a window's calls do beside
 //! messages.
 
+use sme_mpi::buffer::Buffer;
 use sme_mpi::datatype::{Basic, Datatype};
+use sme_mpi::error::ErrorClass;
 use sme_mpi::group::Group;
 use sme_mpi::op::Op;
-use sme_mpi::rank::{Mpi, Source, Tag, Target};
+use sme_mpi::rank::{Mpi, PROC_NULL, Source, Tag, Target};
 use sme_mpi::window::Synchronization;
 use sme_mpi::wires::{Setting, run};
 
@@ -174,6 +176,196 @@ fn a_test_of_an_epoch_says_when_it_is_over() {
                 mpi.finalize().await
             });
             assert_eq!(outcome, Ok(vec![Ok(()); 3]), "{sync}, seed {seed}");
+        }
+    }
+}
+
+fn only(rank: u32) -> Group {
+    Group::from_world_ranks(vec![rank]).unwrap()
+}
+
+/// Situation 1: a post from a process outside the start group does not count for it. Situation 2: one that
+/// comes late is not taken for that of the next epoch. Rank 1 posts early and twice, rank 2 late.
+#[test]
+fn each_post_counts_for_its_own_epoch() {
+    for sync in Synchronization::ALL {
+        for seed in 0..30 {
+            let outcome = run(3, Setting { room: 60, seed }, |wire| async move {
+                let mpi = Mpi::new(wire);
+                let world = mpi.world();
+                let window = world.allocate_window(16, 8, sync).await?;
+                match world.rank() {
+                    0 => {
+                        // Rank 1 has posted, and rank 2 has not.
+                        world.receive(&mut [0u8], Source::Rank(1), Tag::Any).await?;
+                        world.send(&[0u8], 2, 0).await?;
+                        window.start(&only(2)).await?;
+                        window.put(&[7u64], &Target::at(2, 0)).await?;
+                        window.complete().await?;
+                        for value in [1u64, 2] {
+                            window.start(&only(1)).await?;
+                            window.put(&[value], &Target::at(1, value - 1)).await?;
+                            window.complete().await?;
+                        }
+                    }
+                    1 => {
+                        window.post(&only(0)).await?;
+                        world.send(&[0u8], 0, 0).await?;
+                        window.wait().await?;
+                        let mut words = [9u64; 2];
+                        window.load(0, &mut words).await?;
+                        assert_eq!(words, [1, 0], "the second put waits for the second post");
+                        window.post(&only(0)).await?;
+                        window.wait().await?;
+                        window.load(0, &mut words).await?;
+                        assert_eq!(words, [1, 2]);
+                    }
+                    _ => {
+                        world.receive(&mut [0u8], Source::Rank(0), Tag::Any).await?;
+                        window.post(&only(0)).await?;
+                        window.wait().await?;
+                        let mut words = [9u64; 2];
+                        window.load(0, &mut words).await?;
+                        assert_eq!(words, [7, 0]);
+                    }
+                }
+                window.free().await?;
+                mpi.finalize().await
+            });
+            assert_eq!(outcome, Ok(vec![Ok(()); 3]), "{sync}, seed {seed}");
+        }
+    }
+}
+
+/// Situation 3: empty groups. Situation 7: a rank that waits for one window answers for another, and for its
+/// messages. Trigger-only windows need no answers.
+#[test]
+fn one_window_makes_progress_for_another() {
+    for sync in Synchronization::ALL {
+        let outcome = run(2, Setting { room: 60, seed: 2 }, |wire| async move {
+            let mpi = Mpi::new(wire);
+            let world = mpi.world();
+            let first = world.allocate_window(8, 8, sync).await?;
+            let second = world.allocate_window(8, 8, sync).await?;
+            first.post(&Group::empty()).await?;
+            first.start(&Group::empty()).await?;
+            first.complete().await?;
+            first.wait().await?;
+            if world.rank() == 0 {
+                first.post(&only(1)).await?;
+                // Rank 1 gets from the second window before it completes the first.
+                first.wait().await?;
+            } else {
+                second.lock(0, false).await?;
+                let mut word = [5u64];
+                let mut got = second.get(&mut word, &Target::at(0, 0)).await?;
+                second.unlock(0).await?;
+                got.wait().await?;
+                drop(got);
+                assert_eq!(word, [0]);
+                first.start(&only(0)).await?;
+                first.complete().await?;
+            }
+            first.free().await?;
+            second.free().await?;
+            mpi.finalize().await
+        });
+        assert_eq!(outcome, Ok(vec![Ok(()); 2]), "{sync}");
+    }
+}
+
+/// Situation 8: a fetch without an operation has no operands; so has an access to nobody. Situation 9: an
+/// accumulate through a derived datatype operates where its elements are. Situation 10: displacements of
+/// dynamic windows may be beyond 2^63, where nothing is.
+#[test]
+fn accesses_without_operands_and_through_datatypes() {
+    for sync in Synchronization::ALL {
+        let outcome = run(2, Setting { room: 60, seed: 3 }, |wire| async move {
+            let mpi = Mpi::new(wire);
+            let world = mpi.world();
+            let window = world.allocate_window(48, 8, sync).await?;
+            let own = [1u64, 2, 3, 4, 5, 6].map(|value| value * 10);
+            window.store(0, &own).await?;
+            window.fence().await?;
+            let long = Datatype::from(Basic::Uint64);
+            // Elements 1 and 3 behind the displacement: its true lower bound is 8.
+            let spread = Datatype::indexed(&[1, 1], &[1, 3], &long).unwrap();
+            let other = 1 - world.rank();
+            let target = Target::at(other, 1).with(1, &spread);
+            window.accumulate(&[1u64, 2], &target, &Op::Sum).await?;
+            window.fence().await?;
+            let mut now = [0u64; 6];
+            window.load(0, &mut now).await?;
+            assert_eq!(now, [10, 20, 31, 40, 52, 60]);
+
+            let one = Target::at(other, 2).with(1, &long);
+            let mut fetched = [0u64];
+            let mut got = window
+                .get_accumulate(Buffer::empty(), &mut fetched, &one, &Op::NoOp)
+                .await?;
+            let nobody = Target::at(PROC_NULL, 0);
+            window.put(Buffer::empty(), &nobody).await?;
+            let mut kept = [8u64];
+            let mut none = window.get(&mut kept, &nobody).await?;
+            none.wait().await?;
+            drop(none);
+            window.fence().await?;
+            got.wait().await?;
+            drop(got);
+            assert_eq!((fetched, kept), ([31], [8]));
+            window.free().await?;
+            if sync != Synchronization::TriggerOnly {
+                let dynamic = world.dynamic_window(sync).await?;
+                dynamic.fence().await?;
+                for far in [1 << 62, 1 << 63, u64::MAX] {
+                    let put = dynamic.put(&[1u8; 0], &Target::at(other, far)).await;
+                    assert_eq!(put, Ok(()), "nothing is put there");
+                }
+                dynamic.put(&[1u8], &Target::at(other, u64::MAX)).await?;
+                let fence = dynamic.fence().await.unwrap_err();
+                assert_eq!(fence.class, ErrorClass::RmaRange);
+                dynamic.free().await?;
+            }
+            mpi.finalize().await
+        });
+        assert_eq!(outcome, Ok(vec![Ok(()); 2]), "{sync}");
+    }
+}
+
+/// Situation 11: locks are granted in the order in which they are asked for, so that exclusive and shared
+/// ones do not starve each other, and several locks of a rank do not deadlock.
+#[test]
+fn exclusive_and_shared_locks_all_end() {
+    for sync in Synchronization::ALL {
+        for seed in 0..20 {
+            let outcome = run(5, Setting { room: 60, seed }, |wire| async move {
+                let mpi = Mpi::new(wire);
+                let world = mpi.world();
+                let window = world.allocate_window(8, 8, sync).await?;
+                let rank = world.rank();
+                for round in 0..6 {
+                    let target = (rank + round) % 3;
+                    window.lock(target, (rank + round) % 2 == 0).await?;
+                    window
+                        .accumulate(&[1u64], &Target::at(target, 0), &Op::Sum)
+                        .await?;
+                    window.unlock(target).await?;
+                }
+                window.lock(3, false).await?;
+                window.lock(4, false).await?;
+                window
+                    .accumulate(&[1u64], &Target::at(4, 0), &Op::Sum)
+                    .await?;
+                window.unlock(4).await?;
+                window.unlock(3).await?;
+                world.barrier().await?;
+                let mut sum = [0u64];
+                window.load(0, &mut sum).await?;
+                assert_eq!(sum[0], [10, 10, 10, 0, 5][rank as usize]);
+                window.free().await?;
+                mpi.finalize().await
+            });
+            assert_eq!(outcome, Ok(vec![Ok(()); 5]), "{sync}, seed {seed}");
         }
     }
 }
