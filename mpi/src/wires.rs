@@ -235,7 +235,7 @@ impl Channel for Wire {
         self.rest(Waits::Streams(full.to_vec()), site).await;
     }
 
-    async fn work(&self, _: Work, _: u32) {}
+    async fn work(&self, _: &[(Work, u32)]) {}
 
     async fn now(&self) -> u64 {
         self.step(|hub| hub.now).await

@@ -25,8 +25,9 @@ enum Use {
 }
 
 /// The flags that take a file, as clap knows them.
-const FLAGS: [(&str, Use); 15] = [
+const FLAGS: [(&str, Use); 16] = [
     ("explain_to", Use::Writes),
+    ("figures", Use::Fills),
     ("files", Use::Reads),
     ("input", Use::Reads),
     ("link_load", Use::Writes),

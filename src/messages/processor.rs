@@ -23,17 +23,20 @@ impl Core {
 }
 
 impl Processor for Core {
-    async fn work(&self, work: Work, times: u32) {
-        let one = match work {
-            Work::Call => self.software.call,
-            Work::Request => self.software.request,
-            Work::Packet => self.software.packet,
-            Work::Match => self.software.compare,
-            Work::Combine => self.software.combine,
-            Work::Group => self.software.group,
-            Work::Target => self.software.target,
-        };
-        let all = one.times(times.into());
+    async fn work(&self, work: &[(Work, u32)]) {
+        let all = work.iter().map(|&(work, times)| {
+            let one = match work {
+                Work::Call => self.software.call,
+                Work::Request => self.software.request,
+                Work::Packet => self.software.packet,
+                Work::Match => self.software.compare,
+                Work::Combine => self.software.combine,
+                Work::Group => self.software.group,
+                Work::Target => self.software.target,
+            };
+            one.times(times.into()).as_ps()
+        });
+        let all = Time::from_ps(all.sum());
         if all > Time::ZERO {
             self.memory.delay(all).await;
         }

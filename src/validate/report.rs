@@ -456,7 +456,7 @@ mod tests {
         assert!(
             summary.ends_with(
                 "149 figures: 1 reproduced, 1 calibrated, 2 deviating (1 explained, 0 of them in part), \
-                 16 not checked, 128 not simulated, 1 failed\n"
+                 18 not checked, 126 not simulated, 1 failed\n"
             ),
             "{summary}"
         );

@@ -45,8 +45,8 @@ pub enum Work {
 
 /// The processor of a rank, which the library's own work keeps busy, and who hears of the rank's calls.
 pub trait Processor: Send + Sync {
-    /// Takes `times` times the cost of `work`.
-    fn work(&self, work: Work, times: u32) -> impl Future<Output = ()> + Send;
+    /// Takes the cost of all this work, each so many times.
+    fn work(&self, work: &[(Work, u32)]) -> impl Future<Output = ()> + Send;
 
     /// The rank enters an MPI call: see [`Channel::enters`].
     fn enters(
@@ -109,8 +109,8 @@ pub trait Channel: Send + Sync {
         site: &'static Location<'static>,
     ) -> impl Future<Output = ()> + Send;
 
-    /// Charges `times` times the cost of `work`.
-    fn work(&self, work: Work, times: u32) -> impl Future<Output = ()> + Send;
+    /// Charges the cost of all this work, each so many times.
+    fn work(&self, work: &[(Work, u32)]) -> impl Future<Output = ()> + Send;
 
     /// The time, in nanoseconds. It advances from one call to the next, and does not begin at 0.
     fn now(&self) -> impl Future<Output = u64> + Send;

@@ -98,7 +98,7 @@ impl Comm {
     }
 
     /// The same with the attributes that a duplicate of `original` gets, and its error handler.
-    pub(crate) fn as_duplicate_of(self, original: &Self) -> Self {
+    pub(crate) fn duplicating(self, original: &Self) -> Self {
         *self.handler().lock() = original.handler().lock().clone();
         match Arc::try_unwrap(self.0) {
             Ok(mut inner) => {

@@ -45,8 +45,9 @@ pub(crate) async fn once<C: Channel>(device: &Device, channel: &C) {
 /// Lets the tasks go on with what has ended, and charges the work that was done.
 pub(crate) async fn settle<C: Channel>(device: &Device, channel: &C) {
     device.poll_tasks();
-    for (work, times) in device.take_owed() {
-        channel.work(work, times).await;
+    let owed = device.take_owed();
+    if !owed.is_empty() {
+        channel.work(&owed).await;
     }
 }
 

@@ -104,7 +104,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
             comm.remote().cloned(),
             comm.topology().cloned(),
         );
-        self.mpi.on(twin.as_duplicate_of(comm))
+        self.mpi.on(twin.duplicating(comm))
     }
 
     /// The communicator of the ranks that give the same color, in the order of their keys, and of their

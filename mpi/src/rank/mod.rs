@@ -298,7 +298,7 @@ impl<C: Channel> Mpi<C> {
             is_inside: &self.is_inside,
         };
         self.channel.enters(call, peer, bytes).await;
-        self.channel.work(Work::Call, 1).await;
+        self.device.owe(Work::Call, 1);
         Ok(entered)
     }
 

@@ -21,7 +21,7 @@ use crate::comm::Comm;
 use crate::comm::create::{self, Made, teams};
 use crate::datatype::Datatype;
 use crate::device::Task;
-use crate::device::driver::Site;
+use crate::device::driver::{self, Site};
 use crate::error::{ErrorClass, ErrorHandler, Fault, MpiError};
 use crate::group::Group;
 use crate::op::Op;
@@ -407,7 +407,7 @@ impl<'m, C: Channel> Window<'m, C> {
         match &self.engine {
             Engine::Messages(messages) => {
                 if let Synchronizes::Start(_) | Synchronizes::Post(_) = what {
-                    mpi.channel.work(Work::Group, 1).await;
+                    mpi.device().owe(Work::Group, 1);
                 }
                 let messages = Arc::clone(messages);
                 let task: Task = match what {
@@ -426,6 +426,7 @@ impl<'m, C: Channel> Window<'m, C> {
             }
             Engine::Trigger(trigger) => {
                 let channel = &mpi.channel;
+                driver::settle(mpi.device(), channel).await;
                 match what {
                     Synchronizes::Fence => {
                         let (team, _) = teams(mpi.device(), &self.comm, Call::WinFence, 0);
@@ -821,6 +822,7 @@ impl<'m, C: Channel> Window<'m, C> {
         let epoch = self.epochs.lock().access(rank)?.clone();
         match &self.engine {
             Engine::Trigger(trigger) => {
+                driver::settle(mpi.device(), &mpi.channel).await;
                 if let epoch::Access::Started(_) = epoch {
                     trigger.posted(&mpi.channel, rank, site).await?;
                 }

@@ -201,7 +201,7 @@ impl Trigger {
         let counter = self.place(self.me, Part::Counter);
         area.set(counter, count, Way::Uncached).await;
         for &origin in origins {
-            channel.work(Work::Target, 1).await;
+            channel.work(&[(Work::Target, 1)]).await;
             let lock = self.world(origin);
             let byte = self.place(origin, Part::Vector(self.me));
             area.take(lock).await;
@@ -244,7 +244,7 @@ impl Trigger {
         let own = self.world(self.me);
         let is_locked = self.flaw != Some(Flaw::ResetsUnlocked);
         for &target in targets {
-            channel.work(Work::Target, 1).await;
+            channel.work(&[(Work::Target, 1)]).await;
             self.posted(channel, target, site).await?;
             let byte = self.place(self.me, Part::Vector(target));
             if is_locked {
@@ -258,7 +258,7 @@ impl Trigger {
             self.copy[target as usize].store(false, Ordering::Relaxed);
         }
         for &target in targets {
-            channel.work(Work::Target, 1).await;
+            channel.work(&[(Work::Target, 1)]).await;
             let lock = self.world(target);
             let counter = self.place(target, Part::Counter);
             area.take(lock).await;
@@ -343,7 +343,8 @@ impl Trigger {
         access: &Access,
     ) -> Result<Option<Vec<u8>>, Fault> {
         let area = channel.area().ok_or_else(no_area)?;
-        let is_whole = |&(begin, bytes): &(u64, u64)| begin % 8 == 0 && bytes % 8 == 0;
+        let is_whole =
+            |&(begin, bytes): &(u64, u64)| begin.is_multiple_of(8) && bytes.is_multiple_of(8);
         let writes = access.kind != super::access::Kind::Get;
         let is_locked = access.kind.is_atomic() || writes && !access.blocks.iter().all(is_whole);
         let lock = self.world(target);
@@ -393,7 +394,7 @@ impl Trigger {
         bytes: &[u8],
     ) -> Result<(), Fault> {
         let area = channel.area().ok_or_else(no_area)?;
-        let is_whole = begin % 8 == 0 && bytes.len() % 8 == 0;
+        let is_whole = begin.is_multiple_of(8) && bytes.len().is_multiple_of(8);
         let own = self.world(self.me);
         if !is_whole {
             area.take(own).await;

@@ -12,7 +12,7 @@ use sme_mpi::rank::{Mpi, Source, Tag};
 struct Free;
 
 impl Processor for Free {
-    async fn work(&self, _: Work, _: u32) {}
+    async fn work(&self, _: &[(Work, u32)]) {}
     async fn enters(&self, _: &'static str, _: Option<u32>, _: u64) {}
     async fn leaves(&self, _: &'static str) {}
 }

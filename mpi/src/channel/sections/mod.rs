@@ -300,10 +300,8 @@ where
         }
     }
 
-    async fn work(&self, work: Work, times: u32) {
-        if times > 0 {
-            self.processor.work(work, times).await;
-        }
+    async fn work(&self, work: &[(Work, u32)]) {
+        self.processor.work(work).await;
     }
 
     async fn now(&self) -> u64 {

@@ -14,14 +14,17 @@ const PUBLISHED: [(Synchronization, f64, f64); 2] = [
     (Synchronization::TriggerOnly, 13.0, 25.8),
 ];
 
+/// The files of the charts.
+pub(super) const FILES: [&str; 2] = ["fig4.svg", "fig5.svg"];
+
 /// Its charts, by the names of their files: Fig. 4 if a trigger-only run is among them, and Fig. 5.
 pub(super) fn charts(outcomes: &[(&Pscw, Outcome)]) -> Vec<(&'static str, Chart)> {
     let mut charts = Vec::new();
     let is_trigger = |(run, _): &&(&Pscw, Outcome)| run.sync == Synchronization::TriggerOnly;
     if outcomes.iter().any(|outcome| is_trigger(&outcome)) {
-        charts.push(("fig4.svg", calls(outcomes)));
+        charts.push((FILES[0], calls(outcomes)));
     }
-    charts.push(("fig5.svg", sums(outcomes)));
+    charts.push((FILES[1], sums(outcomes)));
     charts
 }
 
