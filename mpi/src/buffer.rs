@@ -30,6 +30,7 @@ pub struct Buffer<'a> {
     origin: usize,
     count: i64,
     datatype: Datatype,
+    address: Option<u64>,
 }
 
 /// Elements to receive into.
@@ -39,6 +40,7 @@ pub struct BufferMut<'a> {
     origin: usize,
     count: i64,
     datatype: Datatype,
+    address: Option<u64>,
 }
 
 impl<'a> Buffer<'a> {
@@ -49,7 +51,23 @@ impl<'a> Buffer<'a> {
             origin,
             count,
             datatype: datatype.clone(),
+            address: None,
         }
+    }
+
+    /// The same; in the rank's own simulated memory it begins at `address`, on which the time for copying it
+    /// depends. Without an address its data are in the core's first-level cache; so are those of a datatype
+    /// with gaps, which are packed first.
+    #[must_use]
+    pub fn at(self, address: u64) -> Self {
+        let address = Some(address);
+        Self { address, ..self }
+    }
+
+    /// The simulated address of its data, if they are contiguous and have one.
+    pub(crate) fn address(&self) -> Option<u64> {
+        let address = self.address.filter(|_| self.datatype.is_contiguous())?;
+        Some(address.saturating_add(self.origin as u64))
     }
 
     /// No elements.
@@ -114,7 +132,15 @@ impl<'a> BufferMut<'a> {
             origin,
             count,
             datatype: datatype.clone(),
+            address: None,
         }
+    }
+
+    /// The same; in the rank's own simulated memory it begins at `address`: see [`Buffer::at`].
+    #[must_use]
+    pub fn at(self, address: u64) -> Self {
+        let address = Some(address);
+        Self { address, ..self }
     }
 
     /// No room.
@@ -139,7 +165,11 @@ impl<'a> BufferMut<'a> {
 
     /// What is there now.
     pub fn shared(&self) -> Buffer<'_> {
-        Buffer::new(self.memory, self.origin, self.count, &self.datatype)
+        let shared = Buffer::new(self.memory, self.origin, self.count, &self.datatype);
+        Buffer {
+            address: self.address,
+            ..shared
+        }
     }
 
     /// Takes in packed data, as many as there are.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sme_memory::Own;
+use sme_mpi::buffer::{Buffer, BufferMut};
 use sme_mpi::channel::Processor;
 use sme_mpi::rank::{Source, Tag};
 use sme_mpi::rcce::Rcce;
@@ -54,7 +55,7 @@ pub const LAST: &str = "last rounds";
 /// The tag of MPI's messages.
 const TAG: i32 = 0;
 
-/// The address of RCCE's message in each rank's own memory: away from its beginning.
+/// The address of the message in each rank's own memory: away from its beginning.
 const MESSAGE: Own = Own(1 << 20);
 
 impl PingPong {
@@ -206,14 +207,13 @@ struct OverMpi(SimulatedMpi);
 impl Messages for OverMpi {
     async fn send(&self, to: u32, words: &[u64]) {
         // The rank exists, and so does the tag; else nothing arrives, and the run ends with a report.
+        let words = Buffer::from(words).at(MESSAGE.0);
         let _ = self.0.world().send(words, to, TAG).await;
     }
 
     async fn receive(&self, from: u32, words: &mut [u64]) {
-        let _ = self
-            .0
-            .world()
-            .receive(words, Source::Rank(from), Tag::Is(TAG))
-            .await;
+        let words = BufferMut::from(words).at(MESSAGE.0);
+        let source = Source::Rank(from);
+        let _ = self.0.world().receive(words, source, Tag::Is(TAG)).await;
     }
 }

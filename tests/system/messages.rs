@@ -438,3 +438,22 @@ fn every_channel_carries_every_collective() {
         }
     }
 }
+
+/// The copies of a message are charged where its data are: beyond the first and the second level MPI's
+/// bandwidth falls as RCCE's does.
+#[test]
+fn a_message_that_leaves_the_caches_is_slower() {
+    for channel in ["rcce", "sccmpb"] {
+        let bandwidth = |size: u32| -> f64 {
+            let flags = format!("--channel {channel} --ranks 2 --sizes {size}");
+            cell(&pingpong(&flags).0, "bandwidth_mb_per_s")
+                .parse()
+                .unwrap()
+        };
+        let [first, second, memory] = [4 << 10, 64 << 10, 1 << 20].map(bandwidth);
+        assert!(
+            first > 1.1 * second && second > 1.1 * memory,
+            "{channel}: {first} {second} {memory}"
+        );
+    }
+}

@@ -71,6 +71,7 @@ impl Team {
             tag: self.tag,
             call: self.call as u8,
             root: self.root as u16,
+            address: None,
         };
         let sent = self
             .device

@@ -70,11 +70,24 @@ impl State {
                 self.message_begins(from, header)?
             }
         };
+        let address = match to {
+            To::Receive(receive) => self.address_of(receive),
+            To::Message(_) | To::Handler => None,
+        };
         Some(Body {
             header,
             to,
             bytes: Vec::with_capacity(header.data_bytes() as usize),
+            address,
         })
+    }
+
+    /// The simulated address of a receive's buffer, where it has one.
+    fn address_of(&self, receive: usize) -> Option<u64> {
+        match self.requests.get(receive)?.activity {
+            Activity::Receive { address, .. } => address,
+            _ => None,
+        }
     }
 
     /// The destination of the data of a message, if they follow.
@@ -107,10 +120,12 @@ impl State {
     fn sends_data(&mut self, to: u32, header: Header) {
         let send = header.sender as usize;
         let found = self.requests.get_mut(send);
-        if let Some(Activity::Send { held, .. }) = found.map(|request| &mut request.activity) {
-            let data = take(held);
+        if let Some(Activity::Send { held, address, .. }) =
+            found.map(|request| &mut request.activity)
+        {
+            let data = (take(held), *address);
             let kind = Kind::Data;
-            self.queue(to, Header { kind, ..header }, data, Some(send));
+            self.queue_data(to, Header { kind, ..header }, data, Some(send));
         }
     }
 
@@ -196,7 +211,7 @@ impl State {
         let Some(found) = self.requests.get(receive) else {
             return;
         };
-        if let Activity::Receive { most } = found.activity {
+        if let Activity::Receive { most, .. } = found.activity {
             bytes.truncate(most);
             let outcome = Outcome {
                 envelope: Some(envelope),

@@ -89,10 +89,12 @@ async fn write<C: Channel>(channel: &C, to: u32, packet: &mut Outgoing) -> bool 
         if segments.iter().all(|segment| segment.is_empty()) {
             return true;
         }
-        let segments = segments.map(|bytes| Segment {
-            bytes,
-            address: None,
-        });
+        let address = packet
+            .address
+            .map(|address| address.saturating_add(from as u64));
+        let [header, data] = segments;
+        let segments = [(header, None), (data, address)];
+        let segments = segments.map(|(bytes, address)| Segment { bytes, address });
         let taken = channel.write(to, &segments).await;
         if taken == 0 {
             return false;
@@ -113,7 +115,9 @@ async fn handle<C: Channel>(device: &Device, channel: &C, from: u32) {
         }
         Some(body) => {
             let missing = body.header.length as usize - body.bytes.len();
-            channel.read(from, missing, None, &mut body.bytes).await;
+            let come = body.bytes.len() as u64;
+            let address = body.address.map(|address| address.saturating_add(come));
+            channel.read(from, missing, address, &mut body.bytes).await;
         }
     }
     device.arrives(from, incoming);

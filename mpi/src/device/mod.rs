@@ -59,6 +59,8 @@ pub(crate) struct Head {
     /// The collective call that it belongs to, 0 for none, and that call's root.
     pub(crate) call: u8,
     pub(crate) root: u16,
+    /// The simulated address of its data in the rank's own memory, where they have one.
+    pub(crate) address: Option<u64>,
 }
 
 /// The end of a request.
@@ -127,9 +129,10 @@ enum Activity {
         mode: Mode,
         bytes: u64,
         held: Vec<u8>,
+        address: Option<u64>,
     },
     /// Of so many bytes at most.
-    Receive { most: usize },
+    Receive { most: usize, address: Option<u64> },
     /// A task.
     Task,
 }
@@ -150,6 +153,8 @@ struct Message {
 struct Outgoing {
     header: [u8; HEADER_BYTES],
     data: Vec<u8>,
+    /// The simulated address of the data, where they have one.
+    address: Option<u64>,
     /// Bytes of both that the channel has taken.
     sent: usize,
     /// The request that is over when all has been.
@@ -168,6 +173,8 @@ struct Body {
     header: Header,
     to: To,
     bytes: Vec<u8>,
+    /// The simulated address to which they go, where there is one.
+    address: Option<u64>,
 }
 
 /// The destination of data.
@@ -235,6 +242,7 @@ impl Device {
                 mode,
                 bytes: length,
                 held,
+                address: head.address,
             },
             outcome: None,
             is_freed: false,
@@ -254,15 +262,24 @@ impl Device {
             receiver: 0,
             length,
         };
-        state.queue(to, header, data, completes);
+        state.queue_data(to, header, (data, head.address), completes);
         Ok(request)
     }
 
     /// Begins to receive at most `most` bytes.
     pub(crate) fn receive(&self, wanted: Wanted, most: usize) -> usize {
+        self.receive_at(wanted, (most, None))
+    }
+
+    /// The same to a simulated address in the rank's own memory.
+    pub(crate) fn receive_at(
+        &self,
+        wanted: Wanted,
+        (most, address): (usize, Option<u64>),
+    ) -> usize {
         let mut state = self.state.lock();
         state.owe(Work::Request, 1);
-        let request = state.begin(Activity::Receive { most });
+        let request = state.begin(Activity::Receive { most, address });
         let (found, compared) = state.queues.post(wanted, request);
         if let Some((_, message)) = found {
             state.match_message(message, request);
@@ -274,7 +291,8 @@ impl Device {
     /// Begins to receive a message that [`Device::take_message`] has taken, of which at most `most` bytes.
     pub(crate) fn receive_message(&self, message: usize, most: usize) -> usize {
         let mut state = self.state.lock();
-        let request = state.begin(Activity::Receive { most });
+        let address = None;
+        let request = state.begin(Activity::Receive { most, address });
         state.match_message(message, request);
         request
     }
@@ -429,6 +447,17 @@ impl State {
     }
 
     fn queue(&mut self, to: u32, header: Header, data: Vec<u8>, completes: Option<usize>) {
+        self.queue_data(to, header, (data, None), completes);
+    }
+
+    /// The same with data that have an address.
+    fn queue_data(
+        &mut self,
+        to: u32,
+        header: Header,
+        (data, address): (Vec<u8>, Option<u64>),
+        completes: Option<usize>,
+    ) {
         let queue = &mut self.outgoing[to as usize];
         if queue.is_empty() {
             self.busy.push(to);
@@ -436,6 +465,7 @@ impl State {
         queue.push_back(Outgoing {
             header: header.to_bytes(),
             data,
+            address,
             sent: 0,
             completes,
         });

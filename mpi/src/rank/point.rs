@@ -61,6 +61,7 @@ pub(super) fn send<'b>(
             tag,
             call: Call::Send as u8,
             root: 0,
+            address: buffer.address(),
         },
         bytes: buffer.packed()?,
         mode,
@@ -96,7 +97,12 @@ pub(super) fn receive<'b>(
         return Ok(Launch::nothing(Status::NO_PROCESS));
     };
     let most = usize::try_from(buffer.bytes()).unwrap_or(usize::MAX);
-    let start = Start::Receive { wanted, most };
+    let address = buffer.shared().address();
+    let start = Start::Receive {
+        wanted,
+        most,
+        address,
+    };
     Ok(Launch::new(start, Landing::Whole(buffer)))
 }
 

@@ -35,6 +35,7 @@ pub(crate) enum Start {
     Receive {
         wanted: Wanted,
         most: usize,
+        address: Option<u64>,
     },
     /// Of a message that has been taken.
     Message {
@@ -133,7 +134,11 @@ impl<'b> Launch<'b> {
                 }
                 (mode != Mode::Buffered).then_some(request)
             }
-            Start::Receive { wanted, most } => Some(device.receive(wanted, most)),
+            Start::Receive {
+                wanted,
+                most,
+                address,
+            } => Some(device.receive_at(wanted, (most, address))),
             Start::Message { message, most } => Some(device.receive_message(message, most)),
             Start::Task(task) => Some(device.begin_task(task)),
             Start::Begun(request) => Some(request),

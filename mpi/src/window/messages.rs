@@ -336,6 +336,7 @@ impl Messages {
             tag: POST,
             call: Call::Send as u8,
             root: 0,
+            address: None,
         };
         let group = self.comm.group();
         let origins = origins

@@ -141,6 +141,11 @@ impl<M: Memory, P> Sections<M, P> {
     }
 }
 
+/// The words at an address: copies move whole ones.
+fn own(address: u64) -> Own {
+    Own(address & !7)
+}
+
 /// As many bytes of `segments` as `most`, and the address of the first that has one.
 fn gather(segments: &[Segment<'_>], most: usize, words: &mut Vec<u64>) -> (usize, Option<Own>) {
     let bytes = segments
@@ -160,7 +165,7 @@ fn gather(segments: &[Segment<'_>], most: usize, words: &mut Vec<u64>) -> (usize
     }
     words[0] = count as u64;
     let address = segments.iter().find_map(|segment| segment.address);
-    (count, address.map(Own))
+    (count, address.map(own))
 }
 
 impl<M, P> Channel for Sections<M, P>
@@ -249,7 +254,7 @@ where
                 self.memory.invalidate_tagged().await;
             }
             let data = self.data(self.me, from);
-            self.memory.get(data, &mut words, address.map(Own)).await;
+            self.memory.get(data, &mut words, address.map(own)).await;
             self.memory.set(full, 0).await;
             let read = self.layout.read_by(from, self.me);
             self.tells(from, read, 1).await;
