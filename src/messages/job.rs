@@ -166,7 +166,7 @@ impl Job {
         match self.library {
             Library::Rcce | Library::Sccmpb => Layout::of_buffers(self.ranks, shape.buffer_bytes),
             Library::Sccshm => Layout::of_memory(placed, shape.buffer_bytes, true),
-            Library::Sections => Layout::of_memory(placed, 0, false),
+            Library::Sections => Layout::of_memory(placed, shape.buffer_bytes, false),
         }
     }
 

@@ -8,9 +8,10 @@ use std::panic::Location;
 
 use super::given::{Given, Layout, Sent};
 use super::launches::{
-    Counts, Setting, allgather, allreduce, alltoall, barrier, broadcast, exscan, gather,
-    neighbor_allgather, neighbor_alltoall, reduce, reduce_scatter, scan, scatter, scatter_in_place,
+    Counts, Setting, allgather, allreduce, alltoall, barrier, broadcast, exscan, gather, reduce,
+    reduce_scatter, scan, scatter, scatter_in_place,
 };
+use super::neighbors::{neighbor_allgather, neighbor_alltoall};
 use super::persistent::Persistent;
 use super::request::Request;
 use super::{Communicator, Named};

@@ -32,6 +32,7 @@ pub mod collectives;
 pub mod communicators;
 pub mod given;
 mod launches;
+mod neighbors;
 pub mod persistent;
 pub mod point;
 pub mod request;
@@ -52,7 +53,7 @@ use crate::comm::{Comm, context};
 use crate::datatype::{Datatype, pack};
 use crate::device::driver::{self, Site};
 use crate::device::matching::Envelope;
-use crate::device::{Device, Outcome};
+use crate::device::{Device, Outcome, Task};
 use crate::error::{ErrorClass, Fault, MpiError};
 use crate::group::Group;
 pub use communicators::Comparison;
@@ -331,6 +332,13 @@ impl<C: Channel> Mpi<C> {
     /// Makes progress until `done` gives something.
     pub(crate) async fn until<T>(&self, site: Site, done: impl FnMut() -> Option<T> + Send) -> T {
         driver::until(&self.device, &self.channel, site, done).await
+    }
+
+    /// Runs a task to its end, inside a call.
+    pub(crate) async fn run(&self, site: Site, task: Task) -> Result<Vec<u8>, Fault> {
+        let task = self.device().begin_task(task);
+        let outcome = self.until(site, || self.device().take(task)).await;
+        outcome.fault.map_or(Ok(outcome.bytes), Err)
     }
 
     /// Makes the progress that can be made at once.

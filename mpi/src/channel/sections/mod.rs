@@ -6,7 +6,7 @@
 //! * On the SCC the parts are in the message passing buffers (SCCMPB) or in memory behind the chip (SCCSHM);
 //!   their lines are tagged, and a rank polls all its flags.
 //! * On other machines they are in the shared memory of the rank's node. A rank looks at its flags through
-//!   coherent caches, and a tree of [bells](bells) says which of them to look at.
+//!   coherent caches, and a tree of bells says which of them to look at.
 
 mod bells;
 mod layout;
