@@ -24,7 +24,7 @@
 //! ```
 //!
 //! * [`Mpi`] is the library as one rank has it; [`Communicator`] has the calls.
-//! * A call that has not ended is a [`Request`](request::Request).
+//! * A call that has not ended is a [`Request`].
 //! * A rank makes one call at a time: two futures of one rank must not be polled in turn. The second one
 //!   ends with an error.
 

@@ -10,6 +10,8 @@ use crate::collective::{self, Call};
 use crate::comm::create::teams;
 use crate::device::Task;
 use crate::device::driver::{self, Site};
+#[cfg(doc)]
+use crate::error::ErrorClass;
 use crate::error::{Fault, MpiError};
 use crate::group::Group;
 use crate::window::epoch::Epochs;
@@ -101,7 +103,7 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Ends an epoch of all ranks and begins the next (MPI_Win_fence).
     ///
     /// # Errors
-    /// [`ErrorClass::RmaSync`](crate::error::ErrorClass::RmaSync) if another kind of epoch is open, [`ErrorClass::RmaRange`](crate::error::ErrorClass::RmaRange) if an access that
+    /// [`ErrorClass::RmaSync`] if another kind of epoch is open, [`ErrorClass::RmaRange`] if an access that
     /// came was outside.
     #[track_caller]
     pub fn fence(&self) -> impl Future<Output = Result<(), MpiError>> + Send {
@@ -112,7 +114,7 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Begins an access epoch to the ranks of `group` (MPI_Win_start).
     ///
     /// # Errors
-    /// [`ErrorClass::RmaSync`](crate::error::ErrorClass::RmaSync) if one is open, [`ErrorClass::Group`](crate::error::ErrorClass::Group) of ranks that the window does not have.
+    /// [`ErrorClass::RmaSync`] if one is open, [`ErrorClass::Group`] of ranks that the window does not have.
     #[track_caller]
     pub fn start(&self, group: &Group) -> impl Future<Output = Result<(), MpiError>> + Send {
         let call = ("MPI_Win_start", Location::caller());
@@ -127,7 +129,7 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Ends the access epoch (MPI_Win_complete).
     ///
     /// # Errors
-    /// [`ErrorClass::RmaSync`](crate::error::ErrorClass::RmaSync) if none is open.
+    /// [`ErrorClass::RmaSync`] if none is open.
     #[track_caller]
     pub fn complete(&self) -> impl Future<Output = Result<(), MpiError>> + Send {
         let call = ("MPI_Win_complete", Location::caller());
@@ -152,7 +154,7 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Waits until all origins of the exposure epoch have completed (MPI_Win_wait).
     ///
     /// # Errors
-    /// [`ErrorClass::RmaSync`](crate::error::ErrorClass::RmaSync) if none is open, [`ErrorClass::RmaRange`](crate::error::ErrorClass::RmaRange) if an access that came was outside.
+    /// [`ErrorClass::RmaSync`] if none is open, [`ErrorClass::RmaRange`] if an access that came was outside.
     #[track_caller]
     pub fn wait(&self) -> impl Future<Output = Result<(), MpiError>> + Send {
         let call = ("MPI_Win_wait", Location::caller());
@@ -189,7 +191,7 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Locks `target`'s memory, for this rank alone if `is_exclusive` (MPI_Win_lock).
     ///
     /// # Errors
-    /// [`ErrorClass::Rank`](crate::error::ErrorClass::Rank) of a wrong target, [`ErrorClass::RmaSync`](crate::error::ErrorClass::RmaSync) if it is locked already or another
+    /// [`ErrorClass::Rank`] of a wrong target, [`ErrorClass::RmaSync`] if it is locked already or another
     /// kind of epoch is open.
     #[track_caller]
     pub fn lock(
@@ -208,7 +210,7 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Gives the lock back; all accesses to `target` are done (MPI_Win_unlock).
     ///
     /// # Errors
-    /// [`ErrorClass::RmaSync`](crate::error::ErrorClass::RmaSync) if it is not locked.
+    /// [`ErrorClass::RmaSync`] if it is not locked.
     #[track_caller]
     pub fn unlock(&self, target: u32) -> impl Future<Output = Result<(), MpiError>> + Send {
         let call = ("MPI_Win_unlock", Location::caller());
@@ -221,7 +223,7 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Locks the memory of all ranks, shared (MPI_Win_lock_all).
     ///
     /// # Errors
-    /// [`ErrorClass::RmaSync`](crate::error::ErrorClass::RmaSync) if an epoch is open.
+    /// [`ErrorClass::RmaSync`] if an epoch is open.
     #[track_caller]
     pub fn lock_all(&self) -> impl Future<Output = Result<(), MpiError>> + Send {
         let call = ("MPI_Win_lock_all", Location::caller());
@@ -235,7 +237,7 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Gives these locks back (MPI_Win_unlock_all).
     ///
     /// # Errors
-    /// [`ErrorClass::RmaSync`](crate::error::ErrorClass::RmaSync) if they are not held.
+    /// [`ErrorClass::RmaSync`] if they are not held.
     #[track_caller]
     pub fn unlock_all(&self) -> impl Future<Output = Result<(), MpiError>> + Send {
         let call = ("MPI_Win_unlock_all", Location::caller());
@@ -250,7 +252,7 @@ impl<'m, C: Channel> Window<'m, C> {
     /// (MPI_Win_flush, MPI_Win_flush_all).
     ///
     /// # Errors
-    /// [`ErrorClass::RmaSync`](crate::error::ErrorClass::RmaSync) if no lock is held.
+    /// [`ErrorClass::RmaSync`] if no lock is held.
     #[track_caller]
     pub fn flush(&self, target: Option<u32>) -> impl Future<Output = Result<(), MpiError>> + Send {
         let name = match target {
