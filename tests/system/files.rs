@@ -90,7 +90,8 @@ fn no_command_loses_a_file() {
         let id = |argument: &clap::Arg| argument.get_id().to_string();
         let is_path = |argument: &clap::Arg| {
             let file = std::any::TypeId::of::<std::path::PathBuf>();
-            argument.get_value_parser().type_id() == file && id(argument) != "out"
+            argument.get_value_parser().type_id() == file
+                && !["out", "figures"].contains(&id(argument).as_str())
         };
         let reads =
             |argument: &clap::Arg| ["machine", "input", "files"].contains(&id(argument).as_str());

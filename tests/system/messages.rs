@@ -364,8 +364,8 @@ fn a_synchronization_that_cannot_be_is_refused() {
         ),
         ("--targets 1 --figures .", ""),
         (
-            "--targets 1 --figures f -o f/fig5.svg",
-            "--figures f/fig5.svg: is the file of -o already",
+            "--targets 1 --figures . -o fig5.svg",
+            "is the file of -o already",
         ),
         (
             "--machine sme-prototype --sync trigger-only",

@@ -1,4 +1,4 @@
-//! Bells: bytes that say where to look. Each stands for a group of 16 pairs of flags, or of bells of the level
+//! Bells: bytes that say where to look. Each stands for a group of eight pairs of flags, or of bells of the level
 //! below; one at the top for all. Whoever sets a flag of a rank rings the bells above it, from the lowest
 //! on; the rank silences a bell before it looks at what that stands for, so that nothing is missed. Others
 //! write 1 only, and the rank 0, so that writers need not take turns.

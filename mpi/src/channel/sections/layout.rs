@@ -9,7 +9,7 @@ const LINE: u64 = 32;
 const MOST_LINES: u64 = 31;
 
 /// Members of a group that one bell stands for.
-pub(super) const GROUP: u32 = 16;
+pub(super) const GROUP: u32 = 8;
 
 /// The memory of a channel: a part for each rank, of which it alone waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
