@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use sme_memory::Timer;
-use sme_mpi::collective::choice::{Algorithm, Choice, Collective};
+use sme_mpi::collective::choice::{Algorithm, Choice, Collective, On};
 use sme_mpi::error::MpiError;
 use sme_mpi::op::Op;
 use sme_mpi::topology::{Cartesian, dims_create};
@@ -61,7 +61,8 @@ impl CollectiveRun {
         let _ = self
             .algorithm
             .map(|named| choice.name(self.collective, named));
-        choice.of(self.collective, self.size_bytes as usize, self.job.ranks)
+        let on = On::new(0..self.job.ranks, self.job.per_node());
+        choice.of(self.collective, self.size_bytes as usize, on)
     }
 
     /// Simulates it, with what `observe` asks for.

@@ -83,6 +83,11 @@ pub trait Channel: Send + Sync {
     /// Ranks of the job.
     fn ranks(&self) -> u32;
 
+    /// Ranks on each node, in the order of their numbers, which share its way to other nodes.
+    fn per_node(&self) -> u32 {
+        1
+    }
+
     /// Appends to the stream to `to` as much of `segments`, which follow each other, as there is room for
     /// now; returns how many bytes those were, 0 if there is no room.
     fn write(&self, to: u32, segments: &[Segment<'_>]) -> impl Future<Output = usize> + Send;

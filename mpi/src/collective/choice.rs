@@ -142,6 +142,34 @@ pub struct Choice {
     named: Vec<(Collective, Algorithm)>,
 }
 
+/// The ranks of a call, as far as a choice depends on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct On {
+    /// How many.
+    pub ranks: u32,
+    /// Whether they are on several nodes, and some share one: then all that send at once to other nodes are
+    /// in each other's way, and few messages are better than short ways.
+    pub is_clustered: bool,
+}
+
+impl On {
+    /// Of these ranks of a job with so many on each node.
+    pub fn new(ranks: impl Iterator<Item = u32>, per_node: u32) -> Self {
+        if per_node <= 1 {
+            return Self {
+                ranks: ranks.count() as u32,
+                is_clustered: false,
+            };
+        }
+        let nodes: Vec<u32> = ranks.map(|rank| rank / per_node).collect();
+        let shares = nodes.windows(2).any(|pair| pair[0] == pair[1]);
+        Self {
+            ranks: nodes.len() as u32,
+            is_clustered: shares && nodes.iter().any(|node| *node != nodes[0]),
+        }
+    }
+}
+
 /// A collective call does not have an algorithm of that name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{collective} has no algorithm {algorithm}")]
@@ -178,9 +206,13 @@ impl Choice {
         self.named.retain(|&(named, _)| named != collective);
     }
 
-    /// The algorithm of a call of `ranks` ranks. `bytes` are those that each rank sends, or gets, and must
-    /// be the same at each; a call whose ranks do not all know its bytes gives 0.
-    pub fn of(&self, collective: Collective, bytes: usize, ranks: u32) -> Algorithm {
+    /// The algorithm of a call. `bytes` are those that each rank sends, or gets, and must be the same at each;
+    /// a call whose ranks do not all know its bytes gives 0.
+    pub fn of(&self, collective: Collective, bytes: usize, on: On) -> Algorithm {
+        let On {
+            ranks,
+            is_clustered,
+        } = on;
         let mut named = self.named.iter();
         if let Some(&(_, algorithm)) = named.find(|&&(named, _)| named == collective)
             && suits(collective, algorithm, ranks)
@@ -190,6 +222,9 @@ impl Choice {
         use Algorithm as A;
         let is_long = bytes > LONG_BYTES;
         match collective {
+            Collective::Barrier if is_clustered => A::Binomial,
+            Collective::Allreduce if is_clustered && !is_long => A::ReduceBroadcast,
+            Collective::Allgather if is_clustered && bytes > HOPPING_BYTES => A::Ring,
             Collective::Barrier => A::Dissemination,
             Collective::Broadcast if is_long && ranks > 2 => A::ScatterAllgather,
             Collective::Broadcast | Collective::Gather | Collective::Scatter => A::Binomial,
@@ -225,8 +260,9 @@ mod tests {
             let own = algorithms(collective);
             assert!(own.len() >= 2, "{collective}");
             for bytes in [0, 8, 1 << 10, 1 << 20] {
-                for ranks in [1, 2, 7, 16, 48] {
-                    let chosen = Choice::default().of(collective, bytes, ranks);
+                for (ranks, per_node) in [(1, 1), (2, 1), (7, 4), (16, 16), (48, 1), (64, 16)] {
+                    let on = On::new(0..ranks, per_node);
+                    let chosen = Choice::default().of(collective, bytes, on);
                     assert!(own.contains(&chosen), "{collective}: {chosen}");
                     assert!(suits(collective, chosen, ranks), "{collective}: {chosen}");
                 }
@@ -235,8 +271,18 @@ mod tests {
                 let mut choice = Choice::default();
                 let is_own = own.contains(&algorithm);
                 assert_eq!(choice.name(collective, algorithm).is_ok(), is_own);
-                assert!(!is_own || choice.of(collective, 0, 1) == algorithm);
+                let alone = On::new(0..1, 1);
+                assert!(!is_own || choice.of(collective, 0, alone) == algorithm);
             }
         }
+    }
+
+    #[test]
+    fn ranks_are_clustered_where_several_of_a_node_reach_others() {
+        let is = |ranks: &[u32], per_node| On::new(ranks.iter().copied(), per_node).is_clustered;
+        assert!(is(&[0, 1, 2, 3], 2));
+        assert!(!is(&[0, 1, 2, 3], 1), "each on its own");
+        assert!(!is(&[0, 1, 2, 3], 4), "all on one");
+        assert!(!is(&[0, 2, 4], 2), "one of each node");
     }
 }

@@ -5,8 +5,8 @@ use std::panic::Location;
 use super::{Communicator, Mpi, Named, point};
 use crate::attributes::{Keyval, Value};
 use crate::channel::Channel;
+use crate::collective::Call;
 use crate::collective::team::Team;
-use crate::collective::{self, Call};
 use crate::comm::create::{self, Made, teams};
 use crate::comm::{Comm, Plane, Remote};
 use crate::device::Task;
@@ -461,13 +461,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
             Ok(()) => {
                 let is_drained = || mpi.device().is_drained().then_some(());
                 mpi.until(site, is_drained).await;
-                let task: Task = match teams(mpi.device(), &self.comm, Call::Free, 0) {
-                    (team, None) => {
-                        let algorithm = collective::choice::Algorithm::Dissemination;
-                        Box::pin(collective::barrier(team, algorithm))
-                    }
-                    (team, Some(local)) => Box::pin(collective::inter::barrier(team, local)),
-                };
+                let task = mpi.meeting(&self.comm, Call::Free);
                 let task = mpi.device().begin_task(task);
                 let outcome = mpi.until(site, || mpi.device().take(task)).await;
                 self.comm.set_freed();

@@ -7,7 +7,7 @@ use super::request::{Landing, Launch};
 use super::{Communicator, PROC_NULL, ROOT, point};
 use crate::buffer::{Buffer, BufferMut, Piece};
 use crate::channel::Channel;
-use crate::collective::choice::{Algorithm, Choice, Collective};
+use crate::collective::choice::{Algorithm, Choice, Collective, On};
 use crate::collective::inter::{self, Part};
 use crate::collective::team::Team;
 use crate::collective::{self, Call, Reduction, Scattered};
@@ -27,6 +27,7 @@ pub(super) struct Setting {
     device: Arc<Device>,
     pub(super) comm: Comm,
     choice: Choice,
+    on: On,
     tags: (i32, i32),
 }
 
@@ -37,10 +38,12 @@ impl Setting {
         let local = comm.remote().map_or(0, |remote| remote.local.next_call());
         let tags = (comm.next_call(), local);
         let mpi = communicator.mpi;
+        let on = On::new(comm.group().world_ranks(), mpi.channel.per_node());
         Self {
             device: Arc::clone(&mpi.device),
             comm,
             choice: mpi.choice.read().clone(),
+            on,
             tags,
         }
     }
@@ -59,7 +62,7 @@ impl Setting {
     }
 
     pub(super) fn choose(&self, collective: Collective, bytes: usize) -> Algorithm {
-        self.choice.of(collective, bytes, self.comm.size())
+        self.choice.of(collective, bytes, self.on)
     }
 
     /// The part of this rank in a call with this root over an intercommunicator.

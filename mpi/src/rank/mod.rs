@@ -46,8 +46,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::RwLock;
 
 use crate::channel::{Channel, Work};
-use crate::collective::choice::{Algorithm, Choice, Collective};
-use crate::collective::{Call, barrier};
+use crate::collective::choice::{Algorithm, Choice, Collective, On};
+use crate::collective::{Call, barrier, inter};
 use crate::comm::create::teams;
 use crate::comm::{Comm, context};
 use crate::datatype::{Datatype, pack};
@@ -266,10 +266,8 @@ impl<C: Channel> Mpi<C> {
             self.own.attributes().delete_all();
             let is_drained = || self.device.is_drained().then_some(());
             self.until(site, is_drained).await;
-            let (team, _) = teams(&self.device, &self.world, Call::Finalize, 0);
-            let task = self
-                .device
-                .begin_task(Box::pin(barrier(team, Algorithm::Dissemination)));
+            let task = self.meeting(&self.world, Call::Finalize);
+            let task = self.device.begin_task(task);
             let outcome = self.until(site, || self.device.take(task)).await;
             self.until(site, is_drained).await;
             let left = self.device.stray_calls().map(|envelope| stray(&envelope));
@@ -332,6 +330,16 @@ impl<C: Channel> Mpi<C> {
     /// Makes progress until `done` gives something.
     pub(crate) async fn until<T>(&self, site: Site, done: impl FnMut() -> Option<T> + Send) -> T {
         driver::until(&self.device, &self.channel, site, done).await
+    }
+
+    /// A barrier of all ranks of `comm`, or of its own side, as a part of `call`.
+    pub(crate) fn meeting(&self, comm: &Comm, call: Call) -> Task {
+        let on = On::new(comm.group().world_ranks(), self.channel.per_node());
+        let algorithm = Choice::default().of(Collective::Barrier, 0, on);
+        match teams(&self.device, comm, call, 0) {
+            (team, None) => Box::pin(barrier(team, algorithm)),
+            (team, Some(local)) => Box::pin(inter::barrier(team, local)),
+        }
     }
 
     /// Runs a task to its end, inside a call.

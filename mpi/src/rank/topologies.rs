@@ -81,18 +81,18 @@ impl<'m, C: Channel> Communicator<'m, C> {
             .map(|member| member.with_topology(kept)))
     }
 
+    /// The communicator of the same ranks that has this context and topology.
+    fn over(&self, context: u64, topology: Option<Topology>) -> Self {
+        let comm = &self.comm;
+        let group = comm.group().clone();
+        let over = Comm::with(context, group, comm.rank(), None, topology);
+        *over.handler().lock() = comm.handler().lock().clone();
+        self.mpi.on(over)
+    }
+
     /// The same communicator with a topology.
     fn with_topology(self, topology: Option<Topology>) -> Self {
-        let comm = &self.comm;
-        let with = Comm::with(
-            comm.made_context(),
-            comm.group().clone(),
-            comm.rank(),
-            None,
-            topology,
-        );
-        *with.handler().lock() = comm.handler().lock().clone();
-        self.mpi.on(with)
+        self.over(self.comm.made_context(), topology)
     }
 
     /// The communicator of a graph of which each rank names its own edges, with weights or without
@@ -118,7 +118,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
             };
             let call = "MPI_Dist_graph_create_adjacent";
             let made = self.make(call, site, task).await?;
-            Ok(self.same_ranks(&made, kept))
+            Ok(self.over(made.context, kept))
         }
     }
 
@@ -200,21 +200,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         }
         let graph = DistGraph::from_edges(self.rank(), &edges, is_weighted);
         let topology = Some(Topology::Distributed(graph));
-        Ok(self.same_ranks(&Made::from_bytes(&made), topology))
-    }
-
-    /// The communicator of the same ranks with the context that was made.
-    fn same_ranks(&self, made: &Made, topology: Option<Topology>) -> Self {
-        let comm = &self.comm;
-        let with = Comm::with(
-            made.context,
-            comm.group().clone(),
-            comm.rank(),
-            None,
-            topology,
-        );
-        *with.handler().lock() = comm.handler().lock().clone();
-        self.mpi.on(with)
+        Ok(self.over(Made::from_bytes(&made).context, topology))
     }
 
     /// The part of the grid that this rank is in if the dimensions remain where `remain_dims` is true

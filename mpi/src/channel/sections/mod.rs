@@ -187,6 +187,10 @@ where
         self.layout.ranks
     }
 
+    fn per_node(&self) -> u32 {
+        self.layout.per_node
+    }
+
     async fn write(&self, to: u32, segments: &[Segment<'_>]) -> usize {
         let is_free = || self.state.lock().is_free[to as usize];
         if !is_free() {

@@ -166,9 +166,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
                     _ => vec![0; bytes as usize],
                 };
                 trigger.store(&mpi.channel, 0, &content).await?;
-                let (team, _) = teams(mpi.device(), &own, Call::WinCreate, 0);
-                let barrier = collective::barrier(team, Algorithm::Dissemination);
-                mpi.run(site, Box::pin(barrier)).await?;
+                mpi.run(site, mpi.meeting(&own, Call::WinCreate)).await?;
                 Engine::Trigger(trigger)
             }
             None => {

@@ -18,10 +18,8 @@ use super::{Mpi, point};
 use crate::attributes::{Keyval, Value};
 use crate::buffer::Scalar;
 use crate::channel::Channel;
-use crate::collective::choice::Algorithm;
-use crate::collective::{self, Call};
+use crate::collective::Call;
 use crate::comm::Comm;
-use crate::comm::create::teams;
 use crate::datatype::Datatype;
 use crate::device::driver::Site;
 use crate::error::{ErrorClass, ErrorHandler, Fault, MpiError};
@@ -299,9 +297,8 @@ impl<'m, C: Channel> Window<'m, C> {
 
     async fn end(&self, site: Site) -> Result<Vec<u8>, Fault> {
         let mpi = self.mpi;
-        let (team, _) = teams(mpi.device(), &self.comm, Call::WinFree, 0);
-        let barrier = collective::barrier(team, Algorithm::Dissemination);
-        mpi.run(site, Box::pin(barrier)).await?;
+        mpi.run(site, mpi.meeting(&self.comm, Call::WinFree))
+            .await?;
         self.comm.set_freed();
         match &self.engine {
             Engine::Messages(messages) => Ok(messages.free()),

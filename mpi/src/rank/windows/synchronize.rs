@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use super::{Engine, Window};
 use crate::channel::{Channel, Work};
-use crate::collective::choice::Algorithm;
-use crate::collective::{self, Call};
-use crate::comm::create::teams;
+use crate::collective::Call;
 use crate::device::Task;
 use crate::device::driver::{self, Site};
 #[cfg(doc)]
@@ -73,9 +71,8 @@ impl<'m, C: Channel> Window<'m, C> {
                 driver::settle(mpi.device(), channel).await;
                 match what {
                     Synchronizes::Fence => {
-                        let (team, _) = teams(mpi.device(), &self.comm, Call::WinFence, 0);
-                        let barrier = collective::barrier(team, Algorithm::Dissemination);
-                        mpi.run(site, Box::pin(barrier)).await.map(drop)
+                        let meeting = mpi.meeting(&self.comm, Call::WinFence);
+                        mpi.run(site, meeting).await.map(drop)
                     }
                     Synchronizes::Start(_) | Synchronizes::Flush(_) => Ok(()),
                     Synchronizes::Complete(targets) => {
