@@ -53,11 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("scc", Library::Sccmpb),
         ("sme-prototype", Library::Sections),
     ] {
-        let job = Job {
-            machine: Arc::new(Machine::builtin(machine)?),
-            library,
-            ranks: RANKS,
-        };
+        let job = Job::new(Arc::new(Machine::builtin(machine)?), library, RANKS);
         let told = Arc::new(Mutex::new(String::new()));
         let hears = Arc::clone(&told);
         job.run_mpi(Observe::default(), move |mpi, _| {

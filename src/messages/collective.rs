@@ -78,7 +78,9 @@ impl CollectiveRun {
             sum.store(0, Ordering::Relaxed);
             async move {
                 if !run.course(&mpi, &memory).await? {
-                    seen.lock().get_or_insert(mpi.world().rank());
+                    let rank = mpi.world().rank();
+                    let mut seen = seen.lock();
+                    *seen = Some(seen.map_or(rank, |other| other.min(rank)));
                 }
                 sum.fetch_add(mpi.messages(), Ordering::Relaxed);
                 Ok(())

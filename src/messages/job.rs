@@ -69,6 +69,8 @@ pub struct Job {
     pub library: Library,
     /// Ranks of the job, which fill one node's cores after the other's.
     pub ranks: u32,
+    /// Threads of this computer that simulate it; nothing that comes out depends on them.
+    pub workers: usize,
 }
 
 /// The things that may be observed of a job, without any influence on it.
@@ -149,6 +151,16 @@ impl Error {
 }
 
 impl Job {
+    /// Of so many ranks, simulated by one thread.
+    pub fn new(machine: Arc<Machine>, library: Library, ranks: u32) -> Self {
+        Self {
+            machine,
+            library,
+            ranks,
+            workers: 1,
+        }
+    }
+
     /// Ranks on each node.
     pub fn per_node(&self) -> u32 {
         self.machine.shape().cores.min(self.ranks)
@@ -257,7 +269,7 @@ impl Job {
         let setup = Setup::new(self.machine.shape(), self.nodes(), per_node);
         let setup = setup.with_each_span(observe.calls);
         let mut machine = self.machine.build(setup.clone(), program)?;
-        let ended = machine.run(1, |_| {});
+        let ended = machine.run(self.workers, |_| {});
         ended.map_err(|failure| failure.named(&|place| self.named(place)))?;
         let calls = machine
             .each_call()
@@ -271,7 +283,7 @@ impl Job {
                     let mut again = self.machine.build(setup, program)?;
                     // From a span earlier, so that whatever is under way at the beginning is known.
                     again.trace_from(before.first_begin);
-                    again.run(1, |_| {})?;
+                    again.run(self.workers, |_| {})?;
                     let number = spans.called(name).len() as u32 - 1;
                     let variable = |place| self.variable(place);
                     again.critical_path(Span::new(name, number), last.first_begin, &variable)
@@ -309,7 +321,11 @@ impl Job {
                     return;
                 };
                 if let Err(error) = program(mpi, memory).await {
-                    wrong.lock().get_or_insert(error);
+                    // The first rank's, whichever ends first.
+                    let mut wrong = wrong.lock();
+                    if wrong.as_ref().is_none_or(|other| error.rank < other.rank) {
+                        *wrong = Some(error);
+                    }
                 }
             }
         });

@@ -272,11 +272,7 @@ nothing; last written by node 1 core 0"
 fn a_cached_match_vector_loses_a_post() {
     let scc = machine("scc");
     let run = |sync: Synchronization| {
-        let job = Job {
-            machine: Arc::clone(&scc),
-            library: Library::Sccmpb,
-            ranks: 3,
-        };
+        let job = Job::new(Arc::clone(&scc), Library::Sccmpb, 3);
         job.run_mpi(job::Observe::default(), move |mpi, memory| async move {
             let window = mpi.world().allocate_window(0, 1, sync).await?;
             let group = |rank| Group::from_world_ranks(vec![rank]).expect("one rank");

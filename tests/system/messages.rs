@@ -457,3 +457,23 @@ fn a_message_that_leaves_the_caches_is_slower() {
         );
     }
 }
+
+/// Nothing depends on the threads of this computer: rows, timelines, critical paths.
+#[test]
+fn the_number_of_workers_changes_nothing() {
+    for line in [
+        "collective allreduce --ranks 40 --sizes 64 --rounds 1 --explain --timeline t.csv",
+        "collective bcast --ranks 33 --sizes 20000 --rounds 2",
+        "pingpong --ranks 32 --partner 31 --sizes 8,5000 --rounds 2",
+        "pscw --targets 20 --rounds 3 --sync all",
+    ] {
+        let ran = [1, 2, 3].map(|workers| {
+            let directory = tempfile::tempdir().unwrap();
+            let line = format!("mpi {line} --no-host --workers {workers}");
+            let output = sme_in(directory.path(), &line);
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+            (output.stdout, fs::read(directory.path().join("t.csv")).ok())
+        });
+        assert!(ran[0] == ran[1] && ran[1] == ran[2], "{line}");
+    }
+}

@@ -74,7 +74,7 @@ impl CollectiveFlags {
             algorithm.is_none_or(|algorithm| suits(collective, algorithm, ranks))
         };
         let mut points = Vec::new();
-        for job in jobs(machine, library, ranks) {
+        for job in jobs((machine, library), ranks, self.watch.workers()?) {
             for &size_bytes in &sizes {
                 let own = algorithms.iter().filter(|one| suits(one, job.ranks));
                 points.extend(own.map(|&algorithm| CollectiveRun {

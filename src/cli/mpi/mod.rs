@@ -45,6 +45,14 @@ pub enum MpiCommand {
 /// The flags that all commands have.
 #[derive(Args, Clone, Debug)]
 struct WatchFlags {
+    /// Threads of this computer; results do not depend on it
+    #[arg(
+        long,
+        value_name = "THREADS",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
+    workers: String,
     #[command(flatten)]
     output: OutputFlags,
     /// Show the critical path of the last round of one run, below the row of a table; with json and
@@ -55,6 +63,12 @@ struct WatchFlags {
     /// order of begin_ns
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     timeline: Option<PathBuf>,
+}
+
+impl WatchFlags {
+    fn workers(&self) -> Result<usize, Stop> {
+        read::host_threads("--workers", &self.workers)
+    }
 }
 
 /// A simulation, and the row that it gives.
@@ -341,12 +355,11 @@ fn stop(error: Error) -> Stop {
 }
 
 /// The job of each of these numbers of ranks.
-fn jobs(machine: Machine, library: Library, ranks: Vec<u32>) -> Vec<Job> {
+fn jobs((machine, library): (Machine, Library), ranks: Vec<u32>, workers: usize) -> Vec<Job> {
     let machine = Arc::new(machine);
     let job = |ranks| Job {
-        machine: Arc::clone(&machine),
-        library,
-        ranks,
+        workers,
+        ..Job::new(Arc::clone(&machine), library, ranks)
     };
     ranks.into_iter().map(job).collect()
 }

@@ -66,7 +66,7 @@ impl PscwFlags {
         let targets = read::counts("--targets", targets, 1, most, Values::Many)?;
         let rounds = rounds(&self.rounds)?;
         let ranks = targets.iter().map(|targets| targets + 1).collect();
-        let jobs = jobs(machine, library, ranks);
+        let jobs = jobs((machine, library), ranks, self.watch.workers()?);
         let has_area = jobs.first().is_some_and(Job::has_area);
         let syncs = self.syncs(has_area)?;
         if syncs.contains(&Synchronization::TriggerOnly) && !has_area {

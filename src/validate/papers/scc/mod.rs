@@ -230,11 +230,11 @@ impl Chip {
     /// Half a round of a ping-pong, all cores being part of the job.
     fn message(&self, size_bytes: u64) -> Result<f64, String> {
         let run = PingPong {
-            job: Job {
-                machine: Arc::clone(&self.machine),
-                library: Library::Rcce,
-                ranks: self.machine.shape().nodes,
-            },
+            job: Job::new(
+                Arc::clone(&self.machine),
+                Library::Rcce,
+                self.machine.shape().nodes,
+            ),
             partner: NEIGHBOUR,
             size_bytes,
             rounds: 4,

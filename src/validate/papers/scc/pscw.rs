@@ -81,11 +81,7 @@ impl Runs {
         let ran = Arc::clone(self.0.lock().entry(key).or_default());
         let outcome = ran.get_or_init(|| {
             let run = Pscw {
-                job: Job {
-                    machine: Arc::clone(machine),
-                    library: Library::Sccmpb,
-                    ranks: call.targets + 1,
-                },
+                job: Job::new(Arc::clone(machine), Library::Sccmpb, call.targets + 1),
                 sync: call.sync,
                 rounds: ROUNDS,
             };
