@@ -267,8 +267,17 @@ fn a_collective_that_cannot_be_is_refused() {
             "--explain: of one run; --ranks, --sizes and --algorithm make 2",
         ),
         ("scan --ranks 49", "--ranks 49"),
+        (
+            "alltoall --machine sme-prototype --ranks 16384 --sizes 8",
+            "--ranks 16384: takes about",
+        ),
     ] {
-        let line = format!("mpi collective {flags} --machine scc");
+        let machine = if flags.contains("--machine") {
+            ""
+        } else {
+            "--machine scc"
+        };
+        let line = format!("mpi collective {flags} {machine}");
         let output = sme_in(directory.path(), &line);
         assert_eq!(output.status.code(), Some(2), "{flags}");
         let said = text(&output.stderr);

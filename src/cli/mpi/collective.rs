@@ -52,6 +52,10 @@ pub struct CollectiveFlags {
     watch: WatchFlags,
 }
 
+/// Bytes of this computer that a message takes which is under way with as many others as there are pairs of
+/// ranks: its section, its packets. Measured, as the memory of whole runs.
+const PER_MESSAGE: u64 = 2400;
+
 /// The default of `--sizes`.
 const SIZES: &str = "8..32768*4";
 
@@ -145,6 +149,17 @@ impl Point for CollectiveRun {
 
     fn calls(&self) -> u64 {
         CollectiveRun::calls(self)
+    }
+
+    fn data_bytes(&self) -> u64 {
+        let ranks = u64::from(self.job.ranks);
+        // What is sent and received, and what must come; the library has it once more.
+        let data = self.buffer_bytes().saturating_mul(4 * ranks);
+        let pairs = match self.collective {
+            Collective::Alltoall => ranks.saturating_mul(ranks),
+            _ => 0,
+        };
+        data.saturating_add(pairs.saturating_mul(PER_MESSAGE))
     }
 
     fn simulate(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {

@@ -15,6 +15,7 @@ use clap::{Args, Subcommand};
 use sme_sim::machine::Machine;
 
 use super::flags::OutputFlags;
+use super::memory;
 use super::read::{self, Values};
 use crate::messages::job::{Error, Job, Library, Observe, Observed};
 use crate::plot::Chart;
@@ -87,6 +88,11 @@ trait Point: Sized {
 
     /// Calls of all ranks together, at most.
     fn calls(&self) -> u64;
+
+    /// Bytes of this computer that the data of its calls take, about.
+    fn data_bytes(&self) -> u64 {
+        0
+    }
 
     /// Simulates it.
     fn simulate(&self, observe: Observe) -> Result<(Self::Outcome, Observed), Error>;
@@ -210,10 +216,21 @@ fn rounds(text: &str) -> Result<u32, Stop> {
     read::one("--rounds", rounds)
 }
 
+/// Bytes of this computer that each rank keeps of each other one: streams, queues, flags. Measured, as the
+/// memory of whole runs.
+const PER_PAIR: u64 = 256;
+
 impl<P: Point> Points<P> {
     /// Of these points, which the flags with these names have made.
     fn new(points: Vec<P>, watch: &WatchFlags, of: &str) -> Result<Self, Stop> {
         let count = points.len();
+        let available = memory::available();
+        for point in &points {
+            let ranks = u64::from(point.job().ranks);
+            let kept = ranks.saturating_mul(ranks).saturating_mul(PER_PAIR);
+            let needed = kept.saturating_add(point.data_bytes());
+            memory::enough(&format!("--ranks {ranks}"), needed, available)?;
+        }
         for (flag, given) in [
             ("--explain", watch.explain),
             (timeline::FLAG, watch.timeline.is_some()),
