@@ -79,6 +79,17 @@ impl Kind {
         }
     }
 
+    /// Whether it needs operands of the origin.
+    pub(crate) fn has_operands(self) -> bool {
+        match self {
+            Self::Get => false,
+            Self::Put | Self::CompareAndSwap => true,
+            Self::Accumulate { op, .. } => {
+                !matches!(Op::PREDEFINED.get(usize::from(op)), Some(Op::NoOp))
+            }
+        }
+    }
+
     /// Whether it must find memory as it leaves it: others may not come between.
     pub(crate) fn is_atomic(self) -> bool {
         !matches!(self, Self::Put | Self::Get)

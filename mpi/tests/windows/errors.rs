@@ -1,5 +1,6 @@
 //! Wrong use of windows: an error that names rank, call and argument.
 
+use sme_mpi::buffer::Buffer;
 use sme_mpi::datatype::{Basic, Datatype};
 use sme_mpi::error::ErrorClass::{self, Disp, Group as NotThere, NoMem, Op as WrongOp, Rank};
 use sme_mpi::error::ErrorClass::{RmaAttach, RmaRange, RmaSync, Type, Win};
@@ -74,6 +75,13 @@ fn wrong_calls_end_with_an_error_that_says_why() {
             );
             let short = Target::at(1, 0).with(1, &Datatype::from(Basic::Int));
             is(put(short).await, Type, "MPI_Put", "target_datatype");
+            let long = Target::at(1, 0).with(1, &Datatype::from(Basic::Uint64));
+            let nothing = window.put(Buffer::empty(), &long).await;
+            is(nothing, Type, "MPI_Put", "target_datatype");
+            let nothing = window
+                .accumulate(Buffer::empty(), &long, &Op::Replace)
+                .await;
+            is(nothing, Type, "MPI_Accumulate", "target_datatype");
             put(Target::at(PROC_NULL, 0)).await?;
             let target = Target::at(1, 0);
             let or = window.accumulate(&[1.5f64], &target, &Op::Bor).await;

@@ -195,8 +195,8 @@ impl<'m, C: Channel> Window<'m, C> {
         } else {
             length
         };
-        // Fetching without an operation needs no operands.
-        let is_right = (given == length || given == 0) && room == length;
+        let is_given = given == length || given == 0 && !kind.has_operands();
+        let is_right = is_given && room == length;
         if !is_right {
             let text = format!("{given} and {room} bytes here, {length} at the target");
             return Err(Fault::new(ErrorClass::Type, "target_datatype", text));
