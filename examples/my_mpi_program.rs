@@ -1,7 +1,8 @@
 //! An MPI program of one's own: `cargo run --release --example my_mpi_program`.
 //!
-//! Each rank has a piece of a rod. In each step it exchanges the ends of its piece with its neighbours, and
-//! all learn how much has changed. The same program runs on the SCC and on the SME cluster.
+//! Each rank has a piece of a rod. In each step it exchanges the ends of its piece with its
+//! neighbours, and all learn how much has changed. The same program runs on the SCC and on the SME
+//! cluster.
 
 use std::error::Error;
 use std::sync::Arc;

@@ -37,5 +37,6 @@ pub mod paper;
 pub mod plot;
 pub mod program;
 pub mod progress;
+mod quantile;
 pub mod report;
 pub mod validate;

@@ -1,5 +1,5 @@
-//! Attributes (MPI-4.1, Sec. 7.7): values that a program attaches to a communicator or a window under a key of
-//! its own.
+//! Attributes (MPI-4.1, Sec. 7.7): values that a program attaches to a communicator or a window
+//! under a key of its own.
 
 use std::any::Any;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::error::{ErrorClass, Fault};
 /// A value.
 pub type Value = Arc<dyn Any + Send + Sync>;
 
-/// What a duplicate of the communicator gets in place of a value: nothing, or a value.
+/// Makes the value that a duplicate of the communicator gets from the original's, or none.
 pub type Copy = dyn Fn(&Value) -> Option<Value> + Send + Sync;
 
 /// Is told of a value that is replaced or deleted, or whose communicator is freed.

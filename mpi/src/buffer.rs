@@ -1,5 +1,5 @@
-//! Buffers of rank programs: memory, the type of its elements, and how many there are. A slice of values
-//! is one; so is memory that a derived datatype picks elements from.
+//! Buffers of rank programs: memory, the type of its elements, and how many there are. A slice of
+//! values is one; so is memory that a derived datatype picks elements from.
 
 use crate::datatype::{Basic, Datatype, pack};
 use crate::error::{ErrorClass, Fault};
@@ -55,9 +55,9 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// The same; in the rank's own simulated memory it begins at `address`, on which the time for copying it
-    /// depends. Without an address its data are in the core's first-level cache; so are those of a datatype
-    /// with gaps, which are packed first.
+    /// The same; in the rank's own simulated memory it begins at `address`, on which the time for
+    /// copying it depends. Without an address its data are in the core's first-level cache; so are
+    /// those of a datatype with gaps, which are packed first.
     #[must_use]
     pub fn at(self, address: u64) -> Self {
         let address = Some(address);
@@ -125,7 +125,8 @@ impl<'a> Buffer<'a> {
 }
 
 impl<'a> BufferMut<'a> {
-    /// Room for `count` elements of `datatype` in `memory`, of which displacement 0 is at byte `origin`.
+    /// Room for `count` elements of `datatype` in `memory`, of which displacement 0 is at byte
+    /// `origin`.
     pub fn new(memory: &'a mut [u8], origin: usize, count: i64, datatype: &Datatype) -> Self {
         Self {
             memory,

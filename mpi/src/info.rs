@@ -1,5 +1,5 @@
-//! Info objects (MPI-4.1, Ch. 10): pairs of words that a program hands to the library. No call of this
-//! library wants any; it keeps what it is given.
+//! Info objects (MPI-4.1, Ch. 10): pairs of words that a program hands to the library. No call of
+//! this library wants any; it keeps what it is given.
 
 use crate::error::{ErrorClass, Fault};
 
@@ -22,7 +22,8 @@ impl Info {
     /// Sets the value of a key (MPI_Info_set).
     ///
     /// # Errors
-    /// [`ErrorClass::InfoKey`] of an empty or too long key, [`ErrorClass::InfoValue`] of a too long value.
+    /// [`ErrorClass::InfoKey`] of an empty or too long key, [`ErrorClass::InfoValue`] of a too long
+    /// value.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), Fault> {
         check_key(key)?;
         if value.len() > MOST_VALUE_BYTES {

@@ -8,8 +8,8 @@
 //! | `device` | matching, protocols, progress |
 //! | [`channel`] | bytes from rank to rank, through a machine's memory |
 //!
-//! A rank program is an `async` function. It runs on anything that a [`channel::Channel`] reaches: a
-//! simulated machine, or [`wires`].
+//! A rank program is an `async` function. It runs on anything that a [`channel::Channel`] reaches:
+//! a simulated machine, or [`wires`].
 //!
 //! * [`rank`]: the calls, for programs in Rust: start there.
 //! * [`buffer`], [`datatype`], [`op`]: the data of a call, and reductions.

@@ -1,8 +1,9 @@
-//! Ranks on this computer, without a machine: channels of queues, and a scheduler of one thread that runs
-//! the ranks' programs in an order drawn from a seed. The crate's tests run on it.
+//! Ranks on this computer, without a machine: channels of queues, and a scheduler of one thread
+//! that runs the ranks' programs in an order drawn from a seed. The crate's tests run on it.
 //!
-//! Each stream has little room; pieces of any length pass; each question of a rank lets others go first. The
-//! clock counts questions. When every rank that has not ended waits for what cannot come, the run ends.
+//! Each stream has little room; pieces of any length pass; each question of a rank lets others go
+//! first. The clock counts questions. When every rank that has not ended waits for what cannot
+//! come, the run ends.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};

@@ -98,9 +98,9 @@ pub fn collective() -> String {
 The latency is the time from the begin of the call, which all ranks begin at once, to the end at the
 last of them. Before it is a barrier, and the ranks agree on a time at which they begin; a timeline
 has these calls, too, and those that do not count. Root is rank 0; reductions add integers of 64
-bits; neighbours are those of a periodic grid of two dimensions. What every rank gets is checked. `--explain` simulates the calls once more; its steps add up
-to the last one. Recursive doubling's allgather is for powers of two; rows of other numbers of ranks
-are left out.
+bits; neighbours are those of a periodic grid of two dimensions. The result of every rank is
+checked. `--explain` simulates the calls once more; its steps add up to the last one. Recursive
+doubling's allgather is for powers of two; rows of other numbers of ranks are left out.
 
 Calls and their algorithms:
 {calls}

@@ -1,22 +1,24 @@
-//! A collective MPI call, measured: all ranks begin it at the same simulated time, and its latency is the
-//! time from there to the last rank's end. What every rank gets is compared with what it must get.
+//! A collective MPI call, measured: all ranks begin it at the same simulated time, and its latency
+//! is the time from there to the last rank's end. What every rank gets is compared with what it
+//! must get.
 //!
-//! Before each call the ranks agree on a time in the future, by the largest of their clocks, and wait for
-//! it; so a rank's way out of the barrier before is no part of the latency. The first calls do not count.
+//! Before each call the ranks agree on a time in the future, by the largest of their clocks, and
+//! wait for it; so a rank's way out of the barrier before is no part of the latency. The first
+//! calls do not count.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use sme_memory::Timer;
 use sme_mpi::collective::choice::{Algorithm, Choice, Collective, On};
 use sme_mpi::error::MpiError;
 use sme_mpi::op::Op;
-use sme_mpi::topology::{Cartesian, dims_create};
+use sme_mpi::topology::dims_create;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::job::{Error, Job, Observe, Observed, SimulatedMpi};
+use super::{Measurement, WARM_UP};
 
 /// Runs of a collective call.
 #[derive(Clone, Debug)]
@@ -25,11 +27,11 @@ pub struct CollectiveRun {
     pub job: Job,
     /// The call.
     pub collective: Collective,
-    /// Its algorithm; without one, or if it does not suit the number of ranks, that which the library
-    /// chooses.
+    /// Its algorithm; without one, or if it does not suit the number of ranks, that which the
+    /// library chooses.
     pub algorithm: Option<Algorithm>,
-    /// Bytes, a multiple of eight: of the message of a broadcast, of the operands of a reduction, of one
-    /// block of the others; 0 of a barrier.
+    /// Bytes, a multiple of eight: of the message of a broadcast, of the operands of a reduction,
+    /// of one block of the others; 0 of a barrier.
     pub size_bytes: u64,
     /// Calls that count, at least 1.
     pub rounds: u32,
@@ -40,17 +42,13 @@ pub struct CollectiveRun {
 pub struct Outcome {
     /// The mean time from the first rank's begin to the last rank's end.
     pub latency: Time,
-    /// Messages of the run, those that do not count included.
-    pub messages: u64,
 }
-
-/// Calls that do not count.
-const WARM_UP: u32 = 2;
 
 /// The counted calls, numbered from 0, in each rank.
 pub const CALLS: &str = "calls";
 
-/// Nanoseconds from the time at which the ranks agree until the call: longer than their agreement takes.
+/// Nanoseconds from the time at which the ranks agree until the call: longer than their agreement
+/// takes.
 const AHEAD_NS: u64 = 10_000_000;
 
 impl CollectiveRun {
@@ -63,49 +61,6 @@ impl CollectiveRun {
             .map(|named| choice.name(self.collective, named));
         let on = On::new(0..self.job.ranks, self.job.per_node());
         choice.of(self.collective, self.size_bytes as usize, on)
-    }
-
-    /// Simulates it, with what `observe` asks for.
-    ///
-    /// # Errors
-    /// [`Error`]
-    pub fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
-        let garbled: Arc<Mutex<Option<u32>>> = Arc::default();
-        let messages: Arc<AtomicU64> = Arc::default();
-        let (run, seen, sum) = (self.clone(), Arc::clone(&garbled), Arc::clone(&messages));
-        let observed = self.job.run_mpi(observe, move |mpi, memory| {
-            let (run, seen, sum) = (run.clone(), Arc::clone(&seen), Arc::clone(&sum));
-            sum.store(0, Ordering::Relaxed);
-            async move {
-                if !run.course(&mpi, &memory).await? {
-                    let rank = mpi.world().rank();
-                    let mut seen = seen.lock();
-                    *seen = Some(seen.map_or(rank, |other| other.min(rank)));
-                }
-                sum.fetch_add(mpi.messages(), Ordering::Relaxed);
-                Ok(())
-            }
-        })?;
-        if let Some(rank) = *garbled.lock() {
-            let call = self.collective.name();
-            return Err(Error::Garbled { call, rank });
-        }
-        let calls = observed.spans.called(CALLS);
-        let all = calls
-            .iter()
-            .map(|call| call.last_end.since(call.first_begin));
-        let all: u64 = all.map(Time::as_ps).sum();
-        let outcome = Outcome {
-            latency: Time::from_ps(all / u64::from(self.rounds)),
-            messages: messages.load(Ordering::Relaxed),
-        };
-        Ok((outcome, observed))
-    }
-
-    /// The calls of all ranks, at most.
-    pub fn calls(&self) -> u64 {
-        let each = 3 * u64::from(WARM_UP + self.rounds) + 2;
-        each * u64::from(self.job.ranks)
     }
 
     /// The largest buffer of a rank, in bytes.
@@ -130,32 +85,25 @@ impl CollectiveRun {
         (dims, [true; 2])
     }
 
-    /// The neighbours of a rank in it.
-    fn neighbors(&self, rank: u32) -> Vec<u32> {
-        let (dims, periods) = self.grid();
-        let grid = Cartesian::new(self.job.ranks, &dims, &periods);
-        let neighbors = grid.and_then(|grid| grid.neighbors(rank));
-        neighbors
-            .unwrap_or_default()
-            .into_iter()
-            .flatten()
-            .collect()
-    }
-
     /// The course of one rank: whether everything came as it must.
     async fn course(&self, mpi: &SimulatedMpi, memory: &ThreadMemory) -> Result<bool, MpiError> {
         let world = mpi.world();
         let rank = world.rank();
-        let data = Data {
-            collective: self.collective,
-            ranks: self.job.ranks,
-            words: (self.size_bytes / 8) as usize,
-            neighbors: self.neighbors(rank),
-        };
         let (dims, periods) = self.grid();
         // All ranks are in it.
         let grid = world.cart_create(&dims, &periods).await?;
         let grid = grid.unwrap_or_else(|| world.clone());
+        let neighbors = grid.topology().map(|grid| grid.neighborhood(rank));
+        let neighbors = neighbors.and_then(Result::ok);
+        let data = Data {
+            collective: self.collective,
+            ranks: self.job.ranks,
+            words: (self.size_bytes / 8) as usize,
+            neighbors: neighbors
+                .into_iter()
+                .flat_map(|around| around.sources.into_iter().flatten())
+                .collect(),
+        };
         let mut is_right = true;
         for round in 0..WARM_UP + self.rounds {
             let sent = data.contribution(rank, round);
@@ -205,6 +153,46 @@ impl CollectiveRun {
         }
         mpi.finalize().await?;
         Ok(is_right)
+    }
+}
+
+impl Measurement for CollectiveRun {
+    type Outcome = Outcome;
+
+    fn job(&self) -> &Job {
+        &self.job
+    }
+
+    fn calls(&self) -> u64 {
+        let each = 3 * u64::from(WARM_UP + self.rounds) + 2;
+        each * u64::from(self.job.ranks)
+    }
+
+    fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
+        let garbled: Arc<Mutex<Option<u32>>> = Arc::default();
+        let (run, seen) = (self.clone(), Arc::clone(&garbled));
+        let observed = self.job.run_mpi(observe, move |mpi, memory| {
+            let (run, seen) = (run.clone(), Arc::clone(&seen));
+            async move {
+                if !run.course(&mpi, &memory).await? {
+                    let rank = mpi.world().rank();
+                    let mut seen = seen.lock();
+                    *seen = Some(seen.map_or(rank, |other| other.min(rank)));
+                }
+                Ok(())
+            }
+        })?;
+        if let Some(rank) = *garbled.lock() {
+            let call = self.collective.name();
+            return Err(Error::Garbled { call, rank });
+        }
+        let calls = observed.spans.called(CALLS).iter();
+        let all = calls.map(|call| call.last_end.since(call.first_begin).as_ps());
+        let all: u64 = all.sum();
+        let outcome = Outcome {
+            latency: Time::from_ps(all / u64::from(self.rounds)),
+        };
+        Ok((outcome, observed))
     }
 }
 
@@ -279,7 +267,7 @@ impl Data {
                     .flat_map(|&from| self.block(round, from, 0))
                     .collect()
             }
-            // What comes from one direction was sent in the other.
+            // A block from one direction was sent in the other.
             Collective::NeighborAlltoall => (0..)
                 .zip(&self.neighbors)
                 .flat_map(|(place, &from)| self.block(round, from, place ^ 1))

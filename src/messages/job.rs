@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use sme_memory::{Capabilities, Capability, Lacks, Place};
-use sme_mpi::channel::sections::{Layout, NoRoom, Sections};
+use sme_mpi::channel::sections::{Layout, NoRoom, Reach, Sections};
 use sme_mpi::channel::shared::Shared;
 use sme_mpi::error::MpiError;
 use sme_mpi::rank::Mpi;
@@ -78,8 +79,8 @@ pub struct Job {
 pub struct Observe {
     /// Every call of every rank.
     pub calls: bool,
-    /// The critical path of the last of the spans of this name, which have the numbers from 0; for it the
-    /// job is simulated once more.
+    /// The critical path of the last of the spans of this name, which have the numbers from 0; for
+    /// it the job is simulated once more.
     pub critical_path: Option<&'static str>,
 }
 
@@ -92,6 +93,8 @@ pub struct Observed {
     pub calls: Vec<(u32, ThreadCall)>,
     /// The critical path: contiguous steps, the first one first.
     pub critical_path: Vec<PathStep>,
+    /// Messages that the ranks have begun to send.
+    pub messages: u64,
     /// Simulated events.
     pub events: u64,
 }
@@ -177,8 +180,8 @@ impl Job {
         let placed = (self.ranks, self.per_node());
         match self.library {
             Library::Rcce | Library::Sccmpb => Layout::of_buffers(self.ranks, shape.buffer_bytes),
-            Library::Sccshm => Layout::of_memory(placed, shape.buffer_bytes, true),
-            Library::Sections => Layout::of_memory(placed, shape.buffer_bytes, false),
+            Library::Sccshm => Layout::of_memory(placed, shape.buffer_bytes, Reach::Tagged),
+            Library::Sections => Layout::of_memory(placed, shape.buffer_bytes, Reach::Coherent),
         }
     }
 
@@ -242,11 +245,11 @@ impl Job {
         Ok(Mpi::new(channel.with_area(area)))
     }
 
-    /// Runs `program` as each rank.
+    /// Runs `program` as each rank. It knows no library, and counts no messages.
     ///
     /// # Errors
     /// [`Error`]
-    pub fn run<F>(
+    pub(super) fn run<F>(
         &self,
         observe: Observe,
         program: impl Fn(ThreadMemory, u32) -> F,
@@ -293,6 +296,7 @@ impl Job {
             None => Vec::new(),
         };
         Ok(Observed {
+            messages: 0,
             events: machine.events(),
             critical_path,
             spans,
@@ -307,32 +311,41 @@ impl Job {
     pub fn run_mpi<F>(
         &self,
         observe: Observe,
-        program: impl Fn(SimulatedMpi, ThreadMemory) -> F + Clone + Send + 'static,
+        program: impl Fn(Arc<SimulatedMpi>, ThreadMemory) -> F + Clone + Send + 'static,
     ) -> Result<Observed, Error>
     where
         F: Future<Output = Result<(), MpiError>> + Send + 'static,
     {
         let wrong: Arc<Mutex<Option<MpiError>>> = Arc::default();
+        let messages: Arc<AtomicU64> = Arc::default();
         let observed = self.run(observe, |memory, rank| {
-            let (job, program, wrong) = (self.clone(), program.clone(), Arc::clone(&wrong));
+            let (job, program) = (self.clone(), program.clone());
+            let (wrong, messages) = (Arc::clone(&wrong), Arc::clone(&messages));
+            // A critical path has the job simulated once more.
+            messages.store(0, Ordering::Relaxed);
             async move {
                 // Whether the library can be set up has been checked.
                 let Ok(mpi) = job.mpi(&memory, rank) else {
                     return;
                 };
-                if let Err(error) = program(mpi, memory).await {
-                    // The first rank's, whichever ends first.
+                let mpi = Arc::new(mpi);
+                if let Err(error) = program(Arc::clone(&mpi), memory).await {
+                    // The error of the lowest rank, whichever rank ends first.
                     let mut wrong = wrong.lock();
                     if wrong.as_ref().is_none_or(|other| error.rank < other.rank) {
                         *wrong = Some(error);
                     }
                 }
+                messages.fetch_add(mpi.messages(), Ordering::Relaxed);
             }
         });
-        match wrong.lock().take() {
-            Some(error) => Err(Error::Mpi(error)),
-            None => observed,
+        if let Some(error) = wrong.lock().take() {
+            return Err(Error::Mpi(error));
         }
+        Ok(Observed {
+            messages: messages.load(Ordering::Relaxed),
+            ..observed?
+        })
     }
 
     /// The name of the library's variable at `place`, if it is one.

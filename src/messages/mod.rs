@@ -1,10 +1,42 @@
 //! Messages between the cores of a simulated machine, measured.
 //!
-//! Called by `sme mpi` and by [`crate::validate`]; calls `sme-mpi` for the libraries and `sme-sim` for
-//! the machine.
+//! Called by `sme mpi` and by [`crate::validate`]; calls `sme-mpi` for the libraries and `sme-sim`
+//! for the machine.
 
 pub mod collective;
 pub mod job;
 pub mod pingpong;
 pub mod processor;
 pub mod pscw;
+
+use job::{Error, Job, Observe, Observed};
+
+/// Rounds before those that count: they fill the caches.
+const WARM_UP: u32 = 2;
+
+/// A job whose ranks all run one program, of which some calls are measured.
+pub trait Measurement {
+    /// The measured times.
+    type Outcome;
+
+    /// The machine, the library and the ranks.
+    fn job(&self) -> &Job;
+
+    /// The most calls that all its ranks make together, those that do not count included.
+    fn calls(&self) -> u64;
+
+    /// Simulates it, with what `observe` asks for.
+    ///
+    /// # Errors
+    /// [`Error`]
+    fn observed(&self, observe: Observe) -> Result<(Self::Outcome, Observed), Error>;
+
+    /// Simulates it.
+    ///
+    /// # Errors
+    /// [`Error`]
+    fn run(&self) -> Result<Self::Outcome, Error> {
+        let (outcome, _) = self.observed(Observe::default())?;
+        Ok(outcome)
+    }
+}

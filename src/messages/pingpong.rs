@@ -1,8 +1,8 @@
-//! Ping-pong: two ranks send each other a message in turn, the rest of the job being idle. Half of a round
-//! is the latency, and the message over it the bandwidth.
+//! Ping-pong: two ranks send each other a message in turn, the rest of the job being idle. Half of
+//! a round is the latency, and the message over it the bandwidth.
 //!
-//! The message lies at the same place of each rank's own memory in every round, so that it is in the
-//! caches as far as it fits: after two rounds that do not count.
+//! The message lies at the same place of each rank's own memory in every round, so that it is in
+//! the caches as far as it fits: after two rounds that do not count.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use sme_sim::time::Time;
 
 use super::job::{Error, Job, Library, Observe, Observed, SimulatedMpi, times};
 use super::processor::Core;
+use super::{Measurement, WARM_UP};
 
 /// A ping-pong.
 #[derive(Clone, Debug)]
@@ -37,14 +38,7 @@ pub struct PingPong {
 pub struct Outcome {
     /// The mean of half a round.
     pub latency: Time,
-    /// Messages of the run, those that do not count included.
-    pub messages: u64,
-    /// Simulated events.
-    pub events: u64,
 }
-
-/// Rounds that do not count.
-const WARM_UP: u32 = 2;
 
 /// The rounds that count.
 const ROUNDS: Span = Span::new("rounds", 0);
@@ -59,24 +53,28 @@ const TAG: i32 = 0;
 const MESSAGE: Own = Own(1 << 20);
 
 impl PingPong {
-    /// Simulates it.
-    ///
-    /// # Errors
-    /// [`Error`]
-    pub fn run(&self) -> Result<Outcome, Error> {
-        let (outcome, _) = self.observed(Observe::default())?;
-        Ok(outcome)
+    /// The bandwidth of an outcome, in MB/s: 10^6 bytes a second.
+    pub fn bandwidth_mb_per_s(&self, outcome: &Outcome) -> f64 {
+        self.size_bytes as f64 / outcome.latency.as_us()
+    }
+}
+
+impl Measurement for PingPong {
+    type Outcome = Outcome;
+
+    fn job(&self) -> &Job {
+        &self.job
     }
 
-    /// The same, with what `observe` asks for.
-    ///
-    /// # Errors
-    /// [`Error`]
-    pub fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
+    fn calls(&self) -> u64 {
+        4 * u64::from(WARM_UP + self.rounds)
+    }
+
+    fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
         let job = &self.job;
         let bytes = job.machine.shape().buffer_bytes;
         let garbled: Arc<Mutex<Option<u32>>> = Arc::default();
-        let observed = job.run(observe, |memory, rank| {
+        let mut observed = job.run(observe, |memory, rank| {
             let course = Course {
                 rank,
                 partner: self.partner,
@@ -105,20 +103,9 @@ impl PingPong {
         let all = rounds.last_end.since(rounds.first_begin).as_ps();
         let outcome = Outcome {
             latency: Time::from_ps(all / (2 * u64::from(self.rounds))),
-            messages: 2 * u64::from(WARM_UP + self.rounds),
-            events: observed.events,
         };
+        observed.messages = 2 * u64::from(WARM_UP + self.rounds);
         Ok((outcome, observed))
-    }
-
-    /// The number of calls of all its ranks.
-    pub fn calls(&self) -> u64 {
-        4 * u64::from(WARM_UP + self.rounds)
-    }
-
-    /// The bandwidth of an outcome, in MB/s: 10^6 bytes a second.
-    pub fn bandwidth_mb_per_s(&self, outcome: &Outcome) -> f64 {
-        self.size_bytes as f64 / outcome.latency.as_us()
     }
 }
 
@@ -206,7 +193,8 @@ struct OverMpi(SimulatedMpi);
 
 impl Messages for OverMpi {
     async fn send(&self, to: u32, words: &[u64]) {
-        // The rank exists, and so does the tag; else nothing arrives, and the run ends with a report.
+        // The rank exists, and so does the tag; else nothing arrives, and the run ends with a
+        // report.
         let words = Buffer::from(words).at(MESSAGE.0);
         let _ = self.0.world().send(words, to, TAG).await;
     }

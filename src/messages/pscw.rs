@@ -1,11 +1,8 @@
-//! The synchronization of one-sided communication, measured as Algorithm 3 of Christgau and Schnor has it:
-//! rank 0 starts an access epoch to all others and completes it, these post and wait, over and over, without
-//! an access and without a barrier.
+//! The synchronization of one-sided communication, measured as Algorithm 3 of Christgau and Schnor
+//! has it: rank 0 starts an access epoch to all others and completes it, these post and wait, over
+//! and over, without an access and without a barrier.
 //!
 //! The time of a call is from its begin to its end. All rounds count.
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use sme_mpi::error::MpiError;
 use sme_mpi::group::Group;
@@ -13,7 +10,9 @@ use sme_mpi::window::Synchronization;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
+use super::Measurement;
 use super::job::{Error, Job, Observe, Observed, SimulatedMpi};
+use crate::quantile::nearest_rank;
 
 /// The rounds of one origin and its targets.
 #[derive(Clone, Debug)]
@@ -26,8 +25,8 @@ pub struct Pscw {
     pub rounds: u32,
 }
 
-/// Times of a call in all rounds, and of a target's calls at all targets: values that occurred, by nearest
-/// rank.
+/// Times of a call in all rounds, and of a target's calls at all targets: values that occurred, by
+/// nearest rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quartiles {
     /// A quarter is not above it.
@@ -49,8 +48,6 @@ pub struct Outcome {
     pub post: Quartiles,
     /// Of MPI_Win_wait.
     pub wait: Quartiles,
-    /// Messages of the run.
-    pub messages: u64,
 }
 
 /// The rounds of the origin, numbered from 0.
@@ -59,14 +56,10 @@ pub const ROUNDS: &str = "rounds";
 impl Quartiles {
     fn of(mut times: Vec<Time>) -> Self {
         times.sort_unstable();
-        let nearest_rank = |quarters: usize| {
-            let rank = (times.len() * quarters).div_ceil(4).max(1);
-            times.get(rank - 1).copied().unwrap_or_default()
-        };
         Self {
-            q1: nearest_rank(1),
-            median: nearest_rank(2),
-            q3: nearest_rank(3),
+            q1: nearest_rank(&times, 25),
+            median: nearest_rank(&times, 50),
+            q3: nearest_rank(&times, 75),
         }
     }
 }
@@ -87,56 +80,6 @@ impl Pscw {
     /// Targets.
     pub fn targets(&self) -> u32 {
         self.job.ranks - 1
-    }
-
-    /// Simulates it.
-    ///
-    /// # Errors
-    /// [`Error`]
-    pub fn run(&self) -> Result<Outcome, Error> {
-        self.observed(Observe::default())
-            .map(|(outcome, _)| outcome)
-    }
-
-    /// The same, with what `observe` asks for.
-    ///
-    /// # Errors
-    /// [`Error`]
-    pub fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
-        let messages: Arc<AtomicU64> = Arc::default();
-        let watched = Observe {
-            calls: true,
-            ..observe
-        };
-        let (run, sum) = (self.clone(), Arc::clone(&messages));
-        let observed = self.job.run_mpi(watched, move |mpi, memory| {
-            let (run, sum) = (run.clone(), Arc::clone(&sum));
-            sum.store(0, Ordering::Relaxed);
-            async move {
-                run.course(&mpi, &memory).await?;
-                sum.fetch_add(mpi.messages(), Ordering::Relaxed);
-                Ok(())
-            }
-        })?;
-        let times = |name: &str| {
-            let calls = observed.calls.iter().map(|(_, call)| call);
-            let calls = calls.filter(|call| call.call.name == name);
-            Quartiles::of(calls.map(|call| call.end.since(call.begin)).collect())
-        };
-        let outcome = Outcome {
-            start: times("MPI_Win_start"),
-            complete: times("MPI_Win_complete"),
-            post: times("MPI_Win_post"),
-            wait: times("MPI_Win_wait"),
-            messages: messages.load(Ordering::Relaxed),
-        };
-        Ok((outcome, observed))
-    }
-
-    /// The calls of all its ranks.
-    pub fn calls(&self) -> u64 {
-        // The window is made and freed, and the library finalized.
-        (2 * u64::from(self.rounds) + 3) * u64::from(self.job.ranks)
     }
 
     async fn course(&self, mpi: &SimulatedMpi, memory: &ThreadMemory) -> Result<(), MpiError> {
@@ -160,6 +103,43 @@ impl Pscw {
         }
         window.free().await?;
         mpi.finalize().await
+    }
+}
+
+impl Measurement for Pscw {
+    type Outcome = Outcome;
+
+    fn job(&self) -> &Job {
+        &self.job
+    }
+
+    fn calls(&self) -> u64 {
+        // The window is made and freed, and the library finalized.
+        (2 * u64::from(self.rounds) + 3) * u64::from(self.job.ranks)
+    }
+
+    fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
+        let watched = Observe {
+            calls: true,
+            ..observe
+        };
+        let run = self.clone();
+        let observed = self.job.run_mpi(watched, move |mpi, memory| {
+            let run = run.clone();
+            async move { run.course(&mpi, &memory).await }
+        })?;
+        let times = |name: &str| {
+            let calls = observed.calls.iter().map(|(_, call)| call);
+            let calls = calls.filter(|call| call.call.name == name);
+            Quartiles::of(calls.map(|call| call.end.since(call.begin)).collect())
+        };
+        let outcome = Outcome {
+            start: times("MPI_Win_start"),
+            complete: times("MPI_Win_complete"),
+            post: times("MPI_Win_post"),
+            wait: times("MPI_Win_wait"),
+        };
+        Ok((outcome, observed))
     }
 }
 

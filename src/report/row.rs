@@ -18,6 +18,7 @@ use super::table;
 use crate::experiment::noise::{Noise, gaps_of, lengths_of};
 use crate::experiment::{Experiment, Outcome};
 use crate::host;
+use crate::quantile::nearest_rank;
 
 /// A result row: its cells, in the order of [`keys`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,8 +112,8 @@ pub fn csv_header(with_host: bool) -> String {
     csv_record(keys(with_host).into_iter())
 }
 
-/// `rows` of other than experiments, under the keys `heading`. Where they have more cells than that,
-/// these are [`Host::cells`].
+/// `rows` of other than experiments, under the keys `heading`. Where they have more cells than
+/// that, these are [`Host::cells`].
 pub fn rendered(heading: &[impl AsRef<str>], rows: &[Vec<Cell>], format: Format) -> String {
     let with_host = rows.iter().any(|row| row.len() > heading.len());
     let keys = flat_keys(heading.iter().map(AsRef::as_ref), with_host);
@@ -330,18 +331,14 @@ impl Summary {
     pub fn new(latencies: &[Time]) -> Self {
         let mut sorted = latencies.to_vec();
         sorted.sort_unstable();
-        let nearest_rank = |percent: usize| {
-            let rank = (sorted.len() * percent).div_ceil(100).max(1);
-            sorted.get(rank - 1).copied().unwrap_or_default()
-        };
         let count = sorted.len().max(1) as u128;
         let total: u128 = sorted.iter().map(|time| u128::from(time.as_ps())).sum();
         let mean = (2 * total + count) / (2 * count);
         Self {
             mean: Time::from_ps(u64::try_from(mean).unwrap_or(u64::MAX)),
             min: sorted.first().copied().unwrap_or_default(),
-            p50: nearest_rank(50),
-            p99: nearest_rank(99),
+            p50: nearest_rank(&sorted, 50),
+            p99: nearest_rank(&sorted, 99),
             max: sorted.last().copied().unwrap_or_default(),
         }
     }

@@ -265,9 +265,9 @@ nothing; last written by node 1 core 0"
     assert_eq!(report, expected);
 }
 
-/// The deadlock that Christgau and Schnor predict (Sec. IV-B2): the origin keeps its match vector in its
-/// caches. It takes back the bit of target 1; target 2 posts; the origin's computation drives the line out of
-/// its caches, and what it writes back has no bit of target 2.
+/// The deadlock that Christgau and Schnor predict (Sec. IV-B2): the origin keeps its match vector
+/// in its caches. It takes back the bit of target 1; target 2 posts; the origin's computation
+/// drives the line out of its caches, and what it writes back has no bit of target 2.
 #[test]
 fn a_cached_match_vector_loses_a_post() {
     let scc = machine("scc");

@@ -163,8 +163,8 @@ fn output_of(line: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// `document` with the present output of every command in its `console` blocks. Of a long output the
-/// block may show parts: a line `…` stands for lines left out, and what follows it is sought.
+/// `document` with the present output of every command in its `console` blocks. Of a long output
+/// the block may show parts: a line `…` stands for lines left out, and what follows it is sought.
 fn with_present_output(document: &str, long_too: bool) -> String {
     let mut text = String::new();
     let mut lines = document.lines().peekable();

@@ -1,4 +1,5 @@
-//! The files that commands read and write: what would be lost, or waited for without end, is refused.
+//! The files that commands read and write: what would be lost, or waited for without end, is
+//! refused.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! `sme mpi`: the calls of a ping-pong as a timeline, and the critical path of its last round, say what
-//! its row says.
+//! `sme mpi`: the calls of a ping-pong as a timeline, and the critical path of its last round, say
+//! what its row says.
 
 use std::fs;
 
@@ -406,7 +406,7 @@ fn a_synchronization_that_cannot_be_is_refused() {
     assert_eq!(fs::read(directory.path().join("taken")).unwrap(), b"mine");
 }
 
-/// What every rank gets is checked by the command: on every channel, of every call and algorithm.
+/// The command checks the result of every rank: on every channel, for every call and algorithm.
 #[test]
 fn every_channel_carries_every_collective() {
     let directory = tempfile::tempdir().unwrap();
@@ -448,8 +448,8 @@ fn every_channel_carries_every_collective() {
     }
 }
 
-/// The copies of a message are charged where its data are: beyond the first and the second level MPI's
-/// bandwidth falls as RCCE's does.
+/// The copies of a message are charged where its data are: beyond the first and the second level
+/// MPI's bandwidth falls as RCCE's does.
 #[test]
 fn a_message_that_leaves_the_caches_is_slower() {
     for channel in ["rcce", "sccmpb"] {

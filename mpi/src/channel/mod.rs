@@ -1,8 +1,8 @@
 //! The lowest layer: bytes from rank to rank. A channel knows neither messages nor packets.
 //!
-//! From each rank to each other one there is a stream of bytes, in order and without loss, with room for
-//! some of them. The device above cuts the streams into packets. What passes has a cost in simulated
-//! time, and so has the library's own [work](Work): both are the channel's business.
+//! From each rank to each other one there is a stream of bytes, in order and without loss, with
+//! room for some of them. The device above cuts the streams into packets. What passes has a cost in
+//! simulated time, and so has the library's own [work](Work): both are the channel's business.
 
 pub mod sections;
 pub mod shared;
@@ -12,8 +12,8 @@ use std::panic::Location;
 
 use sme_memory::{Place, Until};
 
-/// Bytes that a channel moves, with their address in the rank's own simulated memory, on which the time
-/// for copying them depends. Without an address they are in the core's first-level cache.
+/// Bytes that a channel moves, with their address in the rank's own simulated memory, on which the
+/// time for copying them depends. Without an address they are in the core's first-level cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment<'a> {
     /// The bytes.
@@ -22,8 +22,8 @@ pub struct Segment<'a> {
     pub address: Option<u64>,
 }
 
-/// A piece of work of the library's software. A machine names what each takes; there is one cost for each
-/// primitive, never one for each function.
+/// A piece of work of the library's software. A machine names what each takes; there is one cost
+/// for each primitive, never one for each function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Work {
     /// Entering and leaving an MPI call: arguments checked, handles looked up.
@@ -36,14 +36,15 @@ pub enum Work {
     Match,
     /// Combining one word of two operands.
     Combine,
-    /// Translating a group to the ranks of a window as MPICH's message-based windows do: lists made, filled
-    /// and dropped.
+    /// Translating a group to the ranks of a window as MPICH's message-based windows do: lists
+    /// made, filled and dropped.
     Group,
     /// One turn of a loop over the targets or the origins of an epoch.
     Target,
 }
 
-/// The processor of a rank, which the library's own work keeps busy, and who hears of the rank's calls.
+/// The processor of a rank, which the library's own work keeps busy, and who hears of the rank's
+/// calls.
 pub trait Processor: Send + Sync {
     /// Takes the cost of all this work, each so many times.
     fn work(&self, work: &[(Work, u32)]) -> impl Future<Output = ()> + Send;
@@ -68,8 +69,8 @@ pub trait Processor: Send + Sync {
 
 /// The services that a machine gives to a rank of a job.
 ///
-/// Every rank has a channel of its own. No future of a channel is polled after it was dropped, and a rank
-/// asks for one thing at a time.
+/// Every rank has a channel of its own. No future of a channel is polled after it was dropped, and
+/// a rank asks for one thing at a time.
 pub trait Channel: Send + Sync {
     /// The memory that ranks share beside the streams.
     type Area: Area;
@@ -88,16 +89,16 @@ pub trait Channel: Send + Sync {
         1
     }
 
-    /// Appends to the stream to `to` as much of `segments`, which follow each other, as there is room for
-    /// now; returns how many bytes those were, 0 if there is no room.
+    /// Appends to the stream to `to` as much of `segments`, which follow each other, as there is
+    /// room for now; returns how many bytes those were, 0 if there is no room.
     fn write(&self, to: u32, segments: &[Segment<'_>]) -> impl Future<Output = usize> + Send;
 
     /// A rank from which bytes have arrived, if there is one. Ranks take turns: one that always has
     /// bytes does not keep others from being found.
     fn arrived(&self) -> impl Future<Output = Option<u32>> + Send;
 
-    /// Takes at most `most` of the bytes that have arrived `from` a rank, and appends them to `into`;
-    /// copying them to `address` is part of the cost. Returns how many those were.
+    /// Takes at most `most` of the bytes that have arrived `from` a rank, and appends them to
+    /// `into`; copying them to `address` is part of the cost. Returns how many those were.
     fn read(
         &self,
         from: u32,
@@ -106,8 +107,8 @@ pub trait Channel: Send + Sync {
         into: &mut Vec<u8>,
     ) -> impl Future<Output = usize> + Send;
 
-    /// Waits until bytes have arrived from any rank, or there is room in one of the streams to `full`.
-    /// A report of a deadlock is told `site`, the place in the rank's program.
+    /// Waits until bytes have arrived from any rank, or there is room in one of the streams to
+    /// `full`. A report of a deadlock is told `site`, the place in the rank's program.
     fn wait(
         &self,
         full: &[u32],
@@ -120,8 +121,8 @@ pub trait Channel: Send + Sync {
     /// The time, in nanoseconds. It advances from one call to the next, and does not begin at 0.
     fn now(&self) -> impl Future<Output = u64> + Send;
 
-    /// The rank enters the MPI call of this name, with a peer and a number of bytes where the call has
-    /// them: for timelines. Takes no simulated time.
+    /// The rank enters the MPI call of this name, with a peer and a number of bytes where the call
+    /// has them: for timelines. Takes no simulated time.
     fn enters(
         &self,
         call: &'static str,
@@ -142,11 +143,11 @@ pub enum Way {
     Cached,
 }
 
-/// Memory that all ranks share, with a lock for each. In it each rank has an area, near to it: the node of a
-/// [`Place`] is the rank whose area it is in. Bytes that ranks wait for have seven bits.
+/// Memory that all ranks share, with a lock for each. In it each rank has an area, near to it: the
+/// node of a [`Place`] is the rank whose area it is in. Bytes that ranks wait for have seven bits.
 ///
-/// What a rank did before it set a byte or gave a lock back is seen by the one that sees the byte or takes
-/// the lock.
+/// A rank that sees a byte sees what its writer did before it set the byte; a rank that takes a
+/// lock sees what the last holder did before it gave the lock back.
 pub trait Area: Send + Sync {
     /// Bytes of each rank's area.
     fn bytes(&self) -> u64;
@@ -157,8 +158,8 @@ pub trait Area: Send + Sync {
     /// Writes a byte, below 128.
     fn set(&self, at: Place, value: u8, way: Way) -> impl Future<Output = ()> + Send;
 
-    /// Reads a byte over and over until it holds `until`; returns it. A report of a deadlock is told
-    /// `site`.
+    /// Reads a byte over and over until it holds `until`; returns it. A report of a deadlock is
+    /// told `site`.
     fn wait(
         &self,
         at: Place,
@@ -167,8 +168,8 @@ pub trait Area: Send + Sync {
         site: &'static Location<'static>,
     ) -> impl Future<Output = u8> + Send;
 
-    /// Copies `bytes` there, past the caches. Others may not write to the same eight bytes meanwhile, unless
-    /// all of these are written, or both hold the lock of the area's rank.
+    /// Copies `bytes` there, past the caches. Others may not write to the same eight bytes
+    /// meanwhile, unless all of these are written, or both hold the lock of the area's rank.
     fn put(&self, at: Place, bytes: &[u8]) -> impl Future<Output = ()> + Send;
 
     /// Copies so many bytes from there, past the caches.

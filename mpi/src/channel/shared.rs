@@ -1,5 +1,5 @@
-//! The [`Area`] of machines with test-and-set registers: the part of each node's shared memory behind its
-//! message passing buffer, past the caches.
+//! The [`Area`] of machines with test-and-set registers: the part of each node's shared memory
+//! behind its message passing buffer, past the caches.
 
 use std::panic::Location;
 

@@ -45,8 +45,8 @@ async fn ring(team: &Team, own: Vec<u8>, lengths: &[usize]) -> Result<Vec<u8>, F
     Ok(all)
 }
 
-/// In round k each rank sends all blocks that it has to the one 2^k before it, and gets as many from the
-/// one 2^k further (Bruck et al. 1997).
+/// In round k each rank sends all blocks that it has to the one 2^k before it, and gets as many
+/// from the one 2^k further (Bruck et al. 1997).
 async fn bruck(team: &Team, own: Vec<u8>, lengths: &[usize]) -> Result<Vec<u8>, Fault> {
     let (rank, size) = (team.rank(), team.size());
     // Block i is that of rank + i.
@@ -69,7 +69,8 @@ async fn bruck(team: &Team, own: Vec<u8>, lengths: &[usize]) -> Result<Vec<u8>, 
     Ok(blocks.concat())
 }
 
-/// In round k the ranks whose numbers differ in bit k exchange all that they have. Of a power of two ranks.
+/// In round k the ranks whose numbers differ in bit k exchange all that they have. Of a power of
+/// two ranks.
 async fn recursive_doubling(
     team: &Team,
     own: Vec<u8>,

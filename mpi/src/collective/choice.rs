@@ -1,5 +1,5 @@
-//! Which algorithm a collective call takes: the one that the user names, or one chosen by the bytes and the
-//! ranks of the call.
+//! Which algorithm a collective call takes: the one that the user names, or one chosen by the bytes
+//! and the ranks of the call.
 
 /// An algorithm of collective calls. Which calls have it, [`algorithms`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +26,8 @@ pub enum Algorithm {
     ReduceScatter,
 }
 
-/// A family of collective calls that share their algorithms: a call, its v and w forms, blocking or not.
+/// A family of collective calls that share their algorithms: a call, its v and w forms, blocking or
+/// not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Collective {
     /// MPI_Barrier
@@ -135,8 +136,8 @@ pub fn suits(collective: Collective, algorithm: Algorithm, ranks: u32) -> bool {
     }
 }
 
-/// The algorithms that the user has named; where there is none for a call, or it does not suit the number
-/// of ranks, bytes and ranks decide.
+/// The algorithms that the user has named; where there is none for a call, or it does not suit the
+/// number of ranks, bytes and ranks decide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     named: Vec<(Collective, Algorithm)>,
@@ -147,8 +148,8 @@ pub struct Choice {
 pub struct On {
     /// How many.
     pub ranks: u32,
-    /// Whether they are on several nodes, and some share one: then all that send at once to other nodes are
-    /// in each other's way, and few messages are better than short ways.
+    /// Whether they are on several nodes, and some share one: then all that send at once to other
+    /// nodes are in each other's way, and few messages are better than short ways.
     pub is_clustered: bool,
 }
 
@@ -206,8 +207,8 @@ impl Choice {
         self.named.retain(|&(named, _)| named != collective);
     }
 
-    /// The algorithm of a call. `bytes` are those that each rank sends, or gets, and must be the same at each;
-    /// a call whose ranks do not all know its bytes gives 0.
+    /// The algorithm of a call. `bytes` are those that each rank sends, or gets, and must be the
+    /// same at each; a call whose ranks do not all know its bytes gives 0.
     pub fn of(&self, collective: Collective, bytes: usize, on: On) -> Algorithm {
         let On {
             ranks,
@@ -244,7 +245,8 @@ impl Choice {
     }
 }
 
-/// From more bytes on the time of a call is that of its data: the algorithms are those that send the least.
+/// From more bytes on the time of a call is that of its data: the algorithms are those that send
+/// the least.
 const LONG_BYTES: usize = 8 << 10;
 
 /// Up to so many bytes a block may go several ways.

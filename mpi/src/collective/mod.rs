@@ -1,8 +1,9 @@
-//! Collective calls (MPI-4.1, Ch. 6). Each algorithm is a file and knows bytes and numbers of ranks only;
-//! [`choice`] says which one a call takes. An algorithm is an `async` function over `team::Team` that
-//! serves the blocking, the non-blocking and the persistent form of its call.
+//! Collective calls (MPI-4.1, Ch. 6). Each algorithm is a file and knows bytes and numbers of ranks
+//! only; [`choice`] says which one a call takes. An algorithm is an `async` function over
+//! `team::Team` that serves the blocking, the non-blocking and the persistent form of its call.
 //!
-//! Data are packed: a call of several blocks has them one behind the other, in the order of the ranks.
+//! Data are packed: a call of several blocks has them one behind the other, in the order of the
+//! ranks.
 
 pub mod choice;
 pub(crate) mod team;

@@ -14,8 +14,8 @@ pub(crate) struct Exchange {
     pub(crate) order: Vec<usize>,
 }
 
-/// MPI_Neighbor_alltoall, and with equal blocks MPI_Neighbor_allgather: the blocks that come, one behind the
-/// other.
+/// MPI_Neighbor_alltoall, and with equal blocks MPI_Neighbor_allgather: the blocks that come, one
+/// behind the other.
 pub(crate) async fn neighbor(
     team: Team,
     algorithm: Algorithm,

@@ -1,5 +1,5 @@
-//! The ranks that make a collective call together, as an algorithm sees them: numbers from 0, and messages
-//! that no other call gets.
+//! The ranks that make a collective call together, as an algorithm sees them: numbers from 0, and
+//! messages that no other call gets.
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    /// The call that has `tag` in `context`, of this rank among `peers`; `root` is 0 if the call has none.
+    /// The call that has `tag` in `context`, of this rank among `peers`; `root` is 0 if the call
+    /// has none.
     pub(crate) fn new(
         device: &Arc<Device>,
         (peers, rank): (Group, u32),

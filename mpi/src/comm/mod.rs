@@ -1,19 +1,20 @@
-//! Communicators (MPI-4.1, Ch. 7) as handles: a group of ranks, and contexts that keep its messages apart
-//! from all others.
+//! Communicators (MPI-4.1, Ch. 7) as handles: a group of ranks, and contexts that keep its messages
+//! apart from all others.
 //!
 //! A context is made by one rank, from its own number and a count, so that no two are equal and the
-//! others need only be told. Its lowest bits are the plane: point-to-point messages, those of collective
-//! calls, and those of windows.
+//! others need only be told. Its lowest bits are the plane: point-to-point messages, those of
+//! collective calls, and those of windows.
 
 pub(crate) mod create;
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use crate::attributes::Attributes;
+use crate::collective::choice::On;
 use crate::error::{ErrorClass, ErrorHandler, Fault};
 use crate::group::Group;
 use crate::info::Info;
@@ -58,6 +59,7 @@ struct Inner {
     name: Mutex<String>,
     attributes: Attributes,
     info: Mutex<Info>,
+    on: OnceLock<On>,
 }
 
 /// The other side of an intercommunicator.
@@ -94,6 +96,7 @@ impl Comm {
             name: Mutex::default(),
             attributes: Attributes::default(),
             info: Mutex::default(),
+            on: OnceLock::new(),
         }))
     }
 
@@ -105,7 +108,7 @@ impl Comm {
                 inner.attributes = original.attributes().copied();
                 Self(Arc::new(inner))
             }
-            // It is new, and nobody else has it.
+            // A new communicator has no clones.
             Err(shared) => Self(shared),
         }
     }
@@ -147,6 +150,13 @@ impl Comm {
     /// Whether it is the same communicator.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.0.context == other.0.context
+    }
+
+    /// Its ranks as the choice of an algorithm sees them; the job has `per_node` ranks on each
+    /// node.
+    pub(crate) fn on(&self, per_node: u32) -> On {
+        let on = || On::new(self.0.group.world_ranks(), per_node);
+        *self.0.on.get_or_init(on)
     }
 
     /// The context that its planes have in common.

@@ -1,5 +1,5 @@
-//! The sweep over the channel: everything that can be written, and everything that has arrived, for all
-//! requests of the rank. It is made inside calls only.
+//! The sweep over the channel: everything that can be written, and everything that has arrived, for
+//! all requests of the rank. It is made inside calls only.
 
 use std::panic::Location;
 
@@ -10,7 +10,8 @@ use crate::channel::{Channel, Segment};
 /// A place in a rank's program.
 pub(crate) type Site = &'static Location<'static>;
 
-/// Makes progress until `done` gives something; `site` is the place at which the rank's program waits.
+/// Makes progress until `done` gives something; `site` is the place at which the rank's program
+/// waits.
 pub(crate) async fn until<C: Channel, T>(
     device: &Device,
     channel: &C,

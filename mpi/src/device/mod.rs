@@ -1,21 +1,21 @@
-//! The device of one rank: messages as packets, matching, requests and progress. It knows neither the
-//! channel that carries the packets nor datatypes nor communicators: data are bytes, ranks are those of
-//! the job, and a context keeps the messages of different communicators apart.
+//! The device of one rank: messages as packets, matching, requests and progress. It knows neither
+//! the channel that carries the packets nor datatypes nor communicators: data are bytes, ranks are
+//! those of the job, and a context keeps the messages of different communicators apart.
 //!
-//! A short message goes at once, with its data (*eager*); a longer one asks first and sends its data
-//! when the receive is there (*rendezvous*), so that the receiver needs no room for data that no
-//! receive wants yet.
+//! A short message goes at once, with its data (*eager*); a longer one asks first and sends its
+//! data when the receive is there (*rendezvous*), so that the receiver needs no room for data that
+//! no receive wants yet.
 //!
 //! * `packet`: the packets.
 //! * `matching`: which receive gets which message.
 //! * `arrival`: the handling of a packet.
 //! * `active`: packets for handlers, which no receive matches.
-//! * `tasks`: calls of several messages, such as a broadcast, each an `async` function that is polled
-//!   when a request of the rank has ended.
+//! * `tasks`: calls of several messages, such as a broadcast, each an `async` function that is
+//!   polled when a request of the rank has ended.
 //! * `driver`: the sweep over the channel, which is the only place that waits.
 //!
-//! Starting a request takes no time: the device notes what the work costs ([`Device::take_owed`]), and
-//! the driver charges it.
+//! Starting a request takes no time: the device notes what the work costs ([`Device::take_owed`]),
+//! and the driver charges it.
 
 pub(crate) mod active;
 mod arrival;
@@ -288,7 +288,8 @@ impl Device {
         request
     }
 
-    /// Begins to receive a message that [`Device::take_message`] has taken, of which at most `most` bytes.
+    /// Begins to receive a message that [`Device::take_message`] has taken, of which at most `most`
+    /// bytes.
     pub(crate) fn receive_message(&self, message: usize, most: usize) -> usize {
         let mut state = self.state.lock();
         let address = None;

@@ -1,5 +1,6 @@
-//! Tasks: calls of several messages, such as a broadcast. A task is an `async` function that waits for
-//! requests of its rank only, so that it needs no waker: it is polled when one of them has ended.
+//! Tasks: calls of several messages, such as a broadcast. A task is an `async` function that waits
+//! for requests of its rank only, so that it needs no waker: it is polled when one of them has
+//! ended.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -32,8 +33,8 @@ impl Device {
         poll_fn(poll).await
     }
 
-    /// Waits until `done` gives something, inside a task. It is asked when a request has ended, or a handler
-    /// has had a packet.
+    /// Waits until `done` gives something, inside a task. It is asked when a request has ended, or
+    /// a handler has had a packet.
     pub(crate) async fn changed<T>(&self, mut done: impl FnMut() -> Option<T> + Send) -> T {
         poll_fn(|_| done().map_or(Poll::Pending, Poll::Ready)).await
     }

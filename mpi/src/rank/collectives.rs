@@ -1,8 +1,9 @@
 //! Collective calls (MPI-4.1, Ch. 6), each in three forms: whole, begun (I), and persistent (init).
 //!
-//! All take the data that the rank contributes and the buffer for the result; [`InPlace`](super::InPlace)
-//! stands for the former where the standard allows it, and a rank whose buffer is not significant gives an
-//! empty one. The v and w forms are those whose blocks have a [`Layout`].
+//! All take the data that the rank contributes and the buffer for the result;
+//! [`InPlace`](super::InPlace) stands for the former where the standard allows it, and a rank whose
+//! buffer is not significant gives an empty one. The v and w forms are those whose blocks have a
+//! [`Layout`].
 
 use std::panic::Location;
 
@@ -29,7 +30,8 @@ macro_rules! forms {
                 $(#[$doc])*
                 ///
                 /// # Errors
-                /// A wrong argument, or another call of another rank: the class and the argument say which.
+                /// A wrong argument, or another call of another rank: the class and the argument
+                /// say which.
                 #[track_caller]
                 #[allow(clippy::too_many_arguments)]
                 pub fn $whole<'a>(
@@ -47,7 +49,8 @@ macro_rules! forms {
                     }
                 }
 
-                /// The same, begun: its end is waited for. See the call that does not return before it.
+                /// The same, begun: its end is waited for. See the call that does not return before
+                /// it.
                 ///
                 /// # Errors
                 /// As of that call.
@@ -71,7 +74,8 @@ macro_rules! forms {
                     }
                 }
 
-                /// The same, persistent: it is started with its buffers as often as the program likes.
+                /// The same, persistent: it is started with its buffers as often as the program
+                /// likes.
                 pub fn $init(&self, $($argument: $type,)*) -> Persistent<'m, C> {
                     let ($($argument,)*) = ($($value,)*);
                     let setting = Setting::next(self);
@@ -119,8 +123,8 @@ forms! {
     /// Sends each rank a block, all of equal length (MPI_Alltoall).
     alltoall: alltoall "MPI_Alltoall", ialltoall "MPI_Ialltoall", alltoall_init "MPI_Alltoall_init",
         [sent: Sent, received: BufferMut] () Layout::Even, Layout::Even;
-    /// Sends each rank a block; the blocks that are sent and those that come have layouts (MPI_Alltoallv,
-    /// and MPI_Alltoallw with typed layouts).
+    /// Sends each rank a block; the blocks that are sent and those that come have layouts
+    /// (MPI_Alltoallv, and MPI_Alltoallw with typed layouts).
     alltoall: alltoall_with "MPI_Alltoallw", ialltoall_with "MPI_Ialltoallw",
         alltoall_with_init "MPI_Alltoallw_init",
         [sent: Sent, received: BufferMut]
@@ -131,7 +135,8 @@ forms! {
     /// Reduces the elements of all ranks to all (MPI_Allreduce).
     allreduce: allreduce "MPI_Allreduce", iallreduce "MPI_Iallreduce", allreduce_init "MPI_Allreduce_init",
         [sent: Sent, received: BufferMut] (op: &Op = op.clone());
-    /// Reduces the elements of all ranks, of which each gets an equal block (MPI_Reduce_scatter_block).
+    /// Reduces the elements of all ranks, of which each gets an equal block
+    /// (MPI_Reduce_scatter_block).
     reduce_scatter: reduce_scatter_block "MPI_Reduce_scatter_block",
         ireduce_scatter_block "MPI_Ireduce_scatter_block",
         reduce_scatter_block_init "MPI_Reduce_scatter_block_init",
@@ -146,8 +151,8 @@ forms! {
     /// Reduces the elements of the ranks before this one (MPI_Exscan); rank 0 gets nothing.
     exscan: exscan "MPI_Exscan", iexscan "MPI_Iexscan", exscan_init "MPI_Exscan_init",
         [sent: Sent, received: BufferMut] (op: &Op = op.clone());
-    /// Gathers equal blocks from the neighbours of the topology (MPI_Neighbor_allgather). The place of a
-    /// neighbour that is not there stays as it is.
+    /// Gathers equal blocks from the neighbours of the topology (MPI_Neighbor_allgather). The place
+    /// of a neighbour that is not there stays as it is.
     neighbor_allgather: neighbor_allgather "MPI_Neighbor_allgather",
         ineighbor_allgather "MPI_Ineighbor_allgather",
         neighbor_allgather_init "MPI_Neighbor_allgather_init",
@@ -162,8 +167,8 @@ forms! {
         ineighbor_alltoall "MPI_Ineighbor_alltoall",
         neighbor_alltoall_init "MPI_Neighbor_alltoall_init",
         [sent: Sent, received: BufferMut] () Layout::Even, Layout::Even;
-    /// The same of blocks with layouts (MPI_Neighbor_alltoallv, and MPI_Neighbor_alltoallw with typed
-    /// layouts).
+    /// The same of blocks with layouts (MPI_Neighbor_alltoallv, and MPI_Neighbor_alltoallw with
+    /// typed layouts).
     neighbor_alltoall: neighbor_alltoall_with "MPI_Neighbor_alltoallw",
         ineighbor_alltoall_with "MPI_Ineighbor_alltoallw",
         neighbor_alltoall_with_init "MPI_Neighbor_alltoallw_init",

@@ -107,8 +107,8 @@ impl<'m, C: Channel> Communicator<'m, C> {
         self.mpi.on(twin.duplicating(comm))
     }
 
-    /// The communicator of the ranks that give the same color, in the order of their keys, and of their
-    /// ranks where keys are equal; none for a rank without a color (MPI_Comm_split). Of an
+    /// The communicator of the ranks that give the same color, in the order of their keys, and of
+    /// their ranks where keys are equal; none for a rank without a color (MPI_Comm_split). Of an
     /// intercommunicator the sides are split alike.
     ///
     /// # Errors
@@ -136,7 +136,8 @@ impl<'m, C: Channel> Communicator<'m, C> {
         }
     }
 
-    /// The communicator of an intercommunicator's ranks with this color on both sides, if both have any.
+    /// The communicator of an intercommunicator's ranks with this color on both sides, if both have
+    /// any.
     async fn split_sides(
         &self,
         site: Site,
@@ -155,7 +156,8 @@ impl<'m, C: Channel> Communicator<'m, C> {
         let Some((own, other)) = made.sides() else {
             return Ok(None);
         };
-        // Both sides may use the context for a communicator of their own: their ranks are not the same.
+        // Both sides may use the context for a communicator of their own: their ranks are not the
+        // same.
         let Some(local) = self.member_of(own) else {
             return Ok(None);
         };
@@ -235,9 +237,9 @@ impl<'m, C: Channel> Communicator<'m, C> {
         }
     }
 
-    /// The intercommunicator of this communicator's ranks and those of the leader's partner: `leader` is a
-    /// rank here, and `peer`, which matters at the leader alone, is a communicator of both leaders with the
-    /// other's rank there (MPI_Intercomm_create).
+    /// The intercommunicator of this communicator's ranks and those of the leader's partner:
+    /// `leader` is a rank here, and `peer`, which matters at the leader alone, is a communicator of
+    /// both leaders with the other's rank there (MPI_Intercomm_create).
     ///
     /// # Errors
     /// [`ErrorClass::Rank`] of a wrong leader; [`ErrorClass::Comm`] if a rank is on both sides.
@@ -283,8 +285,8 @@ impl<'m, C: Channel> Communicator<'m, C> {
         }
     }
 
-    /// The communicator of both sides of an intercommunicator: the side that is not `is_high` comes first
-    /// (MPI_Intercomm_merge).
+    /// The communicator of both sides of an intercommunicator: the side that is not `is_high` comes
+    /// first (MPI_Intercomm_merge).
     ///
     /// # Errors
     /// [`ErrorClass::Comm`] if it is no intercommunicator.

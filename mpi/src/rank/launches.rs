@@ -1,4 +1,5 @@
-//! The launches of collective calls: arguments are checked, contributions packed, algorithms chosen.
+//! The launches of collective calls: arguments are checked, contributions packed, algorithms
+//! chosen.
 
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ impl Setting {
         let local = comm.remote().map_or(0, |remote| remote.local.next_call());
         let tags = (comm.next_call(), local);
         let mpi = communicator.mpi;
-        let on = On::new(comm.group().world_ranks(), mpi.channel.per_node());
+        let on = comm.on(mpi.channel.per_node());
         Self {
             device: Arc::clone(&mpi.device),
             comm,
@@ -219,7 +220,8 @@ pub(super) fn scatter<'b>(
     Ok(Launch::task(task, Landing::Whole(given.received)))
 }
 
-/// MPI_Scatter whose root keeps its block where it is (MPI_IN_PLACE for the buffer that is received into).
+/// MPI_Scatter whose root keeps its block where it is (MPI_IN_PLACE for the buffer that is received
+/// into).
 pub(super) fn scatter_in_place<'b>(
     setting: &Setting,
     given: Given<'b>,

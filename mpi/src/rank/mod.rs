@@ -25,8 +25,8 @@
 //!
 //! * [`Mpi`] is the library as one rank has it; [`Communicator`] has the calls.
 //! * A call that has not ended is a [`Request`].
-//! * A rank makes one call at a time: two futures of one rank must not be polled in turn. The second one
-//!   ends with an error.
+//! * A rank makes one call at a time: two futures of one rank must not be polled in turn. The
+//!   second one ends with an error.
 
 pub mod collectives;
 pub mod communicators;
@@ -46,7 +46,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::RwLock;
 
 use crate::channel::{Channel, Work};
-use crate::collective::choice::{Algorithm, Choice, Collective, On};
+use crate::collective::choice::{Algorithm, Choice, Collective};
 use crate::collective::{Call, barrier, inter};
 use crate::comm::create::teams;
 use crate::comm::{Comm, context};
@@ -190,8 +190,8 @@ impl<C: Channel> Mpi<C> {
         Communicator { mpi: self, comm }
     }
 
-    /// Names the algorithm that a collective call takes; without one the library chooses it again. All
-    /// ranks must name the same.
+    /// Names the algorithm that a collective call takes; without one the library chooses it again.
+    /// All ranks must name the same.
     ///
     /// # Errors
     /// [`ErrorClass::Arg`] if the call does not have it.
@@ -253,8 +253,8 @@ impl<C: Channel> Mpi<C> {
         }
     }
 
-    /// Ends the rank's part when all ranks do (MPI_Finalize). Messages that were sent and not waited for
-    /// have left.
+    /// Ends the rank's part when all ranks do (MPI_Finalize). Messages that were sent and not
+    /// waited for have left.
     ///
     /// # Errors
     /// [`ErrorClass::Other`] if a message of a collective call is left that this rank did not make.
@@ -334,7 +334,7 @@ impl<C: Channel> Mpi<C> {
 
     /// A barrier of all ranks of `comm`, or of its own side, as a part of `call`.
     pub(crate) fn meeting(&self, comm: &Comm, call: Call) -> Task {
-        let on = On::new(comm.group().world_ranks(), self.channel.per_node());
+        let on = comm.on(self.channel.per_node());
         let algorithm = Choice::default().of(Collective::Barrier, 0, on);
         match teams(&self.device, comm, call, 0) {
             (team, None) => Box::pin(barrier(team, algorithm)),

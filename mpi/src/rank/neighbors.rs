@@ -10,8 +10,8 @@ use crate::comm::Comm;
 use crate::error::{ErrorClass, Fault};
 use crate::topology::{Neighborhood, Topology};
 
-/// The neighbours of this rank: those it receives from, those it sends to, and the order in which blocks
-/// of one sender come.
+/// The neighbours of this rank: those it receives from, those it sends to, and the order in which
+/// blocks of one sender come.
 struct Neighbors {
     sources: Vec<Option<u32>>,
     destinations: Vec<Option<u32>>,

@@ -121,7 +121,8 @@ macro_rules! sends {
                 $(#[$doc])*
                 ///
                 /// # Errors
-                /// [`ErrorClass::Rank`], [`ErrorClass::Tag`] or [`ErrorClass::Buffer`] of a wrong argument.
+                /// [`ErrorClass::Rank`], [`ErrorClass::Tag`] or [`ErrorClass::Buffer`] of a wrong
+                /// argument.
                 #[track_caller]
                 pub fn $whole<'a>(
                     &'a self,
@@ -190,8 +191,9 @@ impl<'m, C: Channel> Communicator<'m, C> {
     /// Receives (MPI_Recv).
     ///
     /// # Errors
-    /// [`ErrorClass::Truncate`] if the message is longer than the buffer, which then has its beginning;
-    /// [`ErrorClass::Rank`], [`ErrorClass::Tag`] or [`ErrorClass::Buffer`] of a wrong argument.
+    /// [`ErrorClass::Truncate`] if the message is longer than the buffer, which then has its
+    /// beginning; [`ErrorClass::Rank`], [`ErrorClass::Tag`] or [`ErrorClass::Buffer`] of a wrong
+    /// argument.
     #[track_caller]
     pub fn receive<'a>(
         &'a self,

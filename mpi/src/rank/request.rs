@@ -288,8 +288,8 @@ impl<'m, 'b, C: Channel> Request<'m, 'b, C> {
     /// Waits until it is over (MPI_Wait).
     ///
     /// # Errors
-    /// Those of the call that it is; [`ErrorClass::Truncate`] if the message is longer than the buffer,
-    /// which then has its beginning.
+    /// Those of the call that it is; [`ErrorClass::Truncate`] if the message is longer than the
+    /// buffer, which then has its beginning.
     #[track_caller]
     pub fn wait(&mut self) -> impl Future<Output = Result<Status, MpiError>> + Send {
         let call = Named::new("MPI_Wait", Location::caller());
@@ -349,8 +349,8 @@ impl<'m, 'b, C: Channel> Request<'m, 'b, C> {
         Ok(status)
     }
 
-    /// Cancels it unless it has been matched; it must still be waited for, and its status says whether it
-    /// was cancelled (MPI_Cancel).
+    /// Cancels it unless it has been matched; it must still be waited for, and its status says
+    /// whether it was cancelled (MPI_Cancel).
     ///
     /// # Errors
     /// [`ErrorClass::Request`] if it is not active.

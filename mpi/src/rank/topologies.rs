@@ -19,11 +19,12 @@ impl<'m, C: Channel> Communicator<'m, C> {
         self.comm.topology()
     }
 
-    /// The communicator of a grid with these dimensions; none for ranks beyond it (MPI_Cart_create).
+    /// The communicator of a grid with these dimensions; none for ranks beyond it
+    /// (MPI_Cart_create).
     ///
     /// # Errors
-    /// [`ErrorClass::Dims`] of a grid with more nodes than ranks, [`ErrorClass::Arg`] if there are not as
-    /// many periods as dimensions.
+    /// [`ErrorClass::Dims`] of a grid with more nodes than ranks, [`ErrorClass::Arg`] if there are
+    /// not as many periods as dimensions.
     #[track_caller]
     pub fn cart_create(
         &self,
@@ -122,7 +123,8 @@ impl<'m, C: Channel> Communicator<'m, C> {
         }
     }
 
-    /// The communicator of a graph to which each rank contributes any edges (MPI_Dist_graph_create).
+    /// The communicator of a graph to which each rank contributes any edges
+    /// (MPI_Dist_graph_create).
     ///
     /// # Errors
     /// As [`Contribution::edges`]; [`ErrorClass::Arg`] if some ranks give weights and some do not.
@@ -203,11 +205,12 @@ impl<'m, C: Channel> Communicator<'m, C> {
         Ok(self.over(Made::from_bytes(&made).context, topology))
     }
 
-    /// The part of the grid that this rank is in if the dimensions remain where `remain_dims` is true
-    /// (MPI_Cart_sub).
+    /// The part of the grid that this rank is in if the dimensions remain where `remain_dims` is
+    /// true (MPI_Cart_sub).
     ///
     /// # Errors
-    /// [`ErrorClass::Topology`] without a grid, [`ErrorClass::Arg`] if there are not as many as dimensions.
+    /// [`ErrorClass::Topology`] without a grid, [`ErrorClass::Arg`] if there are not as many as
+    /// dimensions.
     #[track_caller]
     pub fn cart_sub(
         &self,

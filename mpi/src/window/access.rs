@@ -6,7 +6,8 @@ use crate::datatype::{Basic, Datatype};
 use crate::error::{ErrorClass, Fault};
 use crate::op::Op;
 
-/// The kind of an access. Operations and predefined datatypes have their numbers in the lists of all.
+/// The kind of an access. Operations and predefined datatypes have their numbers in the lists of
+/// all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     Put,
@@ -17,8 +18,8 @@ pub(crate) enum Kind {
         basic: u8,
         fetches: bool,
     },
-    /// Compares with the first half of the data and puts the second half if they are equal; gets what was
-    /// there.
+    /// Compares with the first half of the data and puts the second half if they are equal; gets
+    /// what was there.
     CompareAndSwap,
 }
 
@@ -96,7 +97,8 @@ impl Kind {
     }
 }
 
-/// The blocks of `count` elements of `datatype`, of which displacement 0 is at byte `origin` of a window.
+/// The blocks of `count` elements of `datatype`, of which displacement 0 is at byte `origin` of a
+/// window.
 ///
 /// # Errors
 /// [`ErrorClass::Disp`] if one begins before it.

@@ -1,5 +1,5 @@
-//! The epochs of one rank's window (MPI-4.1, Sec. 12.5): which calls may follow which. Ranks are those of
-//! the window's communicator.
+//! The epochs of one rank's window (MPI-4.1, Sec. 12.5): which calls may follow which. Ranks are
+//! those of the window's communicator.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The memory of a rank's window where the library owns it: one region from address 0, or the regions that
-//! were attached to a dynamic window.
+//! The memory of a rank's window where the library owns it: one region from address 0, or the
+//! regions that were attached to a dynamic window.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,10 @@
-//! Windows whose calls are messages, as MPICH's CH3 has them: posts are messages without data, accesses and
-//! the end of an epoch are packets that the target's library handles inside its own calls.
+//! Windows whose calls are messages, as MPICH's CH3 has them: posts are messages without data,
+//! accesses and the end of an epoch are packets that the target's library handles inside its own
+//! calls.
 //!
-//! An origin that completes waits for the posts of its targets, and tells each that no access follows; a
-//! target counts those. At a fence the ranks sum up how many accesses each gets. A lock is granted by
-//! its target, in the order in which it is asked for.
+//! An origin that completes waits for the posts of its targets, and tells each that no access
+//! follows; a target counts those. At a fence the ranks sum up how many accesses each gets. A lock
+//! is granted by its target, in the order in which it is asked for.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::access::Access;
+use super::access::{Access, Kind};
 use super::memory::Regions;
 use crate::channel::Work;
 use crate::collective::choice::Algorithm;
@@ -31,7 +32,8 @@ const POST: i32 = 100;
 /// A packet between the ranks of a window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Packet {
-    /// An access; of one that fetches, the origin's request, and of one between fences, their number.
+    /// An access; of one that fetches, the origin's request, and of one between fences, their
+    /// number.
     Access {
         access: Access,
         reply: Option<u32>,
@@ -65,19 +67,18 @@ pub(crate) struct Messages {
     state: Arc<Mutex<State>>,
 }
 
-#[derive(Default)]
 struct State {
-    comm: Option<Comm>,
+    comm: Comm,
     memory: Regions,
     /// Origins that have not completed.
     completions: u32,
     /// Fences so far, and by the number of a fence the accesses that have come since.
     fence: u32,
-    came: HashMap<u32, u64>,
+    received: HashMap<u32, u64>,
     lock: Lock,
     /// By target.
     targets: HashMap<u32, Target>,
-    /// The first error of an access that came.
+    /// The first error of an access to this rank's memory.
     fault: Option<Fault>,
 }
 
@@ -89,7 +90,7 @@ struct Lock {
     waiting: VecDeque<(u32, bool)>,
 }
 
-/// What this rank, as an origin, has to do with a target.
+/// A target of this rank's accesses.
 #[derive(Default)]
 struct Target {
     is_granted: bool,
@@ -103,9 +104,7 @@ struct Target {
 
 impl Handler for State {
     fn packet(&mut self, from: u32, bytes: &[u8], device: &Device) {
-        let Some(comm) = self.comm.clone() else {
-            return;
-        };
+        let comm = self.comm.clone();
         // The peer's library wrote it.
         let (Ok(packet), Some(rank)) = (postcard::from_bytes(bytes), comm.group().rank_of(from))
         else {
@@ -118,7 +117,7 @@ impl Handler for State {
                 reply,
                 fence,
             } => {
-                if let super::access::Kind::Accumulate { .. } = access.kind {
+                if let Kind::Accumulate { .. } = access.kind {
                     device.owe(Work::Combine, access.length().div_ceil(8) as u32);
                 }
                 let fetched = self.memory.perform(&access).unwrap_or_else(|fault| {
@@ -126,7 +125,7 @@ impl Handler for State {
                     None
                 });
                 if let Some(fence) = fence {
-                    *self.came.entry(fence).or_default() += 1;
+                    *self.received.entry(fence).or_default() += 1;
                 }
                 if let Some(request) = reply {
                     let bytes = fetched.unwrap_or_default();
@@ -135,7 +134,7 @@ impl Handler for State {
             }
             Packet::Reply { request, bytes } => {
                 device.ends_reply(request as usize, bytes);
-                self.target(rank).has_come();
+                self.target(rank).counts_answer();
             }
             Packet::Complete => self.completions = self.completions.saturating_sub(1),
             Packet::Lock { is_exclusive } => {
@@ -155,13 +154,13 @@ impl Handler for State {
                     .for_each(|&to| send(to, &Packet::Granted));
             }
             Packet::Flush => send(rank, &Packet::Done),
-            Packet::Done => self.target(rank).has_come(),
+            Packet::Done => self.target(rank).counts_answer(),
         }
     }
 }
 
 impl Target {
-    fn has_come(&mut self) {
+    fn counts_answer(&mut self) {
         self.awaited = self.awaited.saturating_sub(1);
     }
 }
@@ -207,9 +206,14 @@ impl Messages {
         is_deferred: bool,
     ) -> Self {
         let state = Arc::new(Mutex::new(State {
-            comm: Some(comm.clone()),
+            comm: comm.clone(),
             memory,
-            ..State::default()
+            completions: 0,
+            fence: 0,
+            received: HashMap::new(),
+            lock: Lock::default(),
+            targets: HashMap::new(),
+            fault: None,
         }));
         device.set_handler(comm.context(Plane::Window), state.clone());
         Self {
@@ -235,7 +239,8 @@ impl Messages {
         send(&self.device, &self.comm, to, packet);
     }
 
-    /// Begins an access; the request of one that fetches. `is_fenced` says that the epoch is one of fences.
+    /// Begins an access; the request of one that fetches. `is_fenced` says that the epoch is one of
+    /// fences.
     pub(crate) fn access(&self, target: u32, access: Access, is_fenced: bool) -> Option<usize> {
         let request = access.kind.fetches().then(|| self.device.begin_reply());
         let reply = request.map(|request| request as u32);
@@ -286,7 +291,7 @@ impl Messages {
         self.fault()
     }
 
-    /// The error of an access that came.
+    /// The error of an access to this rank's memory, if there was one.
     fn fault(&self) -> Result<(), Fault> {
         self.state.lock().fault.take().map_or(Ok(()), Err)
     }
@@ -391,15 +396,15 @@ impl Messages {
             all.iter()
                 .for_each(|&target| self.send_queued(target, true));
         }
-        let all_came = || {
-            let came = self.state.lock().came.get(&number).copied();
-            (came.unwrap_or(0) >= expected).then_some(())
+        let all_received = || {
+            let received = self.state.lock().received.get(&number).copied();
+            (received.unwrap_or(0) >= expected).then_some(())
         };
-        self.device.changed(all_came).await;
+        self.device.changed(all_received).await;
         self.answered(&all).await?;
         {
             let mut state = self.state.lock();
-            state.came.remove(&number);
+            state.received.remove(&number);
             state.fence += 1;
         }
         if !self.is_deferred {

@@ -1,9 +1,10 @@
-//! Windows (MPI-4.1, Ch. 12): memory of each rank that others reach with one-sided calls, and the calls that
-//! say when.
+//! Windows (MPI-4.1, Ch. 12): memory of each rank that others reach with one-sided calls, and the
+//! calls that say when.
 //!
 //! * `epoch`: which calls may follow which.
 //! * `access`: one access to a window's memory, and `memory`, where that is.
-//! * `messages`: windows whose calls are messages, as in MPICH: the target takes part inside its own calls.
+//! * `messages`: windows whose calls are messages, as in MPICH: the target takes part inside its
+//!   own calls.
 //! * `trigger`: windows in shared memory past the caches, as in SCOSCo: the target takes no part.
 //!
 //! The calls are those of [`crate::rank::windows`].
@@ -14,23 +15,20 @@ pub(crate) mod memory;
 pub(crate) mod messages;
 pub(crate) mod trigger;
 
-use sme_memory::Place;
-
-/// The name of the variable of trigger-only synchronization at `place` in the ranks' areas
-/// ([`crate::channel::Area`]), for reports: of the first window, if all `ranks` of the job are in it.
-pub fn variable(place: Place, ranks: u32) -> Option<String> {
-    trigger::variable(place, ranks)
-}
+pub use trigger::variable;
 
 /// How the synchronizing calls of a window work (Christgau and Schnor, Sec. III and Table I).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronization {
-    /// Messages; the calls that begin an epoch wait for nobody, and accesses leave at its end.
+    /// Messages. No call that begins an epoch waits for another rank, and accesses leave at the end
+    /// of the epoch.
     #[default]
     Deferred,
-    /// Messages; the call that begins an access epoch waits for its targets, and accesses leave at once.
+    /// Messages; the call that begins an access epoch waits for its targets, and accesses leave at
+    /// once.
     Immediate,
-    /// Shared memory; the calls that begin an epoch wait for nobody, and an access waits for its target.
+    /// Shared memory. No call that begins an epoch waits for another rank; an access waits for its
+    /// target.
     TriggerOnly,
     /// The same with a flaw, for tests.
     Flawed(Flaw),
@@ -39,11 +37,11 @@ pub enum Synchronization {
 /// The flaws that a trigger-only window must not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// The origin resets its match vector without its lock, as Algorithm 2 reads at first sight: a post
-    /// that comes between its load and its store is lost.
+    /// The origin resets its match vector without its lock, as Algorithm 2 reads at first sight: a
+    /// post that comes between its load and its store is lost.
     ResetsUnlocked,
-    /// The origin keeps its match vector in its caches: when that copy is written back, a post that memory
-    /// has meanwhile is lost (Sec. IV-B2).
+    /// The origin keeps its match vector in its caches: when that copy is written back, a post that
+    /// memory has meanwhile is lost (Sec. IV-B2).
     CachesVector,
 }
 

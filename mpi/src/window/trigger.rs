@@ -1,18 +1,20 @@
-//! Trigger-only synchronization in shared memory, as SCOSCo has it (Christgau and Schnor, Sec. IV-B).
+//! Trigger-only synchronization in shared memory, as SCOSCo has it (Christgau and Schnor, Sec.
+//! IV-B).
 //!
-//! Each rank's area begins with its part of the *window database*: the offset at which free room begins, to
-//! which a rank adds, under its lock, what a window needs. All ranks tell each other their offsets. A
-//! window has there, in lines of their own:
+//! Each rank's area begins with its part of the *window database*: the offset at which free room
+//! begins, to which a rank adds, under its lock, what a window needs. All ranks tell each other
+//! their offsets. A window has there, in lines of their own:
 //!
 //! * the *match vector*: a bit for each target that has posted; seven in a byte;
 //! * the *completion counter*: the origins that have not completed;
 //! * the readers or the writer that have locked the window;
 //! * the window's memory.
 //!
-//! A target that posts sets its bit in the vector of each origin under that rank's lock (Algorithm 1). An
-//! access waits for its target's bit; one that was seen is kept in a copy of the vector. An origin that
-//! completes waits for all its targets' bits and takes them back, and then subtracts one from the counter
-//! of each under its lock (Algorithm 2). All of it is read and written past the caches.
+//! A target that posts sets its bit in the vector of each origin under that rank's lock (Algorithm
+//! 1). An access waits for its target's bit; one that was seen is kept in a copy of the vector. An
+//! origin that completes waits for all its targets' bits and takes them back, and then subtracts
+//! one from the counter of each under its lock (Algorithm 2). All of it is read and written past
+//! the caches.
 //!
 //! Accesses copy data to and from the target's area. While a rank waits here, its messages make no
 //! progress.
@@ -61,8 +63,9 @@ fn vector_bytes(ranks: u32) -> u64 {
     u64::from(ranks.div_ceil(BITS)).next_multiple_of(LINE)
 }
 
-/// The name of the variable at `place` of the first window, if all ranks of the job are in it.
-pub(super) fn variable(place: Place, ranks: u32) -> Option<String> {
+/// The name of the variable of trigger-only synchronization at `place` in the ranks' areas
+/// ([`Area`]), for reports. It knows the first window, if all `ranks` of the job are in it.
+pub fn variable(place: Place, ranks: u32) -> Option<String> {
     let Place { node, offset } = place;
     let vector = vector_bytes(ranks);
     let name = match offset.checked_sub(LINE) {
@@ -91,7 +94,8 @@ impl Trigger {
     /// Allocates a window of so many `bytes` for this rank; its offset, to be told to the others.
     ///
     /// # Errors
-    /// [`ErrorClass::NoMem`] if the area has no room, [`ErrorClass::Comm`] if the ranks are too many.
+    /// [`ErrorClass::NoMem`] if the area has no room, [`ErrorClass::Comm`] if the ranks are too
+    /// many.
     pub(crate) async fn allocate<C: Channel>(
         channel: &C,
         group: &Group,
@@ -334,8 +338,8 @@ impl Trigger {
         Ok(())
     }
 
-    /// Performs `access` at `target`; what the origin gets. Whatever is not whole words is written under the
-    /// target's lock, as are accesses that must be atomic.
+    /// Performs `access` at `target`; returns the bytes that the origin gets. Atomic accesses, and
+    /// writes of anything but whole words, hold the target's lock.
     pub(crate) async fn access<C: Channel>(
         &self,
         channel: &C,

@@ -41,7 +41,8 @@ fn a_split_is_by_color_key_and_rank() {
     }
 }
 
-/// Situation 25: duplicates that overlap, of different communicators in different orders, are apart.
+/// Situation 25: duplicates that overlap, of different communicators in different orders, are
+/// apart.
 #[test]
 fn overlapping_duplicates_are_apart() {
     for seed in 0..30 {
@@ -167,8 +168,8 @@ fn two_sides_communicate() {
     }
 }
 
-/// A duplicate gets what the copy function gives it; values are deleted when they are replaced, deleted,
-/// and with their communicator, and those of MPI_COMM_SELF at the end, the last one first.
+/// A duplicate gets what the copy function gives it; values are deleted when they are replaced,
+/// deleted, and with their communicator, and those of MPI_COMM_SELF at the end, the last one first.
 #[test]
 fn attributes_are_copied_and_deleted() {
     let outcome = run(2, Setting { room: 50, seed: 1 }, |wire| async move {

@@ -1,4 +1,5 @@
-//! Collective calls: every algorithm, in every form, against results that are computed in one place.
+//! Collective calls: every algorithm, in every form, against results that are computed in one
+//! place.
 
 // A failure here fails the test.
 #![allow(clippy::unwrap_used)]
@@ -348,16 +349,16 @@ fn compare(case: &Case) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(Config::with_cases(1500))]
 
-    /// Situations 20 (in place, with a root that is not 0, with one rank), 21 (blocks of different lengths
-    /// and of none) and 22 (operations that do not commute, in the non-blocking forms too).
+    /// Situations 20 (in place, with a root that is not 0, with one rank), 21 (blocks of different
+    /// lengths and of none) and 22 (operations that do not commute, in the non-blocking forms too).
     #[test]
     fn every_algorithm_gives_the_result_in_every_form(case in cases(false)) {
         compare(&case)?;
     }
 }
 
-/// An operation that is said to be commutative and is not: the algorithms may exchange its operands, and
-/// the comparison sees it.
+/// An operation that is said to be commutative and is not: the algorithms may exchange its
+/// operands, and the comparison sees it.
 #[test]
 fn a_wrong_order_of_operands_is_found() {
     let config = Config {

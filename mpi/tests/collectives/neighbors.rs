@@ -66,7 +66,8 @@ proptest! {
                 graph.ineighbor_alltoall(&sent, &mut came).await?.wait().await?;
                 assert_eq!(came, must_come);
 
-                // Blocks of different lengths: one element more than the number of the edge, modulo 3.
+                // Blocks of different lengths: one element more than the number of the edge, modulo
+                // 3.
                 let length = |number: u64| number as i64 % 3;
                 let out: Vec<i64> = sent.iter().map(|&number| length(number)).collect();
                 let come: Vec<i64> = must_come.iter().map(|&number| length(number)).collect();
@@ -92,8 +93,8 @@ proptest! {
     }
 }
 
-/// What goes to the left comes from the right: in periodic grids of every width, 1 and 2 included, and at
-/// borders, whose places stay as they are.
+/// A block sent to the left arrives from the right: in periodic grids of every width, 1 and 2
+/// included. At borders the places of absent neighbours stay as they are.
 #[test]
 fn what_goes_in_one_direction_comes_from_the_other() {
     for (dims, periods) in [
@@ -115,7 +116,7 @@ fn what_goes_in_one_direction_comes_from_the_other() {
                 panic!("a grid");
             };
             let rank = grid.rank();
-            // What goes in direction d: the sender and d.
+            // The block for direction d holds the sender and d.
             let sent: Vec<u64> = (0..4).map(|d| u64::from(rank) * 10 + d).collect();
             let mut came = [77u64; 4];
             grid.neighbor_alltoall(&sent, &mut came).await?;

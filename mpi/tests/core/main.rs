@@ -143,8 +143,9 @@ async fn program(wire: Wire, case: Arc<Case>, got: Got) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// Every message is received once, whole, by a receive that it fits, and none overtakes another of its
-    /// sender's (situation 14: source, tag and length are right, both wildcards together included).
+    /// Every message is received once, whole, by a receive that it fits, and none overtakes another
+    /// of its sender's (situation 14: source, tag and length are right, both wildcards together
+    /// included).
     #[test]
     fn messages_arrive_once_and_in_order(case in cases()) {
         let got: Got = Arc::new(Mutex::new(vec![Vec::new(); case.ranks as usize]));
@@ -220,7 +221,8 @@ fn cycle(words: usize, synchronous: bool) -> Result<Vec<()>, Stuck> {
     })
 }
 
-/// A cycle of blocking sends ends with a report of who waits where; short standard sends are no cycle.
+/// A cycle of blocking sends ends with a report of who waits where; short standard sends are no
+/// cycle.
 #[test]
 fn a_cycle_of_blocking_sends_is_reported() {
     assert!(cycle(1_000, false).is_ok());
@@ -251,7 +253,8 @@ fn a_receive_without_a_message_is_reported() {
     assert_eq!(ended.unwrap_err().0[0].0, 2);
 }
 
-/// Situation 17, of a receive and of a wait: the message is longer than the buffer, which has its beginning.
+/// Situation 17, of a receive and of a wait: the message is longer than the buffer, which has its
+/// beginning.
 #[test]
 fn truncation_names_rank_call_and_argument() {
     run(2, SMALL, |wire| async move {

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use sme_memory::native::{Native, Patience, Size, Thread, run};
-use sme_mpi::channel::sections::{Layout, NoRoom, Sections};
+use sme_mpi::channel::sections::{Layout, NoRoom, Reach, Sections};
 use sme_mpi::channel::{Processor, Work};
 use sme_mpi::rank::{Mpi, Source, Tag};
 
@@ -43,13 +43,14 @@ fn on_threads<F: Future<Output = ()>>(layout: Layout, program: impl Fn(OnSection
 fn everyone_hears_from_everyone() {
     let buffers = [(2, 128), (3, 8192), (4, 512)];
     let buffers = buffers.map(|(ranks, bytes)| Layout::of_buffers(ranks, bytes));
+    let (tagged, coherent) = (Reach::Tagged, Reach::Coherent);
     let memory = [
-        ((2, 1), true),
-        ((3, 2), false),
-        ((5, 2), false),
-        ((17, 16), false),
+        ((2, 1), tagged),
+        ((3, 2), coherent),
+        ((5, 2), coherent),
+        ((17, 16), coherent),
     ];
-    let memory = memory.map(|(ranks, any)| Layout::of_memory(ranks, 32, any));
+    let memory = memory.map(|(ranks, reach)| Layout::of_memory(ranks, 32, reach));
     for layout in buffers.into_iter().chain(memory) {
         let ranks = layout.ranks;
         let seen = Mutex::new(Vec::new());

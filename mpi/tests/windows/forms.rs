@@ -184,8 +184,9 @@ fn only(rank: u32) -> Group {
     Group::from_world_ranks(vec![rank]).unwrap()
 }
 
-/// Situation 1: a post from a process outside the start group does not count for it. Situation 2: one that
-/// comes late is not taken for that of the next epoch. Rank 1 posts early and twice, rank 2 late.
+/// Situation 1: a post from a process outside the start group does not count for it. Situation 2:
+/// one that comes late is not taken for that of the next epoch. Rank 1 posts early and twice, rank
+/// 2 late.
 #[test]
 fn each_post_counts_for_its_own_epoch() {
     for sync in Synchronization::ALL {
@@ -237,8 +238,8 @@ fn each_post_counts_for_its_own_epoch() {
     }
 }
 
-/// Situation 3: empty groups. Situation 7: a rank that waits for one window answers for another, and for its
-/// messages. Trigger-only windows need no answers.
+/// Situation 3: empty groups. Situation 7: a rank that waits for one window answers for another,
+/// and for its messages. Trigger-only windows need no answers.
 #[test]
 fn one_window_makes_progress_for_another() {
     for sync in Synchronization::ALL {
@@ -274,9 +275,9 @@ fn one_window_makes_progress_for_another() {
     }
 }
 
-/// Situation 8: a fetch without an operation has no operands; so has an access to nobody. Situation 9: an
-/// accumulate through a derived datatype operates where its elements are. Situation 10: displacements of
-/// dynamic windows may be beyond 2^63, where nothing is.
+/// Situation 8: a fetch without an operation has no operands; so has an access to nobody. Situation
+/// 9: an accumulate through a derived datatype operates where its elements are. Situation 10:
+/// displacements of dynamic windows may be beyond 2^63, where nothing is.
 #[test]
 fn accesses_without_operands_and_through_datatypes() {
     for sync in Synchronization::ALL {
@@ -332,8 +333,8 @@ fn accesses_without_operands_and_through_datatypes() {
     }
 }
 
-/// Situation 11: locks are granted in the order in which they are asked for, so that exclusive and shared
-/// ones do not starve each other, and several locks of a rank do not deadlock.
+/// Situation 11: locks are granted in the order in which they are asked for, so that exclusive and
+/// shared ones do not starve each other, and several locks of a rank do not deadlock.
 #[test]
 fn exclusive_and_shared_locks_all_end() {
     for sync in Synchronization::ALL {

@@ -33,7 +33,7 @@ enum Kind {
     LockAll,
 }
 
-/// What one origin does to one target in a round.
+/// The accesses of one origin to one target in a round.
 #[derive(Clone, Copy, Debug)]
 struct Deed {
     origin: u32,
@@ -231,7 +231,7 @@ async fn round(
 
 type Seen = Result<Vec<Vec<u64>>, MpiError>;
 
-/// What each rank finds in its window after each round.
+/// The content of each rank's window after each round, as the rank loads it.
 fn seen(case: &Case) -> Result<Vec<Seen>, Stuck> {
     run(case.ranks, case.setting, |wire| async move {
         let mpi = Mpi::new(wire);

@@ -1,5 +1,5 @@
-//! What every machine has, whatever its family: how many of what, and how large. Commands, programs and
-//! estimates ask this, and never which machine it is.
+//! What every machine has, whatever its family: how many of what, and how large. Commands, programs
+//! and estimates ask this, and never which machine it is.
 
 use std::ops::Range;
 
@@ -21,8 +21,8 @@ pub struct Shape {
     pub line_bytes: u32,
     /// Bytes of each node's memory that programs share.
     pub shared_bytes: u64,
-    /// Bytes at the beginning of these that are a message passing buffer on a chip, none where a machine
-    /// has no such thing.
+    /// Bytes at the beginning of these that are a message passing buffer on a chip, none where a
+    /// machine has no such thing.
     pub buffer_bytes: u64,
     /// What one arithmetic operation on registers takes a core, on the average.
     pub arithmetic: Time,
@@ -139,9 +139,9 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// `nodes` nodes of `threads` threads each, where the machine has them if nobody says otherwise;
-    /// threads go over the sockets first, the seed is 1, nothing disturbs the cores, and single spans
-    /// are not written down.
+    /// `nodes` nodes of `threads` threads each, where the machine has them if nobody says
+    /// otherwise; threads go over the sockets first, the seed is 1, nothing disturbs the cores, and
+    /// single spans are not written down.
     pub fn new(shape: &Shape, nodes: u32, threads: u32) -> Self {
         Self {
             topology: shape.topology(nodes),

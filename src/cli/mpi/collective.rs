@@ -3,14 +3,14 @@
 use clap::Args;
 use sme_mpi::collective::choice::{Algorithm, Collective, algorithms, suits};
 
-use super::{MOST_BYTES, Point, Points, WatchFlags, channel_of_mpi, jobs, ranks, rounds, sizes};
+use super::{
+    MOST_BYTES, Point, Points, WatchFlags, channel_of_mpi, jobs, ranks, rounds, sizes, unknown,
+};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
-use crate::cli::names;
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::collective::CollectiveRun;
 use crate::messages::collective::{CALLS, Outcome};
-use crate::messages::job::{Error, Job, Observe, Observed};
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
 
@@ -23,21 +23,21 @@ pub struct CollectiveFlags {
     /// The machine.
     #[command(flatten)]
     machine: MachineFlags,
-    /// The channel that carries the messages: sccmpb (RCKMPI's, through the SCC's message passing buffers),
-    /// sccshm (through memory behind that chip), or sections (through the nodes' shared memory) [default:
-    /// sccmpb on a chip with such buffers, else sections]
+    /// The channel that carries the messages: sccmpb (RCKMPI's, through the SCC's message passing
+    /// buffers), sccshm (through memory behind that chip), or sections (through the nodes' shared
+    /// memory) [default: sccmpb on a chip with such buffers, else sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
-    /// Algorithms, such as ring,bruck: those of the call are below; auto takes what the library chooses,
-    /// all takes each
+    /// Algorithms, such as ring,bruck: those of the call are below; auto takes what the library
+    /// chooses, all takes each
     #[arg(long, value_name = "LIST", default_value = "auto")]
     algorithm: String,
-    /// Ranks of the job, which fill one node after the other, such as 2..48*2 [default: all cores, at
-    /// most 48]
+    /// Ranks of the job, which fill one node after the other, such as 2..48*2 [default: all cores,
+    /// at most 48]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     ranks: Option<String>,
-    /// Sizes in bytes, multiples of 8, such as 32,64 or 32..4096*2: of the message of a bcast, of the
-    /// operands of a reduction or scan, of one block of the others. A barrier has none
+    /// Sizes in bytes, multiples of 8, such as 32,64 or 32..4096*2: of the message of a bcast, of
+    /// the operands of a reduction or scan, of one block of the others. A barrier has none
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     sizes: Option<String>,
     /// Calls that count; two more come first
@@ -52,8 +52,8 @@ pub struct CollectiveFlags {
     watch: WatchFlags,
 }
 
-/// Bytes of this computer that a message takes which is under way with as many others as there are pairs of
-/// ranks: its section, its packets. Measured, as the memory of whole runs.
+/// Bytes of this computer that a message takes which is under way with as many others as there are
+/// pairs of ranks: its section, its packets. Measured, as the memory of whole runs.
 const PER_MESSAGE: u64 = 2400;
 
 /// The default of `--sizes`.
@@ -104,10 +104,8 @@ impl CollectiveFlags {
     }
 
     fn collective(&self) -> Result<Collective, Stop> {
-        Collective::named(&self.call).ok_or_else(|| {
-            let known: Vec<&str> = Collective::ALL.iter().map(|one| one.name()).collect();
-            Stop::flag("NAME", names::unknown(&self.call, &known))
-        })
+        let all = Collective::ALL.iter().map(|one| one.name());
+        Collective::named(&self.call).ok_or_else(|| unknown("NAME", &self.call, all))
     }
 
     fn algorithms(&self, collective: Collective) -> Result<Vec<Option<Algorithm>>, Stop> {
@@ -121,8 +119,7 @@ impl CollectiveFlags {
                 (_, Some(&algorithm)) => read.push(Some(algorithm)),
                 (_, None) => {
                     let own = own.iter().map(|one| one.name());
-                    let known: Vec<&str> = own.chain(["auto", "all"]).collect();
-                    return Err(Stop::flag(FLAG, names::unknown(word, &known)));
+                    return Err(unknown(FLAG, word, own.chain(["auto", "all"])));
                 }
             }
         }
@@ -131,8 +128,6 @@ impl CollectiveFlags {
 }
 
 impl Point for CollectiveRun {
-    type Outcome = Outcome;
-
     const KEYS: &[&str] = &[
         "collective",
         "algorithm",
@@ -143,31 +138,15 @@ impl Point for CollectiveRun {
 
     const EXPLAINED: (&str, &str) = (CALLS, "the last call");
 
-    fn job(&self) -> &Job {
-        &self.job
-    }
-
-    fn calls(&self) -> u64 {
-        CollectiveRun::calls(self)
-    }
-
     fn data_bytes(&self) -> u64 {
         let ranks = u64::from(self.job.ranks);
-        // What is sent and received, and what must come; the library has it once more.
+        // Data sent, received and expected, and the library's copy.
         let data = self.buffer_bytes().saturating_mul(4 * ranks);
         let pairs = match self.collective {
             Collective::Alltoall => ranks.saturating_mul(ranks),
             _ => 0,
         };
         data.saturating_add(pairs.saturating_mul(PER_MESSAGE))
-    }
-
-    fn simulate(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
-        self.observed(observe)
-    }
-
-    fn messages(&self, outcome: &Outcome) -> u64 {
-        outcome.messages
     }
 
     fn cells(&self, outcome: &Outcome) -> Vec<Cell> {

@@ -1,7 +1,7 @@
 //! `sme mpi`: what messages between cores cost.
 //!
-//! Called by [`super::main`]; simulated by [`crate::messages`]. Each command reads its flags into points, of
-//! which every one is a simulation and a row.
+//! Called by [`super::main`]; simulated by [`crate::messages`]. Each command reads its flags into
+//! points, of which every one is a simulation and a row.
 
 mod collective;
 mod pingpong;
@@ -16,8 +16,10 @@ use sme_sim::machine::Machine;
 
 use super::flags::OutputFlags;
 use super::memory;
+use super::names;
 use super::read::{self, Values};
-use crate::messages::job::{Error, Job, Library, Observe, Observed};
+use crate::messages::Measurement;
+use crate::messages::job::{Error, Job, Library, Observe};
 use crate::plot::Chart;
 use crate::progress;
 use crate::report::Format;
@@ -37,8 +39,8 @@ pub enum MpiCommand {
     /// All ranks make a collective call: latency by size, ranks and algorithm
     #[command(after_help = super::help::collective())]
     Collective(Box<collective::CollectiveFlags>),
-    /// One origin synchronizes with its targets (MPI_Win_start, complete, post, wait): medians by targets
-    /// and class of synchronization
+    /// One origin synchronizes with its targets (MPI_Win_start, complete, post, wait): medians by
+    /// targets and class of synchronization
     #[command(after_help = super::help::PSCW)]
     Pscw(Box<pscw::PscwFlags>),
 }
@@ -60,8 +62,8 @@ struct WatchFlags {
     /// csv on stderr
     #[arg(long, help_heading = "Output")]
     explain: bool,
-    /// Write every call of every rank in one run: CSV with rank,call,begin_ns,end_ns,peer,bytes in the
-    /// order of begin_ns
+    /// Write every call of every rank in one run: CSV with rank,call,begin_ns,end_ns,peer,bytes in
+    /// the order of begin_ns
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     timeline: Option<PathBuf>,
 }
@@ -72,33 +74,18 @@ impl WatchFlags {
     }
 }
 
-/// A simulation, and the row that it gives.
-trait Point: Sized {
-    /// What comes out.
-    type Outcome;
-
+/// A measurement, and the row that it gives.
+trait Point: Measurement + Sized {
     /// The columns behind those that name the machine.
     const KEYS: &[&str];
 
     /// The name of the spans whose last one `--explain` explains, and that in words.
     const EXPLAINED: (&str, &str);
 
-    /// The job that it simulates.
-    fn job(&self) -> &Job;
-
-    /// Calls of all ranks together, at most.
-    fn calls(&self) -> u64;
-
     /// Bytes of this computer that the data of its calls take, about.
     fn data_bytes(&self) -> u64 {
         0
     }
-
-    /// Simulates it.
-    fn simulate(&self, observe: Observe) -> Result<(Self::Outcome, Observed), Error>;
-
-    /// Messages of its simulation.
-    fn messages(&self, outcome: &Self::Outcome) -> u64;
 
     /// The cells of its [`Self::KEYS`].
     fn cells(&self, outcome: &Self::Outcome) -> Vec<Cell>;
@@ -170,8 +157,8 @@ fn most_ranks(machine: &Machine) -> u32 {
     shape.nodes.saturating_mul(shape.cores).min(MOST_RANKS)
 }
 
-/// Reads `--ranks`, of which there may be several if `values` says so; by default [`RANKS`], or all cores of
-/// `machine` if it has fewer.
+/// Reads `--ranks`, of which there may be several if `values` says so; by default [`RANKS`], or all
+/// cores of `machine` if it has fewer.
 fn ranks(text: Option<&String>, machine: &Machine, values: Values) -> Result<Vec<u32>, Stop> {
     let most = most_ranks(machine);
     let all = most.min(RANKS).to_string();
@@ -216,8 +203,8 @@ fn rounds(text: &str) -> Result<u32, Stop> {
     read::one("--rounds", rounds)
 }
 
-/// Bytes of this computer that each rank keeps of each other one: streams, queues, flags. Measured, as the
-/// memory of whole runs.
+/// Bytes of this computer that each rank keeps of each other one: streams, queues, flags. Measured,
+/// as the memory of whole runs.
 const PER_PAIR: u64 = 256;
 
 impl<P: Point> Points<P> {
@@ -282,9 +269,8 @@ impl<P: Point> Points<P> {
         let mut outcomes = Vec::with_capacity(self.points.len());
         for point in &self.points {
             let begin = Instant::now();
-            let simulated = point.simulate(observe);
-            let (outcome, observed) = simulated.map_err(stop)?;
-            let messages = point.messages(&outcome);
+            let (outcome, observed) = point.observed(observe).map_err(stop)?;
+            let messages = observed.messages;
             let mut row = head(point.job());
             row.extend(point.cells(&outcome));
             row.push(Cell::Count(messages));
@@ -369,6 +355,12 @@ fn stop(error: Error) -> Stop {
         true => Stop::Input(one_line(&error.to_string())),
         false => Stop::Failed(error.to_string()),
     }
+}
+
+/// The complaint that `word` is none of the names that `flag` takes.
+fn unknown<'a>(flag: &str, word: &str, known: impl Iterator<Item = &'a str>) -> Stop {
+    let known: Vec<&str> = known.collect();
+    Stop::flag(flag, names::unknown(word, &known))
 }
 
 /// The job of each of these numbers of ranks.

@@ -6,7 +6,7 @@ use super::{Point, Points, WatchFlags, channel, jobs, ranks, rounds, sizes};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
 use crate::cli::read::{self, Values};
-use crate::messages::job::{Error, Job, Library, Observe, Observed};
+use crate::messages::job::Library;
 pub(super) use crate::messages::pingpong::PingPong;
 use crate::messages::pingpong::{LAST, Outcome};
 use crate::report::row::Cell;
@@ -19,8 +19,9 @@ pub struct PingPongFlags {
     #[command(flatten)]
     machine: MachineFlags,
     /// The channel that carries MPI's messages: sccmpb (RCKMPI's, through the SCC's message passing
-    /// buffers), sccshm (through memory behind that chip), sections (through the nodes' shared memory);
-    /// or rcce (RCCE's messages) [default: rcce on a chip with such buffers, else sections]
+    /// buffers), sccshm (through memory behind that chip), sections (through the nodes' shared
+    /// memory); or rcce (RCCE's messages) [default: rcce on a chip with such buffers, else
+    /// sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
     /// Ranks of the job, which fill one node after the other [default: all cores, at most
@@ -82,8 +83,6 @@ impl PingPongFlags {
 }
 
 impl Point for PingPong {
-    type Outcome = Outcome;
-
     const KEYS: &[&str] = &[
         "ranks",
         "partner",
@@ -93,22 +92,6 @@ impl Point for PingPong {
     ];
 
     const EXPLAINED: (&str, &str) = (LAST, "the last round");
-
-    fn job(&self) -> &Job {
-        &self.job
-    }
-
-    fn calls(&self) -> u64 {
-        PingPong::calls(self)
-    }
-
-    fn simulate(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
-        self.observed(observe)
-    }
-
-    fn messages(&self, outcome: &Outcome) -> u64 {
-        outcome.messages
-    }
 
     fn cells(&self, outcome: &Outcome) -> Vec<Cell> {
         vec![

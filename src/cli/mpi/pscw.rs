@@ -7,12 +7,11 @@ use std::path::PathBuf;
 use clap::Args;
 use sme_mpi::window::Synchronization;
 
-use super::{Point, Points, WatchFlags, channel_of_mpi, jobs, most_ranks, rounds};
+use super::{Point, Points, WatchFlags, channel_of_mpi, jobs, most_ranks, rounds, unknown};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
-use crate::cli::names;
 use crate::cli::read::{self, Values};
-use crate::messages::job::{Error, Job, Observe, Observed};
+use crate::messages::job::Job;
 pub(super) use crate::messages::pscw::Pscw;
 use crate::messages::pscw::{Outcome, Quartiles, ROUNDS};
 use crate::report::output;
@@ -26,18 +25,18 @@ pub struct PscwFlags {
     /// The machine.
     #[command(flatten)]
     machine: MachineFlags,
-    /// The channel that carries the messages: sccmpb (RCKMPI's, through the SCC's message passing buffers),
-    /// sccshm (through memory behind that chip), or sections (through the nodes' shared memory) [default:
-    /// sccmpb on a chip with such buffers, else sections]
+    /// The channel that carries the messages: sccmpb (RCKMPI's, through the SCC's message passing
+    /// buffers), sccshm (through memory behind that chip), or sections (through the nodes' shared
+    /// memory) [default: sccmpb on a chip with such buffers, else sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
-    /// Classes of synchronization: deferred or immediate, by messages, or trigger-only, in shared memory;
-    /// all takes each that the machine can have [default: deferred and trigger-only, as far as the
-    /// machine can have them]
+    /// Classes of synchronization: deferred or immediate, by messages, or trigger-only, in shared
+    /// memory; all takes each that the machine can have [default: deferred and trigger-only, as far
+    /// as the machine can have them]
     #[arg(long, value_name = "LIST")]
     sync: Option<String>,
-    /// Targets of the one origin, such as 1..31; rank 0 is the origin, and each rank on the core of its
-    /// number [default: 1 to 31, or all cores but one]
+    /// Targets of the one origin, such as 1..31; rank 0 is the origin, and each rank on the core of
+    /// its number [default: 1 to 31, or all cores but one]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     targets: Option<String>,
     /// Rounds, which all count
@@ -106,12 +105,8 @@ impl PscwFlags {
                 ("all", _) => read.extend(Synchronization::ALL.into_iter().filter(can)),
                 (_, Some(sync)) => read.push(sync),
                 (_, None) => {
-                    let known: Vec<&str> = Synchronization::ALL
-                        .iter()
-                        .map(|sync| sync.name())
-                        .collect();
-                    let known = [&known[..], &["all"]].concat();
-                    return Err(Stop::flag(FLAG, names::unknown(word, &known)));
+                    let all = Synchronization::ALL.iter().map(|sync| sync.name());
+                    return Err(unknown(FLAG, word, all.chain(["all"])));
                 }
             }
         }
@@ -120,8 +115,6 @@ impl PscwFlags {
 }
 
 impl Point for Pscw {
-    type Outcome = Outcome;
-
     const KEYS: &[&str] = &[
         "sync",
         "targets",
@@ -143,22 +136,6 @@ impl Point for Pscw {
     ];
 
     const EXPLAINED: (&str, &str) = (ROUNDS, "the last round");
-
-    fn job(&self) -> &Job {
-        &self.job
-    }
-
-    fn calls(&self) -> u64 {
-        Pscw::calls(self)
-    }
-
-    fn simulate(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
-        self.observed(observe)
-    }
-
-    fn messages(&self, outcome: &Outcome) -> u64 {
-        outcome.messages
-    }
 
     fn cells(&self, outcome: &Outcome) -> Vec<Cell> {
         let mut cells = vec![

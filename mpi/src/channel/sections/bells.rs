@@ -1,7 +1,8 @@
-//! Bells: bytes that say where to look. Each stands for a group of eight pairs of flags, or of bells of the level
-//! below; one at the top for all. Whoever sets a flag of a rank rings the bells above it, from the lowest
-//! on; the rank silences a bell before it looks at what that stands for, so that nothing is missed. Others
-//! write 1 only, and the rank 0, so that writers need not take turns.
+//! Bells: bytes that tell a rank where to look. A bell stands for eight pairs of flags or for eight
+//! bells of the level below; one bell at the top stands for all. A rank that sets a flag of another
+//! one also rings the bells above that flag, from the lowest to the highest. The owner silences a
+//! bell before it reads what the bell stands for, and so misses nothing. Others write only 1 and
+//! the owner only 0: writers need not take turns.
 
 use sme_memory::{Memory, Until};
 
@@ -35,7 +36,7 @@ impl<M: Memory, P> Sections<M, P> {
             if below.is_empty() {
                 return;
             }
-            // What a bell stands for is looked at when its silence is in memory.
+            // The silence must be in memory before the flags or bells below are read.
             self.memory.fence().await;
             let count = match depth.checked_sub(1) {
                 Some(below) => self.levels[below].count,

@@ -8,7 +8,8 @@ const LINE: u64 = 32;
 /// Lines of a section at most: a flag has seven bits for the words of a piece.
 const MOST_LINES: u64 = 31;
 
-/// Members of a group that one bell stands for.
+/// Flag pairs, or bells of the level below, that one bell stands for. Of 4 to 64, eight gave the
+/// shortest barriers on the SME cluster.
 pub(super) const GROUP: u32 = 8;
 
 /// The memory of a channel: a part for each rank, of which it alone waits.
@@ -22,8 +23,26 @@ pub struct Layout {
     pub begin: u64,
     /// Bytes of each part, a multiple of 32.
     pub bytes: u64,
-    /// Whether threads can wait for any of many flags; else they wait for bells.
-    pub waits_for_any: bool,
+    /// How ranks reach it.
+    pub reach: Reach,
+}
+
+/// How ranks reach the parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Data in tagged lines, which nothing keeps coherent; a rank polls all its flags at once.
+    Tagged,
+    /// By remote stores and coherent loads; a rank waits for bells.
+    Coherent,
+}
+
+/// Sections of equal length, by sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// The offset of the first in a part.
+    first: u64,
+    /// Bytes of each.
+    pub(super) bytes: u64,
 }
 
 /// The bells of one level.
@@ -52,21 +71,21 @@ impl Layout {
             per_node: 1,
             begin: 0,
             bytes,
-            waits_for_any: true,
+            reach: Reach::Tagged,
         }
     }
 
     /// Of these ranks, with the longest sections, from `begin` on in each node's memory.
-    pub fn of_memory((ranks, per_node): (u32, u32), begin: u64, waits_for_any: bool) -> Self {
+    pub fn of_memory((ranks, per_node): (u32, u32), begin: u64, reach: Reach) -> Self {
         let layout = Self {
             ranks,
             per_node,
             begin: begin.next_multiple_of(LINE),
             bytes: 0,
-            waits_for_any,
+            reach,
         };
         let sections = u64::from(ranks) * MOST_LINES * LINE;
-        let bytes = layout.first_section() + sections;
+        let bytes = layout.before_sections() + sections;
         Self { bytes, ..layout }
     }
 
@@ -86,26 +105,30 @@ impl Layout {
     /// [`NoRoom`] if there is none.
     pub fn check(&self) -> Result<(), NoRoom> {
         let Self { ranks, bytes, .. } = *self;
-        let has_room = ranks > 0 && self.per_node > 0 && self.section().is_some();
+        let has_room = ranks > 0 && self.per_node > 0 && self.sections().is_some();
         has_room.then_some(()).ok_or(NoRoom { ranks, bytes })
     }
 
-    /// Bytes of a section, if there is room for any.
-    pub(super) fn section(&self) -> Option<u64> {
-        let left = self.bytes.checked_sub(self.first_section())?;
-        let section = left / u64::from(self.ranks) / LINE * LINE;
-        let section = section.min(MOST_LINES * LINE);
-        (section > 0).then_some(section)
+    /// The sections of each part, if there is room for any.
+    pub(super) fn sections(&self) -> Option<Row> {
+        let first = self.before_sections();
+        let left = self.bytes.checked_sub(first)?;
+        let bytes = left / u64::from(self.ranks) / LINE * LINE;
+        let bytes = bytes.min(MOST_LINES * LINE);
+        (bytes > 0).then_some(Row { first, bytes })
     }
 
-    /// Bytes between two flags: where a bell says which to read, many should be in a line.
+    /// Bytes between two flags. A rank that reads flags through its caches has many in a line.
     pub(super) fn apart(&self) -> u64 {
-        if self.waits_for_any { 8 } else { 1 }
+        match self.reach {
+            Reach::Tagged => 8,
+            Reach::Coherent => 1,
+        }
     }
 
     /// Bells of each level from the lowest on; the highest has one.
     pub(super) fn levels(&self) -> Vec<Level> {
-        if self.waits_for_any {
+        if self.reach == Reach::Tagged {
             return Vec::new();
         }
         let level = |offset, below: u32| Level {
@@ -123,7 +146,8 @@ impl Layout {
         2 * self.apart() * u64::from(self.ranks)
     }
 
-    fn first_section(&self) -> u64 {
+    /// Bytes of flags and bells, in whole lines.
+    fn before_sections(&self) -> u64 {
         let bells = self.levels();
         let bells = bells.last().map(|top| top.offset + u64::from(top.count));
         bells.unwrap_or(self.flags_bytes()).next_multiple_of(LINE)
@@ -152,9 +176,9 @@ impl Layout {
         self.place(of, level.offset + u64::from(number))
     }
 
-    /// The section of `sender` in the part of `of`, if sections have so many bytes.
-    pub(super) fn section_of(&self, (of, sender): (u32, u32), bytes: u64) -> Place {
-        self.place(of, self.first_section() + bytes * u64::from(sender))
+    /// The section of `sender` in the part of `of`, one of `sections`.
+    pub(super) fn section(&self, sections: Row, (of, sender): (u32, u32)) -> Place {
+        self.place(of, sections.first + sections.bytes * u64::from(sender))
     }
 
     /// The name of the variable at `place`, for reports.
@@ -166,12 +190,12 @@ impl Layout {
         if number >= self.per_node || rank >= self.ranks {
             return None;
         }
-        let flags = self.flags_bytes();
-        if within >= flags && within < self.first_section() {
+        let sections = self.sections()?;
+        if within >= self.flags_bytes() && within < sections.first {
             return Some(format!("rank {rank}'s bell"));
         }
-        let (name, other) = match within.checked_sub(self.first_section()) {
-            Some(behind) => ("section", behind / self.section()?),
+        let (name, other) = match within.checked_sub(sections.first) {
+            Some(behind) => ("section", behind / sections.bytes),
             None => {
                 let pair = 2 * self.apart();
                 let is_full = within % pair < self.apart();
@@ -192,18 +216,18 @@ mod tests {
 
     #[test]
     fn no_two_things_are_at_one_place() {
-        for waits_for_any in [true, false] {
+        for reach in [Reach::Tagged, Reach::Coherent] {
             for (ranks, per_node) in [(1, 1), (5, 1), (16, 4), (40, 8), (300, 3)] {
-                let layout = Layout::of_memory((ranks, per_node), 64, waits_for_any);
+                let layout = Layout::of_memory((ranks, per_node), 64, reach);
                 assert_eq!(layout.check(), Ok(()));
-                let section = layout.section().expect("room");
-                assert_eq!(section, MOST_LINES * LINE);
+                let sections = layout.sections().expect("room");
+                assert_eq!(sections.bytes, MOST_LINES * LINE);
                 let mut used: Vec<(Place, u64)> = Vec::new();
                 for of in [0, ranks / 2, ranks - 1] {
                     for other in 0..ranks {
                         used.push((layout.full(of, other), 1));
                         used.push((layout.read_by(of, other), 1));
-                        used.push((layout.section_of((of, other), section), section));
+                        used.push((layout.section(sections, (of, other)), sections.bytes));
                     }
                     for level in layout.levels() {
                         let bells = 0..level.count;
@@ -222,7 +246,7 @@ mod tests {
                     name,
                     Some(format!("rank {}'s full flag at rank 0", ranks - 1))
                 );
-                let name = layout.variable(layout.section_of((ranks - 1, 0), section));
+                let name = layout.variable(layout.section(sections, (ranks - 1, 0)));
                 assert_eq!(
                     name,
                     Some(format!("rank 0's section at rank {}", ranks - 1))

@@ -1,12 +1,12 @@
-//! A channel through sections of shared memory, as RCKMPI's SCCMPB is one: each rank's part of memory has a
-//! section for every sender, which writes pieces of its stream there; a flag says that a section is full, and
-//! one in the sender's own part that it has been read. So a rank waits for nothing but its own part. A piece
-//! is a word with its number of bytes, and the bytes.
+//! A channel through sections of shared memory, as RCKMPI's SCCMPB is one: each rank's part of
+//! memory has a section for every sender, which writes pieces of its stream there; a flag says that
+//! a section is full, and one in the sender's own part that it has been read. So a rank waits for
+//! nothing but its own part. A piece is a word with its number of bytes, and the bytes.
 //!
-//! * On the SCC the parts are in the message passing buffers (SCCMPB) or in memory behind the chip (SCCSHM);
-//!   their lines are tagged, and a rank polls all its flags.
-//! * On other machines they are in the shared memory of the rank's node. A rank looks at its flags through
-//!   coherent caches, and a tree of bells says which of them to look at.
+//! * On the SCC the parts are in the message passing buffers (SCCMPB) or in memory behind the chip
+//!   (SCCSHM); their lines are tagged, and a rank polls all its flags.
+//! * On other machines they are in the shared memory of the rank's node. A rank looks at its flags
+//!   through coherent caches, and a tree of bells says which of them to look at.
 
 mod bells;
 mod layout;
@@ -21,8 +21,8 @@ use sme_memory::{
 
 use super::shared::Shared;
 use super::{Channel, Processor, Segment, Work};
-use layout::Level;
-pub use layout::{Layout, NoRoom};
+pub use layout::{Layout, NoRoom, Reach};
+use layout::{Level, Row};
 
 /// The channel of one rank.
 #[derive(Debug)]
@@ -31,8 +31,7 @@ pub struct Sections<M, P> {
     processor: P,
     me: u32,
     layout: Layout,
-    /// Bytes of a section.
-    section: u64,
+    sections: Row,
     levels: Vec<Level>,
     area: Option<Shared<M, P>>,
     state: Mutex<State>,
@@ -67,7 +66,7 @@ impl<M: Memory, P> Sections<M, P> {
             processor,
             me,
             layout,
-            section: layout.section().ok_or(NoRoom { ranks, bytes })?,
+            sections: layout.sections().ok_or(NoRoom { ranks, bytes })?,
             levels: layout.levels(),
             area: None,
             state: Mutex::new(State {
@@ -88,9 +87,8 @@ impl<M: Memory, P> Sections<M, P> {
         Self { area, ..self }
     }
 
-    /// Whether lines are tagged and nothing is coherent.
     fn is_tagged(&self) -> bool {
-        self.layout.waits_for_any
+        self.layout.reach == Reach::Tagged
     }
 
     fn flag(&self, place: Place) -> Flag {
@@ -107,7 +105,7 @@ impl<M: Memory, P> Sections<M, P> {
             true => Route::Tagged,
             false => Route::Nearest,
         };
-        let place = self.layout.section_of((of, sender), self.section);
+        let place = self.layout.section(self.sections, (of, sender));
         self.memory.word(place, route)
     }
 
@@ -209,7 +207,7 @@ where
             }
         }
         let mut words = std::mem::take(&mut self.state.lock().words);
-        let most = (self.section - 8) as usize;
+        let most = (self.sections.bytes - 8) as usize;
         let (count, address) = gather(segments, most, &mut words);
         if count > 0 {
             self.state.lock().is_free[to as usize] = false;

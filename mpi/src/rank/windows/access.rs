@@ -20,7 +20,8 @@ impl<'m, C: Channel> Window<'m, C> {
     ///
     /// # Errors
     /// [`ErrorClass::RmaSync`] outside an access epoch, [`ErrorClass::Rank`] of a wrong target,
-    /// [`ErrorClass::RmaRange`] outside its memory, [`ErrorClass::Type`] if there are not as many bytes.
+    /// [`ErrorClass::RmaRange`] outside its memory, [`ErrorClass::Type`] if there are not as many
+    /// bytes.
     #[track_caller]
     pub fn put<'a>(
         &'a self,
@@ -61,8 +62,8 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Combines elements with those of the target's memory, which has the result (MPI_Accumulate).
     ///
     /// # Errors
-    /// As [`Window::put`]; [`ErrorClass::Op`] of an operation that is not predefined or not for such
-    /// elements.
+    /// As [`Window::put`]; [`ErrorClass::Op`] of an operation that is not predefined or not for
+    /// such elements.
     #[track_caller]
     pub fn accumulate<'a>(
         &'a self,

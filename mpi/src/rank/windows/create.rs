@@ -31,8 +31,9 @@ impl<'m, C: Channel> Communicator<'m, C> {
     /// (MPI_Win_allocate).
     ///
     /// # Errors
-    /// [`ErrorClass::NoMem`] at all ranks if one of them has no room; [`ErrorClass::Disp`] of a unit of 0;
-    /// [`ErrorClass::Comm`] of an intercommunicator, or if other ranks make another call.
+    /// [`ErrorClass::NoMem`] at all ranks if one of them has no room; [`ErrorClass::Disp`] of a
+    /// unit of 0; [`ErrorClass::Comm`] of an intercommunicator, or if other ranks make another
+    /// call.
     #[track_caller]
     pub fn allocate_window(
         &self,
@@ -60,7 +61,8 @@ impl<'m, C: Channel> Communicator<'m, C> {
         self.window(("MPI_Win_create", site), Given::Created(memory), unit, sync)
     }
 
-    /// A window to which memory is attached later (MPI_Win_create_dynamic). Its displacements are addresses.
+    /// A window to which memory is attached later (MPI_Win_create_dynamic). Its displacements are
+    /// addresses.
     ///
     /// # Errors
     /// As [`Communicator::allocate_window`]; [`ErrorClass::Win`] of one that is trigger-only.

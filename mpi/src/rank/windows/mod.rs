@@ -1,8 +1,8 @@
 //! Windows: one-sided communication (MPI-4.1, Ch. 12).
 //!
 //! The library has the memory of a window; a rank reaches its own by [`Window::load`] and
-//! [`Window::store`]. A call that gets data returns a request: the data are in the buffer when it has been
-//! waited for, which a rank does when its epoch has ended, or a flush.
+//! [`Window::store`]. A call that gets data returns a request: the data are in the buffer when it
+//! has been waited for, which a rank does when its epoch has ended, or a flush.
 
 mod access;
 mod create;
@@ -78,8 +78,8 @@ impl Extent {
     }
 }
 
-/// The place of an access: a rank of the window, and the displacement in its memory in the units that it has
-/// chosen. Without a shape it has as many elements of the same datatype as the origin.
+/// The place of an access: a rank of the window, and the displacement in its memory in the units
+/// that it has chosen. Without a shape it has as many elements of the same datatype as the origin.
 #[derive(Clone, Debug)]
 pub struct Target {
     rank: u32,
@@ -240,7 +240,8 @@ impl<'m, C: Channel> Window<'m, C> {
         Ok((begin, count as u64))
     }
 
-    /// Attaches `bytes` bytes, all 0, to a dynamic window; their address, for others (MPI_Win_attach).
+    /// Attaches `bytes` bytes, all 0, to a dynamic window; their address, for others
+    /// (MPI_Win_attach).
     ///
     /// # Errors
     /// [`ErrorClass::RmaAttach`] if it is not dynamic.

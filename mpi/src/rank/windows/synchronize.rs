@@ -100,8 +100,8 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Ends an epoch of all ranks and begins the next (MPI_Win_fence).
     ///
     /// # Errors
-    /// [`ErrorClass::RmaSync`] if another kind of epoch is open, [`ErrorClass::RmaRange`] if an access that
-    /// came was outside.
+    /// [`ErrorClass::RmaSync`] if another kind of epoch is open, [`ErrorClass::RmaRange`] if an
+    /// access that came was outside.
     #[track_caller]
     pub fn fence(&self) -> impl Future<Output = Result<(), MpiError>> + Send {
         let call = ("MPI_Win_fence", Location::caller());
@@ -111,7 +111,8 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Begins an access epoch to the ranks of `group` (MPI_Win_start).
     ///
     /// # Errors
-    /// [`ErrorClass::RmaSync`] if one is open, [`ErrorClass::Group`] of ranks that the window does not have.
+    /// [`ErrorClass::RmaSync`] if one is open, [`ErrorClass::Group`] of ranks that the window does
+    /// not have.
     #[track_caller]
     pub fn start(&self, group: &Group) -> impl Future<Output = Result<(), MpiError>> + Send {
         let call = ("MPI_Win_start", Location::caller());
@@ -151,7 +152,8 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Waits until all origins of the exposure epoch have completed (MPI_Win_wait).
     ///
     /// # Errors
-    /// [`ErrorClass::RmaSync`] if none is open, [`ErrorClass::RmaRange`] if an access that came was outside.
+    /// [`ErrorClass::RmaSync`] if none is open, [`ErrorClass::RmaRange`] if an access that came was
+    /// outside.
     #[track_caller]
     pub fn wait(&self) -> impl Future<Output = Result<(), MpiError>> + Send {
         let call = ("MPI_Win_wait", Location::caller());
@@ -188,8 +190,8 @@ impl<'m, C: Channel> Window<'m, C> {
     /// Locks `target`'s memory, for this rank alone if `is_exclusive` (MPI_Win_lock).
     ///
     /// # Errors
-    /// [`ErrorClass::Rank`] of a wrong target, [`ErrorClass::RmaSync`] if it is locked already or another
-    /// kind of epoch is open.
+    /// [`ErrorClass::Rank`] of a wrong target, [`ErrorClass::RmaSync`] if it is locked already or
+    /// another kind of epoch is open.
     #[track_caller]
     pub fn lock(
         &self,

@@ -9,8 +9,8 @@ use crate::parts::line_size::LineSize;
 use crate::parts::os::{Costs, Delays};
 use crate::time::Time;
 
-/// A chip, by its constants. Times that are counted in cycles are those of the clock that the machine
-/// file counts them in.
+/// A chip, by its constants. Times that are counted in cycles are those of the clock that the
+/// machine file counts them in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SccSpec {
     /// Tiles, cores and controllers.
@@ -275,14 +275,15 @@ impl SccSpec {
         access.times(count) + self.operation.times(count - 1)
     }
 
-    /// The time of storing `bytes` into the write-combine buffer, with the program's own instructions.
+    /// The time of storing `bytes` into the write-combine buffer, with the program's own
+    /// instructions.
     pub(super) fn gathering(&self, bytes: Bytes) -> Time {
         let share = if bytes.is_whole_word() { 4 } else { 8 };
         Time::from_ps(self.gather.as_ps() / share)
     }
 
-    /// The time of a load of `bytes` that hits the caches: a word is two of 32 bits, the second of which
-    /// hits the first level.
+    /// The time of a load of `bytes` that hits the caches: a word is two of 32 bits, the second of
+    /// which hits the first level.
     pub(super) fn load_hit(&self, level: Level, bytes: Bytes) -> Time {
         match bytes.is_whole_word() {
             true => self.hit(level) + self.operation + self.hit(Level::First),

@@ -116,7 +116,7 @@ fn sums(outcomes: &[(&Pscw, Outcome)]) -> Chart {
     }
 }
 
-/// What both have.
+/// The parts that both charts share.
 fn chart(outcomes: &[(&Pscw, Outcome)], number: u32) -> Chart {
     let axis = |label: &str| Axis {
         label: label.into(),

@@ -1,9 +1,9 @@
 //! Measurements of a real Intel SCC beside the machine: accesses from tile (0, 0) to the message
 //! passing buffer of each tile, and to memory behind each controller.
 //!
-//! An access is repeated by one core on an otherwise idle chip. Times are in microseconds, figures in
-//! cycles of the core's clock. Beside them, the bandwidth of RCCE's messages, and the synchronization of
-//! one-sided communication (`pscw`).
+//! An access is repeated by one core on an otherwise idle chip. Times are in microseconds, figures
+//! in cycles of the core's clock. Beside them, the bandwidth of RCCE's messages, and the
+//! synchronization of one-sided communication (`pscw`).
 
 mod pscw;
 
@@ -16,6 +16,7 @@ use sme_sim::observe::spans::SpanTimes;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 
 use super::{Estimator, EstimatorOf, Figures, Finding, Fit, On, Paper};
+use crate::messages::Measurement;
 use crate::messages::job::{Job, Library};
 use crate::messages::pingpong::PingPong;
 use crate::validate::measure::{self, Simulate};
