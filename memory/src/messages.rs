@@ -52,6 +52,13 @@ pub trait Blocks: Memory {
             }
         }
     }
+
+    /// Takes the time in which a program copies so many doubles within the thread's own memory, from the one
+    /// address to the other. On a memory whose own side costs nothing it takes none.
+    fn copy(&self, from: Own, to: Own, words: u32) -> impl Future<Output = ()> + Send {
+        let _ = (from, to, words);
+        async {}
+    }
 }
 
 /// Waits that end with the first of many flags.

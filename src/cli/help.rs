@@ -85,6 +85,23 @@ Examples:
   sme mpi pscw --machine scc --targets 1..31 --figures figures
   sme mpi pscw --machine scc --targets 2 --sync trigger-only --rounds 20 --explain";
 
+/// `sme mpi nas --help`
+pub const NAS: &str = "\
+bt divides the grid among a square number of ranks, lu among a power of two. Each rank packs the
+faces of its part, exchanges them with its neighbours and unpacks them, and computes in between for
+as long as one core needs for so many points: --core-seconds, for all steps of the benchmark, by
+fixed shares of the phases. Simulated are messages, the copies that pack them, and waiting.
+
+A row has the mean time of a step, the part of it in which the busiest rank computes, the time of
+all steps, and the speed-up over one core. --core-seconds of class A are those of a core of the SCC
+at 533 MHz unless given: 2088.9 for bt, 3053.1 for lu.
+
+Examples:
+  sme mpi nas bt --machine scc
+  sme mpi nas lu --machine scc --ranks 1..32*2 --channel sccmpb --format json
+  sme mpi nas bt --machine scc --class W --core-seconds 60 --ranks 25,36
+  sme mpi nas lu --machine scc --ranks 8 --steps 1 --explain";
+
 /// `sme mpi collective --help`
 pub fn collective() -> String {
     let calls = Collective::ALL.iter().map(|&collective| {

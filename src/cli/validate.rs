@@ -44,7 +44,7 @@ pub struct ValidateFlags {
     /// Compare the figures of one paper only: sme, scc, rcce, scosco, impi, mppa or coherence
     #[arg(long, value_name = "NAME")]
     paper: Option<String>,
-    /// Leave out the figures for which programs are run (the FFT): they take most of the time
+    /// Leave out the figures for which programs are run (the FFT, BT and LU): they take most of the time
     #[arg(long)]
     no_programs: bool,
     /// Leave out the figures for which 220,000 threads are simulated: of the others they take half
@@ -118,9 +118,9 @@ impl ValidateRun {
         let simulator = Simulator::new(cluster, self.episodes, self.seed)
             .map_err(|error| Stop::flag("--machine", error))?
             .with_noise(self.noise);
-        let simulator = match self.programs {
-            true => simulator,
-            false => simulator.without_programs(),
+        let (simulator, chip) = match self.programs {
+            true => (simulator, chip),
+            false => (simulator.without_programs(), chip.without_programs()),
         };
         let simulator = match self.large {
             true => simulator,

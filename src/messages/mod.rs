@@ -4,7 +4,9 @@
 //! for the machine.
 
 pub mod collective;
+mod endpoint;
 pub mod job;
+pub mod nas;
 pub mod pingpong;
 pub mod processor;
 pub mod pscw;

@@ -4,20 +4,15 @@
 //! The message lies at the same place of each rank's own memory in every round, so that it is in
 //! the caches as far as it fits: after two rounds that do not count.
 
-use std::future::Future;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sme_memory::Own;
-use sme_mpi::buffer::{Buffer, BufferMut};
-use sme_mpi::channel::Processor;
-use sme_mpi::rank::{Source, Tag};
-use sme_mpi::rcce::Rcce;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
-use super::job::{Error, Job, Library, Observe, Observed, SimulatedMpi, times};
-use super::processor::Core;
+use super::endpoint::{Endpoint, Incoming, Outgoing};
+use super::job::{Error, Job, Observe, Observed, times};
 use super::{Measurement, WARM_UP};
 
 /// A ping-pong.
@@ -46,9 +41,6 @@ const ROUNDS: Span = Span::new("rounds", 0);
 /// The last round has the number 1, the one before 0.
 pub const LAST: &str = "last rounds";
 
-/// The tag of MPI's messages.
-const TAG: i32 = 0;
-
 /// The address of the message in each rank's own memory: away from its beginning.
 const MESSAGE: Own = Own(1 << 20);
 
@@ -72,7 +64,6 @@ impl Measurement for PingPong {
 
     fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
         let job = &self.job;
-        let bytes = job.machine.shape().buffer_bytes;
         let garbled: Arc<Mutex<Option<u32>>> = Arc::default();
         let mut observed = job.run(observe, |memory, rank| {
             let course = Course {
@@ -85,13 +76,8 @@ impl Measurement for PingPong {
             let job = job.clone();
             async move {
                 // Whether the library can be set up has been checked.
-                if job.library == Library::Rcce {
-                    if let Ok(rcce) = Rcce::new(memory.clone(), rank, job.ranks, bytes) {
-                        let core = job.core(&memory);
-                        course.run(&OverRcce(rcce, core), &memory).await;
-                    }
-                } else if let Ok(mpi) = job.mpi(&memory, rank) {
-                    course.run(&OverMpi(mpi), &memory).await;
+                if let Ok(endpoint) = Endpoint::new(&job, &memory, rank) {
+                    course.run(&endpoint, &memory).await;
                 }
             }
         })?;
@@ -119,15 +105,8 @@ struct Course {
     garbled: Arc<Mutex<Option<u32>>>,
 }
 
-/// A library, as one rank uses it.
-trait Messages: Sync {
-    fn send(&self, to: u32, words: &[u64]) -> impl Future<Output = ()> + Send;
-
-    fn receive(&self, from: u32, words: &mut [u64]) -> impl Future<Output = ()> + Send;
-}
-
 impl Course {
-    async fn run(self, library: &impl Messages, memory: &ThreadMemory) {
+    async fn run(self, endpoint: &Endpoint, memory: &ThreadMemory) {
         let other = match self.rank {
             0 => self.partner,
             rank if rank == self.partner => 0,
@@ -147,12 +126,24 @@ impl Course {
                 memory.begin(span).await;
             }
             came.fill(0);
+            let out = |words| Outgoing {
+                to: other,
+                words,
+                at: MESSAGE,
+            };
+            let into = |words| Incoming {
+                from: other,
+                words,
+                at: MESSAGE,
+            };
+            // The ranks exist: there is no error. Else nothing arrives, and the run ends with a
+            // report.
             if self.rank == 0 {
-                library.send(other, &sent).await;
-                library.receive(other, &mut came).await;
+                let _ = endpoint.send(out(&sent)).await;
+                let _ = endpoint.receive(into(&mut came)).await;
             } else {
-                library.receive(other, &mut came).await;
-                library.send(other, &came).await;
+                let _ = endpoint.receive(into(&mut came)).await;
+                let _ = endpoint.send(out(&came)).await;
             }
             if came != sent {
                 self.garbled.lock().get_or_insert(self.rank);
@@ -164,44 +155,5 @@ impl Course {
         if self.rank == 0 {
             memory.end(ROUNDS).await;
         }
-    }
-}
-
-struct OverRcce(Rcce<ThreadMemory>, Core);
-
-impl Messages for OverRcce {
-    async fn send(&self, to: u32, words: &[u64]) {
-        let call = "RCCE_send";
-        self.1
-            .enters(call, Some(to), size_of_val(words) as u64)
-            .await;
-        self.0.send(to, words, Some(MESSAGE)).await;
-        self.1.leaves(call).await;
-    }
-
-    async fn receive(&self, from: u32, words: &mut [u64]) {
-        let call = "RCCE_recv";
-        self.1
-            .enters(call, Some(from), size_of_val(words) as u64)
-            .await;
-        self.0.receive(from, words, Some(MESSAGE)).await;
-        self.1.leaves(call).await;
-    }
-}
-
-struct OverMpi(SimulatedMpi);
-
-impl Messages for OverMpi {
-    async fn send(&self, to: u32, words: &[u64]) {
-        // The rank exists, and so does the tag; else nothing arrives, and the run ends with a
-        // report.
-        let words = Buffer::from(words).at(MESSAGE.0);
-        let _ = self.0.world().send(words, to, TAG).await;
-    }
-
-    async fn receive(&self, from: u32, words: &mut [u64]) {
-        let words = BufferMut::from(words).at(MESSAGE.0);
-        let source = Source::Rank(from);
-        let _ = self.0.world().receive(words, source, Tag::Is(TAG)).await;
     }
 }

@@ -475,6 +475,7 @@ fn the_number_of_workers_changes_nothing() {
         "collective bcast --ranks 33 --sizes 20000 --rounds 2",
         "pingpong --ranks 32 --partner 31 --sizes 8,5000 --rounds 2",
         "pscw --targets 20 --rounds 3 --sync all",
+        "nas lu --ranks 32 --class W --core-seconds 1 --steps 1 --explain --timeline t.csv",
     ] {
         let ran = [1, 2, 3].map(|workers| {
             let directory = tempfile::tempdir().unwrap();

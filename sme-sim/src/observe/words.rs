@@ -51,6 +51,7 @@ pub fn done(core: u16, operation: &Operation, at: &dyn Fn(u64) -> String) -> Str
         Operation::GiveWay => format!("{core} has given way"),
         Operation::Put(word, ..) => format!("{core} has stored a block from {} on", at(word.0)),
         Operation::Get(word, ..) => format!("{core} has loaded a block from {} on", at(word.0)),
+        Operation::Copy(..) => format!("{core} has copied a block of its own memory"),
         Operation::WaitAny(flags, ..) => {
             format!(
                 "{core} sees that one from {} on has changed",

@@ -79,6 +79,8 @@ pub enum Operation {
     Put(Word, u32, Near, WaitSite),
     /// [`Blocks::get`](sme_memory::Blocks::get): the program finds the words in the same place.
     Get(Word, u32, Near, WaitSite),
+    /// [`Blocks::copy`](sme_memory::Blocks::copy): from the one place, to the other.
+    Copy(Near, Near, u32),
     /// [`AnyFlag::wait_any`](sme_memory::AnyFlag::wait_any)
     WaitAny(Flags, Until, WaitSite),
     /// [`AnyFlag::find_any`](sme_memory::AnyFlag::find_any)

@@ -65,7 +65,7 @@ impl CollectiveFlags {
         let machine = args::machine(&self.machine)?;
         let library = channel_of_mpi(self.channel.as_ref(), &machine)?;
         let ranks = ranks(self.ranks.as_ref(), &machine, Values::Many)?;
-        let rounds = rounds(&self.rounds)?;
+        let rounds = rounds("--rounds", &self.rounds)?;
         let sizes = match (&self.sizes, collective) {
             (None, Collective::Barrier) => vec![0],
             (Some(_), Collective::Barrier) => {

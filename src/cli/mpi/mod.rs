@@ -4,6 +4,7 @@
 //! points, of which every one is a simulation and a row.
 
 mod collective;
+mod nas;
 mod pingpong;
 mod pscw;
 
@@ -43,6 +44,10 @@ pub enum MpiCommand {
     /// targets and class of synchronization
     #[command(after_help = super::help::PSCW)]
     Pscw(Box<pscw::PscwFlags>),
+    /// The messages of a NAS Parallel Benchmark, with one core's computing time given: speed-up by
+    /// ranks
+    #[command(after_help = super::help::NAS)]
+    Nas(Box<nas::NasFlags>),
 }
 
 /// The flags that all commands have.
@@ -114,6 +119,7 @@ enum Runs {
     PingPong(Points<pingpong::PingPong>),
     Collective(Points<collective::CollectiveRun>),
     Pscw(Points<pscw::Pscw>),
+    Nas(Points<nas::NasRun>),
 }
 
 /// The most calls of a timeline.
@@ -138,6 +144,7 @@ impl MpiRun {
             MpiCommand::Pingpong(flags) => Runs::PingPong(flags.read()?),
             MpiCommand::Collective(flags) => Runs::Collective(flags.read()?),
             MpiCommand::Pscw(flags) => Runs::Pscw(flags.read()?),
+            MpiCommand::Nas(flags) => Runs::Nas(flags.read()?),
         }))
     }
 
@@ -147,6 +154,7 @@ impl MpiRun {
             Runs::PingPong(points) => points.run(),
             Runs::Collective(points) => points.run(),
             Runs::Pscw(points) => points.run(),
+            Runs::Nas(points) => points.run(),
         }
     }
 }
@@ -197,10 +205,10 @@ fn sizes(text: &str) -> Result<Vec<u64>, Stop> {
     }
 }
 
-/// Reads `--rounds`.
-fn rounds(text: &str) -> Result<u32, Stop> {
-    let rounds = read::counts("--rounds", text, 1, MOST_ROUNDS, Values::One)?;
-    read::one("--rounds", rounds)
+/// Reads the number of rounds that `flag` has.
+fn rounds(flag: &str, text: &str) -> Result<u32, Stop> {
+    let rounds = read::counts(flag, text, 1, MOST_ROUNDS, Values::One)?;
+    read::one(flag, rounds)
 }
 
 /// Bytes of this computer that each rank keeps of each other one: streams, queues, flags. Measured,

@@ -67,7 +67,7 @@ impl PingPongFlags {
         let ranks = read::one("--ranks", ranks)?;
         let partner = read::counts("--partner", &self.partner, 1, ranks - 1, Values::One)?;
         let partner = read::one("--partner", partner)?;
-        let rounds = rounds(&self.rounds)?;
+        let rounds = rounds("--rounds", &self.rounds)?;
         let jobs = jobs((machine, library), vec![ranks], self.watch.workers()?);
         let mut points = Vec::new();
         for size_bytes in sizes(&self.sizes)? {

@@ -63,7 +63,7 @@ impl PscwFlags {
         let all = format!("1..{}", most.min(31));
         let targets = self.targets.as_ref().unwrap_or(&all);
         let targets = read::counts("--targets", targets, 1, most, Values::Many)?;
-        let rounds = rounds(&self.rounds)?;
+        let rounds = rounds("--rounds", &self.rounds)?;
         let ranks = targets.iter().map(|targets| targets + 1).collect();
         let jobs = jobs((machine, library), ranks, self.watch.workers()?);
         let has_area = jobs.first().is_some_and(Job::has_area);

@@ -7,6 +7,7 @@ use sme_memory::Place;
 use super::core::{Core, Cpu, Gathered, Mapped};
 use super::layout::{Chip, SEGMENT};
 use super::lut::{Entry, Target};
+use super::spec::accesses;
 use crate::machine::node::{Hardware, Seen, Waiting};
 use crate::observe::staleness::What as Told;
 use crate::parts::address::{AddressSpace, FaultReason};
@@ -398,7 +399,9 @@ impl Core {
             | Operation::Take(..)
             | Operation::Clear(_)
             | Operation::Interrupt(_) => cpu.done(thread, value, Time::ZERO),
-            Operation::Put(..) | Operation::Get(..) => self.transfer(cpu, thread),
+            Operation::Put(..) | Operation::Get(..) | Operation::Copy(..) => {
+                self.transfer(cpu, thread);
+            }
             _ => {
                 if cpu.sees(thread, value, Time::ZERO) != Seen::Done {
                     self.look(cpu, thread);
@@ -411,7 +414,9 @@ impl Core {
     /// empty.
     fn goes_on(&mut self, cpu: &mut Cpu, thread: u16) {
         match cpu.thread(thread).operation {
-            Operation::Put(..) | Operation::Get(..) => self.transfer(cpu, thread),
+            Operation::Put(..) | Operation::Get(..) | Operation::Copy(..) => {
+                self.transfer(cpu, thread);
+            }
             operation => self.begin(cpu, thread, operation),
         }
     }
@@ -421,7 +426,7 @@ impl Core {
     /// # Errors
     /// The reason for which it cannot be performed.
     pub(super) fn at(&self, address: u64, bytes: Bytes) -> Result<At, FaultReason> {
-        let times = if bytes.is_whole_word() { 2 } else { 1 };
+        let times = accesses(bytes);
         let at = |node, offset, site| At {
             node,
             offset,

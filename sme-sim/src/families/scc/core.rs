@@ -222,7 +222,9 @@ impl Hardware for Core {
             | Operation::WaitAll(..)
             | Operation::WaitAny(..)
             | Operation::FindAny(..) => self.look(cpu, thread),
-            Operation::Put(..) | Operation::Get(..) => self.begin_transfer(cpu, thread),
+            Operation::Put(..) | Operation::Get(..) | Operation::Copy(..) => {
+                self.begin_transfer(cpu, thread);
+            }
             Operation::TestAndSet(register)
             | Operation::Take(register, _)
             | Operation::Clear(register) => self.register(cpu, thread, register),

@@ -282,21 +282,16 @@ impl SccSpec {
         Time::from_ps(self.gather.as_ps() / share)
     }
 
-    /// The time of a load of `bytes` that hits the caches: a word is two of 32 bits, the second of
-    /// which hits the first level.
-    pub(super) fn load_hit(&self, level: Level, bytes: Bytes) -> Time {
-        match bytes.is_whole_word() {
-            true => self.hit(level) + self.operation + self.hit(Level::First),
-            false => self.hit(level),
-        }
+    /// The time of a load by so many accesses that hits the caches: the ones behind the first hit the
+    /// first level.
+    pub(super) fn load_hit(&self, level: Level, accesses: u32) -> Time {
+        let further = self.operation + self.hit(Level::First);
+        self.hit(level) + further.times(u64::from(accesses) - 1)
     }
 
     /// The same of a store, for which the first level makes no room.
-    pub(super) fn store_hit(&self, level: Level, bytes: Bytes) -> Time {
-        match bytes.is_whole_word() {
-            true => self.repeated(self.hit(level), 2),
-            false => self.hit(level),
-        }
+    pub(super) fn store_hit(&self, level: Level, accesses: u32) -> Time {
+        self.repeated(self.hit(level), accesses.into())
     }
 
     fn hit(&self, level: Level) -> Time {
@@ -311,4 +306,9 @@ impl SccSpec {
     pub fn flits(&self, bytes: u64) -> u64 {
         1 + bytes.div_ceil(self.flit_bytes)
     }
+}
+
+/// The accesses that `bytes` take: a word is two of 32 bits.
+pub(super) fn accesses(bytes: Bytes) -> u32 {
+    if bytes.is_whole_word() { 2 } else { 1 }
 }

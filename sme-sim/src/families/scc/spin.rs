@@ -7,6 +7,7 @@ use sme_memory::{Flag, Flags};
 
 use super::access::Sends;
 use super::core::{Core, Cpu, Later, Mapped, mapped};
+use super::spec::accesses;
 use crate::machine::node::{Seen, Waiting};
 use crate::observe::trace::Cause;
 use crate::parts::contract::Operation;
@@ -120,7 +121,7 @@ impl Core {
                 Some(cache) => match cache.load(line, bytes.word.into()) {
                     Some((word, level)) => {
                         self.traffic.hits += 1;
-                        (word, self.spec.load_hit(level, bytes))
+                        (word, self.spec.load_hit(level, accesses(bytes)))
                     }
                     None => return self.fetch(cpu, thread, (plain, mapped), takes),
                 },

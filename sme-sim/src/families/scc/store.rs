@@ -3,6 +3,7 @@
 
 use super::access::Sends;
 use super::core::{Core, Cpu, Gathered, Mapped, mapped};
+use super::spec::accesses;
 use crate::machine::node::Waiting;
 use crate::observe::staleness::What as Told;
 use crate::parts::cache::Level;
@@ -43,7 +44,7 @@ impl Core {
                 if let Some(level) = self.stores_into_copy(line, bytes, value) {
                     self.copies_changed(cpu);
                     cpu.progress();
-                    return cpu.done(thread, 0, self.spec.store_hit(level, bytes));
+                    return cpu.done(thread, 0, self.spec.store_hit(level, accesses(bytes)));
                 }
             }
             Mapped::Uncached => {

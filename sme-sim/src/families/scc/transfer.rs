@@ -1,6 +1,6 @@
 //! Copies of blocks between a thread's own memory and shared memory: a loop of loads and stores of 32
-//! bits, line by line of the shared side. The own side is in the core's private memory, which its caches
-//! hold as usual; no data are there, only times depend on it.
+//! bits, line by line of the shared side; and copies within the own memory. That is the core's private
+//! memory, which its caches hold as usual; no data are there, only times depend on it.
 
 use sme_memory::Own;
 
@@ -10,7 +10,7 @@ use crate::kernel::thread::Site;
 use crate::machine::node::Waiting;
 use crate::observe::staleness::What as Told;
 use crate::parts::address::{AddressSpace, FaultReason};
-use crate::parts::contract::Operation;
+use crate::parts::contract::{Near, Operation};
 use crate::parts::line::Bytes;
 use crate::time::Time;
 
@@ -25,6 +25,12 @@ pub(super) struct Transfer {
     /// The time that the core has worked since it last waited.
     pub(super) owed: Time,
 }
+
+/// Accesses of a word that a message library copies.
+const HALVES: u32 = 2;
+
+/// Accesses of a word that a program copies within its own memory: a double, through a register.
+const WHOLE: u32 = 1;
 
 /// Words that share a line at the shared side.
 #[derive(Clone, Copy)]
@@ -45,10 +51,13 @@ impl Core {
         }
         let transfer = &mut self.transfers[number];
         (transfer.done, transfer.is_ready, transfer.owed) = (0, false, Time::ZERO);
-        std::mem::swap(&mut transfer.words, cpu.block(thread));
-        if let Operation::Get(_, count, ..) = cpu.thread(thread).operation {
-            transfer.words.clear();
-            transfer.words.resize(count as usize, 0);
+        match cpu.thread(thread).operation {
+            Operation::Get(_, count, ..) => {
+                transfer.words.clear();
+                transfer.words.resize(count as usize, 0);
+            }
+            Operation::Put(..) => std::mem::swap(&mut transfer.words, cpu.block(thread)),
+            _ => {}
         }
         self.transfer(cpu, thread);
     }
@@ -60,6 +69,9 @@ impl Core {
             let (start, count, own, stores) = match cpu.thread(thread).operation {
                 Operation::Put(to, count, near, _) => (to.0, count, near, true),
                 Operation::Get(from, count, near, _) => (from.0, count, near, false),
+                Operation::Copy(from, to, count) => {
+                    return self.copy_own(cpu, thread, (from, to), count);
+                }
                 _ => return,
             };
             let done = self.transfers[number].done;
@@ -90,6 +102,34 @@ impl Core {
         }
     }
 
+    /// Goes on with a copy of so many words within the own memory, until the core has to wait.
+    fn copy_own(&mut self, cpu: &mut Cpu, thread: u16, (from, to): (Near, Near), count: u32) {
+        let number = usize::from(thread);
+        let (Some(Own(from)), Some(Own(to))) = (from.own(), to.own()) else {
+            return cpu.done(thread, 0, Time::ZERO);
+        };
+        loop {
+            let done = self.transfers[number].done;
+            if done >= count {
+                let owed = std::mem::take(&mut self.transfers[number].owed);
+                return cpu.done(thread, 0, owed);
+            }
+            let (from, to) = (from + 8 * u64::from(done), to + 8 * u64::from(done));
+            let line_end = self.spec.line.start(to) + self.spec.line.bytes();
+            let piece = (count - done).min(((line_end - to) / 8) as u32);
+            if self.loads_own(cpu, thread, (from, piece), WHOLE) {
+                return;
+            }
+            let copy = self.spec.copy.times(u64::from(WHOLE * piece));
+            let transfer = &mut self.transfers[number];
+            transfer.owed += copy;
+            transfer.done = done + piece;
+            if self.stores_own(cpu, thread, (to, piece), WHOLE) {
+                return;
+            }
+        }
+    }
+
     fn put_piece(
         &mut self,
         cpu: &mut Cpu,
@@ -100,7 +140,7 @@ impl Core {
         let number = usize::from(thread);
         if !self.transfers[number].is_ready {
             if let Some(near) = near
-                && self.loads_own(cpu, thread, near, piece.count)
+                && self.loads_own(cpu, thread, (near, piece.count), HALVES)
             {
                 return Ok(Moved::Waits);
             }
@@ -136,7 +176,7 @@ impl Core {
                 Mapped::Cached => match self.stores_into_copy(line, bytes, value) {
                     Some(level) => {
                         self.transfers[number].owed +=
-                            self.spec.store_hit(level, bytes) + self.spec.operation;
+                            self.spec.store_hit(level, HALVES) + self.spec.operation;
                     }
                     None => goes_past = true,
                 },
@@ -215,7 +255,7 @@ impl Core {
                     }
                     Some(cache) => cache
                         .load(line, bytes.word.into())
-                        .map(|(word, level)| (word, self.spec.load_hit(level, bytes))),
+                        .map(|(word, level)| (word, self.spec.load_hit(level, HALVES))),
                 };
                 let Some((word, takes)) = loaded else {
                     let owed = std::mem::take(&mut self.transfers[number].owed);
@@ -234,7 +274,9 @@ impl Core {
         (transfer.done, transfer.is_ready) = (piece.first + piece.count, false);
         transfer.owed += copy;
         match near {
-            Some(near) if self.stores_own(cpu, thread, near, piece.count) => Ok(Moved::Waits),
+            Some(near) if self.stores_own(cpu, thread, (near, piece.count), HALVES) => {
+                Ok(Moved::Waits)
+            }
             _ => Ok(Moved::GoesOn),
         }
     }
@@ -272,15 +314,22 @@ impl Core {
         true
     }
 
-    /// Loads so many words from `near` on in the own memory; whether a line has to come first.
-    fn loads_own(&mut self, cpu: &mut Cpu, thread: u16, near: u64, count: u32) -> bool {
+    /// Loads so many words from `near` on in the own memory, each by so many accesses; whether a line has
+    /// to come first.
+    fn loads_own(
+        &mut self,
+        cpu: &mut Cpu,
+        thread: u16,
+        (near, count): (u64, u32),
+        accesses: u32,
+    ) -> bool {
         let number = usize::from(thread);
         let mut takes = Time::ZERO;
         for address in (near..).step_by(8).take(count as usize) {
             let bytes = Bytes::word(address);
             let line = self.spec.line.number(address);
             match self.regular.load(line, bytes.word.into()) {
-                Some((_, level)) => takes += self.spec.load_hit(level, bytes),
+                Some((_, level)) => takes += self.spec.load_hit(level, accesses),
                 None => {
                     let owed = std::mem::take(&mut self.transfers[number].owed);
                     self.fetch(cpu, thread, (address, Mapped::Cached), owed);
@@ -292,19 +341,27 @@ impl Core {
         false
     }
 
-    /// Stores so many words from `near` on into the own memory; whether that has to be waited for, since
-    /// no cache has the line.
-    fn stores_own(&mut self, cpu: &mut Cpu, thread: u16, near: u64, count: u32) -> bool {
+    /// Stores so many words from `near` on into the own memory, each by so many accesses; whether that has
+    /// to be waited for, since no cache has the line.
+    fn stores_own(
+        &mut self,
+        cpu: &mut Cpu,
+        thread: u16,
+        (near, count): (u64, u32),
+        accesses: u32,
+    ) -> bool {
         let number = usize::from(thread);
         let mut missed: Option<(u64, u64, u32)> = None;
         for address in (near..).step_by(8).take(count as usize) {
             let bytes = Bytes::word(address);
             match self.stores_into_copy(self.spec.line.number(address), bytes, 0) {
-                Some(level) => self.transfers[number].owed += self.spec.store_hit(level, bytes),
+                Some(level) => {
+                    self.transfers[number].owed += self.spec.store_hit(level, accesses);
+                }
                 None => {
                     let (_, mask, times) = missed.get_or_insert((address, 0, 0));
                     *mask |= bytes.of_block();
-                    *times += 2;
+                    *times += accesses;
                 }
             }
         }

@@ -18,9 +18,12 @@ impl Near {
     const REGISTERS: Self = Self(u32::MAX);
 
     /// Of the word at that address, of the first 32 GiB.
+    fn at(Own(address): Own) -> Self {
+        Self(u32::try_from(address / 8).unwrap_or(u32::MAX - 1))
+    }
+
     fn new(own: Option<Own>) -> Self {
-        let word = |Own(address): Own| u32::try_from(address / 8).unwrap_or(u32::MAX - 1);
-        own.map_or(Self::REGISTERS, |own| Self(word(own)))
+        own.map_or(Self::REGISTERS, Self::at)
     }
 
     /// The address, where it has one.
@@ -86,6 +89,12 @@ impl Blocks for ThreadMemory {
                     *word = *came;
                 }
             });
+        }
+    }
+
+    async fn copy(&self, from: Own, to: Own, words: u32) {
+        if self.space.moves_blocks() {
+            ask(move || Operation::Copy(Near::at(from), Near::at(to), words)).await
         }
     }
 }

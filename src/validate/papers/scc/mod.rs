@@ -2,10 +2,11 @@
 //! passing buffer of each tile, and to memory behind each controller.
 //!
 //! An access is repeated by one core on an otherwise idle chip. Times are in microseconds, figures
-//! in cycles of the core's clock. Beside them, the bandwidth of RCCE's messages, and the
-//! synchronization of one-sided communication (`pscw`).
+//! in cycles of the core's clock. Beside them, the bandwidth of RCCE's messages, two benchmarks over
+//! them (`solvers`), and the synchronization of one-sided communication (`pscw`).
 
 mod pscw;
+mod solvers;
 
 use std::fmt;
 use std::sync::Arc;
@@ -72,6 +73,8 @@ pub enum Point {
     Message(u64),
     /// A call of one-sided synchronization.
     Pscw(pscw::Call),
+    /// A NAS benchmark.
+    Solved(solvers::Solved),
 }
 
 /// The sizes of messages among which RCCE's bandwidth has its peak, in bytes.
@@ -109,6 +112,7 @@ impl fmt::Display for Point {
             }
             Point::Message(bytes) => write!(f, "a message of {bytes} bytes"),
             Point::Pscw(call) => call.fmt(f),
+            Point::Solved(solved) => solved.fmt(f),
         }
     }
 }
@@ -119,11 +123,12 @@ impl measure::Point for Point {
             Point::Access { .. } => 1,
             Point::Message(bytes) => *bytes,
             Point::Pscw(call) => call.cost(),
+            Point::Solved(solved) => solved.cost(),
         }
     }
 
     fn is_program(&self) -> bool {
-        false
+        matches!(self, Point::Solved(_))
     }
 
     fn is_large(&self) -> bool {
@@ -137,6 +142,7 @@ pub struct Chip {
     /// Cycles of a core a microsecond.
     megahertz: f64,
     pscw: pscw::Runs,
+    programs: bool,
 }
 
 impl Chip {
@@ -148,19 +154,29 @@ impl Chip {
             machine,
             megahertz,
             pscw,
+            programs: true,
         })
+    }
+
+    /// The same without the figures for which programs are run.
+    pub fn without_programs(mut self) -> Self {
+        self.programs = false;
+        self
     }
 
     /// The figures on this chip, as papers among others.
     pub fn papers(&self) -> [Box<dyn Paper + '_>; 3] {
         let megahertz = self.megahertz;
         let accesses = move |id: &str| Some(Estimator::single(Point::of(id)?, megahertz));
-        let messages = |id: &str| (id == "rcce.pingpong.peak").then(peak);
+        let messages = |id: &str| match id {
+            "rcce.pingpong.peak" => Some(peak()),
+            _ => solvers::estimator(id),
+        };
         let fitted = self.machine.fitted();
         let fitted = fitted.map(|constant| Fit::constant(&constant.name(), &constant.fitted_to));
         [
             self.paper("scc", Box::new(accesses), (fitted.collect(), Vec::new())),
-            self.paper("rcce", Box::new(messages), Default::default()),
+            self.paper("rcce", Box::new(messages), (Vec::new(), solvers::inputs())),
             self.paper(
                 "scosco",
                 Box::new(pscw::estimator),
@@ -193,7 +209,7 @@ impl Chip {
             simulate: self,
             fitted,
             inputs,
-            programs: true,
+            programs: self.programs,
             large: true,
         })
     }
@@ -266,6 +282,7 @@ impl Simulate<Point> for Chip {
             Point::Access { access, x, y } => self.access((access, x, y)),
             Point::Message(bytes) => self.message(bytes),
             Point::Pscw(call) => self.pscw.time(&self.machine, call),
+            Point::Solved(solved) => solved.time(&self.machine),
         }
     }
 }

@@ -49,7 +49,9 @@ impl Node {
                 self.stops(core, None, FaultReason::Lacks(Capability::Interrupts));
             }
             // Its address space says that blocks are loads and stores: no program asks for one.
-            Operation::Put(..) | Operation::Get(..) => self.is_done(core, 0, Time::ZERO),
+            Operation::Put(..) | Operation::Get(..) | Operation::Copy(..) => {
+                self.is_done(core, 0, Time::ZERO);
+            }
             Operation::Now => {
                 let (now, own) = (self.here.now, self.here.constants.operation);
                 self.is_done(core, now.as_ps() / 1_000 + 1, own);

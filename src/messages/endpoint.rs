@@ -1,0 +1,142 @@
+//! A rank's end of a message library, whichever it is: RCCE, whose calls wait for each other, or
+//! MPI.
+
+use sme_memory::Own;
+use sme_mpi::buffer::{Buffer, BufferMut};
+use sme_mpi::channel::Processor;
+use sme_mpi::error::MpiError;
+use sme_mpi::rank::{Source, Tag};
+use sme_mpi::rcce::Rcce;
+use sme_sim::parts::contract::ThreadMemory;
+
+use super::job::{Error, Job, Library, SimulatedMpi};
+use super::processor::Core;
+
+/// The end.
+pub(super) enum Endpoint {
+    /// RCCE, on this core.
+    Rcce(Box<Rcce<ThreadMemory>>, Core),
+    /// MPI.
+    Mpi(Box<SimulatedMpi>),
+}
+
+/// A message that is sent.
+#[derive(Clone, Copy)]
+pub(super) struct Outgoing<'w> {
+    pub to: u32,
+    pub words: &'w [u64],
+    /// Where the words lie in the rank's own memory.
+    pub at: Own,
+}
+
+/// A message that is received.
+pub(super) struct Incoming<'w> {
+    pub from: u32,
+    pub words: &'w mut [u64],
+    /// Where the words shall lie in the rank's own memory.
+    pub at: Own,
+}
+
+/// The tag of all messages.
+const TAG: i32 = 0;
+
+impl Endpoint {
+    /// That of rank `rank` of `job`.
+    ///
+    /// # Errors
+    /// As [`Job::check`].
+    pub(super) fn new(job: &Job, memory: &ThreadMemory, rank: u32) -> Result<Self, Error> {
+        if job.library != Library::Rcce {
+            return Ok(Self::Mpi(Box::new(job.mpi(memory, rank)?)));
+        }
+        let bytes = job.machine.shape().buffer_bytes;
+        let rcce = Rcce::new(memory.clone(), rank, job.ranks, bytes)?;
+        Ok(Self::Rcce(Box::new(rcce), job.core(memory)))
+    }
+
+    /// Sends.
+    ///
+    /// # Errors
+    /// [`MpiError`] of a rank that does not exist; RCCE waits for it.
+    pub(super) async fn send(&self, message: Outgoing<'_>) -> Result<(), MpiError> {
+        match self {
+            Self::Rcce(rcce, core) => {
+                let call = "RCCE_send";
+                let bytes = size_of_val(message.words) as u64;
+                core.enters(call, Some(message.to), bytes).await;
+                rcce.send(message.to, message.words, Some(message.at)).await;
+                core.leaves(call).await;
+                Ok(())
+            }
+            Self::Mpi(mpi) => {
+                let words = Buffer::from(message.words).at(message.at.0);
+                mpi.world().send(words, message.to, TAG).await
+            }
+        }
+    }
+
+    /// Receives.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub(super) async fn receive(&self, message: Incoming<'_>) -> Result<(), MpiError> {
+        match self {
+            Self::Rcce(rcce, core) => {
+                let call = "RCCE_recv";
+                let bytes = size_of_val(message.words) as u64;
+                core.enters(call, Some(message.from), bytes).await;
+                rcce.receive(message.from, message.words, Some(message.at))
+                    .await;
+                core.leaves(call).await;
+                Ok(())
+            }
+            Self::Mpi(mpi) => {
+                let words = BufferMut::from(message.words).at(message.at.0);
+                let source = Source::Rank(message.from);
+                let received = mpi.world().receive(words, source, Tag::Is(TAG)).await;
+                received.map(|_| ())
+            }
+        }
+    }
+
+    /// Sends and receives: with MPI at once, with RCCE one after the other, the send first or the
+    /// receive.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub(super) async fn exchange(
+        &self,
+        (out, into): (Outgoing<'_>, Incoming<'_>),
+        sends_first: bool,
+    ) -> Result<(), MpiError> {
+        match self {
+            Self::Rcce(..) if sends_first => {
+                self.send(out).await?;
+                self.receive(into).await
+            }
+            Self::Rcce(..) => {
+                self.receive(into).await?;
+                self.send(out).await
+            }
+            Self::Mpi(mpi) => {
+                let sent = Buffer::from(out.words).at(out.at.0);
+                let came = BufferMut::from(into.words).at(into.at.0);
+                let source = Source::Rank(into.from);
+                let world = mpi.world();
+                let both = world.send_receive((sent, out.to, TAG), (came, source, Tag::Is(TAG)));
+                both.await.map(|_| ())
+            }
+        }
+    }
+
+    /// Ends the use of the library.
+    ///
+    /// # Errors
+    /// [`MpiError`] if something is under way.
+    pub(super) async fn finalize(&self) -> Result<(), MpiError> {
+        match self {
+            Self::Rcce(..) => Ok(()),
+            Self::Mpi(mpi) => mpi.finalize().await,
+        }
+    }
+}
