@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn every_built_in_figure_is_well_formed() {
         let figures = built_in().unwrap();
-        assert_eq!(figures.len(), 149);
+        assert_eq!(figures.len(), 161);
         let names = "sme scc rcce scosco impi mppa coherence";
         assert_eq!(papers(&figures).join(" "), names);
         for figure in &figures {

@@ -455,8 +455,8 @@ mod tests {
         let summary = report.summary();
         assert!(
             summary.ends_with(
-                "149 figures: 1 reproduced, 1 calibrated, 2 deviating (1 explained, 0 of them in part), \
-                 18 not checked, 126 not simulated, 1 failed\n"
+                "161 figures: 1 reproduced, 1 calibrated, 2 deviating (1 explained, 0 of them in part), \
+                 20 not checked, 136 not simulated, 1 failed\n"
             ),
             "{summary}"
         );
