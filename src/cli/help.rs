@@ -90,7 +90,7 @@ pub const NAS: &str = "\
 bt divides the grid among a square number of ranks, lu among a power of two. Each rank packs the
 faces of its part, exchanges them with its neighbours and unpacks them, and computes in between for
 as long as one core needs for so many points: --core-seconds, for all steps of the benchmark, by
-fixed shares of the phases. Simulated are messages, the copies that pack them, and waiting.
+fixed shares of the phases. Messages, the copies that pack them, and waiting are simulated.
 
 A row has the mean time of a step, the part of it in which the busiest rank computes, the time of
 all steps, and the speed-up over one core. --core-seconds of class A are those of a core of the SCC

@@ -44,7 +44,8 @@ pub struct ValidateFlags {
     /// Compare the figures of one paper only: sme, scc, rcce, scosco, impi, mppa or coherence
     #[arg(long, value_name = "NAME")]
     paper: Option<String>,
-    /// Leave out the figures for which programs are run (the FFT, BT and LU): they take most of the time
+    /// Leave out the figures for which programs are run (the FFT, BT and LU): they take most of the
+    /// time
     #[arg(long)]
     no_programs: bool,
     /// Leave out the figures for which 220,000 threads are simulated: of the others they take half
@@ -95,8 +96,8 @@ impl ValidateRun {
         })
     }
 
-    /// The machines of the papers: the given one for those of its family, and the built-in ones for the
-    /// others.
+    /// The machines of the papers: the given one for those of its family, and the built-in ones for
+    /// the others.
     fn machines(&self) -> Result<(Arc<Machine>, Chip), Stop> {
         let built_in = |name| {
             let machine = Machine::builtin(name);

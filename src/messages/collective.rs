@@ -6,12 +6,8 @@
 //! wait for it; so a rank's way out of the barrier before is no part of the latency. The first
 //! calls do not count.
 
-use std::sync::Arc;
-
-use parking_lot::Mutex;
 use sme_memory::Timer;
 use sme_mpi::collective::choice::{Algorithm, Choice, Collective, On};
-use sme_mpi::error::MpiError;
 use sme_mpi::op::Op;
 use sme_mpi::topology::dims_create;
 use sme_sim::parts::contract::{Span, ThreadMemory};
@@ -85,8 +81,8 @@ impl CollectiveRun {
         (dims, [true; 2])
     }
 
-    /// The course of one rank: whether everything came as it must.
-    async fn course(&self, mpi: &SimulatedMpi, memory: &ThreadMemory) -> Result<bool, MpiError> {
+    /// The course of one rank.
+    async fn course(&self, mpi: &SimulatedMpi, memory: &ThreadMemory) -> Result<(), Error> {
         let world = mpi.world();
         let rank = world.rank();
         let (dims, periods) = self.grid();
@@ -152,7 +148,13 @@ impl CollectiveRun {
             is_right &= came == must_come;
         }
         mpi.finalize().await?;
-        Ok(is_right)
+        match is_right {
+            true => Ok(()),
+            false => Err(Error::Garbled {
+                call: self.collective.name(),
+                rank,
+            }),
+        }
     }
 }
 
@@ -169,23 +171,11 @@ impl Measurement for CollectiveRun {
     }
 
     fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
-        let garbled: Arc<Mutex<Option<u32>>> = Arc::default();
-        let (run, seen) = (self.clone(), Arc::clone(&garbled));
+        let run = self.clone();
         let observed = self.job.run_mpi(observe, move |mpi, memory| {
-            let (run, seen) = (run.clone(), Arc::clone(&seen));
-            async move {
-                if !run.course(&mpi, &memory).await? {
-                    let rank = mpi.world().rank();
-                    let mut seen = seen.lock();
-                    *seen = Some(seen.map_or(rank, |other| other.min(rank)));
-                }
-                Ok(())
-            }
+            let run = run.clone();
+            async move { run.course(&mpi, &memory).await }
         })?;
-        if let Some(rank) = *garbled.lock() {
-            let call = self.collective.name();
-            return Err(Error::Garbled { call, rank });
-        }
         let calls = observed.spans.called(CALLS).iter();
         let all = calls.map(|call| call.last_end.since(call.first_begin).as_ps());
         let all: u64 = all.sum();

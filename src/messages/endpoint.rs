@@ -61,11 +61,9 @@ impl Endpoint {
     pub(super) async fn send(&self, message: Outgoing<'_>) -> Result<(), MpiError> {
         match self {
             Self::Rcce(rcce, core) => {
-                let call = "RCCE_send";
-                let bytes = size_of_val(message.words) as u64;
-                core.enters(call, Some(message.to), bytes).await;
-                rcce.send(message.to, message.words, Some(message.at)).await;
-                core.leaves(call).await;
+                let of = ("RCCE_send", message.to, size_of_val(message.words));
+                let send = rcce.send(message.to, message.words, Some(message.at));
+                told(core, of, send).await;
                 Ok(())
             }
             Self::Mpi(mpi) => {
@@ -82,12 +80,9 @@ impl Endpoint {
     pub(super) async fn receive(&self, message: Incoming<'_>) -> Result<(), MpiError> {
         match self {
             Self::Rcce(rcce, core) => {
-                let call = "RCCE_recv";
-                let bytes = size_of_val(message.words) as u64;
-                core.enters(call, Some(message.from), bytes).await;
-                rcce.receive(message.from, message.words, Some(message.at))
-                    .await;
-                core.leaves(call).await;
+                let of = ("RCCE_recv", message.from, size_of_val(message.words));
+                let receive = rcce.receive(message.from, message.words, Some(message.at));
+                told(core, of, receive).await;
                 Ok(())
             }
             Self::Mpi(mpi) => {
@@ -139,4 +134,11 @@ impl Endpoint {
             Self::Mpi(mpi) => mpi.finalize().await,
         }
     }
+}
+
+/// Makes a call of RCCE, with its name, the other rank and the bytes, and tells of it.
+async fn told(core: &Core, (name, other, bytes): (&'static str, u32, usize), call: impl Future) {
+    core.enters(name, Some(other), bytes as u64).await;
+    call.await;
+    core.leaves(name).await;
 }

@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use sme_memory::{Capabilities, Capability, Lacks, Place};
@@ -97,6 +96,28 @@ pub struct Observed {
     pub messages: u64,
     /// Simulated events.
     pub events: u64,
+}
+
+/// The things that the programs of ranks end with.
+#[derive(Default)]
+struct Told {
+    messages: u64,
+    /// The error of the lowest rank that has one, whichever rank ends first.
+    wrong: Option<(u32, Error)>,
+}
+
+impl Told {
+    /// Hears that the program of `rank` has ended.
+    fn hears(&mut self, rank: u32, ended: Result<u64, Error>) {
+        match ended {
+            Ok(messages) => self.messages += messages,
+            Err(error) => {
+                if self.wrong.as_ref().is_none_or(|&(other, _)| rank < other) {
+                    self.wrong = Some((rank, error));
+                }
+            }
+        }
+    }
 }
 
 /// A reason for which a job has no outcome.
@@ -245,27 +266,30 @@ impl Job {
         Ok(Mpi::new(channel.with_area(area)))
     }
 
-    /// Runs `program` as each rank. It knows no library, and counts no messages.
+    /// Runs `program` as each rank; it ends with the number of messages that the rank has sent.
     ///
     /// # Errors
-    /// [`Error`]
+    /// [`Error`]: that of the lowest rank whose program ends with one, else that of the simulation.
     pub(super) fn run<F>(
         &self,
         observe: Observe,
         program: impl Fn(ThreadMemory, u32) -> F,
     ) -> Result<Observed, Error>
     where
-        F: Future<Output = ()> + Send + 'static,
+        F: Future<Output = Result<u64, Error>> + Send + 'static,
     {
         self.check()?;
         let (ranks, per_node) = (self.ranks, self.per_node());
+        let told: Arc<Mutex<Told>> = Arc::default();
         let program = |memory: ThreadMemory, node, thread| {
             let rank = node * per_node + thread;
             // The last node may have cores without a rank.
             let program = (rank < ranks).then(|| program(memory, rank));
+            let told = Arc::clone(&told);
             async move {
                 if let Some(program) = program {
-                    program.await;
+                    let ended = program.await;
+                    told.lock().hears(rank, ended);
                 }
             }
         };
@@ -273,6 +297,10 @@ impl Job {
         let setup = setup.with_each_span(observe.calls);
         let mut machine = self.machine.build(setup.clone(), program)?;
         let ended = machine.run(self.workers, |_| {});
+        let Told { messages, wrong } = std::mem::take(&mut *told.lock());
+        if let Some((_, error)) = wrong {
+            return Err(error);
+        }
         ended.map_err(|failure| failure.named(&|place| self.named(place)))?;
         let calls = machine
             .each_call()
@@ -296,7 +324,7 @@ impl Job {
             None => Vec::new(),
         };
         Ok(Observed {
-            messages: 0,
+            messages,
             events: machine.events(),
             critical_path,
             spans,
@@ -307,44 +335,25 @@ impl Job {
     /// Runs `program` as each rank of MPI, with the rank's memory beside the library.
     ///
     /// # Errors
-    /// [`Error`]; [`Error::Mpi`] if a rank's program ends with an error.
-    pub fn run_mpi<F>(
+    /// As [`Self::run`].
+    pub fn run_mpi<F, E>(
         &self,
         observe: Observe,
         program: impl Fn(Arc<SimulatedMpi>, ThreadMemory) -> F + Clone + Send + 'static,
     ) -> Result<Observed, Error>
     where
-        F: Future<Output = Result<(), MpiError>> + Send + 'static,
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<Error>,
     {
-        let wrong: Arc<Mutex<Option<MpiError>>> = Arc::default();
-        let messages: Arc<AtomicU64> = Arc::default();
-        let observed = self.run(observe, |memory, rank| {
+        self.run(observe, |memory, rank| {
             let (job, program) = (self.clone(), program.clone());
-            let (wrong, messages) = (Arc::clone(&wrong), Arc::clone(&messages));
-            // A critical path has the job simulated once more.
-            messages.store(0, Ordering::Relaxed);
             async move {
-                // Whether the library can be set up has been checked.
-                let Ok(mpi) = job.mpi(&memory, rank) else {
-                    return;
-                };
-                let mpi = Arc::new(mpi);
-                if let Err(error) = program(Arc::clone(&mpi), memory).await {
-                    // The error of the lowest rank, whichever rank ends first.
-                    let mut wrong = wrong.lock();
-                    if wrong.as_ref().is_none_or(|other| error.rank < other.rank) {
-                        *wrong = Some(error);
-                    }
-                }
-                messages.fetch_add(mpi.messages(), Ordering::Relaxed);
+                let mpi = Arc::new(job.mpi(&memory, rank)?);
+                program(Arc::clone(&mpi), memory)
+                    .await
+                    .map_err(Into::into)?;
+                Ok(mpi.messages())
             }
-        });
-        if let Some(error) = wrong.lock().take() {
-            return Err(Error::Mpi(error));
-        }
-        Ok(Observed {
-            messages: messages.load(Ordering::Relaxed),
-            ..observed?
         })
     }
 

@@ -4,9 +4,6 @@
 //! The message lies at the same place of each rank's own memory in every round, so that it is in
 //! the caches as far as it fits: after two rounds that do not count.
 
-use std::sync::Arc;
-
-use parking_lot::Mutex;
 use sme_memory::Own;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
@@ -64,33 +61,24 @@ impl Measurement for PingPong {
 
     fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
         let job = &self.job;
-        let garbled: Arc<Mutex<Option<u32>>> = Arc::default();
-        let mut observed = job.run(observe, |memory, rank| {
+        let observed = job.run(observe, |memory, rank| {
             let course = Course {
                 rank,
                 partner: self.partner,
                 words: (self.size_bytes / 8) as usize,
                 rounds: self.rounds,
-                garbled: Arc::clone(&garbled),
             };
             let job = job.clone();
             async move {
-                // Whether the library can be set up has been checked.
-                if let Ok(endpoint) = Endpoint::new(&job, &memory, rank) {
-                    course.run(&endpoint, &memory).await;
-                }
+                let endpoint = Endpoint::new(&job, &memory, rank)?;
+                course.run(&endpoint, &memory).await
             }
         })?;
-        if let Some(rank) = *garbled.lock() {
-            let call = "the ping-pong";
-            return Err(Error::Garbled { call, rank });
-        }
         let rounds = times(&observed.spans, ROUNDS.name);
         let all = rounds.last_end.since(rounds.first_begin).as_ps();
         let outcome = Outcome {
             latency: Time::from_ps(all / (2 * u64::from(self.rounds))),
         };
-        observed.messages = 2 * u64::from(WARM_UP + self.rounds);
         Ok((outcome, observed))
     }
 }
@@ -101,20 +89,20 @@ struct Course {
     partner: u32,
     words: usize,
     rounds: u32,
-    /// The rank to which a message did not come as it was sent.
-    garbled: Arc<Mutex<Option<u32>>>,
 }
 
 impl Course {
-    async fn run(self, endpoint: &Endpoint, memory: &ThreadMemory) {
+    /// The number of messages that it sends.
+    async fn run(self, endpoint: &Endpoint, memory: &ThreadMemory) -> Result<u64, Error> {
         let other = match self.rank {
             0 => self.partner,
             rank if rank == self.partner => 0,
-            _ => return,
+            _ => return Ok(0),
         };
         let sent: Vec<u64> = (0..self.words as u64).map(|word| word << 8 | 1).collect();
         let mut came = vec![0; self.words];
         let rounds = WARM_UP + self.rounds;
+        let mut is_right = true;
         for round in 0..rounds {
             if self.rank == 0 && round == WARM_UP {
                 memory.begin(ROUNDS).await;
@@ -136,24 +124,27 @@ impl Course {
                 words,
                 at: MESSAGE,
             };
-            // The ranks exist: there is no error. Else nothing arrives, and the run ends with a
-            // report.
             if self.rank == 0 {
-                let _ = endpoint.send(out(&sent)).await;
-                let _ = endpoint.receive(into(&mut came)).await;
+                endpoint.send(out(&sent)).await?;
+                endpoint.receive(into(&mut came)).await?;
             } else {
-                let _ = endpoint.receive(into(&mut came)).await;
-                let _ = endpoint.send(out(&came)).await;
+                endpoint.receive(into(&mut came)).await?;
+                endpoint.send(out(&came)).await?;
             }
-            if came != sent {
-                self.garbled.lock().get_or_insert(self.rank);
-            }
+            is_right &= came == sent;
             if let Some(span) = late {
                 memory.end(span).await;
             }
         }
         if self.rank == 0 {
             memory.end(ROUNDS).await;
+        }
+        match is_right {
+            true => Ok(rounds.into()),
+            false => Err(Error::Garbled {
+                call: "the ping-pong",
+                rank: self.rank,
+            }),
         }
     }
 }

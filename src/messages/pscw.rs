@@ -4,7 +4,6 @@
 //!
 //! The time of a call is from its begin to its end. All rounds count.
 
-use sme_mpi::error::MpiError;
 use sme_mpi::group::Group;
 use sme_mpi::window::Synchronization;
 use sme_sim::parts::contract::{Span, ThreadMemory};
@@ -82,7 +81,7 @@ impl Pscw {
         self.job.ranks - 1
     }
 
-    async fn course(&self, mpi: &SimulatedMpi, memory: &ThreadMemory) -> Result<(), MpiError> {
+    async fn course(&self, mpi: &SimulatedMpi, memory: &ThreadMemory) -> Result<(), Error> {
         let world = mpi.world();
         let window = world.allocate_window(0, 1, self.sync).await?;
         let all = world.handle().group();
@@ -102,7 +101,7 @@ impl Pscw {
             }
         }
         window.free().await?;
-        mpi.finalize().await
+        Ok(mpi.finalize().await?)
     }
 }
 

@@ -36,8 +36,8 @@ fn one_rank_takes_the_time_of_one_core() {
     }
 }
 
-/// Each rank has six messages of faces in a step of BT, and for each axis one for every slab but one,
-/// upwards and downwards; with every library alike.
+/// Each rank has six messages of faces in a step of BT, and for each axis one for every slab but
+/// one, upwards and downwards; with every library alike.
 #[test]
 fn messages_are_those_of_the_program() {
     for channel in ["rcce", "sccmpb", "sccshm"] {
@@ -78,6 +78,10 @@ fn wrong_benchmarks_are_refused() {
             "--core-seconds: nan is not a number",
         ),
         ("lu --core-seconds -1", "--core-seconds: -1 is not a number"),
+        (
+            "bt --ranks 1 --core-seconds 1e-20",
+            "--core-seconds: 1e-20 is not a number from 0.001 to 10000000",
+        ),
         ("lu --steps 0", "--steps"),
         ("lu --class X", "--class"),
     ] {
@@ -108,8 +112,8 @@ fn a_copy_takes_what_the_caches_make_of_it() {
         .iter()
         .map(|span| span.last_end.since(span.first_begin))
         .collect();
-    // A line is fetched and four doubles go past the caches; the latter alone; a line is fetched for
-    // stores that hit; nothing leaves the core.
+    // A line is fetched and four doubles go past the caches; the latter alone; a line is fetched
+    // for stores that hit; nothing leaves the core.
     let [neither, source, fetched, both] = took[..] else {
         panic!("{took:?}");
     };

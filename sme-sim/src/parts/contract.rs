@@ -1,5 +1,5 @@
-//! The contract between programs and memory ([`sme_memory`]) as questions to a machine: each capability
-//! of the contract is a few variants of [`Operation`], and [`ThreadMemory`] asks them.
+//! The contract between programs and memory ([`sme_memory`]) as questions to a machine: each
+//! capability of the contract is a few variants of [`Operation`], and [`ThreadMemory`] asks them.
 //!
 //! A machine performs those of the capabilities that it has. What hits a core's private caches the
 //! program does itself, without asking ([`lend`]).
@@ -129,8 +129,8 @@ impl Operation {
     }
 }
 
-/// A named stretch of what a thread does: an episode of a barrier, a phase, a call. Threads that do the
-/// same thing together give it the same name and number.
+/// A named stretch of what a thread does: an episode of a barrier, a phase, a call. Threads that do
+/// the same thing together give it the same name and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
     /// What it is.
@@ -267,8 +267,8 @@ impl ThreadMemory {
         ask(move || Operation::Mark(Mark::Enters(call)))
     }
 
-    /// In the call that it entered last it waits from here on on behalf of `site`, for the report of
-    /// a deadlock; takes no simulated time.
+    /// In the call that it entered last it waits from here on on behalf of `site`, for the report
+    /// of a deadlock; takes no simulated time.
     pub fn at(&self, site: Site) -> impl Future<Output = ()> + Send + use<> {
         ask(move || Operation::Mark(Mark::At(site)))
     }

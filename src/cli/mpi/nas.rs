@@ -1,5 +1,7 @@
 //! `sme mpi nas NAME`.
 
+use std::ops::RangeInclusive;
+
 use clap::Args;
 use sme_sim::machine::Machine;
 
@@ -49,8 +51,9 @@ pub struct NasFlags {
     watch: WatchFlags,
 }
 
-/// The longest that one core may take for a benchmark \[s\]: more than a hundred days.
-const MOST_SECONDS: f64 = 1e7;
+/// The times that one core may take for a benchmark \[s\]: from a millisecond, so that a share of a
+/// step is some picoseconds, to more than a hundred days.
+const SECONDS: RangeInclusive<f64> = 1e-3..=1e7;
 
 impl NasFlags {
     pub(super) fn read(&self) -> Result<Points<NasRun>, Stop> {
@@ -84,11 +87,12 @@ impl NasFlags {
                 format!("has to be given for class {class}"),
             )),
             Some(text) => match text.parse() {
-                Ok(seconds) if seconds > 0.0 && seconds <= MOST_SECONDS => Ok(seconds),
-                _ => Err(Stop::flag(
-                    FLAG,
-                    format!("{text} is not a number above 0 and up to {MOST_SECONDS}"),
-                )),
+                Ok(seconds) if SECONDS.contains(&seconds) => Ok(seconds),
+                _ => {
+                    let (least, most) = (SECONDS.start(), SECONDS.end());
+                    let wrong = format!("{text} is not a number from {least} to {most}");
+                    Err(Stop::flag(FLAG, wrong))
+                }
             },
         }
     }

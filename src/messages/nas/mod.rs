@@ -4,7 +4,7 @@
 //! the programs do, and computes in between for as long as a single core needs for so many points.
 //!
 //! That time, of one core for the whole benchmark, is given, and so is how it divides among the
-//! phases. Messages, the copies to pack and unpack them, and what ranks wait for each other are
+//! phases. Messages, the copies to pack and unpack them, and the time that ranks wait are
 //! simulated.
 
 mod bt;
@@ -13,17 +13,15 @@ mod lu;
 mod solver;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use sme_mpi::error::MpiError;
 use sme_sim::parts::contract::Span;
 use sme_sim::time::Time;
 
 use super::Measurement;
 use super::endpoint::Endpoint;
 use super::job::{Error, Job, Observe, Observed};
-use solver::{Solver, Tally};
+use solver::Solver;
 
 /// A benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +89,8 @@ impl Kernel {
         }
     }
 
-    /// The time that a core of the SCC at 533 MHz needs for all steps of class A \[s\], as measured:
-    /// the time with RCCE on one core under Linux.
+    /// The time that a core of the SCC at 533 MHz needs for all steps of class A \[s\], as
+    /// measured: the time with RCCE on one core under Linux.
     pub fn core_seconds(self) -> f64 {
         match self {
             Self::Bt => 2088.9,
@@ -184,42 +182,23 @@ impl Measurement for NasRun {
     }
 
     fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
-        let tally = Arc::new(Tally::default());
-        let wrong: Arc<Mutex<Option<MpiError>>> = Arc::default();
-        let messages: Arc<AtomicU64> = Arc::default();
+        let longest: Arc<Mutex<Time>> = Arc::default();
         let observed = self.job.run(observe, |memory, rank| {
-            // A critical path has the job simulated once more.
-            messages.store(0, Ordering::Relaxed);
-            let (run, tally) = (self.clone(), Arc::clone(&tally));
-            let (wrong, messages) = (Arc::clone(&wrong), Arc::clone(&messages));
+            let (run, longest) = (self.clone(), Arc::clone(&longest));
             async move {
-                // Whether the library can be set up has been checked.
-                let Ok(endpoint) = Endpoint::new(&run.job, &memory, rank) else {
-                    return;
-                };
-                let mut solver = Solver::new(&run, (endpoint, memory), rank, tally);
-                let ended = match run.kernel {
-                    Kernel::Bt => bt::run(&mut solver).await,
-                    Kernel::Lu => lu::run(&mut solver).await,
-                };
-                if let Err(error) = ended {
-                    // The error of the lowest rank, whichever rank ends first.
-                    let mut wrong = wrong.lock();
-                    if wrong.as_ref().is_none_or(|other| error.rank < other.rank) {
-                        *wrong = Some(error);
-                    }
+                let endpoint = Endpoint::new(&run.job, &memory, rank)?;
+                let mut solver = Solver::new(&run, (endpoint, memory), rank);
+                match run.kernel {
+                    Kernel::Bt => bt::run(&mut solver).await?,
+                    Kernel::Lu => lu::run(&mut solver).await?,
                 }
-                messages.fetch_add(solver.messages(), Ordering::Relaxed);
+                let done = solver.finish().await?;
+                let mut longest = longest.lock();
+                *longest = done.computes.max(*longest);
+                Ok(done.messages)
             }
-        });
-        if let Some(error) = wrong.lock().take() {
-            return Err(Error::Mpi(error));
-        }
-        let observed = observed?;
-        if let Some(rank) = tally.garbled() {
-            let call = "a step";
-            return Err(Error::Garbled { call, rank });
-        }
+        })?;
+        let computes = longest.lock().as_ps();
         let ends = |number: u32| {
             let times = observed.spans.called(STEPS).get(number as usize);
             times.map_or(Time::ZERO, |times| times.last_end)
@@ -227,16 +206,9 @@ impl Measurement for NasRun {
         let all = ends(self.all_steps() - 1).since(ends(WARM_UP - 1));
         let outcome = Outcome {
             step: Time::from_ps(all.as_ps() / u64::from(self.steps)),
-            computes: Time::from_ps(tally.computes().as_ps() / u64::from(self.all_steps())),
+            computes: Time::from_ps(computes / u64::from(self.all_steps())),
         };
-        let messages = messages.load(Ordering::Relaxed);
-        Ok((
-            outcome,
-            Observed {
-                messages,
-                ..observed
-            },
-        ))
+        Ok((outcome, observed))
     }
 }
 

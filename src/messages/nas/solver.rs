@@ -1,8 +1,5 @@
 //! A rank of a benchmark: its messages with what packs and unpacks them, and its computing.
 
-use std::sync::Arc;
-
-use parking_lot::Mutex;
 use sme_memory::{Blocks, Own};
 use sme_mpi::error::MpiError;
 use sme_sim::parts::contract::ThreadMemory;
@@ -11,25 +8,7 @@ use sme_sim::time::Time;
 use super::grid::{Run, words};
 use super::{NasRun, step};
 use crate::messages::endpoint::{Endpoint, Incoming, Outgoing};
-
-/// The things that ranks tell together.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    computes: Mutex<Time>,
-    garbled: Mutex<Option<u32>>,
-}
-
-impl Tally {
-    /// The computing time of the rank that computes longest.
-    pub(super) fn computes(&self) -> Time {
-        *self.computes.lock()
-    }
-
-    /// The lowest rank to which a message did not come as it was sent.
-    pub(super) fn garbled(&self) -> Option<u32> {
-        *self.garbled.lock()
-    }
-}
+use crate::messages::job::Error;
 
 /// A rank.
 pub(super) struct Solver {
@@ -39,9 +18,18 @@ pub(super) struct Solver {
     pub rank: u32,
     endpoint: Endpoint,
     memory: ThreadMemory,
-    tally: Arc<Tally>,
-    computes: Time,
-    messages: u64,
+    done: Done,
+    /// Whether every message came as it was sent.
+    is_right: bool,
+}
+
+/// The things that a rank has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Done {
+    /// The time that it has computed.
+    pub computes: Time,
+    /// Messages that it has sent.
+    pub messages: u64,
 }
 
 /// One of the neighbours of a rank, and the points that a message has.
@@ -60,8 +48,8 @@ impl Faces {
     };
 }
 
-/// The addresses of the two buffers of a program, in which it packs what it sends, and from which it
-/// unpacks what it has received. Each is as long as the largest message.
+/// The addresses of the two buffers of a program, in which it packs what it sends, and from which
+/// it unpacks what it has received. Each has 1 MiB; the longest message, of LU's class B, 832 kB.
 const OUT: Own = Own(8 << 20);
 const IN: Own = Own(9 << 20);
 
@@ -74,22 +62,15 @@ impl Solver {
         run: &NasRun,
         (endpoint, memory): (Endpoint, ThreadMemory),
         rank: u32,
-        tally: Arc<Tally>,
     ) -> Self {
         Self {
             run: run.clone(),
             rank,
             endpoint,
             memory,
-            tally,
-            computes: Time::ZERO,
-            messages: 0,
+            done: Done::default(),
+            is_right: true,
         }
-    }
-
-    /// Messages that it has sent.
-    pub(super) fn messages(&self) -> u64 {
-        self.messages
     }
 
     /// Enters a step.
@@ -108,7 +89,7 @@ impl Solver {
         let (_, steps) = self.run.kernel.size(self.run.class);
         let step_ps = self.run.core_seconds / f64::from(steps) * 1e12;
         let takes = Time::from_ps((step_ps * share * points as f64 / all as f64).round() as u64);
-        self.computes += takes;
+        self.done.computes += takes;
         self.memory.delay(takes).await;
     }
 
@@ -146,12 +127,9 @@ impl Solver {
             (None, Some(inner)) => self.endpoint.receive(inner).await?,
             (None, None) => {}
         }
-        self.messages += u64::from(to.is_some());
+        self.done.messages += u64::from(to.is_some());
         if let Some(from) = from {
-            if came.iter().any(|&word| word != stamp(from, came.len())) {
-                let mut garbled = self.tally.garbled.lock();
-                *garbled = Some(garbled.map_or(self.rank, |rank| rank.min(self.rank)));
-            }
+            self.is_right &= came.iter().all(|&word| word == stamp(from, came.len()));
             self.unpacks(&into.runs).await;
         }
         Ok(())
@@ -196,13 +174,16 @@ impl Solver {
     /// Ends the program.
     ///
     /// # Errors
-    /// [`MpiError`]
-    pub(super) async fn finish(&mut self) -> Result<(), MpiError> {
-        {
-            let mut longest = self.tally.computes.lock();
-            *longest = (*longest).max(self.computes);
+    /// [`Error::Garbled`] if a message did not come as it was sent.
+    pub(super) async fn finish(self) -> Result<Done, Error> {
+        self.endpoint.finalize().await?;
+        match self.is_right {
+            true => Ok(self.done),
+            false => Err(Error::Garbled {
+                call: "a step",
+                rank: self.rank,
+            }),
         }
-        self.endpoint.finalize().await
     }
 }
 

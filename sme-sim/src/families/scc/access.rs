@@ -1,5 +1,6 @@
-//! Accesses that leave the core: each goes to where its target is, is served there, and comes back. A core
-//! has one at a time, stores included; only lines that a cache had to give up leave without an answer.
+//! Accesses that leave the core: each goes to where its target is, is served there, and comes back.
+//! A core has one at a time, stores included; only lines that a cache had to give up leave without
+//! an answer.
 
 use serde::{Deserialize, Serialize};
 use sme_memory::Place;
@@ -410,8 +411,8 @@ impl Core {
         }
     }
 
-    /// The way is free for the operation of `thread`: a line has come, or the write-combine buffer is
-    /// empty.
+    /// The way is free for the operation of `thread`: a line has come, or the write-combine buffer
+    /// is empty.
     fn goes_on(&mut self, cpu: &mut Cpu, thread: u16) {
         match cpu.thread(thread).operation {
             Operation::Put(..) | Operation::Get(..) | Operation::Copy(..) => {

@@ -30,7 +30,8 @@ use super::space::SccSpace;
 
 pub(super) type Cpu = Processor<Core>;
 
-/// A core with half of its tile's buffer and registers, and its part of the memory behind a controller.
+/// A core with half of its tile's buffer and registers, and its part of the memory behind a
+/// controller.
 pub(super) struct Core {
     pub(super) me: u32,
     pub(super) tile: u32,

@@ -282,8 +282,8 @@ impl SccSpec {
         Time::from_ps(self.gather.as_ps() / share)
     }
 
-    /// The time of a load by so many accesses that hits the caches: the ones behind the first hit the
-    /// first level.
+    /// The time of a load by so many accesses that hits the caches: the ones behind the first hit
+    /// the first level.
     pub(super) fn load_hit(&self, level: Level, accesses: u32) -> Time {
         let further = self.operation + self.hit(Level::First);
         self.hit(level) + further.times(u64::from(accesses) - 1)

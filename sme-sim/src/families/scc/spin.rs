@@ -1,7 +1,7 @@
-//! Reads and waits. A thread that waits for a flag in its own core's buffer reads it over and over, which
-//! nothing else notices: it sleeps here until the flag has been written, and sees that when it would have
-//! read it next. One that waits for a flag elsewhere sends one read after the other. One whose flag is in
-//! a cache reads the copy until something drops it.
+//! Reads and waits. A thread that waits for a flag in its own core's buffer reads it over and over,
+//! which nothing else notices: it sleeps here until the flag has been written, and sees that when
+//! it would have read it next. One that waits for a flag elsewhere sends one read after the other.
+//! One whose flag is in a cache reads the copy until something drops it.
 
 use sme_memory::{Flag, Flags};
 
@@ -58,8 +58,8 @@ impl Core {
         self.look_after(cpu, thread, Time::ZERO);
     }
 
-    /// Looks at the flags of a row in the core's own buffer, for any of which `thread` waits or asks; whether
-    /// there are such. The same comes out as from looking at one after the other.
+    /// Looks at the flags of a row in the core's own buffer, for any of which `thread` waits or
+    /// asks; whether there are such. The same comes out as from looking at one after the other.
     fn looks_at_row(&mut self, cpu: &mut Cpu, thread: u16) -> bool {
         let (flags, first, until) = match cpu.thread(thread).operation {
             Operation::WaitAny(flags, until, _) => (flags, 0, until),
@@ -191,8 +191,8 @@ impl Core {
         self.spinners.push(Spinner { thread, on });
     }
 
-    /// Bytes of the word at `offset` of the core's own memory have been written: finds out when threads
-    /// that spin there see it.
+    /// Bytes of the word at `offset` of the core's own memory have been written: finds out when
+    /// threads that spin there see it.
     pub(super) fn was_written(&mut self, cpu: &mut Cpu, offset: u64, enables: u8) {
         if offset >= self.space.chip.buffer_bytes || self.spinners.is_empty() {
             return;
@@ -266,7 +266,8 @@ impl Core {
                 self.spinners.swap_remove(number);
                 self.look_after(cpu, thread, read);
             }
-            // It was written once more, or with another value: the others are seen when they are read.
+            // It was written once more, or with another value: the others are seen when they are
+            // read.
             Seen::Next | Seen::Not => {
                 if let On::Buffer { samples, .. } = &mut self.spinners[number].on {
                     *samples = None;

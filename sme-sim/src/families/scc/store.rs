@@ -1,5 +1,6 @@
-//! Stores and flushes. A store past the caches, or to a line that no cache has, ends when it has been
-//! performed: caches make no room for what is stored. Tagged stores gather in the write-combine buffer.
+//! Stores and flushes. A store past the caches, or to a line that no cache has, ends when it has
+//! been performed: caches make no room for what is stored. Tagged stores gather in the
+//! write-combine buffer.
 
 use super::access::Sends;
 use super::core::{Core, Cpu, Gathered, Mapped, mapped};
@@ -68,8 +69,8 @@ impl Core {
         self.ask(cpu, thread, at, Sends::Write(at, bytes, value));
     }
 
-    /// Whether the write-combine buffer has to be emptied before a store to `line`, which hits a tagged
-    /// copy or does not.
+    /// Whether the write-combine buffer has to be emptied before a store to `line`, which hits a
+    /// tagged copy or does not.
     pub(super) fn must_drain(&self, mapped: Mapped, line: u64, hits: bool) -> bool {
         let gathers_on = mapped == Mapped::Tagged && !hits;
         self.gathered
@@ -110,8 +111,9 @@ impl Core {
         Some(level)
     }
 
-    /// Writes the line of the word at `address` back and drops its copies. There is no instruction for
-    /// it: other lines are read until all ways of its set hold those, so all lines of the set go.
+    /// Writes the line of the word at `address` back and drops its copies. There is no instruction
+    /// for it: other lines are read until all ways of its set hold those, so all lines of the set
+    /// go.
     pub(super) fn flush(&mut self, cpu: &mut Cpu, thread: u16, address: u64) {
         if self.gathered.is_some() {
             return self.drain(cpu, thread);
@@ -130,8 +132,8 @@ impl Core {
         cpu.done(thread, 0, self.dummy_reads(ways));
     }
 
-    /// Writes all lines back and drops them: the first level by WBINVD, whose time has passed, the second
-    /// by reading as many other lines as it holds.
+    /// Writes all lines back and drops them: the first level by WBINVD, whose time has passed, the
+    /// second by reading as many other lines as it holds.
     pub(super) fn write_all_back(&mut self, cpu: &mut Cpu, thread: u16) {
         if self.gathered.is_some() {
             return self.drain(cpu, thread);
@@ -152,7 +154,8 @@ impl Core {
         }
     }
 
-    /// The time of reading so many lines of the core's private memory. They are not in the way of others.
+    /// The time of reading so many lines of the core's private memory. They are not in the way of
+    /// others.
     fn dummy_reads(&self, lines: u64) -> Time {
         match self.at(0, Bytes::byte(0)) {
             Ok(at) => self.spec.repeated(self.alone(at, true), lines),

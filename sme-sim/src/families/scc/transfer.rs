@@ -1,6 +1,6 @@
-//! Copies of blocks between a thread's own memory and shared memory: a loop of loads and stores of 32
-//! bits, line by line of the shared side; and copies within the own memory. That is the core's private
-//! memory, which its caches hold as usual; no data are there, only times depend on it.
+//! Copies of blocks between a thread's own memory and shared memory: a loop of loads and stores of
+//! 32 bits, line by line of the shared side; and copies within the own memory. That is the core's
+//! private memory, which its caches hold as usual; no data are there, only times depend on it.
 
 use sme_memory::Own;
 
@@ -31,6 +31,23 @@ const HALVES: u32 = 2;
 
 /// Accesses of a word that a program copies within its own memory: a double, through a register.
 const WHOLE: u32 = 1;
+
+/// Words of the own memory that share a line.
+#[derive(Clone, Copy)]
+struct Stretch {
+    /// The address of the first.
+    at: u64,
+    count: u32,
+    /// Accesses of each.
+    accesses: u32,
+}
+
+impl Stretch {
+    /// The addresses of the words.
+    fn words(self) -> impl Iterator<Item = u64> {
+        (self.at..).step_by(8).take(self.count as usize)
+    }
+}
 
 /// Words that share a line at the shared side.
 #[derive(Clone, Copy)]
@@ -117,14 +134,19 @@ impl Core {
             let (from, to) = (from + 8 * u64::from(done), to + 8 * u64::from(done));
             let line_end = self.spec.line.start(to) + self.spec.line.bytes();
             let piece = (count - done).min(((line_end - to) / 8) as u32);
-            if self.loads_own(cpu, thread, (from, piece), WHOLE) {
+            let stretch = |at| Stretch {
+                at,
+                count: piece,
+                accesses: WHOLE,
+            };
+            if self.loads_own(cpu, thread, stretch(from)) {
                 return;
             }
-            let copy = self.spec.copy.times(u64::from(WHOLE * piece));
+            let copy = self.spec.copy.times(piece.into());
             let transfer = &mut self.transfers[number];
             transfer.owed += copy;
             transfer.done = done + piece;
-            if self.stores_own(cpu, thread, (to, piece), WHOLE) {
+            if self.stores_own(cpu, thread, stretch(to)) {
                 return;
             }
         }
@@ -140,7 +162,7 @@ impl Core {
         let number = usize::from(thread);
         if !self.transfers[number].is_ready {
             if let Some(near) = near
-                && self.loads_own(cpu, thread, (near, piece.count), HALVES)
+                && self.loads_own(cpu, thread, piece.beside(near))
             {
                 return Ok(Moved::Waits);
             }
@@ -274,9 +296,7 @@ impl Core {
         (transfer.done, transfer.is_ready) = (piece.first + piece.count, false);
         transfer.owed += copy;
         match near {
-            Some(near) if self.stores_own(cpu, thread, (near, piece.count), HALVES) => {
-                Ok(Moved::Waits)
-            }
+            Some(near) if self.stores_own(cpu, thread, piece.beside(near)) => Ok(Moved::Waits),
             _ => Ok(Moved::GoesOn),
         }
     }
@@ -314,22 +334,15 @@ impl Core {
         true
     }
 
-    /// Loads so many words from `near` on in the own memory, each by so many accesses; whether a line has
-    /// to come first.
-    fn loads_own(
-        &mut self,
-        cpu: &mut Cpu,
-        thread: u16,
-        (near, count): (u64, u32),
-        accesses: u32,
-    ) -> bool {
+    /// Loads words of the own memory; whether a line has to be fetched first.
+    fn loads_own(&mut self, cpu: &mut Cpu, thread: u16, stretch: Stretch) -> bool {
         let number = usize::from(thread);
         let mut takes = Time::ZERO;
-        for address in (near..).step_by(8).take(count as usize) {
+        for address in stretch.words() {
             let bytes = Bytes::word(address);
             let line = self.spec.line.number(address);
             match self.regular.load(line, bytes.word.into()) {
-                Some((_, level)) => takes += self.spec.load_hit(level, accesses),
+                Some((_, level)) => takes += self.spec.load_hit(level, stretch.accesses),
                 None => {
                     let owed = std::mem::take(&mut self.transfers[number].owed);
                     self.fetch(cpu, thread, (address, Mapped::Cached), owed);
@@ -341,27 +354,21 @@ impl Core {
         false
     }
 
-    /// Stores so many words from `near` on into the own memory, each by so many accesses; whether that has
-    /// to be waited for, since no cache has the line.
-    fn stores_own(
-        &mut self,
-        cpu: &mut Cpu,
-        thread: u16,
-        (near, count): (u64, u32),
-        accesses: u32,
-    ) -> bool {
+    /// Stores words of the own memory; whether that has to be waited for, since no cache has the
+    /// line.
+    fn stores_own(&mut self, cpu: &mut Cpu, thread: u16, stretch: Stretch) -> bool {
         let number = usize::from(thread);
         let mut missed: Option<(u64, u64, u32)> = None;
-        for address in (near..).step_by(8).take(count as usize) {
+        for address in stretch.words() {
             let bytes = Bytes::word(address);
             match self.stores_into_copy(self.spec.line.number(address), bytes, 0) {
                 Some(level) => {
-                    self.transfers[number].owed += self.spec.store_hit(level, accesses);
+                    self.transfers[number].owed += self.spec.store_hit(level, stretch.accesses);
                 }
                 None => {
                     let (_, mask, times) = missed.get_or_insert((address, 0, 0));
                     *mask |= bytes.of_block();
-                    *times += accesses;
+                    *times += stretch.accesses;
                 }
             }
         }
@@ -410,6 +417,15 @@ enum Moved {
 }
 
 impl Piece {
+    /// The own side of it, from `near` on.
+    fn beside(self, near: u64) -> Stretch {
+        Stretch {
+            at: near,
+            count: self.count,
+            accesses: HALVES,
+        }
+    }
+
     fn words(self) -> std::ops::Range<usize> {
         self.first as usize..(self.first + self.count) as usize
     }

@@ -1,5 +1,5 @@
-//! The operations of message layers ([`sme_memory::Blocks`] and its neighbours) as questions. A block of
-//! words goes beside its question, in a place of the host's thread.
+//! The operations of message layers ([`sme_memory::Blocks`] and its neighbours) as questions. A
+//! block of words goes beside its question, in a place of the host's thread.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -38,8 +38,8 @@ thread_local! {
     static BLOCK: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Swaps `words` with those beside the mailbox: for an [`Operation::Put`] just asked for, and before the
-/// program of an [`Operation::Get`] is polled.
+/// Swaps `words` with those beside the mailbox: for an [`Operation::Put`] just asked for, and
+/// before the program of an [`Operation::Get`] is polled.
 pub fn swap_block(words: &mut Vec<u64>) {
     BLOCK.with_borrow_mut(|block| std::mem::swap(block, words));
 }

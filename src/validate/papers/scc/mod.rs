@@ -2,8 +2,8 @@
 //! passing buffer of each tile, and to memory behind each controller.
 //!
 //! An access is repeated by one core on an otherwise idle chip. Times are in microseconds, figures
-//! in cycles of the core's clock. Beside them, the bandwidth of RCCE's messages, two benchmarks over
-//! them (`solvers`), and the synchronization of one-sided communication (`pscw`).
+//! in cycles of the core's clock. Beside them, the bandwidth of RCCE's messages, two benchmarks
+//! over them (`solvers`), and the synchronization of one-sided communication (`pscw`).
 
 mod pscw;
 mod solvers;
