@@ -194,7 +194,8 @@ impl LockPlan {
             Data::All => (Route::Cached, Copies::All),
         };
         let coherence = coherence(copies);
-        (self.machine).suffices(&what, needs.and(coherence.needs()))?;
+        let needs = needs.and(coherence.needs()).on_nodes(self.nodes);
+        self.machine.suffices(&what, needs)?;
         match self.lock {
             LockKind::Cohort => self.measure(self.cohort(coherence)?, (word, route), watch),
             LockKind::TestAndSet => {

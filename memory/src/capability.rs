@@ -15,6 +15,8 @@ use thiserror::Error;
 pub enum Capability {
     /// Words and flags ([`Memory`](crate::Memory)): every machine has them.
     Words,
+    /// Words and flags of other nodes.
+    Remote,
     /// Caches that nothing keeps coherent between nodes, and flushes
     /// ([`Cacheable`](crate::Cacheable)).
     Caching,
@@ -34,12 +36,15 @@ pub enum Capability {
     Interrupts,
     /// The time ([`Timer`](crate::Timer)).
     Timer,
+    /// A network on chip ([`Network`](crate::Network)).
+    Network,
 }
 
 impl Capability {
     /// All of them.
     pub const ALL: &'static [Self] = &[
         Self::Words,
+        Self::Remote,
         Self::Caching,
         Self::Atomics,
         Self::Futexes,
@@ -49,12 +54,14 @@ impl Capability {
         Self::Tagged,
         Self::Interrupts,
         Self::Timer,
+        Self::Network,
     ];
 
     /// The name in tables and messages, in the plural.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Words => "words and flags",
+            Self::Remote => "loads and stores of other nodes' memory",
             Self::Caching => "cached remote memory",
             Self::Atomics => "atomic operations",
             Self::Futexes => "futexes",
@@ -64,6 +71,7 @@ impl Capability {
             Self::Tagged => "tagged lines",
             Self::Interrupts => "interrupts between nodes",
             Self::Timer => "a timer",
+            Self::Network => "a network on chip between memories",
         }
     }
 }
@@ -79,12 +87,13 @@ impl fmt::Display for Capability {
 pub struct Capabilities(u16);
 
 impl Capabilities {
-    /// The capabilities of every machine: words and flags.
-    pub const LEAST: Self = Self::of(&[Capability::Words]);
+    /// The capabilities of every machine with memory that all nodes share: words and flags, those
+    /// of other nodes included.
+    pub const LEAST: Self = Self::of(&[]);
 
-    /// These, and words and flags.
+    /// These and the [least](Self::LEAST).
     pub const fn of(these: &[Capability]) -> Self {
-        let mut bits = 1 << Capability::Words as u16;
+        let mut bits = 1 << Capability::Words as u16 | 1 << Capability::Remote as u16;
         let mut index = 0;
         while index < these.len() {
             bits |= 1 << these[index] as u16;
@@ -101,6 +110,14 @@ impl Capabilities {
     /// These but for `capability`.
     pub const fn without(self, capability: Capability) -> Self {
         Self(self.0 & !(1 << capability as u16))
+    }
+
+    /// What is needed of these by threads on so many nodes: on one, no other node's memory.
+    pub const fn on_nodes(self, nodes: u32) -> Self {
+        match nodes {
+            1 => self.without(Capability::Remote),
+            _ => self,
+        }
     }
 
     /// Whether `capability` is one of them.

@@ -55,6 +55,21 @@ pub trait Blocks: Memory {
         }
     }
 
+    /// Lets memory hold `words` from `at` on: data that the program has there already, though the
+    /// host keeps them elsewhere. Where a machine simulates the program's own memory it takes no
+    /// time; otherwise it is a [`put`](Self::put).
+    #[track_caller]
+    fn lay(&self, at: Word, words: &[u64]) -> impl Future<Output = ()> + Send {
+        self.put(at, words, None)
+    }
+
+    /// The words from `at` on as the program would load them, stale ones in its caches included,
+    /// likewise.
+    #[track_caller]
+    fn view(&self, at: Word, words: &mut [u64]) -> impl Future<Output = ()> + Send {
+        self.get(at, words, None)
+    }
+
     /// Takes the time in which a program copies so many doubles within the thread's own memory,
     /// from the one address to the other. On a memory whose own side costs nothing it takes none.
     fn copy(&self, from: Own, to: Own, words: u32) -> impl Future<Output = ()> + Send {

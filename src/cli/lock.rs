@@ -80,9 +80,10 @@ pub struct LockFlags {
     output: OutputFlags,
 }
 
-/// The default lock on `machine`: the first whose needs it meets.
-fn usual_lock(machine: &Machine) -> LockKind {
-    let meets = |lock: &&LockKind| machine.suffices("the lock", lock.needs()).is_ok();
+/// The default lock on so many nodes of `machine`: the first whose needs it meets.
+fn usual_lock(machine: &Machine, nodes: u32) -> LockKind {
+    let needs = |lock: &LockKind| lock.needs().on_nodes(nodes);
+    let meets = |lock: &&LockKind| machine.suffices("the lock", needs(lock)).is_ok();
     LockKind::ALL
         .iter()
         .find(meets)
@@ -141,7 +142,7 @@ impl LockRun {
         )?;
         Ok(Self {
             plan: LockPlan {
-                lock: lock.unwrap_or_else(|| usual_lock(&machine)),
+                lock: lock.unwrap_or_else(|| usual_lock(&machine, nodes)),
                 machine,
                 topology,
                 nodes,

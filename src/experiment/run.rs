@@ -84,7 +84,8 @@ impl Experiment {
         watch: &dyn Watch,
     ) -> Result<Outcome, Error> {
         let what = format!("the {} barrier", self.algorithm);
-        self.machine.suffices(&what, self.algorithm.needs())?;
+        let needs = self.algorithm.needs().on_nodes(self.nodes);
+        self.machine.suffices(&what, needs)?;
         let run = Named {
             experiment: self,
             peers,

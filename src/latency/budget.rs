@@ -134,14 +134,13 @@ pub fn budgets(
 ) -> Result<Vec<Budget>, LatencyError> {
     let mut budgets = Vec::new();
     for operation in Operation::ALL {
-        if machine
-            .suffices("the operation", operation.needs())
-            .is_err()
-        {
-            continue;
-        }
-        let own = operation.is_local().then_some(None);
-        let others = homes.iter().copied().filter(|_| operation.is_remote());
+        let has = |nodes| {
+            let needs = operation.needs().on_nodes(nodes);
+            machine.suffices("the operation", needs).is_ok()
+        };
+        let own = (operation.is_local() && has(1)).then_some(None);
+        let is_measured = operation.is_remote() && has(nodes.max(2));
+        let others = homes.iter().copied().filter(|_| is_measured);
         for home in own.into_iter().chain(others.map(Some)) {
             let (partner, core) = partner(home, nodes);
             let is_missing = partner >= nodes || core >= machine.shape().cores;

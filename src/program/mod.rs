@@ -294,6 +294,7 @@ impl Program {
         coherence: Coherence,
     ) -> Result<Cohort, Error> {
         let needs = LockKind::Cohort.needs().and(coherence.needs());
+        let needs = needs.on_nodes(self.memory_nodes);
         self.machine.suffices("the cohort lock", needs)?;
         let mut spec = CohortSpec {
             nodes: self.nodes,
@@ -330,7 +331,8 @@ impl Program {
         list: Option<EachStale>,
         result: impl FnOnce(&K, &dyn Fn(Place) -> u64) -> R,
     ) -> Result<(Outcome, R), Error> {
-        self.machine.suffices("the program", self.mapped.needs())?;
+        let needs = self.mapped.needs().on_nodes(self.memory_nodes);
+        self.machine.suffices("the program", needs)?;
         let shape = self.machine.shape();
         let setup = Setup::new(shape, self.memory_nodes, self.cores)
             .on(self.topology.clone())

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use sme_hdl::blocks::engine::Engine;
 use sme_hdl::device::Clocked;
 use sme_hdl::rtl_engine::{RtlEngine, Surroundings};
-use sme_memory::Capabilities;
 use sme_memory::conformance::{
     Case, Machine as Tested, NODES, Program, THREADS, Whole, cases, check,
 };
 use sme_memory::native::OnThreads;
+use sme_memory::{Capabilities, Capability};
 use sme_sim::families::sme;
 use sme_sim::families::sme::cluster::{Cluster, Plugged};
 use sme_sim::kernel::peers::Alone;
@@ -91,8 +91,10 @@ impl Tested for Simulated {
 
 const IDEAL: Simulated = Simulated::new("ideal");
 
+const MPPA: Simulated = Simulated::new("mppa256");
+
 /// Simulated machines, as the table calls them.
-const SIMULATED: [(&str, Simulated); 7] = [
+const SIMULATED: [(&str, Simulated); 8] = [
     ("SME", Simulated::new("sme-prototype")),
     (
         "SME, bytes written back",
@@ -116,6 +118,7 @@ const SIMULATED: [(&str, Simulated); 7] = [
         },
     ),
     ("SCC", Simulated::new("scc")),
+    ("MPPA", MPPA),
     ("ideal", IDEAL),
     (
         "ideal, lines of 32 B",
@@ -180,7 +183,7 @@ fn every_machine_conforms_as_the_table_says() {
 // ---------------------------------------------------------------------------- broken on purpose
 
 /// Each fault, with a case that must find it.
-const FAULTS: [(Fault, &str); 25] = [
+const FAULTS: [(Fault, &str); 30] = [
     (
         Fault::LosesStores,
         "a thread loads what it has stored at another node",
@@ -275,21 +278,38 @@ const FAULTS: [(Fault, &str); 25] = [
         Fault::StandsStill,
         "the time advances, and does not begin at zero",
     ),
+    (
+        Fault::SendsTooLittle,
+        "what is sent to a buffer is there when the flag is set",
+    ),
+    (
+        Fault::TellsOfEachTransfer,
+        "a buffer tells of every so many transfers, from all nodes",
+    ),
+    (
+        Fault::OverwritesMessages,
+        "messages of a queue lie in its slots in the order of each sender",
+    ),
+    (Fault::SendsToOne, "one transfer reaches several nodes"),
+    (
+        Fault::HearsItself,
+        "signals of all nodes fill a mailbox, round after round",
+    ),
 ];
 
-/// The ideal machine with such a memory.
-struct Broken(Fault);
+/// A machine with such a memory.
+struct Broken(Simulated, Fault);
 
 impl Tested for Broken {
     type Memory = Faulty;
 
     fn capabilities(&self) -> Capabilities {
-        Tested::capabilities(&IDEAL)
+        Tested::capabilities(&self.0)
     }
 
     fn run(&self, program: &mut dyn FnMut(Faulty, u32, u32) -> Program) -> Result<(), String> {
-        let fault = self.0;
-        IDEAL.run(|memory, node, thread| program(Faulty { memory, fault }, node, thread))
+        let Self(machine, fault) = *self;
+        machine.run(|memory, node, thread| program(Faulty { memory, fault }, node, thread))
     }
 }
 
@@ -301,9 +321,16 @@ fn case<M: Whole>(name: &str) -> Case<M> {
 /// Each case finds a fault of its own, and finds nothing where there is none.
 #[test]
 fn every_case_finds_a_broken_memory_out() {
-    passed("the same without a fault", &Broken(Fault::None));
+    for machine in [IDEAL, MPPA] {
+        passed("the same without a fault", &Broken(machine, Fault::None));
+    }
     for (fault, name) in FAULTS {
-        let outcome = case(name).run(&Broken(fault));
+        let case = case(name);
+        let machine = match case.needs {
+            Capability::Network => MPPA,
+            _ => IDEAL,
+        };
+        let outcome = case.run(&Broken(machine, fault));
         assert!(outcome.is_err(), "{name} does not find {fault:?}");
     }
     let named: BTreeSet<&str> = FAULTS.iter().map(|(_, name)| *name).collect();

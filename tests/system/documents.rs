@@ -263,6 +263,11 @@ fn the_chapter_on_the_scc_shows_what_the_program_prints() {
 }
 
 #[test]
+fn the_chapter_on_the_mppa_shows_what_the_program_prints() {
+    shows_what_is_printed("docs/mppa.md", 1);
+}
+
+#[test]
 fn the_chapter_on_mpi_shows_what_the_program_prints() {
     shows_what_is_printed("docs/mpi.md", 10);
 }

@@ -27,6 +27,7 @@ mod lines;
 mod litmus;
 mod locks;
 mod messages;
+mod mppa;
 mod nas;
 mod network;
 mod noise;

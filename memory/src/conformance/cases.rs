@@ -3,6 +3,7 @@
 //! in the upper half.
 
 use super::messages::{any_flag, blocks, found_flag, interrupts, tagged, tagged_bytes, time};
+use super::network::{buffer, collected, mailbox, queue, several};
 use super::{Case, Found, Program, THREADS, Whole};
 use crate::{Capability, Flag, Flags, Place, Register, Route, Until, Word};
 
@@ -38,12 +39,20 @@ fn cached<M: Whole>(memory: &M, node: u32, line: u64) -> Word {
     memory.word(Place { node, offset }, Route::Cached)
 }
 
+/// Whether threads of a case reach the other node's memory by loads and stores.
+#[derive(PartialEq)]
+enum Reach {
+    Own,
+    Far,
+}
+
 macro_rules! cases {
-    ($($needs:ident: $name:literal => $program:ident;)*) => {
+    ($($reach:ident $needs:ident: $name:literal => $program:ident;)*) => {
         pub(super) fn all<M: Whole>() -> Vec<Case<M>> {
             vec![$(Case {
                 name: $name,
                 needs: Capability::$needs,
+                is_far: Reach::$reach == Reach::Far,
                 program: |memory, node, thread, found| {
                     Box::pin($program(memory, (node, thread), found)) as Program
                 },
@@ -53,31 +62,36 @@ macro_rules! cases {
 }
 
 cases! {
-    Words: "a thread loads what it has stored, and nothing beside it has changed" => own_words;
-    Words: "a thread loads what it has stored at another node" => far_words;
-    Words: "a flag is seen only after earlier stores to its node" => message;
-    Words: "flags side by side are written by different threads" => neighbours;
-    Words: "a wait for many flags ends when all of them hold" => all_flags;
-    Words: "a wait for another value returns the one that ended it" => another_value;
-    Caching: "a copy that was dropped comes again as it is at home" => dropped_copy;
-    Caching: "what is stored into a copy gets home when it is flushed" => flushed_copy;
-    Caching: "writing all back keeps what the copies hold" => written_back;
-    Caching: "dropping all copies lets another node's writes be seen" => all_dropped;
-    Atomics: "no addition is lost, and no two return the same" => additions;
-    Atomics: "a swap returns what the one before it has written" => swaps;
-    Atomics: "of those who compare and exchange one wins" => one_winner;
-    Futexes: "who sleeps on a word is woken" => woken;
-    Futexes: "a thread does not sleep on a word that has changed" => not_asleep;
-    TestAndSet: "of those who test a register one finds it clear" => one_finds_it_clear;
-    TestAndSet: "what was done under a register is seen by who takes it next" => exclusion;
-    Threads: "a thread that was started sees what was done before, and is waited for" => children;
-    Words: "a block of words arrives whole" => blocks;
-    AnyFlag: "a wait for any of many flags returns one that holds" => any_flag;
-    AnyFlag: "a look at many flags finds one that holds, and none where none does" => found_flag;
-    Tagged: "tagged stores are seen after a fence, once copies are dropped" => tagged;
-    Tagged: "tagged stores to some bytes of a line leave the others alone" => tagged_bytes;
-    Interrupts: "an interrupt is taken once, after what was done before it" => interrupts;
-    Timer: "the time advances, and does not begin at zero" => time;
+    Own Words: "a thread loads what it has stored, and nothing beside it has changed" => own_words;
+    Far Words: "a thread loads what it has stored at another node" => far_words;
+    Far Words: "a flag is seen only after earlier stores to its node" => message;
+    Far Words: "flags side by side are written by different threads" => neighbours;
+    Far Words: "a wait for many flags ends when all of them hold" => all_flags;
+    Far Words: "a wait for another value returns the one that ended it" => another_value;
+    Far Caching: "a copy that was dropped comes again as it is at home" => dropped_copy;
+    Far Caching: "what is stored into a copy gets home when it is flushed" => flushed_copy;
+    Far Caching: "writing all back keeps what the copies hold" => written_back;
+    Far Caching: "dropping all copies lets another node's writes be seen" => all_dropped;
+    Far Atomics: "no addition is lost, and no two return the same" => additions;
+    Far Atomics: "a swap returns what the one before it has written" => swaps;
+    Far Atomics: "of those who compare and exchange one wins" => one_winner;
+    Far Futexes: "who sleeps on a word is woken" => woken;
+    Far Futexes: "a thread does not sleep on a word that has changed" => not_asleep;
+    Far TestAndSet: "of those who test a register one finds it clear" => one_finds_it_clear;
+    Far TestAndSet: "what was done under a register is seen by who takes it next" => exclusion;
+    Far Threads: "a thread that was started sees what was done before, and is waited for" => children;
+    Far Words: "a block of words arrives whole" => blocks;
+    Far AnyFlag: "a wait for any of many flags returns one that holds" => any_flag;
+    Far AnyFlag: "a look at many flags finds one that holds, and none where none does" => found_flag;
+    Far Tagged: "tagged stores are seen after a fence, once copies are dropped" => tagged;
+    Far Tagged: "tagged stores to some bytes of a line leave the others alone" => tagged_bytes;
+    Far Interrupts: "an interrupt is taken once, after what was done before it" => interrupts;
+    Far Timer: "the time advances, and does not begin at zero" => time;
+    Own Network: "what is sent to a buffer is there when the flag is set" => buffer;
+    Own Network: "a buffer tells of every so many transfers, from all nodes" => collected;
+    Own Network: "messages of a queue lie in its slots in the order of each sender" => queue;
+    Own Network: "one transfer reaches several nodes" => several;
+    Own Network: "signals of all nodes fill a mailbox, round after round" => mailbox;
 }
 
 pub(super) type Me = (u32, u32);

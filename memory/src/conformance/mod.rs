@@ -2,7 +2,8 @@
 //! same suite runs on native memory and on every simulated machine. Each case belongs to a
 //! capability, and a machine runs the cases of the capabilities that it has.
 //!
-//! * `cases`: the programs; `messages`: those for layers of messages.
+//! * `cases`: the programs; `messages`: those for layers of messages; `network`: those for
+//!   networks on chip.
 //!
 //! ```
 //! use sme_memory::conformance::{Machine, check};
@@ -15,6 +16,7 @@
 
 mod cases;
 mod messages;
+mod network;
 
 use std::fmt;
 use std::future::Future;
@@ -22,8 +24,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
-    AnyFlag, Blocks, Cacheable, Capabilities, Capability, Futex, Interrupts, Spawn, Tagged,
-    TestAndSet, Timer,
+    AnyFlag, Blocks, Cacheable, Capabilities, Capability, Futex, Interrupts, Network, Spawn,
+    Tagged, TestAndSet, Timer,
 };
 
 /// Nodes of the machine on which a case runs.
@@ -46,6 +48,7 @@ pub trait Whole:
     + Tagged
     + Interrupts
     + Timer
+    + Network
     + Clone
     + 'static
 {
@@ -61,6 +64,7 @@ impl<M> Whole for M where
         + Tagged
         + Interrupts
         + Timer
+        + Network
         + Clone
         + 'static
 {
@@ -114,6 +118,8 @@ pub struct Case<M> {
     pub name: &'static str,
     /// The capability that the case uses.
     pub needs: Capability,
+    /// Whether threads reach the other node's memory by loads and stores.
+    pub is_far: bool,
     /// The program of each thread.
     program: fn(M, u32, u32, Found) -> Program,
 }
@@ -139,10 +145,13 @@ pub fn cases<M: Whole>() -> Vec<Case<M>> {
 /// A case and the [result of its run](Case::run).
 pub type Outcome<M> = (Case<M>, Result<(), String>);
 
-/// Runs every case whose capability `machine` has.
+/// Runs every case that `machine` has the capabilities for.
 pub fn check<T: Machine>(machine: &T) -> Vec<Outcome<T::Memory>> {
     let has = machine.capabilities();
-    let cases = cases().into_iter().filter(|case| has.has(case.needs));
+    let can = |case: &Case<T::Memory>| {
+        has.has(case.needs) && (!case.is_far || has.has(Capability::Remote))
+    };
+    let cases = cases().into_iter().filter(can);
     let run = |case: Case<T::Memory>| {
         let outcome = case.run(machine);
         (case, outcome)

@@ -21,6 +21,7 @@ mod arena;
 #[cfg(not(loom))]
 mod conformance;
 mod messages;
+mod network;
 mod parking;
 mod patience;
 mod registers;
@@ -42,6 +43,7 @@ pub use arena::LINE;
 #[cfg(not(loom))]
 pub use conformance::OnThreads;
 use messages::Pending;
+use network::Tags;
 use parking::Parking;
 pub use patience::Patience;
 use patience::{Experience, Turns};
@@ -120,6 +122,7 @@ struct Shared<P> {
     registers: Registers,
     started: Started,
     pending: Pending,
+    tags: Tags,
     parking: Parking,
     patience: Patience,
     protocol: std::marker::PhantomData<P>,
@@ -152,6 +155,7 @@ impl<P: Protocol> Native<P> {
                 registers: Registers::new(size.nodes),
                 started: Started::new(),
                 pending: Pending::new(size.nodes),
+                tags: Tags::default(),
                 parking: Parking::new(),
                 patience,
                 protocol: std::marker::PhantomData,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::family::Family;
 use super::reader::Reader;
-use crate::families::{ideal, scc, sme};
+use crate::families::{ideal, mppa, scc, sme};
 
 /// A machine file that is part of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
         text: include_str!("../../../machines/scc-800.toml"),
     },
     Builtin {
+        name: "mppa256",
+        text: include_str!("../../../machines/mppa256.toml"),
+    },
+    Builtin {
         name: "ideal",
         text: include_str!("../../../machines/ideal.toml"),
     },
@@ -64,6 +68,10 @@ pub(super) const FAMILIES: &[Registered] = &[
     Registered {
         name: "scc",
         read: |reader| Arc::new(scc::spec::scc(reader)),
+    },
+    Registered {
+        name: "mppa",
+        read: |reader| Arc::new(mppa::spec::mppa(reader)),
     },
     Registered {
         name: "ideal",

@@ -65,6 +65,7 @@ pub fn done(core: u16, operation: &Operation, at: &dyn Fn(u64) -> String) -> Str
         Operation::Interrupt(node) => format!("{core} interrupts node {node}"),
         Operation::TakeInterrupt(_) => format!("{core} takes an interrupt"),
         Operation::Now => format!("{core} has read the time"),
+        Operation::Network => format!("{core} has asked its network interface"),
         Operation::Delay(_) => format!("{core} computes"),
         Operation::Mark(_) => core,
     }

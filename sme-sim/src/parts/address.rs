@@ -117,6 +117,10 @@ pub enum FaultReason {
     NoSuchRegister,
     /// A wait for any of no flags.
     NoFlags,
+    /// Memory of a node that only the node's own cores reach.
+    Foreign,
+    /// A network was asked for what it cannot do, or carried what its receiver cannot take.
+    Network(NetworkFault),
     /// An entry of a look-up table that leads to nothing.
     Entry {
         /// Its number.
@@ -149,8 +153,46 @@ impl fmt::Display for FaultReason {
                 );
             }
             FaultReason::NoFlags => "a wait for any of no flags never ends",
+            FaultReason::Foreign => "only its node's own cores reach that memory",
+            FaultReason::Network(fault) => return fault.fmt(f),
             FaultReason::NoSuchRegister => "no node has such a test-and-set register",
         })
+    }
+}
+
+/// The reason for which a network on chip could not do what it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NetworkFault {
+    /// The node has no such receive tag.
+    NoSuchTag(u16),
+    /// A receive tag is opened twice.
+    OpenTag(u16),
+    /// Something comes for a receive tag that nobody has opened, or one is closed.
+    ClosedTag(u16),
+    /// A transfer goes beyond the buffer or slot of its tag.
+    Beyond(u16),
+    /// No slot of a queue is free.
+    Full(u16),
+    /// A buffer after no transfers, a queue without slots, a mailbox that waits for nothing.
+    Empty(u16),
+    /// The node's DMA engine has no such channel.
+    NoSuchChannel(u16),
+    /// The channel still sends.
+    Busy(u16),
+}
+
+impl fmt::Display for NetworkFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchTag(tag) => write!(f, "there is no receive tag {tag}"),
+            Self::OpenTag(tag) => write!(f, "receive tag {tag} is open already"),
+            Self::ClosedTag(tag) => write!(f, "receive tag {tag} is not open"),
+            Self::Beyond(tag) => write!(f, "a transfer goes beyond the buffer of tag {tag}"),
+            Self::Full(tag) => write!(f, "a message finds no free slot in the queue of tag {tag}"),
+            Self::Empty(tag) => write!(f, "tag {tag} would never tell of anything"),
+            Self::NoSuchChannel(channel) => write!(f, "there is no DMA channel {channel}"),
+            Self::Busy(channel) => write!(f, "DMA channel {channel} is sending"),
+        }
     }
 }
 

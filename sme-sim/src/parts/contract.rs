@@ -6,6 +6,7 @@
 
 mod calls;
 mod messages;
+mod network;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -21,6 +22,7 @@ use sme_memory::{
 
 pub use calls::{Call, Toward};
 pub use messages::{NONE_FOUND, Near, swap_block};
+pub use network::{NetworkCall, take_network_call};
 
 use super::address::{CACHEABLE, Space};
 use super::cache::ahead::Ahead;
@@ -93,6 +95,9 @@ pub enum Operation {
     TakeInterrupt(WaitSite),
     /// [`Timer::now`](sme_memory::Timer::now)
     Now,
+    /// Something of [`Network`](sme_memory::Network): the machine finds [what](take_network_call)
+    /// besides.
+    Network,
     /// Computes for a while.
     Delay(Time),
     /// Tells the observers something; takes no time.

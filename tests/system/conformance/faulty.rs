@@ -1,10 +1,11 @@
-//! The ideal machine's memory with one defect of many.
+//! A simulated memory with one defect of many: the ideal machine's, or for networks the MPPA's.
 
 use std::future::Future;
 
 use sme_memory::{
-    AnyFlag, Atomic, Blocks, Cacheable, Flag, Flags, Futex, Interrupts, Memory, Own, Place,
-    Register, Route, Spawn, Tagged, TestAndSet, ThreadId, Timer, Until, Word,
+    AnyFlag, Atomic, Blocks, Cacheable, Flag, Flags, Futex, Interrupts, Mailbox, Memory, Network,
+    NodeSet, Own, Place, Receives, Register, Route, Spawn, Tagged, TestAndSet, ThreadId, Timer,
+    Transfer, Until, Word,
 };
 use sme_sim::parts::contract::ThreadMemory;
 
@@ -37,9 +38,14 @@ pub enum Fault {
     TakesNoInterrupt,
     StandsStill,
     FindsNothing,
+    SendsTooLittle,
+    TellsOfEachTransfer,
+    OverwritesMessages,
+    SendsToOne,
+    HearsItself,
 }
 
-/// The ideal machine's memory with a fault.
+/// The memory with a fault.
 #[derive(Clone)]
 pub struct Faulty {
     pub memory: ThreadMemory,
@@ -314,5 +320,73 @@ impl Timer for Faulty {
             true => 1,
             false => self.memory.now().await,
         }
+    }
+}
+
+impl Network for Faulty {
+    async fn open(&self, tag: u16, receives: Receives) {
+        let receives = match (self.fault, receives) {
+            (
+                Fault::TellsOfEachTransfer,
+                Receives::Buffer {
+                    at, bytes, tells, ..
+                },
+            ) => Receives::Buffer {
+                at,
+                bytes,
+                transfers: 1,
+                tells,
+            },
+            (
+                Fault::OverwritesMessages,
+                Receives::Queue {
+                    at,
+                    slot_bytes,
+                    tells,
+                },
+            ) => Receives::Buffer {
+                at,
+                bytes: slot_bytes,
+                transfers: 1,
+                tells: tells.first,
+            },
+            _ => receives,
+        };
+        self.memory.open(tag, receives).await;
+    }
+
+    async fn close(&self, tag: u16) {
+        self.memory.close(tag).await;
+    }
+
+    async fn push(&self, transfer: Transfer) {
+        let transfer = match self.fault {
+            Fault::SendsTooLittle => Transfer {
+                bytes: transfer.bytes.saturating_sub(8),
+                ..transfer
+            },
+            Fault::SendsToOne => Transfer {
+                to: NodeSet(transfer.to.0 & transfer.to.0.wrapping_neg()),
+                ..transfer
+            },
+            _ => transfer,
+        };
+        self.memory.push(transfer).await;
+    }
+
+    async fn start(&self, channel: u16, transfer: Transfer, tells: Flag) {
+        self.memory.start(channel, transfer, tells).await;
+    }
+
+    async fn listen(&self, tag: u16, mailbox: Mailbox) {
+        let all_of = match self.fault {
+            Fault::HearsItself => 1 << self.memory.node(),
+            _ => mailbox.all_of,
+        };
+        self.memory.listen(tag, Mailbox { all_of, ..mailbox }).await;
+    }
+
+    async fn signal(&self, nodes: NodeSet, tag: u16, bits: u64) {
+        self.memory.signal(nodes, tag, bits).await;
     }
 }

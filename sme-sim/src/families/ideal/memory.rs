@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use sme_memory::{Place, Register};
+use sme_memory::{Capability, Place, Register};
 
 use super::spec::IdealSpec;
 use crate::machine::node::{Hardware, Message, Processor, Seen, Waiting};
@@ -353,6 +353,7 @@ impl Hardware for Memory {
                 self.interrupts(cpu);
             }
             Operation::Now => cpu.tells_time(thread, Time::ZERO),
+            Operation::Network => cpu.refuse(thread, None, FaultReason::Lacks(Capability::Network)),
             // A fence: posted stores leave at once. Calls of the system do not come here.
             _ => cpu.done(thread, 0, Time::ZERO),
         }

@@ -50,7 +50,7 @@ impl Family for IdealSpec {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let all = Capabilities::of(Capability::ALL);
+        let all = Capabilities::of(Capability::ALL).without(Capability::Network);
         match self.registers {
             0 => all.without(Capability::TestAndSet),
             _ => all,

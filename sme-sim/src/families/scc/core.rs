@@ -251,6 +251,7 @@ impl Hardware for Core {
                 cpu.refuse(thread, None, FaultReason::Lacks(Capability::Atomics));
             }
             Operation::Now => cpu.tells_time(thread, self.spec.timestamp),
+            Operation::Network => cpu.refuse(thread, None, FaultReason::Lacks(Capability::Network)),
             // Calls of the system, delays and marks do not come here.
             _ => cpu.done(thread, 0, Time::ZERO),
         }

@@ -17,7 +17,7 @@ use crate::observe::staleness::What as Told;
 use crate::observe::trace::{Cause, Mark, Trace, What};
 use crate::observe::traffic::Traffic;
 use crate::parts::address::{AddressSpace, FaultReason};
-use crate::parts::contract::{Mark as Said, Operation, swap_block};
+use crate::parts::contract::{Mark as Said, NetworkCall, Operation, swap_block, take_network_call};
 use crate::parts::noise::Noise;
 use crate::parts::os::{self, Delays, System};
 use crate::time::Time;
@@ -118,6 +118,8 @@ pub struct Processor<H: Hardware> {
     pub(super) threads: Vec<Thread>,
     /// Blocks of words, by thread, of those that have asked for any.
     blocks: Vec<Vec<u64>>,
+    /// What threads have asked a network for, by thread.
+    network_calls: Vec<Option<NetworkCall>>,
     pub(super) system: System<u64>,
     pub(super) spans: SpanRecord,
     /// The traffic of its threads over the network.
@@ -145,6 +147,7 @@ impl<H: Hardware> Processor<H> {
             programs: Threads::new(programs),
             threads: vec![Thread::new(false, BEFORE); usize::from(count)],
             blocks: Vec::new(),
+            network_calls: Vec::new(),
             system: System::default(),
             spans: SpanRecord::new(setting.each_span),
             traffic: Traffic::default(),
@@ -188,7 +191,12 @@ impl<H: Hardware> Processor<H> {
         self.ends(thread, answer, (after, self.setting.operation));
     }
 
-    /// The same, for a program that asks for the time: it is that of now.
+    /// The operation of `thread` is done at once, and has taken nothing of its program either.
+    pub fn answers(&mut self, thread: u16, answer: u64) {
+        self.ends(thread, answer, (Time::ZERO, Time::ZERO));
+    }
+
+    /// [`Self::done`] for a program that asks for the time: it is that of now.
     pub fn tells_time(&mut self, thread: u16, after: Time) {
         self.done(thread, self.now.as_ps() / 1_000 + 1, after);
     }
@@ -240,6 +248,25 @@ impl<H: Hardware> Processor<H> {
             address,
             reason,
         });
+    }
+
+    /// Something has come for `thread` that the node cannot take.
+    pub fn fails(&mut self, thread: u16, reason: FaultReason) {
+        self.fault.get_or_insert(Fault {
+            core: thread,
+            address: None,
+            reason,
+        });
+    }
+
+    /// The core of `thread`.
+    pub fn core_of(&self, thread: u16) -> u16 {
+        self.system.core_of(thread)
+    }
+
+    /// What `thread` asks a network for.
+    pub fn take_network_call(&mut self, thread: u16) -> Option<NetworkCall> {
+        self.network_calls.get_mut(usize::from(thread))?.take()
     }
 
     /// Lets `event` happen to the hardware at `at`.
@@ -345,6 +372,12 @@ impl<H: Hardware> Processor<H> {
         let operation = self.programs.resume(number, state.answer)?;
         if let Operation::Put(..) = operation {
             swap_block(self.block_of(number));
+        }
+        if operation == Operation::Network {
+            if self.network_calls.len() <= number {
+                self.network_calls.resize(number + 1, None);
+            }
+            self.network_calls[number] = take_network_call();
         }
         let state = &mut self.threads[number];
         if !matches!(operation, Operation::Mark(_)) {

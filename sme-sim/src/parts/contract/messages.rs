@@ -17,9 +17,17 @@ pub struct Near(u32);
 impl Near {
     const REGISTERS: Self = Self(u32::MAX);
 
+    /// The words are data of the program that lie where it names them.
+    const IN_PLACE: Self = Self(u32::MAX - 1);
+
     /// Of the word at that address, of the first 32 GiB.
     fn at(Own(address): Own) -> Self {
-        Self(u32::try_from(address / 8).unwrap_or(u32::MAX - 1))
+        Self(u32::try_from(address / 8).map_or(u32::MAX - 2, |word| word.min(u32::MAX - 2)))
+    }
+
+    /// Whether the block is the program's data already and takes no time.
+    pub fn is_in_place(self) -> bool {
+        self == Self::IN_PLACE
     }
 
     fn new(own: Option<Own>) -> Self {
@@ -28,7 +36,8 @@ impl Near {
 
     /// The address, where it has one.
     pub fn own(self) -> Option<Own> {
-        (self != Self::REGISTERS).then_some(Own(8 * u64::from(self.0)))
+        let has_one = self != Self::REGISTERS && self != Self::IN_PLACE;
+        has_one.then_some(Own(8 * u64::from(self.0)))
     }
 }
 
@@ -47,24 +56,7 @@ pub fn swap_block(words: &mut Vec<u64>) {
 impl Blocks for ThreadMemory {
     #[track_caller]
     fn put(&self, to: Word, words: &[u64], from: Option<Own>) -> impl Future<Output = ()> + Send {
-        let site = WaitSite::caller();
-        async move {
-            if !self.space.moves_blocks() {
-                for (word, at) in words.iter().zip((to.0..).step_by(8)) {
-                    self.store(Word(at), *word).await;
-                }
-                return;
-            }
-            let put = Operation::Put(to, words.len() as u32, Near::new(from), site);
-            ask(move || {
-                BLOCK.with_borrow_mut(|block| {
-                    block.clear();
-                    block.extend_from_slice(words);
-                });
-                put
-            })
-            .await
-        }
+        self.stores(to, words, Near::new(from), WaitSite::caller())
     }
 
     #[track_caller]
@@ -74,28 +66,59 @@ impl Blocks for ThreadMemory {
         words: &mut [u64],
         to: Option<Own>,
     ) -> impl Future<Output = ()> + Send {
-        let site = WaitSite::caller();
-        async move {
-            if !self.space.moves_blocks() {
-                for (word, at) in words.iter_mut().zip((from.0..).step_by(8)) {
-                    *word = self.load(Word(at)).await;
-                }
-                return;
-            }
-            let get = Operation::Get(from, words.len() as u32, Near::new(to), site);
-            let () = ask(move || get).await;
-            BLOCK.with_borrow(|block| {
-                for (word, came) in words.iter_mut().zip(block) {
-                    *word = *came;
-                }
-            });
-        }
+        self.loads(from, words, Near::new(to), WaitSite::caller())
+    }
+
+    #[track_caller]
+    fn lay(&self, at: Word, words: &[u64]) -> impl Future<Output = ()> + Send {
+        self.stores(at, words, Near::IN_PLACE, WaitSite::caller())
+    }
+
+    #[track_caller]
+    fn view(&self, at: Word, words: &mut [u64]) -> impl Future<Output = ()> + Send {
+        self.loads(at, words, Near::IN_PLACE, WaitSite::caller())
     }
 
     async fn copy(&self, from: Own, to: Own, words: u32) {
         if self.space.moves_blocks() {
             ask(move || Operation::Copy(Near::at(from), Near::at(to), words)).await
         }
+    }
+}
+
+impl ThreadMemory {
+    async fn stores(&self, to: Word, words: &[u64], near: Near, site: WaitSite) {
+        if !self.space.moves_blocks() {
+            for (word, at) in words.iter().zip((to.0..).step_by(8)) {
+                self.store(Word(at), *word).await;
+            }
+            return;
+        }
+        let put = Operation::Put(to, words.len() as u32, near, site);
+        ask(move || {
+            BLOCK.with_borrow_mut(|block| {
+                block.clear();
+                block.extend_from_slice(words);
+            });
+            put
+        })
+        .await
+    }
+
+    async fn loads(&self, from: Word, words: &mut [u64], near: Near, site: WaitSite) {
+        if !self.space.moves_blocks() {
+            for (word, at) in words.iter_mut().zip((from.0..).step_by(8)) {
+                *word = self.load(Word(at)).await;
+            }
+            return;
+        }
+        let get = Operation::Get(from, words.len() as u32, near, site);
+        let () = ask(move || get).await;
+        BLOCK.with_borrow(|block| {
+            for (word, came) in words.iter_mut().zip(block) {
+                *word = *came;
+            }
+        });
     }
 }
 

@@ -45,6 +45,9 @@ impl Node {
             Operation::InvalidateTagged => {
                 self.stops(core, None, FaultReason::Lacks(Capability::Tagged));
             }
+            Operation::Network => {
+                self.stops(core, None, FaultReason::Lacks(Capability::Network));
+            }
             Operation::Interrupt(_) | Operation::TakeInterrupt(_) => {
                 self.stops(core, None, FaultReason::Lacks(Capability::Interrupts));
             }

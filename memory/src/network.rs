@@ -1,0 +1,108 @@
+//! Networks on chip that carry bytes into the memory of nodes which loads and stores do not reach,
+//! as the Kalray MPPA-256 has them: a data network, whose transfers name a receive tag and an
+//! offset, and a control network, whose messages are 64 bits (Ho et al., Sec. I).
+//!
+//! The network tells a node of what has come by setting a flag in its memory, with the same meaning
+//! as if a thread had set it. It writes memory past all caches: copies go stale.
+
+use std::future::Future;
+
+use crate::{Flag, Flags, Memory, Word};
+
+/// Nodes, a bit each: node `n` is bit `n`. Networks on chip have no more than 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NodeSet(pub u64);
+
+impl NodeSet {
+    /// One node, below 64.
+    pub const fn one(node: u32) -> Self {
+        Self(1 << (node % 64))
+    }
+
+    /// The nodes, in ascending order.
+    pub fn iter(self) -> impl Iterator<Item = u32> {
+        (0..64).filter(move |node| self.0 & 1 << node != 0)
+    }
+}
+
+/// What is written under a receive tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receives {
+    /// Transfers go where their offset says. After so many of them, and again after as many more,
+    /// the flag is set to 1.
+    Buffer {
+        /// The first byte, in the memory of the tag's node.
+        at: Word,
+        /// Bytes from there on.
+        bytes: u32,
+        /// Transfers until the flag is set, at least 1.
+        transfers: u32,
+        /// The flag.
+        tells: Flag,
+    },
+    /// Each transfer gets the next of a ring of slots, whose flag is set to 1 when it is whole. A
+    /// flag of 0 gives the slot back; transfers that find none are a fault.
+    Queue {
+        /// The first slot, in the memory of the tag's node.
+        at: Word,
+        /// Bytes of a slot, a multiple of eight.
+        slot_bytes: u32,
+        /// A flag for each slot.
+        tells: Flags,
+    },
+}
+
+/// Bytes that are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The nodes to which they go; where there are several, they are copied on the way.
+    pub to: NodeSet,
+    /// The receive tag there.
+    pub tag: u16,
+    /// Where they go in the buffer of the tag; a multiple of eight.
+    pub offset: u32,
+    /// The first of them in the sender's memory.
+    pub from: Word,
+    /// How many they are; 0 sends an empty transfer.
+    pub bytes: u32,
+}
+
+/// Where the messages of the control network are gathered that name a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mailbox {
+    /// Bits that come are set in this word.
+    pub word: Word,
+    /// When all of these are, they are cleared again, and the flag is set to 1; not 0.
+    pub all_of: u64,
+    /// The flag.
+    pub tells: Flag,
+}
+
+/// Threads of nodes that such networks join. A tag belongs to the node that has opened it.
+pub trait Network: Memory {
+    /// Opens receive tag `tag` of this thread's node, which is not open.
+    fn open(&self, tag: u16, receives: Receives) -> impl Future<Output = ()> + Send;
+
+    /// Closes it. What comes later is a fault.
+    fn close(&self, tag: u16) -> impl Future<Output = ()> + Send;
+
+    /// Sends bytes by this thread's own core, word by word. Ends when the last has left the node.
+    fn push(&self, transfer: Transfer) -> impl Future<Output = ()> + Send;
+
+    /// Lets channel `channel` of the node's DMA engine, which is idle, send bytes. Ends at once;
+    /// the flag is set to 1 when the last has left the node.
+    fn start(
+        &self,
+        channel: u16,
+        transfer: Transfer,
+        tells: Flag,
+    ) -> impl Future<Output = ()> + Send;
+
+    /// Gathers the messages of the control network that name `tag` of this thread's node, those
+    /// included that have come already.
+    fn listen(&self, tag: u16, mailbox: Mailbox) -> impl Future<Output = ()> + Send;
+
+    /// Sends bits to tag `tag` of each of `nodes` over the control network. Ends when they have
+    /// left the node.
+    fn signal(&self, nodes: NodeSet, tag: u16, bits: u64) -> impl Future<Output = ()> + Send;
+}

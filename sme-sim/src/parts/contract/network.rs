@@ -1,0 +1,76 @@
+//! The operations of networks on chip ([`sme_memory::Network`]) as questions. What is asked goes
+//! beside its question, in a place of the host's thread.
+
+use std::cell::Cell;
+use std::future::Future;
+
+use sme_memory::{Flag, Mailbox, Network, NodeSet, Receives, Transfer};
+
+use super::{Operation, ThreadMemory};
+use crate::kernel::thread::ask;
+
+/// What an [`Operation::Network`] asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetworkCall {
+    /// [`Network::open`]
+    Open(u16, Receives),
+    /// [`Network::close`]
+    Close(u16),
+    /// [`Network::push`]
+    Push(Transfer),
+    /// [`Network::start`]
+    Start(u16, Transfer, Flag),
+    /// [`Network::listen`]
+    Listen(u16, Mailbox),
+    /// [`Network::signal`]
+    Signal(NodeSet, u16, u64),
+}
+
+thread_local! {
+    /// What belongs to the [`Operation::Network`] in the mailbox.
+    static CALL: Cell<Option<NetworkCall>> = const { Cell::new(None) };
+}
+
+/// Takes what belongs to the [`Operation::Network`] just asked for. Must be called before another
+/// program is polled.
+pub fn take_network_call() -> Option<NetworkCall> {
+    CALL.take()
+}
+
+fn call(call: NetworkCall) -> impl Future<Output = ()> + Send {
+    ask(move || {
+        CALL.set(Some(call));
+        Operation::Network
+    })
+}
+
+impl Network for ThreadMemory {
+    fn open(&self, tag: u16, receives: Receives) -> impl Future<Output = ()> + Send {
+        call(NetworkCall::Open(tag, receives))
+    }
+
+    fn close(&self, tag: u16) -> impl Future<Output = ()> + Send {
+        call(NetworkCall::Close(tag))
+    }
+
+    fn push(&self, transfer: Transfer) -> impl Future<Output = ()> + Send {
+        call(NetworkCall::Push(transfer))
+    }
+
+    fn start(
+        &self,
+        channel: u16,
+        transfer: Transfer,
+        tells: Flag,
+    ) -> impl Future<Output = ()> + Send {
+        call(NetworkCall::Start(channel, transfer, tells))
+    }
+
+    fn listen(&self, tag: u16, mailbox: Mailbox) -> impl Future<Output = ()> + Send {
+        call(NetworkCall::Listen(tag, mailbox))
+    }
+
+    fn signal(&self, nodes: NodeSet, tag: u16, bits: u64) -> impl Future<Output = ()> + Send {
+        call(NetworkCall::Signal(nodes, tag, bits))
+    }
+}
