@@ -70,12 +70,36 @@ pub struct Transfer {
 /// Where the messages of the control network are gathered that name a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mailbox {
-    /// Bits that come are set in this word.
+    /// The word in which they are.
     pub word: Word,
-    /// When all of these are, they are cleared again, and the flag is set to 1; not 0.
-    pub all_of: u64,
-    /// The flag.
+    /// What becomes of them there.
+    pub gathers: Gathers,
+    /// The flag that is set to 1.
     pub tells: Flag,
+}
+
+/// What becomes of a message of the control network, and when the mailbox tells of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gathers {
+    /// Its bits are set. When all of these bits are, they are cleared again, and the mailbox tells;
+    /// not 0.
+    AllOf(u64),
+    /// It is added, wrapping around, and the mailbox tells each time.
+    Sum,
+}
+
+impl Gathers {
+    /// What a mailbox that held `before` holds when `bits` have come, and whether it tells.
+    pub const fn add(self, before: u64, bits: u64) -> (u64, bool) {
+        match self {
+            Self::Sum => (before.wrapping_add(bits), true),
+            Self::AllOf(mask) => {
+                let all = before | bits;
+                let is_full = all & mask == mask;
+                (if is_full { all & !mask } else { all }, is_full)
+            }
+        }
+    }
 }
 
 /// Threads of nodes that such networks join. A tag belongs to the node that has opened it.
@@ -102,7 +126,7 @@ pub trait Network: Memory {
     /// included that have come already.
     fn listen(&self, tag: u16, mailbox: Mailbox) -> impl Future<Output = ()> + Send;
 
-    /// Sends bits to tag `tag` of each of `nodes` over the control network. Ends when they have
+    /// Sends a message to tag `tag` of each of `nodes` over the control network. Ends when they have
     /// left the node.
     fn signal(&self, nodes: NodeSet, tag: u16, bits: u64) -> impl Future<Output = ()> + Send;
 }

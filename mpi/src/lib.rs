@@ -18,7 +18,7 @@
 //! * [`attributes`], [`info`]: what programs attach to communicators, and hand to the library.
 //! * [`collective`]: collective algorithms, one a file, and the choice among them.
 //!
-//! Beside it stands [`rcce`], a library of its own.
+//! Beside it stand [`rcce`] and [`mppaipc`], libraries of their own.
 
 pub mod attributes;
 pub mod buffer;
@@ -30,6 +30,7 @@ mod device;
 pub mod error;
 pub mod group;
 pub mod info;
+pub mod mppaipc;
 pub mod op;
 #[cfg(test)]
 mod properties;

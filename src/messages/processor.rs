@@ -33,6 +33,11 @@ impl Processor for Core {
                 Work::Combine => self.software.combine,
                 Work::Group => self.software.group,
                 Work::Target => self.software.target,
+                Work::Post => self.software.post,
+                Work::Callback => self.software.callback,
+                Work::Open => self.software.open,
+                Work::Setup => self.software.setup,
+                Work::Completion => self.software.completion,
             };
             one.times(times.into()).as_ps()
         });

@@ -183,7 +183,7 @@ fn every_machine_conforms_as_the_table_says() {
 // ---------------------------------------------------------------------------- broken on purpose
 
 /// Each fault, with a case that must find it.
-const FAULTS: [(Fault, &str); 30] = [
+const FAULTS: [(Fault, &str); 31] = [
     (
         Fault::LosesStores,
         "a thread loads what it has stored at another node",
@@ -291,6 +291,10 @@ const FAULTS: [(Fault, &str); 30] = [
         "messages of a queue lie in its slots in the order of each sender",
     ),
     (Fault::SendsToOne, "one transfer reaches several nodes"),
+    (
+        Fault::SetsBits,
+        "a mailbox counts what came before and what comes later",
+    ),
     (
         Fault::HearsItself,
         "signals of all nodes fill a mailbox, round after round",

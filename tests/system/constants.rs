@@ -5,12 +5,14 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use sme::messages::processor::Core;
 use sme::program::Program;
 use sme_fft_demo::Placement;
 use sme_memory::{
     Blocks, Cacheable, Capability, Futex, Interrupts, Memory, Network, NodeSet, Own, Place,
     Receives, Register, Route, Spawn, Tagged, TestAndSet, Timer, Transfer, Until,
 };
+use sme_mpi::mppaipc::{Cluster, Hardware, Ipc, Room};
 use sme_sim::machine::{Constant, Domain, Machine, Setup};
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
@@ -240,8 +242,9 @@ const ON_NETWORKS: [&str; 2] = [
 ];
 
 fn workloads_of_networks() -> Vec<Box<Workload>> {
-    let library: [Box<Workload>; 3] = [
+    let library: [Box<Workload>; 4] = [
         Box::new(networked),
+        Box::new(connected),
         Box::new(beyond_the_ends),
         Box::new(one_core),
     ];
@@ -323,6 +326,49 @@ fn networked(name: &str, set: Option<&str>) -> String {
     let ended = machine.run(1, |_| {});
     let steps = machine.spans().called("step");
     format!("{ended:?} {steps:?} {}", machine.end().as_ps())
+}
+
+/// A message of a queue and one of a channel, with the library's own work.
+fn connected(name: &str, set: Option<&str>) -> String {
+    let machine = machine(name, set);
+    let software = machine.shape().software;
+    let setup = Setup::new(machine.shape(), 2, 1);
+    let program = move |memory: ThreadMemory, node, _| async move {
+        let hardware = Hardware {
+            clusters: 16,
+            tags: 128,
+            channels: 4,
+        };
+        let room = Room {
+            begin: 0,
+            end: 1 << 20,
+        };
+        let cluster = Arc::new(Cluster::new(hardware, 1, room));
+        let core = Core::new(memory.clone(), software);
+        let ipc = Ipc::new(memory.clone(), core, cluster, 0);
+        let queue = "/mppa/rqueue/0:1/1:1/4.120";
+        let channel = "/mppa/channel/0:2/1:2";
+        let at = ipc.reserve("data", 64).unwrap();
+        let step = Span::new("step", node);
+        if node == 0 {
+            let mut rx = ipc.rqueue_rx(queue).await.unwrap();
+            let link = ipc.channel_rx(channel).unwrap();
+            memory.begin(step).await;
+            rx.is_called(&mut [0]).await;
+            link.read(at, 64).await;
+        } else {
+            let tx = ipc.rqueue_tx(queue).await.unwrap();
+            let link = ipc.channel_tx(channel).await.unwrap();
+            memory.delay(Time::from_ns(10_000)).await;
+            memory.begin(step).await;
+            tx.write(&[1; 15]).await.unwrap();
+            link.write(at, 64).await.unwrap();
+        }
+        memory.end(step).await;
+    };
+    let mut machine = machine.build(setup, program).unwrap();
+    machine.run(1, |_| {}).unwrap();
+    format!("{:?}", machine.spans().called("step"))
 }
 
 /// What comes of the first word behind the memory of a cluster and of a subsystem, and of the first tag

@@ -28,6 +28,7 @@ mod litmus;
 mod locks;
 mod messages;
 mod mppa;
+mod mppaipc;
 mod nas;
 mod network;
 mod noise;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use sme_memory::{
-    Blocks, Cacheable, Flag, Flags, Mailbox, Memory, Network, NodeSet, Place, Receives, Route,
-    Transfer, Until, Word,
+    Blocks, Cacheable, Flag, Flags, Gathers, Mailbox, Memory, Network, NodeSet, Place, Receives,
+    Route, Transfer, Until, Word,
 };
 use sme_sim::machine::{Machine, Setup};
 use sme_sim::parts::contract::{Span, ThreadMemory};
@@ -400,7 +400,7 @@ fn interfaces_refuse_what_cannot_be() {
         failure(|memory| async move {
             let mailbox = Mailbox {
                 word: at(&memory, IN, Route::Nearest),
-                all_of: 0,
+                gathers: Gathers::AllOf(0),
                 tells: flag(&memory, 0),
             };
             memory.listen(4, mailbox).await;

@@ -3,7 +3,7 @@
 //! in the upper half.
 
 use super::messages::{any_flag, blocks, found_flag, interrupts, tagged, tagged_bytes, time};
-use super::network::{buffer, collected, mailbox, queue, several};
+use super::network::{buffer, collected, counter, mailbox, queue, several};
 use super::{Case, Found, Program, THREADS, Whole};
 use crate::{Capability, Flag, Flags, Place, Register, Route, Until, Word};
 
@@ -91,6 +91,7 @@ cases! {
     Own Network: "a buffer tells of every so many transfers, from all nodes" => collected;
     Own Network: "messages of a queue lie in its slots in the order of each sender" => queue;
     Own Network: "one transfer reaches several nodes" => several;
+    Own Network: "a mailbox counts what came before and what comes later" => counter;
     Own Network: "signals of all nodes fill a mailbox, round after round" => mailbox;
 }
 

@@ -2,7 +2,9 @@
 
 use super::cases::Me;
 use super::{Found, Whole};
-use crate::{Flag, Flags, Mailbox, NodeSet, Place, Receives, Route, Transfer, Until, Word};
+use crate::{
+    Flag, Flags, Gathers, Mailbox, NodeSet, Place, Receives, Route, Transfer, Until, Word,
+};
 
 /// Bytes of a message that is no whole number of words, nor of packets.
 const BYTES: u32 = 203;
@@ -62,7 +64,7 @@ async fn both<M: Whole>(memory: &M) {
 async fn meets<M: Whole>(memory: &M) {
     let mailbox = Mailbox {
         word: at(memory, 4000),
-        all_of: 0b11,
+        gathers: Gathers::AllOf(0b11),
         tells: tells(memory, 7),
     };
     memory.listen(1, mailbox).await;
@@ -233,4 +235,30 @@ pub(super) async fn mailbox<M: Whole>(memory: M, (node, thread): Me, found: Foun
         let came = memory.load(at(&memory, IN)).await;
         found.compare("the word of this round", came, round);
     }
+}
+
+/// Node 0 counts what both send, of which some comes before it listens.
+pub(super) async fn counter<M: Whole>(memory: M, (node, thread): Me, found: Found) {
+    if thread > 0 {
+        return;
+    }
+    meets(&memory).await;
+    let count = Mailbox {
+        word: at(&memory, 4008),
+        gathers: Gathers::Sum,
+        tells: tells(&memory, 3),
+    };
+    let send = async |value: u64| memory.signal(NodeSet::one(0), 2, value).await;
+    send(5).await;
+    both(&memory).await;
+    if node == 1 {
+        send(100).await;
+        return;
+    }
+    memory.listen(2, count).await;
+    while memory.load(count.word).await < 110 {
+        memory.wait(count.tells, Until::Is(1)).await;
+        memory.set(count.tells, 0).await;
+    }
+    found.compare("the sum", memory.load(count.word).await, 110);
 }

@@ -17,8 +17,8 @@ pub(super) struct Tags(Mutex<Open>);
 struct Open {
     receives: HashMap<(u32, u16), (Receives, u32)>,
     mailboxes: HashMap<(u32, u16), Mailbox>,
-    /// Bits that came before somebody listened.
-    early: HashMap<(u32, u16), u64>,
+    /// Messages that came before somebody listened.
+    early: HashMap<(u32, u16), Vec<u64>>,
 }
 
 impl<P: Protocol> Thread<P> {
@@ -95,20 +95,14 @@ impl<P: Protocol> Thread<P> {
 }
 
 impl<P: Protocol> Thread<P> {
-    /// Puts bits into a mailbox, under the lock of the tags.
+    /// Puts a message into a mailbox, under the lock of the tags.
     fn gathers(&self, mailbox: Mailbox, bits: u64) {
-        let Mailbox {
-            word,
-            all_of,
-            tells,
-        } = mailbox;
-        let cell = self.shared.arena.word(word);
-        let all = cell.load(Ordering::Acquire) | bits;
-        let is_full = all & all_of == all_of;
-        let left = if is_full { all & !all_of } else { all };
+        let cell = self.shared.arena.word(mailbox.word);
+        let before = cell.load(Ordering::Acquire);
+        let (left, tells) = mailbox.gathers.add(before, bits);
         cell.store(left, Ordering::Release);
-        if is_full {
-            self.tell(tells);
+        if tells {
+            self.tell(mailbox.tells);
         }
     }
 }
@@ -139,8 +133,9 @@ impl<P: Protocol> Network for Thread<P> {
         let key = (self.node, tag);
         let mut open = self.shared.tags.0.lock();
         open.mailboxes.insert(key, mailbox);
-        let early = open.early.remove(&key).unwrap_or(0);
-        self.gathers(mailbox, early);
+        for bits in open.early.remove(&key).unwrap_or_default() {
+            self.gathers(mailbox, bits);
+        }
     }
 
     async fn signal(&self, nodes: NodeSet, tag: u16, bits: u64) {
@@ -148,7 +143,7 @@ impl<P: Protocol> Network for Thread<P> {
             let mut open = self.shared.tags.0.lock();
             match open.mailboxes.get(&(node, tag)) {
                 Some(&mailbox) => self.gathers(mailbox, bits),
-                None => *open.early.entry((node, tag)).or_default() |= bits,
+                None => open.early.entry((node, tag)).or_default().push(bits),
             }
         }
     }

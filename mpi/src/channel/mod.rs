@@ -41,6 +41,16 @@ pub enum Work {
     Group,
     /// One turn of a loop over the targets or the origins of an epoch.
     Target,
+    /// Putting a control message together and handing it to a network.
+    Post,
+    /// Entering the handler of a control message that has come, and leaving it.
+    Callback,
+    /// Allocating a receive tag and configuring it.
+    Open,
+    /// Setting a transfer up.
+    Setup,
+    /// Seeing that a transfer is over.
+    Completion,
 }
 
 /// The processor of a rank, which the library's own work keeps busy, and who hears of the rank's

@@ -56,6 +56,16 @@ pub struct Software {
     pub group: Time,
     /// One turn of a loop over the targets or the origins of an epoch.
     pub target: Time,
+    /// Putting a control message together and handing it to a network.
+    pub post: Time,
+    /// Entering the handler of a control message that has come, and leaving it.
+    pub callback: Time,
+    /// Allocating a receive tag and configuring it.
+    pub open: Time,
+    /// Setting a transfer up.
+    pub setup: Time,
+    /// Seeing that a transfer is over.
+    pub completion: Time,
 }
 
 /// What the simulator keeps of a machine, at most, about: bytes of this computer's memory.

@@ -3,9 +3,9 @@
 use std::future::Future;
 
 use sme_memory::{
-    AnyFlag, Atomic, Blocks, Cacheable, Flag, Flags, Futex, Interrupts, Mailbox, Memory, Network,
-    NodeSet, Own, Place, Receives, Register, Route, Spawn, Tagged, TestAndSet, ThreadId, Timer,
-    Transfer, Until, Word,
+    AnyFlag, Atomic, Blocks, Cacheable, Flag, Flags, Futex, Gathers, Interrupts, Mailbox, Memory,
+    Network, NodeSet, Own, Place, Receives, Register, Route, Spawn, Tagged, TestAndSet, ThreadId,
+    Timer, Transfer, Until, Word,
 };
 use sme_sim::parts::contract::ThreadMemory;
 
@@ -43,6 +43,7 @@ pub enum Fault {
     OverwritesMessages,
     SendsToOne,
     HearsItself,
+    SetsBits,
 }
 
 /// The memory with a fault.
@@ -379,11 +380,13 @@ impl Network for Faulty {
     }
 
     async fn listen(&self, tag: u16, mailbox: Mailbox) {
-        let all_of = match self.fault {
-            Fault::HearsItself => 1 << self.memory.node(),
-            _ => mailbox.all_of,
+        let gathers = match self.fault {
+            Fault::HearsItself => Gathers::AllOf(1 << self.memory.node()),
+            Fault::SetsBits if mailbox.gathers == Gathers::Sum => Gathers::AllOf(u64::MAX),
+            _ => mailbox.gathers,
         };
-        self.memory.listen(tag, Mailbox { all_of, ..mailbox }).await;
+        let mailbox = Mailbox { gathers, ..mailbox };
+        self.memory.listen(tag, mailbox).await;
     }
 
     async fn signal(&self, nodes: NodeSet, tag: u16, bits: u64) {

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use sme_memory::{Flags, Mailbox, Receives};
+use sme_memory::{Flags, Gathers, Mailbox, Receives};
 
 use super::cluster::{Cluster, Cpu};
 use super::send::Channel;
@@ -64,9 +64,9 @@ enum Open {
 
 /// A mailbox, by offsets in memory.
 #[derive(Clone, Copy, Debug)]
-struct Gathers {
+struct Listens {
     word: u64,
-    all_of: u64,
+    gathers: Gathers,
     tells: u64,
 }
 
@@ -74,9 +74,9 @@ struct Gathers {
 #[derive(Debug)]
 pub(super) struct Interfaces {
     tags: Vec<Option<Open>>,
-    mailboxes: FxHashMap<u16, Gathers>,
-    /// Bits that came before somebody listened.
-    early: FxHashMap<u16, u64>,
+    mailboxes: FxHashMap<u16, Listens>,
+    /// Messages that came before somebody listened.
+    early: FxHashMap<u16, Vec<u64>>,
     pub channels: Vec<Option<Channel>>,
 }
 
@@ -176,17 +176,17 @@ impl Cluster {
         thread: u16,
         (tag, mailbox): (u16, Mailbox),
     ) -> Result<(), FaultReason> {
-        if mailbox.all_of == 0 {
+        if mailbox.gathers == Gathers::AllOf(0) {
             return fault(NetworkFault::Empty(tag));
         }
-        let gathers = Gathers {
+        let listens = Listens {
             word: self.find(mailbox.word.0, 8)?.0,
-            all_of: mailbox.all_of,
+            gathers: mailbox.gathers,
             tells: self.find(mailbox.tells.0, 1)?.0,
         };
-        self.interfaces.mailboxes.insert(tag, gathers);
-        if let Some(early) = self.interfaces.early.remove(&tag) {
-            self.gathers(cpu, (tag, early), (self.me, thread));
+        self.interfaces.mailboxes.insert(tag, listens);
+        for bits in self.interfaces.early.remove(&tag).unwrap_or_default() {
+            self.gathers(cpu, (tag, bits), (self.me, thread));
         }
         Ok(())
     }
@@ -208,21 +208,14 @@ impl Cluster {
     }
 
     fn gathers(&mut self, cpu: &mut Cpu, (tag, bits): (u16, u64), by: (u32, u16)) {
-        let Some(&Gathers {
-            word,
-            all_of,
-            tells,
-        }) = self.interfaces.mailboxes.get(&tag)
-        else {
-            *self.interfaces.early.entry(tag).or_default() |= bits;
-            return;
+        let Some(&listens) = self.interfaces.mailboxes.get(&tag) else {
+            return self.interfaces.early.entry(tag).or_default().push(bits);
         };
-        let all = self.store.words.get(word).0 | bits;
-        let is_full = all & all_of == all_of;
-        let left = if is_full { all & !all_of } else { all };
+        let word = listens.word;
+        let (left, tells) = listens.gathers.add(self.store.words.get(word).0, bits);
         self.write(cpu, word, (Bytes::word(word), left), by);
-        if is_full {
-            self.tells(cpu, tells, by);
+        if tells {
+            self.tells(cpu, listens.tells, by);
         }
     }
 

@@ -31,7 +31,7 @@ use crate::kernel::peers::Peers;
 use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
 use crate::machine::node::Blueprint;
 use crate::machine::nodes::Apart;
-use crate::machine::shape::{Footprint, Setup, Shape, Software};
+use crate::machine::shape::{Footprint, Setup, Shape};
 use crate::observe::among::Among;
 use crate::parts::fabric::NetworkKind;
 use cluster::{Cluster, Networks};
@@ -57,7 +57,7 @@ impl Family for MppaSpec {
             shared_bytes: self.memory.0.bytes,
             buffer_bytes: 0,
             arithmetic: self.arithmetic,
-            software: Software::default(),
+            software: self.software,
             recovery: self.operation,
             network: NetworkKind::Chip([self.layout.nodes(), 1, 1]),
             pool_devices: 0,

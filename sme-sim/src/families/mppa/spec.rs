@@ -4,6 +4,7 @@ use super::layout::Layout;
 use super::links::Pace;
 use super::store::Serving;
 use crate::machine::reader::Reader;
+use crate::machine::shape::Software;
 use crate::parts::cache::{Geometry, GeometryError};
 use crate::parts::line_size::LineSize;
 use crate::parts::os::{Costs, Delays};
@@ -39,6 +40,8 @@ pub struct MppaSpec {
     pub data: DataNetwork,
     /// Flits of a message of the control network.
     pub control_flits: u64,
+    /// A message library's own work.
+    pub software: Software,
     /// The costs of the operating system.
     pub system: Delays,
 }
@@ -192,6 +195,22 @@ pub(crate) fn mppa(read: &mut Reader<'_>) -> MppaSpec {
         flit,
         buffer_flits,
     };
+    let mut section = read.section("library");
+    let mut cycles = |key, meaning| core.span(section.cycles(key, hardware.clone(), meaning));
+    let software = Software {
+        post: cycles(
+            "post",
+            "putting a control message together and handing it to a network",
+        ),
+        callback: cycles(
+            "callback",
+            "entering the handler of a control message that has come, and leaving it",
+        ),
+        open: cycles("open", "allocating a receive tag and configuring it"),
+        setup: cycles("setup", "setting a transfer up"),
+        completion: cycles("completion", "seeing that a transfer is over"),
+        ..Software::default()
+    };
     let mut section = read.section("os");
     let mut cost = |key, meaning| section.time(key, 0..=SYSTEM_DELAY, meaning);
     let system = Delays {
@@ -232,6 +251,7 @@ pub(crate) fn mppa(read: &mut Reader<'_>) -> MppaSpec {
         networks: (pace, pace),
         data,
         control_flits,
+        software,
         system,
     }
 }

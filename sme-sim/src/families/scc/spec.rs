@@ -210,6 +210,7 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
             "target",
             "one turn of a loop over the targets or the origins of an epoch",
         ),
+        ..Software::default()
     };
     let mut section = read.section("os");
     let mut cost = |key, meaning| section.time(key, 0..=SYSTEM_DELAY, meaning);

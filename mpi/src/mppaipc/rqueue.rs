@@ -1,0 +1,267 @@
+//! RQueue: messages of a fixed size from many nodes to one, in the order of each sender, under
+//! credits: a sender has no more messages under way than slots are kept for it.
+//!
+//! A message goes into the next slot of the receiver, with a word behind it that names its sender.
+//! The receiver gives the credit back by a message on the control network, which counts there.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sme_memory::{Flag, Flags, Gathers, Mailbox, NodeSet, Receives, Transfer, Until, Word};
+
+use super::path::Path;
+use super::{Fabric, Ipc, IpcError};
+use crate::channel::{Processor, Work};
+
+/// The receiving end.
+#[derive(Debug)]
+pub struct RQueueRx<'i, M, P> {
+    ipc: &'i Ipc<M, P>,
+    slots: Flags,
+    first: Word,
+    slot_bytes: u32,
+    /// Where senders get their credits back.
+    credits: u16,
+    next: u32,
+}
+
+/// The sending end, of one thread.
+#[derive(Debug)]
+pub struct RQueueTx<'i, M, P> {
+    ipc: &'i Ipc<M, P>,
+    to: NodeSet,
+    tag: u16,
+    message_bytes: u32,
+    /// A message of this thread's own, and the word behind it.
+    staged: Word,
+    credits: Arc<Credits>,
+}
+
+/// The credits of a node for a queue, which its threads share.
+#[derive(Debug)]
+struct Credits {
+    /// How many have been given back, and the flag that tells of each.
+    given: Word,
+    tells: Flag,
+    /// How many there are at first, and how many have been used.
+    first: u64,
+    used: Mutex<u64>,
+}
+
+/// The sender of a message.
+pub type Sender = u32;
+
+impl<M: Fabric, P: Processor> Ipc<M, P> {
+    /// Opens the receiving end of the queue at `path`, with a slot for each credit of each sender.
+    ///
+    /// # Errors
+    /// [`IpcError`]
+    pub async fn rqueue_rx(&self, path: &str) -> Result<RQueueRx<'_, M, P>, IpcError> {
+        let Path::RQueue {
+            to,
+            from,
+            credits,
+            message_bytes,
+        } = self.parse(path)?
+        else {
+            return Err(self.wrong(path, "queue"));
+        };
+        if !self.is_here(&to) {
+            return Err(self.wrong(path, "receiving end of a queue"));
+        }
+        self.cluster.take_tag(to.tag)?;
+        let slots = u32::from(credits) * from.nodes.0.count_ones();
+        let slot_bytes = slot_bytes(message_bytes);
+        let all = u64::from(slots) * u64::from(slot_bytes);
+        let first = self.reserve("slots of queues", all)?;
+        let tells = self.cluster.reserve("slots of queues", slots.into())?;
+        let slots = Flags {
+            first: self.flag(tells),
+            stride: 1,
+            count: slots,
+        };
+        let queue = Receives::Queue {
+            at: first,
+            slot_bytes,
+            tells: slots,
+        };
+        self.memory.open(to.tag, queue).await;
+        Ok(RQueueRx {
+            ipc: self,
+            slots,
+            first,
+            slot_bytes,
+            credits: from.tag,
+            next: 0,
+        })
+    }
+
+    /// Opens the sending end of the queue at `path`.
+    ///
+    /// # Errors
+    /// [`IpcError`]
+    pub async fn rqueue_tx(&self, path: &str) -> Result<RQueueTx<'_, M, P>, IpcError> {
+        let Path::RQueue {
+            to,
+            from,
+            credits,
+            message_bytes,
+        } = self.parse(path)?
+        else {
+            return Err(self.wrong(path, "queue"));
+        };
+        if !self.is_here(&from) {
+            return Err(self.wrong(path, "sending end of a queue"));
+        }
+        self.cluster.take_control_tag(from.tag)?;
+        let credits = Credits {
+            given: self.reserve("credits", 8)?,
+            tells: self.flag(self.cluster.take_flag()?),
+            first: credits.into(),
+            used: Mutex::new(0),
+        };
+        let mailbox = Mailbox {
+            word: credits.given,
+            gathers: Gathers::Sum,
+            tells: credits.tells,
+        };
+        self.memory.listen(from.tag, mailbox).await;
+        Ok(RQueueTx {
+            ipc: self,
+            to: to.nodes,
+            tag: to.tag,
+            message_bytes: message_bytes.into(),
+            staged: self.reserve("messages", slot_bytes(message_bytes).into())?,
+            credits: Arc::new(credits),
+        })
+    }
+}
+
+/// Bytes of a slot: those of a message, and a word for its sender.
+fn slot_bytes(message_bytes: u16) -> u32 {
+    u32::from(message_bytes).next_multiple_of(8) + 8
+}
+
+impl<M: Fabric, P: Processor> RQueueRx<'_, M, P> {
+    /// Whether a message is there.
+    pub async fn is_ready(&self) -> bool {
+        self.ipc.memory.read(self.slots.at(self.next)).await == 1
+    }
+
+    /// Waits for the next message and takes it: as many words of it as there is room for.
+    pub async fn read(&mut self, words: &mut [u64]) -> Sender {
+        let memory = &self.ipc.memory;
+        let flag = self.slots.at(self.next);
+        memory.wait(flag, Until::Is(1)).await;
+        let slot = self.first.0 + u64::from(self.next) * u64::from(self.slot_bytes);
+        let behind = self.slot_bytes - 8;
+        let room = words.len().min(behind as usize / 8);
+        memory.view(Word(slot), &mut words[..room]).await;
+        let mut sender = [0];
+        memory
+            .view(Word(slot + u64::from(behind)), &mut sender)
+            .await;
+        memory.set(flag, 0).await;
+        self.next = (self.next + 1) % self.slots.count;
+        let sender = sender[0] as u32;
+        memory.signal(NodeSet::one(sender), self.credits, 1).await;
+        sender
+    }
+
+    /// The same as the callback of a resource manager has it, which the message has called.
+    pub async fn is_called(&mut self, words: &mut [u64]) -> Sender {
+        let sender = self.read(words).await;
+        self.ipc.core.work(&[(Work::Callback, 1)]).await;
+        sender
+    }
+}
+
+impl<'i, M: Fabric, P: Processor> RQueueTx<'i, M, P> {
+    /// The same end for another thread of the node, which shares the credits.
+    ///
+    /// # Errors
+    /// [`IpcError::NoMemory`]
+    pub fn share<'o>(&self, ipc: &'o Ipc<M, P>) -> Result<RQueueTx<'o, M, P>, IpcError> {
+        let bytes = self.message_bytes.next_multiple_of(8) + 8;
+        Ok(RQueueTx {
+            ipc,
+            to: self.to,
+            tag: self.tag,
+            message_bytes: self.message_bytes,
+            staged: ipc.reserve("messages", bytes.into())?,
+            credits: Arc::clone(&self.credits),
+        })
+    }
+
+    /// Sends a message of these words; waits for a credit if there is none.
+    ///
+    /// # Errors
+    /// [`IpcError::TooLong`]
+    pub async fn write(&self, words: &[u64]) -> Result<(), IpcError> {
+        self.check(words)?;
+        while !self.takes_credit().await {
+            let memory = &self.ipc.memory;
+            memory.wait(self.credits.tells, Until::Is(1)).await;
+            memory.set(self.credits.tells, 0).await;
+        }
+        self.sends(words).await;
+        Ok(())
+    }
+
+    /// The same without waiting.
+    ///
+    /// # Errors
+    /// [`IpcError::TooLong`], or [`IpcError::TryAgain`] if there is no credit.
+    pub async fn try_write(&self, words: &[u64]) -> Result<(), IpcError> {
+        self.check(words)?;
+        if !self.takes_credit().await {
+            return Err(IpcError::TryAgain("credit"));
+        }
+        self.sends(words).await;
+        Ok(())
+    }
+
+    fn check(&self, words: &[u64]) -> Result<(), IpcError> {
+        let (bytes, most) = (size_of_val(words) as u64, u64::from(self.message_bytes));
+        match bytes > most.next_multiple_of(8) {
+            true => Err(IpcError::TooLong { bytes, most }),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes a credit, if there is one. If there are more the flag tells of them, for other threads
+    /// that wait.
+    async fn takes_credit(&self) -> bool {
+        let given = self.ipc.memory.load(self.credits.given).await;
+        let left = {
+            let mut used = self.credits.used.lock();
+            let all = self.credits.first + given;
+            if *used >= all {
+                return false;
+            }
+            *used += 1;
+            all - *used
+        };
+        if left > 0 && given > 0 {
+            self.ipc.memory.set(self.credits.tells, 1).await;
+        }
+        true
+    }
+
+    async fn sends(&self, words: &[u64]) {
+        let memory = &self.ipc.memory;
+        self.ipc.core.work(&[(Work::Post, 1)]).await;
+        let behind = self.message_bytes.next_multiple_of(8);
+        memory.lay(self.staged, words).await;
+        let sender = Word(self.staged.0 + u64::from(behind));
+        memory.lay(sender, &[self.ipc.node().into()]).await;
+        let transfer = Transfer {
+            to: self.to,
+            tag: self.tag,
+            offset: 0,
+            from: self.staged,
+            bytes: behind + 8,
+        };
+        memory.push(transfer).await;
+    }
+}
