@@ -102,6 +102,21 @@ Examples:
   sme mpi nas bt --machine scc --class W --core-seconds 60 --ranks 25,36
   sme mpi nas lu --machine scc --ranks 8 --steps 1 --explain";
 
+/// `sme mpi hpl --help`
+pub const HPL: &str = "\
+The matrix is dealt out in blocks of nb x nb to p x q ranks, factorized with partial pivoting, and
+the system solved. The numbers are real: a residual of 16 or more is a failure. Computing takes the
+time that --core-gflops says; messages are simulated.
+
+A row has the time, the rate of all ranks together as HPL counts operations, and the scaled residual
+|A x - b| / (eps (|A| |x| + |b|) n).
+
+Examples:
+  sme mpi hpl --machine scc --n 512 --nb 16
+  sme mpi hpl --machine scc --n 256 --nb 2..32*2 --p 6 --q 8 --format json
+  sme mpi hpl --machine sme-prototype --n 512 --p 8 --q 8 --core-gflops 4
+  sme mpi hpl --machine scc --n 64 --nb 8 --p 2 --q 2 --explain";
+
 /// `sme mpi collective --help`
 pub fn collective() -> String {
     let calls = Collective::ALL.iter().map(|&collective| {

@@ -57,8 +57,11 @@ impl Library {
     }
 }
 
-/// The library as a rank of a simulated machine has it.
-pub type SimulatedMpi = Mpi<Sections<ThreadMemory, Core>>;
+/// The channel of a rank of a simulated machine.
+pub type SimulatedChannel = Sections<ThreadMemory, Core>;
+
+/// The library as such a rank has it.
+pub type SimulatedMpi = Mpi<SimulatedChannel>;
 
 /// A job.
 #[derive(Clone, Debug)]
@@ -165,12 +168,18 @@ pub enum Error {
         /// The rank at which they arrived.
         rank: u32,
     },
+    /// A solution is wrong, though all data arrived as they were sent.
+    #[error("the solution is wrong: its scaled residual is {0:.3}, that of a right one below 16")]
+    Residual(f64),
 }
 
 impl Error {
     /// Whether something is wrong with what was asked for, and not with the simulation.
     pub fn is_of_input(&self) -> bool {
-        !matches!(self, Self::Failure(_) | Self::Mpi(_) | Self::Garbled { .. })
+        !matches!(
+            self,
+            Self::Failure(_) | Self::Mpi(_) | Self::Garbled { .. } | Self::Residual(_)
+        )
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod collective;
 mod endpoint;
+pub mod hpl;
 pub mod job;
 pub mod nas;
 pub mod pingpong;

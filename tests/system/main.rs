@@ -21,6 +21,7 @@ mod exploration;
 mod extrapolate;
 mod files;
 mod golden;
+mod hpl;
 mod ideal;
 mod latency;
 mod lines;

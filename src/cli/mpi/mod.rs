@@ -4,6 +4,7 @@
 //! points, of which every one is a simulation and a row.
 
 mod collective;
+mod hpl;
 mod nas;
 mod pingpong;
 mod pscw;
@@ -48,6 +49,9 @@ pub enum MpiCommand {
     /// ranks
     #[command(after_help = super::help::NAS)]
     Nas(Box<nas::NasFlags>),
+    /// High Performance Linpack: a dense system solved by LU factorization, its rate and residual
+    #[command(after_help = super::help::HPL)]
+    Hpl(Box<hpl::HplFlags>),
 }
 
 /// The flags that all commands have.
@@ -120,6 +124,7 @@ enum Runs {
     Collective(Points<collective::CollectiveRun>),
     Pscw(Points<pscw::Pscw>),
     Nas(Points<nas::NasRun>),
+    Hpl(Points<hpl::HplRun>),
 }
 
 /// The most calls of a timeline.
@@ -145,6 +150,7 @@ impl MpiRun {
             MpiCommand::Collective(flags) => Runs::Collective(flags.read()?),
             MpiCommand::Pscw(flags) => Runs::Pscw(flags.read()?),
             MpiCommand::Nas(flags) => Runs::Nas(flags.read()?),
+            MpiCommand::Hpl(flags) => Runs::Hpl(flags.read()?),
         }))
     }
 
@@ -155,6 +161,7 @@ impl MpiRun {
             Runs::Collective(points) => points.run(),
             Runs::Pscw(points) => points.run(),
             Runs::Nas(points) => points.run(),
+            Runs::Hpl(points) => points.run(),
         }
     }
 }
