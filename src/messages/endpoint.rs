@@ -45,9 +45,9 @@ impl Endpoint {
     ///
     /// # Errors
     /// As [`Job::check`].
-    pub(super) fn new(job: &Job, memory: &ThreadMemory, rank: u32) -> Result<Self, Error> {
+    pub(super) async fn new(job: &Job, memory: &ThreadMemory, rank: u32) -> Result<Self, Error> {
         if job.library != Library::Rcce {
-            return Ok(Self::Mpi(Box::new(job.mpi(memory, rank)?)));
+            return Ok(Self::Mpi(Box::new(job.mpi(memory, rank).await?)));
         }
         let bytes = job.machine.shape().buffer_bytes;
         let rcce = Rcce::new(memory.clone(), rank, job.ranks, bytes)?;
@@ -129,9 +129,17 @@ impl Endpoint {
     /// # Errors
     /// [`MpiError`] if something is under way.
     pub(super) async fn finalize(&self) -> Result<(), MpiError> {
-        match self {
-            Self::Rcce(..) => Ok(()),
-            Self::Mpi(mpi) => mpi.finalize().await,
+        if let Self::Mpi(mpi) = self {
+            mpi.finalize().await?;
+        }
+        self.stop().await;
+        Ok(())
+    }
+
+    /// The same without a word to other ranks.
+    pub(super) async fn stop(&self) {
+        if let Self::Mpi(mpi) = self {
+            mpi.channel().stop().await;
         }
     }
 }

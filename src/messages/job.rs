@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sme_memory::{Capabilities, Capability, Lacks, Place};
+use sme_mpi::channel::queues::{self, Queues};
 use sme_mpi::channel::sections::{Layout, NoRoom, Reach, Sections};
 use sme_mpi::channel::shared::Shared;
 use sme_mpi::error::MpiError;
+use sme_mpi::mppaipc::{Hardware, IpcError, Room};
 use sme_mpi::rank::Mpi;
 use sme_mpi::rcce::{self, RcceError};
 use sme_mpi::window;
@@ -20,7 +22,11 @@ use sme_sim::observe::spans::{SpanTimes, Spans};
 use sme_sim::observe::words;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 
+use super::channel::SimulatedChannel;
 use super::processor::Core;
+
+/// Messages of channel queues that each rank may have under way to each other one.
+const CREDITS: u32 = 8;
 
 /// A message library, and the channel below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +39,8 @@ pub enum Library {
     Sccshm,
     /// The same through the shared memory of the nodes.
     Sections,
+    /// MPI through queues of a network on chip ([`sme_mpi::channel::queues`]).
+    Queues,
 }
 
 sme_barrier::names!(Library, "channel", {
@@ -40,6 +48,7 @@ sme_barrier::names!(Library, "channel", {
     Sccmpb => "sccmpb",
     Sccshm => "sccshm",
     Sections => "sections",
+    Queues => "queues",
 });
 
 impl Library {
@@ -51,14 +60,12 @@ impl Library {
     /// MPI on `machine`, if nobody says otherwise.
     pub fn of_mpi(machine: &Machine) -> Self {
         match machine.shape().buffer_bytes {
+            0 if machine.capabilities().has(Capability::Network) => Self::Queues,
             0 => Self::Sections,
             _ => Self::Sccmpb,
         }
     }
 }
-
-/// The channel of a rank of a simulated machine.
-pub type SimulatedChannel = Sections<ThreadMemory, Core>;
 
 /// The library as such a rank has it.
 pub type SimulatedMpi = Mpi<SimulatedChannel>;
@@ -151,6 +158,17 @@ pub enum Error {
     /// The channel has no room.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
+    /// A rank's data do not fit into its node's memory.
+    #[error("a rank's data end at byte {end} of its node's memory, which has {there}")]
+    NoRoomForData {
+        /// The byte behind them.
+        end: u64,
+        /// Bytes of the memory.
+        there: u64,
+    },
+    /// Connectors of the network on chip cannot be opened.
+    #[error(transparent)]
+    Ipc(#[from] IpcError),
     /// The machine cannot be built.
     #[error(transparent)]
     Build(#[from] CannotBuild),
@@ -194,9 +212,23 @@ impl Job {
         }
     }
 
-    /// Ranks on each node.
+    /// Ranks on each node: as many as it has cores, or one where only these share a memory.
     pub fn per_node(&self) -> u32 {
-        self.machine.shape().cores.min(self.ranks)
+        let reach_others = self.machine.capabilities().has(Capability::Remote);
+        match reach_others {
+            true => self.machine.shape().cores.min(self.ranks),
+            false => 1,
+        }
+    }
+
+    /// The most ranks that `machine` has cores for, I/O subsystems apart.
+    pub fn most_ranks(machine: &Machine) -> u32 {
+        let shape = machine.shape();
+        let nodes = shape.nodes - shape.io_nodes;
+        match machine.capabilities().has(Capability::Remote) {
+            true => nodes.saturating_mul(shape.cores),
+            false => nodes,
+        }
     }
 
     /// Nodes that have ranks.
@@ -211,7 +243,9 @@ impl Job {
         match self.library {
             Library::Rcce | Library::Sccmpb => Layout::of_buffers(self.ranks, shape.buffer_bytes),
             Library::Sccshm => Layout::of_memory(placed, shape.buffer_bytes, Reach::Tagged),
-            Library::Sections => Layout::of_memory(placed, shape.buffer_bytes, Reach::Coherent),
+            Library::Sections | Library::Queues => {
+                Layout::of_memory(placed, shape.buffer_bytes, Reach::Coherent)
+            }
         }
     }
 
@@ -226,6 +260,11 @@ impl Job {
         let needs: &[Capability] = match self.library {
             Library::Sections if shape.pool_devices > 0 => return Err(Error::PoolOnly(name())),
             Library::Sections => &[Capability::Timer],
+            Library::Queues => {
+                let needs = [Capability::Network, Capability::Threads, Capability::Timer];
+                let needs = Capabilities::of(&needs).without(Capability::Remote);
+                return Ok(self.machine.suffices("channel queues", needs)?);
+            }
             library if bytes == 0 => return Err(Error::NoBuffers(library, name())),
             _ => &[Capability::Tagged, Capability::AnyFlag, Capability::Timer],
         };
@@ -243,8 +282,24 @@ impl Job {
         }
     }
 
+    /// Whether a node's memory holds the data of a rank, which end there. Of machines whose nodes
+    /// reach each other's memory a rank's own is not counted.
+    ///
+    /// # Errors
+    /// [`Error::NoRoomForData`]
+    pub fn holds(&self, end: u64) -> Result<(), Error> {
+        let there = self.machine.shape().shared_bytes;
+        match self.library == Library::Queues && end > there {
+            true => Err(Error::NoRoomForData { end, there }),
+            false => Ok(()),
+        }
+    }
+
     /// Whether ranks share memory with locks beside the channel.
     pub fn has_area(&self) -> bool {
+        if self.library == Library::Queues {
+            return false;
+        }
         let needs = Capabilities::of(&[Capability::TestAndSet]);
         self.machine.suffices("a window", needs).is_ok()
     }
@@ -263,16 +318,46 @@ impl Job {
     ///
     /// # Errors
     /// As [`Self::check`].
-    pub(super) fn mpi(&self, memory: &ThreadMemory, rank: u32) -> Result<SimulatedMpi, Error> {
+    pub(super) async fn mpi(
+        &self,
+        memory: &ThreadMemory,
+        rank: u32,
+    ) -> Result<SimulatedMpi, Error> {
         let core = self.core(memory);
+        if self.library == Library::Queues {
+            let job = self.clone();
+            let core = move |memory: &ThreadMemory| job.core(memory);
+            let queues = Queues::start(memory.clone(), core, self.queues()).await?;
+            return Ok(Mpi::new(SimulatedChannel::Queues(Box::new(queues))));
+        }
         let channel = Sections::new(memory.clone(), core.clone(), rank, self.layout())?;
         if !self.has_area() {
-            return Ok(Mpi::new(channel));
+            return Ok(Mpi::new(SimulatedChannel::Sections(Box::new(channel))));
         }
         let begin = self.behind_channel();
         let bytes = self.machine.shape().shared_bytes.saturating_sub(begin);
         let area = Shared::new(memory.clone(), core, begin, bytes);
-        Ok(Mpi::new(channel.with_area(area)))
+        let channel = Box::new(channel.with_area(area));
+        Ok(Mpi::new(SimulatedChannel::Sections(channel)))
+    }
+
+    /// What channel queues is set up with.
+    fn queues(&self) -> queues::Setting {
+        let shape = self.machine.shape();
+        queues::Setting {
+            ranks: self.ranks,
+            credits: CREDITS,
+            hardware: Hardware {
+                clusters: shape.nodes - shape.io_nodes,
+                tags: shape.interfaces.tags,
+                channels: shape.interfaces.channels,
+            },
+            room: Room {
+                begin: 0,
+                end: shape.shared_bytes,
+            },
+            server: shape.cores - 1,
+        }
     }
 
     /// Runs `program` as each rank; it ends with the number of messages that the rank has sent.
@@ -302,7 +387,9 @@ impl Job {
                 }
             }
         };
-        let setup = Setup::new(self.machine.shape(), self.nodes(), per_node);
+        // Of a channel with a server on each node that is one thread more.
+        let room = per_node + u32::from(self.library == Library::Queues);
+        let setup = Setup::new(self.machine.shape(), self.nodes(), per_node).with_room(room);
         let setup = setup.with_each_span(observe.calls);
         let mut machine = self.machine.build(setup.clone(), program)?;
         let ended = machine.run(self.workers, |_| {});
@@ -352,15 +439,15 @@ impl Job {
     ) -> Result<Observed, Error>
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
-        E: Into<Error>,
+        E: Into<Error> + Send,
     {
         self.run(observe, |memory, rank| {
             let (job, program) = (self.clone(), program.clone());
             async move {
-                let mpi = Arc::new(job.mpi(&memory, rank)?);
-                program(Arc::clone(&mpi), memory)
-                    .await
-                    .map_err(Into::into)?;
+                let mpi = Arc::new(job.mpi(&memory, rank).await?);
+                let ended = program(Arc::clone(&mpi), memory).await;
+                mpi.channel().stop().await;
+                ended.map_err(Into::into)?;
                 Ok(mpi.messages())
             }
         })
@@ -368,8 +455,10 @@ impl Job {
 
     /// The name of the library's variable at `place`, if it is one.
     fn named(&self, place: Place) -> Option<String> {
-        if self.library == Library::Rcce {
-            return rcce::variable(place, self.ranks);
+        match self.library {
+            Library::Rcce => return rcce::variable(place, self.ranks),
+            Library::Queues => return None,
+            _ => {}
         }
         match place.offset.checked_sub(self.behind_channel()) {
             Some(offset) if self.has_area() => {

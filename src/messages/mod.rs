@@ -3,6 +3,7 @@
 //! Called by `sme mpi` and by [`crate::validate`]; calls `sme-mpi` for the libraries and `sme-sim`
 //! for the machine.
 
+pub mod channel;
 pub mod collective;
 mod endpoint;
 pub mod hpl;
@@ -24,6 +25,11 @@ pub trait Measurement {
 
     /// The machine, the library and the ranks.
     fn job(&self) -> &Job;
+
+    /// The end of a rank's data in its node's memory, in bytes, where these have addresses.
+    fn data_end(&self) -> u64 {
+        0
+    }
 
     /// The most calls that all its ranks make together, those that do not count included.
     fn calls(&self) -> u64;

@@ -55,6 +55,10 @@ impl Measurement for PingPong {
         &self.job
     }
 
+    fn data_end(&self) -> u64 {
+        MESSAGE.0 + self.size_bytes
+    }
+
     fn calls(&self) -> u64 {
         4 * u64::from(WARM_UP + self.rounds)
     }
@@ -70,8 +74,10 @@ impl Measurement for PingPong {
             };
             let job = job.clone();
             async move {
-                let endpoint = Endpoint::new(&job, &memory, rank)?;
-                course.run(&endpoint, &memory).await
+                let endpoint = Endpoint::new(&job, &memory, rank).await?;
+                let messages = course.run(&endpoint, &memory).await?;
+                endpoint.stop().await;
+                Ok(messages)
             }
         })?;
         let rounds = times(&observed.spans, ROUNDS.name);

@@ -264,7 +264,7 @@ fn the_chapter_on_the_scc_shows_what_the_program_prints() {
 
 #[test]
 fn the_chapter_on_the_mppa_shows_what_the_program_prints() {
-    shows_what_is_printed("docs/mppa.md", 1);
+    shows_what_is_printed("docs/mppa.md", 2);
 }
 
 #[test]

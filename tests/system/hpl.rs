@@ -48,6 +48,7 @@ fn every_channel_solves_the_system() {
         "--machine scc --channel sccshm",
         "--machine sme-prototype",
         "--machine ideal",
+        "--machine mppa256",
     ] {
         let said = row(&format!(
             "{machine} --n 96 --nb 8 --p 2 --q 4 --core-gflops 0.2"
@@ -69,8 +70,8 @@ fn every_channel_solves_the_system() {
 
 #[test]
 fn the_number_of_workers_changes_nothing() {
-    for machine in ["scc", "sme-prototype"] {
-        let flags = format!("--machine {machine} --n 64 --nb 4,8 --p 4 --q 5 --core-gflops 1");
+    for machine in ["scc", "sme-prototype", "mppa256"] {
+        let flags = format!("--machine {machine} --n 64 --nb 4,8 --p 4 --q 4 --core-gflops 1");
         assert_eq!(row(&flags), row(&format!("{flags} --workers 2")));
     }
 }
@@ -102,8 +103,12 @@ fn wrong_grids_are_refused() {
             "--explain: of one run; --n and --nb are 2",
         ),
         (
-            "--machine mppa256",
+            "--machine mppa256 --channel sections",
             "a message library needs loads and stores of other nodes' memory",
+        ),
+        (
+            "--machine mppa256 --n 2040",
+            "a rank's data end at byte 2232576 of its node's memory, which has 2097152",
         ),
     ] {
         let (status, said, complaint) = hpl(flags);

@@ -4,13 +4,14 @@
 //! room for some of them. The device above cuts the streams into packets. What passes has a cost in
 //! simulated time, and so has the library's own [work](Work): both are the channel's business.
 
+pub mod queues;
 pub mod sections;
 pub mod shared;
 
 use std::future::Future;
 use std::panic::Location;
 
-use sme_memory::{Place, Until};
+use sme_memory::{Own, Place, Until};
 
 /// Bytes that a channel moves, with their address in the rank's own simulated memory, on which the
 /// time for copying them depends. Without an address they are in the core's first-level cache.
@@ -190,4 +191,31 @@ pub trait Area: Send + Sync {
 
     /// Gives it back.
     fn clear(&self, rank: u32) -> impl Future<Output = ()> + Send;
+}
+
+/// The words at an address: copies move whole ones.
+pub(super) fn own(address: u64) -> Own {
+    Own(address & !7)
+}
+
+/// As many bytes of `segments` as `most`, and the address of the first that has one.
+fn gather(segments: &[Segment<'_>], most: usize, words: &mut Vec<u64>) -> (usize, Option<Own>) {
+    let bytes = segments
+        .iter()
+        .flat_map(|segment| segment.bytes.iter().copied());
+    let mut bytes = bytes.take(most).peekable();
+    words.clear();
+    words.push(0);
+    let mut count = 0;
+    while bytes.peek().is_some() {
+        let mut word = [0; 8];
+        for (place, byte) in word.iter_mut().zip(bytes.by_ref()) {
+            *place = byte;
+            count += 1;
+        }
+        words.push(u64::from_le_bytes(word));
+    }
+    words[0] = count as u64;
+    let address = segments.iter().find_map(|segment| segment.address);
+    (count, address.map(own))
 }

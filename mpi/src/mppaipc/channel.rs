@@ -9,8 +9,8 @@ use crate::channel::{Processor, Work};
 
 /// The receiving end.
 #[derive(Debug)]
-pub struct ChannelRx<'i, M, P> {
-    ipc: &'i Ipc<M, P>,
+pub struct ChannelRx<M, P> {
+    ipc: Ipc<M, P>,
     tag: u16,
     from: End,
     tells: Flag,
@@ -18,25 +18,25 @@ pub struct ChannelRx<'i, M, P> {
 
 /// The sending end.
 #[derive(Debug)]
-pub struct ChannelTx<'i, M, P> {
-    ipc: &'i Ipc<M, P>,
+pub struct ChannelTx<M, P> {
+    ipc: Ipc<M, P>,
     to: End,
     /// The receiver's room, and one more so that it is never 0.
     room: Word,
     tells: Flag,
 }
 
-impl<M: Fabric, P: Processor> Ipc<M, P> {
+impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     /// Opens the receiving end of the channel at `path`.
     ///
     /// # Errors
     /// [`IpcError`]
-    pub fn channel_rx(&self, path: &str) -> Result<ChannelRx<'_, M, P>, IpcError> {
+    pub fn channel_rx(&self, path: &str) -> Result<ChannelRx<M, P>, IpcError> {
         match self.parse(path)? {
             Path::Channel { to, from } if self.is_here(&to) => {
                 self.cluster.take_tag(to.tag)?;
                 Ok(ChannelRx {
-                    ipc: self,
+                    ipc: self.clone(),
                     tag: to.tag,
                     from,
                     tells: self.flag(self.cluster.take_flag()?),
@@ -50,7 +50,7 @@ impl<M: Fabric, P: Processor> Ipc<M, P> {
     ///
     /// # Errors
     /// [`IpcError`]
-    pub async fn channel_tx(&self, path: &str) -> Result<ChannelTx<'_, M, P>, IpcError> {
+    pub async fn channel_tx(&self, path: &str) -> Result<ChannelTx<M, P>, IpcError> {
         match self.parse(path)? {
             Path::Channel { to, from } if self.is_here(&from) => {
                 self.cluster.take_control_tag(from.tag)?;
@@ -63,7 +63,7 @@ impl<M: Fabric, P: Processor> Ipc<M, P> {
                 };
                 self.memory.listen(from.tag, mailbox).await;
                 Ok(ChannelTx {
-                    ipc: self,
+                    ipc: self.clone(),
                     to,
                     room,
                     tells,
@@ -74,7 +74,7 @@ impl<M: Fabric, P: Processor> Ipc<M, P> {
     }
 }
 
-impl<M: Fabric, P: Processor> ChannelRx<'_, M, P> {
+impl<M: Fabric, P: Processor + Clone> ChannelRx<M, P> {
     /// Receives a message of at most `bytes` to `at`; ends when it is there.
     pub async fn read(&self, at: Word, bytes: u32) {
         let memory = &self.ipc.memory;
@@ -94,7 +94,7 @@ impl<M: Fabric, P: Processor> ChannelRx<'_, M, P> {
     }
 }
 
-impl<M: Fabric, P: Processor> ChannelTx<'_, M, P> {
+impl<M: Fabric, P: Processor + Clone> ChannelTx<M, P> {
     /// Sends `bytes` from `from` when the receiver has told of its room; ends when they have left.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ pub mod sync;
 use std::sync::Arc;
 
 pub use cluster::{Cluster, Hardware, Room};
-use sme_memory::{AnyFlag, Blocks, Flag, Network, Place, Route, Until, Word};
+use sme_memory::{AnyFlag, Blocks, Flag, Network, Own, Place, Route, Until, Word};
 
 use crate::channel::Processor;
 use path::{BadPath, End, Path};
@@ -89,9 +89,9 @@ impl IpcError {
 }
 
 /// A memory on which the library runs.
-pub trait Fabric: Network + Blocks + AnyFlag {}
+pub trait Fabric: Network + Blocks + AnyFlag + Clone {}
 
-impl<M: Network + Blocks + AnyFlag> Fabric for M {}
+impl<M: Network + Blocks + AnyFlag + Clone> Fabric for M {}
 
 /// The library as one thread of a node has it.
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ pub struct Ipc<M, P> {
     interface: u16,
 }
 
-impl<M: Fabric, P: Processor> Ipc<M, P> {
+impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     /// That of a thread with `memory`, on `core`, which sends through its node's interface of this
     /// number.
     pub fn new(memory: M, core: P, cluster: Arc<Cluster>, interface: u16) -> Self {
@@ -137,6 +137,22 @@ impl<M: Fabric, P: Processor> Ipc<M, P> {
     pub fn reserve(&self, what: &'static str, bytes: u64) -> Result<Word, IpcError> {
         let offset = self.cluster.reserve(what, bytes)?;
         Ok(self.word(offset))
+    }
+
+    /// The same, as an address for copies within the node's memory.
+    ///
+    /// # Errors
+    /// [`IpcError::NoMemory`]
+    pub fn reserve_own(&self, what: &'static str, bytes: u64) -> Result<Own, IpcError> {
+        Ok(Own(self.cluster.reserve(what, bytes)?))
+    }
+
+    /// A flag of the node's memory, which is 0.
+    ///
+    /// # Errors
+    /// [`IpcError::NoMemory`]
+    pub fn new_flag(&self) -> Result<Flag, IpcError> {
+        Ok(self.flag(self.cluster.take_flag()?))
     }
 
     fn word(&self, offset: u64) -> Word {

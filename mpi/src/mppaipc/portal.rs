@@ -13,8 +13,8 @@ use crate::channel::{Processor, Work};
 
 /// The receiving end: a receive tag of this node.
 #[derive(Debug)]
-pub struct PortalRx<'i, M, P> {
-    ipc: &'i Ipc<M, P>,
+pub struct PortalRx<M, P> {
+    ipc: Ipc<M, P>,
     tag: u16,
 }
 
@@ -28,8 +28,8 @@ pub struct Read {
 
 /// The sending end.
 #[derive(Debug)]
-pub struct PortalTx<'i, M, P> {
-    ipc: &'i Ipc<M, P>,
+pub struct PortalTx<M, P> {
+    ipc: Ipc<M, P>,
     to: NodeSet,
     tag: u16,
 }
@@ -61,17 +61,17 @@ pub enum WhenBusy {
     Wait,
 }
 
-impl<M: Fabric, P: Processor> Ipc<M, P> {
+impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     /// Opens the receiving end of the portal at `path`.
     ///
     /// # Errors
     /// [`IpcError`]
-    pub fn portal_rx(&self, path: &str) -> Result<PortalRx<'_, M, P>, IpcError> {
+    pub fn portal_rx(&self, path: &str) -> Result<PortalRx<M, P>, IpcError> {
         match self.parse(path)? {
             Path::Portal(end) if self.is_here(&end) => {
                 self.cluster.take_tag(end.tag)?;
                 Ok(PortalRx {
-                    ipc: self,
+                    ipc: self.clone(),
                     tag: end.tag,
                 })
             }
@@ -83,16 +83,19 @@ impl<M: Fabric, P: Processor> Ipc<M, P> {
     ///
     /// # Errors
     /// [`IpcError::NoTag`]
-    pub fn any_portal_rx(&self) -> Result<PortalRx<'_, M, P>, IpcError> {
+    pub fn any_portal_rx(&self) -> Result<PortalRx<M, P>, IpcError> {
         let tag = self.cluster.take_any_tag(self.interface)?;
-        Ok(PortalRx { ipc: self, tag })
+        Ok(PortalRx {
+            ipc: self.clone(),
+            tag,
+        })
     }
 
     /// Opens the sending end of the portal at `path`.
     ///
     /// # Errors
     /// [`IpcError`]
-    pub fn portal_tx(&self, path: &str) -> Result<PortalTx<'_, M, P>, IpcError> {
+    pub fn portal_tx(&self, path: &str) -> Result<PortalTx<M, P>, IpcError> {
         match self.parse(path)? {
             Path::Portal(end) => Ok(self.portal_to(end.nodes, end.tag)),
             _ => Err(self.wrong(path, "portal")),
@@ -100,8 +103,12 @@ impl<M: Fabric, P: Processor> Ipc<M, P> {
     }
 
     /// The same to nodes that have opened this tag.
-    pub fn portal_to(&self, to: NodeSet, tag: u16) -> PortalTx<'_, M, P> {
-        PortalTx { ipc: self, to, tag }
+    pub fn portal_to(&self, to: NodeSet, tag: u16) -> PortalTx<M, P> {
+        PortalTx {
+            ipc: self.clone(),
+            to,
+            tag,
+        }
     }
 
     /// Waits for the end of a write: its last byte has left.
@@ -120,7 +127,7 @@ impl<M: Fabric, P: Processor> Ipc<M, P> {
     }
 }
 
-impl<M: Fabric, P: Processor> PortalRx<'_, M, P> {
+impl<M: Fabric, P: Processor + Clone> PortalRx<M, P> {
     /// The receive tag, counted from the node's first interface.
     pub fn tag(&self) -> u16 {
         self.tag
@@ -161,7 +168,7 @@ impl<M: Fabric, P: Processor> PortalRx<'_, M, P> {
     }
 }
 
-impl<M: Fabric, P: Processor> PortalTx<'_, M, P> {
+impl<M: Fabric, P: Processor + Clone> PortalTx<M, P> {
     fn transfer(&self, piece: Piece) -> Transfer {
         Transfer {
             to: self.to,
@@ -197,7 +204,7 @@ impl<M: Fabric, P: Processor> PortalTx<'_, M, P> {
     /// # Errors
     /// [`IpcError::TryAgain`] if all channels send and the call is not to wait.
     pub async fn aio_write(&self, piece: Piece, busy: WhenBusy) -> Result<Write, IpcError> {
-        let ipc = self.ipc;
+        let ipc = &self.ipc;
         let flag = ipc.cluster.take_flag()?;
         let channel = loop {
             let channels = ipc.cluster.channels(ipc.interface);
@@ -218,7 +225,7 @@ impl<M: Fabric, P: Processor> PortalTx<'_, M, P> {
 
     /// Takes a channel that has sent nothing, or whose last transfer has left.
     async fn free_channel(&self, channels: &[(u16, Option<Sends>)], flag: u64) -> Option<u16> {
-        let ipc = self.ipc;
+        let ipc = &self.ipc;
         for &(channel, before) in channels {
             let has_left = match before {
                 None => true,
@@ -236,7 +243,7 @@ impl<M: Fabric, P: Processor> PortalTx<'_, M, P> {
 
     /// Waits until the first of the channels has sent what it sends.
     async fn one_has_left(&self, channels: &[(u16, Option<Sends>)]) {
-        let ipc = self.ipc;
+        let ipc = &self.ipc;
         let sends = channels.iter().find_map(|&(channel, sends)| {
             // Another thread may have given it something else to do meanwhile.
             let sends = sends?;

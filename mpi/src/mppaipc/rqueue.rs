@@ -15,8 +15,8 @@ use crate::channel::{Processor, Work};
 
 /// The receiving end.
 #[derive(Debug)]
-pub struct RQueueRx<'i, M, P> {
-    ipc: &'i Ipc<M, P>,
+pub struct RQueueRx<M, P> {
+    ipc: Ipc<M, P>,
     slots: Flags,
     first: Word,
     slot_bytes: u32,
@@ -27,8 +27,8 @@ pub struct RQueueRx<'i, M, P> {
 
 /// The sending end, of one thread.
 #[derive(Debug)]
-pub struct RQueueTx<'i, M, P> {
-    ipc: &'i Ipc<M, P>,
+pub struct RQueueTx<M, P> {
+    ipc: Ipc<M, P>,
     to: NodeSet,
     tag: u16,
     message_bytes: u32,
@@ -51,12 +51,12 @@ struct Credits {
 /// The sender of a message.
 pub type Sender = u32;
 
-impl<M: Fabric, P: Processor> Ipc<M, P> {
+impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     /// Opens the receiving end of the queue at `path`, with a slot for each credit of each sender.
     ///
     /// # Errors
     /// [`IpcError`]
-    pub async fn rqueue_rx(&self, path: &str) -> Result<RQueueRx<'_, M, P>, IpcError> {
+    pub async fn rqueue_rx(&self, path: &str) -> Result<RQueueRx<M, P>, IpcError> {
         let Path::RQueue {
             to,
             from,
@@ -87,7 +87,7 @@ impl<M: Fabric, P: Processor> Ipc<M, P> {
         };
         self.memory.open(to.tag, queue).await;
         Ok(RQueueRx {
-            ipc: self,
+            ipc: self.clone(),
             slots,
             first,
             slot_bytes,
@@ -100,7 +100,20 @@ impl<M: Fabric, P: Processor> Ipc<M, P> {
     ///
     /// # Errors
     /// [`IpcError`]
-    pub async fn rqueue_tx(&self, path: &str) -> Result<RQueueTx<'_, M, P>, IpcError> {
+    pub async fn rqueue_tx(&self, path: &str) -> Result<RQueueTx<M, P>, IpcError> {
+        let tells = self.new_flag()?;
+        self.rqueue_tx_telling(path, tells).await
+    }
+
+    /// The same; a flag of the caller's is set to 1 when a credit has come back.
+    ///
+    /// # Errors
+    /// [`IpcError`]
+    pub async fn rqueue_tx_telling(
+        &self,
+        path: &str,
+        tells: Flag,
+    ) -> Result<RQueueTx<M, P>, IpcError> {
         let Path::RQueue {
             to,
             from,
@@ -116,7 +129,7 @@ impl<M: Fabric, P: Processor> Ipc<M, P> {
         self.cluster.take_control_tag(from.tag)?;
         let credits = Credits {
             given: self.reserve("credits", 8)?,
-            tells: self.flag(self.cluster.take_flag()?),
+            tells,
             first: credits.into(),
             used: Mutex::new(0),
         };
@@ -127,7 +140,7 @@ impl<M: Fabric, P: Processor> Ipc<M, P> {
         };
         self.memory.listen(from.tag, mailbox).await;
         Ok(RQueueTx {
-            ipc: self,
+            ipc: self.clone(),
             to: to.nodes,
             tag: to.tag,
             message_bytes: message_bytes.into(),
@@ -142,7 +155,7 @@ fn slot_bytes(message_bytes: u16) -> u32 {
     u32::from(message_bytes).next_multiple_of(8) + 8
 }
 
-impl<M: Fabric, P: Processor> RQueueRx<'_, M, P> {
+impl<M: Fabric, P: Processor + Clone> RQueueRx<M, P> {
     /// Whether a message is there.
     pub async fn is_ready(&self) -> bool {
         self.ipc.memory.read(self.slots.at(self.next)).await == 1
@@ -176,15 +189,15 @@ impl<M: Fabric, P: Processor> RQueueRx<'_, M, P> {
     }
 }
 
-impl<'i, M: Fabric, P: Processor> RQueueTx<'i, M, P> {
+impl<M: Fabric, P: Processor + Clone> RQueueTx<M, P> {
     /// The same end for another thread of the node, which shares the credits.
     ///
     /// # Errors
     /// [`IpcError::NoMemory`]
-    pub fn share<'o>(&self, ipc: &'o Ipc<M, P>) -> Result<RQueueTx<'o, M, P>, IpcError> {
+    pub fn share(&self, ipc: &Ipc<M, P>) -> Result<Self, IpcError> {
         let bytes = self.message_bytes.next_multiple_of(8) + 8;
-        Ok(RQueueTx {
-            ipc,
+        Ok(Self {
+            ipc: ipc.clone(),
             to: self.to,
             tag: self.tag,
             message_bytes: self.message_bytes,
@@ -242,7 +255,7 @@ impl<'i, M: Fabric, P: Processor> RQueueTx<'i, M, P> {
             *used += 1;
             all - *used
         };
-        if left > 0 && given > 0 {
+        if left > 0 && given > 0 && Arc::strong_count(&self.credits) > 1 {
             self.ipc.memory.set(self.credits.tells, 1).await;
         }
         true

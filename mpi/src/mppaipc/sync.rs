@@ -9,26 +9,26 @@ use crate::channel::Processor;
 
 /// The receiving end.
 #[derive(Debug)]
-pub struct SyncRx<'i, M, P> {
-    ipc: &'i Ipc<M, P>,
+pub struct SyncRx<M, P> {
+    ipc: Ipc<M, P>,
     tells: Flag,
 }
 
 /// The sending end.
 #[derive(Debug)]
-pub struct SyncTx<'i, M, P> {
-    ipc: &'i Ipc<M, P>,
+pub struct SyncTx<M, P> {
+    ipc: Ipc<M, P>,
     to: NodeSet,
     tag: u16,
 }
 
-impl<M: Fabric, P: Processor> Ipc<M, P> {
+impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     /// Opens the receiving end of the sync at `path`, which matches when all bits of `mask`, which
     /// is not 0, have come.
     ///
     /// # Errors
     /// [`IpcError`]
-    pub async fn sync_rx(&self, path: &str, mask: u64) -> Result<SyncRx<'_, M, P>, IpcError> {
+    pub async fn sync_rx(&self, path: &str, mask: u64) -> Result<SyncRx<M, P>, IpcError> {
         let Path::Sync(end) = self.parse(path)? else {
             return Err(self.wrong(path, "sync"));
         };
@@ -43,17 +43,20 @@ impl<M: Fabric, P: Processor> Ipc<M, P> {
             tells,
         };
         self.memory.listen(end.tag, mailbox).await;
-        Ok(SyncRx { ipc: self, tells })
+        Ok(SyncRx {
+            ipc: self.clone(),
+            tells,
+        })
     }
 
     /// Opens the sending end.
     ///
     /// # Errors
     /// [`IpcError`]
-    pub fn sync_tx(&self, path: &str) -> Result<SyncTx<'_, M, P>, IpcError> {
+    pub fn sync_tx(&self, path: &str) -> Result<SyncTx<M, P>, IpcError> {
         match self.parse(path)? {
             Path::Sync(end) => Ok(SyncTx {
-                ipc: self,
+                ipc: self.clone(),
                 to: end.nodes,
                 tag: end.tag,
             }),
@@ -62,14 +65,14 @@ impl<M: Fabric, P: Processor> Ipc<M, P> {
     }
 }
 
-impl<M: Fabric, P: Processor> SyncRx<'_, M, P> {
+impl<M: Fabric, P: Processor + Clone> SyncRx<M, P> {
     /// Waits until all bits of the mask have come, and clears them.
     pub async fn wait(&self) {
         self.ipc.takes(self.tells).await;
     }
 }
 
-impl<M: Fabric, P: Processor> SyncTx<'_, M, P> {
+impl<M: Fabric, P: Processor + Clone> SyncTx<M, P> {
     /// Sends bits to all receivers.
     pub async fn write(&self, bits: u64) {
         self.ipc.memory.signal(self.to, self.tag, bits).await;

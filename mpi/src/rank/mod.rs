@@ -212,6 +212,11 @@ impl<C: Channel> Mpi<C> {
         })
     }
 
+    /// The channel that carries its messages.
+    pub fn channel(&self) -> &C {
+        &self.channel
+    }
+
     pub(crate) fn device(&self) -> &Arc<Device> {
         &self.device
     }

@@ -29,7 +29,7 @@ impl Wrong {
 }
 
 /// A barrier of the first nodes, which they all come to in each round, each as late as it is told.
-pub async fn barrier<M: Fabric, P: Processor>(
+pub async fn barrier<M: Fabric, P: Processor + Clone>(
     ipc: &Ipc<M, P>,
     (nodes, rounds): (u32, u32),
     arrived: &Mutex<Vec<u32>>,
@@ -55,7 +55,7 @@ pub async fn barrier<M: Fabric, P: Processor>(
 
 /// Node 0 collects a piece from each other node in one buffer (Ho et al., Fig. 2), round after
 /// round, by cores or by channels; a sync says when the next may come.
-pub async fn collects<M: Fabric, P: Processor>(
+pub async fn collects<M: Fabric, P: Processor + Clone>(
     ipc: &Ipc<M, P>,
     (nodes, rounds): (u32, u32),
     by_channel: bool,
@@ -108,7 +108,7 @@ pub async fn collects<M: Fabric, P: Processor>(
 
 /// All other nodes send messages to node 0, as many as they are told, each longer than the one
 /// before; node 0 serves them.
-pub async fn serves<M: Fabric, P: Processor>(
+pub async fn serves<M: Fabric, P: Processor + Clone>(
     ipc: &Ipc<M, P>,
     (nodes, credits): (u32, u32),
     messages: u64,
@@ -150,7 +150,7 @@ pub async fn serves<M: Fabric, P: Processor>(
 }
 
 /// Node 1 sends node 0 messages over a channel, of which the last is too long for its buffer.
-pub async fn meets<M: Fabric, P: Processor>(
+pub async fn meets<M: Fabric, P: Processor + Clone>(
     ipc: &Ipc<M, P>,
     messages: &[u32],
     wrong: &Wrong,

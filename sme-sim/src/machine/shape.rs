@@ -32,6 +32,10 @@ pub struct Shape {
     pub recovery: Time,
     /// How nodes are joined where nobody says otherwise.
     pub network: NetworkKind,
+    /// Nodes, the last ones, that are I/O subsystems.
+    pub io_nodes: u32,
+    /// The network interfaces of a node, where nodes are joined by networks on chip.
+    pub interfaces: Interfaces,
     /// Devices without cores that hold all memory that nodes share, numbered behind the nodes; none
     /// where that is the nodes' own.
     pub pool_devices: u32,
@@ -66,6 +70,15 @@ pub struct Software {
     pub setup: Time,
     /// Seeing that a transfer is over.
     pub completion: Time,
+}
+
+/// The network interfaces of a node: one of a cluster, several of an I/O subsystem.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interfaces {
+    /// Receive tags of each.
+    pub tags: u16,
+    /// Channels of each one's DMA engine.
+    pub channels: u16,
 }
 
 /// What the simulator keeps of a machine, at most, about: bytes of this computer's memory.

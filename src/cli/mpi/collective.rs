@@ -24,8 +24,9 @@ pub struct CollectiveFlags {
     #[command(flatten)]
     machine: MachineFlags,
     /// The channel that carries the messages: sccmpb (RCKMPI's, through the SCC's message passing
-    /// buffers), sccshm (through memory behind that chip), or sections (through the nodes' shared
-    /// memory) [default: sccmpb on a chip with such buffers, else sections]
+    /// buffers), sccshm (through memory behind that chip), sections (through the nodes' shared
+    /// memory), or queues (through a network on chip) [default: sccmpb on a chip with such buffers,
+    /// queues on one with such networks, else sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
     /// Algorithms, such as ring,bruck: those of the call are below; auto takes what the library

@@ -168,8 +168,7 @@ impl MpiRun {
 
 /// The most ranks that `machine` has cores for.
 fn most_ranks(machine: &Machine) -> u32 {
-    let shape = machine.shape();
-    shape.nodes.saturating_mul(shape.cores).min(MOST_RANKS)
+    Job::most_ranks(machine).min(MOST_RANKS)
 }
 
 /// Reads `--ranks`, of which there may be several if `values` says so; by default [`RANKS`], or all
@@ -232,6 +231,7 @@ impl<P: Point> Points<P> {
             let kept = ranks.saturating_mul(ranks).saturating_mul(PER_PAIR);
             let needed = kept.saturating_add(point.data_bytes());
             memory::enough(&format!("--ranks {ranks}"), needed, available)?;
+            point.job().holds(point.data_end()).map_err(stop)?;
         }
         for (flag, given) in [
             ("--explain", watch.explain),

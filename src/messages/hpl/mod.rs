@@ -131,6 +131,14 @@ impl Measurement for HplRun {
         &self.job
     }
 
+    /// Of the rank with the largest part of the matrix, a panel and its copy.
+    fn data_end(&self) -> u64 {
+        let grid = self.deal();
+        let rows = Grid::count(grid.n, grid.nb, 0, grid.p);
+        let columns = Grid::count(grid.n + 1, grid.nb, 0, grid.q);
+        8 * (rows * columns + 2 * (rows + grid.nb + 1) * grid.nb) as u64
+    }
+
     fn calls(&self) -> u64 {
         // A reduction for each column, and some for each block.
         let blocks = u64::from(self.n.div_ceil(self.nb));

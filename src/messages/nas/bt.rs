@@ -27,6 +27,15 @@ pub(super) fn most_calls(ranks: u32) -> u64 {
     2 * (6 + 6 * u64::from(ranks.isqrt()))
 }
 
+/// The end of the arrays of the rank that has most.
+pub(super) fn data_end(points: u32, ranks: u32) -> u64 {
+    let ends = (0..ranks).map(|rank| {
+        let diagonal = Diagonal::new(points, ranks.isqrt(), rank);
+        diagonal.cells.last().map_or(0, |cell| cell.block.end())
+    });
+    ends.max().unwrap_or(0)
+}
+
 /// A part of the grid.
 struct Cell {
     /// Its position.

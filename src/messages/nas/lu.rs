@@ -30,6 +30,12 @@ pub(super) fn most_calls(points: u32) -> u64 {
     8 * u64::from(points) + 8
 }
 
+/// The end of the arrays of the rank that has most.
+pub(super) fn data_end(points: u32, ranks: u32) -> u64 {
+    let ends = (0..ranks).map(|rank| Part::new(points, ranks, rank).solution.end());
+    ends.max().unwrap_or(0)
+}
+
 /// The part of a rank.
 struct Part {
     /// Its position, of so many along x and y.

@@ -171,6 +171,14 @@ impl Measurement for NasRun {
         &self.job
     }
 
+    fn data_end(&self) -> u64 {
+        let (points, _) = self.kernel.size(self.class);
+        match self.kernel {
+            Kernel::Bt => bt::data_end(points, self.job.ranks),
+            Kernel::Lu => lu::data_end(points, self.job.ranks),
+        }
+    }
+
     fn calls(&self) -> u64 {
         let (points, _) = self.kernel.size(self.class);
         let of_step = match self.kernel {
@@ -186,7 +194,7 @@ impl Measurement for NasRun {
         let observed = self.job.run(observe, |memory, rank| {
             let (run, longest) = (self.clone(), Arc::clone(&longest));
             async move {
-                let endpoint = Endpoint::new(&run.job, &memory, rank)?;
+                let endpoint = Endpoint::new(&run.job, &memory, rank).await?;
                 let mut solver = Solver::new(&run, (endpoint, memory), rank);
                 match run.kernel {
                     Kernel::Bt => bt::run(&mut solver).await?,

@@ -16,11 +16,11 @@ use std::panic::Location;
 
 use parking_lot::Mutex;
 use sme_memory::{
-    AnyFlag, Blocks, Flag, Flags, Memory, Own, Place, Route, Tagged, TestAndSet, Timer, Until, Word,
+    AnyFlag, Blocks, Flag, Flags, Memory, Place, Route, Tagged, TestAndSet, Timer, Until, Word,
 };
 
 use super::shared::Shared;
-use super::{Channel, Processor, Segment, Work};
+use super::{Channel, Processor, Segment, Work, gather, own};
 pub use layout::{Layout, NoRoom, Reach};
 use layout::{Level, Row};
 
@@ -137,33 +137,6 @@ impl<M: Memory, P> Sections<M, P> {
         let state = self.state.lock();
         !state.has_pending.is_empty() || !state.full.is_empty()
     }
-}
-
-/// The words at an address: copies move whole ones.
-fn own(address: u64) -> Own {
-    Own(address & !7)
-}
-
-/// As many bytes of `segments` as `most`, and the address of the first that has one.
-fn gather(segments: &[Segment<'_>], most: usize, words: &mut Vec<u64>) -> (usize, Option<Own>) {
-    let bytes = segments
-        .iter()
-        .flat_map(|segment| segment.bytes.iter().copied());
-    let mut bytes = bytes.take(most).peekable();
-    words.clear();
-    words.push(0);
-    let mut count = 0;
-    while bytes.peek().is_some() {
-        let mut word = [0; 8];
-        for (place, byte) in word.iter_mut().zip(bytes.by_ref()) {
-            *place = byte;
-            count += 1;
-        }
-        words.push(u64::from_le_bytes(word));
-    }
-    words[0] = count as u64;
-    let address = segments.iter().find_map(|segment| segment.address);
-    (count, address.map(own))
 }
 
 impl<M, P> Channel for Sections<M, P>

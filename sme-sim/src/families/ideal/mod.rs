@@ -16,7 +16,7 @@ use crate::kernel::peers::Peers;
 use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
 use crate::machine::node::Blueprint;
 use crate::machine::nodes::Apart;
-use crate::machine::shape::{Footprint, Setup, Shape, Software};
+use crate::machine::shape::{Footprint, Interfaces, Setup, Shape, Software};
 use crate::observe::among::Among;
 use crate::parts::fabric::{MAX_HOSTS, NetworkKind};
 use crate::parts::global::GlobalSpace;
@@ -44,6 +44,8 @@ impl Family for IdealSpec {
             software: Software::default(),
             recovery: self.operation,
             network: NetworkKind::Mesh2d,
+            io_nodes: 0,
+            interfaces: Interfaces::default(),
             pool_devices: 0,
             footprint: FOOTPRINT,
         }

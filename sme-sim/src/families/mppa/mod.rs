@@ -31,7 +31,7 @@ use crate::kernel::peers::Peers;
 use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
 use crate::machine::node::Blueprint;
 use crate::machine::nodes::Apart;
-use crate::machine::shape::{Footprint, Setup, Shape};
+use crate::machine::shape::{Footprint, Interfaces, Setup, Shape};
 use crate::observe::among::Among;
 use crate::parts::fabric::NetworkKind;
 use cluster::{Cluster, Networks};
@@ -60,6 +60,11 @@ impl Family for MppaSpec {
             software: self.software,
             recovery: self.operation,
             network: NetworkKind::Chip([self.layout.nodes(), 1, 1]),
+            io_nodes: self.layout.nodes() - self.layout.clusters(),
+            interfaces: Interfaces {
+                tags: self.data.tags as u16,
+                channels: self.data.channels as u16,
+            },
             pool_devices: 0,
             footprint: FOOTPRINT,
         }

@@ -36,7 +36,7 @@ use crate::kernel::peers::Peers;
 use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
 use crate::machine::node::Blueprint;
 use crate::machine::nodes::Apart;
-use crate::machine::shape::{Footprint, Setup, Shape};
+use crate::machine::shape::{Footprint, Interfaces, Setup, Shape};
 use crate::observe::among::Among;
 use crate::parts::fabric::NetworkKind;
 use mesh::Mesh;
@@ -64,6 +64,8 @@ impl Family for SccSpec {
             software: self.software,
             recovery: self.operation,
             network: NetworkKind::Chip([2, self.chip.columns(), self.chip.rows()]),
+            io_nodes: 0,
+            interfaces: Interfaces::default(),
             pool_devices: 0,
             footprint: FOOTPRINT,
         }

@@ -9,7 +9,7 @@ use super::engine::Design;
 use super::spec::ClusterSpec;
 use crate::kernel::peers::Peers;
 use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
-use crate::machine::shape::{Footprint, Setup, Shape, Software};
+use crate::machine::shape::{Footprint, Interfaces, Setup, Shape, Software};
 use crate::parts::fabric::MAX_HOSTS;
 
 /// What the simulator keeps at most of a machine. Measured, as the memory of whole runs of 16,384 nodes;
@@ -36,6 +36,8 @@ impl Family for ClusterSpec {
             software: Software::default(),
             recovery: self.uncached.turnaround,
             network: self.fabric.topology,
+            io_nodes: 0,
+            interfaces: Interfaces::default(),
             pool_devices: self.pool.devices,
             footprint: FOOTPRINT,
         }

@@ -1,0 +1,97 @@
+//! The channel of a rank of a simulated machine, whichever it is.
+
+use std::panic::Location;
+
+use sme_mpi::channel::queues::Queues;
+use sme_mpi::channel::sections::Sections;
+use sme_mpi::channel::shared::Shared;
+use sme_mpi::channel::{Channel, Segment, Work};
+use sme_sim::parts::contract::ThreadMemory;
+
+use super::processor::Core;
+
+/// One of the channels that there are.
+pub enum SimulatedChannel {
+    /// Through sections of shared memory.
+    Sections(Box<Sections<ThreadMemory, Core>>),
+    /// Through queues of a network on chip.
+    Queues(Box<Queues<ThreadMemory, Core>>),
+}
+
+/// What the channel that it is does.
+macro_rules! of_each {
+    ($channel:ident, $inner:ident => $does:expr) => {
+        match $channel {
+            SimulatedChannel::Sections($inner) => $does,
+            SimulatedChannel::Queues($inner) => $does,
+        }
+    };
+}
+
+impl SimulatedChannel {
+    /// The rank makes no calls any more: what the channel has started ends.
+    pub async fn stop(&self) {
+        match self {
+            Self::Sections(_) => {}
+            Self::Queues(queues) => queues.stop().await,
+        }
+    }
+}
+
+impl Channel for SimulatedChannel {
+    type Area = Shared<ThreadMemory, Core>;
+
+    fn area(&self) -> Option<&Self::Area> {
+        of_each!(self, inner => inner.area())
+    }
+
+    fn rank(&self) -> u32 {
+        of_each!(self, inner => inner.rank())
+    }
+
+    fn ranks(&self) -> u32 {
+        of_each!(self, inner => inner.ranks())
+    }
+
+    fn per_node(&self) -> u32 {
+        of_each!(self, inner => inner.per_node())
+    }
+
+    async fn write(&self, to: u32, segments: &[Segment<'_>]) -> usize {
+        of_each!(self, inner => inner.write(to, segments).await)
+    }
+
+    async fn arrived(&self) -> Option<u32> {
+        of_each!(self, inner => inner.arrived().await)
+    }
+
+    async fn read(
+        &self,
+        from: u32,
+        most: usize,
+        address: Option<u64>,
+        into: &mut Vec<u8>,
+    ) -> usize {
+        of_each!(self, inner => inner.read(from, most, address, into).await)
+    }
+
+    async fn wait(&self, full: &[u32], site: &'static Location<'static>) {
+        of_each!(self, inner => inner.wait(full, site).await);
+    }
+
+    async fn work(&self, work: &[(Work, u32)]) {
+        of_each!(self, inner => inner.work(work).await);
+    }
+
+    async fn now(&self) -> u64 {
+        of_each!(self, inner => inner.now().await)
+    }
+
+    async fn enters(&self, call: &'static str, peer: Option<u32>, bytes: u64) {
+        of_each!(self, inner => inner.enters(call, peer, bytes).await);
+    }
+
+    async fn leaves(&self, call: &'static str) {
+        of_each!(self, inner => inner.leaves(call).await);
+    }
+}
