@@ -24,7 +24,8 @@ use crate::mppaipc::{Cluster, Fabric, Hardware, Ipc, IpcError, Room};
 const MESSAGE_BYTES: usize = 120;
 const MESSAGE_WORDS: usize = MESSAGE_BYTES / 8;
 
-/// The receive tag of every queue. Credits of the queue of rank `r` come back under control tag `r`.
+/// The receive tag of every queue. Credits of the queue of rank `r` come back under control tag
+/// `r`.
 const QUEUE: u16 = 0;
 
 /// The control tag by which ranks meet when all queues are open: behind those of the ranks.

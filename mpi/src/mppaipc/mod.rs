@@ -8,9 +8,9 @@
 //! | [`rqueue`] | messages of fixed size from many nodes to one, under credits |
 //! | [`channel`] | messages from one node to one, which meet (rendezvous) |
 //!
-//! Buffers are addresses in a node's memory. Threads of a node share its [`Cluster`]: tags, channels
-//! and room in memory; each has an [`Ipc`] of its own. The library's own work takes the time that
-//! the machine says, one for each primitive ([`Work`](crate::channel::Work)).
+//! Buffers are addresses in a node's memory. Threads of a node share its [`Cluster`]: tags,
+//! channels and room in memory; each has an [`Ipc`] of its own. The library's own work takes the
+//! time that the machine says, one for each primitive ([`Work`](crate::channel::Work)).
 
 pub mod channel;
 mod cluster;

@@ -260,7 +260,7 @@ mod tests {
         #[test]
         fn every_grid_solves_the_system(
             n in 1u32..50, nb in 1u32..12, p in 1u32..5, q in 1u32..5,
-            machine in prop::sample::select(vec!["scc", "ideal"]),
+            machine in prop::sample::select(vec!["scc-800", "sme-prototype"]),
         ) {
             let outcome = run(machine, n, nb, (p, q)).run();
             let outcome = outcome.map_err(|error| TestCaseError::fail(error.to_string()))?;
@@ -275,7 +275,7 @@ mod tests {
     fn a_broken_broadcast_is_found_out() {
         let broken = HplRun {
             loses_panels: true,
-            ..run("scc", 40, 4, (2, 2))
+            ..run("scc-800", 40, 4, (2, 2))
         };
         let Err(Error::Residual(residual)) = broken.run() else {
             panic!("it was not");
