@@ -147,7 +147,8 @@ impl Cluster {
                 let all = u64::from(slot_bytes) * u64::from(count);
                 let stride = u64::from(stride);
                 let tells = self.find(first.0, 1)?.0;
-                self.find(first.0 + stride * u64::from(count - 1), 1)?;
+                let last = stride.saturating_mul(u64::from(count - 1));
+                self.find(first.0.saturating_add(last), 1)?;
                 Open::Queue {
                     at: self.find(at.0, all)?.0,
                     slot_bytes,

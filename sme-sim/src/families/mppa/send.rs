@@ -115,7 +115,8 @@ impl Cluster {
         Packet {
             tag: course.transfer.tag,
             stream: course.stream,
-            offset: course.transfer.offset + course.sent,
+            // An offset that does not exist is beyond the buffer.
+            offset: course.transfer.offset.saturating_add(course.sent),
             bytes: bytes as u8,
             is_last: course.sent + bytes >= course.transfer.bytes,
             words,
