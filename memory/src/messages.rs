@@ -56,8 +56,8 @@ pub trait Blocks: Memory {
     }
 
     /// Lets memory hold `words` from `at` on: data that the program has there already, though the
-    /// host keeps them elsewhere. Where a machine simulates the program's own memory it takes no
-    /// time; otherwise it is a [`put`](Self::put).
+    /// host keeps them elsewhere. Where a machine simulates the program's own memory it takes a
+    /// picosecond; otherwise it is a [`put`](Self::put).
     #[track_caller]
     fn lay(&self, at: Word, words: &[u64]) -> impl Future<Output = ()> + Send {
         self.put(at, words, None)

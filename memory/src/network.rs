@@ -59,7 +59,7 @@ pub struct Transfer {
     pub to: NodeSet,
     /// The receive tag there.
     pub tag: u16,
-    /// Where they go in the buffer of the tag; a multiple of eight.
+    /// Where they go in the buffer of the tag, or in the slot of its queue; a multiple of eight.
     pub offset: u32,
     /// The first of them in the sender's memory.
     pub from: Word,

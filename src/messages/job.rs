@@ -431,7 +431,7 @@ impl Job {
     /// Runs `program` as each rank of MPI, with the rank's memory beside the library.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// [`Error`]: that of the lowest rank whose program ends with one, else that of the simulation.
     pub fn run_mpi<F, E>(
         &self,
         observe: Observe,

@@ -265,6 +265,31 @@ nothing; last written by node 1 core 0"
     assert_eq!(report, expected);
 }
 
+/// On a cluster a rank waits for what its server tells it, and the server for messages.
+#[test]
+fn ranks_on_clusters_that_wait_for_each_other_are_named_with_their_calls() {
+    let job = Job::new(machine("mppa256"), Library::Queues, 2);
+    let ended = job.run_mpi(job::Observe::default(), |mpi, _| async move {
+        let world = mpi.world();
+        let other = Source::Rank(1 - world.rank());
+        world.receive(&mut [0_u64; 4], other, Tag::Is(7)).await?; // clusters
+        mpi.finalize().await
+    });
+    let Err(job::Error::Failure(failure)) = ended else {
+        panic!("no deadlock");
+    };
+    let report = failure.to_string();
+    let line = line_of("clusters");
+    for (node, other) in [(0, 1), (1, 0)] {
+        let rank = format!("node {node} core 0 polls its own memory");
+        let call = format!("in MPI_Recv from rank {other} at tests/system/deadlocks.rs:{line}");
+        let is_told = |told: &str| told.contains(&rank) && told.contains(&call);
+        assert!(report.lines().any(is_told), "{report}");
+        let server = format!("node {node} core 1 polls its own memory");
+        assert!(report.contains(&server), "{report}");
+    }
+}
+
 /// The deadlock that Christgau and Schnor predict (Sec. IV-B2): the origin keeps its match vector
 /// in its caches. It takes back the bit of target 1; target 2 posts; the origin's computation
 /// drives the line out of its caches, and what it writes back has no bit of target 2.

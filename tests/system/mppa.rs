@@ -338,7 +338,7 @@ fn interfaces_refuse_what_cannot_be() {
         failure(|memory| async move {
             memory.push(transfer(&memory, 20, 0, 8)).await;
         }),
-        "no node holds that part",
+        "no network leads to node 20",
     );
     says(
         failure(|memory| async move {

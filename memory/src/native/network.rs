@@ -15,7 +15,7 @@ pub(super) struct Tags(Mutex<Open>);
 
 #[derive(Default)]
 struct Open {
-    receives: HashMap<(u32, u16), (Receives, u32)>,
+    receives: HashMap<(u32, u16), (Receives, u64)>,
     mailboxes: HashMap<(u32, u16), Mailbox>,
     /// Messages that came before somebody listened.
     early: HashMap<(u32, u16), Vec<u64>>,
@@ -68,7 +68,7 @@ impl<P: Protocol> Thread<P> {
                     let end = u64::from(offset) + u64::from(bytes);
                     assert!(end <= room.into(), "{end} bytes in a buffer of {room}");
                     self.moves(from, Word(at.0 + u64::from(offset)), bytes);
-                    if transfers.is_multiple_of(after) {
+                    if transfers.is_multiple_of(after.into()) {
                         self.tell(tells);
                     }
                 }
@@ -77,15 +77,16 @@ impl<P: Protocol> Thread<P> {
                     slot_bytes,
                     tells,
                 } => {
+                    let end = u64::from(offset) + u64::from(bytes);
                     assert!(
-                        bytes <= slot_bytes,
-                        "{bytes} bytes in a slot of {slot_bytes}"
+                        end <= slot_bytes.into(),
+                        "{end} bytes in a slot of {slot_bytes}"
                     );
-                    let slot = (*transfers - 1) % tells.count;
+                    let slot = ((*transfers - 1) % u64::from(tells.count)) as u32;
                     let flag = tells.at(slot);
                     let held = self.shared.arena.flag(flag).load(P::WAIT) & !SLEEPER;
                     assert_eq!(held, 0, "tag {tag} of node {node} has no free slot");
-                    let slot = u64::from(slot) * u64::from(slot_bytes);
+                    let slot = u64::from(slot) * u64::from(slot_bytes) + u64::from(offset);
                     self.moves(from, Word(at.0 + slot), bytes);
                     self.tell(flag);
                 }
@@ -109,6 +110,11 @@ impl<P: Protocol> Thread<P> {
 
 impl<P: Protocol> Network for Thread<P> {
     async fn open(&self, tag: u16, receives: Receives) {
+        let tells = match receives {
+            Receives::Buffer { transfers, .. } => transfers > 0,
+            Receives::Queue { tells, .. } => tells.count > 0,
+        };
+        assert!(tells, "tag {tag} would never tell of anything");
         let mut open = self.shared.tags.0.lock();
         let before = open.receives.insert((self.node, tag), (receives, 0));
         assert!(before.is_none(), "tag {tag} is open already");

@@ -179,6 +179,10 @@ pub enum NetworkFault {
     NoSuchChannel(u16),
     /// The channel still sends.
     Busy(u16),
+    /// There is no such node.
+    NoSuchNode(u32),
+    /// A transfer's offset is not a multiple of eight.
+    Offset(u32),
 }
 
 impl fmt::Display for NetworkFault {
@@ -192,6 +196,10 @@ impl fmt::Display for NetworkFault {
             Self::Empty(tag) => write!(f, "tag {tag} would never tell of anything"),
             Self::NoSuchChannel(channel) => write!(f, "there is no DMA channel {channel}"),
             Self::Busy(channel) => write!(f, "DMA channel {channel} is sending"),
+            Self::NoSuchNode(node) => write!(f, "no network leads to node {node}"),
+            Self::Offset(offset) => {
+                write!(f, "offset {offset} of a transfer is not a multiple of 8")
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use super::links::Links;
 use super::send::Push;
 use super::space::{MppaSpace, REGISTERS};
 use super::spec::MppaSpec;
+use super::spin::Waiter;
 use super::store::Store;
 use crate::machine::node::{Hardware, Message, Processor, Waiting};
 use crate::observe::last_writes::LastWrites;
@@ -42,8 +43,8 @@ pub(super) struct Cluster {
     registers: Vec<bool>,
     /// Threads that want a register, in the order in which they came.
     takers: Vec<(u32, u16)>,
-    /// Threads that wait, each for the word at an offset of memory to be written.
-    pub(super) waiters: Vec<(u64, u16)>,
+    /// Threads that wait for flags in memory.
+    pub(super) waiters: Vec<Waiter>,
     pub(super) interfaces: Interfaces,
     /// Transfers that threads push, by thread.
     pub(super) pushes: Vec<Option<Push>>,
@@ -119,7 +120,7 @@ impl Cluster {
         if !is_cached {
             return (
                 self.store.words.get(offset).0,
-                self.store.serves(at, offset & !7, 1),
+                self.store.serves(cpu.now, at, offset & !7, 1),
             );
         }
         let line = self.spec.line.number(offset);
@@ -132,7 +133,7 @@ impl Cluster {
         self.traffic.fills += 1;
         let start = self.spec.line.start(offset);
         let words = u64::from(self.spec.line.words());
-        let there = self.store.serves(at, start, words);
+        let there = self.store.serves(cpu.now, at, start, words);
         self.fills(cpu, thread, offset);
         (self.store.words.get(offset).0, there)
     }
@@ -154,7 +155,7 @@ impl Cluster {
             Ok((offset, _)) => {
                 self.updates_copy(cpu, thread, offset, (bytes, value));
                 self.write(cpu, offset, (bytes, value), (self.me, thread));
-                let there = self.store.serves(cpu.now, offset & !7, 1);
+                let there = self.store.serves(cpu.now, cpu.now, offset & !7, 1);
                 let busy = there - self.store.serving.access;
                 cpu.progress();
                 cpu.done(thread, 0, busy.since(cpu.now));
@@ -185,7 +186,7 @@ impl Cluster {
         self.was_written(cpu, offset & !7);
     }
 
-    /// Data of the program that lie in memory already, without any time.
+    /// Data of the program that lie in memory already, in next to no time.
     fn lies(&mut self, cpu: &mut Cpu, thread: u16, address: u64, count: u32) {
         match self.find(address, 8 * u64::from(count)) {
             Err(reason) => cpu.refuse(thread, Some(address), reason),

@@ -294,7 +294,7 @@ impl Cluster {
         let first = at + u64::from(packet.offset);
         let (count, mut left) = (u64::from(packet.bytes).div_ceil(8), packet.bytes);
         // The banks are busy meanwhile; the packet waits in the interface.
-        self.store.serves(cpu.now, first, count);
+        self.store.serves(cpu.now, cpu.now, first, count);
         for (word, offset) in (first..).step_by(8).take(count as usize).enumerate() {
             let enables = if left >= 8 { 0xff } else { (1 << left) - 1 };
             let bytes = Bytes::enabled(offset, enables);

@@ -70,18 +70,21 @@ impl Cluster {
         let number = u32::from(transfer.tag) / self.spec.data.tags;
         for node in transfer.to.iter() {
             if node >= layout.nodes() {
-                return Err(FaultReason::NoSuchNode);
+                return fault(NetworkFault::NoSuchNode(node));
             }
             if number >= layout.interfaces(node) {
                 return fault(NetworkFault::NoSuchTag(transfer.tag));
             }
         }
         if !transfer.offset.is_multiple_of(8) {
-            return Err(FaultReason::Misaligned);
+            return fault(NetworkFault::Offset(transfer.offset));
         }
         let all = u64::from(transfer.bytes).next_multiple_of(8);
         Ok(Course {
-            from: self.find(transfer.from.0, all.max(8))?,
+            from: match all {
+                0 => (0, false),
+                _ => self.find(transfer.from.0, all)?,
+            },
             transfer,
             interface,
             stream,
@@ -214,7 +217,7 @@ impl Cluster {
         let bytes = left.min(self.spec.data.packet_bytes);
         if bytes > 0 {
             let offset = course.from.0 + u64::from(channel.asked);
-            let there = self.store.serves(at, offset, bytes.div_ceil(8));
+            let there = self.store.serves(at, at, offset, bytes.div_ceil(8));
             channel.ready.push_back(there);
             channel.asked += bytes as u32;
         }
@@ -260,8 +263,9 @@ impl Cluster {
         nodes: NodeSet,
         (tag, bits): (u16, u64),
     ) {
-        if nodes.iter().any(|node| node >= self.space.nodes) {
-            return cpu.refuse(thread, None, FaultReason::NoSuchNode);
+        if let Some(node) = nodes.iter().find(|&node| node >= self.space.nodes) {
+            let reason = FaultReason::Network(NetworkFault::NoSuchNode(node));
+            return cpu.refuse(thread, None, reason);
         }
         let interface = |node| Interface { node, number: 0 };
         let to = nodes.iter().map(interface);

@@ -6,6 +6,27 @@ use super::cluster::{Cluster, Cpu};
 use crate::machine::node::{Seen, Waiting};
 use crate::parts::contract::Operation;
 
+/// A thread that waits for a row of flags in memory, by their offsets, to be written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiter {
+    thread: u16,
+    first: u64,
+    stride: u64,
+    count: u64,
+}
+
+impl Waiter {
+    /// Whether one of its flags is in the word at `offset`.
+    fn is_in(&self, offset: u64) -> bool {
+        let index = match self.stride {
+            0 => 0,
+            stride => offset.saturating_sub(self.first).div_ceil(stride),
+        };
+        let flag = self.first + index * self.stride;
+        index < self.count && flag & !7 == offset
+    }
+}
+
 impl Cluster {
     /// `thread` looks at what it reads or waits for.
     pub(super) fn look(&mut self, cpu: &mut Cpu, thread: u16) {
@@ -26,33 +47,34 @@ impl Cluster {
         }
     }
 
-    /// `thread` spins on the word at an offset, or on those of all flags for any of which it waits.
+    /// `thread` spins on the flag at an offset, or on all flags for any of which it waits.
     fn spins(&mut self, cpu: &mut Cpu, thread: u16, (offset, is_cached): (u64, bool)) {
         if is_cached {
             // Nothing but this thread drops the copy.
             return cpu.waits(thread, Waiting::Spins);
         }
         cpu.waits(thread, Waiting::Watches);
-        let Operation::WaitAny(flags, ..) = cpu.thread(thread).operation else {
-            return self.waiters.push((offset & !7, thread));
-        };
-        for index in 0..flags.count {
-            if let Ok((offset, _)) = self.find(flags.at(index).0, 1) {
-                self.waiters.push((offset & !7, thread));
+        let (first, stride, count) = match cpu.thread(thread).operation {
+            // All flags of the row have been found in memory.
+            Operation::WaitAny(flags, ..) => {
+                let first = self.find(flags.first.0, 1).map_or(offset, |found| found.0);
+                (first, flags.stride.into(), flags.count.into())
             }
-        }
+            _ => (offset, 0, 1),
+        };
+        self.waiters.push(Waiter {
+            thread,
+            first,
+            stride,
+            count,
+        });
     }
 
     /// The word at `offset` has been written: those who wait for it look again.
     pub(super) fn was_written(&mut self, cpu: &mut Cpu, offset: u64) {
-        if self.waiters.is_empty() {
-            return;
-        }
-        let waits = |&mut (on, _): &mut (u64, u16)| on == offset;
-        let mut again: Vec<_> = self.waiters.extract_if(.., waits).collect();
-        again.dedup();
-        for (_, thread) in again {
-            self.waiters.retain(|&(_, waiter)| waiter != thread);
+        let waits = |waiter: &mut Waiter| waiter.is_in(offset);
+        let again: Vec<Waiter> = self.waiters.extract_if(.., waits).collect();
+        for Waiter { thread, .. } in again {
             self.look(cpu, thread);
         }
     }

@@ -37,15 +37,16 @@ impl Store {
         }
     }
 
-    /// The time at which so many words from `offset` on are there that are asked for at `at`.
-    pub fn serves(&mut self, at: Time, offset: u64, words: u64) -> Time {
+    /// The time at which so many words from `offset` on are there that are asked for at `at`, now or
+    /// later. They occupy their banks as if it was now: a core that loads word after word asks for
+    /// all of them in one event, and must not keep others from what is idle.
+    pub fn serves(&mut self, now: Time, at: Time, offset: u64, words: u64) -> Time {
         let mut last = at;
         for word in 0..words {
             let banks = self.banks.len() as u64;
             let bank = &mut self.banks[((offset / 8 + word) % banks) as usize];
-            let begin = at.max(*bank);
-            *bank = begin + self.serving.busy;
-            last = last.max(begin);
+            last = last.max(at.max(*bank));
+            *bank = now.max(*bank) + self.serving.busy;
         }
         last + self.serving.access
     }

@@ -191,9 +191,10 @@ impl<H: Hardware> Processor<H> {
         self.ends(thread, answer, (after, self.setting.operation));
     }
 
-    /// The operation of `thread` is done at once, and has taken nothing of its program either.
+    /// The operation of `thread` is done in a picosecond, its own instructions included: no program
+    /// that does nothing else stops the time.
     pub fn answers(&mut self, thread: u16, answer: u64) {
-        self.ends(thread, answer, (Time::ZERO, Time::ZERO));
+        self.ends(thread, answer, (Time::from_ps(1), Time::ZERO));
     }
 
     /// [`Self::done`] for a program that asks for the time: it is that of now.
