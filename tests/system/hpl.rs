@@ -24,8 +24,8 @@ fn number(said: &str, key: &str) -> f64 {
     cell(said, key).parse().unwrap()
 }
 
-/// One rank takes the time of the operations that there are, which HPL counts without the search for
-/// pivots, the division by them, and the triangles that are solved.
+/// One rank takes the time of the operations that there are, which HPL counts without the search
+/// for pivots, the division by them, and the triangles that are solved.
 #[test]
 fn one_rank_computes_at_the_rate_of_a_core() {
     for (n, nb) in [(128, 8), (256, 32)] {
@@ -38,8 +38,8 @@ fn one_rank_computes_at_the_rate_of_a_core() {
     }
 }
 
-/// More ranks are faster, and each machine solves the same system: the residual depends on the order
-/// of sums alone.
+/// More ranks are faster, and each machine solves the same system: the residual depends on the
+/// order of sums alone.
 #[test]
 fn every_channel_solves_the_system() {
     let mut residuals = Vec::new();
@@ -92,11 +92,19 @@ fn wrong_grids_are_refused() {
         ),
         (
             "--machine scc --core-gflops 0",
-            "--core-gflops: 0 is not a number from 0.000001 to 1000000",
+            "--core-gflops: 0 is not a number from 0.000001 to 1000",
         ),
         (
             "--machine ideal --set core.arithmetic=0ns",
-            "--core-gflops: has to be given: an operation takes no time on this machine",
+            "--core-gflops: has to be given: the machine's core.arithmetic is no rate to go by",
+        ),
+        (
+            "--machine scc --n 4096 --core-gflops 0.000001",
+            "--core-gflops: a core would compute 4096 unknowns for more than 100 days",
+        ),
+        (
+            "--machine scc --n 1..400 --nb 1..400",
+            "--nb: with --n more than 65536 runs",
         ),
         (
             "--machine scc --n 8,16 --explain",

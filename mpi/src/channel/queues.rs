@@ -98,11 +98,18 @@ where
             has_some: VecDeque::new(),
         }));
         let left = Arc::clone(&inbox);
+        let refusal: Arc<Mutex<Option<IpcError>>> = Arc::default();
+        let refused = Arc::clone(&refusal);
         let serves = move |memory: M| async move {
             let ipc = Ipc::new(memory.clone(), core(&memory), cluster, 0);
-            // What the rank has opened shows that there is room for it; the path is right.
-            if let Ok(queue) = ipc.rqueue_rx(&path(me, &setting)).await {
-                memory.set(is_open, 1).await;
+            let opened = ipc.rqueue_rx(&path(me, &setting)).await;
+            let (opened, failed) = match opened {
+                Ok(queue) => (Some(queue), None),
+                Err(error) => (None, Some(error)),
+            };
+            *refused.lock() = failed;
+            memory.set(is_open, 1).await;
+            if let Some(queue) = opened {
                 serve(memory, queue, &left, event).await;
             }
         };
@@ -119,6 +126,9 @@ where
         );
         let server = memory.spawn(Some(setting.server), serves).await;
         memory.wait(is_open, Until::Is(1)).await;
+        if let Some(error) = refusal.lock().take() {
+            return Err(error);
+        }
         ipc.sync_tx(&meeting)?.write(1 << me).await;
         meet.wait().await;
         Ok(Self {
@@ -206,8 +216,13 @@ where
         }
     }
 
+    /// A look at nothing takes the time of a read: a program that polls does not stop the time.
     async fn arrived(&self) -> Option<u32> {
-        self.inbox.lock().has_some.front().copied()
+        let found = self.inbox.lock().has_some.front().copied();
+        if found.is_none() {
+            self.memory.read(self.event).await;
+        }
+        found
     }
 
     async fn read(

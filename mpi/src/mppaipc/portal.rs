@@ -155,9 +155,12 @@ impl<M: Fabric, P: Processor + Clone> PortalRx<M, P> {
 
     /// Waits for the end of a read. What came was written past the caches of all cores.
     pub async fn wait(&self, read: Read) {
+        let memory = &self.ipc.memory;
         let flag = self.ipc.flag(read.flag);
-        self.ipc.takes(flag).await;
-        self.ipc.memory.close(read.tag).await;
+        memory.wait(flag, Until::Is(1)).await;
+        // More writes may have set it once more by then.
+        memory.close(read.tag).await;
+        memory.set(flag, 0).await;
         self.ipc.cluster.give_flag(read.flag);
         self.ipc.core.work(&[(Work::Completion, 1)]).await;
     }

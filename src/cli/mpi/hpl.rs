@@ -4,7 +4,6 @@ use std::ops::RangeInclusive;
 
 use clap::Args;
 use sme_sim::machine::Machine;
-use sme_sim::time::Time;
 
 use super::{Point, Points, WatchFlags, channel_of_mpi, jobs, most_ranks};
 use crate::cli::args;
@@ -53,8 +52,8 @@ pub struct HplFlags {
         allow_negative_numbers = true
     )]
     q: String,
-    /// What one core computes, in 10^9 floating-point operations a second [default: one operation in
-    /// the machine's core.arithmetic]
+    /// What one core computes, in 10^9 floating-point operations a second [default: one operation
+    /// in the machine's core.arithmetic]
     #[arg(long, value_name = "GFLOPS", allow_negative_numbers = true)]
     core_gflops: Option<String>,
     /// The channel that carries MPI's messages: sccmpb, sccshm, sections or queues [default: sccmpb
@@ -69,8 +68,14 @@ pub struct HplFlags {
 /// The most unknowns: this computer solves the system.
 const MOST_UNKNOWNS: u32 = 1 << 14;
 
-/// What a core may compute \[10^9 operations a second\].
-const RATES: RangeInclusive<f64> = 1e-6..=1e6;
+/// What a core may compute \[10^9 operations a second\]: at most an operation in a picosecond.
+const RATES: RangeInclusive<f64> = 1e-6..=1e3;
+
+/// The longest that one core may compute for all \[s\]: more than a hundred days.
+const MOST_SECONDS: f64 = 1e7;
+
+/// The most runs of a command.
+const MOST_RUNS: usize = 1 << 16;
 
 impl HplFlags {
     pub(super) fn read(&self) -> Result<Points<HplRun>, Stop> {
@@ -79,6 +84,16 @@ impl HplFlags {
         let core_gflops = self.core_gflops(&machine)?;
         let n = read::counts("--n", &self.n, 1, MOST_UNKNOWNS, Values::Many)?;
         let nb = read::counts("--nb", &self.nb, 1, MOST_UNKNOWNS, Values::Many)?;
+        if n.len().saturating_mul(nb.len()) > MOST_RUNS {
+            let why = format!("with --n more than {MOST_RUNS} runs");
+            return Err(Stop::flag("--nb", why));
+        }
+        let most_n = f64::from(n.iter().copied().max().unwrap_or(1));
+        // Some more than HPL counts, which leaves out what is of the order of n^2 nb.
+        if 2.0 * most_n.powi(2) * (most_n + 1.0) / (core_gflops * 1e9) > MOST_SECONDS {
+            let why = format!("a core would compute {most_n} unknowns for more than 100 days");
+            return Err(Stop::flag("--core-gflops", why));
+        }
         let most = most_ranks(&machine);
         let side = |flag, text: &str, most| {
             read::one(flag, read::counts(flag, text, 1, most, Values::One)?)
@@ -112,13 +127,17 @@ impl HplFlags {
     fn core_gflops(&self, machine: &Machine) -> Result<f64, Stop> {
         const FLAG: &str = "--core-gflops";
         match &self.core_gflops {
-            None => match machine.shape().arithmetic {
-                Time::ZERO => {
-                    let why = "has to be given: an operation takes no time on this machine";
-                    Err(Stop::flag(FLAG, why))
+            None => {
+                let rate = 1e-3 / machine.shape().arithmetic.as_us();
+                match RATES.contains(&rate) {
+                    true => Ok(rate),
+                    false => {
+                        let why =
+                            "has to be given: the machine's core.arithmetic is no rate to go by";
+                        Err(Stop::flag(FLAG, why))
+                    }
                 }
-                one => Ok(1e-3 / one.as_us()),
-            },
+            }
             Some(text) => match text.parse() {
                 Ok(rate) if RATES.contains(&rate) => Ok(rate),
                 _ => {
@@ -146,8 +165,12 @@ impl Point for HplRun {
     const EXPLAINED: (&str, &str) = (ALL, "the run");
 
     fn data_bytes(&self) -> u64 {
-        // The matrix, and a copy of a part of it on its way.
-        16 * u64::from(self.n) * (u64::from(self.n) + 1)
+        let (p, q) = (u64::from(self.grid.0), u64::from(self.grid.1));
+        let (n, width) = (u64::from(self.n), u64::from(self.nb.min(self.n)));
+        let panel = 4 * width * (width + n / p + width + 1);
+        let rows = 4 * width * (n / q + width + 1);
+        // The matrix, and of each rank a panel and rows that are swapped, with copies on their way.
+        8 * (n * (n + 1) + p * q * (panel + rows))
     }
 
     fn cells(&self, outcome: &Outcome) -> Vec<Cell> {

@@ -173,8 +173,8 @@ impl Part {
         Ok(())
     }
 
-    /// The row with the largest element of column `current` from that row on; its part of the panel,
-    /// and that of row `current`.
+    /// The row with the largest element of column `current` from that row on; its part of the
+    /// panel, and that of row `current`.
     async fn finds_pivot(
         &self,
         current: usize,
@@ -236,8 +236,8 @@ impl Part {
         Ok(())
     }
 
-    /// Swaps rows in the columns from the local one `behind` on; the rows at the panel's place as all
-    /// ranks of the column of the grid have them then, column by column.
+    /// Swaps rows in the columns from the local one `behind` on; the rows at the panel's place as
+    /// all ranks of the column of the grid have them then, column by column.
     async fn swaps(
         &mut self,
         first: usize,
@@ -268,8 +268,8 @@ impl Part {
         Ok(all.into_iter().map(f64::from_bits).collect())
     }
 
-    /// The rows at the panel's place go to where their pivots came from: each a source there and its
-    /// new place.
+    /// The rows at the panel's place go to where their pivots came from: each a source there and
+    /// its new place.
     async fn gives_way(
         &mut self,
         owner: usize,

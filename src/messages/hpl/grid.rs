@@ -1,5 +1,5 @@
-//! The matrix on the grid of ranks: blocks of `nb` rows and columns, dealt out in turn (block-cyclic
-//! distribution).
+//! The matrix on the grid of ranks: blocks of `nb` rows and columns, dealt out in turn
+//! (block-cyclic distribution).
 
 /// A distribution.
 #[derive(Clone, Copy, Debug)]

@@ -112,11 +112,9 @@ fn residual(x: &[f64]) -> f64 {
             sum += a * x;
             absolute += a.abs();
         }
-        // A NaN stays one.
-        wrong = if sum.is_nan() {
-            sum
-        } else {
-            wrong.max(sum.abs())
+        wrong = match wrong.is_nan() || sum.is_nan() {
+            true => f64::NAN,
+            false => wrong.max(sum.abs()),
         };
         (of_a, of_b) = (of_a.max(absolute), of_b.max(element(row, n).abs()));
     }
