@@ -112,7 +112,7 @@ impl Capabilities {
         Self(self.0 & !(1 << capability as u16))
     }
 
-    /// What is needed of these by threads on so many nodes: on one, no other node's memory.
+    /// Those of these that threads on so many nodes need: on one node, not other nodes' memory.
     pub const fn on_nodes(self, nodes: u32) -> Self {
         match nodes {
             1 => self.without(Capability::Remote),

@@ -63,8 +63,8 @@ pub trait Blocks: Memory {
         self.put(at, words, None)
     }
 
-    /// The words from `at` on as the program would load them, stale ones in its caches included,
-    /// likewise.
+    /// Gives the words from `at` on as the program would load them, stale ones in its caches
+    /// included. It takes as long as [`lay`](Self::lay).
     #[track_caller]
     fn view(&self, at: Word, words: &mut [u64]) -> impl Future<Output = ()> + Send {
         self.get(at, words, None)

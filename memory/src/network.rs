@@ -25,7 +25,7 @@ impl NodeSet {
     }
 }
 
-/// What is written under a receive tag.
+/// The destination of transfers that name a receive tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receives {
     /// Transfers go where their offset says. After so many of them, and again after as many more,
@@ -72,24 +72,25 @@ pub struct Transfer {
 pub struct Mailbox {
     /// The word in which they are.
     pub word: Word,
-    /// What becomes of them there.
+    /// The way in which it takes them in.
     pub gathers: Gathers,
     /// The flag that is set to 1.
     pub tells: Flag,
 }
 
-/// What becomes of a message of the control network, and when the mailbox tells of it.
+/// The way in which a mailbox takes messages in, and when it tells of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gathers {
-    /// Its bits are set. When all of these bits are, they are cleared again, and the mailbox tells;
-    /// not 0.
+    /// Sets the bits of each message. When all of these bits are set, the mailbox clears them and
+    /// tells; not 0.
     AllOf(u64),
-    /// It is added, wrapping around, and the mailbox tells each time.
+    /// Adds each message, wrapping around, and tells each time.
     Sum,
 }
 
 impl Gathers {
-    /// What a mailbox that held `before` holds when `bits` have come, and whether it tells.
+    /// Gives the new content of a mailbox that held `before`, when `bits` have come, and whether it
+    /// tells.
     pub const fn add(self, before: u64, bits: u64) -> (u64, bool) {
         match self {
             Self::Sum => (before.wrapping_add(bits), true),
@@ -126,7 +127,7 @@ pub trait Network: Memory {
     /// included that have come already.
     fn listen(&self, tag: u16, mailbox: Mailbox) -> impl Future<Output = ()> + Send;
 
-    /// Sends a message to tag `tag` of each of `nodes` over the control network. Ends when they have
-    /// left the node.
+    /// Sends a message to tag `tag` of each of `nodes` over the control network. Ends when they
+    /// have left the node.
     fn signal(&self, nodes: NodeSet, tag: u16, bits: u64) -> impl Future<Output = ()> + Send;
 }

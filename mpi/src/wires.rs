@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 use sme_memory::{Place, Until};
 
-use crate::channel::{Area, Channel, Segment, Way, Work};
+use crate::channel::{Area, Channel, Free, Segment, Way};
 
 /// The behaviour of the wires.
 #[derive(Clone, Copy, Debug)]
@@ -174,6 +174,11 @@ impl Area for Wire {
 
 impl Channel for Wire {
     type Area = Self;
+    type Processor = Free;
+
+    fn processor(&self) -> &Free {
+        &Free
+    }
 
     fn area(&self) -> Option<&Self> {
         Some(self)
@@ -236,15 +241,9 @@ impl Channel for Wire {
         self.rest(Waits::Streams(full.to_vec()), site).await;
     }
 
-    async fn work(&self, _: &[(Work, u32)]) {}
-
     async fn now(&self) -> u64 {
         self.step(|hub| hub.now).await
     }
-
-    async fn enters(&self, _: &'static str, _: Option<u32>, _: u64) {}
-
-    async fn leaves(&self, _: &'static str) {}
 }
 
 /// Runs `program` as each of `ranks` ranks to its end; returns what they returned.

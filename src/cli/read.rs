@@ -3,6 +3,7 @@
 //! Called by [`super::args`] and by the commands whose flags are few. Every complaint is one line
 //! that names the flag.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use sme_barrier::UnknownName;
@@ -121,6 +122,18 @@ pub fn numbers(
     let flag = format!("{flag} {text}");
     let list = list::numbers(text, least..=most).map_err(|error| Stop::flag(&flag, error))?;
     one_unless(values, &flag, list)
+}
+
+/// Reads a real number within `range`.
+pub fn real(flag: &str, text: &str, range: &RangeInclusive<f64>) -> Result<f64, Stop> {
+    let read = text.parse().ok();
+    read.filter(|value| range.contains(value)).ok_or_else(|| {
+        let (least, most) = (range.start(), range.end());
+        Stop::flag(
+            flag,
+            format!("{text} is not a number from {least} to {most}"),
+        )
+    })
 }
 
 /// Reads a list of words.

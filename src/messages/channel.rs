@@ -5,7 +5,7 @@ use std::panic::Location;
 use sme_mpi::channel::queues::Queues;
 use sme_mpi::channel::sections::Sections;
 use sme_mpi::channel::shared::Shared;
-use sme_mpi::channel::{Channel, Segment, Work};
+use sme_mpi::channel::{Channel, Segment};
 use sme_sim::parts::contract::ThreadMemory;
 
 use super::processor::Core;
@@ -18,7 +18,7 @@ pub enum SimulatedChannel {
     Queues(Box<Queues<ThreadMemory, Core>>),
 }
 
-/// What the channel that it is does.
+/// Does the same with the channel that it is.
 macro_rules! of_each {
     ($channel:ident, $inner:ident => $does:expr) => {
         match $channel {
@@ -40,6 +40,11 @@ impl SimulatedChannel {
 
 impl Channel for SimulatedChannel {
     type Area = Shared<ThreadMemory, Core>;
+    type Processor = Core;
+
+    fn processor(&self) -> &Core {
+        of_each!(self, inner => inner.processor())
+    }
 
     fn area(&self) -> Option<&Self::Area> {
         of_each!(self, inner => inner.area())
@@ -79,19 +84,7 @@ impl Channel for SimulatedChannel {
         of_each!(self, inner => inner.wait(full, site).await);
     }
 
-    async fn work(&self, work: &[(Work, u32)]) {
-        of_each!(self, inner => inner.work(work).await);
-    }
-
     async fn now(&self) -> u64 {
         of_each!(self, inner => inner.now().await)
-    }
-
-    async fn enters(&self, call: &'static str, peer: Option<u32>, bytes: u64) {
-        of_each!(self, inner => inner.enters(call, peer, bytes).await);
-    }
-
-    async fn leaves(&self, call: &'static str) {
-        of_each!(self, inner => inner.leaves(call).await);
     }
 }

@@ -108,7 +108,7 @@ pub struct Observed {
     pub events: u64,
 }
 
-/// The things that the programs of ranks end with.
+/// The outcomes of the ranks' programs.
 #[derive(Default)]
 struct Told {
     messages: u64,
@@ -341,7 +341,7 @@ impl Job {
         Ok(Mpi::new(SimulatedChannel::Sections(channel)))
     }
 
-    /// What channel queues is set up with.
+    /// The settings of channel queues.
     fn queues(&self) -> queues::Setting {
         let shape = self.machine.shape();
         queues::Setting {

@@ -41,9 +41,9 @@ fn the_parts_are_the_whole_on_every_machine() {
             "cxl-pool" => 1,
             _ => 2,
         };
-        // Four operations within a node, and four between nodes; where a node has one core, those of two
-        // threads are neither within a node nor at distance 0. Where no node reaches another's memory, only
-        // the former are there.
+        // Four operations within a node, and four between nodes; where a node has one core, those
+        // of two threads are neither within a node nor at distance 0. Where no node reaches
+        // another's memory, only the former are there.
         let reaches_others = machine.capabilities().has(Capability::Remote);
         let expected = match machine.shape().cores {
             _ if !reaches_others => 4,

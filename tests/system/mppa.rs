@@ -49,7 +49,7 @@ fn buffer(memory: &ThreadMemory) -> Receives {
     }
 }
 
-/// Which transfer it is of its sender, by whom it goes to whom, how long it is, where it goes.
+/// A transfer: its sender, its receivers (a bit each), its length and offset in words.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     from: u32,

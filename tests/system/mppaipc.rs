@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use sme::messages::processor::Core;
 use sme_memory::{Network, NodeSet, Transfer};
 use sme_mpi::mppaipc::portal::{Piece, WhenBusy};
-use sme_mpi::mppaipc::{Cluster, Hardware, Ipc, IpcError, Room};
+use sme_mpi::mppaipc::{Hardware, Ipc, IpcError, Resources, Room};
 use sme_sim::machine::{Machine, Setup};
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
@@ -30,9 +30,9 @@ fn ipc(memory: ThreadMemory, machine: &Machine) -> Simulated {
         begin: 0,
         end: 1 << 20,
     };
-    let cluster = Arc::new(Cluster::new(hardware, 1, room));
+    let resources = Arc::new(Resources::new(hardware, 1, room));
     let core = Core::new(memory.clone(), machine.shape().software);
-    Ipc::new(memory, core, cluster, 0)
+    Ipc::new(memory, core, resources, 0)
 }
 
 /// Runs `program` on each of so many nodes by so many threads of this computer; the number of
@@ -121,7 +121,7 @@ fn a_sync_of_all_clusters_is_as_fast_as_the_network() {
     assert!((97.0..500.0).contains(&each), "{each}");
 }
 
-/// With eight writes under way the ninth is refused, or waits for the first to leave.
+/// With eight writes under way the ninth is refused, or waits for one to leave.
 #[test]
 fn the_ninth_write_waits_or_is_told_to_try_again() {
     run(2, 1, |ipc| async move {

@@ -53,7 +53,7 @@ async fn compare<M: Whole>(memory: &M, offset: u64, found: &Found) {
     }
 }
 
-/// Ends when the first threads of both nodes have called it so often.
+/// Waits until the first threads of both nodes have called it equally often.
 async fn both<M: Whole>(memory: &M) {
     memory.signal(NodeSet(0b11), 1, 1 << memory.node()).await;
     memory.wait(tells(memory, 7), Until::Is(1)).await;
@@ -89,7 +89,7 @@ fn transfer<M: Whole>(memory: &M, to: NodeSet, offset: u32) -> Transfer {
     }
 }
 
-/// By the core, and by a channel.
+/// Each node sends to the other by its core, and then by a channel.
 pub(super) async fn buffer<M: Whole>(memory: M, (node, thread): Me, found: Found) {
     if thread > 0 {
         return;
@@ -189,7 +189,7 @@ pub(super) async fn queue<M: Whole>(memory: M, (node, thread): Me, found: Found)
     }
 }
 
-/// To both at once.
+/// Node 1 sends to both nodes at once.
 pub(super) async fn several<M: Whole>(memory: M, (node, thread): Me, found: Found) {
     if thread > 0 {
         return;
@@ -207,7 +207,7 @@ pub(super) async fn several<M: Whole>(memory: M, (node, thread): Me, found: Foun
     found.compare("a word that went to all", first, value(1, 0));
 }
 
-/// Each round both nodes write a word for the other, whose reading it is after the barrier.
+/// In each round both nodes send the other a word, which that reads after the barrier.
 pub(super) async fn mailbox<M: Whole>(memory: M, (node, thread): Me, found: Found) {
     if thread > 0 {
         return;

@@ -1,5 +1,5 @@
-//! A network on chip between nodes of native memory: whoever sends writes the receiver's memory
-//! itself, under one lock, before its call returns.
+//! A network on chip between nodes of native memory: the sending thread writes the receiver's
+//! memory itself, under one lock, before its call returns.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;

@@ -78,6 +78,18 @@ pub trait Processor: Send + Sync {
     }
 }
 
+/// A processor on which work takes no time, and that tells nobody of calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Free;
+
+impl Processor for Free {
+    async fn work(&self, _: &[(Work, u32)]) {}
+
+    async fn enters(&self, _: &'static str, _: Option<u32>, _: u64) {}
+
+    async fn leaves(&self, _: &'static str) {}
+}
+
 /// The services that a machine gives to a rank of a job.
 ///
 /// Every rank has a channel of its own. No future of a channel is polled after it was dropped, and
@@ -85,6 +97,12 @@ pub trait Processor: Send + Sync {
 pub trait Channel: Send + Sync {
     /// The memory that ranks share beside the streams.
     type Area: Area;
+
+    /// The rank's processor.
+    type Processor: Processor;
+
+    /// The processor that the library's work keeps busy, and that hears of the rank's calls.
+    fn processor(&self) -> &Self::Processor;
 
     /// That memory, if the machine has such.
     fn area(&self) -> Option<&Self::Area>;
@@ -127,7 +145,9 @@ pub trait Channel: Send + Sync {
     ) -> impl Future<Output = ()> + Send;
 
     /// Charges the cost of all this work, each so many times.
-    fn work(&self, work: &[(Work, u32)]) -> impl Future<Output = ()> + Send;
+    fn work(&self, work: &[(Work, u32)]) -> impl Future<Output = ()> + Send {
+        self.processor().work(work)
+    }
 
     /// The time, in nanoseconds. It advances from one call to the next, and does not begin at 0.
     fn now(&self) -> impl Future<Output = u64> + Send;
@@ -139,10 +159,14 @@ pub trait Channel: Send + Sync {
         call: &'static str,
         peer: Option<u32>,
         bytes: u64,
-    ) -> impl Future<Output = ()> + Send;
+    ) -> impl Future<Output = ()> + Send {
+        self.processor().enters(call, peer, bytes)
+    }
 
     /// The rank leaves the MPI call that it entered last.
-    fn leaves(&self, call: &'static str) -> impl Future<Output = ()> + Send;
+    fn leaves(&self, call: &'static str) -> impl Future<Output = ()> + Send {
+        self.processor().leaves(call)
+    }
 }
 
 /// The caches on the way to shared memory.

@@ -16,9 +16,9 @@ use parking_lot::Mutex;
 use sme_memory::{Flag, Own, Spawn, TestAndSet, ThreadId, Timer, Until};
 
 use super::shared::Shared;
-use super::{Channel, Processor, Segment, Work, gather, own};
+use super::{Channel, Processor, Segment, gather, own};
 use crate::mppaipc::rqueue::{RQueueRx, RQueueTx};
-use crate::mppaipc::{Cluster, Fabric, Hardware, Ipc, IpcError, Room};
+use crate::mppaipc::{Fabric, Hardware, Ipc, IpcError, Resources, Room};
 
 /// Bytes of a message, and the words.
 const MESSAGE_BYTES: usize = 120;
@@ -34,7 +34,7 @@ const MEET: u16 = 64;
 /// The number of bytes in a message that tells the server to stop.
 const STOP: u64 = u64::MAX;
 
-/// What a channel is set up with.
+/// The settings of a channel, the same for all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Ranks, each on the node of its number; at most 64.
@@ -60,7 +60,7 @@ pub struct Queues<M, P> {
     inbox: Arc<Mutex<Inbox>>,
     event: Flag,
     server: ThreadId,
-    /// A message of the server's buffer, and where it goes if nobody says otherwise.
+    /// The server's buffer of a message, and the place of data without an address.
     buffers: (Own, Own),
 }
 
@@ -88,9 +88,9 @@ where
     ) -> Result<Self, IpcError> {
         let Setting { ranks, .. } = setting;
         let me = memory.node();
-        let cluster = Arc::new(Cluster::new(setting.hardware, 1, setting.room));
+        let resources = Arc::new(Resources::new(setting.hardware, 1, setting.room));
         let processor = core(&memory);
-        let ipc = Ipc::new(memory.clone(), processor.clone(), Arc::clone(&cluster), 0);
+        let ipc = Ipc::new(memory.clone(), processor.clone(), Arc::clone(&resources), 0);
         let event = ipc.new_flag()?;
         let is_open = ipc.new_flag()?;
         let inbox = Arc::new(Mutex::new(Inbox {
@@ -101,7 +101,7 @@ where
         let refusal: Arc<Mutex<Option<IpcError>>> = Arc::default();
         let refused = Arc::clone(&refusal);
         let serves = move |memory: M| async move {
-            let ipc = Ipc::new(memory.clone(), core(&memory), cluster, 0);
+            let ipc = Ipc::new(memory.clone(), core(&memory), resources, 0);
             let opened = ipc.rqueue_rx(&path(me, &setting)).await;
             let (opened, failed) = match opened {
                 Ok(queue) => (Some(queue), None),
@@ -170,7 +170,7 @@ async fn serve<M: Fabric, P: Processor + Clone>(
 ) {
     let mut words = [0; MESSAGE_WORDS];
     loop {
-        let sender = queue.is_called(&mut words).await;
+        let sender = queue.take_callback(&mut words).await;
         let [count, data @ ..] = words;
         if count == STOP {
             return;
@@ -193,6 +193,11 @@ where
     P: Processor + Clone,
 {
     type Area = Shared<M, P>;
+    type Processor = P;
+
+    fn processor(&self) -> &P {
+        &self.processor
+    }
 
     /// Nodes share no memory.
     fn area(&self) -> Option<&Self::Area> {
@@ -257,7 +262,7 @@ where
         taken
     }
 
-    /// Whatever happens sets the flag; who has waited looks at everything.
+    /// Waits for the flag, which every event sets; the device then looks at everything.
     async fn wait(&self, _: &[u32], site: &'static Location<'static>) {
         if !self.inbox.lock().has_some.is_empty() {
             return;
@@ -267,19 +272,7 @@ where
         self.memory.set(self.event, 0).await;
     }
 
-    async fn work(&self, work: &[(Work, u32)]) {
-        self.processor.work(work).await;
-    }
-
     async fn now(&self) -> u64 {
         self.memory.now().await
-    }
-
-    async fn enters(&self, call: &'static str, peer: Option<u32>, bytes: u64) {
-        self.processor.enters(call, peer, bytes).await;
-    }
-
-    async fn leaves(&self, call: &'static str) {
-        self.processor.leaves(call).await;
     }
 }

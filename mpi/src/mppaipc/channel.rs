@@ -1,7 +1,7 @@
 //! Channel: messages from one node to one that meet. The receiver tells the sender on the control
 //! network how much it has room for; the sender then sends on the data network.
 
-use sme_memory::{Flag, Gathers, Mailbox, NodeSet, Receives, Transfer, Word};
+use sme_memory::{Flag, Gathers, Mailbox, Receives, Transfer, Word};
 
 use super::path::{End, Path};
 use super::{Fabric, Ipc, IpcError};
@@ -34,12 +34,12 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     pub fn channel_rx(&self, path: &str) -> Result<ChannelRx<M, P>, IpcError> {
         match self.parse(path)? {
             Path::Channel { to, from } if self.is_here(&to) => {
-                self.cluster.take_tag(to.tag)?;
+                self.resources.take_tag(to.tag)?;
                 Ok(ChannelRx {
                     ipc: self.clone(),
                     tag: to.tag,
                     from,
-                    tells: self.flag(self.cluster.take_flag()?),
+                    tells: self.flag(self.resources.take_flag()?),
                 })
             }
             _ => Err(self.wrong(path, "receiving end of a channel")),
@@ -53,9 +53,9 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     pub async fn channel_tx(&self, path: &str) -> Result<ChannelTx<M, P>, IpcError> {
         match self.parse(path)? {
             Path::Channel { to, from } if self.is_here(&from) => {
-                self.cluster.take_control_tag(from.tag)?;
+                self.resources.take_control_tag(from.tag)?;
                 let room = self.reserve("mailboxes", 8)?;
-                let tells = self.flag(self.cluster.take_flag()?);
+                let tells = self.flag(self.resources.take_flag()?);
                 let mailbox = Mailbox {
                     word: room,
                     gathers: Gathers::Sum,
@@ -116,7 +116,7 @@ impl<M: Fabric, P: Processor + Clone> ChannelTx<M, P> {
         memory.store(self.room, 0).await;
         self.ipc.core.work(&[(Work::Setup, 1)]).await;
         let transfer = Transfer {
-            to: NodeSet(self.to.nodes.0),
+            to: self.to.nodes,
             tag: self.to.tag,
             offset: 0,
             from,

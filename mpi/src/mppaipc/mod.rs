@@ -8,20 +8,20 @@
 //! | [`rqueue`] | messages of fixed size from many nodes to one, under credits |
 //! | [`channel`] | messages from one node to one, which meet (rendezvous) |
 //!
-//! Buffers are addresses in a node's memory. Threads of a node share its [`Cluster`]: tags,
+//! Buffers are addresses in a node's memory. Threads of a node share its [`Resources`]: tags,
 //! channels and room in memory; each has an [`Ipc`] of its own. The library's own work takes the
 //! time that the machine says, one for each primitive ([`Work`](crate::channel::Work)).
 
 pub mod channel;
-mod cluster;
 pub mod path;
 pub mod portal;
+mod resources;
 pub mod rqueue;
 pub mod sync;
 
 use std::sync::Arc;
 
-pub use cluster::{Cluster, Hardware, Room};
+pub use resources::{Hardware, Resources, Room};
 use sme_memory::{AnyFlag, Blocks, Flag, Network, Own, Place, Route, Until, Word};
 
 use crate::channel::Processor;
@@ -64,7 +64,7 @@ pub enum IpcError {
     /// The node's memory has no room.
     #[error("{what} of {bytes} bytes: {free} bytes of the node's memory are free")]
     NoMemory {
-        /// What needs it.
+        /// The purpose.
         what: &'static str,
         /// How much it needs.
         bytes: u64,
@@ -98,7 +98,7 @@ impl<M: Network + Blocks + AnyFlag + Clone> Fabric for M {}
 pub struct Ipc<M, P> {
     memory: M,
     core: P,
-    cluster: Arc<Cluster>,
+    resources: Arc<Resources>,
     /// The network interface that the thread sends through.
     interface: u16,
 }
@@ -106,11 +106,11 @@ pub struct Ipc<M, P> {
 impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     /// That of a thread with `memory`, on `core`, which sends through its node's interface of this
     /// number.
-    pub fn new(memory: M, core: P, cluster: Arc<Cluster>, interface: u16) -> Self {
+    pub fn new(memory: M, core: P, resources: Arc<Resources>, interface: u16) -> Self {
         Self {
             memory,
             core,
-            cluster,
+            resources,
             interface,
         }
     }
@@ -125,9 +125,9 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
         &self.memory
     }
 
-    /// What the node's threads share.
-    pub fn cluster(&self) -> &Arc<Cluster> {
-        &self.cluster
+    /// The resources that the node's threads share.
+    pub fn resources(&self) -> &Arc<Resources> {
+        &self.resources
     }
 
     /// Reserves memory of the node for `what`, whole lines.
@@ -135,7 +135,7 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     /// # Errors
     /// [`IpcError::NoMemory`]
     pub fn reserve(&self, what: &'static str, bytes: u64) -> Result<Word, IpcError> {
-        let offset = self.cluster.reserve(what, bytes)?;
+        let offset = self.resources.reserve(what, bytes)?;
         Ok(self.word(offset))
     }
 
@@ -144,7 +144,7 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     /// # Errors
     /// [`IpcError::NoMemory`]
     pub fn reserve_own(&self, what: &'static str, bytes: u64) -> Result<Own, IpcError> {
-        Ok(Own(self.cluster.reserve(what, bytes)?))
+        Ok(Own(self.resources.reserve(what, bytes)?))
     }
 
     /// A flag of the node's memory, which is 0.
@@ -152,7 +152,7 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     /// # Errors
     /// [`IpcError::NoMemory`]
     pub fn new_flag(&self) -> Result<Flag, IpcError> {
-        Ok(self.flag(self.cluster.take_flag()?))
+        Ok(self.flag(self.resources.take_flag()?))
     }
 
     fn word(&self, offset: u64) -> Word {
@@ -172,7 +172,7 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     }
 
     fn parse(&self, path: &str) -> Result<Path, IpcError> {
-        Ok(Path::parse(path, self.cluster.hardware())?)
+        Ok(Path::parse(path, self.resources.hardware())?)
     }
 
     fn wrong(&self, path: &str, wanted: &'static str) -> IpcError {

@@ -246,7 +246,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever it is, it is read or refused.
+        /// Any text is read or refused.
         #[test]
         fn no_path_panics(path in "/mppa/(sync|portal|rqueue|channel)/[\\[\\]0-9:.,/x-]{0,24}") {
             let _ = parse(&path);

@@ -6,8 +6,8 @@
 
 use sme_memory::{Flag, NodeSet, Receives, Transfer, Until, Word};
 
-use super::cluster::Sends;
 use super::path::Path;
+use super::resources::Sends;
 use super::{Fabric, Ipc, IpcError};
 use crate::channel::{Processor, Work};
 
@@ -52,12 +52,12 @@ pub struct Piece {
     pub offset: u32,
 }
 
-/// What an asynchronous write does when all DMA channels send.
+/// The answer of an asynchronous write when all DMA channels send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenBusy {
     /// It is refused.
     TryAgain,
-    /// It waits for one.
+    /// It waits for the transfer of the lowest channel, and takes what is free then.
     Wait,
 }
 
@@ -69,7 +69,7 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     pub fn portal_rx(&self, path: &str) -> Result<PortalRx<M, P>, IpcError> {
         match self.parse(path)? {
             Path::Portal(end) if self.is_here(&end) => {
-                self.cluster.take_tag(end.tag)?;
+                self.resources.take_tag(end.tag)?;
                 Ok(PortalRx {
                     ipc: self.clone(),
                     tag: end.tag,
@@ -84,7 +84,7 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     /// # Errors
     /// [`IpcError::NoTag`]
     pub fn any_portal_rx(&self) -> Result<PortalRx<M, P>, IpcError> {
-        let tag = self.cluster.take_any_tag(self.interface)?;
+        let tag = self.resources.take_any_tag(self.interface)?;
         Ok(PortalRx {
             ipc: self.clone(),
             tag,
@@ -120,9 +120,9 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
 
     /// Has seen the flag of a write set.
     async fn release(&self, flag: u64) {
-        if self.cluster.release(flag) {
+        if self.resources.release(flag) {
             self.memory.set(self.flag(flag), 0).await;
-            self.cluster.give_flag(flag);
+            self.resources.give_flag(flag);
         }
     }
 }
@@ -138,7 +138,7 @@ impl<M: Fabric, P: Processor + Clone> PortalRx<M, P> {
     /// # Errors
     /// [`IpcError::NoMemory`]
     pub async fn aio_read(&self, at: Word, bytes: u32, writes: u32) -> Result<Read, IpcError> {
-        let flag = self.ipc.cluster.take_flag()?;
+        let flag = self.ipc.resources.take_flag()?;
         self.ipc.core.work(&[(Work::Open, 1)]).await;
         let receives = Receives::Buffer {
             at,
@@ -161,13 +161,13 @@ impl<M: Fabric, P: Processor + Clone> PortalRx<M, P> {
         // More writes may have set it once more by then.
         memory.close(read.tag).await;
         memory.set(flag, 0).await;
-        self.ipc.cluster.give_flag(read.flag);
+        self.ipc.resources.give_flag(read.flag);
         self.ipc.core.work(&[(Work::Completion, 1)]).await;
     }
 
     /// Gives the tag back. No read may be under way.
     pub fn close(self) {
-        self.ipc.cluster.give_tag(self.tag);
+        self.ipc.resources.give_tag(self.tag);
     }
 }
 
@@ -208,13 +208,13 @@ impl<M: Fabric, P: Processor + Clone> PortalTx<M, P> {
     /// [`IpcError::TryAgain`] if all channels send and the call is not to wait.
     pub async fn aio_write(&self, piece: Piece, busy: WhenBusy) -> Result<Write, IpcError> {
         let ipc = &self.ipc;
-        let flag = ipc.cluster.take_flag()?;
+        let flag = ipc.resources.take_flag()?;
         let channel = loop {
-            let channels = ipc.cluster.channels(ipc.interface);
+            let channels = ipc.resources.channels(ipc.interface);
             match self.free_channel(&channels, flag).await {
                 Some(channel) => break channel,
                 None if busy == WhenBusy::TryAgain => {
-                    ipc.cluster.give_flag(flag);
+                    ipc.resources.give_flag(flag);
                     return Err(IpcError::TryAgain("DMA channel"));
                 }
                 None => self.one_has_left(&channels).await,
@@ -234,7 +234,7 @@ impl<M: Fabric, P: Processor + Clone> PortalTx<M, P> {
                 None => true,
                 Some(sends) => ipc.memory.read(ipc.flag(sends.flag)).await == 1,
             };
-            if has_left && ipc.cluster.use_channel(channel, before, flag) {
+            if has_left && ipc.resources.use_channel(channel, before, flag) {
                 if let Some(sends) = before {
                     ipc.release(sends.flag).await;
                 }
@@ -244,13 +244,13 @@ impl<M: Fabric, P: Processor + Clone> PortalTx<M, P> {
         None
     }
 
-    /// Waits until the first of the channels has sent what it sends.
+    /// Waits until the lowest of the channels has sent what it sends.
     async fn one_has_left(&self, channels: &[(u16, Option<Sends>)]) {
         let ipc = &self.ipc;
         let sends = channels.iter().find_map(|&(channel, sends)| {
             // Another thread may have given it something else to do meanwhile.
             let sends = sends?;
-            ipc.cluster.hold(channel, sends).then_some(sends)
+            ipc.resources.hold(channel, sends).then_some(sends)
         });
         if let Some(Sends { flag, .. }) = sends {
             ipc.memory.wait(ipc.flag(flag), Until::Is(1)).await;

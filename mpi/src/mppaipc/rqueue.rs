@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sme_memory::{Flag, Flags, Gathers, Mailbox, NodeSet, Receives, Transfer, Until, Word};
 
-use super::path::Path;
+use super::path::{End, Path};
 use super::{Fabric, Ipc, IpcError};
 use crate::channel::{Processor, Work};
 
@@ -31,7 +31,7 @@ pub struct RQueueTx<M, P> {
     ipc: Ipc<M, P>,
     to: NodeSet,
     tag: u16,
-    message_bytes: u32,
+    slot_bytes: u32,
     /// A message of this thread's own, and the word behind it.
     staged: Word,
     credits: Arc<Credits>,
@@ -48,33 +48,58 @@ struct Credits {
     used: Mutex<u64>,
 }
 
+/// Bytes of the word behind a message.
+const WORD: u32 = 8;
+
 /// The sender of a message.
 pub type Sender = u32;
 
+/// A queue, by its path.
+struct Queue {
+    to: End,
+    from: End,
+    credits: u16,
+    /// Bytes of a message, whole words, and of the word for its sender.
+    slot_bytes: u32,
+}
+
 impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
+    fn queue(&self, path: &str) -> Result<Queue, IpcError> {
+        match self.parse(path)? {
+            Path::RQueue {
+                to,
+                from,
+                credits,
+                message_bytes,
+            } => Ok(Queue {
+                to,
+                from,
+                credits,
+                slot_bytes: u32::from(message_bytes).next_multiple_of(8) + WORD,
+            }),
+            _ => Err(self.wrong(path, "queue")),
+        }
+    }
+
     /// Opens the receiving end of the queue at `path`, with a slot for each credit of each sender.
     ///
     /// # Errors
     /// [`IpcError`]
     pub async fn rqueue_rx(&self, path: &str) -> Result<RQueueRx<M, P>, IpcError> {
-        let Path::RQueue {
+        let Queue {
             to,
             from,
             credits,
-            message_bytes,
-        } = self.parse(path)?
-        else {
-            return Err(self.wrong(path, "queue"));
-        };
+            slot_bytes,
+        } = self.queue(path)?;
         if !self.is_here(&to) {
             return Err(self.wrong(path, "receiving end of a queue"));
         }
-        self.cluster.take_tag(to.tag)?;
+        self.resources.take_tag(to.tag)?;
         let slots = u32::from(credits) * from.nodes.0.count_ones();
-        let slot_bytes = slot_bytes(message_bytes);
         let all = u64::from(slots) * u64::from(slot_bytes);
         let first = self.reserve("slots of queues", all)?;
-        let tells = self.cluster.reserve("slots of queues", slots.into())?;
+        let tells = self.resources.reserve("slots of queues", slots.into())?;
         let slots = Flags {
             first: self.flag(tells),
             stride: 1,
@@ -114,19 +139,16 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
         path: &str,
         tells: Flag,
     ) -> Result<RQueueTx<M, P>, IpcError> {
-        let Path::RQueue {
+        let Queue {
             to,
             from,
             credits,
-            message_bytes,
-        } = self.parse(path)?
-        else {
-            return Err(self.wrong(path, "queue"));
-        };
+            slot_bytes,
+        } = self.queue(path)?;
         if !self.is_here(&from) {
             return Err(self.wrong(path, "sending end of a queue"));
         }
-        self.cluster.take_control_tag(from.tag)?;
+        self.resources.take_control_tag(from.tag)?;
         let credits = Credits {
             given: self.reserve("credits", 8)?,
             tells,
@@ -143,16 +165,11 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
             ipc: self.clone(),
             to: to.nodes,
             tag: to.tag,
-            message_bytes: message_bytes.into(),
-            staged: self.reserve("messages", slot_bytes(message_bytes).into())?,
+            slot_bytes,
+            staged: self.reserve("messages", slot_bytes.into())?,
             credits: Arc::new(credits),
         })
     }
-}
-
-/// Bytes of a slot: those of a message, and a word for its sender.
-fn slot_bytes(message_bytes: u16) -> u32 {
-    u32::from(message_bytes).next_multiple_of(8) + 8
 }
 
 impl<M: Fabric, P: Processor + Clone> RQueueRx<M, P> {
@@ -167,7 +184,7 @@ impl<M: Fabric, P: Processor + Clone> RQueueRx<M, P> {
         let flag = self.slots.at(self.next);
         memory.wait(flag, Until::Is(1)).await;
         let slot = self.first.0 + u64::from(self.next) * u64::from(self.slot_bytes);
-        let behind = self.slot_bytes - 8;
+        let behind = self.slot_bytes - WORD;
         let room = words.len().min(behind as usize / 8);
         memory.view(Word(slot), &mut words[..room]).await;
         let mut sender = [0];
@@ -181,8 +198,9 @@ impl<M: Fabric, P: Processor + Clone> RQueueRx<M, P> {
         sender
     }
 
-    /// The same as the callback of a resource manager has it, which the message has called.
-    pub async fn is_called(&mut self, words: &mut [u64]) -> Sender {
+    /// Takes the next message as the callback of a resource manager does: with the time of entering
+    /// and leaving it.
+    pub async fn take_callback(&mut self, words: &mut [u64]) -> Sender {
         let sender = self.read(words).await;
         self.ipc.core.work(&[(Work::Callback, 1)]).await;
         sender
@@ -195,13 +213,12 @@ impl<M: Fabric, P: Processor + Clone> RQueueTx<M, P> {
     /// # Errors
     /// [`IpcError::NoMemory`]
     pub fn share(&self, ipc: &Ipc<M, P>) -> Result<Self, IpcError> {
-        let bytes = self.message_bytes.next_multiple_of(8) + 8;
         Ok(Self {
             ipc: ipc.clone(),
             to: self.to,
             tag: self.tag,
-            message_bytes: self.message_bytes,
-            staged: ipc.reserve("messages", bytes.into())?,
+            slot_bytes: self.slot_bytes,
+            staged: ipc.reserve("messages", self.slot_bytes.into())?,
             credits: Arc::clone(&self.credits),
         })
     }
@@ -235,8 +252,8 @@ impl<M: Fabric, P: Processor + Clone> RQueueTx<M, P> {
     }
 
     fn check(&self, words: &[u64]) -> Result<(), IpcError> {
-        let (bytes, most) = (size_of_val(words) as u64, u64::from(self.message_bytes));
-        match bytes > most.next_multiple_of(8) {
+        let (bytes, most) = (size_of_val(words) as u64, u64::from(self.slot_bytes - WORD));
+        match bytes > most {
             true => Err(IpcError::TooLong { bytes, most }),
             false => Ok(()),
         }
@@ -264,16 +281,15 @@ impl<M: Fabric, P: Processor + Clone> RQueueTx<M, P> {
     async fn sends(&self, words: &[u64]) {
         let memory = &self.ipc.memory;
         self.ipc.core.work(&[(Work::Post, 1)]).await;
-        let behind = self.message_bytes.next_multiple_of(8);
         memory.lay(self.staged, words).await;
-        let sender = Word(self.staged.0 + u64::from(behind));
+        let sender = Word(self.staged.0 + u64::from(self.slot_bytes - WORD));
         memory.lay(sender, &[self.ipc.node().into()]).await;
         let transfer = Transfer {
             to: self.to,
             tag: self.tag,
             offset: 0,
             from: self.staged,
-            bytes: behind + 8,
+            bytes: self.slot_bytes,
         };
         memory.push(transfer).await;
     }

@@ -35,8 +35,8 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
         if !self.is_here(&end) || mask == 0 {
             return Err(self.wrong(path, "receiving end of a sync"));
         }
-        self.cluster.take_control_tag(end.tag)?;
-        let tells = self.flag(self.cluster.take_flag()?);
+        self.resources.take_control_tag(end.tag)?;
+        let tells = self.flag(self.resources.take_flag()?);
         let mailbox = Mailbox {
             word: self.reserve("mailboxes", 8)?,
             gathers: Gathers::AllOf(mask),

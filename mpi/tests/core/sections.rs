@@ -4,18 +4,9 @@
 use std::sync::Mutex;
 
 use sme_memory::native::{Native, Patience, Size, Thread, run};
+use sme_mpi::channel::Free;
 use sme_mpi::channel::sections::{Layout, NoRoom, Reach, Sections};
-use sme_mpi::channel::{Processor, Work};
 use sme_mpi::rank::{Mpi, Source, Tag};
-
-/// A processor on which work takes no time.
-struct Free;
-
-impl Processor for Free {
-    async fn work(&self, _: &[(Work, u32)]) {}
-    async fn enters(&self, _: &'static str, _: Option<u32>, _: u64) {}
-    async fn leaves(&self, _: &'static str) {}
-}
 
 type OnSections = Mpi<Sections<Thread, Free>>;
 

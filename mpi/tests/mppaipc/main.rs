@@ -11,8 +11,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use sme_memory::native::{Native, Patience, Size, Thread, run};
-use sme_mpi::channel::{Processor, Work};
-use sme_mpi::mppaipc::{Cluster, Hardware, Ipc, IpcError, Room};
+use sme_mpi::channel::Free;
+use sme_mpi::mppaipc::{Hardware, Ipc, IpcError, Resources, Room};
 
 use programs::Wrong;
 
@@ -24,20 +24,8 @@ const CHIP: Hardware = Hardware {
 
 const MEMORY: u64 = 64 << 10;
 
-/// A core whose work takes no time.
-#[derive(Clone, Debug)]
-struct Idle;
-
-impl Processor for Idle {
-    async fn work(&self, _: &[(Work, u32)]) {}
-
-    async fn enters(&self, _: &'static str, _: Option<u32>, _: u64) {}
-
-    async fn leaves(&self, _: &'static str) {}
-}
-
 /// Runs `program` on each of so many nodes, on threads of their own.
-fn on_threads<F>(nodes: u32, program: impl Fn(Ipc<Thread, Idle>) -> F + Sync)
+fn on_threads<F>(nodes: u32, program: impl Fn(Ipc<Thread, Free>) -> F + Sync)
 where
     F: Future<Output = Result<(), IpcError>>,
 {
@@ -53,8 +41,8 @@ where
                 begin: 0,
                 end: MEMORY,
             };
-            let cluster = Arc::new(Cluster::new(CHIP, 1, room));
-            let ipc = Ipc::new(memory.thread(node), Idle, cluster, 0);
+            let resources = Arc::new(Resources::new(CHIP, 1, room));
+            let ipc = Ipc::new(memory.thread(node), Free, resources, 0);
             let program = &program;
             scope.spawn(move || run(program(ipc)).unwrap());
         }
@@ -151,7 +139,7 @@ fn what_cannot_be_opened_is_refused() {
             12,
             "panels of 8192 bytes: 5376 bytes of the node's memory are free",
         );
-        let account = ipc.cluster().account();
+        let account = ipc.resources().account();
         let expected = [("flags", 64), ("mailboxes", 64), ("buffers", 60_032)];
         assert_eq!(account, expected);
         Ok(())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sme_memory::Place;
 
-use super::family::{Readable, System};
+use super::family::{CannotBuild, Readable, System};
 use crate::kernel::peers::{self, Peers};
 use crate::kernel::window::{self, Exchanged, Joint, NoTask, Verdict};
 use crate::observe::among::{Among, Figures};
@@ -38,6 +38,20 @@ pub enum Apart {
     /// They are cores of one chip, whose hops are too short to be windows: they take turns, and one
     /// process simulates them all.
     OnOneChip,
+}
+
+/// Checks that one process simulates a chip.
+///
+/// # Errors
+/// [`CannotBuild`] if several would.
+pub fn on_one_process(peers: &dyn Peers) -> Result<(), CannotBuild> {
+    match peers.count() {
+        1 => Ok(()),
+        _ => {
+            let reason = "a chip is simulated by one process: its cores are too close together";
+            Err(CannotBuild(reason.to_owned()))
+        }
+    }
 }
 
 /// The window of cores on one chip. Nothing but how often a run is looked at depends on it.

@@ -8,6 +8,7 @@ use sme_sim::machine::Machine;
 use super::{Point, Points, WatchFlags, channel_of_mpi, jobs, most_ranks};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
+use crate::cli::list::MAX_LENGTH;
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::hpl::HplRun;
 use crate::messages::hpl::{ALL, Outcome};
@@ -52,8 +53,8 @@ pub struct HplFlags {
         allow_negative_numbers = true
     )]
     q: String,
-    /// What one core computes, in 10^9 floating-point operations a second [default: one operation
-    /// in the machine's core.arithmetic]
+    /// The rate of one core, in 10^9 floating-point operations a second [default: one operation in
+    /// the machine's core.arithmetic]
     #[arg(long, value_name = "GFLOPS", allow_negative_numbers = true)]
     core_gflops: Option<String>,
     /// The channel that carries MPI's messages: sccmpb, sccshm, sections or queues [default: sccmpb
@@ -68,14 +69,11 @@ pub struct HplFlags {
 /// The most unknowns: this computer solves the system.
 const MOST_UNKNOWNS: u32 = 1 << 14;
 
-/// What a core may compute \[10^9 operations a second\]: at most an operation in a picosecond.
+/// The rates of a core \[10^9 operations a second\]: at most an operation in a picosecond.
 const RATES: RangeInclusive<f64> = 1e-6..=1e3;
 
 /// The longest that one core may compute for all \[s\]: more than a hundred days.
 const MOST_SECONDS: f64 = 1e7;
-
-/// The most runs of a command.
-const MOST_RUNS: usize = 1 << 16;
 
 impl HplFlags {
     pub(super) fn read(&self) -> Result<Points<HplRun>, Stop> {
@@ -84,8 +82,8 @@ impl HplFlags {
         let core_gflops = self.core_gflops(&machine)?;
         let n = read::counts("--n", &self.n, 1, MOST_UNKNOWNS, Values::Many)?;
         let nb = read::counts("--nb", &self.nb, 1, MOST_UNKNOWNS, Values::Many)?;
-        if n.len().saturating_mul(nb.len()) > MOST_RUNS {
-            let why = format!("with --n more than {MOST_RUNS} runs");
+        if n.len().saturating_mul(nb.len()) > MAX_LENGTH {
+            let why = format!("with --n more than {MAX_LENGTH} runs");
             return Err(Stop::flag("--nb", why));
         }
         let most_n = f64::from(n.iter().copied().max().unwrap_or(1));
@@ -138,14 +136,7 @@ impl HplFlags {
                     }
                 }
             }
-            Some(text) => match text.parse() {
-                Ok(rate) if RATES.contains(&rate) => Ok(rate),
-                _ => {
-                    let (least, most) = (RATES.start(), RATES.end());
-                    let why = format!("{text} is not a number from {least} to {most}");
-                    Err(Stop::flag(FLAG, why))
-                }
-            },
+            Some(text) => read::real(FLAG, text, &RATES),
         }
     }
 }

@@ -31,9 +31,9 @@ pub struct NasFlags {
     /// class A]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     core_seconds: Option<String>,
-    /// The channel that carries the messages: rcce (RCCE's blocking calls), sccmpb, sccshm, sections
-    /// or queues (MPI) [default: rcce on a chip with message passing buffers, queues on one with
-    /// networks between its memories, else sections]
+    /// The channel that carries the messages: rcce (RCCE's blocking calls), sccmpb, sccshm,
+    /// sections or queues (MPI) [default: rcce on a chip with message passing buffers, queues on
+    /// one with networks between its memories, else sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
     /// Ranks of the job, which fill one node after the other: squares for bt, powers of two for lu
@@ -87,14 +87,7 @@ impl NasFlags {
                 FLAG,
                 format!("has to be given for class {class}"),
             )),
-            Some(text) => match text.parse() {
-                Ok(seconds) if SECONDS.contains(&seconds) => Ok(seconds),
-                _ => {
-                    let (least, most) = (SECONDS.start(), SECONDS.end());
-                    let wrong = format!("{text} is not a number from {least} to {most}");
-                    Err(Stop::flag(FLAG, wrong))
-                }
-            },
+            Some(text) => read::real(FLAG, text, &SECONDS),
         }
     }
 

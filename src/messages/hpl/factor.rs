@@ -26,8 +26,9 @@ pub(super) struct Part {
     memory: ThreadMemory,
     /// Picoseconds of one operation.
     operation_ps: f64,
-    /// The panel is lost on the way.
-    is_broken: bool,
+    /// Panels are lost on the way.
+    #[cfg(test)]
+    loses_panels: bool,
 }
 
 /// A factorized panel, as all ranks of a row of the grid get it.
@@ -65,10 +66,6 @@ impl Part {
             let of_row = |local| Grid::global(local, grid.nb, row, grid.p);
             a.extend((0..rows).map(|local| element(of_row(local), global)));
         }
-        #[cfg(test)]
-        let is_broken = run.loses_panels && grid.q > 1 && column == grid.q - 1;
-        #[cfg(not(test))]
-        let is_broken = false;
         Self {
             grid,
             row,
@@ -77,7 +74,8 @@ impl Part {
             a,
             memory: memory.clone(),
             operation_ps: 1e3 / run.core_gflops,
-            is_broken,
+            #[cfg(test)]
+            loses_panels: run.loses_panels && grid.q > 1 && column == grid.q - 1,
         }
     }
 
@@ -229,7 +227,8 @@ impl Part {
     ) -> Result<(), MpiError> {
         let mut words = panel.to_words();
         along_row.broadcast(&mut words, owner).await?;
-        if self.is_broken {
+        #[cfg(test)]
+        if self.loses_panels {
             words[panel.width..].fill(0.0);
         }
         panel.take_words(&words);
@@ -248,7 +247,8 @@ impl Part {
         let (width, rows) = (panel.width, self.rows);
         let columns = self.column_from(self.grid.n + 1) - behind;
         let (to_top, to_below) = panel.moves(first);
-        // What each has of the rows that come to the panel's place; bits of others' are zero.
+        // The rows that come to the panel's place, as far as the rank has them; other bits are
+        // zero.
         let mut mine = vec![0_u64; width * columns];
         for (place, &from) in to_top.iter().enumerate() {
             if let Some(row) = self.own_row(from) {
@@ -392,7 +392,7 @@ impl Panel {
         self.lower.copy_from_slice(lower);
     }
 
-    /// What the swaps amount to: the row that comes to each place of the panel, and the rows of the
+    /// Sums the swaps up: the row that comes to each place of the panel, and the rows of the
     /// panel that go elsewhere, each with its place.
     fn moves(&self, first: usize) -> (Vec<usize>, Vec<(usize, usize)>) {
         let mut top: Vec<usize> = (first..first + self.width).collect();

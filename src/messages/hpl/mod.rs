@@ -42,7 +42,7 @@ pub struct HplRun {
     pub nb: u32,
     /// Rows of the grid of ranks, and its columns.
     pub grid: (u32, u32),
-    /// What one core computes \[10^9 floating-point operations a second\].
+    /// The rate of one core \[10^9 floating-point operations a second\].
     pub core_gflops: f64,
     /// Lets the last rank of each row of the grid lose what it gets of every panel.
     #[cfg(test)]
@@ -254,7 +254,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// Whatever the blocks and the grid, the system is solved as well as by one processor.
+        /// The system is solved as well as by one processor, with any blocks and any grid.
         #[test]
         fn every_grid_solves_the_system(
             n in 1u32..50, nb in 1u32..12, p in 1u32..5, q in 1u32..5,

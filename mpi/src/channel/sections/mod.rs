@@ -20,7 +20,7 @@ use sme_memory::{
 };
 
 use super::shared::Shared;
-use super::{Channel, Processor, Segment, Work, gather, own};
+use super::{Channel, Processor, Segment, gather, own};
 pub use layout::{Layout, NoRoom, Reach};
 use layout::{Level, Row};
 
@@ -145,6 +145,11 @@ where
     P: Processor,
 {
     type Area = Shared<M, P>;
+    type Processor = P;
+
+    fn processor(&self) -> &P {
+        &self.processor
+    }
 
     fn area(&self) -> Option<&Self::Area> {
         self.area.as_ref()
@@ -280,19 +285,7 @@ where
         }
     }
 
-    async fn work(&self, work: &[(Work, u32)]) {
-        self.processor.work(work).await;
-    }
-
     async fn now(&self) -> u64 {
         self.memory.now().await
-    }
-
-    async fn enters(&self, call: &'static str, peer: Option<u32>, bytes: u64) {
-        self.processor.enters(call, peer, bytes).await;
-    }
-
-    async fn leaves(&self, call: &'static str) {
-        self.processor.leaves(call).await;
     }
 }

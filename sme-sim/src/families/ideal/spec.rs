@@ -1,9 +1,10 @@
 //! The constants of the family `ideal`.
 
 use crate::machine::reader::Reader;
+use crate::machine::system::{SYSTEM_DELAY, delays};
 use crate::parts::core_set::MOST_CORES;
 use crate::parts::line_size::LineSize;
-use crate::parts::os::{Costs, Delays};
+use crate::parts::os::Delays;
 use crate::time::Time;
 
 /// An ideal machine.
@@ -31,9 +32,8 @@ pub struct IdealSpec {
     pub write_back: Time,
 }
 
-/// In picoseconds: the longest of each.
+/// The longest of what hardware does, in picoseconds.
 const HARDWARE_DELAY: u64 = 1_000_000_000;
-const SYSTEM_DELAY: u64 = 1_000_000_000_000;
 
 /// Reads or lists the constants of a machine.
 #[rustfmt::skip]
@@ -52,18 +52,7 @@ pub(crate) fn ideal(read: &mut Reader<'_>) -> IdealSpec {
     let local = latency.time("local", 1..=HARDWARE_DELAY, "an access to the node's own memory, or to a copy in its caches");
     let remote = latency.time("remote", 1..=HARDWARE_DELAY, "one-way latency of any message to another node");
     let mut os = read.section("os");
-    let mut cost = |key, meaning| os.time(key, 0..=SYSTEM_DELAY, meaning);
-    let system = Delays {
-        system_call: cost("system_call", "entering and leaving the kernel"),
-        sleep: cost("sleep", "from the decision to sleep until the core runs something else"),
-        wake: cost("wake", "the waker's cost for each thread, one after another"),
-        resume: cost("resume", "from being woken until the thread runs"),
-        start: cost("start", "starting a thread, the call apart"),
-        sharing: Costs {
-            switch: cost("switch", "from when a thread gives its core away until the next runs"),
-            quantum: os.time("quantum", 1..=SYSTEM_DELAY, "how long a thread has its core while others want it"),
-        },
-    };
+    let system = delays(&mut os);
     let write_back = os.time("write_back", 0..=SYSTEM_DELAY, "walking through all caches of the node, the call apart");
     IdealSpec { cores, shared_bytes, line, registers, operation, arithmetic, local, remote, system, write_back }
 }

@@ -325,7 +325,7 @@ impl Cluster {
             return cpu.done(thread, 0, Time::ZERO);
         };
         let asked = match call {
-            NetworkCall::Open(tag, receives) => self.opens(cpu, tag, receives),
+            NetworkCall::Open(tag, receives) => self.opens(tag, receives),
             NetworkCall::Close(tag) => self.interfaces.close(tag),
             NetworkCall::Push(transfer) => return self.begins_push(cpu, thread, transfer),
             NetworkCall::Start(channel, transfer, tells) => {

@@ -11,7 +11,7 @@ use super::spec::DataNetwork;
 use crate::parts::address::{FaultReason, NetworkFault};
 use crate::parts::line::Bytes;
 
-/// What nodes send each other.
+/// A message between nodes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Sends {
     /// A packet of the data network.
@@ -38,7 +38,7 @@ pub(super) struct Packet {
 /// The sender of a transfer: its node, and the stream there.
 type Sender = (u32, u16);
 
-/// What is behind a receive tag that is open.
+/// The buffer or the queue behind a receive tag that is open.
 #[derive(Clone, Debug)]
 enum Open {
     Buffer {
@@ -111,12 +111,7 @@ pub(super) fn fault<T>(fault: NetworkFault) -> Result<T, FaultReason> {
 
 impl Cluster {
     /// Opens a receive tag.
-    pub(super) fn opens(
-        &mut self,
-        _: &mut Cpu,
-        tag: u16,
-        receives: Receives,
-    ) -> Result<(), FaultReason> {
+    pub(super) fn opens(&mut self, tag: u16, receives: Receives) -> Result<(), FaultReason> {
         let open = match receives {
             Receives::Buffer { transfers: 0, .. } => return fault(NetworkFault::Empty(tag)),
             Receives::Buffer {

@@ -241,7 +241,7 @@ mod tests {
             let sender = usize::from(now[1] < now[0]);
             let from = [1, 4][sender];
             let journey = goes(&mut links, now[sender], from, 0, 17);
-            // What comes late was held up at its sender: the buffers of its way hold little.
+            // A late packet was held up at its sender: the buffers of its way hold little.
             assert!(cycles(journey.there) - cycles(journey.gone) < 200);
             now[sender] = cycles(journey.gone);
             sent[sender] += 1;

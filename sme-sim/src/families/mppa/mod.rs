@@ -30,7 +30,7 @@ use sme_memory::{Capabilities, Capability};
 use crate::kernel::peers::Peers;
 use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
 use crate::machine::node::Blueprint;
-use crate::machine::nodes::Apart;
+use crate::machine::nodes::{Apart, on_one_process};
 use crate::machine::shape::{Footprint, Interfaces, Setup, Shape};
 use crate::observe::among::Among;
 use crate::parts::fabric::NetworkKind;
@@ -88,19 +88,16 @@ impl Family for MppaSpec {
         setup: Setup,
         threads: &mut NodeThreads<'_>,
     ) -> Result<Box<dyn Readable>, CannotBuild> {
-        if peers.count() > 1 {
-            let reason = "a chip is simulated by one process: its nodes are too close together";
-            return Err(CannotBuild(reason.to_owned()));
-        }
+        on_one_process(peers)?;
         let space = MppaSpace {
             nodes: self.layout.nodes(),
             line: self.line,
         };
         let spec = Arc::new(self.clone());
-        let links = |pace| Mutex::new(Links::new(self.layout, pace));
+        let links = || Mutex::new(Links::new(self.layout, self.pace));
         let networks = Arc::new(Networks {
-            data: links(self.networks.0),
-            control: links(self.networks.1),
+            data: links(),
+            control: links(),
         });
         let all = self.layout.nodes();
         let machine = Blueprint {

@@ -1,4 +1,4 @@
-//! What leaves through a network interface: transfers that a core pushes word by word, transfers
+//! The sending side of a network interface: transfers that a core pushes word by word, transfers
 //! that a channel of the DMA engine reads from memory, and messages of the control network.
 
 use std::collections::VecDeque;

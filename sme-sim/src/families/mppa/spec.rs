@@ -5,9 +5,10 @@ use super::links::Pace;
 use super::store::Serving;
 use crate::machine::reader::Reader;
 use crate::machine::shape::Software;
+use crate::machine::system::delays;
 use crate::parts::cache::{Geometry, GeometryError};
 use crate::parts::line_size::LineSize;
-use crate::parts::os::{Costs, Delays};
+use crate::parts::os::Delays;
 use crate::time::Time;
 
 /// A chip, by its constants. Times that are counted in cycles are those of the clock that the
@@ -34,8 +35,8 @@ pub struct MppaSpec {
     pub drops: (Time, Time),
     /// A cluster's memory, and that behind a subsystem.
     pub(super) memory: (Serving, Serving),
-    /// The data network, and the control network.
-    pub(super) networks: (Pace, Pace),
+    /// Both networks.
+    pub(super) pace: Pace,
     /// The rest of the data network.
     pub data: DataNetwork,
     /// Flits of a message of the control network.
@@ -64,9 +65,6 @@ pub struct DataNetwork {
     /// The time in which an interface takes a word from a core.
     pub push: Time,
 }
-
-/// In picoseconds: the longest of what a system does.
-const SYSTEM_DELAY: u64 = 1_000_000_000_000;
 
 /// In cycles: the longest of what hardware does.
 const CYCLES: u64 = 1_000_000;
@@ -211,32 +209,7 @@ pub(crate) fn mppa(read: &mut Reader<'_>) -> MppaSpec {
         completion: cycles("completion", "seeing that a transfer is over"),
         ..Software::default()
     };
-    let mut section = read.section("os");
-    let mut cost = |key, meaning| section.time(key, 0..=SYSTEM_DELAY, meaning);
-    let system = Delays {
-        system_call: cost("system_call", "entering and leaving the kernel"),
-        sleep: cost(
-            "sleep",
-            "from the decision to sleep until the core runs something else",
-        ),
-        wake: cost(
-            "wake",
-            "the waker's cost for each thread, one after another",
-        ),
-        resume: cost("resume", "from being woken until the thread runs"),
-        start: cost("start", "starting a thread, the call apart"),
-        sharing: Costs {
-            switch: cost(
-                "switch",
-                "from when a thread gives its core away until the next runs",
-            ),
-            quantum: section.time(
-                "quantum",
-                1..=SYSTEM_DELAY,
-                "how long a thread has its core while others want it",
-            ),
-        },
-    };
+    let system = delays(&mut read.section("os"));
     MppaSpec {
         layout: Layout::new(columns, rows),
         cores,
@@ -248,7 +221,7 @@ pub(crate) fn mppa(read: &mut Reader<'_>) -> MppaSpec {
         hit,
         drops,
         memory: (own, far),
-        networks: (pace, pace),
+        pace,
         data,
         control_flits,
         software,

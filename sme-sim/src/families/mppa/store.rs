@@ -37,9 +37,9 @@ impl Store {
         }
     }
 
-    /// The time at which so many words from `offset` on are there that are asked for at `at`, now or
-    /// later. They occupy their banks as if it was now: a core that loads word after word asks for
-    /// all of them in one event, and must not keep others from what is idle.
+    /// The time at which so many words from `offset` on are there that are asked for at `at`, now
+    /// or later. They occupy their banks as if it was now: a core that loads word after word asks
+    /// for all of them in one event, and must not keep others from what is idle.
     pub fn serves(&mut self, now: Time, at: Time, offset: u64, words: u64) -> Time {
         let mut last = at;
         for word in 0..words {

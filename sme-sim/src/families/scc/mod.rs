@@ -35,7 +35,7 @@ use self::core::Core;
 use crate::kernel::peers::Peers;
 use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
 use crate::machine::node::Blueprint;
-use crate::machine::nodes::Apart;
+use crate::machine::nodes::{Apart, on_one_process};
 use crate::machine::shape::{Footprint, Interfaces, Setup, Shape};
 use crate::observe::among::Among;
 use crate::parts::fabric::NetworkKind;
@@ -90,10 +90,7 @@ impl Family for SccSpec {
         setup: Setup,
         threads: &mut NodeThreads<'_>,
     ) -> Result<Box<dyn Readable>, CannotBuild> {
-        if peers.count() > 1 {
-            let reason = "a chip is simulated by one process: its cores are too close together";
-            return Err(CannotBuild(reason.to_owned()));
-        }
+        on_one_process(peers)?;
         let space = SccSpace {
             chip: self.chip,
             line: self.line,

@@ -3,10 +3,11 @@
 use super::layout::{Chip, SEGMENT};
 use crate::machine::reader::Reader;
 use crate::machine::shape::Software;
+use crate::machine::system::delays;
 use crate::parts::cache::{Geometry, GeometryError, Level};
 use crate::parts::line::Bytes;
 use crate::parts::line_size::LineSize;
-use crate::parts::os::{Costs, Delays};
+use crate::parts::os::Delays;
 use crate::time::Time;
 
 /// A chip, by its constants. Times that are counted in cycles are those of the clock that the
@@ -62,9 +63,6 @@ pub struct SccSpec {
     /// The costs of the operating system.
     pub system: Delays,
 }
-
-/// In picoseconds: the longest of what a system does.
-const SYSTEM_DELAY: u64 = 1_000_000_000_000;
 
 /// In cycles: the longest of what hardware does.
 const CYCLES: u64 = 1_000_000;
@@ -212,32 +210,7 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
         ),
         ..Software::default()
     };
-    let mut section = read.section("os");
-    let mut cost = |key, meaning| section.time(key, 0..=SYSTEM_DELAY, meaning);
-    let system = Delays {
-        system_call: cost("system_call", "entering and leaving the kernel"),
-        sleep: cost(
-            "sleep",
-            "from the decision to sleep until the core runs something else",
-        ),
-        wake: cost(
-            "wake",
-            "the waker's cost for each thread, one after another",
-        ),
-        resume: cost("resume", "from being woken until the thread runs"),
-        start: cost("start", "starting a thread, the call apart"),
-        sharing: Costs {
-            switch: cost(
-                "switch",
-                "from when a thread gives its core away until the next runs",
-            ),
-            quantum: section.time(
-                "quantum",
-                1..=SYSTEM_DELAY,
-                "how long a thread has its core while others want it",
-            ),
-        },
-    };
+    let system = delays(&mut read.section("os"));
     SccSpec {
         chip: Chip::new(columns, rows, buffer_bytes),
         line,

@@ -118,7 +118,7 @@ pub struct Processor<H: Hardware> {
     pub(super) threads: Vec<Thread>,
     /// Blocks of words, by thread, of those that have asked for any.
     blocks: Vec<Vec<u64>>,
-    /// What threads have asked a network for, by thread.
+    /// The calls of a network that threads have made, by thread.
     network_calls: Vec<Option<NetworkCall>>,
     pub(super) system: System<u64>,
     pub(super) spans: SpanRecord,
@@ -265,7 +265,7 @@ impl<H: Hardware> Processor<H> {
         self.system.core_of(thread)
     }
 
-    /// What `thread` asks a network for.
+    /// Takes the call of a network that `thread` has made.
     pub fn take_network_call(&mut self, thread: u16) -> Option<NetworkCall> {
         self.network_calls.get_mut(usize::from(thread))?.take()
     }

@@ -9,7 +9,7 @@ use sme_memory::{Flag, Mailbox, Network, NodeSet, Receives, Transfer};
 use super::{Operation, ThreadMemory};
 use crate::kernel::thread::ask;
 
-/// What an [`Operation::Network`] asks for.
+/// The call of [`Network`] that an [`Operation::Network`] stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkCall {
     /// [`Network::open`]
@@ -27,12 +27,12 @@ pub enum NetworkCall {
 }
 
 thread_local! {
-    /// What belongs to the [`Operation::Network`] in the mailbox.
+    /// The call that belongs to the [`Operation::Network`] in the mailbox.
     static CALL: Cell<Option<NetworkCall>> = const { Cell::new(None) };
 }
 
-/// Takes what belongs to the [`Operation::Network`] just asked for. Must be called before another
-/// program is polled.
+/// Takes the call that belongs to the [`Operation::Network`] just asked for. Must be called before
+/// another program is polled.
 pub fn take_network_call() -> Option<NetworkCall> {
     CALL.take()
 }

@@ -1,5 +1,5 @@
-//! What the threads of a node share of the library: which tags and DMA channels are in use, and the
-//! node's memory.
+//! The part of the library that the threads of a node share: which tags and DMA channels are in
+//! use, and the node's memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,9 +27,9 @@ pub struct Room {
     pub end: u64,
 }
 
-/// The shared part.
+/// The resources of a node.
 #[derive(Debug)]
-pub struct Cluster {
+pub struct Resources {
     hardware: Hardware,
     room: Room,
     state: Mutex<State>,
@@ -40,13 +40,13 @@ struct State {
     /// Receive tags of the data network, and tags of the control network, that are in use.
     data_tags: BTreeSet<u16>,
     control_tags: BTreeSet<u16>,
-    /// What channels send, by channel, from the first interface's on.
+    /// The last transfer of each channel, from the first interface's on.
     channels: Vec<Option<Sends>>,
     /// Uses of channels so far.
     uses: u64,
     /// Flags that tell of the end of transfers, and how many want to see that they are set.
     held: BTreeMap<u64, u32>,
-    /// The next free byte of memory, and what the rest was reserved for.
+    /// Bytes that are reserved, and for what.
     used: u64,
     account: Vec<(&'static str, u64)>,
     /// Flags that are free again.
@@ -65,7 +65,7 @@ pub(super) struct Sends {
 /// Bytes that are reserved together.
 const LINE: u64 = 64;
 
-impl Cluster {
+impl Resources {
     /// That of a node with `interfaces` network interfaces.
     pub fn new(hardware: Hardware, interfaces: u16, room: Room) -> Self {
         let channels = usize::from(interfaces) * usize::from(hardware.channels);
@@ -84,7 +84,8 @@ impl Cluster {
         &self.hardware
     }
 
-    /// What memory is reserved for, and how many bytes each takes, in the order in which it was.
+    /// The account of reserved memory: purposes and their bytes, in the order of their first
+    /// reservations.
     pub fn account(&self) -> Vec<(&'static str, u64)> {
         self.state.lock().account.clone()
     }
@@ -143,7 +144,7 @@ impl Cluster {
         }
     }
 
-    /// The channels of an interface, and what each has sent last.
+    /// The channels of an interface, and the last transfer of each.
     pub(super) fn channels(&self, interface: u16) -> Vec<(u16, Option<Sends>)> {
         let channels = self.hardware.channels;
         let first = interface * channels;
