@@ -3,7 +3,9 @@
 //! offset, and a control network, whose messages are 64 bits (Ho et al., Sec. I).
 //!
 //! The network tells a node of what has come by setting a flag in its memory, with the same meaning
-//! as if a thread had set it. It writes memory past all caches: copies go stale.
+//! as if a thread had set it; an event, a second flag that several tags and channels may share, is
+//! for threads that wait for any of them. The network writes memory past all caches: copies go
+//! stale.
 
 use std::future::Future;
 
@@ -39,6 +41,8 @@ pub enum Receives {
         transfers: u32,
         /// The flag.
         tells: Flag,
+        /// The event, which is set to 1 after the flag.
+        event: Option<Flag>,
     },
     /// Each transfer gets the next of a ring of slots, whose flag is set to 1 when it is whole. A
     /// flag of 0 gives the slot back; transfers that find none are a fault.
@@ -49,6 +53,8 @@ pub enum Receives {
         slot_bytes: u32,
         /// A flag for each slot.
         tells: Flags,
+        /// The event, which is set to 1 after each of them.
+        event: Option<Flag>,
     },
 }
 
@@ -115,12 +121,12 @@ pub trait Network: Memory {
     fn push(&self, transfer: Transfer) -> impl Future<Output = ()> + Send;
 
     /// Lets channel `channel` of the node's DMA engine, which is idle, send bytes. Ends at once;
-    /// the flag is set to 1 when the last has left the node.
+    /// the flag, and then the event, is set to 1 when the last has left the node.
     fn start(
         &self,
         channel: u16,
         transfer: Transfer,
-        tells: Flag,
+        tells: (Flag, Option<Flag>),
     ) -> impl Future<Output = ()> + Send;
 
     /// Gathers the messages of the control network that name `tag` of this thread's node, those

@@ -64,6 +64,12 @@ impl<'a> Buffer<'a> {
         Self { address, ..self }
     }
 
+    /// The same without an address.
+    pub(crate) fn anywhere(self) -> Self {
+        let address = None;
+        Self { address, ..self }
+    }
+
     /// The simulated address of its data, if they are contiguous and have one.
     pub(crate) fn address(&self) -> Option<u64> {
         let address = self.address.filter(|_| self.datatype.is_contiguous())?;

@@ -3,9 +3,10 @@
 //!
 //! Each stream has little room; pieces of any length pass; each question of a rank lets others go
 //! first. The clock counts questions. When every rank that has not ended waits for what cannot
-//! come, the run ends.
+//! come, the run ends. With [transfers](crate::channel::transfers) there are few places, and
+//! sometimes no memory; data that were started arrive after any time.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, poll_fn};
 use std::panic::Location;
 use std::pin::Pin;
@@ -15,6 +16,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 use sme_memory::{Place, Until};
 
+use crate::channel::transfers::{Modes, Outbound, Started, Ticket, Transfers};
 use crate::channel::{Area, Channel, Free, Segment, Way};
 
 /// The behaviour of the wires.
@@ -25,6 +27,29 @@ pub struct Setting {
     /// Decides who goes first, and how long pieces are.
     pub seed: u64,
 }
+
+/// The modes of the runs that [`run`] makes: none is without transfers.
+pub const RUNS: [Option<Modes>; 4] = [
+    None,
+    Some(Modes {
+        eager_bytes: None,
+        lazy_bytes: None,
+        engine_bytes: None,
+    }),
+    Some(Modes {
+        eager_bytes: Some(96),
+        lazy_bytes: Some(400),
+        engine_bytes: Some(300),
+    }),
+    Some(Modes {
+        eager_bytes: Some(0),
+        lazy_bytes: None,
+        engine_bytes: Some(0),
+    }),
+];
+
+/// Places that a rank may have open at a time.
+const PLACES: Ticket = 3;
 
 /// Ranks that wait for what cannot come: their numbers, and the places in their programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +64,7 @@ pub struct Wire {
 
 #[derive(Clone, Debug)]
 enum Waits {
-    /// For bytes that arrive, or room in one of these streams.
+    /// For bytes that arrive, room in one of these streams, or a transfer.
     Streams(Vec<u32>),
     Byte(Place, Until),
     Lock(u32),
@@ -59,6 +84,14 @@ struct Hub {
     /// The shared memory of each rank, and whether its lock is taken.
     areas: Vec<Vec<u8>>,
     locks: Vec<bool>,
+    modes: Option<Modes>,
+    /// The open places, by rank and number, and what has come there.
+    places: BTreeMap<(u32, Ticket), Option<Vec<u8>>>,
+    /// Transfers that have been started: their number and sender.
+    flying: Vec<(Started, u32, Outbound)>,
+    started: u32,
+    /// Whether a transfer has come or left since each rank looked.
+    events: Vec<bool>,
     /// The rank at which each looked first when it last looked for bytes.
     looked: Vec<u32>,
     now: u64,
@@ -95,10 +128,33 @@ impl Hub {
         match self.waits[rank as usize].clone() {
             None => true,
             Some((Waits::Streams(full), _)) => {
-                self.arrived(rank).is_some() || full.iter().any(|&to| self.has_room(rank, to))
+                self.events[rank as usize]
+                    || self.arrived(rank).is_some()
+                    || full.iter().any(|&to| self.has_room(rank, to))
             }
             Some((Waits::Byte(at, until), _)) => until.holds(*self.byte(at)),
             Some((Waits::Lock(of), _)) => !self.locks[of as usize],
+        }
+    }
+
+    /// Data come to their place.
+    fn lands(&mut self, from: u32, data: Outbound) {
+        let place = self.places.get_mut(&(data.to, data.ticket));
+        // A message that goes to a place which is not open is a mistake of the device's.
+        match place {
+            Some(place @ None) => *place = Some(data.bytes),
+            _ => panic!("place {} of rank {} is not free", data.ticket, data.to),
+        }
+        self.events[data.to as usize] = true;
+        self.events[from as usize] = true;
+    }
+
+    /// One of the transfers that have been started ends.
+    fn one_lands(&mut self) {
+        if !self.flying.is_empty() {
+            let chosen = self.draw(self.flying.len());
+            let (_, from, data) = self.flying.swap_remove(chosen);
+            self.lands(from, data);
         }
     }
 
@@ -118,6 +174,9 @@ impl Wire {
         .await;
         let mut hub = self.hub.lock();
         hub.now += 1;
+        if !hub.flying.is_empty() && hub.draw(4) == 0 {
+            hub.one_lands();
+        }
         act(&mut hub)
     }
 }
@@ -172,9 +231,89 @@ impl Area for Wire {
     }
 }
 
+impl Transfers for Wire {
+    fn modes(&self) -> Modes {
+        let none = Modes {
+            eager_bytes: None,
+            lazy_bytes: None,
+            engine_bytes: None,
+        };
+        self.hub.lock().modes.unwrap_or(none)
+    }
+
+    fn has_server(&self) -> bool {
+        false
+    }
+
+    async fn open(&self, _: u64, _: Option<u64>) -> Option<Ticket> {
+        self.step(|hub| {
+            let mut all = 0..PLACES;
+            let free = all.find(|&place| !hub.places.contains_key(&(self.rank, place)))?;
+            hub.places.insert((self.rank, free), None);
+            Some(free)
+        })
+        .await
+    }
+
+    async fn take(&self, ticket: Ticket) -> Option<Vec<u8>> {
+        self.step(|hub| {
+            let key = (self.rank, ticket);
+            let came = hub.places.get_mut(&key)?.take()?;
+            hub.places.remove(&key);
+            Some(came)
+        })
+        .await
+    }
+
+    async fn close(&self, ticket: Ticket) {
+        self.step(|hub| hub.places.remove(&(self.rank, ticket)))
+            .await;
+    }
+
+    async fn push(&self, data: Outbound) -> Result<(), Outbound> {
+        self.step(|hub| match hub.draw(5) {
+            0 => Err(data),
+            _ => {
+                hub.lands(self.rank, data);
+                Ok(())
+            }
+        })
+        .await
+    }
+
+    async fn start(&self, data: Outbound) -> Result<Started, Outbound> {
+        self.step(|hub| match hub.draw(5) {
+            0 => Err(data),
+            _ => {
+                hub.started += 1;
+                let started = Started(hub.started);
+                hub.flying.push((started, self.rank, data));
+                Ok(started)
+            }
+        })
+        .await
+    }
+
+    async fn has_left(&self, started: Started) -> bool {
+        self.step(|hub| hub.flying.iter().all(|&(other, ..)| other != started))
+            .await
+    }
+
+    async fn copy(&self, _: &[u8], _: Option<u64>) -> Option<u64> {
+        self.step(|hub| (hub.draw(4) > 0).then_some(0)).await
+    }
+
+    async fn wake_server(&self) {}
+}
+
 impl Channel for Wire {
     type Area = Self;
     type Processor = Free;
+    type Transfers = Self;
+
+    fn transfers(&self) -> Option<&Self> {
+        self.hub.lock().modes.map(|_| self)
+    }
 
     fn processor(&self) -> &Free {
         &Free
@@ -239,6 +378,7 @@ impl Channel for Wire {
 
     async fn wait(&self, full: &[u32], site: &'static Location<'static>) {
         self.rest(Waits::Streams(full.to_vec()), site).await;
+        self.hub.lock().events[self.rank as usize] = false;
     }
 
     async fn now(&self) -> u64 {
@@ -246,13 +386,31 @@ impl Channel for Wire {
     }
 }
 
-/// Runs `program` as each of `ranks` ranks to its end; returns what they returned.
+/// Runs `program` as each of `ranks` ranks to its end, once without transfers and then with some
+/// modes of them; returns what the ranks returned in the last run.
 ///
 /// # Errors
-/// [`Stuck`] names those that wait for what cannot come.
+/// [`Stuck`] of the first run that ends with it names those that wait for what cannot come.
 pub fn run<F: Future>(
     ranks: u32,
     setting: Setting,
+    mut program: impl FnMut(Wire) -> F,
+) -> Result<Vec<F::Output>, Stuck> {
+    let mut outcomes = Vec::new();
+    for modes in RUNS {
+        outcomes = run_with(ranks, setting, modes, &mut program)?;
+    }
+    Ok(outcomes)
+}
+
+/// The same once, with transfers in these modes, or without.
+///
+/// # Errors
+/// [`Stuck`]
+pub fn run_with<F: Future>(
+    ranks: u32,
+    setting: Setting,
+    modes: Option<Modes>,
     mut program: impl FnMut(Wire) -> F,
 ) -> Result<Vec<F::Output>, Stuck> {
     let count = ranks as usize;
@@ -266,6 +424,11 @@ pub fn run<F: Future>(
         waits: vec![None; count],
         areas: vec![vec![0; AREA_BYTES]; count],
         locks: vec![false; count],
+        modes,
+        places: BTreeMap::new(),
+        flying: Vec::new(),
+        started: 0,
+        events: vec![false; count],
         looked: vec![0; count],
         now: 0,
         random: setting.seed,
@@ -282,6 +445,10 @@ pub fn run<F: Future>(
         let runnable: Vec<u32> = (0..ranks)
             .filter(|&rank| programs[rank as usize].is_some() && hub_now.may_run(rank))
             .collect();
+        if runnable.is_empty() && !hub_now.flying.is_empty() {
+            hub_now.one_lands();
+            continue;
+        }
         if runnable.is_empty() {
             let waits = hub_now.waits.iter();
             let stuck = (0..).zip(waits).zip(&programs);

@@ -3,9 +3,11 @@
 use std::panic::Location;
 
 use sme_mpi::channel::queues::Queues;
+use sme_mpi::channel::queues::portals::Portals;
 use sme_mpi::channel::sections::Sections;
 use sme_mpi::channel::shared::Shared;
-use sme_mpi::channel::{Channel, Segment};
+use sme_mpi::channel::{Channel, Pending, Segment};
+use sme_mpi::mppaipc::IpcError;
 use sme_sim::parts::contract::ThreadMemory;
 
 use super::processor::Core;
@@ -29,6 +31,17 @@ macro_rules! of_each {
 }
 
 impl SimulatedChannel {
+    /// Ends when all ranks can be sent messages.
+    ///
+    /// # Errors
+    /// [`IpcError`]
+    pub async fn meet(&self) -> Result<(), IpcError> {
+        match self {
+            Self::Sections(_) => Ok(()),
+            Self::Queues(queues) => queues.meet().await,
+        }
+    }
+
     /// The rank makes no calls any more: what the channel has started ends.
     pub async fn stop(&self) {
         match self {
@@ -41,6 +54,18 @@ impl SimulatedChannel {
 impl Channel for SimulatedChannel {
     type Area = Shared<ThreadMemory, Core>;
     type Processor = Core;
+    type Transfers = Portals<ThreadMemory, Core>;
+
+    fn transfers(&self) -> Option<&Self::Transfers> {
+        match self {
+            Self::Sections(_) => None,
+            Self::Queues(queues) => queues.transfers(),
+        }
+    }
+
+    fn serves(&self, sends: Pending) {
+        of_each!(self, inner => inner.serves(sends));
+    }
 
     fn processor(&self) -> &Core {
         of_each!(self, inner => inner.processor())

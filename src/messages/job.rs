@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sme_memory::{Capabilities, Capability, Lacks, Place};
+use sme_mpi::channel::queues::portals::Buffers;
 use sme_mpi::channel::queues::{self, Queues};
 use sme_mpi::channel::sections::{Layout, NoRoom, Reach, Sections};
 use sme_mpi::channel::shared::Shared;
+use sme_mpi::channel::transfers::Modes;
 use sme_mpi::error::MpiError;
 use sme_mpi::mppaipc::{Hardware, IpcError, Room};
 use sme_mpi::rank::Mpi;
@@ -27,6 +29,24 @@ use super::processor::Core;
 
 /// Messages of channel queues that each rank may have under way to each other one.
 const CREDITS: u32 = 8;
+
+/// Bytes of a node's memory that channel queues keeps for itself: slots, and buffers for data.
+const LIBRARY_BYTES: u64 = 384 << 10;
+
+/// The buffers among them.
+const BUFFERS: Buffers = Buffers {
+    received: 128 << 10,
+    sent: 128 << 10,
+    lazy: 64 << 10,
+};
+
+/// The modes of channel queues if nobody says otherwise: messages that fit into a control message
+/// go at once, and the DMA engine sends those that it sends faster.
+pub const MODES: Modes = Modes {
+    eager_bytes: Some(96),
+    lazy_bytes: None,
+    engine_bytes: Some(4096),
+};
 
 /// A message library, and the channel below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +99,8 @@ pub struct Job {
     pub library: Library,
     /// Ranks of the job, which fill one node's cores after the other's.
     pub ranks: u32,
+    /// Which messages go which way, through channel queues.
+    pub modes: Modes,
     /// Threads of this computer that simulate it; nothing that comes out depends on them.
     pub workers: usize,
 }
@@ -208,6 +230,7 @@ impl Job {
             machine,
             library,
             ranks,
+            modes: MODES,
             workers: 1,
         }
     }
@@ -288,11 +311,17 @@ impl Job {
     /// # Errors
     /// [`Error::NoRoomForData`]
     pub fn holds(&self, end: u64) -> Result<(), Error> {
-        let there = self.machine.shape().shared_bytes;
+        let there = self.data_bytes();
         match self.library == Library::Queues && end > there {
             true => Err(Error::NoRoomForData { end, there }),
             false => Ok(()),
         }
+    }
+
+    /// Bytes of a node's memory that channel queues leaves to a rank's data.
+    fn data_bytes(&self) -> u64 {
+        let all = self.machine.shape().shared_bytes;
+        all.saturating_sub(LIBRARY_BYTES)
     }
 
     /// Whether ranks share memory with locks beside the channel.
@@ -328,7 +357,9 @@ impl Job {
             let job = self.clone();
             let core = move |memory: &ThreadMemory| job.core(memory);
             let queues = Queues::start(memory.clone(), core, self.queues()).await?;
-            return Ok(Mpi::new(SimulatedChannel::Queues(Box::new(queues))));
+            let mpi = Mpi::new(SimulatedChannel::Queues(Box::new(queues)));
+            mpi.channel().meet().await?;
+            return Ok(mpi);
         }
         let channel = Sections::new(memory.clone(), core.clone(), rank, self.layout())?;
         if !self.has_area() {
@@ -353,10 +384,12 @@ impl Job {
                 channels: shape.interfaces.channels,
             },
             room: Room {
-                begin: 0,
+                begin: self.data_bytes(),
                 end: shape.shared_bytes,
             },
             server: shape.cores - 1,
+            modes: self.modes,
+            buffers: BUFFERS,
         }
     }
 

@@ -9,7 +9,7 @@ use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::endpoint::{Endpoint, Incoming, Outgoing};
-use super::job::{Error, Job, Observe, Observed, times};
+use super::job::{Error, Job, Library, Observe, Observed, times};
 use super::{Measurement, WARM_UP};
 
 /// A ping-pong.
@@ -38,10 +38,16 @@ const ROUNDS: Span = Span::new("rounds", 0);
 /// The last round has the number 1, the one before 0.
 pub const LAST: &str = "last rounds";
 
-/// The address of the message in each rank's own memory: away from its beginning.
-const MESSAGE: Own = Own(1 << 20);
-
 impl PingPong {
+    /// The address of the message in each rank's own memory: away from its beginning, and from the
+    /// end of a small one.
+    fn message(&self) -> Own {
+        match self.job.library {
+            Library::Queues => Own(1 << 19),
+            _ => Own(1 << 20),
+        }
+    }
+
     /// The bandwidth of an outcome, in MB/s: 10^6 bytes a second.
     pub fn bandwidth_mb_per_s(&self, outcome: &Outcome) -> f64 {
         self.size_bytes as f64 / outcome.latency.as_us()
@@ -56,7 +62,7 @@ impl Measurement for PingPong {
     }
 
     fn data_end(&self) -> u64 {
-        MESSAGE.0 + self.size_bytes
+        self.message().0 + self.size_bytes
     }
 
     fn calls(&self) -> u64 {
@@ -70,6 +76,7 @@ impl Measurement for PingPong {
                 rank,
                 partner: self.partner,
                 words: (self.size_bytes / 8) as usize,
+                at: self.message(),
                 rounds: self.rounds,
             };
             let job = job.clone();
@@ -94,6 +101,7 @@ struct Course {
     rank: u32,
     partner: u32,
     words: usize,
+    at: Own,
     rounds: u32,
 }
 
@@ -123,12 +131,12 @@ impl Course {
             let out = |words| Outgoing {
                 to: other,
                 words,
-                at: MESSAGE,
+                at: self.at,
             };
             let into = |words| Incoming {
                 from: other,
                 words,
-                at: MESSAGE,
+                at: self.at,
             };
             if self.rank == 0 {
                 endpoint.send(out(&sent)).await?;

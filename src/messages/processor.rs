@@ -36,6 +36,7 @@ impl Processor for Core {
                 Work::Post => self.software.post,
                 Work::Callback => self.software.callback,
                 Work::Open => self.software.open,
+                Work::Find => self.software.find,
                 Work::Setup => self.software.setup,
                 Work::Completion => self.software.completion,
             };

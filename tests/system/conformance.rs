@@ -183,7 +183,7 @@ fn every_machine_conforms_as_the_table_says() {
 // ---------------------------------------------------------------------------- broken on purpose
 
 /// Each fault, with a case that must find it.
-const FAULTS: [(Fault, &str); 31] = [
+const FAULTS: [(Fault, &str); 32] = [
     (
         Fault::LosesStores,
         "a thread loads what it has stored at another node",
@@ -280,6 +280,10 @@ const FAULTS: [(Fault, &str); 31] = [
     ),
     (
         Fault::SendsTooLittle,
+        "what is sent to a buffer is there when the flag is set",
+    ),
+    (
+        Fault::SetsEventsOnly,
         "what is sent to a buffer is there when the flag is set",
     ),
     (

@@ -116,7 +116,7 @@ fn wrong_grids_are_refused() {
         ),
         (
             "--machine mppa256 --n 2040",
-            "a rank's data end at byte 2232576 of its node's memory, which has 2097152",
+            "a rank's data end at byte 2232576 of its node's memory, which has 1703936",
         ),
     ] {
         let (status, said, complaint) = hpl(flags);

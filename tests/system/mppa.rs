@@ -46,6 +46,7 @@ fn buffer(memory: &ThreadMemory) -> Receives {
         bytes: BYTES,
         transfers: 1 << 20,
         tells: flag(memory, 0),
+        event: None,
     }
 }
 
@@ -100,7 +101,7 @@ fn run(all: &[Sent], workers: usize) -> (Vec<Vec<u64>>, Time) {
                     true => {
                         let left = flag(&memory, 1);
                         let channel = (number % 8) as u16;
-                        memory.start(channel, transfer, left).await;
+                        memory.start(channel, transfer, (left, None)).await;
                         memory.wait(left, Until::Is(1)).await;
                         memory.set(left, 0).await;
                     }
@@ -165,6 +166,7 @@ fn cycles(from: u32, to: u32, bytes: u32, by_channel: bool) -> f64 {
                     bytes: 1 << 20,
                     transfers: 1,
                     tells: flag(&memory, 0),
+                    event: None,
                 },
             )
             .await;
@@ -185,7 +187,7 @@ fn cycles(from: u32, to: u32, bytes: u32, by_channel: bool) -> f64 {
             memory.begin(span).await;
             match by_channel {
                 false => memory.push(transfer).await,
-                true => memory.start(0, transfer, flag(&memory, 1)).await,
+                true => memory.start(0, transfer, (flag(&memory, 1), None)).await,
             }
         }
         if node == to {
@@ -268,6 +270,7 @@ fn a_copy_goes_stale_when_a_transfer_comes() {
                 bytes: BYTES,
                 transfers: 1,
                 tells,
+                event: None,
             };
             memory.open(1, buffer).await;
             memory.wait(tells, Until::Is(1)).await;
@@ -370,6 +373,7 @@ fn interfaces_refuse_what_cannot_be() {
                 at,
                 slot_bytes: 120,
                 tells,
+                event: None,
             };
             memory.open(1, queue).await;
             for _ in 0..3 {
@@ -383,7 +387,9 @@ fn interfaces_refuse_what_cannot_be() {
             memory.open(1, buffer(&memory)).await;
             for _ in 0..2 {
                 let left = flag(&memory, 1);
-                memory.start(5, transfer(&memory, 0, 1, 4096), left).await;
+                memory
+                    .start(5, transfer(&memory, 0, 1, 4096), (left, None))
+                    .await;
             }
         }),
         "DMA channel 5 is sending",
@@ -391,7 +397,7 @@ fn interfaces_refuse_what_cannot_be() {
     says(
         failure(|memory| async move {
             memory
-                .start(8, transfer(&memory, 0, 1, 8), flag(&memory, 1))
+                .start(8, transfer(&memory, 0, 1, 8), (flag(&memory, 1), None))
                 .await;
         }),
         "there is no DMA channel 8",

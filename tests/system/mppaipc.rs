@@ -186,9 +186,12 @@ fn a_sender_has_no_more_under_way_than_its_credits() {
         let tx = ipc.rqueue_tx(path).await?;
         go.wait().await;
         for number in 0..3 {
-            tx.try_write(&[number]).await?;
+            tx.try_write(&[number], 8).await?;
         }
-        assert_eq!(tx.try_write(&[3]).await, Err(IpcError::TryAgain("credit")));
+        assert_eq!(
+            tx.try_write(&[3], 8).await,
+            Err(IpcError::TryAgain("credit"))
+        );
         next.write(1).await;
         tx.write(&[3]).await
     });

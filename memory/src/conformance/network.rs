@@ -76,6 +76,7 @@ fn window<M: Whole>(memory: &M, transfers: u32) -> Receives {
         bytes: 1024,
         transfers,
         tells: tells(memory, 0),
+        event: Some(tells(memory, 6)),
     }
 }
 
@@ -100,14 +101,19 @@ pub(super) async fn buffer<M: Whole>(memory: M, (node, thread): Me, found: Found
     memory.open(5, window(&memory, 1)).await;
     both(&memory).await;
     memory.push(transfer(&memory, other, 0)).await;
-    memory.wait(tells(&memory, 0), Until::Is(1)).await;
+    memory.wait(tells(&memory, 6), Until::Is(1)).await;
+    found.compare("a flag", memory.read(tells(&memory, 0)).await.into(), 1);
     compare(&memory, IN, &found).await;
     memory.set(tells(&memory, 0), 0).await;
+    memory.set(tells(&memory, 6), 0).await;
     both(&memory).await;
-    let sent = tells(&memory, 1);
-    memory.start(3, transfer(&memory, other, 512), sent).await;
-    memory.wait(sent, Until::Is(1)).await;
-    memory.wait(tells(&memory, 0), Until::Is(1)).await;
+    let (sent, left) = (tells(&memory, 1), tells(&memory, 5));
+    let told = (sent, Some(left));
+    memory.start(3, transfer(&memory, other, 512), told).await;
+    memory.wait(left, Until::Is(1)).await;
+    found.compare("a flag of a channel", memory.read(sent).await.into(), 1);
+    memory.wait(tells(&memory, 6), Until::Is(1)).await;
+    found.compare("a flag", memory.read(tells(&memory, 0)).await.into(), 1);
     compare(&memory, IN + 512, &found).await;
     memory.close(5).await;
 }
@@ -153,6 +159,7 @@ pub(super) async fn queue<M: Whole>(memory: M, (node, thread): Me, found: Found)
             at: at(&memory, IN),
             slot_bytes: 120,
             tells: slots,
+            event: None,
         };
         memory.open(5, queue).await;
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use parking_lot::Mutex;
 
 use super::{Protocol, SLEEPER, Thread};
-use crate::{Flag, Mailbox, Memory, Network, NodeSet, Receives, Transfer, Word};
+use crate::{Flag, Mailbox, Network, NodeSet, Receives, Transfer, Word};
 
 /// Tags that are open, by their nodes and numbers.
 #[derive(Default)]
@@ -64,18 +64,21 @@ impl<P: Protocol> Thread<P> {
                     bytes: room,
                     transfers: after,
                     tells,
+                    event,
                 } => {
                     let end = u64::from(offset) + u64::from(bytes);
                     assert!(end <= room.into(), "{end} bytes in a buffer of {room}");
                     self.moves(from, Word(at.0 + u64::from(offset)), bytes);
                     if transfers.is_multiple_of(after.into()) {
                         self.tell(tells);
+                        event.into_iter().for_each(|event| self.tell(event));
                     }
                 }
                 Receives::Queue {
                     at,
                     slot_bytes,
                     tells,
+                    event,
                 } => {
                     let end = u64::from(offset) + u64::from(bytes);
                     assert!(
@@ -89,6 +92,7 @@ impl<P: Protocol> Thread<P> {
                     let slot = u64::from(slot) * u64::from(slot_bytes) + u64::from(offset);
                     self.moves(from, Word(at.0 + slot), bytes);
                     self.tell(flag);
+                    event.into_iter().for_each(|event| self.tell(event));
                 }
             }
         }
@@ -130,9 +134,10 @@ impl<P: Protocol> Network for Thread<P> {
         self.sends(transfer);
     }
 
-    async fn start(&self, _: u16, transfer: Transfer, tells: Flag) {
+    async fn start(&self, _: u16, transfer: Transfer, (tells, event): (Flag, Option<Flag>)) {
         self.sends(transfer);
-        self.set(tells, 1).await;
+        self.tell(tells);
+        event.into_iter().for_each(|event| self.tell(event));
     }
 
     async fn listen(&self, tag: u16, mailbox: Mailbox) {

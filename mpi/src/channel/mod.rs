@@ -7,11 +7,15 @@
 pub mod queues;
 pub mod sections;
 pub mod shared;
+pub mod transfers;
 
 use std::future::Future;
 use std::panic::Location;
 
 use sme_memory::{Own, Place, Until};
+use transfers::Transfers;
+
+pub use crate::device::direct::Pending;
 
 /// Bytes that a channel moves, with their address in the rank's own simulated memory, on which the
 /// time for copying them depends. Without an address they are in the core's first-level cache.
@@ -48,6 +52,8 @@ pub enum Work {
     Callback,
     /// Allocating a receive tag and configuring it.
     Open,
+    /// Finding the place of a message, or the message of a place.
+    Find,
     /// Setting a transfer up.
     Setup,
     /// Seeing that a transfer is over.
@@ -101,11 +107,22 @@ pub trait Channel: Send + Sync {
     /// The rank's processor.
     type Processor: Processor;
 
+    /// The transfers beside the streams: [`NoTransfers`](transfers::NoTransfers) where there are none.
+    type Transfers: Transfers;
+
     /// The processor that the library's work keeps busy, and that hears of the rank's calls.
     fn processor(&self) -> &Self::Processor;
 
     /// That memory, if the machine has such.
     fn area(&self) -> Option<&Self::Area>;
+
+    /// The transfers, if the channel has any.
+    fn transfers(&self) -> Option<&Self::Transfers> {
+        None
+    }
+
+    /// The server of the channel, if it has one, is to serve these sends.
+    fn serves(&self, _sends: Pending) {}
 
     /// This rank in the job, from 0.
     fn rank(&self) -> u32;

@@ -49,14 +49,9 @@ impl Device {
     /// Sends `data` to the handler of `context` at rank `to` of the job.
     pub(crate) fn send_active(&self, to: u32, context: u64, data: Vec<u8>) {
         let header = Header {
-            kind: Kind::Active,
-            call: 0,
-            root: 0,
             context,
-            tag: 0,
-            sender: 0,
-            receiver: 0,
             length: data.len() as u64,
+            ..Header::of(Kind::Active)
         };
         let mut state = self.state.lock();
         state.owe(Work::Request, 1);

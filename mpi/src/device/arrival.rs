@@ -4,9 +4,7 @@
 use std::mem::take;
 
 use super::packet::{Header, Kind};
-use super::{
-    Activity, Body, Device, Envelope, HEADER_BYTES, Incoming, Message, Outcome, State, To,
-};
+use super::{Activity, Body, Device, Envelope, Incoming, Message, Outcome, State, To};
 use crate::channel::Work;
 
 impl Device {
@@ -17,10 +15,7 @@ impl Device {
 
     /// Takes note of the header that has arrived `from` a rank, if it is complete.
     pub(super) fn begins(&self, from: u32, incoming: &mut Incoming) {
-        let Ok(bytes) = <[u8; HEADER_BYTES]>::try_from(incoming.header.as_slice()) else {
-            return;
-        };
-        let Some(header) = Header::from_bytes(&bytes) else {
+        let Some((header, _)) = Header::read(&incoming.header) else {
             return;
         };
         incoming.header.clear();
@@ -58,6 +53,14 @@ impl State {
                 self.sends_data(from, header);
                 return None;
             }
+            Kind::Matches | Kind::Place | Kind::TakeBack => {
+                self.hears(from, header, false);
+                return None;
+            }
+            Kind::TakenBack => {
+                self.receive_cancelled(header.receiver as usize);
+                return None;
+            }
             Kind::Withdraw => {
                 self.withdraws(from, header);
                 return None;
@@ -92,6 +95,7 @@ impl State {
 
     /// The destination of the data of a message, if they follow.
     fn message_begins(&mut self, from: u32, header: Header) -> Option<To> {
+        self.sees(from);
         let (receive, compared) = self.queues.come(&envelope(from, &header));
         self.owe(Work::Match, compared);
         let is_asked = header.kind == Kind::RequestToSend;
@@ -107,13 +111,24 @@ impl State {
             return (!is_asked).then_some(To::Message(message));
         };
         if is_asked {
-            self.clears(from, header, receive);
+            if !self.expects(receive, envelope(from, &header)) {
+                self.clears(from, header, receive);
+            }
             return None;
         }
+        self.abandons(receive);
         if header.kind == Kind::EagerSynchronous {
             self.tells_matched(from, header);
         }
         Some(To::Receive(receive))
+    }
+
+    /// A receive whose sender has forgotten its place is cancelled.
+    fn receive_cancelled(&mut self, receive: usize) {
+        if self.queues.withdraw(receive) {
+            self.abandons(receive);
+            self.ends_cancelled(receive);
+        }
     }
 
     /// The receive of this rank's message waits for its data.
@@ -166,8 +181,16 @@ impl State {
         }
     }
 
-    /// Tells rank `to` that the data of its message may come for `receive`.
+    /// Tells rank `to` that the data of its message may come for `receive`, when it has a place for
+    /// them where the channel has transfers.
     fn clears(&mut self, to: u32, header: Header, receive: usize) {
+        if !self.matches(receive, to, header) {
+            self.clears_stream(to, header, receive);
+        }
+    }
+
+    /// Tells rank `to` that they may come as a packet.
+    pub(super) fn clears_stream(&mut self, to: u32, header: Header, receive: usize) {
         let header = Header {
             kind: Kind::ClearToSend,
             receiver: receive as u32,
@@ -187,7 +210,11 @@ impl State {
         match body.to {
             // Handlers are called without the device's lock.
             To::Handler => {}
-            To::Receive(receive) => self.delivers(receive, envelope, body.bytes),
+            To::Receive(receive) => {
+                // Data that should have come to a place say less of their message.
+                let envelope = self.abandons(receive).unwrap_or(envelope);
+                self.delivers(receive, envelope, body.bytes);
+            }
             To::Message(message) => {
                 let Some(found) = self.messages.get_mut(message) else {
                     return;
@@ -207,7 +234,7 @@ impl State {
     }
 
     /// All of a message is there for `receive`.
-    fn delivers(&mut self, receive: usize, envelope: Envelope, mut bytes: Vec<u8>) {
+    pub(super) fn delivers(&mut self, receive: usize, envelope: Envelope, mut bytes: Vec<u8>) {
         let Some(found) = self.requests.get(receive) else {
             return;
         };
@@ -223,7 +250,8 @@ impl State {
     }
 }
 
-fn envelope(from: u32, header: &Header) -> Envelope {
+/// The envelope of a message `from` a rank with this header.
+pub(super) fn envelope(from: u32, header: &Header) -> Envelope {
     Envelope {
         context: header.context,
         from,

@@ -3,9 +3,11 @@
 
 use std::panic::Location;
 
-use super::packet::HEADER_BYTES;
+use super::direct::Direct;
+use super::packet::Header;
 use super::{Device, Outgoing};
-use crate::channel::{Channel, Segment};
+use crate::channel::transfers::Transfers;
+use crate::channel::{Channel, Segment, Work};
 
 /// A place in a rank's program.
 pub(crate) type Site = &'static Location<'static>;
@@ -43,6 +45,14 @@ pub(crate) async fn once<C: Channel>(device: &Device, channel: &C) {
     settle(device, channel).await;
 }
 
+/// Tells others of what has begun, where the channel has transfers.
+pub(crate) async fn starts<C: Channel>(device: &Device, channel: &C) {
+    if channel.transfers().is_some() {
+        settle(device, channel).await;
+        write_all(device, channel).await;
+    }
+}
+
 /// Lets the tasks go on with what has ended, and charges the work that was done.
 pub(crate) async fn settle<C: Channel>(device: &Device, channel: &C) {
     device.poll_tasks();
@@ -59,11 +69,81 @@ async fn sweep<C: Channel>(device: &Device, channel: &C) -> Vec<u32> {
         handle(device, channel, from).await;
         settle(device, channel).await;
     }
+    ends_transfers(device, channel).await;
     // Handling a packet may have queued answers.
     write_all(device, channel).await
 }
 
+/// Sends all packets, and starts all transfers.
 async fn write_all<C: Channel>(device: &Device, channel: &C) -> Vec<u32> {
+    opens_places(device, channel).await;
+    let full = write_packets(device, channel).await;
+    match starts_transfers(device, channel).await {
+        false => full,
+        // One without memory for its data has become a packet.
+        true => write_packets(device, channel).await,
+    }
+}
+
+/// Opens and closes places, and copies what is to be sent later.
+async fn opens_places<C: Channel>(device: &Device, channel: &C) {
+    let Some(transfers) = channel.transfers() else {
+        return;
+    };
+    for ticket in device.take_closings() {
+        transfers.close(ticket).await;
+    }
+    while let Some(opens) = device.next_opening() {
+        let ticket = transfers.open(opens.bytes, opens.address).await;
+        device.opened(opens, ticket);
+    }
+    while let Some(copy) = device.next_copy() {
+        let address = transfers.copy(&copy.bytes, copy.address()).await;
+        device.copied(copy, address);
+    }
+}
+
+/// Starts the transfers that have their places; whether there was one.
+async fn starts_transfers<C: Channel>(device: &Device, channel: &C) -> bool {
+    let Some(transfers) = channel.transfers() else {
+        return false;
+    };
+    let mut was_one = false;
+    while let Some(mut ready) = device.next_ready() {
+        was_one = true;
+        // The place has been found.
+        device.owe(Work::Find, 1);
+        settle(device, channel).await;
+        let data = std::mem::take(&mut ready.data);
+        match ready.is_for_engine() {
+            true => device.started(&ready, transfers.start(data).await),
+            false => device.pushed(&ready, transfers.push(data).await),
+        }
+    }
+    if device.take_wake() {
+        transfers.wake_server().await;
+    }
+    was_one
+}
+
+/// Ends the sends whose data have left, and the receives whose data have come.
+async fn ends_transfers<C: Channel>(device: &Device, channel: &C) {
+    let Some(transfers) = channel.transfers() else {
+        return;
+    };
+    for (request, started) in device.leaving() {
+        if transfers.has_left(started).await {
+            device.left(request);
+        }
+    }
+    for (receive, ticket) in device.landings() {
+        if let Some(bytes) = transfers.take(ticket).await {
+            device.lands(receive, bytes);
+        }
+    }
+}
+
+async fn write_packets<C: Channel>(device: &Device, channel: &C) -> Vec<u32> {
     let busy = device.take_busy();
     let mut full = Vec::new();
     for to in busy {
@@ -85,7 +165,7 @@ async fn write_all<C: Channel>(device: &Device, channel: &C) -> Vec<u32> {
 async fn write<C: Channel>(channel: &C, to: u32, packet: &mut Outgoing) -> bool {
     loop {
         let header = packet.header.get(packet.sent..).unwrap_or_default();
-        let from = packet.sent.saturating_sub(HEADER_BYTES);
+        let from = packet.sent.saturating_sub(packet.header.len());
         let segments = [header, &packet.data[from..]];
         if segments.iter().all(|segment| segment.is_empty()) {
             return true;
@@ -109,7 +189,8 @@ async fn handle<C: Channel>(device: &Device, channel: &C, from: u32) {
     let mut incoming = device.arriving(from);
     match &mut incoming.body {
         None => {
-            let missing = HEADER_BYTES - incoming.header.len();
+            let may_be_short = channel.transfers().is_some();
+            let missing = Header::missing(&incoming.header, may_be_short);
             let header = &mut incoming.header;
             channel.read(from, missing, None, header).await;
             device.begins(from, &mut incoming);
@@ -136,7 +217,8 @@ impl Device {
     /// Whether there are packets for destinations other than those.
     fn busy_beyond(&self, full: &[u32]) -> bool {
         let state = self.state.lock();
-        state.busy.iter().any(|to| !full.contains(to))
+        let has_work = state.direct.as_ref().is_some_and(Direct::has_work);
+        has_work || state.busy.iter().any(|to| !full.contains(to))
     }
 
     fn next_to(&self, to: u32) -> Option<Outgoing> {

@@ -15,6 +15,15 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
+    /// Whether there may be a message that both accept.
+    fn overlaps(&self, other: &Self) -> bool {
+        let may_be = |one: bool, other: bool, equal: bool| one || other || equal;
+        let (from, tag) = (self.from == other.from, self.tag == other.tag);
+        self.context == other.context
+            && may_be(self.from.is_none(), other.from.is_none(), from)
+            && may_be(self.tag.is_none(), other.tag.is_none(), tag)
+    }
+
     fn fits(&self, envelope: &Envelope) -> bool {
         self.context == envelope.context
             && self.from.is_none_or(|from| from == envelope.from)
@@ -111,6 +120,27 @@ impl Queues {
     /// The messages without a receive, the oldest first.
     pub(super) fn unexpected(&self) -> impl Iterator<Item = &Envelope> {
         self.unexpected.iter().map(|(envelope, _)| envelope)
+    }
+
+    /// The messages that a posted receive wants, if it names their sender and the sender may be told
+    /// of it: no earlier receive of which nobody is told may get one of them.
+    pub(super) fn may_tell(
+        &self,
+        receive: usize,
+        is_told: impl Fn(usize) -> bool,
+    ) -> Option<(u32, Wanted)> {
+        let place = self.posted.iter().position(|&(_, id)| id == receive)?;
+        let (wanted, _) = self.posted[place];
+        let mut earlier = self.posted.range(..place);
+        let is_free = earlier.all(|(other, id)| !other.overlaps(&wanted) || is_told(*id));
+        wanted.from.filter(|_| is_free).map(|from| (from, wanted))
+    }
+
+    /// The messages that a posted receive wants.
+    pub(super) fn wanted(&self, receive: usize) -> Option<Wanted> {
+        let mut posted = self.posted.iter();
+        let found = posted.find(|&&(_, id)| id == receive)?;
+        Some(found.0)
     }
 
     /// Withdraws a receive; whether it was still without a message.

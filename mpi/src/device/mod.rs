@@ -10,6 +10,7 @@
 //! * `matching`: which receive gets which message.
 //! * `arrival`: the handling of a packet.
 //! * `active`: packets for handlers, which no receive matches.
+//! * `direct`: data that go straight to a place of the receiver's, and `pairs`: which go where.
 //! * `tasks`: calls of several messages, such as a broadcast, each an `async` function that is
 //!   polled when a request of the rank has ended.
 //! * `driver`: the sweep over the channel, which is the only place that waits.
@@ -19,9 +20,11 @@
 
 pub(crate) mod active;
 mod arrival;
+pub(crate) mod direct;
 pub(crate) mod driver;
 pub(crate) mod matching;
-mod packet;
+pub(crate) mod packet;
+mod pairs;
 mod tasks;
 
 use std::collections::VecDeque;
@@ -31,8 +34,10 @@ use parking_lot::Mutex;
 use slab::Slab;
 
 use crate::channel::Work;
+use crate::channel::transfers::Modes;
 use crate::error::Fault;
 use active::Handlers;
+use direct::{Direct, Landing, Way};
 use matching::{Envelope, Queues, Wanted};
 use packet::{HEADER_BYTES, Header, Kind};
 pub(crate) use tasks::Task;
@@ -51,6 +56,17 @@ pub(crate) enum Mode {
     Buffered,
 }
 
+/// The way in which a program waits for a send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The call that sends ends with it.
+    Blocking,
+    /// The call returns at once, and another one waits.
+    Immediate,
+    /// It is a part of another call. Without data it is a control message, as those of the library.
+    Task,
+}
+
 /// The head of a message to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
@@ -61,6 +77,21 @@ pub(crate) struct Head {
     pub(crate) root: u16,
     /// The simulated address of its data in the rank's own memory, where they have one.
     pub(crate) address: Option<u64>,
+}
+
+impl Head {
+    fn header(&self, kind: Kind, request: usize, length: u64) -> Header {
+        Header {
+            kind,
+            call: self.call,
+            root: self.root,
+            context: self.context,
+            tag: self.tag,
+            sender: request as u32,
+            receiver: 0,
+            length,
+        }
+    }
 }
 
 /// The end of a request.
@@ -105,6 +136,8 @@ struct State {
     buffered: Buffered,
     /// Messages whose sends have begun.
     sends: u64,
+    /// Of a channel that has transfers.
+    direct: Option<Direct>,
 }
 
 /// The buffer for buffered sends (MPI_Buffer_attach), of which only the size matters.
@@ -130,9 +163,14 @@ enum Activity {
         bytes: u64,
         held: Vec<u8>,
         address: Option<u64>,
+        way: Way,
     },
-    /// Of so many bytes at most.
-    Receive { most: usize, address: Option<u64> },
+    /// Of so many bytes at most, and the place for them if there is one.
+    Receive {
+        most: usize,
+        address: Option<u64>,
+        place: Option<Landing>,
+    },
     /// A task.
     Task,
 }
@@ -151,7 +189,7 @@ struct Message {
 /// A packet that is to be sent.
 #[derive(Debug)]
 struct Outgoing {
-    header: [u8; HEADER_BYTES],
+    header: Vec<u8>,
     data: Vec<u8>,
     /// The simulated address of the data, where they have one.
     address: Option<u64>,
@@ -196,12 +234,14 @@ pub(crate) struct BufferFull {
 pub const BUFFERED_OVERHEAD: u64 = HEADER_BYTES as u64;
 
 impl Device {
-    /// The device of `rank` in a job of so many.
-    pub(crate) fn new(rank: u32, ranks: u32) -> Self {
+    /// The device of `rank` in a job of so many, on a channel that may have transfers, and they a
+    /// server.
+    pub(crate) fn new(rank: u32, ranks: u32, transfers: Option<(Modes, bool)>) -> Self {
         let count = ranks as usize;
         let state = State {
             outgoing: (0..count).map(|_| VecDeque::new()).collect(),
             incoming: (0..count).map(|_| Incoming::default()).collect(),
+            direct: transfers.map(|(modes, has_server)| Direct::new(ranks, modes, has_server)),
             ..State::default()
         };
         let state = Mutex::new(state);
@@ -213,7 +253,7 @@ impl Device {
         self.rank
     }
 
-    /// Begins to send `bytes` to rank `to`.
+    /// Begins to send `bytes` to rank `to`, as a part of a call.
     ///
     /// # Errors
     /// [`BufferFull`] of a buffered send.
@@ -224,6 +264,20 @@ impl Device {
         bytes: Vec<u8>,
         mode: Mode,
     ) -> Result<usize, BufferFull> {
+        self.send_as(to, head, bytes, (mode, Form::Task))
+    }
+
+    /// The same in a call of this form.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub(crate) fn send_as(
+        &self,
+        to: u32,
+        head: Head,
+        bytes: Vec<u8>,
+        (mode, form): (Mode, Form),
+    ) -> Result<usize, BufferFull> {
         let mut state = self.state.lock();
         let length = bytes.len() as u64;
         if mode == Mode::Buffered {
@@ -231,58 +285,64 @@ impl Device {
         }
         state.owe(Work::Request, 1);
         state.sends += 1;
-        let is_eager = bytes.len() <= EAGER_BYTES;
+        let (is_eager, way) = match &state.direct {
+            None => (bytes.len() <= EAGER_BYTES, Way::Core),
+            Some(direct) => (
+                direct.is_eager(length, form),
+                direct.way(length, mode, form),
+            ),
+        };
         let (data, held) = match is_eager {
             true => (bytes, Vec::new()),
             false => (Vec::new(), bytes),
         };
-        let request = state.requests.insert(Request {
-            activity: Activity::Send {
-                to,
-                mode,
-                bytes: length,
-                held,
-                address: head.address,
-            },
-            outcome: None,
-            is_freed: false,
+        let is_copied = !is_eager && way == Way::Lazy;
+        let (held, copied) = match is_copied {
+            true => (Vec::new(), held),
+            false => (held, Vec::new()),
+        };
+        let request = state.begin(Activity::Send {
+            to,
+            mode,
+            bytes: length,
+            held,
+            address: head.address,
+            way,
         });
-        let (kind, completes) = match (is_eager, mode) {
-            (false, _) => (Kind::RequestToSend, None),
-            (true, Mode::Synchronous) => (Kind::EagerSynchronous, None),
-            (true, _) => (Kind::Eager, Some(request)),
-        };
-        let header = Header {
-            kind,
-            call: head.call,
-            root: head.root,
-            context: head.context,
-            tag: head.tag,
-            sender: request as u32,
-            receiver: 0,
-            length,
-        };
-        state.queue_data(to, header, (data, head.address), completes);
+        if is_copied {
+            state.copies(request, to, head, copied);
+        } else if is_eager {
+            state.sends_at_once((to, head, mode), request, data);
+        } else {
+            state.asks((to, head), (request, length));
+        }
         Ok(request)
     }
 
     /// Begins to receive at most `most` bytes.
     pub(crate) fn receive(&self, wanted: Wanted, most: usize) -> usize {
-        self.receive_at(wanted, (most, None))
+        self.receive_at(wanted, (most, None), Form::Task)
     }
 
-    /// The same to a simulated address in the rank's own memory.
+    /// The same to a simulated address in the rank's own memory, in a call of this form.
     pub(crate) fn receive_at(
         &self,
         wanted: Wanted,
         (most, address): (usize, Option<u64>),
+        form: Form,
     ) -> usize {
         let mut state = self.state.lock();
         state.owe(Work::Request, 1);
-        let request = state.begin(Activity::Receive { most, address });
+        let place = None;
+        let request = state.begin(Activity::Receive {
+            most,
+            address,
+            place,
+        });
         let (found, compared) = state.queues.post(wanted, request);
-        if let Some((_, message)) = found {
-            state.match_message(message, request);
+        match found {
+            Some((_, message)) => state.match_message(message, request),
+            None => state.posts(request, most as u64, form),
         }
         state.owe(Work::Match, compared);
         request
@@ -292,8 +352,12 @@ impl Device {
     /// bytes.
     pub(crate) fn receive_message(&self, message: usize, most: usize) -> usize {
         let mut state = self.state.lock();
-        let address = None;
-        let request = state.begin(Activity::Receive { most, address });
+        let (address, place) = (None, None);
+        let request = state.begin(Activity::Receive {
+            most,
+            address,
+            place,
+        });
         state.match_message(message, request);
         request
     }
@@ -326,7 +390,7 @@ impl Device {
         }
         match found.activity {
             Activity::Receive { .. } => {
-                if state.queues.withdraw(request) {
+                if !state.takes_back(request) && state.queues.withdraw(request) {
                     state.ends_cancelled(request);
                 }
             }
@@ -447,6 +511,29 @@ impl State {
         })
     }
 
+    /// Sends a message with its data.
+    fn sends_at_once(
+        &mut self,
+        (to, head, mode): (u32, Head, Mode),
+        request: usize,
+        data: Vec<u8>,
+    ) {
+        let (kind, completes) = match mode {
+            Mode::Synchronous => (Kind::EagerSynchronous, None),
+            _ => (Kind::Eager, Some(request)),
+        };
+        self.numbers(to, &head, None);
+        let header = head.header(kind, request, data.len() as u64);
+        self.queue_data(to, header, (data, head.address), completes);
+    }
+
+    /// Sends a message whose data are to follow.
+    fn asks(&mut self, (to, head): (u32, Head), (request, length): (usize, u64)) {
+        let header = head.header(Kind::RequestToSend, request, length);
+        self.queue(to, header, Vec::new(), None);
+        self.numbers(to, &head, Some(request));
+    }
+
     fn queue(&mut self, to: u32, header: Header, data: Vec<u8>, completes: Option<usize>) {
         self.queue_data(to, header, (data, None), completes);
     }
@@ -464,7 +551,10 @@ impl State {
             self.busy.push(to);
         }
         queue.push_back(Outgoing {
-            header: header.to_bytes(),
+            header: match self.direct {
+                None => header.to_bytes().to_vec(),
+                Some(_) => header.to_short_bytes(),
+            },
             data,
             address,
             sent: 0,
@@ -474,10 +564,13 @@ impl State {
 
     /// Takes back a send that has not left, or asks its receiver to give it back.
     fn cancel_send(&mut self, request: usize, to: u32) {
+        // Where messages are numbered each one that was counted leaves.
+        let is_kept = self.direct.is_some();
         let queue = &mut self.outgoing[to as usize];
         let is_its = |packet: &Outgoing| {
-            packet.sent == 0
-                && Header::from_bytes(&packet.header).is_some_and(|header| {
+            !is_kept
+                && packet.sent == 0
+                && Header::read(&packet.header).is_some_and(|(header, _)| {
                     let kinds = [Kind::Eager, Kind::EagerSynchronous, Kind::RequestToSend];
                     header.sender == request as u32 && kinds.contains(&header.kind)
                 })
@@ -490,14 +583,8 @@ impl State {
             return self.ends_cancelled(request);
         }
         let header = Header {
-            kind: Kind::Withdraw,
-            call: 0,
-            root: 0,
-            context: 0,
-            tag: 0,
             sender: request as u32,
-            receiver: 0,
-            length: 0,
+            ..Header::of(Kind::Withdraw)
         };
         self.queue(to, header, Vec::new(), None);
     }

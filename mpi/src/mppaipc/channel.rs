@@ -84,6 +84,7 @@ impl<M: Fabric, P: Processor + Clone> ChannelRx<M, P> {
             bytes,
             transfers: 1,
             tells: self.tells,
+            event: None,
         };
         memory.open(self.tag, receives).await;
         let room = u64::from(bytes) + 1;

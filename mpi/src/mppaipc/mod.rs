@@ -101,6 +101,8 @@ pub struct Ipc<M, P> {
     resources: Arc<Resources>,
     /// The network interface that the thread sends through.
     interface: u16,
+    /// The event of what it opens and starts.
+    event: Option<Flag>,
 }
 
 impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
@@ -112,7 +114,16 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
             core,
             resources,
             interface,
+            event: None,
         }
+    }
+
+    /// The same; `event` is set to 1 whenever a read, a message of a queue, a credit or a write of
+    /// this thread's has come to its end, for a thread that waits for any of them.
+    #[must_use]
+    pub fn with_event(self, event: Flag) -> Self {
+        let event = Some(event);
+        Self { event, ..self }
     }
 
     /// The node.
@@ -155,7 +166,8 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
         Ok(self.flag(self.resources.take_flag()?))
     }
 
-    fn word(&self, offset: u64) -> Word {
+    /// The word at an offset in the node's memory.
+    pub fn word(&self, offset: u64) -> Word {
         let node = self.node();
         self.memory.word(Place { node, offset }, Route::Nearest)
     }

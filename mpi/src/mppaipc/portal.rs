@@ -4,7 +4,7 @@
 //! A read ends after as many writes as it was told (its trigger). A write is made by the core
 //! (`mppa_pwrite`) or by a DMA channel (`mppa_aio_write`), to one node or to several.
 
-use sme_memory::{Flag, NodeSet, Receives, Transfer, Until, Word};
+use sme_memory::{NodeSet, Receives, Transfer, Until, Word};
 
 use super::path::Path;
 use super::resources::Sends;
@@ -111,6 +111,11 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
         }
     }
 
+    /// Whether a write has ended: its last byte has left.
+    pub async fn has_left(&self, write: &Write) -> bool {
+        self.memory.read(self.flag(write.flag)).await == 1
+    }
+
     /// Waits for the end of a write: its last byte has left.
     pub async fn wait_write(&self, write: Write) {
         self.memory.wait(self.flag(write.flag), Until::Is(1)).await;
@@ -145,12 +150,24 @@ impl<M: Fabric, P: Processor + Clone> PortalRx<M, P> {
             bytes,
             transfers: writes.max(1),
             tells: self.ipc.flag(flag),
+            event: self.ipc.event,
         };
         self.ipc.memory.open(self.tag, receives).await;
         Ok(Read {
             tag: self.tag,
             flag,
         })
+    }
+
+    /// Whether a read has ended.
+    pub async fn has_come(&self, read: &Read) -> bool {
+        self.ipc.memory.read(self.ipc.flag(read.flag)).await == 1
+    }
+
+    /// Ends a read for which nothing comes: it is as if it had not begun.
+    pub async fn withdraw(&self, read: Read) {
+        self.ipc.memory.close(read.tag).await;
+        self.ipc.resources.give_flag(read.flag);
     }
 
     /// Waits for the end of a read. What came was written past the caches of all cores.
@@ -221,7 +238,7 @@ impl<M: Fabric, P: Processor + Clone> PortalTx<M, P> {
             }
         };
         ipc.core.work(&[(Work::Setup, 1)]).await;
-        let tells: Flag = ipc.flag(flag);
+        let tells = (ipc.flag(flag), ipc.event);
         ipc.memory.start(channel, self.transfer(piece), tells).await;
         Ok(Write { flag })
     }

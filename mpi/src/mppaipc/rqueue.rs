@@ -1,7 +1,8 @@
 //! RQueue: messages of a fixed size from many nodes to one, in the order of each sender, under
 //! credits: a sender has no more messages under way than slots are kept for it.
 //!
-//! A message goes into the next slot of the receiver, with a word behind it that names its sender.
+//! A message goes into the next slot of the receiver, with a word behind it that names its sender
+//! and its length.
 //! The receiver gives the credit back by a message on the control network, which counts there.
 
 use std::sync::Arc;
@@ -23,6 +24,15 @@ pub struct RQueueRx<M, P> {
     /// Where senders get their credits back.
     credits: u16,
     next: u32,
+}
+
+/// A message that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Came {
+    /// The sender's node.
+    pub from: u32,
+    /// Bytes that the sender wrote.
+    pub bytes: u32,
 }
 
 /// The sending end, of one thread.
@@ -50,9 +60,6 @@ struct Credits {
 
 /// Bytes of the word behind a message.
 const WORD: u32 = 8;
-
-/// The sender of a message.
-pub type Sender = u32;
 
 /// A queue, by its path.
 struct Queue {
@@ -109,6 +116,7 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
             at: first,
             slot_bytes,
             tells: slots,
+            event: self.event,
         };
         self.memory.open(to.tag, queue).await;
         Ok(RQueueRx {
@@ -126,19 +134,7 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     /// # Errors
     /// [`IpcError`]
     pub async fn rqueue_tx(&self, path: &str) -> Result<RQueueTx<M, P>, IpcError> {
-        let tells = self.new_flag()?;
-        self.rqueue_tx_telling(path, tells).await
-    }
-
-    /// The same; a flag of the caller's is set to 1 when a credit has come back.
-    ///
-    /// # Errors
-    /// [`IpcError`]
-    pub async fn rqueue_tx_telling(
-        &self,
-        path: &str,
-        tells: Flag,
-    ) -> Result<RQueueTx<M, P>, IpcError> {
+        let tells = self.event.map_or_else(|| self.new_flag(), Ok)?;
         let Queue {
             to,
             from,
@@ -179,7 +175,7 @@ impl<M: Fabric, P: Processor + Clone> RQueueRx<M, P> {
     }
 
     /// Waits for the next message and takes it: as many words of it as there is room for.
-    pub async fn read(&mut self, words: &mut [u64]) -> Sender {
+    pub async fn read(&mut self, words: &mut [u64]) -> Came {
         let memory = &self.ipc.memory;
         let flag = self.slots.at(self.next);
         memory.wait(flag, Until::Is(1)).await;
@@ -187,23 +183,25 @@ impl<M: Fabric, P: Processor + Clone> RQueueRx<M, P> {
         let behind = self.slot_bytes - WORD;
         let room = words.len().min(behind as usize / 8);
         memory.view(Word(slot), &mut words[..room]).await;
-        let mut sender = [0];
-        memory
-            .view(Word(slot + u64::from(behind)), &mut sender)
-            .await;
+        let mut of = [0];
+        memory.view(Word(slot + u64::from(behind)), &mut of).await;
         memory.set(flag, 0).await;
         self.next = (self.next + 1) % self.slots.count;
-        let sender = sender[0] as u32;
-        memory.signal(NodeSet::one(sender), self.credits, 1).await;
-        sender
+        let came = Came {
+            from: of[0] as u32,
+            bytes: (of[0] >> 32) as u32,
+        };
+        let from = NodeSet::one(came.from);
+        memory.signal(from, self.credits, 1).await;
+        came
     }
 
     /// Takes the next message as the callback of a resource manager does: with the time of entering
     /// and leaving it.
-    pub async fn take_callback(&mut self, words: &mut [u64]) -> Sender {
-        let sender = self.read(words).await;
+    pub async fn take_callback(&mut self, words: &mut [u64]) -> Came {
+        let came = self.read(words).await;
         self.ipc.core.work(&[(Work::Callback, 1)]).await;
-        sender
+        came
     }
 }
 
@@ -228,34 +226,34 @@ impl<M: Fabric, P: Processor + Clone> RQueueTx<M, P> {
     /// # Errors
     /// [`IpcError::TooLong`]
     pub async fn write(&self, words: &[u64]) -> Result<(), IpcError> {
-        self.check(words)?;
+        let bytes = self.check(words, size_of_val(words) as u64)?;
         while !self.takes_credit().await {
             let memory = &self.ipc.memory;
             memory.wait(self.credits.tells, Until::Is(1)).await;
             memory.set(self.credits.tells, 0).await;
         }
-        self.sends(words).await;
+        self.sends(words, bytes).await;
         Ok(())
     }
 
-    /// The same without waiting.
+    /// Sends the first `bytes` bytes of these words without waiting.
     ///
     /// # Errors
     /// [`IpcError::TooLong`], or [`IpcError::TryAgain`] if there is no credit.
-    pub async fn try_write(&self, words: &[u64]) -> Result<(), IpcError> {
-        self.check(words)?;
+    pub async fn try_write(&self, words: &[u64], bytes: u64) -> Result<(), IpcError> {
+        let bytes = self.check(words, bytes)?;
         if !self.takes_credit().await {
             return Err(IpcError::TryAgain("credit"));
         }
-        self.sends(words).await;
+        self.sends(words, bytes).await;
         Ok(())
     }
 
-    fn check(&self, words: &[u64]) -> Result<(), IpcError> {
-        let (bytes, most) = (size_of_val(words) as u64, u64::from(self.slot_bytes - WORD));
-        match bytes > most {
-            true => Err(IpcError::TooLong { bytes, most }),
-            false => Ok(()),
+    fn check(&self, words: &[u64], bytes: u64) -> Result<u32, IpcError> {
+        let most = u64::from(self.slot_bytes - WORD).min(size_of_val(words) as u64);
+        match u32::try_from(bytes) {
+            Ok(short) if bytes <= most => Ok(short),
+            _ => Err(IpcError::TooLong { bytes, most }),
         }
     }
 
@@ -278,12 +276,13 @@ impl<M: Fabric, P: Processor + Clone> RQueueTx<M, P> {
         true
     }
 
-    async fn sends(&self, words: &[u64]) {
+    async fn sends(&self, words: &[u64], bytes: u32) {
         let memory = &self.ipc.memory;
         self.ipc.core.work(&[(Work::Post, 1)]).await;
         memory.lay(self.staged, words).await;
         let sender = Word(self.staged.0 + u64::from(self.slot_bytes - WORD));
-        memory.lay(sender, &[self.ipc.node().into()]).await;
+        let of = u64::from(bytes) << 32 | u64::from(self.ipc.node());
+        memory.lay(sender, &[of]).await;
         let transfer = Transfer {
             to: self.to,
             tag: self.tag,

@@ -45,15 +45,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
 
+use crate::channel::transfers::Transfers;
 use crate::channel::{Channel, Work};
 use crate::collective::choice::{Algorithm, Choice, Collective};
 use crate::collective::{Call, barrier, inter};
 use crate::comm::create::teams;
 use crate::comm::{Comm, context};
 use crate::datatype::{Datatype, pack};
+use crate::device::direct::Pending;
 use crate::device::driver::{self, Site};
 use crate::device::matching::Envelope;
-use crate::device::{Device, Outcome, Task};
+use crate::device::{Device, Form, Outcome, Task};
 use crate::error::{ErrorClass, Fault, MpiError};
 use crate::group::Group;
 pub use communicators::Comparison;
@@ -166,9 +168,13 @@ impl<C: Channel> Mpi<C> {
         let (rank, ranks) = (channel.rank(), channel.ranks());
         // One rank is not there twice.
         let own = Group::from_world_ranks(vec![rank]).unwrap_or(Group::empty());
+        let transfers = channel.transfers();
+        let transfers = transfers.map(|these| (these.modes(), these.has_server()));
+        let device = Arc::new(Device::new(rank, ranks, transfers));
+        channel.serves(Pending(Arc::clone(&device)));
         Self {
             channel,
-            device: Arc::new(Device::new(rank, ranks)),
+            device,
             world: Comm::new(context(0, 0), Group::world(ranks), rank),
             own: Comm::new(context(rank, OWN_COUNT), own, 0),
             choice: RwLock::default(),
@@ -354,6 +360,12 @@ impl<C: Channel> Mpi<C> {
         outcome.fault.map_or(Ok(outcome.bytes), Err)
     }
 
+    /// Lets calls that return at once tell others of what they have begun, where that is how the
+    /// channel's transfers work.
+    pub(crate) async fn starts(&self) {
+        driver::starts(&self.device, &self.channel).await;
+    }
+
     /// Makes the progress that can be made at once.
     pub(crate) async fn progress(&self) {
         driver::once(&self.device, &self.channel).await;
@@ -411,7 +423,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         let mpi = self.mpi;
         let entered = mpi.enter(call.name, call.peer, call.bytes).await?;
         let launch = self.comm.check().and(launch);
-        let begun = launch.and_then(|launch| launch.begin(&mpi.device));
+        let begun = launch.and_then(|launch| launch.begin(&mpi.device, Form::Blocking));
         let result = match begun {
             Err(fault) => Err(fault),
             Ok(mut begun) => match begun.request {
@@ -436,6 +448,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         let entered = mpi.enter(call.name, call.peer, call.bytes).await?;
         let launch = self.comm.check().and(launch);
         let begun = launch.and_then(|launch| Request::begin(self, launch));
+        mpi.starts().await;
         mpi.close(entered, &self.comm, begun).await
     }
 }

@@ -129,6 +129,7 @@ impl<'m, C: Channel> Persistent<'m, C> {
                 begun
             }
         };
+        mpi.starts().await;
         mpi.close(entered, comm, begun).await
     }
 }

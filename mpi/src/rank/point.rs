@@ -9,7 +9,7 @@ use crate::channel::Channel;
 use crate::collective::Call;
 use crate::comm::{Comm, Plane};
 use crate::device::matching::Wanted;
-use crate::device::{Head, Mode};
+use crate::device::{Form, Head, Mode};
 use crate::error::{ErrorClass, Fault, MpiError};
 
 /// A message that a matched probe has taken (MPI_Message): only its owner can receive it.
@@ -288,7 +288,12 @@ impl<'m, C: Channel> Communicator<'m, C> {
                 bytes,
                 ..Named::new("MPI_Sendrecv_replace", site)
             };
-            let send = send(&self.comm, &buffer.shared(), (to, send_tag), Mode::Standard);
+            // Data that come straight into the buffer must not lie where others still leave from.
+            let sent = match self.mpi.channel().transfers() {
+                None => buffer.shared(),
+                Some(_) => buffer.shared().anywhere(),
+            };
+            let send = send(&self.comm, &sent, (to, send_tag), Mode::Standard);
             let receive = receive(&self.comm, buffer, (from, receive_tag));
             self.both(call, send, receive).await
         }
@@ -308,8 +313,10 @@ impl<'m, C: Channel> Communicator<'m, C> {
             .check()
             .and(receive)
             .and_then(|receive| Ok((receive, send?)));
-        let begun =
-            launches.and_then(|(receive, send)| Ok((receive.begin(device)?, send.begin(device)?)));
+        let begun = launches.and_then(|(receive, send)| {
+            let form = Form::Task;
+            Ok((receive.begin(device, form)?, send.begin(device, form)?))
+        });
         let result = match begun {
             Err(fault) => Err(fault),
             Ok((mut receive, send)) => {

@@ -11,7 +11,7 @@ use crate::buffer::{BufferMut, Piece};
 use crate::channel::Channel;
 use crate::comm::Comm;
 use crate::device::matching::Wanted;
-use crate::device::{BufferFull, Device, Head, Mode, Task};
+use crate::device::{BufferFull, Device, Form, Head, Mode, Task};
 use crate::error::{ErrorClass, Fault, MpiError};
 
 /// A call that has been checked and has not begun: how it begins, and the destination of its data.
@@ -111,11 +111,11 @@ impl<'b> Launch<'b> {
         }
     }
 
-    /// Begins it.
+    /// Begins it, in a call of this form.
     ///
     /// # Errors
     /// The buffer that the rank attached has no room for a buffered send.
-    pub(crate) fn begin(self, device: &Device) -> Result<Begun<'b>, Fault> {
+    pub(crate) fn begin(self, device: &Device, form: Form) -> Result<Begun<'b>, Fault> {
         let request = match self.start {
             Start::Nothing => None,
             Start::Send {
@@ -124,7 +124,7 @@ impl<'b> Launch<'b> {
                 bytes,
                 mode,
             } => {
-                let sent = device.send(to, head, bytes, mode);
+                let sent = device.send_as(to, head, bytes, (mode, form));
                 let request = sent.map_err(|BufferFull { free }| {
                     let text = format!("the attached buffer has only {free} bytes free");
                     Fault::new(ErrorClass::Buffer, "buf", text)
@@ -138,7 +138,7 @@ impl<'b> Launch<'b> {
                 wanted,
                 most,
                 address,
-            } => Some(device.receive_at(wanted, (most, address))),
+            } => Some(device.receive_at(wanted, (most, address), form)),
             Start::Message { message, most } => Some(device.receive_message(message, most)),
             Start::Task(task) => Some(device.begin_task(task)),
             Start::Begun(request) => Some(request),
@@ -237,7 +237,7 @@ impl<'m, 'b, C: Channel> Request<'m, 'b, C> {
         launch: Launch<'b>,
         of: Option<Arc<AtomicBool>>,
     ) -> Result<Self, Fault> {
-        let begun = launch.begin(communicator.mpi.device())?;
+        let begun = launch.begin(communicator.mpi.device(), Form::Immediate)?;
         let comm = communicator.comm.clone();
         Ok(Self {
             mpi: communicator.mpi,

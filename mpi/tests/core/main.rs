@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use sme_mpi::error::ErrorClass;
 use sme_mpi::rank::{Mpi, Source, Status, Tag};
-use sme_mpi::wires::{Setting, Stuck, Wire, run};
+use sme_mpi::wires::{RUNS, Setting, Stuck, Wire, run, run_with};
 
 const SMALL: Setting = Setting { room: 48, seed: 3 };
 
@@ -56,6 +56,8 @@ struct Case {
     messages: Vec<Message>,
     namings: Vec<Naming>,
     setting: Setting,
+    /// Which of the runs of all modes.
+    run: usize,
 }
 
 fn cases() -> impl Strategy<Value = Case> {
@@ -82,8 +84,10 @@ fn cases() -> impl Strategy<Value = Case> {
             prop::collection::vec(message, 0..16),
             prop::collection::vec(naming, ranks as usize),
             setting,
+            0..RUNS.len(),
         )
-            .prop_map(move |(messages, namings, setting)| Case {
+            .prop_map(move |(messages, namings, setting, run)| Case {
+                run,
                 ranks,
                 messages,
                 namings,
@@ -141,7 +145,7 @@ async fn program(wire: Wire, case: Arc<Case>, got: Got) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(512))]
 
     /// Every message is received once, whole, by a receive that it fits, and none overtakes another
     /// of its sender's (situation 14: source, tag and length are right, both wildcards together
@@ -150,7 +154,7 @@ proptest! {
     fn messages_arrive_once_and_in_order(case in cases()) {
         let got: Got = Arc::new(Mutex::new(vec![Vec::new(); case.ranks as usize]));
         let shared = Arc::new(case.clone());
-        let ended = run(case.ranks, case.setting, |wire| {
+        let ended = run_with(case.ranks, case.setting, RUNS[case.run], |wire| {
             program(wire, Arc::clone(&shared), Arc::clone(&got))
         });
         prop_assert!(ended.is_ok(), "{:?}", ended);
@@ -190,7 +194,7 @@ proptest! {
         let outcome = || {
             let got: Got = Arc::new(Mutex::new(vec![Vec::new(); case.ranks as usize]));
             let shared = Arc::new(case.clone());
-            run(case.ranks, case.setting, |wire| {
+            run_with(case.ranks, case.setting, RUNS[case.run], |wire| {
                 program(wire, Arc::clone(&shared), Arc::clone(&got))
             })
             .unwrap();
@@ -202,7 +206,7 @@ proptest! {
 
 /// Two ranks that send to each other before they receive.
 fn cycle(words: usize, synchronous: bool) -> Result<Vec<()>, Stuck> {
-    run(2, SMALL, |wire| async move {
+    run_with(2, SMALL, None, |wire| async move {
         let mpi = Mpi::new(wire);
         let world = mpi.world();
         let other = 1 - world.rank();
@@ -319,8 +323,9 @@ fn a_receive_is_cancelled_or_has_its_message() {
         let mpi = Mpi::new(wire);
         let world = mpi.world();
         if world.rank() == 0 {
-            world.send(&[1u64], 1, 0).await.unwrap();
+            let mut first = world.isend(&[1u64], 1, 0).await.unwrap();
             world.send(&[2u64], 1, 1).await.unwrap();
+            first.wait().await.unwrap();
             return mpi.finalize().await.unwrap();
         }
         // Both are there.

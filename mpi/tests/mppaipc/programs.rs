@@ -125,7 +125,7 @@ pub async fn serves<M: Fabric, P: Processor + Clone>(
         let mut next = vec![0; nodes as usize];
         let mut words = [0; 15];
         for _ in 0..messages * u64::from(nodes - 1) {
-            let sender = rx.take_callback(&mut words).await;
+            let sender = rx.take_callback(&mut words).await.from;
             let number = next[sender as usize];
             next[sender as usize] += 1;
             let expected = vec![u64::from(sender) << 32 | number; length(number)];

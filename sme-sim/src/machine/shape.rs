@@ -66,6 +66,8 @@ pub struct Software {
     pub callback: Time,
     /// Allocating a receive tag and configuring it.
     pub open: Time,
+    /// Finding the place of a message, or the message of a place.
+    pub find: Time,
     /// Setting a transfer up.
     pub setup: Time,
     /// Seeing that a transfer is over.

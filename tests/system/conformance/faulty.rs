@@ -40,6 +40,7 @@ pub enum Fault {
     FindsNothing,
     SendsTooLittle,
     TellsOfEachTransfer,
+    SetsEventsOnly,
     OverwritesMessages,
     SendsToOne,
     HearsItself,
@@ -330,13 +331,34 @@ impl Network for Faulty {
             (
                 Fault::TellsOfEachTransfer,
                 Receives::Buffer {
-                    at, bytes, tells, ..
+                    at,
+                    bytes,
+                    tells,
+                    event,
+                    ..
                 },
             ) => Receives::Buffer {
                 at,
                 bytes,
                 transfers: 1,
                 tells,
+                event,
+            },
+            (
+                Fault::SetsEventsOnly,
+                Receives::Buffer {
+                    at,
+                    bytes,
+                    transfers,
+                    event: Some(event),
+                    ..
+                },
+            ) => Receives::Buffer {
+                at,
+                bytes,
+                transfers,
+                tells: event,
+                event: None,
             },
             (
                 Fault::OverwritesMessages,
@@ -344,12 +366,14 @@ impl Network for Faulty {
                     at,
                     slot_bytes,
                     tells,
+                    event,
                 },
             ) => Receives::Buffer {
                 at,
                 bytes: slot_bytes,
                 transfers: 1,
                 tells: tells.first,
+                event,
             },
             _ => receives,
         };
@@ -375,7 +399,7 @@ impl Network for Faulty {
         self.memory.push(transfer).await;
     }
 
-    async fn start(&self, channel: u16, transfer: Transfer, tells: Flag) {
+    async fn start(&self, channel: u16, transfer: Transfer, tells: (Flag, Option<Flag>)) {
         self.memory.start(channel, transfer, tells).await;
     }
 

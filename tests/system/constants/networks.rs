@@ -16,7 +16,8 @@ use sme_sim::time::Time;
 use super::{Workload, machine, of_command, one_core};
 
 /// Small runs of the program on a chip with networks between its memories.
-const ON_NETWORKS: [&str; 2] = [
+const ON_NETWORKS: [&str; 3] = [
+    "mpi pingpong --ranks 2 --sizes 64,256,8192 --rounds 2",
     "barrier --nodes 1 --episodes 3",
     "fft --log2n 8 --nodes 1 --memory-nodes 1 --memory uncached",
 ];
@@ -121,7 +122,7 @@ fn beyond_the_ends(name: &str, set: Option<&str>) -> String {
                         })
                         .await
                 }
-                (3, 0) => memory.start(8, transfer, tells).await,
+                (3, 0) => memory.start(8, transfer, (tells, None)).await,
                 _ => {}
             }
         };
@@ -172,6 +173,7 @@ async fn networked_thread(memory: ThreadMemory, node: u32, thread: u32) {
             bytes: 32_768,
             transfers: 1 << 20,
             tells,
+            event: None,
         };
         memory.open(255, buffer).await;
     }
@@ -186,21 +188,23 @@ async fn networked_thread(memory: ThreadMemory, node: u32, thread: u32) {
         ends(1).await;
     }
     if steps(2, (node, thread) == (0, 0)).await {
-        memory.start(7, send(15, 4096), tells).await;
+        memory.start(7, send(15, 4096), (tells, None)).await;
         wait().await;
         ends(2).await;
     }
     if steps(3, (node, thread) == (NORTH, 0)).await {
         memory.push(send(15, 1024)).await;
-        memory.start(0, send(15, 4096), tells).await;
+        memory.start(0, send(15, 4096), (tells, None)).await;
         wait().await;
         ends(3).await;
     }
     // Bursts of all clusters, to one and through the middle.
     if steps(4, node < NORTH && thread == 0).await {
-        memory.start(0, send(5, 8192), tells).await;
+        memory.start(0, send(5, 8192), (tells, None)).await;
         wait().await;
-        memory.start(0, send((node + 7) % 16, 8192), tells).await;
+        memory
+            .start(0, send((node + 7) % 16, 8192), (tells, None))
+            .await;
         wait().await;
         ends(4).await;
     }

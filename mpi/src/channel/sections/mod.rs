@@ -20,6 +20,7 @@ use sme_memory::{
 };
 
 use super::shared::Shared;
+use super::transfers::NoTransfers;
 use super::{Channel, Processor, Segment, gather, own};
 pub use layout::{Layout, NoRoom, Reach};
 use layout::{Level, Row};
@@ -146,6 +147,7 @@ where
 {
     type Area = Shared<M, P>;
     type Processor = P;
+    type Transfers = NoTransfers;
 
     fn processor(&self) -> &P {
         &self.processor

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use sme_memory::{Flags, Gathers, Mailbox, Receives};
+use sme_memory::{Flag, Flags, Gathers, Mailbox, Receives};
 
 use super::cluster::{Cluster, Cpu};
 use super::send::Channel;
@@ -48,6 +48,7 @@ enum Open {
         after: u32,
         came: u32,
         tells: u64,
+        event: Option<u64>,
     },
     Queue {
         at: u64,
@@ -57,6 +58,7 @@ enum Open {
         slots: u32,
         /// The slot of the next transfer.
         next: u32,
+        event: Option<u64>,
         /// Transfers of which a part has come, and their slots.
         parts: Vec<(Sender, u32)>,
     },
@@ -119,12 +121,14 @@ impl Cluster {
                 bytes,
                 transfers,
                 tells,
+                event,
             } => Open::Buffer {
                 at: self.find(at.0, u64::from(bytes).next_multiple_of(8))?.0,
                 bytes,
                 after: transfers,
                 came: 0,
                 tells: self.find(tells.0, 1)?.0,
+                event: self.event(event)?,
             },
             Receives::Queue {
                 at,
@@ -135,6 +139,7 @@ impl Cluster {
                         first,
                         stride,
                     },
+                event,
             } => {
                 if count == 0 || slot_bytes == 0 || !slot_bytes.is_multiple_of(8) {
                     return fault(NetworkFault::Empty(tag));
@@ -151,6 +156,7 @@ impl Cluster {
                     stride,
                     slots: count,
                     next: 0,
+                    event: self.event(event)?,
                     parts: Vec::new(),
                 }
             }
@@ -211,13 +217,26 @@ impl Cluster {
         let (left, tells) = listens.gathers.add(self.store.words.get(word).0, bits);
         self.write(cpu, word, (Bytes::word(word), left), by);
         if tells {
-            self.tells(cpu, listens.tells, by);
+            self.tells(cpu, (listens.tells, None), by);
         }
     }
 
-    /// Sets a flag.
-    pub(super) fn tells(&mut self, cpu: &mut Cpu, flag: u64, by: (u32, u16)) {
-        self.write(cpu, flag, (Bytes::byte(flag), 1), by);
+    /// The offset of an event, where there is one.
+    pub(super) fn event(&self, event: Option<Flag>) -> Result<Option<u64>, FaultReason> {
+        let found = event.map(|event| self.find(event.0, 1));
+        Ok(found.transpose()?.map(|(offset, _)| offset))
+    }
+
+    /// Sets a flag, and an event where there is one.
+    pub(super) fn tells(
+        &mut self,
+        cpu: &mut Cpu,
+        (flag, event): (u64, Option<u64>),
+        by: (u32, u16),
+    ) {
+        for flag in std::iter::once(flag).chain(event) {
+            self.write(cpu, flag, (Bytes::byte(flag), 1), by);
+        }
     }
 
     /// Writes a packet's data, and tells of its transfer if that is whole.
@@ -243,6 +262,7 @@ impl Cluster {
                 after,
                 came,
                 tells,
+                event,
                 ..
             } => {
                 *came += u32::from(packet.is_last);
@@ -250,7 +270,7 @@ impl Cluster {
                 if tells.is_some() {
                     *came = 0;
                 }
-                (*at, tells)
+                (*at, tells.map(|flag| (flag, *event)))
             }
             Open::Queue { slot_bytes, .. } if end > u64::from(*slot_bytes) => {
                 return fault(NetworkFault::Beyond(tag));
@@ -262,6 +282,7 @@ impl Cluster {
                 stride,
                 slots,
                 next,
+                event,
                 parts,
             } => {
                 let flag = |slot: u32| *tells + *stride * u64::from(slot);
@@ -283,7 +304,7 @@ impl Cluster {
                     parts.retain(|&(other, _)| other != sender);
                 }
                 let at = *at + u64::from(slot) * u64::from(*slot_bytes);
-                (at, packet.is_last.then(|| flag(slot)))
+                (at, packet.is_last.then(|| (flag(slot), *event)))
             }
         };
         let first = at + u64::from(packet.offset);
@@ -296,8 +317,8 @@ impl Cluster {
             self.write(cpu, offset, (bytes, packet.words[word]), by);
             left = left.saturating_sub(8);
         }
-        if let Some(flag) = tells {
-            self.tells(cpu, flag, by);
+        if let Some(tells) = tells {
+            self.tells(cpu, tells, by);
         }
         Ok(())
     }

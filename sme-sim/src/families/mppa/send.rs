@@ -54,7 +54,8 @@ pub(super) struct Push {
 pub(super) struct Channel {
     course: Course,
     thread: u16,
-    tells: u64,
+    /// The flag and the event that are set at its end.
+    tells: (u64, Option<u64>),
     /// Bytes that have been asked for, and when the parts of each packet will be there.
     asked: u32,
     ready: VecDeque<Time>,
@@ -184,7 +185,7 @@ impl Cluster {
         cpu: &mut Cpu,
         (thread, number): (u16, u16),
         transfer: Transfer,
-        tells: Flag,
+        (tells, event): (Flag, Option<Flag>),
     ) -> Result<(), FaultReason> {
         let interface = u32::from(number) / self.spec.data.channels;
         match self.interfaces.channels.get(usize::from(number)) {
@@ -196,7 +197,7 @@ impl Cluster {
         let mut channel = Channel {
             course,
             thread,
-            tells: self.find(tells.0, 1)?.0,
+            tells: (self.find(tells.0, 1)?.0, self.event(event)?),
             asked: 0,
             ready: VecDeque::new(),
         };
@@ -251,7 +252,8 @@ impl Cluster {
     pub(super) fn has_sent(&mut self, cpu: &mut Cpu, number: u16) {
         if let Some(channel) = self.interfaces.channels[usize::from(number)].take() {
             cpu.progress();
-            self.tells(cpu, channel.tells, (self.me, channel.thread));
+            let (flag, event) = channel.tells;
+            self.tells(cpu, (flag, event), (self.me, channel.thread));
         }
     }
 

@@ -205,6 +205,10 @@ pub(crate) fn mppa(read: &mut Reader<'_>) -> MppaSpec {
             "entering the handler of a control message that has come, and leaving it",
         ),
         open: cycles("open", "allocating a receive tag and configuring it"),
+        find: cycles(
+            "find",
+            "finding the place of a message, or the message of a place",
+        ),
         setup: cycles("setup", "setting a transfer up"),
         completion: cycles("completion", "seeing that a transfer is over"),
         ..Software::default()

@@ -19,7 +19,7 @@ pub enum NetworkCall {
     /// [`Network::push`]
     Push(Transfer),
     /// [`Network::start`]
-    Start(u16, Transfer, Flag),
+    Start(u16, Transfer, (Flag, Option<Flag>)),
     /// [`Network::listen`]
     Listen(u16, Mailbox),
     /// [`Network::signal`]
@@ -61,7 +61,7 @@ impl Network for ThreadMemory {
         &self,
         channel: u16,
         transfer: Transfer,
-        tells: Flag,
+        tells: (Flag, Option<Flag>),
     ) -> impl Future<Output = ()> + Send {
         call(NetworkCall::Start(channel, transfer, tells))
     }

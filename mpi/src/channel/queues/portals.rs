@@ -1,0 +1,318 @@
+//! Transfers over portals: a place is a receive tag whose buffer is the receive's own, and the data
+//! are written there by the sender's core or by a DMA channel (Ho et al., Sec. II, Tables II and
+//! III).
+//!
+//! Data lie at their address in the node's memory; those that have none, or whose address is not
+//! that of a word, lie in a buffer of the library's.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sme_memory::{Flag, NodeSet, Own};
+
+use super::arena::Arena;
+use crate::channel::transfers::{Modes, Outbound, Started, Ticket, Transfers};
+use crate::channel::{Processor, own};
+use crate::mppaipc::portal::{Piece, PortalRx, Read, WhenBusy, Write};
+use crate::mppaipc::{Fabric, Ipc, IpcError};
+
+/// Bytes of the library's buffers: for data that are received, that are sent, and that are sent
+/// later (LAZY_BUFFER_LENGTH).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffers {
+    /// Received.
+    pub received: u64,
+    /// Sent.
+    pub sent: u64,
+    /// Sent later.
+    pub lazy: u64,
+}
+
+/// The transfers of a node, as one of its threads has them.
+#[derive(Debug)]
+pub struct Portals<M, P> {
+    ipc: Ipc<M, P>,
+    modes: Modes,
+    shared: Arc<Mutex<Kept<M, P>>>,
+    /// Memory from there on is the library's.
+    library: u64,
+    /// Wakes the server.
+    server: Flag,
+}
+
+/// The transfers of a node, for another of its threads.
+#[derive(Debug)]
+pub(super) struct SharedPortals<M, P> {
+    modes: Modes,
+    shared: Arc<Mutex<Kept<M, P>>>,
+    library: u64,
+    server: Flag,
+}
+
+impl<M, P> SharedPortals<M, P> {
+    /// As a thread with this library has them.
+    pub(super) fn with(self, ipc: Ipc<M, P>) -> Portals<M, P> {
+        Portals {
+            ipc,
+            modes: self.modes,
+            shared: self.shared,
+            library: self.library,
+            server: self.server,
+        }
+    }
+}
+
+/// The things that the threads of a node share.
+#[derive(Debug)]
+struct Kept<M, P> {
+    places: HashMap<Ticket, Place<M, P>>,
+    /// By their numbers.
+    writes: HashMap<u32, Leaving>,
+    started: u32,
+    received: Arena,
+    sent: Arena,
+    lazy: Arena,
+}
+
+#[derive(Debug)]
+struct Place<M, P> {
+    portal: PortalRx<M, P>,
+    read: Read,
+    at: u64,
+    bytes: u64,
+}
+
+/// A write by a DMA channel, and the buffer of the library's that it is from.
+#[derive(Debug)]
+struct Leaving {
+    write: Write,
+    staged: Option<u64>,
+}
+
+impl<M: Fabric, P: Processor + Clone> Portals<M, P> {
+    /// With buffers out of the node's memory; `library` is where the library's begins, and
+    /// `server` the flag that wakes the server.
+    ///
+    /// # Errors
+    /// [`IpcError::NoMemory`]
+    pub(super) fn new(
+        ipc: Ipc<M, P>,
+        (modes, buffers): (Modes, Buffers),
+        library: u64,
+        server: Flag,
+    ) -> Result<Self, IpcError> {
+        let arena = |bytes| {
+            let begin = ipc.reserve_own("data under way", bytes);
+            begin.map(|begin| Arena::new(begin.0, bytes))
+        };
+        let kept = Kept {
+            places: HashMap::new(),
+            writes: HashMap::new(),
+            started: 0,
+            received: arena(buffers.received)?,
+            sent: arena(buffers.sent)?,
+            lazy: arena(buffers.lazy)?,
+        };
+        Ok(Self {
+            ipc,
+            modes,
+            shared: Arc::new(Mutex::new(kept)),
+            library,
+            server,
+        })
+    }
+
+    /// What another thread of the node needs to have them, too.
+    pub(super) fn shared(&self) -> SharedPortals<M, P> {
+        SharedPortals {
+            modes: self.modes,
+            shared: Arc::clone(&self.shared),
+            library: self.library,
+            server: self.server,
+        }
+    }
+
+    /// The address, if data of so many bytes may lie there: whole words of the rank's own memory.
+    fn in_place(&self, address: Option<u64>, bytes: u64) -> Option<u64> {
+        address.filter(|&at| {
+            let end = at.checked_add(bytes);
+            at.is_multiple_of(8) && end.is_some_and(|end| end <= self.library)
+        })
+    }
+
+    /// Lays data down where they are sent from: the piece to send, and the library's buffer that it
+    /// is in.
+    async fn stages(&self, data: &Outbound) -> Option<(Piece, Option<u64>)> {
+        let length = data.bytes.len() as u64;
+        let bytes = u32::try_from(length).ok()?;
+        let (at, staged) = {
+            let mut kept = self.shared.lock();
+            let lazy = data.address.filter(|&at| kept.lazy.holds(at));
+            match lazy.or_else(|| self.in_place(data.address, length)) {
+                Some(at) => (at, lazy),
+                None => {
+                    let at = kept.sent.take(length)?;
+                    (at, Some(at))
+                }
+            }
+        };
+        let words: Vec<u64> = (data.bytes.chunks(8))
+            .map(|chunk| {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                u64::from_le_bytes(word)
+            })
+            .collect();
+        let from = self.ipc.word(at);
+        self.ipc.memory().lay(from, &words).await;
+        let offset = 0;
+        let piece = Piece {
+            from,
+            bytes,
+            offset,
+        };
+        Some((piece, staged))
+    }
+
+    /// A buffer from which data were sent is free.
+    fn frees(&self, staged: Option<u64>) {
+        if let Some(at) = staged {
+            let mut kept = self.shared.lock();
+            let _was_sent = kept.sent.give(at) || kept.lazy.give(at);
+        }
+    }
+
+    /// Takes a tag and a buffer for a place.
+    fn place(&self, bytes: u64, address: Option<u64>) -> Option<(PortalRx<M, P>, u64)> {
+        let portal = self.ipc.any_portal_rx().ok()?;
+        let at = match self.in_place(address, bytes) {
+            Some(at) => Some(at),
+            None => self.shared.lock().received.take(bytes),
+        };
+        match at {
+            Some(at) => Some((portal, at)),
+            None => {
+                portal.close();
+                None
+            }
+        }
+    }
+}
+
+impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
+    fn modes(&self) -> Modes {
+        self.modes
+    }
+
+    fn has_server(&self) -> bool {
+        true
+    }
+
+    async fn open(&self, bytes: u64, address: Option<u64>) -> Option<Ticket> {
+        let short = u32::try_from(bytes).ok()?;
+        let (portal, at) = self.place(bytes, address)?;
+        match portal.aio_read(self.ipc.word(at), short, 1).await {
+            Ok(read) => {
+                let ticket = portal.tag();
+                let place = Place {
+                    portal,
+                    read,
+                    at,
+                    bytes,
+                };
+                self.shared.lock().places.insert(ticket, place);
+                Some(ticket)
+            }
+            Err(_) => {
+                self.shared.lock().received.give(at);
+                portal.close();
+                None
+            }
+        }
+    }
+
+    async fn take(&self, ticket: Ticket) -> Option<Vec<u8>> {
+        let place = self.shared.lock().places.remove(&ticket)?;
+        if !place.portal.has_come(&place.read).await {
+            self.shared.lock().places.insert(ticket, place);
+            return None;
+        }
+        place.portal.wait(place.read).await;
+        place.portal.close();
+        let mut words = vec![0; place.bytes.div_ceil(8) as usize];
+        let from = self.ipc.word(place.at);
+        self.ipc.memory().view(from, &mut words).await;
+        self.shared.lock().received.give(place.at);
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+        Some(bytes.take(place.bytes as usize).collect())
+    }
+
+    async fn close(&self, ticket: Ticket) {
+        let place = self.shared.lock().places.remove(&ticket);
+        if let Some(place) = place {
+            place.portal.withdraw(place.read).await;
+            place.portal.close();
+            self.shared.lock().received.give(place.at);
+        }
+    }
+
+    async fn push(&self, data: Outbound) -> Result<(), Outbound> {
+        let Some((piece, staged)) = self.stages(&data).await else {
+            return Err(data);
+        };
+        let portal = self.ipc.portal_to(NodeSet::one(data.to), data.ticket);
+        portal.pwrite(piece).await;
+        self.frees(staged);
+        Ok(())
+    }
+
+    async fn start(&self, data: Outbound) -> Result<Started, Outbound> {
+        let Some((piece, staged)) = self.stages(&data).await else {
+            return Err(data);
+        };
+        let portal = self.ipc.portal_to(NodeSet::one(data.to), data.ticket);
+        match portal.aio_write(piece, WhenBusy::Wait).await {
+            Ok(write) => {
+                let leaving = Leaving { write, staged };
+                let mut kept = self.shared.lock();
+                let number = kept.started;
+                kept.started = number.wrapping_add(1);
+                kept.writes.insert(number, leaving);
+                Ok(Started(number))
+            }
+            Err(_) => {
+                self.frees(staged);
+                Err(data)
+            }
+        }
+    }
+
+    async fn has_left(&self, started: Started) -> bool {
+        let taken = self.shared.lock().writes.remove(&started.0);
+        let Some(leaving) = taken else {
+            return true;
+        };
+        if !self.ipc.has_left(&leaving.write).await {
+            self.shared.lock().writes.insert(started.0, leaving);
+            return false;
+        }
+        self.ipc.wait_write(leaving.write).await;
+        self.frees(leaving.staged);
+        true
+    }
+
+    async fn copy(&self, bytes: &[u8], address: Option<u64>) -> Option<u64> {
+        let length = bytes.len() as u64;
+        let to = self.shared.lock().lazy.take(length)?;
+        let words = u32::try_from(length.div_ceil(8)).ok()?;
+        // Data without an address are in the cache: as if they lay where they go.
+        let from = address.map_or(Own(to), own);
+        self.ipc.memory().copy(from, Own(to), words).await;
+        Some(to)
+    }
+
+    async fn wake_server(&self) {
+        self.ipc.memory().set(self.server, 1).await;
+    }
+}

@@ -1,0 +1,131 @@
+//! Transfers: the data of a message go straight from the memory of its sender to a place in the
+//! receiver's that is ready for them, and take no room in a stream (MPIDT of Ho et al., Sec. II).
+//!
+//! The receiver opens a place and tells the sender its ticket; the sender hands its data and the
+//! ticket over. Who tells whom when is the device's business.
+
+use std::future::Future;
+
+/// The number of a place that is ready for the data of one message.
+pub type Ticket = u16;
+
+/// Which messages go which way, by their lengths: the parameters of MPPA-MPI (Ho et al., Sec.
+/// III-C).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modes {
+    /// The longest message that goes at once, in pieces where it needs several, in bytes. Without
+    /// it all messages ask first, empty ones too.
+    pub eager_bytes: Option<u64>,
+    /// The longest message of a blocking send that the sender copies and the server sends when the
+    /// receive is there, in bytes (LAZY_THRESHOLD); without it none.
+    pub lazy_bytes: Option<u64>,
+    /// The shortest message of a blocking send that a DMA channel sends and not the core, in bytes
+    /// (DMA_THRESHOLD); without it none.
+    pub engine_bytes: Option<u64>,
+}
+
+/// Data to send to a place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outbound {
+    /// The rank.
+    pub to: u32,
+    /// The place.
+    pub ticket: Ticket,
+    /// The data.
+    pub bytes: Vec<u8>,
+    /// Their address in the sender's own memory, where they have one.
+    pub address: Option<u64>,
+}
+
+/// A transfer that a DMA channel makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Started(pub u32);
+
+/// The transfers of a rank.
+pub trait Transfers: Send + Sync {
+    /// Which messages go which way.
+    fn modes(&self) -> Modes;
+
+    /// Whether someone beside the rank itself, a *server*, hears what the rank is sent and starts
+    /// transfers on its behalf.
+    fn has_server(&self) -> bool;
+
+    /// Makes a place of so many bytes ready, at `address` of the rank's own memory if there is one;
+    /// none if no place is free.
+    fn open(&self, bytes: u64, address: Option<u64>)
+    -> impl Future<Output = Option<Ticket>> + Send;
+
+    /// The data that have come to a place, which then is not open any more; none if they have not.
+    fn take(&self, ticket: Ticket) -> impl Future<Output = Option<Vec<u8>>> + Send;
+
+    /// Closes a place to which nothing was sent.
+    fn close(&self, ticket: Ticket) -> impl Future<Output = ()> + Send;
+
+    /// Sends by the rank's own core; ends when the data have left.
+    ///
+    /// # Errors
+    /// The data, if the library has no memory for them.
+    fn push(&self, data: Outbound) -> impl Future<Output = Result<(), Outbound>> + Send;
+
+    /// Lets a DMA channel send; ends at once.
+    ///
+    /// # Errors
+    /// The data, if the library has no memory for them.
+    fn start(&self, data: Outbound) -> impl Future<Output = Result<Started, Outbound>> + Send;
+
+    /// Whether the data of a transfer have left; if so it exists no longer.
+    fn has_left(&self, started: Started) -> impl Future<Output = bool> + Send;
+
+    /// Copies data to a buffer of the library's, if it has room: their address there, until
+    /// [`Self::push`] has sent them.
+    fn copy(&self, bytes: &[u8], address: Option<u64>) -> impl Future<Output = Option<u64>> + Send;
+
+    /// Wakes the server: there is a transfer for it to start.
+    fn wake_server(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// Those of a channel that has none.
+#[derive(Clone, Copy, Debug)]
+pub enum NoTransfers {}
+
+impl Transfers for NoTransfers {
+    fn modes(&self) -> Modes {
+        match *self {}
+    }
+
+    fn has_server(&self) -> bool {
+        match *self {}
+    }
+
+    async fn open(&self, _: u64, _: Option<u64>) -> Option<Ticket> {
+        match *self {}
+    }
+
+    async fn take(&self, _: Ticket) -> Option<Vec<u8>> {
+        match *self {}
+    }
+
+    async fn close(&self, _: Ticket) {
+        match *self {}
+    }
+
+    async fn push(&self, _: Outbound) -> Result<(), Outbound> {
+        match *self {}
+    }
+
+    async fn start(&self, _: Outbound) -> Result<Started, Outbound> {
+        match *self {}
+    }
+
+    async fn has_left(&self, _: Started) -> bool {
+        match *self {}
+    }
+
+    async fn copy(&self, _: &[u8], _: Option<u64>) -> Option<u64> {
+        match *self {}
+    }
+
+    async fn wake_server(&self) {
+        match *self {}
+    }
+}
