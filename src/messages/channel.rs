@@ -83,6 +83,10 @@ impl Channel for SimulatedChannel {
         of_each!(self, inner => inner.ranks())
     }
 
+    fn outside(&self) -> u32 {
+        of_each!(self, inner => inner.outside())
+    }
+
     fn per_node(&self) -> u32 {
         of_each!(self, inner => inner.per_node())
     }

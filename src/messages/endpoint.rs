@@ -37,6 +37,20 @@ pub(super) struct Incoming<'w> {
     pub at: Own,
 }
 
+/// The call by which a rank sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendCall {
+    /// MPI_Send.
+    Send,
+    /// MPI_Isend, and MPI_Wait.
+    Isend,
+}
+
+sme_barrier::names!(SendCall, "call", {
+    Send => "send",
+    Isend => "isend",
+});
+
 /// The tag of all messages.
 const TAG: i32 = 0;
 
@@ -59,6 +73,18 @@ impl Endpoint {
     /// # Errors
     /// [`MpiError`] of a rank that does not exist; RCCE waits for it.
     pub(super) async fn send(&self, message: Outgoing<'_>) -> Result<(), MpiError> {
+        self.send_by(message, SendCall::Send).await
+    }
+
+    /// The same by a call that returns at once, and one that waits; RCCE has no such calls.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub(super) async fn send_by(
+        &self,
+        message: Outgoing<'_>,
+        call: SendCall,
+    ) -> Result<(), MpiError> {
         match self {
             Self::Rcce(rcce, core) => {
                 let of = ("RCCE_send", message.to, size_of_val(message.words));
@@ -68,7 +94,14 @@ impl Endpoint {
             }
             Self::Mpi(mpi) => {
                 let words = Buffer::from(message.words).at(message.at.0);
-                mpi.world().send(words, message.to, TAG).await
+                let ranks = mpi.local();
+                match call {
+                    SendCall::Send => ranks.send(words, message.to, TAG).await,
+                    SendCall::Isend => {
+                        let mut request = ranks.isend(words, message.to, TAG).await?;
+                        request.wait().await.map(drop)
+                    }
+                }
             }
         }
     }
@@ -88,7 +121,7 @@ impl Endpoint {
             Self::Mpi(mpi) => {
                 let words = BufferMut::from(message.words).at(message.at.0);
                 let source = Source::Rank(message.from);
-                let received = mpi.world().receive(words, source, Tag::Is(TAG)).await;
+                let received = mpi.local().receive(words, source, Tag::Is(TAG)).await;
                 received.map(|_| ())
             }
         }

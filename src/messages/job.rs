@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sme_memory::{Capabilities, Capability, Lacks, Place};
+use sme_memory::{Capabilities, Capability, Lacks, Memory, Place};
 use sme_mpi::channel::queues::portals::Buffers;
 use sme_mpi::channel::queues::{self, Queues};
 use sme_mpi::channel::sections::{Layout, NoRoom, Reach, Sections};
@@ -99,6 +99,9 @@ pub struct Job {
     pub library: Library,
     /// Ranks of the job, which fill one node's cores after the other's.
     pub ranks: u32,
+    /// Whether there is one rank more, the last, on an I/O subsystem: of channel queues, with a rank
+    /// on each cluster.
+    pub has_io: bool,
     /// Which messages go which way, through channel queues.
     pub modes: Modes,
     /// Threads of this computer that simulate it; nothing that comes out depends on them.
@@ -230,6 +233,7 @@ impl Job {
             machine,
             library,
             ranks,
+            has_io: false,
             modes: MODES,
             workers: 1,
         }
@@ -256,7 +260,12 @@ impl Job {
 
     /// Nodes that have ranks.
     pub fn nodes(&self) -> u32 {
-        self.ranks.div_ceil(self.per_node())
+        self.all_ranks().div_ceil(self.per_node())
+    }
+
+    /// Its ranks, the one on an I/O subsystem included.
+    pub fn all_ranks(&self) -> u32 {
+        self.ranks + u32::from(self.has_io)
     }
 
     /// The memory of its channel.
@@ -340,7 +349,13 @@ impl Job {
 
     /// The core of a rank that has `memory`.
     pub(super) fn core(&self, memory: &ThreadMemory) -> Core {
-        Core::new(memory.clone(), self.machine.shape().software)
+        let (shape, node) = (self.machine.shape(), memory.node());
+        let is_of_io = self.has_io && node >= shape.nodes - shape.io_nodes;
+        let software = match is_of_io {
+            true => shape.software.of_subsystem(),
+            false => shape.software,
+        };
+        Core::new(memory.clone(), software)
     }
 
     /// The MPI library of rank `rank`.
@@ -376,7 +391,8 @@ impl Job {
     fn queues(&self) -> queues::Setting {
         let shape = self.machine.shape();
         queues::Setting {
-            ranks: self.ranks,
+            ranks: self.all_ranks(),
+            outside: u32::from(self.has_io),
             credits: CREDITS,
             hardware: Hardware {
                 clusters: shape.nodes - shape.io_nodes,
@@ -406,7 +422,7 @@ impl Job {
         F: Future<Output = Result<u64, Error>> + Send + 'static,
     {
         self.check()?;
-        let (ranks, per_node) = (self.ranks, self.per_node());
+        let (ranks, per_node) = (self.all_ranks(), self.per_node());
         let told: Arc<Mutex<Told>> = Arc::default();
         let program = |memory: ThreadMemory, node, thread| {
             let rank = node * per_node + thread;

@@ -8,11 +8,13 @@ pub mod collective;
 mod endpoint;
 pub mod hpl;
 pub mod job;
+pub mod line;
 pub mod nas;
 pub mod pingpong;
 pub mod processor;
 pub mod pscw;
 
+pub use endpoint::SendCall;
 use job::{Error, Job, Observe, Observed};
 
 /// Rounds before those that count: they fill the caches.

@@ -37,6 +37,7 @@ impl Processor for Core {
                 Work::Callback => self.software.callback,
                 Work::Open => self.software.open,
                 Work::Find => self.software.find,
+                Work::Keep => self.software.keep,
                 Work::Setup => self.software.setup,
                 Work::Completion => self.software.completion,
             };

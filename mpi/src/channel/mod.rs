@@ -52,8 +52,10 @@ pub enum Work {
     Callback,
     /// Allocating a receive tag and configuring it.
     Open,
-    /// Finding the place of a message, or the message of a place.
+    /// Finding the place of a message, or the message of a receive, in the library's lists.
     Find,
+    /// Taking a buffer for data that are sent later, and noting them.
+    Keep,
     /// Setting a transfer up.
     Setup,
     /// Seeing that a transfer is over.
@@ -129,6 +131,11 @@ pub trait Channel: Send + Sync {
 
     /// Ranks of the job.
     fn ranks(&self) -> u32;
+
+    /// Ranks, the last ones, that are outside the world: those of I/O subsystems.
+    fn outside(&self) -> u32 {
+        0
+    }
 
     /// Ranks on each node, in the order of their numbers, which share its way to other nodes.
     fn per_node(&self) -> u32 {

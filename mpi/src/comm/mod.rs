@@ -55,6 +55,8 @@ struct Inner {
     /// Collective calls so far.
     calls: AtomicU32,
     is_freed: AtomicBool,
+    /// Whether this rank is in it.
+    is_member: bool,
     handler: Mutex<ErrorHandler>,
     name: Mutex<String>,
     attributes: Attributes,
@@ -76,6 +78,19 @@ impl Comm {
         Self::with(context, group, rank, None, None)
     }
 
+    /// Of `group`, in which this rank is not: calls over it end with an error.
+    pub(crate) fn of_others(context: u64, group: Group) -> Self {
+        let made = Self::new(context, group, u32::MAX);
+        match Arc::try_unwrap(made.0) {
+            Ok(inner) => Self(Arc::new(Inner {
+                is_member: false,
+                ..inner
+            })),
+            // A new communicator has no clones.
+            Err(shared) => Self(shared),
+        }
+    }
+
     /// With another side, or a topology.
     pub(crate) fn with(
         context: u64,
@@ -92,6 +107,7 @@ impl Comm {
             topology,
             calls: AtomicU32::new(0),
             is_freed: AtomicBool::new(false),
+            is_member: true,
             handler: Mutex::default(),
             name: Mutex::default(),
             attributes: Attributes::default(),
@@ -198,16 +214,14 @@ impl Comm {
     /// Whether it may be used.
     ///
     /// # Errors
-    /// It has been freed.
+    /// It has been freed, or this rank is not in it.
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        match self.0.is_freed.load(Ordering::Relaxed) {
-            false => Ok(()),
-            true => Err(Fault::new(
-                ErrorClass::Comm,
-                "comm",
-                "the communicator has been freed",
-            )),
-        }
+        let text = match self.0.is_freed.load(Ordering::Relaxed) {
+            true => "the communicator has been freed",
+            false if !self.0.is_member => "this rank is not in the communicator",
+            false => return Ok(()),
+        };
+        Err(Fault::new(ErrorClass::Comm, "comm", text))
     }
 }
 

@@ -112,11 +112,13 @@ impl State {
         };
         if is_asked {
             if !self.expects(receive, envelope(from, &header)) {
+                self.looks_up();
                 self.clears(from, header, receive);
             }
             return None;
         }
         self.abandons(receive);
+        self.looks_up();
         if header.kind == Kind::EagerSynchronous {
             self.tells_matched(from, header);
         }
@@ -165,6 +167,10 @@ impl State {
             return;
         };
         let (from, header) = (found.from, found.header);
+        self.looks_up();
+        let Some(found) = self.messages.get_mut(message) else {
+            return;
+        };
         if header.kind == Kind::RequestToSend {
             self.messages.remove(message);
             return self.clears(from, header, receive);

@@ -15,6 +15,7 @@ use super::matching::Envelope;
 use super::packet::{Header, Kind};
 use super::pairs::{Pairs, Place, Sent};
 use super::{Activity, Device, Form, Head, Mode, Outcome, State};
+use crate::channel::Work;
 use crate::channel::transfers::{Modes, Outbound, Started, Ticket};
 
 /// The transfers of one rank.
@@ -201,6 +202,13 @@ impl State {
         if let Some(direct) = &mut self.direct {
             let seen = &mut direct.peers[from as usize].seen;
             *seen = seen.wrapping_add(1);
+        }
+    }
+
+    /// The rank has looked a message up among those that its server has left.
+    pub(super) fn looks_up(&mut self) {
+        if self.direct.is_some() {
+            self.owe(Work::Find, 1);
         }
     }
 

@@ -136,6 +136,11 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
         &self.memory
     }
 
+    /// The thread's processor.
+    pub fn core(&self) -> &P {
+        &self.core
+    }
+
     /// The resources that the node's threads share.
     pub fn resources(&self) -> &Arc<Resources> {
         &self.resources
@@ -164,6 +169,12 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
     /// [`IpcError::NoMemory`]
     pub fn new_flag(&self) -> Result<Flag, IpcError> {
         Ok(self.flag(self.resources.take_flag()?))
+    }
+
+    /// The word at an offset in the node's memory, through this core's cache.
+    pub fn cached(&self, offset: u64) -> Word {
+        let node = self.node();
+        self.memory.word(Place { node, offset }, Route::Cached)
     }
 
     /// The word at an offset in the node's memory.

@@ -166,6 +166,13 @@ fn node(number: u16, hardware: &Hardware) -> Result<(u32, u16), String> {
     }
 }
 
+/// The number of the first interface of a node.
+pub fn interface(node: u32, hardware: &Hardware) -> u16 {
+    let side = node.checked_sub(hardware.clusters);
+    let first = side.and_then(|side| SUBSYSTEMS.get(side as usize));
+    first.copied().unwrap_or(node as u16)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

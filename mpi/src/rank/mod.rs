@@ -137,6 +137,7 @@ pub struct Mpi<C> {
     channel: C,
     device: Arc<Device>,
     world: Comm,
+    local: Comm,
     own: Comm,
     choice: RwLock<Choice>,
     /// Whether a call is under way.
@@ -172,10 +173,22 @@ impl<C: Channel> Mpi<C> {
         let transfers = transfers.map(|these| (these.modes(), these.has_server()));
         let device = Arc::new(Device::new(rank, ranks, transfers));
         channel.serves(Pending(Arc::clone(&device)));
+        let inside = ranks.saturating_sub(channel.outside());
+        let (group, at) = (Group::world(inside), context(0, 0));
+        let world = match rank < inside {
+            true => Comm::new(at, group, rank),
+            false => Comm::of_others(at, group),
+        };
+        let local = match inside == ranks {
+            true => world.clone(),
+            // The first rank outside makes no other with this count.
+            false => Comm::new(context(inside, 0), Group::world(ranks), rank),
+        };
         Self {
             channel,
             device,
-            world: Comm::new(context(0, 0), Group::world(ranks), rank),
+            world,
+            local,
             own: Comm::new(context(rank, OWN_COUNT), own, 0),
             choice: RwLock::default(),
             is_inside: AtomicBool::new(false),
@@ -185,6 +198,13 @@ impl<C: Channel> Mpi<C> {
     /// The communicator of all ranks (MPI_COMM_WORLD).
     pub fn world(&self) -> Communicator<'_, C> {
         self.on(self.world.clone())
+    }
+
+    /// The communicator of all ranks of the job, those of I/O subsystems included, which are the last
+    /// ones and not in the world (MPI_COMM_LOCAL of Ho et al., Sec. II). Without such ranks it is
+    /// the world.
+    pub fn local(&self) -> Communicator<'_, C> {
+        self.on(self.local.clone())
     }
 
     /// The communicator of this rank alone (MPI_COMM_SELF).
@@ -277,13 +297,13 @@ impl<C: Channel> Mpi<C> {
             self.own.attributes().delete_all();
             let is_drained = || self.device.is_drained().then_some(());
             self.until(site, is_drained).await;
-            let task = self.meeting(&self.world, Call::Finalize);
+            let task = self.meeting(&self.local, Call::Finalize);
             let task = self.device.begin_task(task);
             let outcome = self.until(site, || self.device.take(task)).await;
             self.until(site, is_drained).await;
             let left = self.device.stray_calls().map(|envelope| stray(&envelope));
             let ended = outcome.fault.or(left).map_or(Ok(()), Err);
-            self.close(entered, &self.world, ended).await
+            self.close(entered, &self.local, ended).await
         }
     }
 

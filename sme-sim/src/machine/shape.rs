@@ -66,12 +66,43 @@ pub struct Software {
     pub callback: Time,
     /// Allocating a receive tag and configuring it.
     pub open: Time,
-    /// Finding the place of a message, or the message of a place.
+    /// Finding the place of a message, or the message of a receive, in the library's lists.
     pub find: Time,
+    /// Taking a buffer for data that are sent later, and noting them.
+    pub keep: Time,
     /// Setting a transfer up.
     pub setup: Time,
     /// Seeing that a transfer is over.
     pub completion: Time,
+    /// What all of these take an I/O subsystem, as a percentage of the above; 0 where there is none.
+    pub subsystem_percent: u32,
+}
+
+impl Software {
+    /// The costs on an I/O subsystem.
+    pub fn of_subsystem(self) -> Self {
+        let slower = |one: Time| {
+            let percent = u64::from(self.subsystem_percent);
+            Time::from_ps(one.as_ps().saturating_mul(percent) / 100)
+        };
+        Self {
+            call: slower(self.call),
+            request: slower(self.request),
+            packet: slower(self.packet),
+            compare: slower(self.compare),
+            combine: slower(self.combine),
+            group: slower(self.group),
+            target: slower(self.target),
+            post: slower(self.post),
+            callback: slower(self.callback),
+            open: slower(self.open),
+            find: slower(self.find),
+            keep: slower(self.keep),
+            setup: slower(self.setup),
+            completion: slower(self.completion),
+            subsystem_percent: self.subsystem_percent,
+        }
+    }
 }
 
 /// The network interfaces of a node: one of a cluster, several of an I/O subsystem.

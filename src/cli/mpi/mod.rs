@@ -9,7 +9,7 @@ mod nas;
 mod pingpong;
 mod pscw;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ use crate::progress;
 use crate::report::Format;
 use crate::report::calls::write_calls;
 use crate::report::explain;
-use crate::report::output::Output;
+use crate::report::output::{self, Output};
 use crate::report::row::{self, Cell, rendered};
 use crate::report::stop::{self, Stop, one_line};
 use crate::report::timeline;
@@ -99,10 +99,21 @@ trait Point: Measurement + Sized {
     /// The cells of its [`Self::KEYS`].
     fn cells(&self, outcome: &Self::Outcome) -> Vec<Cell>;
 
+    /// A second table, of all points together.
+    fn below(_outcomes: &[(&Self, Self::Outcome)]) -> Option<Below> {
+        None
+    }
+
     /// The charts of all points together, by the names of their files.
     fn draw(_outcomes: &[(&Self, Self::Outcome)]) -> Vec<(&'static str, Chart)> {
         Vec::new()
     }
+}
+
+/// A table below that of the points: what is read off all of them.
+struct Below {
+    keys: Vec<String>,
+    rows: Vec<Vec<Cell>>,
 }
 
 /// Points whose flags fit together.
@@ -255,10 +266,21 @@ impl<P: Point> Points<P> {
         })
     }
 
-    /// The same with charts in `directory`.
-    fn drawn(self, directory: PathBuf) -> Self {
-        let figures = Some(directory);
-        Self { figures, ..self }
+    /// The same with charts in these files of a directory, if there is one.
+    fn drawn(self, directory: Option<&Path>, files: &[&str]) -> Result<Self, Stop> {
+        let Some(directory) = directory else {
+            return Ok(self);
+        };
+        for name in files {
+            let file = directory.join(name);
+            output::distinct(&[
+                ("-o", self.watch.output.file.output.as_deref()),
+                (timeline::FLAG, self.watch.timeline.as_deref()),
+                ("--figures", Some(&file)),
+            ])?;
+        }
+        let figures = Some(directory.to_owned());
+        Ok(Self { figures, ..self })
     }
 
     fn run(&self) -> Result<(), Stop> {
@@ -301,7 +323,17 @@ impl<P: Point> Points<P> {
         }
         watch.end();
         output.push(&self.written(rows))?;
-        match file.format() {
+        let format = file.format();
+        if let Some(Below { keys, rows }) = P::below(&outcomes) {
+            let below = rendered(&keys, &rows, format);
+            match format {
+                Format::Table => output.push(&format!("\n{below}"))?,
+                Format::Json => output.push(&below)?,
+                // A file of rows has one kind of rows.
+                Format::Csv => stop::to_stderr(&below),
+            }
+        }
+        match format {
             _ if paths.is_empty() => {}
             Format::Table => output.push(&format!("\n{paths}"))?,
             _ => stop::to_stderr(&paths),

@@ -1,14 +1,24 @@
 //! `sme mpi pingpong`.
 
-use clap::Args;
+mod figures;
+mod fits;
 
-use super::{Point, Points, WatchFlags, channel, jobs, ranks, rounds, sizes};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use sme_sim::machine::Machine;
+
+use super::{Below, Point, Points, WatchFlags, channel, jobs, most_ranks, ranks, rounds, sizes};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
+use crate::cli::list::MAX_LENGTH;
 use crate::cli::read::{self, Values};
-use crate::messages::job::Library;
+use crate::messages::SendCall;
+use crate::messages::job::{Job, Library};
 pub(super) use crate::messages::pingpong::PingPong;
-use crate::messages::pingpong::{LAST, Outcome};
+use crate::messages::pingpong::{LAST, Outcome, Way};
+use crate::plot::Chart;
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
 
@@ -28,14 +38,21 @@ pub struct PingPongFlags {
     /// 48]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     ranks: Option<String>,
-    /// The rank that answers rank 0
-    #[arg(
-        long,
-        value_name = "RANK",
-        default_value = "1",
-        allow_negative_numbers = true
-    )]
-    partner: String,
+    /// The rank that answers rank 0 [default: 1]
+    #[arg(long, value_name = "RANK", allow_negative_numbers = true)]
+    partner: Option<String>,
+    /// On a chip with networks between its memories: who begins and who answers, two of cc0, cc1 and
+    /// so on, the clusters, and io, a subsystem whose rank is outside the world
+    #[arg(long, value_name = "A,B", conflicts_with_all = ["ranks", "partner"])]
+    between: Option<String>,
+    /// The call by which both send: send, or isend and a wait
+    #[arg(long, value_name = "LIST", default_value = "send")]
+    call: String,
+    /// With --channel queues the way of all messages: normal (sent by the core when the receive is
+    /// there), eager (at once, in pieces), lazy (copied, and sent by the resource manager), dma
+    /// (sent by a DMA channel) [default: by their lengths]
+    #[arg(long, value_name = "LIST")]
+    mode: Option<String>,
     /// Sizes of the message in bytes, multiples of 8, such as 32,64 or 32..4096*2
     #[arg(
         long,
@@ -52,8 +69,33 @@ pub struct PingPongFlags {
         allow_negative_numbers = true
     )]
     rounds: String,
+    /// Draw throughput, latency and message rate over the sizes: throughput.svg, latency.svg and
+    /// rate.svg in this directory
+    #[arg(long, value_name = "DIRECTORY", help_heading = "Output")]
+    figures: Option<PathBuf>,
     #[command(flatten)]
     watch: WatchFlags,
+}
+
+/// An end of a ping-pong on a chip with clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Cluster(u32),
+    Io,
+}
+
+impl FromStr for End {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text.trim() {
+            "io" => Ok(Self::Io),
+            cluster => {
+                let number = cluster.strip_prefix("cc").ok_or(())?;
+                number.parse().map(Self::Cluster).map_err(|_| ())
+            }
+        }
+    }
 }
 
 impl PingPongFlags {
@@ -63,43 +105,157 @@ impl PingPongFlags {
             None if machine.shape().buffer_bytes > 0 => Library::Rcce,
             text => channel(text.as_ref(), &machine)?,
         };
-        let ranks = ranks(self.ranks.as_ref(), &machine, Values::One)?;
-        let ranks = read::one("--ranks", ranks)?;
-        let partner = read::counts("--partner", &self.partner, 1, ranks - 1, Values::One)?;
-        let partner = read::one("--partner", partner)?;
+        let (of, (first, partner)) = self.ends(&machine, library)?;
         let rounds = rounds("--rounds", &self.rounds)?;
-        let jobs = jobs((machine, library), vec![ranks], self.watch.workers()?);
-        let mut points = Vec::new();
-        for size_bytes in sizes(&self.sizes)? {
-            points.extend(jobs.iter().cloned().map(|job| PingPong {
-                job,
-                partner,
-                size_bytes,
-                rounds,
-            }));
+        let calls: Vec<SendCall> = read::names("--call", &self.call, Values::Many)?;
+        if !library.is_mpi() && calls != [SendCall::Send] {
+            let why = format!("{library} has no MPI calls");
+            return Err(Stop::flag("--call", why));
         }
-        Points::new(points, &self.watch, "--sizes are")
+        let ways = self.ways(library)?;
+        let sizes = sizes(&self.sizes)?;
+        let count = calls.len().saturating_mul(ways.len());
+        if count.saturating_mul(sizes.len()) > MAX_LENGTH {
+            let why = format!("with --call and --mode more than {MAX_LENGTH} runs");
+            return Err(Stop::flag("--sizes", why));
+        }
+        let workers = self.watch.workers()?;
+        let jobs = jobs((machine, library), vec![of.ranks], workers);
+        let mut points = Vec::new();
+        for job in &jobs {
+            for &call in &calls {
+                for &way in &ways {
+                    let job = Job {
+                        has_io: of.has_io,
+                        modes: way.map_or(job.modes, Way::modes),
+                        ..job.clone()
+                    };
+                    points.extend(sizes.iter().map(|&size_bytes| PingPong {
+                        job: job.clone(),
+                        first,
+                        partner,
+                        call,
+                        way,
+                        size_bytes,
+                        rounds,
+                    }));
+                }
+            }
+        }
+        let points = Points::new(points, &self.watch, "--sizes, --call and --mode are")?;
+        points.drawn(self.figures.as_deref(), &figures::FILES)
     }
+
+    /// The ranks of the job, and the two that send.
+    fn ends(&self, machine: &Machine, library: Library) -> Result<(Ranks, (u32, u32)), Stop> {
+        const FLAG: &str = "--between";
+        let Some(text) = &self.between else {
+            let ranks = ranks(self.ranks.as_ref(), machine, Values::One)?;
+            let ranks = read::one("--ranks", ranks)?;
+            let partner = self.partner.as_deref().unwrap_or("1");
+            let partner = read::counts("--partner", partner, 1, ranks - 1, Values::One)?;
+            let partner = read::one("--partner", partner)?;
+            let has_io = false;
+            return Ok((Ranks { ranks, has_io }, (0, partner)));
+        };
+        if library != Library::Queues {
+            let why = format!("with channel {library} ranks have numbers: --partner names one");
+            return Err(Stop::flag(FLAG, why));
+        }
+        let ranks = most_ranks(machine);
+        let ends: Vec<Result<End, ()>> = text.split(',').map(End::from_str).collect();
+        let [Ok(first), Ok(second)] = ends[..] else {
+            let why = format!("{text} is not two of cc0 to cc{} and io", ranks - 1);
+            return Err(Stop::flag(FLAG, why));
+        };
+        let rank = |end| match end {
+            End::Cluster(number) if number < ranks => Ok(number),
+            End::Cluster(number) => {
+                let why = format!("there is no cc{number}, the last is cc{}", ranks - 1);
+                Err(Stop::flag(FLAG, why))
+            }
+            // The rank behind those of the clusters.
+            End::Io => Ok(ranks),
+        };
+        let (first, second) = (rank(first)?, rank(second)?);
+        if first == second {
+            return Err(Stop::flag(FLAG, format!("{text} are the same")));
+        }
+        let has_io = first.max(second) == ranks;
+        Ok((Ranks { ranks, has_io }, (first, second)))
+    }
+
+    fn ways(&self, library: Library) -> Result<Vec<Option<Way>>, Stop> {
+        let Some(text) = &self.mode else {
+            return Ok(vec![None]);
+        };
+        if library != Library::Queues {
+            let why = format!("is of channel queues, and this is channel {library}");
+            return Err(Stop::flag("--mode", why));
+        }
+        let ways: Vec<Way> = read::names("--mode", text, Values::Many)?;
+        Ok(ways.into_iter().map(Some).collect())
+    }
+}
+
+/// The ranks of a job.
+struct Ranks {
+    ranks: u32,
+    has_io: bool,
+}
+
+/// The name of a rank: of a cluster, of a subsystem, or its number.
+fn name(job: &Job, rank: u32) -> String {
+    match job.library {
+        Library::Queues if rank == job.ranks => "io".to_owned(),
+        Library::Queues => format!("cc{rank}"),
+        _ => rank.to_string(),
+    }
+}
+
+/// The name of a way.
+fn way(way: Option<Way>) -> &'static str {
+    way.map_or("auto", |way| way.name())
 }
 
 impl Point for PingPong {
     const KEYS: &[&str] = &[
         "ranks",
         "partner",
+        "between",
+        "call",
+        "mode",
         "size_bytes",
         "latency_us",
         "bandwidth_mb_per_s",
+        "send_us",
+        "answer_us",
     ];
 
     const EXPLAINED: (&str, &str) = (LAST, "the last round");
 
     fn cells(&self, outcome: &Outcome) -> Vec<Cell> {
+        let ends = [self.first, self.partner].map(|rank| name(&self.job, rank));
+        let (send, answer) = outcome.sends;
         vec![
             Cell::Count(self.job.ranks.into()),
             Cell::Count(self.partner.into()),
+            Cell::text(ends.join(",")),
+            Cell::text(self.call),
+            Cell::text(way(self.way)),
             Cell::Count(self.size_bytes),
             Cell::micros(outcome.latency),
             Cell::fraction(self.bandwidth_mb_per_s(outcome)),
+            Cell::micros(send),
+            Cell::micros(answer),
         ]
+    }
+
+    fn below(outcomes: &[(&Self, Outcome)]) -> Option<Below> {
+        fits::table(outcomes)
+    }
+
+    fn draw(outcomes: &[(&Self, Outcome)]) -> Vec<(&'static str, Chart)> {
+        figures::charts(outcomes)
     }
 }

@@ -14,10 +14,8 @@ use crate::cli::read::{self, Values};
 use crate::messages::job::Job;
 pub(super) use crate::messages::pscw::Pscw;
 use crate::messages::pscw::{Outcome, Quartiles, ROUNDS};
-use crate::report::output;
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
-use crate::report::timeline;
 
 /// The flags of `sme mpi pscw`.
 #[derive(Args, Clone, Debug)]
@@ -78,18 +76,7 @@ impl PscwFlags {
             points.extend(jobs.iter().cloned().map(|job| Pscw { job, sync, rounds }));
         }
         let points = Points::new(points, &self.watch, "--targets and --sync make")?;
-        let Some(directory) = &self.figures else {
-            return Ok(points);
-        };
-        for name in figures::FILES {
-            let file = directory.join(name);
-            output::distinct(&[
-                ("-o", self.watch.output.file.output.as_deref()),
-                (timeline::FLAG, self.watch.timeline.as_deref()),
-                ("--figures", Some(&file)),
-            ])?;
-        }
-        Ok(points.drawn(directory.clone()))
+        points.drawn(self.figures.as_deref(), &figures::FILES)
     }
 
     /// `--sync`, on a machine that has shared memory with locks or not.

@@ -25,6 +25,7 @@ use super::transfers::{Modes, Transfers};
 use super::{Channel, Processor, Segment, Work, gather, own};
 use crate::device::direct::Pending;
 use crate::device::packet::Frames;
+use crate::mppaipc::path::interface;
 use crate::mppaipc::rqueue::{RQueueRx, RQueueTx};
 use crate::mppaipc::sync::SyncRx;
 use crate::mppaipc::{Fabric, Hardware, Ipc, IpcError, Resources, Room};
@@ -49,6 +50,8 @@ const MEET: u16 = 64;
 pub struct Setting {
     /// Ranks, each on the node of its number; 1 to 64.
     pub ranks: u32,
+    /// How many of them, the last ones, are outside the world.
+    pub outside: u32,
     /// Messages that each rank may have under way to each other one, at least 1.
     pub credits: u32,
     /// The chip.
@@ -70,6 +73,7 @@ pub struct Queues<M, P> {
     processor: P,
     me: u32,
     ranks: u32,
+    outside: u32,
     to: Vec<RQueueTx<M, P>>,
     portals: Portals<M, P>,
     inbox: Arc<Mutex<Inbox>>,
@@ -114,7 +118,7 @@ where
             streams: vec![VecDeque::new(); ranks as usize],
             has_some: VecDeque::new(),
         }));
-        let meeting = format!("/mppa/sync/[0..{}]:{MEET}", ranks - 1);
+        let meeting = format!("/mppa/sync/{}:{MEET}", nodes(&setting));
         let meet = ipc.sync_rx(&meeting, u64::MAX >> (64 - ranks)).await?;
         let mut to = Vec::new();
         for other in 0..ranks {
@@ -166,6 +170,7 @@ where
             processor,
             me,
             ranks,
+            outside: setting.outside,
             to,
             portals,
             inbox,
@@ -196,13 +201,20 @@ where
     }
 }
 
+/// The nodes of all ranks, as paths name them.
+fn nodes(setting: &Setting) -> String {
+    let numbers = (0..setting.ranks).map(|rank| interface(rank, &setting.hardware).to_string());
+    format!("[{}]", numbers.collect::<Vec<_>>().join(","))
+}
+
 /// The path of the queue of rank `to`.
 fn path(to: u32, setting: &Setting) -> String {
-    let Setting { ranks, credits, .. } = setting;
-    format!(
-        "/mppa/rqueue/{to}:{QUEUE}/[0..{}]:{to}/{credits}.{MESSAGE_BYTES}",
-        ranks - 1
-    )
+    let (at, from, credits) = (
+        interface(to, &setting.hardware),
+        nodes(setting),
+        setting.credits,
+    );
+    format!("/mppa/rqueue/{at}:{QUEUE}/{from}:{to}/{credits}.{MESSAGE_BYTES}")
 }
 
 /// The server of a rank, on another core.
@@ -308,6 +320,10 @@ where
 
     fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    fn outside(&self) -> u32 {
+        self.outside
     }
 
     async fn write(&self, to: u32, segments: &[Segment<'_>]) -> usize {

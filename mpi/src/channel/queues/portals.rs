@@ -13,7 +13,7 @@ use sme_memory::{Flag, NodeSet, Own};
 
 use super::arena::Arena;
 use crate::channel::transfers::{Modes, Outbound, Started, Ticket, Transfers};
-use crate::channel::{Processor, own};
+use crate::channel::{Processor, Work, own};
 use crate::mppaipc::portal::{Piece, PortalRx, Read, WhenBusy, Write};
 use crate::mppaipc::{Fabric, Ipc, IpcError};
 
@@ -141,9 +141,9 @@ impl<M: Fabric, P: Processor + Clone> Portals<M, P> {
         })
     }
 
-    /// Lays data down where they are sent from: the piece to send, and the library's buffer that it
-    /// is in.
-    async fn stages(&self, data: &Outbound) -> Option<(Piece, Option<u64>)> {
+    /// Lays data down where they are sent from, by this core through its cache or by a channel: the
+    /// piece to send, and the library's buffer that it is in.
+    async fn stages(&self, data: &Outbound, by_core: bool) -> Option<(Piece, Option<u64>)> {
         let length = data.bytes.len() as u64;
         let bytes = u32::try_from(length).ok()?;
         let (at, staged) = {
@@ -164,7 +164,12 @@ impl<M: Fabric, P: Processor + Clone> Portals<M, P> {
                 u64::from_le_bytes(word)
             })
             .collect();
-        let from = self.ipc.word(at);
+        // The memory of a subsystem, which is behind its chip, cores read past their caches.
+        let is_cluster = self.ipc.node() < self.ipc.resources().hardware().clusters;
+        let from = match by_core && is_cluster {
+            true => self.ipc.cached(at),
+            false => self.ipc.word(at),
+        };
         self.ipc.memory().lay(from, &words).await;
         let offset = 0;
         let piece = Piece {
@@ -258,7 +263,7 @@ impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
     }
 
     async fn push(&self, data: Outbound) -> Result<(), Outbound> {
-        let Some((piece, staged)) = self.stages(&data).await else {
+        let Some((piece, staged)) = self.stages(&data, true).await else {
             return Err(data);
         };
         let portal = self.ipc.portal_to(NodeSet::one(data.to), data.ticket);
@@ -268,7 +273,7 @@ impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
     }
 
     async fn start(&self, data: Outbound) -> Result<Started, Outbound> {
-        let Some((piece, staged)) = self.stages(&data).await else {
+        let Some((piece, staged)) = self.stages(&data, false).await else {
             return Err(data);
         };
         let portal = self.ipc.portal_to(NodeSet::one(data.to), data.ticket);
@@ -305,6 +310,7 @@ impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
     async fn copy(&self, bytes: &[u8], address: Option<u64>) -> Option<u64> {
         let length = bytes.len() as u64;
         let to = self.shared.lock().lazy.take(length)?;
+        self.ipc.core().work(&[(Work::Keep, 1)]).await;
         let words = u32::try_from(length.div_ceil(8)).ok()?;
         // Data without an address are in the cache: as if they lay where they go.
         let from = address.map_or(Own(to), own);

@@ -194,6 +194,11 @@ pub(crate) fn mppa(read: &mut Reader<'_>) -> MppaSpec {
         buffer_flits,
     };
     let mut section = read.section("library");
+    let subsystem_percent = section.count(
+        "subsystem_percent",
+        1..=100_000,
+        "what the same work takes an I/O subsystem, in hundredths",
+    );
     let mut cycles = |key, meaning| core.span(section.cycles(key, hardware.clone(), meaning));
     let software = Software {
         post: cycles(
@@ -207,10 +212,15 @@ pub(crate) fn mppa(read: &mut Reader<'_>) -> MppaSpec {
         open: cycles("open", "allocating a receive tag and configuring it"),
         find: cycles(
             "find",
-            "finding the place of a message, or the message of a place",
+            "finding the place of a message, or the message of a receive, in the library's lists",
+        ),
+        keep: cycles(
+            "keep",
+            "taking a buffer for data that are sent later, and noting them",
         ),
         setup: cycles("setup", "setting a transfer up"),
         completion: cycles("completion", "seeing that a transfer is over"),
+        subsystem_percent,
         ..Software::default()
     };
     let system = delays(&mut read.section("os"));

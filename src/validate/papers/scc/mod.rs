@@ -17,9 +17,9 @@ use sme_sim::observe::spans::SpanTimes;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 
 use super::{Estimator, EstimatorOf, Figures, Finding, Fit, On, Paper};
-use crate::messages::Measurement;
 use crate::messages::job::{Job, Library};
 use crate::messages::pingpong::PingPong;
+use crate::messages::{Measurement, SendCall};
 use crate::validate::measure::{self, Simulate};
 
 /// The family of the machines whose figures these are.
@@ -252,7 +252,10 @@ impl Chip {
                 Library::Rcce,
                 self.machine.shape().nodes,
             ),
+            first: 0,
             partner: NEIGHBOUR,
+            call: SendCall::Send,
+            way: None,
             size_bytes,
             rounds: 4,
         };
