@@ -20,6 +20,7 @@ use crate::report::output::Output;
 use crate::report::stop::{Stop, to_stderr};
 use crate::validate::Validation;
 use crate::validate::papers::On;
+use crate::validate::papers::mppa::Clusters;
 use crate::validate::papers::scc::Chip;
 use crate::validate::papers::sme::simulator::Simulator;
 use crate::validate::published;
@@ -76,6 +77,13 @@ pub struct ValidateRun {
     output: OutputFlags,
 }
 
+/// The machines of the papers.
+struct Machines {
+    cluster: Arc<Machine>,
+    chip: Chip,
+    clusters: Clusters,
+}
+
 impl ValidateRun {
     /// Reads the flags.
     pub fn read(flags: &ValidateFlags) -> Result<Self, Stop> {
@@ -98,30 +106,50 @@ impl ValidateRun {
 
     /// The machines of the papers: the given one for those of its family, and the built-in ones for
     /// the others.
-    fn machines(&self) -> Result<(Arc<Machine>, Chip), Stop> {
+    fn machines(&self) -> Result<Machines, Stop> {
         let built_in = |name| {
             let machine = Machine::builtin(name);
             machine
                 .map(Arc::new)
                 .map_err(|error| Stop::Failed(error.to_string()))
         };
-        if let Some(chip) = Chip::new(Arc::clone(&self.machine)) {
-            return Ok((built_in("sme-prototype")?, chip));
-        }
-        let chip = Chip::new(built_in("scc")?);
-        let chip = chip.ok_or_else(|| Stop::Failed("machine scc is no chip".to_owned()))?;
-        Ok((Arc::clone(&self.machine), chip))
+        let given = || Arc::clone(&self.machine);
+        let none = |name: &str| Stop::Failed(format!("machine {name} is of another family"));
+        let (chip, clusters) = (Chip::new(given()), Clusters::new(given()));
+        let is_other = chip.is_some() || clusters.is_some();
+        Ok(Machines {
+            cluster: match is_other {
+                true => built_in("sme-prototype")?,
+                false => given(),
+            },
+            chip: match chip {
+                Some(chip) => chip,
+                None => Chip::new(built_in("scc")?).ok_or_else(|| none("scc"))?,
+            },
+            clusters: match clusters {
+                Some(clusters) => clusters,
+                None => Clusters::new(built_in("mppa256")?).ok_or_else(|| none("mppa256"))?,
+            },
+        })
     }
 
     /// Simulates, compares, and writes the rows.
     pub fn run(&self) -> Result<(), Stop> {
-        let (cluster, chip) = self.machines()?;
+        let Machines {
+            cluster,
+            chip,
+            clusters,
+        } = self.machines()?;
         let simulator = Simulator::new(cluster, self.episodes, self.seed)
             .map_err(|error| Stop::flag("--machine", error))?
             .with_noise(self.noise);
-        let (simulator, chip) = match self.programs {
-            true => (simulator, chip),
-            false => (simulator.without_programs(), chip.without_programs()),
+        let (simulator, chip, clusters) = match self.programs {
+            true => (simulator, chip, clusters),
+            false => (
+                simulator.without_programs(),
+                chip.without_programs(),
+                clusters.without_programs(),
+            ),
         };
         let simulator = match self.large {
             true => simulator,
@@ -135,6 +163,7 @@ impl ValidateRun {
         };
         validation.identity.on = On::new(&self.machine);
         validation.papers.extend(chip.papers());
+        validation.papers.push(clusters.paper());
         let report = validation.run(watch.as_ref());
         watch.end();
         let report = report.map_err(|error| Stop::Failed(error.to_string()))?;

@@ -27,18 +27,19 @@ use sme_sim::parts::contract::{Span, ThreadMemory};
 use super::channel::SimulatedChannel;
 use super::processor::Core;
 
-/// Messages of channel queues that each rank may have under way to each other one.
+/// Messages of channel queues that each rank may have under way to each other one, if nobody says
+/// otherwise.
 const CREDITS: u32 = 8;
 
 /// Bytes of a node's memory that channel queues keeps for itself: slots, and buffers for data.
 const LIBRARY_BYTES: u64 = 384 << 10;
 
-/// The buffers among them.
-const BUFFERS: Buffers = Buffers {
-    received: 128 << 10,
-    sent: 128 << 10,
-    lazy: 64 << 10,
-};
+/// The buffers among them for data that are received, and for those that are sent, without an
+/// address.
+const BUFFER_BYTES: u64 = 128 << 10;
+
+/// The buffer among them for data that are sent later, at most.
+pub const LAZY_BYTES: u64 = 64 << 10;
 
 /// The modes of channel queues if nobody says otherwise: messages that fit into a control message
 /// go at once, and the DMA engine sends those that it sends faster.
@@ -104,6 +105,10 @@ pub struct Job {
     pub has_io: bool,
     /// Which messages go which way, through channel queues.
     pub modes: Modes,
+    /// Bytes of a rank's buffer for data that are sent later, at most [`LAZY_BYTES`].
+    pub lazy_bytes: u64,
+    /// Control messages that each rank may have under way to each other one.
+    pub credits: u32,
     /// Threads of this computer that simulate it; nothing that comes out depends on them.
     pub workers: usize,
 }
@@ -235,6 +240,8 @@ impl Job {
             ranks,
             has_io: false,
             modes: MODES,
+            lazy_bytes: LAZY_BYTES,
+            credits: CREDITS,
             workers: 1,
         }
     }
@@ -393,7 +400,7 @@ impl Job {
         queues::Setting {
             ranks: self.all_ranks(),
             outside: u32::from(self.has_io),
-            credits: CREDITS,
+            credits: self.credits,
             hardware: Hardware {
                 clusters: shape.nodes - shape.io_nodes,
                 tags: shape.interfaces.tags,
@@ -405,7 +412,11 @@ impl Job {
             },
             server: shape.cores - 1,
             modes: self.modes,
-            buffers: BUFFERS,
+            buffers: Buffers {
+                received: BUFFER_BYTES,
+                sent: BUFFER_BYTES,
+                lazy: self.lazy_bytes,
+            },
         }
     }
 

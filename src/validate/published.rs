@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
+use crate::messages::line::Line;
+
 /// The file as it is built in.
 const BUILT_IN: &str = include_str!("../../reference/published.toml");
 
@@ -278,7 +280,26 @@ impl Figure {
         Some((simulated - published) / scale)
     }
 
-    /// Whether `simulated` reproduces the figure. A line of cost is reproduced by nothing yet.
+    /// The errors of a line's cost of a byte, and of its fixed cost, relative to the published ones.
+    pub fn line_errors(&self, line: Line) -> Option<(f64, f64)> {
+        match self.value {
+            Value::Linear { per_byte, fixed } => {
+                Some((line.per_byte / per_byte - 1.0, line.fixed / fixed - 1.0))
+            }
+            Value::Number(_) => None,
+        }
+    }
+
+    /// Whether a simulated line reproduces the figure: the fixed cost within the tolerance, the cost
+    /// of a byte within half of it.
+    pub fn admits_line(&self, line: Line) -> bool {
+        let errors = self.line_errors(line);
+        errors.is_some_and(|(per_byte, fixed)| {
+            per_byte.abs() <= self.tolerance / 2.0 && fixed.abs() <= self.tolerance
+        })
+    }
+
+    /// Whether `simulated` reproduces the figure, which is a number.
     pub fn admits(&self, simulated: f64) -> bool {
         // Rounding must not decide over a figure exactly on the border.
         const SLACK: f64 = 1e-9;

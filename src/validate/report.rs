@@ -9,6 +9,7 @@ use super::published::{Comparison, Figure, Kind, Value};
 use super::summary;
 use super::verdict::{Row, Verdict};
 use crate::experiment::noise::{Noise, gaps_of, lengths_of};
+use crate::messages::line::Line;
 use crate::report::row::{Cell, csv_record};
 use crate::report::table::aligned;
 
@@ -100,13 +101,14 @@ impl Report {
             let cells = [
                 row.figure.id.clone(),
                 row.figure.written(),
-                row.simulated
-                    .map_or_else(String::new, |value| digits(value, 4)),
+                simulated(row).unwrap_or_default(),
                 row.figure.unit.clone(),
                 row.error()
                     .map_or_else(String::new, |error| percent(&row.figure, error)),
-                row.simulated
-                    .map_or_else(String::new, |_| tolerance(&row.figure)),
+                match simulated(row) {
+                    Some(_) => tolerance(&row.figure),
+                    None => String::new(),
+                },
                 verdict(row),
             ];
             for (column, cell) in columns.iter_mut().zip(cells) {
@@ -241,6 +243,14 @@ impl Report {
             ("published_fixed", Scalar::number(h)),
             ("simulated", Scalar::number(row.simulated)),
             (
+                "simulated_per_byte",
+                Scalar::number(row.line.map(|line| line.per_byte)),
+            ),
+            (
+                "simulated_fixed",
+                Scalar::number(row.line.map(|line| line.fixed)),
+            ),
+            (
                 "low_95",
                 Scalar::number(row.interval.map(|interval| interval.0)),
             ),
@@ -301,6 +311,12 @@ impl Scalar {
 }
 
 /// Rounded to `count` significant digits; whole numbers stay whole.
+fn simulated(row: &Row) -> Option<String> {
+    let line = |line: Line| format!("{:.4} N + {:.0}", line.per_byte, line.fixed);
+    let number = |value| digits(value, 4);
+    row.line.map(line).or_else(|| row.simulated.map(number))
+}
+
 fn digits(number: f64, count: usize) -> String {
     if number.fract() == 0.0 && number.abs() < 1e15 {
         return format!("{}", number + 0.0);
@@ -336,10 +352,14 @@ fn percent(figure: &Figure, error: f64) -> String {
 }
 
 fn tolerance(figure: &Figure) -> String {
-    if matches!(figure.kind, Kind::Derived) || figure.number().is_none() {
+    if matches!(figure.kind, Kind::Derived) {
         return String::new();
     }
     let percent = digits(figure.tolerance * 1e2, 3);
+    if figure.number().is_none() {
+        let of_byte = digits(figure.tolerance * 50.0, 3);
+        return format!("±{of_byte} % N, ±{percent} %");
+    }
     match figure.comparison {
         Comparison::About if figure.number() == Some(0.0) => format!("up to {}", figure.tolerance),
         Comparison::About => format!("±{percent} %"),

@@ -5,6 +5,7 @@
 use super::deviations::{Deviations, Explanation};
 use super::papers::{Finding, Fit, SIMULATED};
 use super::published::{Figure, Kind};
+use crate::messages::line::Line;
 
 /// What the comparison of a figure came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +67,8 @@ pub struct Row {
     pub figure: Figure,
     /// The simulated one, in the same unit.
     pub simulated: Option<f64>,
+    /// The simulated line, of a figure that is one.
+    pub line: Option<Line>,
     /// 95 % confidence interval of a fitted coefficient.
     pub interval: Option<(f64, f64)>,
     /// What the comparison came to.
@@ -122,6 +125,7 @@ impl Row {
         });
         Self {
             simulated: finding.simulated,
+            line: finding.line,
             interval: finding.interval,
             verdict,
             explained,
@@ -164,9 +168,13 @@ impl Row {
         self.explained.is_some() && !may_stand && self.verdict != Verdict::Derived
     }
 
-    /// Relative to the published value; the plain difference where that is 0.
+    /// Relative to the published value; the plain difference where that is 0. Of a line the error of
+    /// its fixed cost.
     pub fn error(&self) -> Option<f64> {
-        self.figure.error(self.simulated?)
+        match self.line {
+            Some(line) => Some(self.figure.line_errors(line)?.1),
+            None => self.figure.error(self.simulated?),
+        }
     }
 }
 
@@ -180,9 +188,9 @@ fn unsimulated(figure: &Figure) -> Verdict {
 
 fn judge(figure: &Figure, finding: &Finding, fitted: bool) -> Verdict {
     let holds = finding.conditions.iter().all(|condition| condition.met);
-    let within = finding
-        .simulated
-        .is_some_and(|simulated| figure.admits(simulated));
+    let number = finding.simulated;
+    let within = number.is_some_and(|simulated| figure.admits(simulated))
+        || finding.line.is_some_and(|line| figure.admits_line(line));
     match figure.kind {
         Kind::Derived if holds => Verdict::Derived,
         Kind::Derived => Verdict::Deviates,

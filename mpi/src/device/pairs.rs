@@ -96,3 +96,201 @@ impl Pairs {
         self.sent.retain(|sent| sent.request != Some(request));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::super::matching::{Envelope, Queues, Wanted};
+    use super::*;
+
+    /// A step of a sender and a receiver, or of what is under way between them.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        /// A message of this tag; whether its data go with it.
+        Sends(i32, bool),
+        /// A receive: whether it names the sender, which tag, and whether messages that need a
+        /// place fit into it.
+        Posts(bool, Option<i32>, bool),
+        /// The oldest packet to the receiver arrives, or to the sender.
+        ToReceiver,
+        ToSender,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let tag = || prop::option::weighted(0.7, 0..2);
+        let step = prop_oneof![
+            (0..2, any::<bool>()).prop_map(|(tag, eager)| Step::Sends(tag, eager)),
+            (any::<bool>(), tag(), any::<bool>())
+                .prop_map(|(named, tag, large)| { Step::Posts(named, tag, large) }),
+            Just(Step::ToReceiver),
+            Just(Step::ToSender),
+        ];
+        prop::collection::vec(step, 0..60)
+    }
+
+    /// The mistakes that a broken variant makes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Mistake {
+        None,
+        /// It tells of a receive though an earlier one may take its messages.
+        TellsOfAll,
+        /// It does not say what it has seen.
+        ForgetsSeen,
+    }
+
+    /// Messages and their receives.
+    type Found = BTreeSet<(u32, u32)>;
+
+    /// The pairs of a message that needs a place and the receive that was told of, as the receiver
+    /// matches them and as the sender does.
+    fn pairs(steps: &[Step], mistake: Mistake) -> (Found, Found) {
+        let (mut by_receiver, mut by_sender) = (BTreeSet::new(), BTreeSet::new());
+        let (mut queues, mut pairs) = (Queues::default(), Pairs::default());
+        let (mut to_receiver, mut to_sender) = (VecDeque::new(), VecDeque::new());
+        let (mut sent, mut seen, mut posted) = (0, 0, 0);
+        let mut told = BTreeSet::new();
+        // In the end all that is under way arrives.
+        let ends = [Step::ToReceiver, Step::ToSender].repeat(steps.len());
+        for step in steps.iter().copied().chain(ends) {
+            match step {
+                Step::Sends(tag, eager) => {
+                    let message = Sent {
+                        number: sent,
+                        context: 0,
+                        tag,
+                        request: (!eager).then_some(sent as usize),
+                    };
+                    sent += 1;
+                    to_receiver.push_back(message);
+                    if let Some(place) = pairs.sends(message) {
+                        by_sender.extend(message.request.map(|_| (message.number, place.receive)));
+                    }
+                }
+                Step::Posts(named, tag, large) => {
+                    let wanted = Wanted {
+                        context: 0,
+                        from: named.then_some(0),
+                        tag,
+                    };
+                    posted += 1;
+                    let (found, _) = queues.post(wanted, posted);
+                    let may = match mistake {
+                        Mistake::TellsOfAll => named.then_some(()),
+                        _ => queues.may_tell(posted, |id| told.contains(&id)).map(drop),
+                    };
+                    if found.is_none() && large && may.is_some() {
+                        told.insert(posted);
+                        let seen = if mistake == Mistake::ForgetsSeen {
+                            0
+                        } else {
+                            seen
+                        };
+                        to_sender.push_back(Place {
+                            seen,
+                            context: 0,
+                            tag,
+                            ticket: 0,
+                            most: u64::MAX,
+                            receive: posted as u32,
+                        });
+                    }
+                }
+                Step::ToReceiver => {
+                    let Some(message) = to_receiver.pop_front() else {
+                        continue;
+                    };
+                    seen += 1;
+                    let envelope = Envelope {
+                        context: 0,
+                        from: 0,
+                        tag: message.tag,
+                        length: 0,
+                        call: 0,
+                        root: 0,
+                    };
+                    match queues.come(&envelope).0 {
+                        Some(receive) if told.contains(&receive) && message.request.is_some() => {
+                            by_receiver.insert((message.number, receive as u32));
+                        }
+                        Some(_) => {}
+                        None => queues.keep(envelope, message.number as usize),
+                    }
+                }
+                Step::ToSender => {
+                    let Some(place) = to_sender.pop_front() else {
+                        continue;
+                    };
+                    if let Some(message) = pairs.hears(place) {
+                        by_sender.extend(message.request.map(|_| (message.number, place.receive)));
+                    }
+                }
+            }
+        }
+        (by_receiver, by_sender)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2048))]
+
+        /// Both find the same pairs, in whatever order packets arrive: none is lost, and no message
+        /// goes to two places.
+        #[test]
+        fn sender_and_receiver_find_the_same_pairs(steps in steps()) {
+            let (by_receiver, by_sender) = pairs(&steps, Mistake::None);
+            prop_assert_eq!(by_receiver, by_sender);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found_out() {
+        let differ = |steps: &[Step], mistake| {
+            let (by_receiver, by_sender) = pairs(steps, mistake);
+            by_receiver != by_sender
+        };
+        let any = Step::Posts(false, None, true);
+        let named = Step::Posts(true, None, true);
+        // The first receive takes the message, and the sender was told of the second.
+        let steps = [any, named, Step::ToSender, Step::Sends(0, false)];
+        assert!(!differ(&steps, Mistake::None));
+        assert!(differ(&steps, Mistake::TellsOfAll));
+        // A receive has taken the message before the second is posted.
+        let steps = [
+            any,
+            Step::Sends(0, false),
+            Step::ToReceiver,
+            named,
+            Step::ToSender,
+        ];
+        assert!(!differ(&steps, Mistake::None));
+        assert!(differ(&steps, Mistake::ForgetsSeen));
+    }
+
+    #[test]
+    fn numbers_wrap_around() {
+        let mut pairs = Pairs::default();
+        let message = |number, request| Sent {
+            number,
+            context: 0,
+            tag: 0,
+            request: Some(request),
+        };
+        let place = Place {
+            seen: u32::MAX,
+            context: 0,
+            tag: None,
+            ticket: 0,
+            most: 0,
+            receive: 0,
+        };
+        for (number, request) in [(u32::MAX - 1, 0), (u32::MAX, 1), (0, 2)] {
+            assert_eq!(pairs.sends(message(number, request)), None);
+        }
+        assert_eq!(pairs.hears(place), Some(message(u32::MAX, 1)));
+        assert_eq!(pairs.hears(place), Some(message(0, 2)));
+        assert_eq!(pairs.hears(place), None);
+        assert!(pairs.takes_back(0) && !pairs.takes_back(0));
+    }
+}

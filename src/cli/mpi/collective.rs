@@ -3,6 +3,7 @@
 use clap::Args;
 use sme_mpi::collective::choice::{Algorithm, Collective, algorithms, suits};
 
+use super::modes::ModeFlags;
 use super::{
     MOST_BYTES, Point, Points, WatchFlags, channel_of_mpi, jobs, ranks, rounds, sizes, unknown,
 };
@@ -50,6 +51,8 @@ pub struct CollectiveFlags {
     )]
     rounds: String,
     #[command(flatten)]
+    modes: ModeFlags,
+    #[command(flatten)]
     watch: WatchFlags,
 }
 
@@ -79,7 +82,10 @@ impl CollectiveFlags {
             algorithm.is_none_or(|algorithm| suits(collective, algorithm, ranks))
         };
         let mut points = Vec::new();
-        for job in jobs((machine, library), ranks, self.watch.workers()?) {
+        for job in self
+            .modes
+            .apply(jobs((machine, library), ranks, self.watch.workers()?))?
+        {
             for &size_bytes in &sizes {
                 let own = algorithms.iter().filter(|one| suits(one, job.ranks));
                 points.extend(own.map(|&algorithm| CollectiveRun {

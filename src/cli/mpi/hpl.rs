@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use clap::Args;
 use sme_sim::machine::Machine;
 
+use super::modes::ModeFlags;
 use super::{Point, Points, WatchFlags, channel_of_mpi, jobs, most_ranks};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
@@ -53,6 +54,15 @@ pub struct HplFlags {
         allow_negative_numbers = true
     )]
     q: String,
+    /// Panels that are factorized and sent before the rest of the matrix is updated: 0, or 1, which
+    /// HPL calls look-ahead
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "0",
+        allow_negative_numbers = true
+    )]
+    depth: String,
     /// The rate of one core, in 10^9 floating-point operations a second [default: one operation in
     /// the machine's core.arithmetic]
     #[arg(long, value_name = "GFLOPS", allow_negative_numbers = true)]
@@ -62,6 +72,8 @@ pub struct HplFlags {
     /// else sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
+    #[command(flatten)]
+    modes: ModeFlags,
     #[command(flatten)]
     watch: WatchFlags,
 }
@@ -98,13 +110,17 @@ impl HplFlags {
         };
         let p = side("--p", &self.p, most)?;
         let q = side("--q", &self.q, most)?;
+        let depth = read::counts("--depth", &self.depth, 0, 1, Values::One)?;
+        let depth = read::one("--depth", depth)?;
         let ranks = p.saturating_mul(q);
         if ranks > most {
             let why =
                 format!("{p} x {q} ranks are more than the {most} that the machine has cores for");
             return Err(Stop::flag("--q", why));
         }
-        let jobs = jobs((machine, library), vec![ranks], self.watch.workers()?);
+        let jobs =
+            self.modes
+                .apply(jobs((machine, library), vec![ranks], self.watch.workers()?))?;
         let mut points = Vec::new();
         for job in jobs {
             for &n in &n {
@@ -113,6 +129,7 @@ impl HplFlags {
                     n,
                     nb,
                     grid: (p, q),
+                    depth,
                     core_gflops,
                     #[cfg(test)]
                     loses_panels: false,
@@ -147,6 +164,7 @@ impl Point for HplRun {
         "nb",
         "p",
         "q",
+        "depth",
         "core_gflops",
         "time_ms",
         "gflops",
@@ -171,6 +189,7 @@ impl Point for HplRun {
             Cell::Count(self.nb.into()),
             Cell::Count(p.into()),
             Cell::Count(q.into()),
+            Cell::Count(self.depth.into()),
             Cell::fraction(self.core_gflops),
             Cell::fraction(outcome.time.as_us() / 1e3),
             Cell::fraction(self.gflops(outcome)),

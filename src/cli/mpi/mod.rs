@@ -5,6 +5,7 @@
 
 mod collective;
 mod hpl;
+mod modes;
 mod nas;
 mod pingpong;
 mod pscw;

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use clap::Args;
 use sme_sim::machine::Machine;
 
+use super::modes::ModeFlags;
 use super::{Below, Point, Points, WatchFlags, channel, jobs, most_ranks, ranks, rounds, sizes};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
@@ -74,6 +75,8 @@ pub struct PingPongFlags {
     #[arg(long, value_name = "DIRECTORY", help_heading = "Output")]
     figures: Option<PathBuf>,
     #[command(flatten)]
+    modes: ModeFlags,
+    #[command(flatten)]
     watch: WatchFlags,
 }
 
@@ -120,7 +123,9 @@ impl PingPongFlags {
             return Err(Stop::flag("--sizes", why));
         }
         let workers = self.watch.workers()?;
-        let jobs = jobs((machine, library), vec![of.ranks], workers);
+        let jobs = self
+            .modes
+            .apply(jobs((machine, library), vec![of.ranks], workers))?;
         let mut points = Vec::new();
         for job in &jobs {
             for &call in &calls {
@@ -191,6 +196,10 @@ impl PingPongFlags {
         };
         if library != Library::Queues {
             let why = format!("is of channel queues, and this is channel {library}");
+            return Err(Stop::flag("--mode", why));
+        }
+        if let Some(flag) = self.modes.given() {
+            let why = format!("sends all messages one way: {flag} says nothing then");
             return Err(Stop::flag("--mode", why));
         }
         let ways: Vec<Way> = read::names("--mode", text, Values::Many)?;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use sme_mpi::window::Synchronization;
 
+use super::modes::ModeFlags;
 use super::{Point, Points, WatchFlags, channel_of_mpi, jobs, most_ranks, rounds, unknown};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
@@ -51,6 +52,8 @@ pub struct PscwFlags {
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     figures: Option<PathBuf>,
     #[command(flatten)]
+    modes: ModeFlags,
+    #[command(flatten)]
     watch: WatchFlags,
 }
 
@@ -64,7 +67,9 @@ impl PscwFlags {
         let targets = read::counts("--targets", targets, 1, most, Values::Many)?;
         let rounds = rounds("--rounds", &self.rounds)?;
         let ranks = targets.iter().map(|targets| targets + 1).collect();
-        let jobs = jobs((machine, library), ranks, self.watch.workers()?);
+        let jobs = self
+            .modes
+            .apply(jobs((machine, library), ranks, self.watch.workers()?))?;
         let has_area = jobs.first().is_some_and(Job::has_area);
         let syncs = self.syncs(has_area)?;
         if syncs.contains(&Synchronization::TriggerOnly) && !has_area {

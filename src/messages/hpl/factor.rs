@@ -26,13 +26,15 @@ pub(super) struct Part {
     memory: ThreadMemory,
     /// Picoseconds of one operation.
     operation_ps: f64,
+    /// Panels that are factorized ahead: 0 or 1.
+    depth: u32,
     /// Panels are lost on the way.
     #[cfg(test)]
     loses_panels: bool,
 }
 
 /// A factorized panel, as all ranks of a row of the grid get it.
-struct Panel {
+pub(super) struct Panel {
     /// Its columns.
     width: usize,
     /// For each of them the row whose place is taken.
@@ -45,6 +47,9 @@ struct Panel {
 
 /// The tag of rows that give way to pivots.
 const ROWS: i32 = 1;
+
+/// The tag of panels that are sent ahead.
+const PANEL: i32 = 2;
 
 /// The words of a pivot's message before its two rows: the largest magnitude, its row, and whether
 /// the row whose place it takes is there. As in HPL there are four.
@@ -74,6 +79,7 @@ impl Part {
             a,
             memory: memory.clone(),
             operation_ps: 1e3 / run.core_gflops,
+            depth: run.depth,
             #[cfg(test)]
             loses_panels: run.loses_panels && grid.q > 1 && column == grid.q - 1,
         }
@@ -101,25 +107,103 @@ impl Part {
         (Grid::owner(global, nb, p) == self.row).then(|| Grid::local(global, nb, p))
     }
 
-    /// Eliminates the columns of block `step`, and updates what is behind them.
-    pub async fn eliminate(
+    /// The first panel, factorized, as all ranks of a row of the grid have it.
+    pub async fn begins(
+        &mut self,
+        along_row: &Along<'_>,
+        along_column: &Along<'_>,
+    ) -> Result<Panel, MpiError> {
+        self.obtains(0, along_row, along_column).await
+    }
+
+    /// The panel of block `step`.
+    async fn obtains(
         &mut self,
         step: usize,
         along_row: &Along<'_>,
         along_column: &Along<'_>,
-    ) -> Result<(), MpiError> {
-        let first = step * self.grid.nb;
-        let width = self.grid.nb.min(self.grid.n - first);
+    ) -> Result<Panel, MpiError> {
+        let mut panel = self.empty_panel(step);
         let owner = step % self.grid.q;
-        let mut panel = Panel::empty(width, self.rows - self.row_from(first + width));
         if self.column == owner {
+            let first = step * self.grid.nb;
             self.factorize(first, &mut panel, along_column).await?;
         }
         self.shares(&mut panel, owner as u32, along_row).await?;
-        let behind = self.column_from(first + width);
+        Ok(panel)
+    }
+
+    fn empty_panel(&self, step: usize) -> Panel {
+        let first = step * self.grid.nb;
+        let width = self.grid.nb.min(self.grid.n - first);
+        Panel::empty(width, self.rows - self.row_from(first + width))
+    }
+
+    /// Eliminates the columns of block `step`, whose panel this is, and updates what is behind them;
+    /// the next panel, if there is one.
+    pub async fn eliminate(
+        &mut self,
+        (step, panel): (usize, Panel),
+        along_row: &Along<'_>,
+        along_column: &Along<'_>,
+    ) -> Result<Option<Panel>, MpiError> {
+        let first = step * self.grid.nb;
+        let behind = self.column_from(first + panel.width);
         let upper = self.swaps(first, &panel, behind, along_column).await?;
-        self.updates(first, &panel, behind, upper).await;
-        Ok(())
+        let is_last = first + panel.width == self.grid.n;
+        if is_last || self.depth == 0 {
+            self.updates(first, &panel, behind, upper).await;
+            return match is_last {
+                true => Ok(None),
+                false => {
+                    let next = self.obtains(step + 1, along_row, along_column);
+                    next.await.map(Some)
+                }
+            };
+        }
+        let next = self.looks_ahead((step, panel, upper), along_row, along_column);
+        next.await.map(Some)
+    }
+
+    /// The same where there is a next panel: the ranks that have its columns update these first,
+    /// factorize them and send them off before they update the others.
+    async fn looks_ahead(
+        &mut self,
+        (step, panel, mut upper): (usize, Panel, Vec<f64>),
+        along_row: &Along<'_>,
+        along_column: &Along<'_>,
+    ) -> Result<Panel, MpiError> {
+        let first = step * self.grid.nb;
+        let behind = self.column_from(first + panel.width);
+        let owner = (step + 1) % self.grid.q;
+        let mut next = self.empty_panel(step + 1);
+        if self.column == owner {
+            let others = upper.split_off(panel.width * next.width);
+            self.updates(first, &panel, behind, upper).await;
+            let begin = first + panel.width;
+            self.factorize(begin, &mut next, along_column).await?;
+            let words = next.to_words();
+            let mut sends = Vec::new();
+            for other in (0..self.grid.q).filter(|&other| other != owner) {
+                let send = along_row.isend(&words, other as u32, PANEL);
+                sends.push(send.await?);
+            }
+            self.updates(first, &panel, behind + next.width, others)
+                .await;
+            for send in &mut sends {
+                send.wait().await?;
+            }
+        } else {
+            let mut words = next.to_words();
+            let from = Source::Rank(owner as u32);
+            let came = along_row.ireceive(&mut words, from, Tag::Is(PANEL));
+            let mut came = came.await?;
+            self.updates(first, &panel, behind, upper).await;
+            came.wait().await?;
+            drop(came);
+            self.takes(&mut next, words);
+        }
+        Ok(next)
     }
 
     /// Factorizes the panel whose first column is `first`, together with the ranks of the same
@@ -227,12 +311,18 @@ impl Part {
     ) -> Result<(), MpiError> {
         let mut words = panel.to_words();
         along_row.broadcast(&mut words, owner).await?;
+        self.takes(panel, words);
+        Ok(())
+    }
+
+    /// Takes a panel out of the words of its message.
+    #[cfg_attr(not(test), expect(unused_mut, reason = "a test loses words"))]
+    fn takes(&self, panel: &mut Panel, mut words: Vec<f64>) {
         #[cfg(test)]
         if self.loses_panels {
             words[panel.width..].fill(0.0);
         }
         panel.take_words(&words);
-        Ok(())
     }
 
     /// Swaps rows in the columns from the local one `behind` on; the rows at the panel's place as

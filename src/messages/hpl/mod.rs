@@ -11,7 +11,8 @@
 //! * in each column of the grid rows are swapped, and all get those that are behind the pivots;
 //! * all ranks update the rest.
 //!
-//! Then x is found by back substitution. There is no look-ahead: HPL calls that a depth of 0.
+//! Then x is found by back substitution. With a depth of 1 there is look-ahead, as HPL calls it: the
+//! ranks that have the next panel update, factorize and send that before they update the rest.
 //!
 //! Computing takes a given time for each operation, as long in small pieces as in large ones.
 
@@ -42,6 +43,8 @@ pub struct HplRun {
     pub nb: u32,
     /// Rows of the grid of ranks, and its columns.
     pub grid: (u32, u32),
+    /// Panels that are factorized ahead: 0 or 1.
+    pub depth: u32,
     /// The rate of one core \[10^9 floating-point operations a second\].
     pub core_gflops: f64,
     /// Lets the last rank of each row of the grid lose what it gets of every panel.
@@ -188,8 +191,12 @@ impl HplRun {
         world.barrier().await?;
         memory.end(Span::new(ALL, 0)).await;
         memory.begin(Span::new(ALL, 1)).await;
-        for step in 0..grid.n.div_ceil(grid.nb) {
-            part.eliminate(step, &along_row, &along_column).await?;
+        let mut next = Some(part.begins(&along_row, &along_column).await?);
+        let mut step = 0;
+        while let Some(panel) = next {
+            let of_step = (step, panel);
+            next = part.eliminate(of_step, &along_row, &along_column).await?;
+            step += 1;
         }
         let x = part.solve(&along_row, &along_column).await?;
         memory.end(Span::new(ALL, 1)).await;
@@ -221,6 +228,7 @@ mod tests {
             n,
             nb,
             grid,
+            depth: 0,
             core_gflops: 0.1,
             loses_panels: false,
         }
@@ -257,10 +265,11 @@ mod tests {
         /// The system is solved as well as by one processor, with any blocks and any grid.
         #[test]
         fn every_grid_solves_the_system(
-            n in 1u32..50, nb in 1u32..12, p in 1u32..5, q in 1u32..5,
+            n in 1u32..50, nb in 1u32..12, p in 1u32..5, q in 1u32..5, depth in 0u32..2,
             machine in prop::sample::select(vec!["scc-800", "sme-prototype"]),
         ) {
-            let outcome = run(machine, n, nb, (p, q)).run();
+            let run = HplRun { depth, ..run(machine, n, nb, (p, q)) };
+            let outcome = run.run();
             let outcome = outcome.map_err(|error| TestCaseError::fail(error.to_string()))?;
             let serial = serial(n as usize);
             prop_assert!(serial < 4.0, "{serial}");
@@ -271,14 +280,17 @@ mod tests {
     /// A broadcast that loses data gives a wrong solution, and the residual shows it.
     #[test]
     fn a_broken_broadcast_is_found_out() {
-        let broken = HplRun {
-            loses_panels: true,
-            ..run("scc-800", 40, 4, (2, 2))
-        };
-        let Err(Error::Residual(residual)) = broken.run() else {
-            panic!("it was not");
-        };
-        assert!(residual.is_nan() || residual > 1e3, "{residual}");
+        for depth in 0..2 {
+            let broken = HplRun {
+                loses_panels: true,
+                depth,
+                ..run("scc-800", 40, 4, (2, 2))
+            };
+            let Err(Error::Residual(residual)) = broken.run() else {
+                panic!("it was not, with depth {depth}");
+            };
+            assert!(residual.is_nan() || residual > 1e3, "{residual}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //!
 //! Called by [`super::Validation`], to which each is a [`Paper`].
 
+pub mod mppa;
 pub mod scc;
 pub mod sme;
 
@@ -13,10 +14,11 @@ use sme_sim::machine::Machine;
 use super::measure::{Measurements, Point, Simulate};
 use super::published::Figure;
 use crate::latency::budget::Operation;
+use crate::messages::line::Line;
 use crate::progress::Watch;
 
 /// The papers' keys, with which the ids of their figures begin.
-pub const SIMULATED: &[&str] = &["sme", "scc", "rcce", "scosco"];
+pub const SIMULATED: &[&str] = &["sme", "scc", "rcce", "scosco", "mppa"];
 
 /// A constant or a choice that was fitted to figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +72,11 @@ pub fn figures_of(machine: &Machine, operation: Operation, hops: Option<u32>) ->
         *name == machine.name() && *of == operation && Some(*links) == hops
     });
     is_compared.map(|(.., id)| *id).collect()
+}
+
+/// The clock of `machine` that a constant names, in MHz.
+fn megahertz(machine: &Machine, constant: &str) -> Option<f64> {
+    Some(machine.constant(constant)?.amount? as f64 / 1e6)
 }
 
 /// The machine on which figures are read off.
@@ -192,6 +199,8 @@ pub type Find<P> = fn(&Measurements<P>) -> Result<Finding, String>;
 pub struct Finding {
     /// The simulated figure; none where only a calculation is repeated.
     pub simulated: Option<f64>,
+    /// The simulated line, of a figure that is one.
+    pub line: Option<Line>,
     /// 95 % confidence interval of a fitted coefficient.
     pub interval: Option<(f64, f64)>,
     /// Further conditions.
@@ -237,6 +246,14 @@ impl Finding {
     pub fn of(simulated: f64) -> Self {
         Self {
             simulated: Some(simulated),
+            ..Self::default()
+        }
+    }
+
+    /// A line alone.
+    pub fn of_line(line: Line) -> Self {
+        Self {
+            line: Some(line),
             ..Self::default()
         }
     }

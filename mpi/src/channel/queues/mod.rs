@@ -30,8 +30,9 @@ use crate::mppaipc::rqueue::{RQueueRx, RQueueTx};
 use crate::mppaipc::sync::SyncRx;
 use crate::mppaipc::{Fabric, Hardware, Ipc, IpcError, Resources, Room};
 
-/// Bytes of a message, and the words.
-const MESSAGE_BYTES: usize = 120;
+/// Bytes of a message.
+pub const MESSAGE_BYTES: usize = 120;
+/// Words of a message.
 const MESSAGE_WORDS: usize = MESSAGE_BYTES / 8;
 
 /// Bytes of data that a message has which does not begin a packet: beside them it has as long a

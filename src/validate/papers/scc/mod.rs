@@ -16,7 +16,7 @@ use sme_sim::machine::{Machine, Setup};
 use sme_sim::observe::spans::SpanTimes;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 
-use super::{Estimator, EstimatorOf, Figures, Finding, Fit, On, Paper};
+use super::{Estimator, EstimatorOf, Figures, Finding, Fit, On, Paper, megahertz};
 use crate::messages::job::{Job, Library};
 use crate::messages::pingpong::PingPong;
 use crate::messages::{Measurement, SendCall};
@@ -288,13 +288,6 @@ impl Simulate<Point> for Chip {
             Point::Solved(solved) => solved.time(&self.machine),
         }
     }
-}
-
-/// The clock of `machine` that a constant names.
-fn megahertz(machine: &Machine, constant: &str) -> Option<f64> {
-    let mut constants = machine.constants().iter();
-    let clock = constants.find(|one| one.name() == constant)?;
-    Some(clock.amount? as f64 / 1e6)
 }
 
 /// Performs one access.

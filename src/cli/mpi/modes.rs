@@ -1,0 +1,129 @@
+//! The parameters of channel queues that every command over it takes: which messages go which way.
+
+use clap::Args;
+use sme_mpi::channel::transfers::Modes;
+
+use crate::cli::read::{self, Values};
+use crate::messages::job::{Job, LAZY_BYTES, Library};
+use crate::report::stop::Stop;
+
+/// The flags.
+#[derive(Args, Clone, Debug)]
+pub(super) struct ModeFlags {
+    /// The longest message that is sent at once, in pieces of 96 bytes, in bytes; or none [default:
+    /// 96]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        allow_negative_numbers = true,
+        help_heading = "Channel queues"
+    )]
+    eager: Option<String>,
+    /// The longest message of a blocking send that is copied, and sent by the resource manager, in
+    /// bytes; or none [default: none]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        allow_negative_numbers = true,
+        help_heading = "Channel queues"
+    )]
+    lazy: Option<String>,
+    /// The shortest message of a blocking send that a DMA channel sends, in bytes; or none [default:
+    /// 4096]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        allow_negative_numbers = true,
+        help_heading = "Channel queues"
+    )]
+    dma: Option<String>,
+    /// Bytes for such copies [default: 65536]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        allow_negative_numbers = true,
+        help_heading = "Channel queues"
+    )]
+    lazy_buffer: Option<String>,
+    /// Control messages that each rank may have under way to each other one: slots of its queue
+    /// [default: 8]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        help_heading = "Channel queues"
+    )]
+    credits: Option<String>,
+}
+
+/// The most slots of a queue that a rank has for each other one.
+const MOST_CREDITS: u32 = 256;
+
+impl ModeFlags {
+    /// The names of the flags that are given.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let flags = [
+            ("--eager", &self.eager),
+            ("--lazy", &self.lazy),
+            ("--dma", &self.dma),
+            ("--lazy-buffer", &self.lazy_buffer),
+            ("--credits", &self.credits),
+        ];
+        let mut given = flags.iter().filter(|(_, value)| value.is_some());
+        given.next().map(|(flag, _)| *flag)
+    }
+
+    /// The jobs with these parameters.
+    pub(super) fn apply(&self, jobs: Vec<Job>) -> Result<Vec<Job>, Stop> {
+        let Some(flag) = self.given() else {
+            return Ok(jobs);
+        };
+        if let Some(other) = jobs.iter().find(|job| job.library != Library::Queues) {
+            let why = format!(
+                "is of channel queues, and this is channel {}",
+                other.library
+            );
+            return Err(Stop::flag(flag, why));
+        }
+        jobs.into_iter().map(|job| self.applied(job)).collect()
+    }
+
+    fn applied(&self, job: Job) -> Result<Job, Stop> {
+        let bytes = |flag, text: &Option<String>, default| match text.as_deref() {
+            None => Ok(default),
+            Some("none") => Ok(None),
+            Some(text) => {
+                let bytes = read::numbers(flag, text, 0, u64::MAX, Values::One)?;
+                Ok(Some(read::one(flag, bytes)?))
+            }
+        };
+        let modes = Modes {
+            eager_bytes: bytes("--eager", &self.eager, job.modes.eager_bytes)?,
+            lazy_bytes: bytes("--lazy", &self.lazy, job.modes.lazy_bytes)?,
+            engine_bytes: bytes("--dma", &self.dma, job.modes.engine_bytes)?,
+        };
+        let lazy_buffer = match &self.lazy_buffer {
+            None => job.lazy_bytes,
+            Some(text) => {
+                let flag = "--lazy-buffer";
+                read::one(flag, read::numbers(flag, text, 0, LAZY_BYTES, Values::One)?)?
+            }
+        };
+        let credits = match &self.credits {
+            None => job.credits,
+            Some(text) => {
+                let flag = "--credits";
+                read::one(
+                    flag,
+                    read::counts(flag, text, 1, MOST_CREDITS, Values::One)?,
+                )?
+            }
+        };
+        Ok(Job {
+            modes,
+            lazy_bytes: lazy_buffer,
+            credits,
+            ..job
+        })
+    }
+}
