@@ -79,6 +79,29 @@ pub struct Axis {
     pub scaling: Scaling,
 }
 
+impl Axis {
+    /// A logarithmic one with a number at every power of ten around the curves' coordinates that
+    /// `of` picks; what is not above 0 does not count.
+    pub fn decades(label: &str, curves: &[Curve], of: fn(&(f64, f64)) -> f64) -> Self {
+        let values = curves.iter().flat_map(|curve| curve.points.iter().map(of));
+        let powers: Vec<f64> = values
+            .filter(|&value| value > 0.0)
+            .map(f64::log10)
+            .collect();
+        let least = powers.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = powers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let around = least.floor() as i32..=most.ceil() as i32;
+        Self {
+            label: label.into(),
+            ticks: match powers.is_empty() {
+                true => Vec::new(),
+                false => around.map(|power| 10_f64.powi(power)).collect(),
+            },
+            scaling: Scaling::Logarithmic,
+        }
+    }
+}
+
 /// How an axis turns numbers into lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scaling {

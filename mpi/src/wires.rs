@@ -18,6 +18,7 @@ use sme_memory::{Place, Until};
 
 use crate::channel::transfers::{Modes, Outbound, Started, Ticket, Transfers};
 use crate::channel::{Area, Channel, Free, Segment, Way};
+use crate::device::EAGER_BYTES;
 
 /// The behaviour of the wires.
 #[derive(Clone, Copy, Debug)]
@@ -310,6 +311,11 @@ impl Channel for Wire {
     type Area = Self;
     type Processor = Free;
     type Transfers = Self;
+
+    fn eager_bytes(&self) -> Option<u64> {
+        let modes = self.hub.lock().modes;
+        modes.map_or(Some(EAGER_BYTES), |modes| modes.eager_bytes)
+    }
 
     fn transfers(&self) -> Option<&Self> {
         self.hub.lock().modes.map(|_| self)

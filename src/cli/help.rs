@@ -117,6 +117,32 @@ Examples:
   sme mpi hpl --machine sme-prototype --n 512 --p 8 --q 8 --core-gflops 4
   sme mpi hpl --machine scc --n 64 --nb 8 --p 2 --q 2 --explain";
 
+/// `sme mpi tune --help`
+pub const TUNE: &str = "\
+All messages of a ping-pong go one way, and then another: normal, eager, and through channel queues
+lazy and dma. From the sizes that are powers of two a line of cost is fitted for each, t = K N + h.
+The thresholds by these lines say from which length on which mode is the best; those by simulation
+are searched for between the sizes, to 8 bytes.
+
+The aim latency is half of a round; the aim rate is the time of the call that sends.
+
+Examples:
+  sme mpi tune --machine mppa256
+  sme mpi tune --machine scc --ranks 16 --format json
+  sme mpi tune --machine sme-prototype --most 32768";
+
+/// `sme mpi compare --help`
+pub const COMPARE: &str = "\
+The same ping-pong of the first and the last rank, and the same barrier, over MPI's own channel of
+each machine. A row has the latency of 8 bytes, the largest bandwidth and at which size, the messages
+of 8 bytes that the sender gets rid of in a second, and the barrier of all ranks. Below stand the
+bandwidths that Ho et al. (Sec. VII) quote.
+
+Examples:
+  sme mpi compare
+  sme mpi compare --ranks 16 --figures plots
+  sme mpi compare --machines scc,scc-800 --format json";
+
 /// `sme mpi collective --help`
 pub fn collective() -> String {
     let calls = Collective::ALL.iter().map(|&collective| {

@@ -83,6 +83,10 @@ impl Channel for SimulatedChannel {
         of_each!(self, inner => inner.ranks())
     }
 
+    fn eager_bytes(&self) -> Option<u64> {
+        of_each!(self, inner => inner.eager_bytes())
+    }
+
     fn outside(&self) -> u32 {
         of_each!(self, inner => inner.outside())
     }

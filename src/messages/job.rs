@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sme_memory::{Capabilities, Capability, Lacks, Memory, Place};
+use sme_mpi::channel::EAGER_BYTES;
 use sme_mpi::channel::queues::portals::Buffers;
 use sme_mpi::channel::queues::{self, Queues};
 use sme_mpi::channel::sections::{Layout, NoRoom, Reach, Sections};
@@ -43,10 +44,17 @@ pub const LAZY_BYTES: u64 = 64 << 10;
 
 /// The modes of channel queues if nobody says otherwise: messages that fit into a control message
 /// go at once, and the DMA engine sends those that it sends faster.
-pub const MODES: Modes = Modes {
+const OF_QUEUES: Modes = Modes {
     eager_bytes: Some(96),
     lazy_bytes: None,
     engine_bytes: Some(4096),
+};
+
+/// Those of the others, over which data go in the streams.
+const OF_STREAMS: Modes = Modes {
+    eager_bytes: Some(EAGER_BYTES),
+    lazy_bytes: None,
+    engine_bytes: None,
 };
 
 /// A message library, and the channel below it.
@@ -78,6 +86,14 @@ impl Library {
         self != Self::Rcce
     }
 
+    /// Which messages go which way, if nobody says otherwise.
+    pub fn modes(self) -> Modes {
+        match self {
+            Self::Queues => OF_QUEUES,
+            _ => OF_STREAMS,
+        }
+    }
+
     /// MPI on `machine`, if nobody says otherwise.
     pub fn of_mpi(machine: &Machine) -> Self {
         match machine.shape().buffer_bytes {
@@ -103,7 +119,7 @@ pub struct Job {
     /// Whether there is one rank more, the last, on an I/O subsystem: of channel queues, with a rank
     /// on each cluster.
     pub has_io: bool,
-    /// Which messages go which way, through channel queues.
+    /// Which messages go which way.
     pub modes: Modes,
     /// Bytes of a rank's buffer for data that are sent later, at most [`LAZY_BYTES`].
     pub lazy_bytes: u64,
@@ -239,7 +255,7 @@ impl Job {
             library,
             ranks,
             has_io: false,
-            modes: MODES,
+            modes: library.modes(),
             lazy_bytes: LAZY_BYTES,
             credits: CREDITS,
             workers: 1,
@@ -384,6 +400,7 @@ impl Job {
             return Ok(mpi);
         }
         let channel = Sections::new(memory.clone(), core.clone(), rank, self.layout())?;
+        let channel = channel.with_eager(self.modes.eager_bytes);
         if !self.has_area() {
             return Ok(Mpi::new(SimulatedChannel::Sections(Box::new(channel))));
         }

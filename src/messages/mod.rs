@@ -5,6 +5,7 @@
 
 pub mod channel;
 pub mod collective;
+pub mod compare;
 mod endpoint;
 pub mod hpl;
 pub mod job;
@@ -13,6 +14,7 @@ pub mod nas;
 pub mod pingpong;
 pub mod processor;
 pub mod pscw;
+pub mod tune;
 
 pub use endpoint::SendCall;
 use job::{Error, Job, Observe, Observed};

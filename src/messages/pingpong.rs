@@ -51,7 +51,7 @@ pub struct Outcome {
 pub enum Way {
     /// When the receive is there, by the core that sends.
     Normal,
-    /// At once, in pieces that are control messages.
+    /// At once; through channel queues in pieces that are control messages.
     Eager,
     /// Copied by the core that sends, and sent by the server when the receive is there.
     Lazy,
@@ -67,6 +67,14 @@ sme_barrier::names!(Way, "mode", {
 });
 
 impl Way {
+    /// Whether messages can go this way through a library's channel.
+    pub fn is_of(self, library: Library) -> bool {
+        match self {
+            Self::Normal | Self::Eager => library.is_mpi(),
+            Self::Lazy | Self::Dma => library == Library::Queues,
+        }
+    }
+
     /// The modes in which all messages go this way.
     pub fn modes(self) -> Modes {
         let all = Some(u64::MAX);
@@ -93,6 +101,20 @@ impl Way {
     }
 }
 
+/// The address of the message in each rank's own memory: away from its beginning, and from the end
+/// of a small one.
+fn message(job: &Job) -> Own {
+    match job.library {
+        Library::Queues => Own(1 << 19),
+        _ => Own(1 << 20),
+    }
+}
+
+/// The end of a message of so many bytes in each rank's own memory, in bytes.
+pub fn data_end(job: &Job, size_bytes: u64) -> u64 {
+    message(job).0.saturating_add(size_bytes)
+}
+
 /// The spans of the calls that send, of either rank.
 const SENDS: [&str; 2] = ["sends", "answers"];
 
@@ -106,15 +128,6 @@ const ROUNDS: Span = Span::new("rounds", 0);
 pub const LAST: &str = "last rounds";
 
 impl PingPong {
-    /// The address of the message in each rank's own memory: away from its beginning, and from the
-    /// end of a small one.
-    fn message(&self) -> Own {
-        match self.job.library {
-            Library::Queues => Own(1 << 19),
-            _ => Own(1 << 20),
-        }
-    }
-
     /// The bandwidth of an outcome, in MB/s: 10^6 bytes a second.
     pub fn bandwidth_mb_per_s(&self, outcome: &Outcome) -> f64 {
         self.size_bytes as f64 / outcome.latency.as_us()
@@ -129,7 +142,7 @@ impl Measurement for PingPong {
     }
 
     fn data_end(&self) -> u64 {
-        self.message().0 + self.size_bytes
+        data_end(&self.job, self.size_bytes)
     }
 
     fn calls(&self) -> u64 {
@@ -149,7 +162,7 @@ impl Measurement for PingPong {
                 partner: self.partner,
                 call: self.call,
                 words: (self.size_bytes / 8) as usize,
-                at: self.message(),
+                at: message(&self.job),
                 rounds: self.rounds,
             };
             let job = job.clone();

@@ -15,6 +15,8 @@ use std::panic::Location;
 use sme_memory::{Own, Place, Until};
 use transfers::Transfers;
 
+pub use crate::device::EAGER_BYTES;
+
 pub use crate::device::direct::Pending;
 
 /// Bytes that a channel moves, with their address in the rank's own simulated memory, on which the
@@ -125,6 +127,12 @@ pub trait Channel: Send + Sync {
 
     /// The server of the channel, if it has one, is to serve these sends.
     fn serves(&self, _sends: Pending) {}
+
+    /// The longest message that is sent with its data and without asking, in bytes; without it all
+    /// messages ask first, empty ones too.
+    fn eager_bytes(&self) -> Option<u64> {
+        Some(EAGER_BYTES)
+    }
 
     /// This rank in the job, from 0.
     fn rank(&self) -> u32;

@@ -152,13 +152,7 @@ impl Direct {
             || self.is_server_asleep
     }
 
-    /// Whether a message of so many bytes goes at once.
-    pub(super) fn is_eager(&self, bytes: u64, form: Form) -> bool {
-        let is_control = form == Form::Task && bytes == 0;
-        is_control || self.modes.eager_bytes.is_some_and(|most| bytes <= most)
-    }
-
-    /// The way of a message that does not.
+    /// The way of a message of so many bytes that does not go at once.
     pub(super) fn way(&self, bytes: u64, mode: Mode, form: Form) -> Way {
         let reaches = |least: Option<u64>| least.is_some_and(|least| bytes >= least);
         let is_short = self.modes.lazy_bytes.is_some_and(|most| bytes <= most);
@@ -257,9 +251,8 @@ impl State {
     /// A receive that has been posted is to have a place of which its sender is told at once, unless
     /// all messages that it accepts come with their data.
     pub(super) fn posts(&mut self, receive: usize, most: u64, form: Form) {
-        if let Some(direct) = &mut self.direct
-            && !direct.is_eager(most, form)
-        {
+        let is_eager = self.is_eager(most, form);
+        if let Some(direct) = self.direct.as_mut().filter(|_| !is_eager) {
             direct.openings.push_back(Opening::Posted(receive));
         }
     }
@@ -697,7 +690,7 @@ mod tests {
         };
         for by_server in 0..1 << COUNT {
             for order in orders(COUNT, by_server) {
-                let device = std::sync::Arc::new(Device::new(0, 2, Some((MODES, true))));
+                let device = std::sync::Arc::new(Device::new((0, 2), None, Some((MODES, true))));
                 let server = Pending(std::sync::Arc::clone(&device));
                 let (mut requests, mut started, mut places) = (Vec::new(), Vec::new(), 0);
                 for &event in &order {
@@ -739,7 +732,7 @@ mod tests {
     /// A server hears of places and nothing else.
     #[test]
     fn a_server_leaves_other_packets_to_the_rank() {
-        let device = std::sync::Arc::new(Device::new(0, 2, Some((MODES, true))));
+        let device = std::sync::Arc::new(Device::new((0, 2), None, Some((MODES, true))));
         let server = Pending(device);
         for kind in [
             Kind::Eager,
@@ -755,7 +748,7 @@ mod tests {
     /// when that one is gone.
     #[test]
     fn places_are_opened_for_receives_that_name_their_sender() {
-        let device = Device::new(0, 2, Some((MODES, false)));
+        let device = Device::new((0, 2), None, Some((MODES, false)));
         let wanted = |from, tag| Wanted {
             context: 0,
             from,

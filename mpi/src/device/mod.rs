@@ -42,8 +42,9 @@ use matching::{Envelope, Queues, Wanted};
 use packet::{HEADER_BYTES, Header, Kind};
 pub(crate) use tasks::Task;
 
-/// The longest message that is sent without asking, in bytes.
-pub const EAGER_BYTES: usize = 16 << 10;
+/// The longest message that is sent without asking where the channel does not say otherwise, in
+/// bytes.
+pub const EAGER_BYTES: u64 = 16 << 10;
 
 /// The condition under which a send is over (MPI-4.1, Sec. 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +137,8 @@ struct State {
     buffered: Buffered,
     /// Messages whose sends have begun.
     sends: u64,
+    /// The longest message that is sent with its data, where there are such.
+    eager_bytes: Option<u64>,
     /// Of a channel that has transfers.
     direct: Option<Direct>,
 }
@@ -235,12 +238,17 @@ pub const BUFFERED_OVERHEAD: u64 = HEADER_BYTES as u64;
 
 impl Device {
     /// The device of `rank` in a job of so many, on a channel that may have transfers, and they a
-    /// server.
-    pub(crate) fn new(rank: u32, ranks: u32, transfers: Option<(Modes, bool)>) -> Self {
+    /// server; the longest message that goes with its data.
+    pub(crate) fn new(
+        (rank, ranks): (u32, u32),
+        eager_bytes: Option<u64>,
+        transfers: Option<(Modes, bool)>,
+    ) -> Self {
         let count = ranks as usize;
         let state = State {
             outgoing: (0..count).map(|_| VecDeque::new()).collect(),
             incoming: (0..count).map(|_| Incoming::default()).collect(),
+            eager_bytes,
             direct: transfers.map(|(modes, has_server)| Direct::new(ranks, modes, has_server)),
             ..State::default()
         };
@@ -285,12 +293,10 @@ impl Device {
         }
         state.owe(Work::Request, 1);
         state.sends += 1;
-        let (is_eager, way) = match &state.direct {
-            None => (bytes.len() <= EAGER_BYTES, Way::Core),
-            Some(direct) => (
-                direct.is_eager(length, form),
-                direct.way(length, mode, form),
-            ),
+        let is_eager = state.is_eager(length, form);
+        let way = match &state.direct {
+            None => Way::Core,
+            Some(direct) => direct.way(length, mode, form),
         };
         let (data, held) = match is_eager {
             true => (bytes, Vec::new()),
@@ -501,6 +507,12 @@ impl State {
             None if times > 0 => self.owed.push((work, times)),
             None => {}
         }
+    }
+
+    /// Whether a message of so many bytes goes with its data.
+    fn is_eager(&self, bytes: u64, form: Form) -> bool {
+        let is_control = form == Form::Task && bytes == 0;
+        is_control || self.eager_bytes.is_some_and(|most| bytes <= most)
     }
 
     fn begin(&mut self, activity: Activity) -> usize {

@@ -171,7 +171,7 @@ impl<C: Channel> Mpi<C> {
         let own = Group::from_world_ranks(vec![rank]).unwrap_or(Group::empty());
         let transfers = channel.transfers();
         let transfers = transfers.map(|these| (these.modes(), these.has_server()));
-        let device = Arc::new(Device::new(rank, ranks, transfers));
+        let device = Arc::new(Device::new((rank, ranks), channel.eager_bytes(), transfers));
         channel.serves(Pending(Arc::clone(&device)));
         let inside = ranks.saturating_sub(channel.outside());
         let (group, at) = (Group::world(inside), context(0, 0));

@@ -4,11 +4,13 @@
 //! points, of which every one is a simulation and a row.
 
 mod collective;
+mod compare;
 mod hpl;
 mod modes;
 mod nas;
 mod pingpong;
 mod pscw;
+mod tune;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,6 +52,12 @@ pub enum MpiCommand {
     /// ranks
     #[command(after_help = super::help::NAS)]
     Nas(Box<nas::NasFlags>),
+    /// Which way of sending is best for messages of which lengths: by lines of cost, and simulated
+    #[command(after_help = super::help::TUNE)]
+    Tune(Box<tune::TuneFlags>),
+    /// Latency, bandwidth, message rate and barrier of MPI on several machines, side by side
+    #[command(after_help = super::help::COMPARE)]
+    Compare(Box<compare::CompareFlags>),
     /// High Performance Linpack: a dense system solved by LU factorization, its rate and residual
     #[command(after_help = super::help::HPL)]
     Hpl(Box<hpl::HplFlags>),
@@ -137,6 +145,8 @@ enum Runs {
     Pscw(Points<pscw::Pscw>),
     Nas(Points<nas::NasRun>),
     Hpl(Points<hpl::HplRun>),
+    Tune(tune::TuneRun),
+    Compare(compare::CompareRun),
 }
 
 /// The most calls of a timeline.
@@ -163,6 +173,8 @@ impl MpiRun {
             MpiCommand::Pscw(flags) => Runs::Pscw(flags.read()?),
             MpiCommand::Nas(flags) => Runs::Nas(flags.read()?),
             MpiCommand::Hpl(flags) => Runs::Hpl(flags.read()?),
+            MpiCommand::Compare(flags) => Runs::Compare(flags.read()?),
+            MpiCommand::Tune(flags) => Runs::Tune(flags.read()?),
         }))
     }
 
@@ -174,6 +186,8 @@ impl MpiRun {
             Runs::Pscw(points) => points.run(),
             Runs::Nas(points) => points.run(),
             Runs::Hpl(points) => points.run(),
+            Runs::Tune(run) => run.run(),
+            Runs::Compare(run) => run.run(),
         }
     }
 }

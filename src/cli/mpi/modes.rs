@@ -1,4 +1,4 @@
-//! The parameters of channel queues that every command over it takes: which messages go which way.
+//! The parameters of a channel that commands take: which messages go which way.
 
 use clap::Args;
 use sme_mpi::channel::transfers::Modes;
@@ -10,14 +10,9 @@ use crate::report::stop::Stop;
 /// The flags.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ModeFlags {
-    /// The longest message that is sent at once, in pieces of 96 bytes, in bytes; or none [default:
-    /// 96]
-    #[arg(
-        long,
-        value_name = "BYTES",
-        allow_negative_numbers = true,
-        help_heading = "Channel queues"
-    )]
+    /// The longest message that is sent at once, through channel queues in pieces of 96 bytes, in
+    /// bytes; or none [default: 96 through channel queues, else 16384]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     eager: Option<String>,
     /// The longest message of a blocking send that is copied, and sent by the resource manager, in
     /// bytes; or none [default: none]
@@ -60,10 +55,14 @@ pub(super) struct ModeFlags {
 const MOST_CREDITS: u32 = 256;
 
 impl ModeFlags {
-    /// The names of the flags that are given.
+    /// A flag that is given, if one is.
     pub(super) fn given(&self) -> Option<&'static str> {
+        self.eager.as_ref().map(|_| "--eager").or(self.of_queues())
+    }
+
+    /// The same of those that are of channel queues.
+    fn of_queues(&self) -> Option<&'static str> {
         let flags = [
-            ("--eager", &self.eager),
             ("--lazy", &self.lazy),
             ("--dma", &self.dma),
             ("--lazy-buffer", &self.lazy_buffer),

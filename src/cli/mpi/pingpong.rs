@@ -49,9 +49,9 @@ pub struct PingPongFlags {
     /// The call by which both send: send, or isend and a wait
     #[arg(long, value_name = "LIST", default_value = "send")]
     call: String,
-    /// With --channel queues the way of all messages: normal (sent by the core when the receive is
-    /// there), eager (at once, in pieces), lazy (copied, and sent by the resource manager), dma
-    /// (sent by a DMA channel) [default: by their lengths]
+    /// The way of all messages: normal (when the receive is there), eager (at once), and through
+    /// channel queues lazy (copied, and sent by the resource manager) and dma (when the receive is
+    /// there, by a DMA channel) [default: by their lengths]
     #[arg(long, value_name = "LIST")]
     mode: Option<String>,
     /// Sizes of the message in bytes, multiples of 8, such as 32,64 or 32..4096*2
@@ -194,15 +194,15 @@ impl PingPongFlags {
         let Some(text) = &self.mode else {
             return Ok(vec![None]);
         };
-        if library != Library::Queues {
-            let why = format!("is of channel queues, and this is channel {library}");
-            return Err(Stop::flag("--mode", why));
-        }
         if let Some(flag) = self.modes.given() {
             let why = format!("sends all messages one way: {flag} says nothing then");
             return Err(Stop::flag("--mode", why));
         }
         let ways: Vec<Way> = read::names("--mode", text, Values::Many)?;
+        if let Some(way) = ways.iter().find(|way| !way.is_of(library)) {
+            let why = format!("channel {library} has no mode {way}");
+            return Err(Stop::flag("--mode", why));
+        }
         Ok(ways.into_iter().map(Some).collect())
     }
 }

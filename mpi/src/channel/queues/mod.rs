@@ -323,6 +323,10 @@ where
         self.ranks
     }
 
+    fn eager_bytes(&self) -> Option<u64> {
+        self.portals.modes().eager_bytes
+    }
+
     fn outside(&self) -> u32 {
         self.outside
     }

@@ -22,6 +22,7 @@ use sme_memory::{
 use super::shared::Shared;
 use super::transfers::NoTransfers;
 use super::{Channel, Processor, Segment, gather, own};
+use crate::device::EAGER_BYTES;
 pub use layout::{Layout, NoRoom, Reach};
 use layout::{Level, Row};
 
@@ -35,6 +36,7 @@ pub struct Sections<M, P> {
     sections: Row,
     levels: Vec<Level>,
     area: Option<Shared<M, P>>,
+    eager_bytes: Option<u64>,
     state: Mutex<State>,
 }
 
@@ -70,6 +72,7 @@ impl<M: Memory, P> Sections<M, P> {
             sections: layout.sections().ok_or(NoRoom { ranks, bytes })?,
             levels: layout.levels(),
             area: None,
+            eager_bytes: Some(EAGER_BYTES),
             state: Mutex::new(State {
                 is_free: vec![true; count],
                 pending: vec![Vec::new(); count],
@@ -86,6 +89,15 @@ impl<M: Memory, P> Sections<M, P> {
     pub fn with_area(self, area: Shared<M, P>) -> Self {
         let area = Some(area);
         Self { area, ..self }
+    }
+
+    /// The same with another longest message that is sent with its data, or none.
+    #[must_use]
+    pub fn with_eager(self, eager_bytes: Option<u64>) -> Self {
+        Self {
+            eager_bytes,
+            ..self
+        }
     }
 
     fn is_tagged(&self) -> bool {
@@ -148,6 +160,10 @@ where
     type Area = Shared<M, P>;
     type Processor = P;
     type Transfers = NoTransfers;
+
+    fn eager_bytes(&self) -> Option<u64> {
+        self.eager_bytes
+    }
 
     fn processor(&self) -> &P {
         &self.processor

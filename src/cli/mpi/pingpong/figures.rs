@@ -4,7 +4,7 @@
 
 use super::{Outcome, PingPong, fits, name, way};
 use crate::paper::{BLUES, ORANGES};
-use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke, Symbol};
+use crate::plot::{Axis, Chart, Curve, Marks, Stroke, Symbol};
 use crate::report::row;
 
 /// The files of the charts.
@@ -79,6 +79,10 @@ fn chart(outcomes: &[(&PingPong, Outcome)], shown: &Shown) -> Chart {
         })
         .collect();
     let crossovers = crossovers(&curves, shown.more_is_better);
+    let mut curves = curves;
+    if shown.label == SHOWN[0].label {
+        curves.extend(published(outcomes));
+    }
     let marks = match crossovers.is_empty() {
         true => Vec::new(),
         false => vec![Marks {
@@ -87,11 +91,6 @@ fn chart(outcomes: &[(&PingPong, Outcome)], shown: &Shown) -> Chart {
             points: crossovers,
             symbol: Symbol::Diamond,
         }],
-    };
-    let axis = |label: &str| Axis {
-        label: label.into(),
-        ticks: Vec::new(),
-        scaling: Scaling::Logarithmic,
     };
     let (mut subtitle, mut caption) = (String::new(), Vec::new());
     if let Some((run, _)) = outcomes.first() {
@@ -119,12 +118,30 @@ fn chart(outcomes: &[(&PingPong, Outcome)], shown: &Shown) -> Chart {
     Chart {
         title: shown.title.into(),
         subtitle,
-        x: axis("Message [B]"),
-        y: axis(shown.label),
+        x: Axis::decades("Message [B]", &curves, |point| point.0),
+        y: Axis::decades(shown.label, &curves, |point| point.1),
         curves,
         marks,
         caption,
     }
+}
+
+/// The throughput by the lines of Table IV that were measured as a sweep was.
+fn published(outcomes: &[(&PingPong, Outcome)]) -> Vec<Curve> {
+    let lines = fits::published(outcomes).into_iter();
+    let curves = lines.map(|(sweep, line, megahertz)| {
+        let points = sweep.points.iter();
+        Curve {
+            group: "Table IV".into(),
+            label: sweep.of.call.name().into(),
+            points: points
+                .map(|&(bytes, _)| (bytes, line.throughput(bytes) * megahertz))
+                .collect(),
+            colour: (120, 120, 120),
+            stroke: Stroke::Dashed,
+        }
+    });
+    curves.collect()
 }
 
 /// Where the best of the curves at one size is another one than at the next: where both cross, as

@@ -40,7 +40,7 @@ pub(super) fn firsts<'o>(outcomes: &[(&'o PingPong, Outcome)]) -> Vec<&'o PingPo
 }
 
 /// Cycles of a core in a microsecond.
-pub(super) fn megahertz(machine: &Machine) -> Option<f64> {
+fn megahertz(machine: &Machine) -> Option<f64> {
     let clock = machine.constant("core.clock")?;
     Some(clock.amount? as f64 / 1e6)
 }
@@ -98,6 +98,23 @@ impl Sweep<'_> {
     }
 }
 
+/// The sweeps of the rank that begins which have a line of Table IV, that line, and the megahertz of
+/// a core.
+pub(super) fn published<'o>(outcomes: &[(&'o PingPong, Outcome)]) -> Vec<(Sweep<'o>, Line, f64)> {
+    let first = outcomes.first();
+    let Some(megahertz) = first.and_then(|(run, _)| megahertz(&run.job.machine)) else {
+        return Vec::new();
+    };
+    let sweeps = sweeps(outcomes, megahertz).into_iter();
+    let begin = sweeps.filter(|sweep| sweep.from == sweep.of.first);
+    begin
+        .filter_map(|sweep| {
+            let line = sweep.published()?;
+            Some((sweep, line, megahertz))
+        })
+        .collect()
+}
+
 /// The table, of channel queues.
 pub(super) fn table(outcomes: &[(&PingPong, Outcome)]) -> Option<Below> {
     let (run, _) = outcomes.first()?;
@@ -114,15 +131,15 @@ pub(super) fn table(outcomes: &[(&PingPong, Outcome)]) -> Option<Below> {
         let of = |part: fn(&Line) -> f64| {
             published
                 .as_ref()
-                .map_or(Cell::Absent, |line| Cell::fraction(part(line)))
+                .map_or(Cell::Absent, |line| Cell::real(part(line)))
         };
         let ends = [sweep.from, sweep.to].map(|rank| name(&sweep.of.job, rank));
         rows.push(vec![
             Cell::text(ends.join(",")),
             Cell::text(sweep.of.call),
             Cell::text(way(sweep.of.way)),
-            Cell::fraction(line.per_byte),
-            Cell::fraction(line.fixed),
+            Cell::real(line.per_byte),
+            Cell::real(line.fixed),
             Cell::fraction(r2),
             of(|line| line.per_byte),
             of(|line| line.fixed),
