@@ -169,9 +169,10 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The same without a word to other ranks.
+    /// The same without a word to other ranks; what was sent leaves.
     pub(super) async fn stop(&self) {
         if let Self::Mpi(mpi) = self {
+            mpi.drain().await;
             mpi.channel().stop().await;
         }
     }

@@ -523,6 +523,9 @@ impl Job {
             async move {
                 let mpi = Arc::new(job.mpi(&memory, rank).await?);
                 let ended = program(Arc::clone(&mpi), memory).await;
+                if ended.is_ok() {
+                    mpi.drain().await;
+                }
                 mpi.channel().stop().await;
                 ended.map_err(Into::into)?;
                 Ok(mpi.messages())

@@ -284,6 +284,14 @@ impl<C: Channel> Mpi<C> {
         }
     }
 
+    /// Waits until nothing that this rank has sent without waiting for it is still to leave, as
+    /// [`Mpi::finalize`] does.
+    #[track_caller]
+    pub fn drain(&self) -> impl Future<Output = ()> + Send {
+        let site = Location::caller();
+        self.until(site, || self.device.is_drained().then_some(()))
+    }
+
     /// Ends the rank's part when all ranks do (MPI_Finalize). Messages that were sent and not
     /// waited for have left.
     ///
