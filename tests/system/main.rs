@@ -44,3 +44,4 @@ mod today;
 mod topologies;
 mod validate;
 mod waves;
+mod ways;
