@@ -325,8 +325,11 @@ fn of_command(command: &str, name: &str, set: Option<&str>) -> String {
     for line in text(&output.stdout).lines() {
         let mut row: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(line).unwrap();
-        for key in ["machine_hash", "set", "host"] {
-            row.remove(key).unwrap();
+        // A line below the rows is about all of them.
+        if row.contains_key("machine") {
+            for key in ["machine_hash", "set", "host"] {
+                row.remove(key).unwrap();
+            }
         }
         writeln!(all, "{}", serde_json::Value::Object(row)).unwrap();
     }

@@ -158,8 +158,14 @@ fn a_timeline_that_cannot_be_is_refused() {
             "--sizes 8,16 --timeline t.csv",
             "--timeline: of one run; --sizes are 2",
         ),
-        ("--timeline t.csv", "--timeline: of one run; --sizes are 18"),
-        ("--explain", "--explain: of one run; --sizes are 18"),
+        (
+            "--timeline t.csv",
+            "--timeline: of one run; --sizes, --call and --mode are 18",
+        ),
+        (
+            "--explain",
+            "--explain: of one run; --sizes, --call and --mode are 18",
+        ),
         (
             "--sizes 8 --rounds 16777216 --timeline t.csv",
             "--timeline: 67108872 rows; at most 16777216: fewer --rounds",

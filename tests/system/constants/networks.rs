@@ -16,7 +16,8 @@ use sme_sim::time::Time;
 use super::{Workload, machine, of_command, one_core};
 
 /// Small runs of the program on a chip with networks between its memories.
-const ON_NETWORKS: [&str; 3] = [
+const ON_NETWORKS: [&str; 4] = [
+    "mpi pingpong --between io,cc15 --mode normal,lazy --sizes 64,4096 --rounds 2",
     "mpi pingpong --ranks 2 --sizes 64,256,8192 --rounds 2",
     "barrier --nodes 1 --episodes 3",
     "fft --log2n 8 --nodes 1 --memory-nodes 1 --memory uncached",
