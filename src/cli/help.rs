@@ -60,8 +60,15 @@ message lies at one place of each rank's own memory, in its caches as far as it 
 cells empty. `--explain` simulates the rounds once more; its steps add up to the last one, from the
 first rank's send to the end of its receive.
 
+send_us and answer_us are what the calls that send take, in the mean of the last 50 rounds, of the
+rank that begins and of the one that answers. Through channel queues a line t = K N + h is fitted to
+them over the sizes, in cycles of a core, with Table IV of Ho et al. beside it: a second table, json
+lines behind the others, with csv on stderr.
+
 Examples:
   sme mpi pingpong --machine scc
+  sme mpi pingpong --machine mppa256 --between cc0,cc15 --call send,isend --mode normal
+  sme mpi pingpong --machine mppa256 --mode normal,eager,lazy,dma --figures plots
   sme mpi pingpong --machine scc --channel sccmpb --ranks 2
   sme mpi pingpong --machine scc --partner 47 --sizes 32..65536*2 --format json
   sme mpi pingpong --machine scc --channel sccmpb --sizes 64 --timeline calls.csv
@@ -115,6 +122,7 @@ Examples:
   sme mpi hpl --machine scc --n 512 --nb 16
   sme mpi hpl --machine scc --n 256 --nb 2..32*2 --p 6 --q 8 --format json
   sme mpi hpl --machine sme-prototype --n 512 --p 8 --q 8 --core-gflops 4
+  sme mpi hpl --machine mppa256 --n 1250 --nb 4 --depth 1 --core-gflops 0.104 --eager none
   sme mpi hpl --machine scc --n 64 --nb 8 --p 2 --q 2 --explain";
 
 /// `sme mpi tune --help`

@@ -125,14 +125,6 @@ impl State {
         Some(To::Receive(receive))
     }
 
-    /// A receive whose sender has forgotten its place is cancelled.
-    fn receive_cancelled(&mut self, receive: usize) {
-        if self.queues.withdraw(receive) {
-            self.abandons(receive);
-            self.ends_cancelled(receive);
-        }
-    }
-
     /// The receive of this rank's message waits for its data.
     fn sends_data(&mut self, to: u32, header: Header) {
         let send = header.sender as usize;
@@ -143,21 +135,6 @@ impl State {
             let data = (take(held), *address);
             let kind = Kind::Data;
             self.queue_data(to, Header { kind, ..header }, data, Some(send));
-        }
-    }
-
-    /// The sender wants a message back.
-    fn withdraws(&mut self, from: u32, header: Header) {
-        let is_its =
-            |message: &Message| message.from == from && message.header.sender == header.sender;
-        let mut messages = self.messages.iter();
-        let Some((message, _)) = messages.find(|(_, message)| is_its(message)) else {
-            return;
-        };
-        if self.queues.take_back(message) {
-            self.messages.remove(message);
-            let kind = Kind::Withdrawn;
-            self.queue(from, Header { kind, ..header }, Vec::new(), None);
         }
     }
 

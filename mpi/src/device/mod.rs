@@ -9,6 +9,7 @@
 //! * `packet`: the packets.
 //! * `matching`: which receive gets which message.
 //! * `arrival`: the handling of a packet.
+//! * `cancel`: requests that are taken back.
 //! * `active`: packets for handlers, which no receive matches.
 //! * `direct`: data that go straight to a place of the receiver's, and `pairs`: which go where.
 //! * `tasks`: calls of several messages, such as a broadcast, each an `async` function that is
@@ -20,6 +21,7 @@
 
 pub(crate) mod active;
 mod arrival;
+mod cancel;
 pub(crate) mod direct;
 pub(crate) mod driver;
 pub(crate) mod matching;
@@ -385,26 +387,6 @@ impl Device {
         unexpected.find(|envelope| envelope.call != 0).copied()
     }
 
-    /// Cancels a request if it has not been matched; its end says whether it was.
-    pub(crate) fn cancel(&self, request: usize) {
-        let mut state = self.state.lock();
-        let Some(found) = state.requests.get(request) else {
-            return;
-        };
-        if found.outcome.is_some() {
-            return;
-        }
-        match found.activity {
-            Activity::Receive { .. } => {
-                if !state.takes_back(request) && state.queues.withdraw(request) {
-                    state.ends_cancelled(request);
-                }
-            }
-            Activity::Send { to, .. } => state.cancel_send(request, to),
-            Activity::Task => {}
-        }
-    }
-
     /// The outcome of a request that is over, which then does not exist any more.
     pub(crate) fn take(&self, request: usize) -> Option<Outcome> {
         let mut state = self.state.lock();
@@ -572,41 +554,6 @@ impl State {
             sent: 0,
             completes,
         });
-    }
-
-    /// Takes back a send that has not left, or asks its receiver to give it back.
-    fn cancel_send(&mut self, request: usize, to: u32) {
-        // Where messages are numbered each one that was counted leaves.
-        let is_kept = self.direct.is_some();
-        let queue = &mut self.outgoing[to as usize];
-        let is_its = |packet: &Outgoing| {
-            !is_kept
-                && packet.sent == 0
-                && Header::read(&packet.header).is_some_and(|(header, _)| {
-                    let kinds = [Kind::Eager, Kind::EagerSynchronous, Kind::RequestToSend];
-                    header.sender == request as u32 && kinds.contains(&header.kind)
-                })
-        };
-        if let Some(place) = queue.iter().position(is_its) {
-            queue.remove(place);
-            if queue.is_empty() {
-                self.busy.retain(|&busy| busy != to);
-            }
-            return self.ends_cancelled(request);
-        }
-        let header = Header {
-            sender: request as u32,
-            ..Header::of(Kind::Withdraw)
-        };
-        self.queue(to, header, Vec::new(), None);
-    }
-
-    fn ends_cancelled(&mut self, request: usize) {
-        let outcome = Outcome {
-            is_cancelled: true,
-            ..Outcome::default()
-        };
-        self.ends(request, outcome);
     }
 
     /// A request is over.

@@ -43,9 +43,6 @@ const PIECE_BYTES: usize = 96;
 /// `r`.
 const QUEUE: u16 = 0;
 
-/// The control tag by which ranks meet when all queues are open: behind those of the ranks.
-const MEET: u16 = 64;
-
 /// The settings of a channel, the same for all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -119,7 +116,8 @@ where
             streams: vec![VecDeque::new(); ranks as usize],
             has_some: VecDeque::new(),
         }));
-        let meeting = format!("/mppa/sync/{}:{MEET}", nodes(&setting));
+        // Behind the tags of the ranks.
+        let meeting = format!("/mppa/sync/{}:{ranks}", nodes(&setting));
         let meet = ipc.sync_rx(&meeting, u64::MAX >> (64 - ranks)).await?;
         let mut to = Vec::new();
         for other in 0..ranks {
