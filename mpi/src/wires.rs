@@ -87,7 +87,7 @@ struct Hub {
     locks: Vec<bool>,
     modes: Option<Modes>,
     /// The open places, by rank and number, and what has come there.
-    places: BTreeMap<(u32, Ticket), Option<Vec<u8>>>,
+    places: BTreeMap<(u32, Ticket), Opened>,
     /// Transfers that have been started: their number and sender.
     flying: Vec<(Started, u32, Outbound)>,
     started: u32,
@@ -97,6 +97,13 @@ struct Hub {
     looked: Vec<u32>,
     now: u64,
     random: u64,
+}
+
+/// A place: its room in bytes, and what has come.
+#[derive(Debug)]
+struct Opened {
+    room: u64,
+    came: Option<Vec<u8>>,
 }
 
 impl Hub {
@@ -143,7 +150,10 @@ impl Hub {
         let place = self.places.get_mut(&(data.to, data.ticket));
         // A message that goes to a place which is not open is a mistake of the device's.
         match place {
-            Some(place @ None) => *place = Some(data.bytes),
+            Some(Opened {
+                room,
+                came: came @ None,
+            }) if data.bytes.len() as u64 <= *room => *came = Some(data.bytes),
             _ => panic!("place {} of rank {} is not free", data.ticket, data.to),
         }
         self.events[data.to as usize] = true;
@@ -246,11 +256,12 @@ impl Transfers for Wire {
         false
     }
 
-    async fn open(&self, _: u64, _: Option<u64>) -> Option<Ticket> {
+    async fn open(&self, room: u64, _: Option<u64>) -> Option<Ticket> {
         self.step(|hub| {
             let mut all = 0..PLACES;
             let free = all.find(|&place| !hub.places.contains_key(&(self.rank, place)))?;
-            hub.places.insert((self.rank, free), None);
+            let came = None;
+            hub.places.insert((self.rank, free), Opened { room, came });
             Some(free)
         })
         .await
@@ -259,8 +270,10 @@ impl Transfers for Wire {
     async fn take(&self, ticket: Ticket) -> Option<Vec<u8>> {
         self.step(|hub| {
             let key = (self.rank, ticket);
-            let came = hub.places.get_mut(&key)?.take()?;
-            hub.places.remove(&key);
+            let mut came = hub.places.get_mut(&key)?.came.take()?;
+            // Behind a shorter message the place has what was there before.
+            let room = hub.places.remove(&key)?.room.min(1 << 16) as usize;
+            came.resize(room.max(came.len()), 0xee);
             Some(came)
         })
         .await

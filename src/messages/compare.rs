@@ -55,6 +55,14 @@ impl Compared {
         Self { job, rounds }
     }
 
+    /// Whether the machine's memory has room for the shortest message.
+    ///
+    /// # Errors
+    /// [`Error::NoRoomForData`]
+    pub fn holds(&self) -> Result<(), Error> {
+        self.job.holds(data_end(&self.job, SIZES[0]))
+    }
+
     /// Simulates it.
     ///
     /// # Errors

@@ -156,7 +156,7 @@ fn a_timeline_that_cannot_be_is_refused() {
     for (flags, says) in [
         (
             "--sizes 8,16 --timeline t.csv",
-            "--timeline: of one run; --sizes are 2",
+            "--timeline: of one run; --sizes, --call and --mode are 2",
         ),
         (
             "--timeline t.csv",

@@ -133,6 +133,7 @@ fn tags_and_buffers_are_given_back() {
                     local.send(&vec![round; 2048], 1, 0).await?;
                 }
                 local.send(&[7_u64; 64], 1, 1).await?;
+                local.send(&[8_u64; 25], 1, 2).await?;
             } else if me == 1 {
                 for round in 0..40_u64 {
                     let mut never = [0_u64; 500];
@@ -156,6 +157,13 @@ fn tags_and_buffers_are_given_back() {
                         .contains("longer than 160 bytes")
                 );
                 assert_eq!(short, [7; 20]);
+                // Of a longer buffer the rest stays as it was.
+                let mut long = [1_u64; 100];
+                let status = local
+                    .receive(&mut long, Source::Rank(0), Tag::Is(2))
+                    .await?;
+                assert_eq!(status.bytes, 200);
+                assert!(long[..25] == [8; 25] && long[25..] == [1; 75]);
             }
             mpi.finalize().await
         });
@@ -250,6 +258,21 @@ fn compared_figures_are_those_of_the_single_commands() {
     }
 }
 
+/// The longest eager message is every channel's parameter, and the other ones go with a mode.
+#[test]
+fn parameters_act() {
+    let latency = |line: &str| -> f64 {
+        let said = said(&format!("pingpong {line} --rounds 2 --no-host"));
+        cell(&said, "latency_us").parse().unwrap()
+    };
+    let scc = "--machine scc --channel sccmpb --ranks 2 --sizes 512";
+    assert!(latency(&format!("{scc} --eager 64")) > latency(scc));
+    let lazy = "--machine mppa256 --ranks 2 --sizes 4096 --mode lazy";
+    assert!(latency(&format!("{lazy} --lazy-buffer 1024")) != latency(lazy));
+    let eager = "--machine mppa256 --ranks 2 --sizes 4096 --mode eager";
+    assert!(latency(&format!("{eager} --credits 1")) > latency(eager));
+}
+
 #[test]
 fn wrong_flags_are_refused() {
     for (line, says) in [
@@ -309,6 +332,10 @@ fn wrong_flags_are_refused() {
         ("pingpong --machine scc --channel sccmpb --lazy 8", "--lazy"),
         ("hpl --machine scc --dma 8", "--dma"),
         ("hpl --machine scc --depth 2", "--depth"),
+        (
+            "tune --machine mppa256 --set memory.size=512KiB",
+            "a rank's data end at byte",
+        ),
         ("tune --machine mppa256 --most 63", "--most"),
         ("tune --machine mppa256 --most 1000001", "--most"),
         ("tune --machine mppa256 --partner 16", "--partner"),

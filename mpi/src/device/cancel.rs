@@ -47,6 +47,11 @@ impl State {
             }
             return self.ends_cancelled(request);
         }
+        // Its data go with the message: it is over when they have left, whatever the receiver does.
+        let is_leaving = |packet: &Outgoing| packet.completes == Some(request);
+        if self.outgoing[to as usize].iter().any(is_leaving) {
+            return;
+        }
         let header = Header {
             sender: request as u32,
             ..Header::of(Kind::Withdraw)
@@ -64,8 +69,12 @@ impl State {
 
     /// The sender wants a message back.
     pub(super) fn withdraws(&mut self, from: u32, header: Header) {
-        let is_its =
-            |message: &Message| message.from == from && message.header.sender == header.sender;
+        // Requests of other messages do not live until they are answered: their numbers come again.
+        let kinds = [Kind::EagerSynchronous, Kind::RequestToSend];
+        let is_its = |message: &Message| {
+            let of_sender = (message.from, message.header.sender) == (from, header.sender);
+            of_sender && kinds.contains(&message.header.kind)
+        };
         let mut messages = self.messages.iter();
         let Some((message, _)) = messages.find(|(_, message)| is_its(message)) else {
             return;

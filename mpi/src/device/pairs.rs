@@ -91,9 +91,13 @@ impl Pairs {
         self.places.len() < before
     }
 
-    /// A send is over in another way: it needs no place.
+    /// The receiver has a place for the message of this request and has said so: it has seen all up
+    /// to that, and tells of no place for them any more.
     pub(super) fn forgets(&mut self, request: usize) {
-        self.sent.retain(|sent| sent.request != Some(request));
+        let its = |sent: &Sent| sent.request == Some(request);
+        if let Some(place) = self.sent.iter().position(its) {
+            self.sent.drain(..=place);
+        }
     }
 }
 

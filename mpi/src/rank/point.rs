@@ -61,7 +61,8 @@ pub(super) fn send<'b>(
             tag,
             call: Call::Send as u8,
             root: 0,
-            address: buffer.address(),
+            // The program may use its buffer again at once, and then the data are elsewhere.
+            address: buffer.address().filter(|_| mode != Mode::Buffered),
         },
         bytes: buffer.packed()?,
         mode,

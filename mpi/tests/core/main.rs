@@ -353,6 +353,61 @@ fn a_receive_is_cancelled_or_has_its_message() {
     .unwrap();
 }
 
+/// A send that is cancelled has its message received, or is told that it has not: a short one whose
+/// data are still here, too, and one whose request has the number of a message before it.
+#[test]
+fn a_cancelled_send_is_received_or_not_and_says_which() {
+    for seed in 0..40 {
+        let setting = Setting { room: 9, seed };
+        let outcome = run(2, setting, |wire| async move {
+            let mpi = Mpi::new(wire);
+            let world = mpi.world();
+            for round in 0..4 {
+                if world.rank() == 0 {
+                    let mut before = world.isend(&[1u64], 1, 7).await.unwrap();
+                    if round < 2 {
+                        before.wait().await.unwrap();
+                    }
+                    let words = [round; 30];
+                    let mut send = match round % 2 {
+                        0 => world.isend(&words, 1, 0).await.unwrap(),
+                        _ => world.issend(&words, 1, 0).await.unwrap(),
+                    };
+                    send.cancel().unwrap();
+                    let is_cancelled = send.wait().await.unwrap().is_cancelled;
+                    world.send(&[u64::from(is_cancelled)], 1, 1).await.unwrap();
+                    before.wait().await.unwrap();
+                } else {
+                    let mut is_cancelled = [9u64];
+                    let source = Source::Rank(0);
+                    let mut first = [0u64];
+                    if round < 2 {
+                        // It may need its receive.
+                        world.receive(&mut first, source, Tag::Is(7)).await.unwrap();
+                    }
+                    world
+                        .receive(&mut is_cancelled, source, Tag::Is(1))
+                        .await
+                        .unwrap();
+                    if round >= 2 {
+                        world.receive(&mut first, source, Tag::Is(7)).await.unwrap();
+                    }
+                    assert_eq!(first, [1]);
+                    let mut words = [9u64; 30];
+                    if is_cancelled == [0] {
+                        world.receive(&mut words, source, Tag::Is(0)).await.unwrap();
+                        assert_eq!(words, [round; 30]);
+                    }
+                    assert_eq!(world.iprobe(source, Tag::Any).await.unwrap(), None);
+                }
+                world.barrier().await.unwrap();
+            }
+            mpi.finalize().await.unwrap();
+        });
+        assert!(outcome.is_ok(), "seed {seed}: {outcome:?}");
+    }
+}
+
 /// A send to oneself.
 #[test]
 fn a_rank_sends_to_itself() {

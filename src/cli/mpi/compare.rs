@@ -81,6 +81,11 @@ impl CompareFlags {
             let machine = machine.map_err(|error| Stop::flag("--machines", error))?;
             let one = Compared::new(Arc::new(machine), ranks, rounds);
             one.job.check().map_err(stop)?;
+            if one.job.ranks < 2 {
+                let why = format!("{name} has one core, which nobody answers");
+                return Err(Stop::flag("--machines", why));
+            }
+            one.holds().map_err(stop)?;
             compared.push(one);
         }
         if let Some(directory) = &self.figures {
@@ -180,7 +185,7 @@ fn chart(outcomes: &[(&Compared, Outcome)]) -> Chart {
     let largest = largest.map(|&(bytes, _)| bytes).max().unwrap_or(1);
     let names = PUBLISHED.map(|(library, _, bandwidth)| format!("{library} {bandwidth:.0}"));
     Chart {
-        title: "Bandwidth of MPI on three machines".into(),
+        title: "Bandwidth of MPI, machine by machine".into(),
         subtitle: "simulated: a ping-pong of the first and the last rank".into(),
         x: Axis::decades("Message [B]", &curves, |point| point.0),
         y: Axis::decades("Bandwidth [MB/s]", &curves, |point| point.1),

@@ -247,15 +247,20 @@ fn rounds(flag: &str, text: &str) -> Result<u32, Stop> {
 /// as the memory of whole runs.
 const PER_PAIR: u64 = 256;
 
+/// Bytes of this computer that the ranks of a job keep of each other.
+fn kept_of_pairs(job: &Job) -> u64 {
+    let ranks = u64::from(job.ranks);
+    ranks.saturating_mul(ranks).saturating_mul(PER_PAIR)
+}
+
 impl<P: Point> Points<P> {
     /// Of these points, which the flags with these names have made.
     fn new(points: Vec<P>, watch: &WatchFlags, of: &str) -> Result<Self, Stop> {
         let count = points.len();
         let available = memory::available();
         for point in &points {
-            let ranks = u64::from(point.job().ranks);
-            let kept = ranks.saturating_mul(ranks).saturating_mul(PER_PAIR);
-            let needed = kept.saturating_add(point.data_bytes());
+            let ranks = point.job().ranks;
+            let needed = kept_of_pairs(point.job()).saturating_add(point.data_bytes());
             memory::enough(&format!("--ranks {ranks}"), needed, available)?;
             point.job().holds(point.data_end()).map_err(stop)?;
         }

@@ -60,6 +60,14 @@ impl ModeFlags {
         self.eager.as_ref().map(|_| "--eager").or(self.of_queues())
     }
 
+    /// A flag that says which way messages go, if one is given.
+    pub(super) fn of_ways(&self) -> Option<&'static str> {
+        let given = |flag, value: &Option<String>| value.as_ref().map(|_| flag);
+        let dma = given("--dma", &self.dma);
+        let lazy = given("--lazy", &self.lazy);
+        given("--eager", &self.eager).or(lazy).or(dma)
+    }
+
     /// The same of those that are of channel queues.
     fn of_queues(&self) -> Option<&'static str> {
         let flags = [
@@ -77,11 +85,13 @@ impl ModeFlags {
         let Some(flag) = self.given() else {
             return Ok(jobs);
         };
-        if let Some(other) = jobs.iter().find(|job| job.library != Library::Queues) {
-            let why = format!(
-                "is of channel queues, and this is channel {}",
-                other.library
-            );
+        let flag = self.of_queues().unwrap_or(flag);
+        let has = |job: &Job| match flag {
+            "--eager" => job.library.is_mpi(),
+            _ => job.library == Library::Queues,
+        };
+        if let Some(other) = jobs.iter().find(|job| !has(job)) {
+            let why = format!("channel {} has no such thing", other.library);
             return Err(Stop::flag(flag, why));
         }
         jobs.into_iter().map(|job| self.applied(job)).collect()

@@ -194,7 +194,7 @@ impl PingPongFlags {
         let Some(text) = &self.mode else {
             return Ok(vec![None]);
         };
-        if let Some(flag) = self.modes.given() {
+        if let Some(flag) = self.modes.of_ways() {
             let why = format!("sends all messages one way: {flag} says nothing then");
             return Err(Stop::flag("--mode", why));
         }

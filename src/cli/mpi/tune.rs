@@ -5,7 +5,9 @@ use clap::Args;
 use super::{HEAD, channel_of_mpi, head, jobs, ranks, rounds, stop};
 use crate::cli::args;
 use crate::cli::flags::{FileFlags, MachineFlags};
+use crate::cli::memory;
 use crate::cli::read::{self, Values};
+use crate::messages::pingpong::data_end;
 use crate::messages::tune::{Threshold, Tuned, Tuning, most_bytes};
 use crate::report::Format;
 use crate::report::output::Output;
@@ -81,11 +83,12 @@ impl TuneFlags {
                 if !bytes.is_multiple_of(8) {
                     return Err(Stop::flag(flag, format!("{bytes} is not a multiple of 8")));
                 }
-                let end = crate::messages::pingpong::data_end(&job, bytes);
-                job.holds(end).map_err(stop)?;
                 bytes
             }
         };
+        job.holds(data_end(&job, most_bytes)).map_err(stop)?;
+        let needed = super::kept_of_pairs(&job);
+        memory::enough(&format!("--ranks {ranks}"), needed, memory::available())?;
         let tuning = Tuning {
             job,
             ranks: (0, partner),

@@ -149,7 +149,9 @@ impl<M: Fabric, P: Processor + Clone> Portals<M, P> {
         let (at, staged) = {
             let mut kept = self.shared.lock();
             let lazy = data.address.filter(|&at| kept.lazy.holds(at));
-            match lazy.or_else(|| self.in_place(data.address, length)) {
+            // The rest of a last word may be data of another send.
+            let whole = data.address.filter(|_| length.is_multiple_of(8));
+            match lazy.or_else(|| self.in_place(whole, length)) {
                 Some(at) => (at, lazy),
                 None => {
                     let at = kept.sent.take(length)?;

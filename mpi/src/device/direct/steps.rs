@@ -191,7 +191,7 @@ impl Device {
     }
 
     /// The data of one have come.
-    pub(in crate::device) fn lands(&self, receive: usize, bytes: Vec<u8>) {
+    pub(in crate::device) fn lands(&self, receive: usize, mut bytes: Vec<u8>) {
         let mut state = self.state.lock();
         if let Some(direct) = &mut state.direct {
             direct.landings.retain(|&(other, _)| other != receive);
@@ -200,6 +200,8 @@ impl Device {
             && let Some(place) = place.take()
             && let Some(envelope) = place.message
         {
+            // The place has room for the longest message that the receive takes.
+            bytes.truncate(usize::try_from(envelope.length).unwrap_or(usize::MAX));
             state.delivers(receive, envelope, bytes);
         }
     }
