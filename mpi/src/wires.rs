@@ -32,11 +32,7 @@ pub struct Setting {
 /// The modes of the runs that [`run`] makes: none is without transfers.
 pub const RUNS: [Option<Modes>; 4] = [
     None,
-    Some(Modes {
-        eager_bytes: None,
-        lazy_bytes: None,
-        engine_bytes: None,
-    }),
+    Some(Modes::NORMAL),
     Some(Modes {
         eager_bytes: Some(96),
         lazy_bytes: Some(400),
@@ -244,12 +240,7 @@ impl Area for Wire {
 
 impl Transfers for Wire {
     fn modes(&self) -> Modes {
-        let none = Modes {
-            eager_bytes: None,
-            lazy_bytes: None,
-            engine_bytes: None,
-        };
-        self.hub.lock().modes.unwrap_or(none)
+        self.hub.lock().modes.unwrap_or(Modes::NORMAL)
     }
 
     fn has_server(&self) -> bool {

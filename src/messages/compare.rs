@@ -20,7 +20,7 @@ pub struct Compared {
     pub rounds: u32,
 }
 
-/// What comes out.
+/// The measured times and bandwidths.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Half of a round of the shortest message.

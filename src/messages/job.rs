@@ -53,8 +53,7 @@ const OF_QUEUES: Modes = Modes {
 /// Those of the others, over which data go in the streams.
 const OF_STREAMS: Modes = Modes {
     eager_bytes: Some(EAGER_BYTES),
-    lazy_bytes: None,
-    engine_bytes: None,
+    ..Modes::NORMAL
 };
 
 /// A message library, and the channel below it.
@@ -116,8 +115,8 @@ pub struct Job {
     pub library: Library,
     /// Ranks of the job, which fill one node's cores after the other's.
     pub ranks: u32,
-    /// Whether there is one rank more, the last, on an I/O subsystem: of channel queues, with a rank
-    /// on each cluster.
+    /// Whether there is one rank more, the last, on an I/O subsystem: of channel queues, with a
+    /// rank on each cluster.
     pub has_io: bool,
     /// Which messages go which way.
     pub modes: Modes,

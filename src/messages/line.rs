@@ -44,8 +44,8 @@ impl Line {
         1.0 / self.time(bytes)
     }
 
-    /// The bytes from which on `self` takes less time than `other`, which takes less for short ones;
-    /// none if it never does, or always.
+    /// The bytes from which on `self` takes less time than `other`, which takes less for short
+    /// ones; none if it never does, or always.
     pub fn crossover(&self, other: &Self) -> Option<f64> {
         let bytes = (self.fixed - other.fixed) / (other.per_byte - self.per_byte);
         (self.per_byte < other.per_byte && bytes > 0.0).then_some(bytes)

@@ -78,24 +78,19 @@ impl Way {
     /// The modes in which all messages go this way.
     pub fn modes(self) -> Modes {
         let all = Some(u64::MAX);
-        let none = Modes {
-            eager_bytes: None,
-            lazy_bytes: None,
-            engine_bytes: None,
-        };
         match self {
-            Self::Normal => none,
+            Self::Normal => Modes::NORMAL,
             Self::Eager => Modes {
                 eager_bytes: all,
-                ..none
+                ..Modes::NORMAL
             },
             Self::Lazy => Modes {
                 lazy_bytes: all,
-                ..none
+                ..Modes::NORMAL
             },
             Self::Dma => Modes {
                 engine_bytes: Some(0),
-                ..none
+                ..Modes::NORMAL
             },
         }
     }

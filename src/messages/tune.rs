@@ -1,5 +1,5 @@
-//! Thresholds between the ways of sending: which way is best for messages of which lengths, by lines
-//! of cost (Ho et al., Sec. V-C) and by simulation.
+//! Thresholds between the ways of sending: which way is best for messages of which lengths, by
+//! lines of cost (Ho et al., Sec. V-C) and by simulation.
 
 use std::collections::BTreeMap;
 
@@ -61,18 +61,17 @@ pub struct Tuned {
 /// The way that takes least, from which length on, up to `most_bytes`: the lower envelope of lines.
 /// Of equal ones the first.
 pub fn thresholds(lines: &[(Way, Line)], most_bytes: f64) -> Vec<Threshold> {
-    let at = |line: &Line, bytes: f64| line.time(bytes);
-    // Behind the last crossing the one that is least there stays so until another crosses it.
     let mut thresholds: Vec<Threshold> = Vec::new();
     let first = lines.iter().min_by(|one, other| {
         let [one, other] = [one, other].map(|(_, line)| line);
-        let costs = at(one, 0.0).total_cmp(&at(other, 0.0));
+        let costs = one.fixed.total_cmp(&other.fixed);
         costs.then(one.per_byte.total_cmp(&other.per_byte))
     });
     let Some(mut best) = first else {
         return thresholds;
     };
     let mut from_bytes = 0.0;
+    // The line that is least stays so until another one crosses it.
     loop {
         thresholds.push(Threshold {
             from_bytes,

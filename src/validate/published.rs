@@ -280,7 +280,8 @@ impl Figure {
         Some((simulated - published) / scale)
     }
 
-    /// The errors of a line's cost of a byte, and of its fixed cost, relative to the published ones.
+    /// The errors of a line's cost of a byte, and of its fixed cost, relative to the published
+    /// ones.
     pub fn line_errors(&self, line: Line) -> Option<(f64, f64)> {
         match self.value {
             Value::Linear { per_byte, fixed } => {
@@ -290,8 +291,8 @@ impl Figure {
         }
     }
 
-    /// Whether a simulated line reproduces the figure: the fixed cost within the tolerance, the cost
-    /// of a byte within half of it.
+    /// Whether a simulated line reproduces the figure: the fixed cost within the tolerance, the
+    /// cost of a byte within half of it.
     pub fn admits_line(&self, line: Line) -> bool {
         let errors = self.line_errors(line);
         errors.is_some_and(|(per_byte, fixed)| {

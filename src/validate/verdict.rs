@@ -168,8 +168,8 @@ impl Row {
         self.explained.is_some() && !may_stand && self.verdict != Verdict::Derived
     }
 
-    /// Relative to the published value; the plain difference where that is 0. Of a line the error of
-    /// its fixed cost.
+    /// Relative to the published value; the plain difference where that is 0. Of a line the error
+    /// of its fixed cost.
     pub fn error(&self) -> Option<f64> {
         match self.line {
             Some(line) => Some(self.figure.line_errors(line)?.1),

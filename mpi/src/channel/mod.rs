@@ -88,7 +88,7 @@ pub trait Processor: Send + Sync {
     }
 }
 
-/// A processor on which work takes no time, and that tells nobody of calls.
+/// A processor on which work takes no time, and which keeps no record of calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Free;
 
@@ -111,7 +111,8 @@ pub trait Channel: Send + Sync {
     /// The rank's processor.
     type Processor: Processor;
 
-    /// The transfers beside the streams: [`NoTransfers`](transfers::NoTransfers) where there are none.
+    /// The transfers beside the streams: [`NoTransfers`](transfers::NoTransfers) where there are
+    /// none.
     type Transfers: Transfers;
 
     /// The processor that the library's work keeps busy, and that hears of the rank's calls.

@@ -24,6 +24,15 @@ pub struct Modes {
     pub engine_bytes: Option<u64>,
 }
 
+impl Modes {
+    /// All messages wait for their receives, and the core sends them.
+    pub const NORMAL: Self = Self {
+        eager_bytes: None,
+        lazy_bytes: None,
+        engine_bytes: None,
+    };
+}
+
 /// Data to send to a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outbound {

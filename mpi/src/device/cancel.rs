@@ -47,7 +47,7 @@ impl State {
             }
             return self.ends_cancelled(request);
         }
-        // Its data go with the message: it is over when they have left, whatever the receiver does.
+        // Its data go with the message: the send is over when they have left.
         let is_leaving = |packet: &Outgoing| packet.completes == Some(request);
         if self.outgoing[to as usize].iter().any(is_leaving) {
             return;

@@ -147,7 +147,8 @@ async fn write_packets<C: Channel>(device: &Device, channel: &C) -> Vec<u32> {
     let busy = device.take_busy();
     let mut full = Vec::new();
     for to in busy {
-        // Only a server runs meanwhile, which adds packets behind: one that is taken out is put back.
+        // Only a server runs meanwhile, which adds packets behind: one that is taken out is put
+        // back.
         while let Some(mut packet) = device.next_to(to) {
             if !write(channel, to, &mut packet).await {
                 device.put_back(to, packet);

@@ -1,5 +1,5 @@
-//! Matching: which receive gets which message (MPI-4.1, Sec. 3.5). Receives match in the order in which they
-//! were posted, messages of one sender in the order in which it sent them.
+//! Matching: which receive gets which message (MPI-4.1, Sec. 3.5). Receives match in the order in
+//! which they were posted, messages of one sender in the order in which it sent them.
 
 use std::collections::VecDeque;
 
@@ -45,7 +45,8 @@ pub(crate) struct Envelope {
     pub(crate) root: u16,
 }
 
-/// Receives without a message, and messages without a receive; each known by a number of its owner's.
+/// Receives without a message, and messages without a receive; each known by a number of its
+/// owner's.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     posted: VecDeque<(Wanted, usize)>,
@@ -53,8 +54,8 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// A receive is posted: takes the first message that fits, or keeps it. Also returns how many messages
-    /// were compared.
+    /// A receive is posted: takes the first message that fits, or keeps it. Also returns how many
+    /// messages were compared.
     pub(super) fn post(
         &mut self,
         wanted: Wanted,
@@ -73,8 +74,8 @@ impl Queues {
         }
     }
 
-    /// A message has come: takes the first receive that it fits, if there is one. Also returns how many
-    /// were compared.
+    /// A message has come: takes the first receive that it fits, if there is one. Also returns how
+    /// many were compared.
     pub(super) fn come(&mut self, envelope: &Envelope) -> (Option<usize>, u32) {
         let place = self
             .posted
@@ -122,8 +123,8 @@ impl Queues {
         self.unexpected.iter().map(|(envelope, _)| envelope)
     }
 
-    /// The messages that a posted receive wants, if it names their sender and the sender may be told
-    /// of it: no earlier receive of which nobody is told may get one of them.
+    /// The messages that a posted receive wants, if it names their sender and the sender may be
+    /// told of it: no earlier receive that is kept from its sender may get one of them.
     pub(super) fn may_tell(
         &self,
         receive: usize,
@@ -207,7 +208,8 @@ mod tests {
         pairs
     }
 
-    /// The pairs that the queues form; with `newest` a receive takes the newest message, which is wrong.
+    /// The pairs that the queues form; with `newest` a receive takes the newest message, which is
+    /// wrong.
     fn paired(events: &[Event], newest: bool) -> Vec<(usize, usize)> {
         let mut queues = Queues::default();
         let mut pairs = Vec::new();

@@ -1,6 +1,6 @@
-//! Packets: a header, and the data of a message behind some of them. Channels whose streams are made
-//! of control messages have short headers of those packets that need no more, so that there is room
-//! for data behind them.
+//! Packets: a header, and the data of a message behind some of them. Channels whose streams are
+//! made of control messages have short headers of those packets that need no more, so that there is
+//! room for data behind them.
 
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = 32;

@@ -1,13 +1,13 @@
 //! Which message of a sender goes to which place that its receiver has told it of, before either
 //! has heard of the other: both find the same pairs, each from what it knows.
 //!
-//! Messages to one rank are numbered. A receiver tells its sender of a place when it posts a receive
-//! that names the sender, unless an earlier receive of which it told nobody may take the same
-//! messages. With the place it says how many messages of the sender it has seen: the receive did
-//! not match any of those. The sender gives each place to the first message that fits, is not among
-//! them, and has none; that is the message which the receiver's own matching gives the receive.
-//! Messages that need no place, because their data come with them, take places as the others do:
-//! the receiver closes those itself.
+//! Messages to one rank are numbered. A receiver tells its sender of a place when it posts a
+//! receive that names the sender, unless an earlier receive that it kept to itself may take the
+//! same messages. With the place it says how many messages of the sender it has seen: the receive
+//! did not match any of those. The sender gives each place to the first message that fits, is not
+//! among them, and has none; that is the message which the receiver's own matching gives the
+//! receive. Messages that need no place, because their data come with them, take places as the
+//! others do: the receiver closes those itself.
 
 use std::collections::VecDeque;
 
@@ -239,7 +239,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2048))]
 
-        /// Both find the same pairs, in whatever order packets arrive: none is lost, and no message
+        /// Both find the same pairs in every order of arrival: none is lost, and no message
         /// goes to two places.
         #[test]
         fn sender_and_receiver_find_the_same_pairs(steps in steps()) {

@@ -1,4 +1,5 @@
-//! The buffers of a call: the contribution, the buffer for the result, and the places of the blocks in them.
+//! The buffers of a call: the contribution, the buffer for the result, and the places of the blocks
+//! in them.
 
 use crate::buffer::{Buffer, BufferMut, Piece};
 use crate::comm::Comm;
@@ -36,9 +37,11 @@ pub enum Layout {
     /// Blocks of equal length, one behind the other.
     #[default]
     Even,
-    /// Blocks of so many elements of the buffer's datatype, which begin so many extents behind its origin.
+    /// Blocks of so many elements of the buffer's datatype, which begin so many extents behind its
+    /// origin.
     Counts(Vec<(i64, i64)>),
-    /// Blocks of so many elements of their own datatypes, which begin so many bytes behind the origin.
+    /// Blocks of so many elements of their own datatypes, which begin so many bytes behind the
+    /// origin.
     Typed(Vec<(i64, i64, Datatype)>),
 }
 

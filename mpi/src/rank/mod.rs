@@ -200,9 +200,9 @@ impl<C: Channel> Mpi<C> {
         self.on(self.world.clone())
     }
 
-    /// The communicator of all ranks of the job, those of I/O subsystems included, which are the last
-    /// ones and not in the world (MPI_COMM_LOCAL of Ho et al., Sec. II). Without such ranks it is
-    /// the world.
+    /// The communicator of all ranks of the job, those of I/O subsystems included, which are the
+    /// last ones and not in the world (MPI_COMM_LOCAL of Ho et al., Sec. II). Without such ranks it
+    /// is the world.
     pub fn local(&self) -> Communicator<'_, C> {
         self.on(self.local.clone())
     }

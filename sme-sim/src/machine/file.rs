@@ -331,6 +331,11 @@ impl Machine {
             .find(|constant| constant.name() == name)
     }
 
+    /// The clock that the constant called `section.key` names, in MHz; none where it names none.
+    pub fn megahertz(&self, name: &str) -> Option<f64> {
+        Some(self.constant(name)?.amount? as f64 / 1e6)
+    }
+
     /// The constants that are fitted, or set in the place of a fitted value, each with the published
     /// figures it is fitted to.
     pub fn fitted(&self) -> impl Iterator<Item = &Constant> {

@@ -74,7 +74,7 @@ pub struct Software {
     pub setup: Time,
     /// Seeing that a transfer is over.
     pub completion: Time,
-    /// What all of these take an I/O subsystem, as a percentage of the above; 0 where there is none.
+    /// The same costs on an I/O subsystem, as a percentage of the above; 0 where there is none.
     pub subsystem_percent: u32,
 }
 

@@ -82,7 +82,7 @@ impl CompareFlags {
             let one = Compared::new(Arc::new(machine), ranks, rounds);
             one.job.check().map_err(stop)?;
             if one.job.ranks < 2 {
-                let why = format!("{name} has one core, which nobody answers");
+                let why = format!("{name} has one core, and a ping-pong needs two");
                 return Err(Stop::flag("--machines", why));
             }
             one.holds().map_err(stop)?;

@@ -409,6 +409,21 @@ fn head(job: &Job) -> Vec<Cell> {
     cells
 }
 
+/// The line below a chart that names the machine and the channel.
+fn caption(job: &Job) -> String {
+    let set = match row::set(&job.machine) {
+        set if set.is_empty() => set,
+        set => format!(" with {set}"),
+    };
+    format!(
+        "sme {}, {}{set} ({}), channel {}.",
+        env!("CARGO_PKG_VERSION"),
+        job.machine.name(),
+        job.machine.hash(),
+        job.library
+    )
+}
+
 fn host(messages: u64, wall: Duration) -> [Cell; 2] {
     let seconds = wall.as_secs_f64();
     [

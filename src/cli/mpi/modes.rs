@@ -23,8 +23,8 @@ pub(super) struct ModeFlags {
         help_heading = "Channel queues"
     )]
     lazy: Option<String>,
-    /// The shortest message of a blocking send that a DMA channel sends, in bytes; or none [default:
-    /// 4096]
+    /// The shortest message of a blocking send that a DMA channel sends, in bytes; or none
+    /// [default: 4096]
     #[arg(
         long,
         value_name = "BYTES",

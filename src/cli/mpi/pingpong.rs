@@ -42,8 +42,8 @@ pub struct PingPongFlags {
     /// The rank that answers rank 0 [default: 1]
     #[arg(long, value_name = "RANK", allow_negative_numbers = true)]
     partner: Option<String>,
-    /// On a chip with networks between its memories: who begins and who answers, two of cc0, cc1 and
-    /// so on, the clusters, and io, a subsystem whose rank is outside the world
+    /// On a chip with networks between its memories: who begins and who answers, two of cc0, cc1
+    /// and so on, the clusters, and io, a subsystem whose rank is outside the world
     #[arg(long, value_name = "A,B", conflicts_with_all = ["ranks", "partner"])]
     between: Option<String>,
     /// The call by which both send: send, or isend and a wait

@@ -139,8 +139,8 @@ impl Part {
         Panel::empty(width, self.rows - self.row_from(first + width))
     }
 
-    /// Eliminates the columns of block `step`, whose panel this is, and updates what is behind them;
-    /// the next panel, if there is one.
+    /// Eliminates the columns of block `step`, whose panel this is, and updates what is behind
+    /// them; the next panel, if there is one.
     pub async fn eliminate(
         &mut self,
         (step, panel): (usize, Panel),

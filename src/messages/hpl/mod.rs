@@ -11,8 +11,8 @@
 //! * in each column of the grid rows are swapped, and all get those that are behind the pivots;
 //! * all ranks update the rest.
 //!
-//! Then x is found by back substitution. With a depth of 1 there is look-ahead, as HPL calls it: the
-//! ranks that have the next panel update, factorize and send that before they update the rest.
+//! Then x is found by back substitution. With a depth of 1 there is look-ahead, as HPL calls it:
+//! the ranks that have the next panel update, factorize and send that before they update the rest.
 //!
 //! Computing takes a given time for each operation, as long in small pieces as in large ones.
 
@@ -68,15 +68,9 @@ pub const MOST_RESIDUAL: f64 = 16.0;
 pub const ALL: &str = "hpl";
 
 impl HplRun {
-    /// Floating-point operations, as HPL counts them.
-    pub fn operations(&self) -> f64 {
-        let n = f64::from(self.n);
-        (2.0 / 3.0 * n + 3.0 / 2.0) * n * n
-    }
-
     /// The rate of all ranks together \[10^9 operations a second\].
     pub fn gflops(&self, outcome: &Outcome) -> f64 {
-        self.operations() / (outcome.time.as_us() * 1e3)
+        gflops(self.n, outcome.time.as_us())
     }
 
     fn deal(&self) -> Grid {
@@ -87,6 +81,13 @@ impl HplRun {
             q: self.grid.1 as usize,
         }
     }
+}
+
+/// The rate at which a system of `n` unknowns is solved in so many microseconds \[10^9 operations a
+/// second\], with as many operations as HPL counts.
+pub fn gflops(n: u32, time_us: f64) -> f64 {
+    let n = f64::from(n);
+    (2.0 / 3.0 * n + 3.0 / 2.0) * n * n / (time_us * 1e3)
 }
 
 /// The element of the matrix in this row and column, column `n` being the right-hand side: evenly

@@ -74,11 +74,6 @@ pub fn figures_of(machine: &Machine, operation: Operation, hops: Option<u32>) ->
     is_compared.map(|(.., id)| *id).collect()
 }
 
-/// The clock of `machine` that a constant names, in MHz.
-fn megahertz(machine: &Machine, constant: &str) -> Option<f64> {
-    Some(machine.constant(constant)?.amount? as f64 / 1e6)
-}
-
 /// The machine on which figures are read off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct On {

@@ -13,8 +13,8 @@ use sme_sim::observe::spans::SpanTimes;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
-use super::{Estimator, EstimatorOf, Figures, Finding, Fit, On, Paper, megahertz};
-use crate::messages::hpl::HplRun;
+use super::{Estimator, EstimatorOf, Figures, Finding, Fit, On, Paper};
+use crate::messages::hpl::{HplRun, gflops};
 use crate::messages::job::{Job, Library};
 use crate::messages::line::{Fitted, Line};
 use crate::messages::pingpong::{PingPong, Way};
@@ -151,7 +151,7 @@ pub struct Clusters {
 impl Clusters {
     /// On `machine`, if that is an MPPA of 16 clusters and subsystems.
     pub fn new(machine: Arc<Machine>) -> Option<Self> {
-        let megahertz = megahertz(&machine, "core.clock")?;
+        let megahertz = machine.megahertz("core.clock")?;
         let shape = machine.shape();
         let is_whole = shape.io_nodes > 0 && shape.nodes - shape.io_nodes == IO;
         (machine.family_name() == FAMILY && is_whole).then_some(Self {
@@ -234,8 +234,8 @@ impl Clusters {
         }
     }
 
-    /// The time of a control message to the subsystem, from when it is sent until a thread that waits
-    /// has seen it.
+    /// The time of a control message to the subsystem, from when it is sent until a thread that
+    /// waits has seen it.
     fn signal(&self, from: u32) -> Result<f64, String> {
         const COMES: Span = Span::new("comes", 0);
         let shape = self.machine.shape();
@@ -333,10 +333,8 @@ fn estimator(id: &str, megahertz: f64, router: f64) -> Option<Estimator<Point>> 
         "mppa.hpl.rmax" => Some(Estimator::new(
             || vec![Point::Hpl(Hpl::Eager)],
             |measured| {
-                let n = f64::from(HPL.0);
-                let operations = (2.0 / 3.0 * n + 3.0 / 2.0) * n * n;
                 let time = measured.microseconds(Point::Hpl(Hpl::Eager))?;
-                Ok(Finding::of(operations / time / 1e3))
+                Ok(Finding::of(gflops(HPL.0, time)))
             },
         )),
         "mppa.hpl.eager_gain" => Some(Estimator::new(

@@ -150,7 +150,7 @@ where
                 let server = Server {
                     memory,
                     core,
-                    portals: shared.with(ipc),
+                    portals: Portals::of(ipc, shared),
                     sends: waiting,
                     inbox: left,
                     event,

@@ -33,37 +33,21 @@ pub struct Buffers {
 #[derive(Debug)]
 pub struct Portals<M, P> {
     ipc: Ipc<M, P>,
+    shared: Arc<Shared<M, P>>,
+}
+
+/// The transfers of a node, which its threads share.
+#[derive(Debug)]
+pub(super) struct Shared<M, P> {
     modes: Modes,
-    shared: Arc<Mutex<Kept<M, P>>>,
     /// Memory from there on is the library's.
     library: u64,
     /// Wakes the server.
     server: Flag,
+    kept: Mutex<Kept<M, P>>,
 }
 
-/// The transfers of a node, for another of its threads.
-#[derive(Debug)]
-pub(super) struct SharedPortals<M, P> {
-    modes: Modes,
-    shared: Arc<Mutex<Kept<M, P>>>,
-    library: u64,
-    server: Flag,
-}
-
-impl<M, P> SharedPortals<M, P> {
-    /// As a thread with this library has them.
-    pub(super) fn with(self, ipc: Ipc<M, P>) -> Portals<M, P> {
-        Portals {
-            ipc,
-            modes: self.modes,
-            shared: self.shared,
-            library: self.library,
-            server: self.server,
-        }
-    }
-}
-
-/// The things that the threads of a node share.
+/// The things that change.
 #[derive(Debug)]
 struct Kept<M, P> {
     places: HashMap<Ticket, Place<M, P>>,
@@ -114,30 +98,30 @@ impl<M: Fabric, P: Processor + Clone> Portals<M, P> {
             sent: arena(buffers.sent)?,
             lazy: arena(buffers.lazy)?,
         };
-        Ok(Self {
-            ipc,
+        let shared = Shared {
             modes,
-            shared: Arc::new(Mutex::new(kept)),
             library,
             server,
-        })
+            kept: Mutex::new(kept),
+        };
+        Ok(Self::of(ipc, Arc::new(shared)))
     }
 
-    /// What another thread of the node needs to have them, too.
-    pub(super) fn shared(&self) -> SharedPortals<M, P> {
-        SharedPortals {
-            modes: self.modes,
-            shared: Arc::clone(&self.shared),
-            library: self.library,
-            server: self.server,
-        }
+    /// Those of another thread of the node, which has this library.
+    pub(super) fn of(ipc: Ipc<M, P>, shared: Arc<Shared<M, P>>) -> Self {
+        Self { ipc, shared }
+    }
+
+    /// The part that the node's threads share.
+    pub(super) fn shared(&self) -> Arc<Shared<M, P>> {
+        Arc::clone(&self.shared)
     }
 
     /// The address, if data of so many bytes may lie there: whole words of the rank's own memory.
     fn in_place(&self, address: Option<u64>, bytes: u64) -> Option<u64> {
         address.filter(|&at| {
             let end = at.checked_add(bytes);
-            at.is_multiple_of(8) && end.is_some_and(|end| end <= self.library)
+            at.is_multiple_of(8) && end.is_some_and(|end| end <= self.shared.library)
         })
     }
 
@@ -147,7 +131,7 @@ impl<M: Fabric, P: Processor + Clone> Portals<M, P> {
         let length = data.bytes.len() as u64;
         let bytes = u32::try_from(length).ok()?;
         let (at, staged) = {
-            let mut kept = self.shared.lock();
+            let mut kept = self.shared.kept.lock();
             let lazy = data.address.filter(|&at| kept.lazy.holds(at));
             // The rest of a last word may be data of another send.
             let whole = data.address.filter(|_| length.is_multiple_of(8));
@@ -185,7 +169,7 @@ impl<M: Fabric, P: Processor + Clone> Portals<M, P> {
     /// A buffer from which data were sent is free.
     fn frees(&self, staged: Option<u64>) {
         if let Some(at) = staged {
-            let mut kept = self.shared.lock();
+            let mut kept = self.shared.kept.lock();
             let _was_sent = kept.sent.give(at) || kept.lazy.give(at);
         }
     }
@@ -195,7 +179,7 @@ impl<M: Fabric, P: Processor + Clone> Portals<M, P> {
         let portal = self.ipc.any_portal_rx().ok()?;
         let at = match self.in_place(address, bytes) {
             Some(at) => Some(at),
-            None => self.shared.lock().received.take(bytes),
+            None => self.shared.kept.lock().received.take(bytes),
         };
         match at {
             Some(at) => Some((portal, at)),
@@ -209,7 +193,7 @@ impl<M: Fabric, P: Processor + Clone> Portals<M, P> {
 
 impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
     fn modes(&self) -> Modes {
-        self.modes
+        self.shared.modes
     }
 
     fn has_server(&self) -> bool {
@@ -228,11 +212,11 @@ impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
                     at,
                     bytes,
                 };
-                self.shared.lock().places.insert(ticket, place);
+                self.shared.kept.lock().places.insert(ticket, place);
                 Some(ticket)
             }
             Err(_) => {
-                self.shared.lock().received.give(at);
+                self.shared.kept.lock().received.give(at);
                 portal.close();
                 None
             }
@@ -240,9 +224,9 @@ impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
     }
 
     async fn take(&self, ticket: Ticket) -> Option<Vec<u8>> {
-        let place = self.shared.lock().places.remove(&ticket)?;
+        let place = self.shared.kept.lock().places.remove(&ticket)?;
         if !place.portal.has_come(&place.read).await {
-            self.shared.lock().places.insert(ticket, place);
+            self.shared.kept.lock().places.insert(ticket, place);
             return None;
         }
         place.portal.wait(place.read).await;
@@ -250,17 +234,17 @@ impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
         let mut words = vec![0; place.bytes.div_ceil(8) as usize];
         let from = self.ipc.word(place.at);
         self.ipc.memory().view(from, &mut words).await;
-        self.shared.lock().received.give(place.at);
+        self.shared.kept.lock().received.give(place.at);
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());
         Some(bytes.take(place.bytes as usize).collect())
     }
 
     async fn close(&self, ticket: Ticket) {
-        let place = self.shared.lock().places.remove(&ticket);
+        let place = self.shared.kept.lock().places.remove(&ticket);
         if let Some(place) = place {
             place.portal.withdraw(place.read).await;
             place.portal.close();
-            self.shared.lock().received.give(place.at);
+            self.shared.kept.lock().received.give(place.at);
         }
     }
 
@@ -282,7 +266,7 @@ impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
         match portal.aio_write(piece, WhenBusy::Wait).await {
             Ok(write) => {
                 let leaving = Leaving { write, staged };
-                let mut kept = self.shared.lock();
+                let mut kept = self.shared.kept.lock();
                 let number = kept.started;
                 kept.started = number.wrapping_add(1);
                 kept.writes.insert(number, leaving);
@@ -296,12 +280,12 @@ impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
     }
 
     async fn has_left(&self, started: Started) -> bool {
-        let taken = self.shared.lock().writes.remove(&started.0);
+        let taken = self.shared.kept.lock().writes.remove(&started.0);
         let Some(leaving) = taken else {
             return true;
         };
         if !self.ipc.has_left(&leaving.write).await {
-            self.shared.lock().writes.insert(started.0, leaving);
+            self.shared.kept.lock().writes.insert(started.0, leaving);
             return false;
         }
         self.ipc.wait_write(leaving.write).await;
@@ -311,7 +295,7 @@ impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
 
     async fn copy(&self, bytes: &[u8], address: Option<u64>) -> Option<u64> {
         let length = bytes.len() as u64;
-        let to = self.shared.lock().lazy.take(length)?;
+        let to = self.shared.kept.lock().lazy.take(length)?;
         self.ipc.core().work(&[(Work::Keep, 1)]).await;
         let words = u32::try_from(length.div_ceil(8)).ok()?;
         // Data without an address are in the cache: as if they lay where they go.
@@ -321,6 +305,6 @@ impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
     }
 
     async fn wake_server(&self) {
-        self.ipc.memory().set(self.server, 1).await;
+        self.ipc.memory().set(self.shared.server, 1).await;
     }
 }

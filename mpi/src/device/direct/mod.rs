@@ -4,8 +4,8 @@
 //! Every message is announced by a packet, with its data where it is short, and so the receiver
 //! sees the messages of each sender in their order. A receive that names its sender opens a place
 //! and tells of it at once, without waiting for the message; others open theirs when they have
-//! matched one that waits. [`Pairs`] says which message goes to which place. The rank that sends, or
-//! the server that hears of the place, finds the pair and takes the send out of the waiting ones
+//! matched one that waits. [`Pairs`] says which message goes to which place. The rank that sends,
+//! or the server that hears of the place, finds the pair and takes the send out of the waiting ones
 //! under the device's lock: each is started exactly once.
 
 mod pending;
@@ -28,7 +28,7 @@ use crate::channel::transfers::{Modes, Outbound, Started, Ticket};
 /// The transfers of one rank.
 #[derive(Debug)]
 pub(super) struct Direct {
-    pub(super) modes: Modes,
+    modes: Modes,
     has_server: bool,
     peers: Vec<Peer>,
     /// Places to open, in this order.
@@ -255,8 +255,8 @@ impl State {
         }
     }
 
-    /// A receive that has been posted is to have a place of which its sender is told at once, unless
-    /// all messages that it accepts come with their data.
+    /// A receive that has been posted is to have a place of which its sender is told at once,
+    /// unless all messages that it accepts come with their data.
     pub(super) fn posts(&mut self, receive: usize, most: u64, form: Form) {
         let is_eager = self.is_eager(most, form);
         if let Some(direct) = self.direct.as_mut().filter(|_| !is_eager) {

@@ -6,13 +6,7 @@ use super::*;
 use crate::device::Device;
 use crate::device::matching::Wanted;
 
-const MODES: Modes = Modes {
-    eager_bytes: None,
-    lazy_bytes: None,
-    engine_bytes: None,
-};
-
-/// What happens to a rank: it begins to send, or hears of a place, by its server or itself.
+/// An event at a rank: it begins to send, or it or its server hears of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Sends,
@@ -42,7 +36,7 @@ fn orders(count: usize, by_server: u32) -> Vec<Vec<Event>> {
 }
 
 /// A send that is pending is started exactly once, in every order in which sends begin and
-/// places are heard of, whoever hears of them and whoever looks first (Ho et al., Algorithms 3
+/// places are heard of, by the rank or by its server, which both look (Ho et al., Algorithms 3
 /// and 4).
 #[test]
 fn a_pending_send_is_started_exactly_once() {
@@ -56,7 +50,7 @@ fn a_pending_send_is_started_exactly_once() {
     };
     for by_server in 0..1 << COUNT {
         for order in orders(COUNT, by_server) {
-            let device = Arc::new(Device::new((0, 2), None, Some((MODES, true))));
+            let device = Arc::new(Device::new((0, 2), None, Some((Modes::NORMAL, true))));
             let server = Pending(Arc::clone(&device));
             let (mut requests, mut started, mut places) = (Vec::new(), Vec::new(), 0);
             for &event in &order {
@@ -98,7 +92,7 @@ fn a_pending_send_is_started_exactly_once() {
 /// A server hears of places and nothing else.
 #[test]
 fn a_server_leaves_other_packets_to_the_rank() {
-    let device = Arc::new(Device::new((0, 2), None, Some((MODES, true))));
+    let device = Arc::new(Device::new((0, 2), None, Some((Modes::NORMAL, true))));
     let server = Pending(device);
     for kind in [
         Kind::Eager,
@@ -114,7 +108,7 @@ fn a_server_leaves_other_packets_to_the_rank() {
 /// when that one is gone.
 #[test]
 fn places_are_opened_for_receives_that_name_their_sender() {
-    let device = Device::new((0, 2), None, Some((MODES, false)));
+    let device = Device::new((0, 2), None, Some((Modes::NORMAL, false)));
     let wanted = |from, tag| Wanted {
         context: 0,
         from,

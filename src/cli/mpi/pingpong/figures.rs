@@ -1,11 +1,11 @@
 //! Throughput, latency and message rate of a ping-pong over the sizes of its messages, as Ho et al.
-//! draw them (Fig. 5 and 6): a curve for each call and mode, and marks where another one becomes the
-//! best.
+//! draw them (Fig. 5 and 6): a curve for each call and mode, and marks where another one becomes
+//! the best.
 
+use super::super::caption;
 use super::{Outcome, PingPong, fits, name, way};
 use crate::paper::{BLUES, ORANGES};
 use crate::plot::{Axis, Chart, Curve, Marks, Stroke, Symbol};
-use crate::report::row;
 
 /// The files of the charts.
 pub(super) const FILES: [&str; 3] = ["throughput.svg", "latency.svg", "rate.svg"];
@@ -22,12 +22,14 @@ const COLOURS: [(u8, u8, u8); 8] = [
     (120, 120, 120),
 ];
 
-/// What a chart shows of a point: its value, whether more of it is better, and the words.
+/// A value of a point that a chart shows, and the words for it.
 struct Shown {
     title: &'static str,
     label: &'static str,
     value: fn(&PingPong, &Outcome) -> f64,
     more_is_better: bool,
+    /// Whether Table IV says what it is.
+    is_published: bool,
 }
 
 const SHOWN: [Shown; 3] = [
@@ -36,18 +38,21 @@ const SHOWN: [Shown; 3] = [
         label: "Throughput [MB/s]",
         value: |run, outcome| run.bandwidth_mb_per_s(outcome),
         more_is_better: true,
+        is_published: true,
     },
     Shown {
         title: "Latency of a ping-pong",
         label: "Half of a round [µs]",
         value: |_, outcome| outcome.latency.as_us(),
         more_is_better: false,
+        is_published: false,
     },
     Shown {
         title: "Messages that the sender gets rid of",
         label: "Messages a second",
         value: |_, outcome| 1e6 / outcome.sends.0.as_us(),
         more_is_better: true,
+        is_published: false,
     },
 ];
 
@@ -59,7 +64,7 @@ pub(super) fn charts(outcomes: &[(&PingPong, Outcome)]) -> Vec<(&'static str, Ch
 
 fn chart(outcomes: &[(&PingPong, Outcome)], shown: &Shown) -> Chart {
     let firsts = fits::firsts(outcomes);
-    let curves: Vec<Curve> = (firsts.iter().zip(COLOURS.iter().cycle()))
+    let mut curves: Vec<Curve> = (firsts.iter().zip(COLOURS.iter().cycle()))
         .map(|(first, &colour)| {
             let own = outcomes
                 .iter()
@@ -79,8 +84,7 @@ fn chart(outcomes: &[(&PingPong, Outcome)], shown: &Shown) -> Chart {
         })
         .collect();
     let crossovers = crossovers(&curves, shown.more_is_better);
-    let mut curves = curves;
-    if shown.label == SHOWN[0].label {
+    if shown.is_published {
         curves.extend(published(outcomes));
     }
     let marks = match crossovers.is_empty() {
@@ -92,7 +96,7 @@ fn chart(outcomes: &[(&PingPong, Outcome)], shown: &Shown) -> Chart {
             symbol: Symbol::Diamond,
         }],
     };
-    let (mut subtitle, mut caption) = (String::new(), Vec::new());
+    let (mut subtitle, mut lines) = (String::new(), Vec::new());
     if let Some((run, _)) = outcomes.first() {
         let machine = &run.job.machine;
         let ends = [run.first, run.partner].map(|rank| name(&run.job, rank));
@@ -103,17 +107,7 @@ fn chart(outcomes: &[(&PingPong, Outcome)], shown: &Shown) -> Chart {
             ends[1],
             run.rounds
         );
-        let set = match row::set(machine) {
-            set if set.is_empty() => set,
-            set => format!(" with {set}"),
-        };
-        caption.push(format!(
-            "sme {}, {}{set} ({}), channel {}.",
-            env!("CARGO_PKG_VERSION"),
-            machine.name(),
-            machine.hash(),
-            run.job.library
-        ));
+        lines.push(caption(&run.job));
     }
     Chart {
         title: shown.title.into(),
@@ -122,7 +116,7 @@ fn chart(outcomes: &[(&PingPong, Outcome)], shown: &Shown) -> Chart {
         y: Axis::decades(shown.label, &curves, |point| point.1),
         curves,
         marks,
-        caption,
+        caption: lines,
     }
 }
 

@@ -39,11 +39,8 @@ pub(super) fn firsts<'o>(outcomes: &[(&'o PingPong, Outcome)]) -> Vec<&'o PingPo
     firsts
 }
 
-/// Cycles of a core in a microsecond.
-fn megahertz(machine: &Machine) -> Option<f64> {
-    let clock = machine.constant("core.clock")?;
-    Some(clock.amount? as f64 / 1e6)
-}
+/// The clock in whose cycles calls are counted.
+const CLOCK: &str = "core.clock";
 
 /// Both directions of all sweeps.
 fn sweeps<'o>(outcomes: &[(&'o PingPong, Outcome)], megahertz: f64) -> Vec<Sweep<'o>> {
@@ -98,11 +95,11 @@ impl Sweep<'_> {
     }
 }
 
-/// The sweeps of the rank that begins which have a line of Table IV, that line, and the megahertz of
-/// a core.
+/// The sweeps of the rank that begins which have a line of Table IV, that line, and the megahertz
+/// of a core.
 pub(super) fn published<'o>(outcomes: &[(&'o PingPong, Outcome)]) -> Vec<(Sweep<'o>, Line, f64)> {
     let first = outcomes.first();
-    let Some(megahertz) = first.and_then(|(run, _)| megahertz(&run.job.machine)) else {
+    let Some(megahertz) = first.and_then(|(run, _)| run.job.machine.megahertz(CLOCK)) else {
         return Vec::new();
     };
     let sweeps = sweeps(outcomes, megahertz).into_iter();
@@ -122,7 +119,7 @@ pub(super) fn table(outcomes: &[(&PingPong, Outcome)]) -> Option<Below> {
         return None;
     }
     let mut rows = Vec::new();
-    for sweep in sweeps(outcomes, megahertz(&run.job.machine)?) {
+    for sweep in sweeps(outcomes, run.job.machine.megahertz(CLOCK)?) {
         let is_swept = sweep.points.len() >= SIZES;
         let Some(Fitted { line, r2 }) = Line::through(&sweep.points).filter(|_| is_swept) else {
             continue;

@@ -3,10 +3,10 @@
 use sme_mpi::window::Synchronization;
 use sme_sim::time::Time;
 
+use super::super::caption;
 use super::{Outcome, Pscw};
 use crate::paper::{BLUES, ORANGES};
 use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke, Symbol};
-use crate::report::row;
 
 /// The published points of Fig. 5: targets, and microseconds at a target.
 const PUBLISHED: [(Synchronization, f64, f64); 2] = [
@@ -123,7 +123,7 @@ fn chart(outcomes: &[(&Pscw, Outcome)], number: u32) -> Chart {
         ticks: Vec::new(),
         scaling: Scaling::Linear,
     };
-    let (mut subtitle, mut caption) = (String::new(), Vec::new());
+    let (mut subtitle, mut lines) = (String::new(), Vec::new());
     if let Some((run, _)) = outcomes.first() {
         let machine = &run.job.machine;
         subtitle = format!(
@@ -131,17 +131,7 @@ fn chart(outcomes: &[(&Pscw, Outcome)], number: u32) -> Chart {
             machine.name(),
             run.rounds
         );
-        let set = match row::set(machine) {
-            set if set.is_empty() => set,
-            set => format!(" with {set}"),
-        };
-        caption.push(format!(
-            "sme {}, {}{set} ({}), channel {}.",
-            env!("CARGO_PKG_VERSION"),
-            machine.name(),
-            machine.hash(),
-            run.job.library
-        ));
+        lines.push(caption(&run.job));
     }
     Chart {
         title: String::new(),
@@ -150,6 +140,6 @@ fn chart(outcomes: &[(&Pscw, Outcome)], number: u32) -> Chart {
         y: axis("Time [µs]"),
         curves: Vec::new(),
         marks: Vec::new(),
-        caption,
+        caption: lines,
     }
 }

@@ -16,7 +16,7 @@ use sme_sim::machine::{Machine, Setup};
 use sme_sim::observe::spans::SpanTimes;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 
-use super::{Estimator, EstimatorOf, Figures, Finding, Fit, On, Paper, megahertz};
+use super::{Estimator, EstimatorOf, Figures, Finding, Fit, On, Paper};
 use crate::messages::job::{Job, Library};
 use crate::messages::pingpong::PingPong;
 use crate::messages::{Measurement, SendCall};
@@ -148,7 +148,7 @@ pub struct Chip {
 impl Chip {
     /// On `machine`, if that is an SCC.
     pub fn new(machine: Arc<Machine>) -> Option<Self> {
-        let megahertz = megahertz(&machine, "core.clock")?;
+        let megahertz = machine.megahertz("core.clock")?;
         let pscw = pscw::Runs::default();
         (machine.family_name() == FAMILY).then_some(Self {
             machine,
@@ -193,7 +193,7 @@ impl Chip {
         ];
         let clocks = clocks.into_iter();
         clocks
-            .filter_map(|(id, constant)| Some((id, megahertz(&self.machine, constant)?)))
+            .filter_map(|(id, constant)| Some((id, self.machine.megahertz(constant)?)))
             .collect()
     }
 
