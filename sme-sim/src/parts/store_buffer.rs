@@ -22,6 +22,15 @@ pub struct Store {
     pub origin: u32,
 }
 
+/// The time until which a core posts no further store.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    core: u16,
+    /// A store waits for its end.
+    is_awaited: bool,
+    until: Time,
+}
+
 /// The store buffers of all cores of a node.
 #[derive(Debug)]
 pub struct StoreBuffers {
@@ -29,8 +38,8 @@ pub struct StoreBuffers {
     stores: Slab<(Store, u32)>,
     /// The newest of each core's stores, and how many there are.
     queues: Box<[(u32, u32)]>,
-    /// Until when the cores that ever posted a store post no further one: one core in many does.
-    gaps: Vec<(u16, Time)>,
+    /// Those of the cores that ever posted a store: one core in many does.
+    gaps: Vec<Gap>,
     capacity: u32,
 }
 
@@ -133,16 +142,28 @@ impl StoreBuffers {
     /// Before this time `core` posts no further store.
     #[inline]
     pub fn gap_until(&self, core: u16) -> Time {
-        let gap = self.gaps.iter().find(|&&(of, _)| of == core);
-        gap.map_or(Time::ZERO, |&(_, until)| until)
+        let gap = self.gaps.iter().find(|gap| gap.core == core);
+        gap.map_or(Time::ZERO, |gap| gap.until)
+    }
+
+    /// The oldest store of `core` waits for that time; whether it did not yet.
+    #[inline]
+    pub fn awaits_gap(&mut self, core: u16) -> bool {
+        let gap = self.gaps.iter_mut().find(|gap| gap.core == core);
+        gap.is_some_and(|gap| !std::mem::replace(&mut gap.is_awaited, true))
     }
 
     /// `core` has posted a store, and posts no further one before `until`.
     #[inline]
     pub fn begin_gap(&mut self, core: u16, until: Time) {
-        match self.gaps.iter_mut().find(|(of, _)| *of == core) {
-            Some(gap) => gap.1 = until,
-            None => tables::push(&mut self.gaps, (core, until)),
+        let next = Gap {
+            core,
+            is_awaited: false,
+            until,
+        };
+        match self.gaps.iter_mut().find(|gap| gap.core == core) {
+            Some(gap) => *gap = next,
+            None => tables::push(&mut self.gaps, next),
         }
     }
 
@@ -150,7 +171,7 @@ impl StoreBuffers {
     pub fn heap_bytes(&self) -> usize {
         self.stores.capacity() * size_of::<(Store, u32)>()
             + size_of_val(&*self.queues)
-            + self.gaps.capacity() * size_of::<(u16, Time)>()
+            + self.gaps.capacity() * size_of::<Gap>()
     }
 }
 

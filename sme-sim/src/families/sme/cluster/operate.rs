@@ -442,7 +442,9 @@ impl Node {
                 Ok(Target::Global(_)) => {
                     let ready_at = self.stores.gap_until(core);
                     if ready_at > self.here.now {
-                        self.here.agenda.push(ready_at, Event::Drain(core));
+                        if self.stores.awaits_gap(core) {
+                            self.here.agenda.push(ready_at, Event::Drain(core));
+                        }
                         return;
                     }
                     self.here

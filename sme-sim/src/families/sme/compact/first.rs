@@ -285,11 +285,15 @@ impl<L: Leader> Run<'_, L> {
                 continue;
             }
             if self.first.gap_until > self.work.now {
-                return self.work.push_at(self.first.gap_until, Event::Drain);
+                if !std::mem::replace(&mut self.first.leaves_then, true) {
+                    self.work.push_at(self.first.gap_until, Event::Drain);
+                }
+                return;
             }
             self.stores.pop_front();
             self.post(store);
             self.first.gap_until = self.work.now + self.plan.form.store_gap;
+            self.first.leaves_then = false;
         }
         if self.first.waiting == Waiting::StoreBuffer {
             self.store();

@@ -34,6 +34,8 @@ pub struct First<S> {
     pub counted: bool,
     /// Before this time it posts no further store, in picoseconds.
     pub gap_until: u64,
+    /// Its oldest store leaves then: there is an event for that.
+    pub leaves_then: bool,
 }
 
 /// Where a thread's program is.
@@ -123,6 +125,7 @@ impl<S: Copy + Default> Rest<S> {
                 waiting: Waiting::Nothing,
                 counted: false,
                 gap_until: 0,
+                leaves_then: false,
             },
             unfinished: form.threads,
             at: 0,
