@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 use sme_memory::{Place, Until};
 
-use crate::channel::transfers::{Modes, Outbound, Started, Ticket, Transfers};
+use crate::channel::transfers::{Abilities, Modes, Outbound, Started, Ticket, Transfers};
 use crate::channel::{Area, Channel, Free, Segment, Way};
 use crate::device::EAGER_BYTES;
 
@@ -29,21 +29,35 @@ pub struct Setting {
     pub seed: u64,
 }
 
-/// The modes of the runs that [`run`] makes: none is without transfers.
-pub const RUNS: [Option<Modes>; 4] = [
+/// The transfers of the runs that [`run`] makes.
+pub const RUNS: [Option<Abilities>; 4] = [
     None,
-    Some(Modes::NORMAL),
-    Some(Modes {
-        eager_bytes: Some(96),
-        lazy_bytes: Some(400),
-        engine_bytes: Some(300),
-    }),
-    Some(Modes {
-        eager_bytes: Some(0),
-        lazy_bytes: None,
-        engine_bytes: Some(0),
-    }),
+    Some(with(Modes::NORMAL, true)),
+    Some(with(
+        Modes {
+            eager_bytes: Some(96),
+            lazy_bytes: Some(400),
+            engine_bytes: Some(300),
+        },
+        true,
+    )),
+    Some(with(
+        Modes {
+            eager_bytes: Some(0),
+            lazy_bytes: None,
+            engine_bytes: Some(0),
+        },
+        false,
+    )),
 ];
+
+const fn with(modes: Modes, shows_arrivals: bool) -> Abilities {
+    Abilities {
+        modes,
+        has_server: false,
+        shows_arrivals,
+    }
+}
 
 /// Places that a rank may have open at a time.
 const PLACES: Ticket = 3;
@@ -81,7 +95,7 @@ struct Hub {
     /// The shared memory of each rank, and whether its lock is taken.
     areas: Vec<Vec<u8>>,
     locks: Vec<bool>,
-    modes: Option<Modes>,
+    abilities: Option<Abilities>,
     /// The open places, by rank and number, and what has come there.
     places: BTreeMap<(u32, Ticket), Opened>,
     /// Transfers that have been started: their number and sender.
@@ -141,6 +155,11 @@ impl Hub {
         }
     }
 
+    fn shows_arrivals(&self) -> bool {
+        self.abilities
+            .is_none_or(|abilities| abilities.shows_arrivals)
+    }
+
     /// Data come to their place.
     fn lands(&mut self, from: u32, data: Outbound) {
         let place = self.places.get_mut(&(data.to, data.ticket));
@@ -152,7 +171,7 @@ impl Hub {
             }) if data.bytes.len() as u64 <= *room => *came = Some(data.bytes),
             _ => panic!("place {} of rank {} is not free", data.ticket, data.to),
         }
-        self.events[data.to as usize] = true;
+        self.events[data.to as usize] |= self.shows_arrivals();
         self.events[from as usize] = true;
     }
 
@@ -239,12 +258,9 @@ impl Area for Wire {
 }
 
 impl Transfers for Wire {
-    fn modes(&self) -> Modes {
-        self.hub.lock().modes.unwrap_or(Modes::NORMAL)
-    }
-
-    fn has_server(&self) -> bool {
-        false
+    fn abilities(&self) -> Abilities {
+        let abilities = self.hub.lock().abilities;
+        abilities.unwrap_or(with(Modes::NORMAL, true))
     }
 
     async fn open(&self, room: u64, _: Option<u64>) -> Option<Ticket> {
@@ -258,13 +274,16 @@ impl Transfers for Wire {
         .await
     }
 
-    async fn take(&self, ticket: Ticket) -> Option<Vec<u8>> {
+    async fn take(&self, ticket: Ticket, bytes: u64) -> Option<Vec<u8>> {
         self.step(|hub| {
             let key = (self.rank, ticket);
-            let mut came = hub.places.get_mut(&key)?.came.take()?;
+            let came = hub.places.get_mut(&key)?.came.take();
+            // A device that looks before it is told would take what was there before.
+            assert!(came.is_some() || hub.shows_arrivals(), "{ticket} is empty");
+            let mut came = came?;
+            let room = hub.places.remove(&key)?.room;
             // Behind a shorter message the place has what was there before.
-            let room = hub.places.remove(&key)?.room.min(1 << 16) as usize;
-            came.resize(room.max(came.len()), 0xee);
+            came.resize(bytes.min(room) as usize, 0xee);
             Some(came)
         })
         .await
@@ -317,12 +336,12 @@ impl Channel for Wire {
     type Transfers = Self;
 
     fn eager_bytes(&self) -> Option<u64> {
-        let modes = self.hub.lock().modes;
-        modes.map_or(Some(EAGER_BYTES), |modes| modes.eager_bytes)
+        let abilities = self.hub.lock().abilities;
+        abilities.map_or(Some(EAGER_BYTES), |these| these.modes.eager_bytes)
     }
 
     fn transfers(&self) -> Option<&Self> {
-        self.hub.lock().modes.map(|_| self)
+        self.hub.lock().abilities.map(|_| self)
     }
 
     fn processor(&self) -> &Free {
@@ -396,8 +415,7 @@ impl Channel for Wire {
     }
 }
 
-/// Runs `program` as each of `ranks` ranks to its end, once without transfers and then with some
-/// modes of them; returns what the ranks returned in the last run.
+/// Runs `program` as each of `ranks` ranks to its end, once without transfers and then with some; returns what the ranks returned in the last run.
 ///
 /// # Errors
 /// [`Stuck`] of the first run that ends with it names those that wait for what cannot come.
@@ -407,20 +425,20 @@ pub fn run<F: Future>(
     mut program: impl FnMut(Wire) -> F,
 ) -> Result<Vec<F::Output>, Stuck> {
     let mut outcomes = Vec::new();
-    for modes in RUNS {
-        outcomes = run_with(ranks, setting, modes, &mut program)?;
+    for abilities in RUNS {
+        outcomes = run_with(ranks, setting, abilities, &mut program)?;
     }
     Ok(outcomes)
 }
 
-/// The same once, with transfers in these modes, or without.
+/// The same once, with these transfers, or without.
 ///
 /// # Errors
 /// [`Stuck`]
 pub fn run_with<F: Future>(
     ranks: u32,
     setting: Setting,
-    modes: Option<Modes>,
+    abilities: Option<Abilities>,
     mut program: impl FnMut(Wire) -> F,
 ) -> Result<Vec<F::Output>, Stuck> {
     let count = ranks as usize;
@@ -434,7 +452,7 @@ pub fn run_with<F: Future>(
         waits: vec![None; count],
         areas: vec![vec![0; AREA_BYTES]; count],
         locks: vec![false; count],
-        modes,
+        abilities,
         places: BTreeMap::new(),
         flying: Vec::new(),
         started: 0,

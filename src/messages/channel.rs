@@ -3,9 +3,9 @@
 use std::panic::Location;
 
 use sme_mpi::channel::queues::Queues;
-use sme_mpi::channel::queues::portals::Portals;
 use sme_mpi::channel::sections::Sections;
 use sme_mpi::channel::shared::Shared;
+use sme_mpi::channel::transfers::{Abilities, Outbound, Started, Ticket, Transfers};
 use sme_mpi::channel::{Channel, Pending, Segment};
 use sme_mpi::mppaipc::IpcError;
 use sme_sim::parts::contract::ThreadMemory;
@@ -26,6 +26,19 @@ macro_rules! of_each {
         match $channel {
             SimulatedChannel::Sections($inner) => $does,
             SimulatedChannel::Queues($inner) => $does,
+        }
+    };
+}
+
+/// Does the same with the transfers that it has.
+macro_rules! of_transfers {
+    ($channel:ident, $inner:ident => $does:expr) => {
+        match $channel {
+            SimulatedChannel::Sections($inner) => $does,
+            SimulatedChannel::Queues(queues) => {
+                let $inner = queues.portals();
+                $does
+            }
         }
     };
 }
@@ -51,16 +64,51 @@ impl SimulatedChannel {
     }
 }
 
+impl Transfers for SimulatedChannel {
+    fn abilities(&self) -> Abilities {
+        of_transfers!(self, inner => inner.abilities())
+    }
+
+    async fn open(&self, bytes: u64, address: Option<u64>) -> Option<Ticket> {
+        of_transfers!(self, inner => inner.open(bytes, address).await)
+    }
+
+    async fn take(&self, ticket: Ticket, bytes: u64) -> Option<Vec<u8>> {
+        of_transfers!(self, inner => inner.take(ticket, bytes).await)
+    }
+
+    async fn close(&self, ticket: Ticket) {
+        of_transfers!(self, inner => inner.close(ticket).await);
+    }
+
+    async fn push(&self, data: Outbound) -> Result<(), Outbound> {
+        of_transfers!(self, inner => inner.push(data).await)
+    }
+
+    async fn start(&self, data: Outbound) -> Result<Started, Outbound> {
+        of_transfers!(self, inner => inner.start(data).await)
+    }
+
+    async fn has_left(&self, started: Started) -> bool {
+        of_transfers!(self, inner => inner.has_left(started).await)
+    }
+
+    async fn copy(&self, bytes: &[u8], address: Option<u64>) -> Option<u64> {
+        of_transfers!(self, inner => inner.copy(bytes, address).await)
+    }
+
+    async fn wake_server(&self) {
+        of_transfers!(self, inner => inner.wake_server().await);
+    }
+}
+
 impl Channel for SimulatedChannel {
     type Area = Shared<ThreadMemory, Core>;
     type Processor = Core;
-    type Transfers = Portals<ThreadMemory, Core>;
+    type Transfers = Self;
 
-    fn transfers(&self) -> Option<&Self::Transfers> {
-        match self {
-            Self::Sections(_) => None,
-            Self::Queues(queues) => queues.transfers(),
-        }
+    fn transfers(&self) -> Option<&Self> {
+        of_each!(self, inner => inner.transfers().map(|_| self))
     }
 
     fn serves(&self, sends: Pending) {

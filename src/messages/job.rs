@@ -9,7 +9,7 @@ use sme_memory::{Capabilities, Capability, Lacks, Memory, Place};
 use sme_mpi::channel::EAGER_BYTES;
 use sme_mpi::channel::queues::portals::Buffers;
 use sme_mpi::channel::queues::{self, Queues};
-use sme_mpi::channel::sections::{Layout, NoRoom, Reach, Sections};
+use sme_mpi::channel::sections::{Layout, MOST_REGISTERED, NoRoom, Reach, Sections};
 use sme_mpi::channel::shared::Shared;
 use sme_mpi::channel::transfers::Modes;
 use sme_mpi::error::MpiError;
@@ -56,6 +56,13 @@ const OF_STREAMS: Modes = Modes {
     ..Modes::NORMAL
 };
 
+/// The modes of channel registered: messages go at once that fit into one piece of a section, from
+/// where on the others are faster on the SME cluster (`sme mpi tune`).
+const OF_REGISTERED: Modes = Modes {
+    eager_bytes: Some(960),
+    ..Modes::NORMAL
+};
+
 /// A message library, and the channel below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
@@ -67,6 +74,8 @@ pub enum Library {
     Sccshm,
     /// The same through the shared memory of the nodes.
     Sections,
+    /// The same, with data that go to a buffer of the receiver's when its receive is there.
+    Registered,
     /// MPI through queues of a network on chip ([`sme_mpi::channel::queues`]).
     Queues,
 }
@@ -76,6 +85,7 @@ sme_barrier::names!(Library, "channel", {
     Sccmpb => "sccmpb",
     Sccshm => "sccshm",
     Sections => "sections",
+    Registered => "registered",
     Queues => "queues",
 });
 
@@ -89,6 +99,7 @@ impl Library {
     pub fn modes(self) -> Modes {
         match self {
             Self::Queues => OF_QUEUES,
+            Self::Registered => OF_REGISTERED,
             _ => OF_STREAMS,
         }
     }
@@ -186,9 +197,9 @@ pub enum Error {
     NoBuffers(Library, String),
     /// Nodes do not reach each other's memory.
     #[error(
-        "channel sections needs memory of each node that the others reach; nodes of machine {0} share a pool's"
+        "channel {0} needs memory of each node that the others reach; nodes of machine {1} share a pool's"
     )]
-    PoolOnly(String),
+    PoolOnly(Library, String),
     /// The nodes' shared memory has no room for the channel.
     #[error("the channel takes {needed} bytes of a node's {there} bytes of shared memory")]
     NoMemory {
@@ -294,12 +305,12 @@ impl Job {
     fn layout(&self) -> Layout {
         let shape = self.machine.shape();
         let placed = (self.ranks, self.per_node());
+        let in_memory = Layout::of_memory(placed, shape.buffer_bytes, Reach::Coherent);
         match self.library {
             Library::Rcce | Library::Sccmpb => Layout::of_buffers(self.ranks, shape.buffer_bytes),
             Library::Sccshm => Layout::of_memory(placed, shape.buffer_bytes, Reach::Tagged),
-            Library::Sections | Library::Queues => {
-                Layout::of_memory(placed, shape.buffer_bytes, Reach::Coherent)
-            }
+            Library::Sections | Library::Queues => in_memory,
+            Library::Registered => in_memory.with_registered(MOST_REGISTERED),
         }
     }
 
@@ -312,8 +323,12 @@ impl Job {
         let bytes = shape.buffer_bytes;
         let name = || self.machine.name().to_owned();
         let needs: &[Capability] = match self.library {
-            Library::Sections if shape.pool_devices > 0 => return Err(Error::PoolOnly(name())),
-            Library::Sections => &[Capability::Timer],
+            library @ (Library::Sections | Library::Registered) => {
+                if shape.pool_devices > 0 {
+                    return Err(Error::PoolOnly(library, name()));
+                }
+                &[Capability::Timer]
+            }
             Library::Queues => {
                 let needs = [Capability::Network, Capability::Threads, Capability::Timer];
                 let needs = Capabilities::of(&needs).without(Capability::Remote);
@@ -399,7 +414,10 @@ impl Job {
             return Ok(mpi);
         }
         let channel = Sections::new(memory.clone(), core.clone(), rank, self.layout())?;
-        let channel = channel.with_eager(self.modes.eager_bytes);
+        let channel = match self.library {
+            Library::Registered => channel.with_transfers(self.modes),
+            _ => channel.with_eager(self.modes.eager_bytes),
+        };
         if !self.has_area() {
             return Ok(Mpi::new(SimulatedChannel::Sections(Box::new(channel))));
         }

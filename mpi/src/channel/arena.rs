@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// The part.
 #[derive(Debug)]
-pub(super) struct Arena {
+pub(in crate::channel) struct Arena {
     begin: u64,
     bytes: u64,
     /// The pieces that are taken: offsets and lengths.
@@ -13,7 +13,7 @@ pub(super) struct Arena {
 
 impl Arena {
     /// So many bytes from there on.
-    pub(super) fn new(begin: u64, bytes: u64) -> Self {
+    pub(in crate::channel) fn new(begin: u64, bytes: u64) -> Self {
         Self {
             begin,
             bytes,
@@ -22,7 +22,7 @@ impl Arena {
     }
 
     /// Takes a piece, of whole words and at least one; none if no hole is large enough.
-    pub(super) fn take(&mut self, bytes: u64) -> Option<u64> {
+    pub(in crate::channel) fn take(&mut self, bytes: u64) -> Option<u64> {
         let bytes = bytes.max(1).checked_next_multiple_of(8)?;
         let mut hole = 0;
         for (&offset, &taken) in &self.taken {
@@ -39,13 +39,13 @@ impl Arena {
     }
 
     /// Gives a piece back; whether it was one.
-    pub(super) fn give(&mut self, at: u64) -> bool {
+    pub(in crate::channel) fn give(&mut self, at: u64) -> bool {
         let offset = at.checked_sub(self.begin);
         offset.is_some_and(|offset| self.taken.remove(&offset).is_some())
     }
 
     /// Whether it begins a piece that is taken.
-    pub(super) fn holds(&self, at: u64) -> bool {
+    pub(in crate::channel) fn holds(&self, at: u64) -> bool {
         let offset = at.checked_sub(self.begin);
         offset.is_some_and(|offset| self.taken.contains_key(&offset))
     }

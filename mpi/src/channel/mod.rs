@@ -4,6 +4,7 @@
 //! room for some of them. The device above cuts the streams into packets. What passes has a cost in
 //! simulated time, and so has the library's own [work](Work): both are the channel's business.
 
+mod arena;
 pub mod queues;
 pub mod sections;
 pub mod shared;
@@ -111,8 +112,7 @@ pub trait Channel: Send + Sync {
     /// The rank's processor.
     type Processor: Processor;
 
-    /// The transfers beside the streams: [`NoTransfers`](transfers::NoTransfers) where there are
-    /// none.
+    /// The transfers beside the streams.
     type Transfers: Transfers;
 
     /// The processor that the library's work keeps busy, and that hears of the rank's calls.
@@ -253,6 +253,22 @@ pub trait Area: Send + Sync {
 /// The words at an address: copies move whole ones.
 pub(super) fn own(address: u64) -> Own {
     Own(address & !7)
+}
+
+/// Bytes as words, the last of which is filled up.
+fn words_of(bytes: &[u8]) -> Vec<u64> {
+    let word = |chunk: &[u8]| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    };
+    bytes.chunks(8).map(word).collect()
+}
+
+/// The first so many bytes of words.
+fn bytes_of(words: &[u64], count: u64) -> Vec<u8> {
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    bytes.take(count as usize).collect()
 }
 
 /// As many bytes of `segments` as `most`, and the address of the first that has one.

@@ -33,6 +33,19 @@ impl Modes {
     };
 }
 
+/// The abilities of a channel's transfers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abilities {
+    /// Which messages go which way.
+    pub modes: Modes,
+    /// Whether someone beside the rank itself, a *server*, hears what the rank is sent and starts
+    /// transfers on its behalf.
+    pub has_server: bool,
+    /// Whether a rank sees that data have come to its place ([`Transfers::take`]). Otherwise their
+    /// sender says so in the stream, behind which the data never are.
+    pub shows_arrivals: bool,
+}
+
 /// Data to send to a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outbound {
@@ -52,20 +65,17 @@ pub struct Started(pub u32);
 
 /// The transfers of a rank.
 pub trait Transfers: Send + Sync {
-    /// Which messages go which way.
-    fn modes(&self) -> Modes;
-
-    /// Whether someone beside the rank itself, a *server*, hears what the rank is sent and starts
-    /// transfers on its behalf.
-    fn has_server(&self) -> bool;
+    /// The things that they can do.
+    fn abilities(&self) -> Abilities;
 
     /// Makes a place of so many bytes ready, at `address` of the rank's own memory if there is one;
     /// none if no place is free.
     fn open(&self, bytes: u64, address: Option<u64>)
     -> impl Future<Output = Option<Ticket>> + Send;
 
-    /// The data that have come to a place, which then is not open any more; none if they have not.
-    fn take(&self, ticket: Ticket) -> impl Future<Output = Option<Vec<u8>>> + Send;
+    /// The first `bytes` of the data that have come to a place, or all of its room, which then is not
+    /// open any more; none if they have not. Where arrivals are not shown it is asked when they have.
+    fn take(&self, ticket: Ticket, bytes: u64) -> impl Future<Output = Option<Vec<u8>>> + Send;
 
     /// Closes a place to which nothing was sent.
     fn close(&self, ticket: Ticket) -> impl Future<Output = ()> + Send;
@@ -91,50 +101,4 @@ pub trait Transfers: Send + Sync {
 
     /// Wakes the server: there is a transfer for it to start.
     fn wake_server(&self) -> impl Future<Output = ()> + Send;
-}
-
-/// Those of a channel that has none.
-#[derive(Clone, Copy, Debug)]
-pub enum NoTransfers {}
-
-impl Transfers for NoTransfers {
-    fn modes(&self) -> Modes {
-        match *self {}
-    }
-
-    fn has_server(&self) -> bool {
-        match *self {}
-    }
-
-    async fn open(&self, _: u64, _: Option<u64>) -> Option<Ticket> {
-        match *self {}
-    }
-
-    async fn take(&self, _: Ticket) -> Option<Vec<u8>> {
-        match *self {}
-    }
-
-    async fn close(&self, _: Ticket) {
-        match *self {}
-    }
-
-    async fn push(&self, _: Outbound) -> Result<(), Outbound> {
-        match *self {}
-    }
-
-    async fn start(&self, _: Outbound) -> Result<Started, Outbound> {
-        match *self {}
-    }
-
-    async fn has_left(&self, _: Started) -> bool {
-        match *self {}
-    }
-
-    async fn copy(&self, _: &[u8], _: Option<u64>) -> Option<u64> {
-        match *self {}
-    }
-
-    async fn wake_server(&self) {
-        match *self {}
-    }
 }

@@ -61,6 +61,10 @@ impl State {
                 self.receive_cancelled(header.receiver as usize);
                 return None;
             }
+            Kind::Landed => {
+                self.is_told_of_landing(header.receiver as usize);
+                return None;
+            }
             Kind::Withdraw => {
                 self.withdraws(from, header);
                 return None;

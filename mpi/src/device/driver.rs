@@ -80,7 +80,7 @@ async fn write_all<C: Channel>(device: &Device, channel: &C) -> Vec<u32> {
     let full = write_packets(device, channel).await;
     match starts_transfers(device, channel).await {
         false => full,
-        // One without memory for its data has become a packet.
+        // One may have made a packet: with its data, or to say that they have come.
         true => write_packets(device, channel).await,
     }
 }
@@ -115,9 +115,10 @@ async fn starts_transfers<C: Channel>(device: &Device, channel: &C) -> bool {
         device.owe(Work::Find, 1);
         settle(device, channel).await;
         let data = std::mem::take(&mut ready.data);
+        let to = data.to;
         match ready.is_for_engine() {
             true => device.started(&ready, transfers.start(data).await),
-            false => device.pushed(&ready, transfers.push(data).await),
+            false => device.pushed(to, &ready, transfers.push(data).await),
         }
     }
     if device.take_wake() {
@@ -136,8 +137,8 @@ async fn ends_transfers<C: Channel>(device: &Device, channel: &C) {
             device.left(request);
         }
     }
-    for (receive, ticket) in device.landings() {
-        if let Some(bytes) = transfers.take(ticket).await {
+    for (receive, ticket, bytes) in device.landings() {
+        if let Some(bytes) = transfers.take(ticket, bytes).await {
             device.lands(receive, bytes);
         }
     }

@@ -36,7 +36,7 @@ use parking_lot::Mutex;
 use slab::Slab;
 
 use crate::channel::Work;
-use crate::channel::transfers::Modes;
+use crate::channel::transfers::Abilities;
 use crate::error::Fault;
 use active::Handlers;
 use direct::{Direct, Landing, Way};
@@ -239,19 +239,18 @@ pub(crate) struct BufferFull {
 pub const BUFFERED_OVERHEAD: u64 = HEADER_BYTES as u64;
 
 impl Device {
-    /// The device of `rank` in a job of so many, on a channel that may have transfers, and they a
-    /// server; the longest message that goes with its data.
+    /// The device of `rank` in a job of so many, on a channel that may have transfers; the longest message that goes with its data.
     pub(crate) fn new(
         (rank, ranks): (u32, u32),
         eager_bytes: Option<u64>,
-        transfers: Option<(Modes, bool)>,
+        transfers: Option<Abilities>,
     ) -> Self {
         let count = ranks as usize;
         let state = State {
             outgoing: (0..count).map(|_| VecDeque::new()).collect(),
             incoming: (0..count).map(|_| Incoming::default()).collect(),
             eager_bytes,
-            direct: transfers.map(|(modes, has_server)| Direct::new(ranks, modes, has_server)),
+            direct: transfers.map(|abilities| Direct::new(ranks, abilities)),
             ..State::default()
         };
         let state = Mutex::new(state);

@@ -40,9 +40,11 @@ pub(crate) enum Kind {
     TakeBack,
     /// The place has been taken back.
     TakenBack,
+    /// The data of a receive have come to its place.
+    Landed,
 }
 
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 14] = [
     Kind::Eager,
     Kind::EagerSynchronous,
     Kind::RequestToSend,
@@ -56,6 +58,7 @@ const KINDS: [Kind; 13] = [
     Kind::Matches,
     Kind::TakeBack,
     Kind::TakenBack,
+    Kind::Landed,
 ];
 
 /// The header of a packet.
@@ -103,7 +106,8 @@ impl Header {
             | Kind::Place
             | Kind::Matches
             | Kind::TakeBack
-            | Kind::TakenBack => 0,
+            | Kind::TakenBack
+            | Kind::Landed => 0,
         }
     }
 

@@ -169,8 +169,7 @@ impl<C: Channel> Mpi<C> {
         let (rank, ranks) = (channel.rank(), channel.ranks());
         // One rank is not there twice.
         let own = Group::from_world_ranks(vec![rank]).unwrap_or(Group::empty());
-        let transfers = channel.transfers();
-        let transfers = transfers.map(|these| (these.modes(), these.has_server()));
+        let transfers = channel.transfers().map(Transfers::abilities);
         let device = Arc::new(Device::new((rank, ranks), channel.eager_bytes(), transfers));
         channel.serves(Pending(Arc::clone(&device)));
         let inside = ranks.saturating_sub(channel.outside());

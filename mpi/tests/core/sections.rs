@@ -6,12 +6,17 @@ use std::sync::Mutex;
 use sme_memory::native::{Native, Patience, Size, Thread, run};
 use sme_mpi::channel::Free;
 use sme_mpi::channel::sections::{Layout, NoRoom, Reach, Sections};
+use sme_mpi::channel::transfers::Modes;
 use sme_mpi::rank::{Mpi, Source, Tag};
 
 type OnSections = Mpi<Sections<Thread, Free>>;
 
 /// Runs `program` as each rank of `layout`, on threads of their own.
 fn on_threads<F: Future<Output = ()>>(layout: Layout, program: impl Fn(OnSections) -> F + Sync) {
+    let modes = Modes {
+        eager_bytes: Some(100),
+        ..Modes::NORMAL
+    };
     let ranks = layout.ranks;
     let size = Size {
         nodes: layout.node(ranks - 1) + 1,
@@ -23,6 +28,10 @@ fn on_threads<F: Future<Output = ()>>(layout: Layout, program: impl Fn(OnSection
         for me in 0..ranks {
             let memory = memory.thread(layout.node(me));
             let channel = Sections::new(memory, Free, me, layout).unwrap();
+            let channel = match layout.registered {
+                0 => channel,
+                _ => channel.with_transfers(modes),
+            };
             let program = &program;
             scope.spawn(move || run(program(Mpi::new(channel))));
         }
@@ -42,7 +51,9 @@ fn everyone_hears_from_everyone() {
         ((17, 16), coherent),
     ];
     let memory = memory.map(|(ranks, reach)| Layout::of_memory(ranks, 32, reach));
-    for layout in buffers.into_iter().chain(memory) {
+    // Some find no room for their data there.
+    let registered = memory.map(|layout| layout.with_registered(24_000));
+    for layout in buffers.into_iter().chain(memory).chain(registered) {
         let ranks = layout.ranks;
         let seen = Mutex::new(Vec::new());
         on_threads(layout, |mpi| {

@@ -11,7 +11,7 @@ use crate::report::stop::Stop;
 #[derive(Args, Clone, Debug)]
 pub(super) struct ModeFlags {
     /// The longest message that is sent at once, through channel queues in pieces of 96 bytes, in
-    /// bytes; or none [default: 96 through channel queues, else 16384]
+    /// bytes; or none [default: 96 through channel queues, 960 through registered, else 16384]
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     eager: Option<String>,
     /// The longest message of a blocking send that is copied, and sent by the resource manager, in

@@ -9,7 +9,6 @@
 //! send that waits. What a rank waits for it learns by one flag, its event, which the server sets,
 //! and credits that come back and transfers that end set it, too.
 
-mod arena;
 pub mod portals;
 
 use std::collections::VecDeque;
@@ -88,6 +87,13 @@ pub struct Queues<M, P> {
 struct Inbox {
     streams: Vec<VecDeque<u8>>,
     has_some: VecDeque<u32>,
+}
+
+impl<M, P> Queues<M, P> {
+    /// Its transfers.
+    pub fn portals(&self) -> &Portals<M, P> {
+        &self.portals
+    }
 }
 
 impl<M, P> Queues<M, P>
@@ -268,9 +274,10 @@ impl<M: Fabric, P: Processor + Clone> Server<M, P> {
         };
         self.core.work(&[(Work::Find, 1)]).await;
         let data = std::mem::take(&mut ready.data);
+        let to = data.to;
         match ready.is_for_engine() {
             true => sends.started(&ready, self.portals.start(data).await),
-            false => sends.pushed(&ready, self.portals.push(data).await),
+            false => sends.pushed(to, &ready, self.portals.push(data).await),
         }
         self.memory.set(self.event, 1).await;
         true
@@ -296,7 +303,7 @@ where
     type Transfers = Portals<M, P>;
 
     fn transfers(&self) -> Option<&Portals<M, P>> {
-        Some(&self.portals)
+        Some(self.portals())
     }
 
     fn serves(&self, sends: Pending) {
@@ -322,7 +329,7 @@ where
     }
 
     fn eager_bytes(&self) -> Option<u64> {
-        self.portals.modes().eager_bytes
+        self.portals.abilities().modes.eager_bytes
     }
 
     fn outside(&self) -> u32 {

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sme_memory::{Flag, NodeSet, Own};
 
-use super::arena::Arena;
-use crate::channel::transfers::{Modes, Outbound, Started, Ticket, Transfers};
-use crate::channel::{Processor, Work, own};
+use crate::channel::arena::Arena;
+use crate::channel::transfers::{Abilities, Modes, Outbound, Started, Ticket, Transfers};
+use crate::channel::{Processor, Work, bytes_of, own, words_of};
 use crate::mppaipc::portal::{Piece, PortalRx, Read, WhenBusy, Write};
 use crate::mppaipc::{Fabric, Ipc, IpcError};
 
@@ -143,13 +143,7 @@ impl<M: Fabric, P: Processor + Clone> Portals<M, P> {
                 }
             }
         };
-        let words: Vec<u64> = (data.bytes.chunks(8))
-            .map(|chunk| {
-                let mut word = [0; 8];
-                word[..chunk.len()].copy_from_slice(chunk);
-                u64::from_le_bytes(word)
-            })
-            .collect();
+        let words = words_of(&data.bytes);
         // The memory of a subsystem, which is behind its chip, cores read past their caches.
         let is_cluster = self.ipc.node() < self.ipc.resources().hardware().clusters;
         let from = match by_core && is_cluster {
@@ -192,12 +186,12 @@ impl<M: Fabric, P: Processor + Clone> Portals<M, P> {
 }
 
 impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
-    fn modes(&self) -> Modes {
-        self.shared.modes
-    }
-
-    fn has_server(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            modes: self.shared.modes,
+            has_server: true,
+            shows_arrivals: true,
+        }
     }
 
     async fn open(&self, bytes: u64, address: Option<u64>) -> Option<Ticket> {
@@ -223,7 +217,7 @@ impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
         }
     }
 
-    async fn take(&self, ticket: Ticket) -> Option<Vec<u8>> {
+    async fn take(&self, ticket: Ticket, bytes: u64) -> Option<Vec<u8>> {
         let place = self.shared.kept.lock().places.remove(&ticket)?;
         if !place.portal.has_come(&place.read).await {
             self.shared.kept.lock().places.insert(ticket, place);
@@ -231,12 +225,12 @@ impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
         }
         place.portal.wait(place.read).await;
         place.portal.close();
-        let mut words = vec![0; place.bytes.div_ceil(8) as usize];
+        let bytes = bytes.min(place.bytes);
+        let mut words = vec![0; bytes.div_ceil(8) as usize];
         let from = self.ipc.word(place.at);
         self.ipc.memory().view(from, &mut words).await;
         self.shared.kept.lock().received.give(place.at);
-        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-        Some(bytes.take(place.bytes as usize).collect())
+        Some(bytes_of(&words, bytes))
     }
 
     async fn close(&self, ticket: Ticket) {

@@ -2,8 +2,10 @@
 
 use sme_memory::Place;
 
+use crate::channel::transfers::Ticket;
+
 /// Bytes of a line.
-const LINE: u64 = 32;
+pub(super) const LINE: u64 = 32;
 
 /// Lines of a section at most: a flag has seven bits for the words of a piece.
 const MOST_LINES: u64 = 31;
@@ -25,7 +27,13 @@ pub struct Layout {
     pub bytes: u64,
     /// How ranks reach it.
     pub reach: Reach,
+    /// Bytes of each rank's registered buffer behind the parts of its node, a multiple of 32 and at
+    /// most [`MOST_REGISTERED`].
+    pub registered: u64,
 }
+
+/// Bytes of a registered buffer at most: a [`Ticket`] numbers the lines of one.
+pub const MOST_REGISTERED: u64 = LINE << Ticket::BITS;
 
 /// How ranks reach the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +80,7 @@ impl Layout {
             begin: 0,
             bytes,
             reach: Reach::Tagged,
+            registered: 0,
         }
     }
 
@@ -83,14 +92,26 @@ impl Layout {
             begin: begin.next_multiple_of(LINE),
             bytes: 0,
             reach,
+            registered: 0,
         };
         let sections = u64::from(ranks) * MOST_LINES * LINE;
         let bytes = layout.before_sections() + sections;
         Self { bytes, ..layout }
     }
 
-    /// The offset behind the parts of a node.
+    /// The same with registered buffers of so many bytes, cut to whole lines.
+    #[must_use]
+    pub fn with_registered(self, bytes: u64) -> Self {
+        let registered = bytes.min(MOST_REGISTERED) / LINE * LINE;
+        Self { registered, ..self }
+    }
+
+    /// The offset behind the parts and the registered buffers of a node.
     pub fn end(&self) -> u64 {
+        self.parts_end() + u64::from(self.per_node) * self.registered
+    }
+
+    fn parts_end(&self) -> u64 {
         self.begin + u64::from(self.per_node) * self.bytes
     }
 
@@ -181,9 +202,26 @@ impl Layout {
         self.place(of, sections.first + sections.bytes * u64::from(sender))
     }
 
+    /// The line of this number in the registered buffer of a rank.
+    pub(super) fn registered(&self, rank: u32, line: Ticket) -> Place {
+        let number = u64::from(rank % self.per_node);
+        Place {
+            node: self.node(rank),
+            offset: self.parts_end() + number * self.registered + LINE * u64::from(line),
+        }
+    }
+
     /// The name of the variable at `place`, for reports.
     pub fn variable(&self, place: Place) -> Option<String> {
         let Place { node, offset } = place;
+        if let Some(behind) = offset.checked_sub(self.parts_end())
+            && let Some(number) = behind.checked_div(self.registered)
+        {
+            let number = u32::try_from(number).ok()?;
+            let rank = node * self.per_node + number;
+            let is_one = number < self.per_node && rank < self.ranks;
+            return is_one.then(|| format!("rank {rank}'s registered buffer"));
+        }
         let within = offset.checked_sub(self.begin)?;
         let number = u32::try_from(within / self.bytes).ok()?;
         let (rank, within) = (node * self.per_node + number, within % self.bytes);
@@ -219,6 +257,7 @@ mod tests {
         for reach in [Reach::Tagged, Reach::Coherent] {
             for (ranks, per_node) in [(1, 1), (5, 1), (16, 4), (40, 8), (300, 3)] {
                 let layout = Layout::of_memory((ranks, per_node), 64, reach);
+                let layout = layout.with_registered(100);
                 assert_eq!(layout.check(), Ok(()));
                 let sections = layout.sections().expect("room");
                 assert_eq!(sections.bytes, MOST_LINES * LINE);
@@ -233,6 +272,7 @@ mod tests {
                         let bells = 0..level.count;
                         used.extend(bells.map(|bell| (layout.bell(of, level, bell), 1)));
                     }
+                    used.extend((0..3).map(|line| (layout.registered(of, line), LINE)));
                 }
                 used.sort_unstable();
                 used.dedup();
@@ -245,6 +285,11 @@ mod tests {
                 assert_eq!(
                     name,
                     Some(format!("rank {}'s full flag at rank 0", ranks - 1))
+                );
+                let name = layout.variable(layout.registered(ranks - 1, 2));
+                assert_eq!(
+                    name,
+                    Some(format!("rank {}'s registered buffer", ranks - 1))
                 );
                 let name = layout.variable(layout.section(sections, (ranks - 1, 0)));
                 assert_eq!(

@@ -10,6 +10,7 @@
 
 mod bells;
 mod layout;
+mod places;
 
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -20,11 +21,12 @@ use sme_memory::{
 };
 
 use super::shared::Shared;
-use super::transfers::NoTransfers;
+use super::transfers::Modes;
 use super::{Channel, Processor, Segment, gather, own};
 use crate::device::EAGER_BYTES;
-pub use layout::{Layout, NoRoom, Reach};
+pub use layout::{Layout, MOST_REGISTERED, NoRoom, Reach};
 use layout::{Level, Row};
+use places::Places;
 
 /// The channel of one rank.
 #[derive(Debug)]
@@ -36,6 +38,7 @@ pub struct Sections<M, P> {
     sections: Row,
     levels: Vec<Level>,
     area: Option<Shared<M, P>>,
+    places: Option<Places>,
     eager_bytes: Option<u64>,
     state: Mutex<State>,
 }
@@ -72,6 +75,7 @@ impl<M: Memory, P> Sections<M, P> {
             sections: layout.sections().ok_or(NoRoom { ranks, bytes })?,
             levels: layout.levels(),
             area: None,
+            places: None,
             eager_bytes: Some(EAGER_BYTES),
             state: Mutex::new(State {
                 is_free: vec![true; count],
@@ -100,8 +104,27 @@ impl<M: Memory, P> Sections<M, P> {
         }
     }
 
+    /// The same with transfers to the registered buffers, by the core alone.
+    #[must_use]
+    pub fn with_transfers(self, modes: Modes) -> Self {
+        let places = Some(Places::new(modes, self.layout.registered));
+        Self {
+            places,
+            eager_bytes: modes.eager_bytes,
+            ..self
+        }
+    }
+
     fn is_tagged(&self) -> bool {
         self.layout.reach == Reach::Tagged
+    }
+
+    /// The way by which ranks reach data.
+    fn data_route(&self) -> Route {
+        match self.is_tagged() {
+            true => Route::Tagged,
+            false => Route::Nearest,
+        }
     }
 
     fn flag(&self, place: Place) -> Flag {
@@ -114,12 +137,8 @@ impl<M: Memory, P> Sections<M, P> {
 
     /// The first word of the section of `sender` in the part of `of`.
     fn data(&self, of: u32, sender: u32) -> Word {
-        let route = match self.is_tagged() {
-            true => Route::Tagged,
-            false => Route::Nearest,
-        };
         let place = self.layout.section(self.sections, (of, sender));
-        self.memory.word(place, route)
+        self.memory.word(place, self.data_route())
     }
 
     /// The flags *full* of the own part, by sender.
@@ -159,7 +178,7 @@ where
 {
     type Area = Shared<M, P>;
     type Processor = P;
-    type Transfers = NoTransfers;
+    type Transfers = Self;
 
     fn eager_bytes(&self) -> Option<u64> {
         self.eager_bytes
@@ -171,6 +190,10 @@ where
 
     fn area(&self) -> Option<&Self::Area> {
         self.area.as_ref()
+    }
+
+    fn transfers(&self) -> Option<&Self> {
+        self.places.as_ref().map(|_| self)
     }
 
     fn rank(&self) -> u32 {

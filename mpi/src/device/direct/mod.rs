@@ -23,13 +23,12 @@ use super::packet::{Header, Kind};
 use super::pairs::{Pairs, Place, Sent};
 use super::{Activity, Form, Head, Mode, State};
 use crate::channel::Work;
-use crate::channel::transfers::{Modes, Outbound, Started, Ticket};
+use crate::channel::transfers::{Abilities, Outbound, Started, Ticket};
 
 /// The transfers of one rank.
 #[derive(Debug)]
 pub(super) struct Direct {
-    modes: Modes,
-    has_server: bool,
+    abilities: Abilities,
     peers: Vec<Peer>,
     /// Places to open, in this order.
     openings: VecDeque<Opening>,
@@ -44,8 +43,9 @@ pub(super) struct Direct {
     is_server_asleep: bool,
     /// Sends whose data are leaving.
     leaving: Vec<(usize, Started)>,
-    /// Receives whose messages have come, and whose data come to their places.
-    landings: Vec<(usize, Ticket)>,
+    /// Receives whose messages have come, and whose data come to their places, or have where they
+    /// say so, with the bytes of the message.
+    landings: Vec<(usize, Ticket, u64)>,
 }
 
 /// The messages between this rank and another one.
@@ -133,11 +133,10 @@ impl Ready {
 
 impl Direct {
     /// That of a job of so many ranks.
-    pub(super) fn new(ranks: u32, modes: Modes, has_server: bool) -> Self {
+    pub(super) fn new(ranks: u32, abilities: Abilities) -> Self {
         let count = ranks as usize;
         Self {
-            modes,
-            has_server,
+            abilities,
             peers: (0..count).map(|_| Peer::default()).collect(),
             openings: VecDeque::new(),
             closings: Vec::new(),
@@ -159,14 +158,23 @@ impl Direct {
             || self.is_server_asleep
     }
 
-    /// The way of a message of so many bytes that does not go at once.
+    /// The way of a message of so many bytes that does not go at once. Where a packet says that data
+    /// have come, the core sends them, and the packet behind them.
     pub(super) fn way(&self, bytes: u64, mode: Mode, form: Form) -> Way {
+        let Abilities {
+            modes,
+            shows_arrivals,
+            ..
+        } = self.abilities;
+        if !shows_arrivals {
+            return Way::Core;
+        }
         let reaches = |least: Option<u64>| least.is_some_and(|least| bytes >= least);
-        let is_short = self.modes.lazy_bytes.is_some_and(|most| bytes <= most);
+        let is_short = modes.lazy_bytes.is_some_and(|most| bytes <= most);
         match (form, mode) {
             (_, Mode::Buffered) | (Form::Immediate, _) => Way::Server,
             (Form::Blocking, Mode::Standard) if is_short => Way::Lazy,
-            _ if reaches(self.modes.engine_bytes) => Way::Engine,
+            _ if reaches(modes.engine_bytes) => Way::Engine,
             _ => Way::Core,
         }
     }
@@ -246,7 +254,7 @@ impl State {
             return;
         };
         match way {
-            Way::Lazy if direct.has_server => {
+            Way::Lazy if direct.abilities.has_server => {
                 direct.served.push_back(ready);
                 direct.is_server_asleep |= !by_server;
             }
@@ -286,10 +294,31 @@ impl State {
         };
         place.message = Some(envelope);
         let ticket = place.ticket;
-        if let Some(direct) = &mut self.direct {
-            direct.landings.push((receive, ticket));
+        if let Some(direct) = &mut self.direct
+            && direct.abilities.shows_arrivals
+        {
+            direct.landings.push((receive, ticket, envelope.length));
         }
         true
+    }
+
+    /// The data of a receive have come to its place, says their sender.
+    pub(super) fn is_told_of_landing(&mut self, receive: usize) {
+        let Some(Activity::Receive {
+            place:
+                Some(Landing {
+                    ticket,
+                    message: Some(message),
+                }),
+            ..
+        }) = self.activity(receive)
+        else {
+            return;
+        };
+        let landing = (receive, *ticket, message.length);
+        if let Some(direct) = &mut self.direct {
+            direct.landings.push(landing);
+        }
     }
 
     /// The data of a receive come another way than to its place, if it has one; the message, where
@@ -300,7 +329,7 @@ impl State {
         };
         let place = place.take()?;
         if let Some(direct) = &mut self.direct {
-            direct.landings.retain(|&(other, _)| other != receive);
+            direct.landings.retain(|&(other, ..)| other != receive);
             direct.closings.push(place.ticket);
         }
         place.message

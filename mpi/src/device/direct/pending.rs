@@ -27,9 +27,9 @@ impl Pending {
         self.0.next_served()
     }
 
-    /// The data of one have left.
-    pub(crate) fn pushed(&self, ready: &Ready, pushed: Result<(), Outbound>) {
-        self.0.pushed(ready, pushed);
+    /// The data of one have left for rank `to`.
+    pub(crate) fn pushed(&self, to: u32, ready: &Ready, pushed: Result<(), Outbound>) {
+        self.0.pushed(to, ready, pushed);
     }
 
     /// A DMA channel sends them.

@@ -143,12 +143,22 @@ impl Device {
         self.taken(|direct| take(&mut direct.is_server_asleep))
     }
 
-    /// The data of a transfer have left, or there was no memory for them: then they go as a packet.
-    pub(in crate::device) fn pushed(&self, ready: &Ready, pushed: Result<(), Outbound>) {
-        match pushed {
-            Ok(()) => self.state.lock().ends(ready.request, Outcome::default()),
-            Err(data) => self.goes_as_packet(ready, data),
+    /// The data of a transfer have left for rank `to`, or there was no memory for them: then they go
+    /// as a packet.
+    pub(in crate::device) fn pushed(&self, to: u32, ready: &Ready, pushed: Result<(), Outbound>) {
+        if let Err(data) = pushed {
+            return self.goes_as_packet(ready, data);
         }
+        let mut state = self.state.lock();
+        let shows_arrivals = |direct: &Direct| direct.abilities.shows_arrivals;
+        if state.direct.as_ref().is_some_and(shows_arrivals) {
+            return state.ends(ready.request, Outcome::default());
+        }
+        let header = Header {
+            receiver: ready.receive,
+            ..Header::of(Kind::Landed)
+        };
+        state.queue(to, header, Vec::new(), Some(ready.request));
     }
 
     /// The same of one that a DMA channel makes.
@@ -186,22 +196,20 @@ impl Device {
     }
 
     /// The receives whose data are to come to their places.
-    pub(in crate::device) fn landings(&self) -> Vec<(usize, Ticket)> {
+    pub(in crate::device) fn landings(&self) -> Vec<(usize, Ticket, u64)> {
         self.taken(|direct| direct.landings.clone())
     }
 
     /// The data of one have come.
-    pub(in crate::device) fn lands(&self, receive: usize, mut bytes: Vec<u8>) {
+    pub(in crate::device) fn lands(&self, receive: usize, bytes: Vec<u8>) {
         let mut state = self.state.lock();
         if let Some(direct) = &mut state.direct {
-            direct.landings.retain(|&(other, _)| other != receive);
+            direct.landings.retain(|&(other, ..)| other != receive);
         }
         if let Some(Activity::Receive { place, .. }) = state.activity(receive)
             && let Some(place) = place.take()
             && let Some(envelope) = place.message
         {
-            // The place has room for the longest message that the receive takes.
-            bytes.truncate(usize::try_from(envelope.length).unwrap_or(usize::MAX));
             state.delivers(receive, envelope, bytes);
         }
     }

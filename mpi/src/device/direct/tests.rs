@@ -3,8 +3,16 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::channel::transfers::Modes;
 use crate::device::Device;
 use crate::device::matching::Wanted;
+
+/// With a server.
+const NORMAL: Abilities = Abilities {
+    modes: Modes::NORMAL,
+    has_server: true,
+    shows_arrivals: true,
+};
 
 /// An event at a rank: it begins to send, or it or its server hears of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +58,7 @@ fn a_pending_send_is_started_exactly_once() {
     };
     for by_server in 0..1 << COUNT {
         for order in orders(COUNT, by_server) {
-            let device = Arc::new(Device::new((0, 2), None, Some((Modes::NORMAL, true))));
+            let device = Arc::new(Device::new((0, 2), None, Some(NORMAL)));
             let server = Pending(Arc::clone(&device));
             let (mut requests, mut started, mut places) = (Vec::new(), Vec::new(), 0);
             for &event in &order {
@@ -92,7 +100,7 @@ fn a_pending_send_is_started_exactly_once() {
 /// A server hears of places and nothing else.
 #[test]
 fn a_server_leaves_other_packets_to_the_rank() {
-    let device = Arc::new(Device::new((0, 2), None, Some((Modes::NORMAL, true))));
+    let device = Arc::new(Device::new((0, 2), None, Some(NORMAL)));
     let server = Pending(device);
     for kind in [
         Kind::Eager,
@@ -108,7 +116,11 @@ fn a_server_leaves_other_packets_to_the_rank() {
 /// when that one is gone.
 #[test]
 fn places_are_opened_for_receives_that_name_their_sender() {
-    let device = Device::new((0, 2), None, Some((Modes::NORMAL, false)));
+    let alone = Abilities {
+        has_server: false,
+        ..NORMAL
+    };
+    let device = Device::new((0, 2), None, Some(alone));
     let wanted = |from, tag| Wanted {
         context: 0,
         from,
