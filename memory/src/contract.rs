@@ -164,4 +164,16 @@ pub trait Spawn: Memory + Sized {
 
     /// Lets the other threads of this core run first.
     fn give_way(&self) -> impl Future<Output = ()> + Send;
+
+    /// This thread.
+    fn id(&self) -> ThreadId;
+
+    /// Sends `thread` of this node a signal with a value (a POSIX real-time signal, `sigqueue(3)`):
+    /// signals queue. What this thread did before is seen by the one that takes it.
+    fn send_signal(&self, thread: ThreadId, value: u64) -> impl Future<Output = ()> + Send;
+
+    /// Sleeps until there is a signal for this thread, and takes the oldest; returns its value
+    /// (`sigwaitinfo(2)`). A thread that a signal has woken has its core at once.
+    #[track_caller]
+    fn take_signal(&self) -> impl Future<Output = u64> + Send;
 }

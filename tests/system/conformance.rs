@@ -183,7 +183,7 @@ fn every_machine_conforms_as_the_table_says() {
 // ---------------------------------------------------------------------------- broken on purpose
 
 /// Each fault, with a case that must find it.
-const FAULTS: [(Fault, &str); 32] = [
+const FAULTS: [(Fault, &str); 33] = [
     (
         Fault::LosesStores,
         "a thread loads what it has stored at another node",
@@ -252,6 +252,10 @@ const FAULTS: [(Fault, &str); 32] = [
     (
         Fault::JoinsAtOnce,
         "a thread that was started sees what was done before, and is waited for",
+    ),
+    (
+        Fault::LosesSignals,
+        "signals to a thread queue, and are taken after what was done before",
     ),
     (Fault::CopiesTooLittle, "a block of words arrives whole"),
     (

@@ -80,6 +80,7 @@ cases! {
     Far TestAndSet: "of those who test a register one finds it clear" => one_finds_it_clear;
     Far TestAndSet: "what was done under a register is seen by who takes it next" => exclusion;
     Far Threads: "a thread that was started sees what was done before, and is waited for" => children;
+    Far Threads: "signals to a thread queue, and are taken after what was done before" => signals;
     Far Words: "a block of words arrives whole" => blocks;
     Far AnyFlag: "a wait for any of many flags returns one that holds" => any_flag;
     Far AnyFlag: "a look at many flags finds one that holds, and none where none does" => found_flag;
@@ -431,6 +432,33 @@ async fn exclusion<M: Whole>(memory: M, me: Me, found: Found) {
         let all = memory.load(count).await;
         found.compare("the count", all, TIMES * 2 * u64::from(THREADS));
     }
+}
+
+/// A child is sent three signals at once and then more, and answers each.
+async fn signals<M: Whole>(memory: M, me: Me, found: Found) {
+    let parent = memory.id();
+    let sum = word(&memory, me.0, u64::from(me.1));
+    let child = move |memory: M| async move {
+        for _ in 0..5 {
+            let value = memory.take_signal().await;
+            let loaded = memory.load(sum).await;
+            memory.send_signal(parent, value + loaded).await;
+        }
+    };
+    let child = memory.spawn(None, child).await;
+    memory.store(sum, 100).await;
+    for value in 1..4 {
+        memory.send_signal(child, value).await;
+    }
+    for value in 1..4 {
+        found.compare("an answer", memory.take_signal().await, 100 + value);
+    }
+    for value in 4..6 {
+        memory.store(sum, 10 * value).await;
+        memory.send_signal(child, value).await;
+        found.compare("an answer", memory.take_signal().await, 11 * value);
+    }
+    memory.join(child).await;
 }
 
 async fn children<M: Whole>(memory: M, me: Me, found: Found) {

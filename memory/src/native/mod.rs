@@ -166,6 +166,7 @@ impl<P: Protocol> Native<P> {
     /// The view of a thread on `node`.
     pub fn thread(&self, node: u32) -> Thread<P> {
         Thread {
+            number: self.shared.started.add(),
             shared: Arc::clone(&self.shared),
             node,
             experience: Experience::default(),
@@ -185,6 +186,7 @@ impl<P: Protocol> Native<P> {
 pub struct Thread<P: Protocol = Sound> {
     shared: Arc<Shared<P>>,
     node: u32,
+    number: u32,
     experience: Experience,
 }
 
@@ -193,6 +195,7 @@ impl<P: Protocol> Clone for Thread<P> {
         Self {
             shared: Arc::clone(&self.shared),
             node: self.node,
+            number: self.number,
             experience: Experience::default(),
         }
     }

@@ -19,9 +19,11 @@ use crate::time::Time;
 const BIRTHS: u64 = 1 << 46;
 const DEATHS: u64 = BIRTHS + (1 << 16);
 
-/// The offsets of flags that stand for a node's test-and-set registers, and for its pending interrupt.
+/// The offsets of flags that stand for a node's test-and-set registers, its pending interrupt, and
+/// signals to its threads.
 const REGISTERS: u64 = DEATHS + (1 << 16);
 const INTERRUPTS: u64 = REGISTERS + (1 << 16);
+const SIGNALS: u64 = INTERRUPTS + (1 << 16);
 
 /// What has happened at a node, in order.
 #[derive(Debug)]
@@ -128,7 +130,7 @@ impl Log {
         (operation, answer): (&Operation, u64),
         space: &dyn AddressSpace,
     ) {
-        if let Some(what) = finished(self.node, operation, answer, space) {
+        if let Some(what) = finished((self.node, thread), operation, answer, space) {
             self.tell(at, thread, what);
         }
         if let Some(waits) = &mut self.waits
@@ -209,7 +211,9 @@ impl Log {
 pub(crate) fn lifetime(place: Place) -> Option<String> {
     let thread = place.offset.checked_sub(BIRTHS)?;
     let node = place.node;
-    Some(if place.offset >= INTERRUPTS {
+    Some(if let Some(thread) = place.offset.checked_sub(SIGNALS) {
+        format!("a signal to thread {thread}")
+    } else if place.offset >= INTERRUPTS {
         format!("the interrupt of node {node}")
     } else if let Some(number) = place.offset.checked_sub(REGISTERS) {
         format!("register {number} of node {node}")
@@ -228,9 +232,10 @@ fn apart(node: u32, first: u64, number: u32) -> Place {
     }
 }
 
-/// What it means to the checker that an operation on `node` has ended with `answer`.
+/// What it means to the checker that an operation of a thread, by its node and number there, has
+/// ended with `answer`.
 fn finished(
-    node: u32,
+    (node, thread): (u32, u16),
     operation: &Operation,
     answer: u64,
     space: &dyn AddressSpace,
@@ -274,6 +279,14 @@ fn finished(
         }
         Operation::TakeInterrupt(_) => {
             let flag = apart(node, INTERRUPTS, 0);
+            Some(What::Saw { flag, value: 1 })
+        }
+        Operation::SendSignal(to, _) => {
+            let flag = apart(node, SIGNALS, to.0);
+            Some(What::Set { flag, value: 1 })
+        }
+        Operation::TakeSignal(_) => {
+            let flag = apart(node, SIGNALS, thread.into());
             Some(What::Saw { flag, value: 1 })
         }
         Operation::FetchAdd(word, amount) => updated(word.0, answer.wrapping_add(amount)),

@@ -41,6 +41,8 @@ pub enum On {
     Register,
     /// The end of a thread.
     Thread,
+    /// A signal.
+    Signal,
 }
 
 impl On {
@@ -52,6 +54,7 @@ impl On {
             Operation::FutexWait(..) => Self::Futex,
             Operation::Take(..) => Self::Register,
             Operation::Join(..) => Self::Thread,
+            Operation::TakeSignal(_) => Self::Signal,
             _ => return None,
         })
     }
@@ -64,6 +67,7 @@ impl On {
             Self::Futex => "sleeps on a futex",
             Self::Register => "waits for a register",
             Self::Thread => "waits for a thread",
+            Self::Signal => "waits for a signal",
         }
     }
 }

@@ -77,6 +77,10 @@ pub enum Operation {
     Join(ThreadId, WaitSite),
     /// [`Spawn::give_way`]
     GiveWay,
+    /// [`Spawn::send_signal`]: to that thread, with a value.
+    SendSignal(ThreadId, u64),
+    /// [`Spawn::take_signal`]
+    TakeSignal(WaitSite),
     /// [`Blocks::put`](sme_memory::Blocks::put): the machine finds [the words](swap_block) besides.
     Put(Word, u32, Near, WaitSite),
     /// [`Blocks::get`](sme_memory::Blocks::get): the program finds the words in the same place.
@@ -117,6 +121,7 @@ impl Operation {
             | Operation::WaitAny(_, _, site)
             | Operation::Take(_, site)
             | Operation::TakeInterrupt(site)
+            | Operation::TakeSignal(site)
             | Operation::Join(_, site) => Some(site.site()),
             _ => None,
         }
@@ -437,6 +442,19 @@ impl Spawn for ThreadMemory {
 
     fn give_way(&self) -> impl Future<Output = ()> + Send {
         ask(|| Operation::GiveWay)
+    }
+
+    fn id(&self) -> ThreadId {
+        ThreadId(self.thread)
+    }
+
+    fn send_signal(&self, thread: ThreadId, value: u64) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::SendSignal(thread, value))
+    }
+
+    fn take_signal(&self) -> impl Future<Output = u64> + Send {
+        let site = WaitSite::caller();
+        ask(move || Operation::TakeSignal(site))
     }
 }
 

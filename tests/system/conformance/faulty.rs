@@ -31,6 +31,8 @@ pub enum Fault {
     FindsItClear,
     NeverSets,
     JoinsAtOnce,
+    /// Signals with odd values are lost.
+    LosesSignals,
     CopiesTooLittle,
     ReturnsTheFirst,
     KeepsTaggedCopies,
@@ -267,6 +269,20 @@ impl Spawn for Faulty {
     }
 
     async fn give_way(&self) {}
+
+    fn id(&self) -> ThreadId {
+        self.memory.id()
+    }
+
+    async fn send_signal(&self, thread: ThreadId, value: u64) {
+        if !self.is(Fault::LosesSignals) || value.is_multiple_of(2) {
+            self.memory.send_signal(thread, value).await;
+        }
+    }
+
+    async fn take_signal(&self) -> u64 {
+        self.memory.take_signal().await
+    }
 }
 
 impl Blocks for Faulty {

@@ -42,6 +42,15 @@ impl<H: Hardware> Host for Node<H> {
         match self.cpu.thread(thread).waiting {
             Waiting::Nothing => Activity::Executes,
             Waiting::Sleeps => Activity::Sleeps,
+            // Its core is free for others meanwhile.
+            Waiting::Watches | Waiting::Spins
+                if matches!(
+                    self.cpu.thread(thread).operation,
+                    Operation::TakeInterrupt(_)
+                ) =>
+            {
+                Activity::Sleeps
+            }
             Waiting::Finished => Activity::Ended,
             _ => Activity::Waits,
         }
@@ -76,8 +85,8 @@ impl<H: Hardware> Host for Node<H> {
         self.cpu.done(thread, answer, after);
     }
 
-    fn returns(&mut self, thread: u16) {
-        self.cpu.ends(thread, 0, (Time::ZERO, Time::ZERO));
+    fn returns(&mut self, thread: u16, answer: u64) {
+        self.cpu.ends(thread, answer, (Time::ZERO, Time::ZERO));
     }
 
     fn refuse(&mut self, thread: u16, reason: FaultReason) {

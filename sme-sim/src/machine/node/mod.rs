@@ -23,7 +23,7 @@ use crate::observe::unwritten::Dirty;
 use crate::parts::address::{AddressSpace, FaultReason, Space};
 use crate::parts::contract::{Operation, ThreadMemory};
 use crate::parts::line::Bytes;
-use crate::parts::os::{self, Delays, Host};
+use crate::parts::os::{self, Activity, Delays, Host};
 use crate::time::Time;
 
 /// The hardware of a node, which performs the operations of its threads.
@@ -187,7 +187,16 @@ impl<H: Hardware> Node<H> {
                 Operation::FutexWait(..)
                 | Operation::FutexWake(..)
                 | Operation::Join(..)
+                | Operation::SendSignal(..)
+                | Operation::TakeSignal(_)
                 | Operation::GiveWay => return self.enter_system(thread),
+                Operation::TakeInterrupt(_) => {
+                    self.hardware.begin(&mut self.cpu, thread, operation);
+                    if self.activity(thread) == Activity::Sleeps {
+                        self.waits_for_interrupt(thread);
+                    }
+                    return;
+                }
                 _ => return self.hardware.begin(&mut self.cpu, thread, operation),
             }
         }

@@ -39,6 +39,7 @@ impl<H: Hardware> Waits for Node<H> {
             }
             (Waiting::Watches, _) => "polls its own memory",
             (Waiting::Sleeps, Operation::Join(..)) => "waits for the end of a thread",
+            (Waiting::Sleeps, Operation::TakeSignal(_)) => "waits for a signal",
             (Waiting::Sleeps, _) => "sleeps on a futex",
             (Waiting::Polls, Operation::Take(..)) => "polls a register",
             (Waiting::Polls, _) => "polls another node",

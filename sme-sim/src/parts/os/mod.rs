@@ -1,11 +1,13 @@
 //! The operating system of a node, as far as programs notice it: threads that sleep on words
-//! ([`Sleepers`]), and threads that start others and share cores with them ([`Sharing`]); what a
-//! call does ([`Host`]). What each step costs is the machine's to say.
+//! ([`Sleepers`]), threads that start others and share cores with them ([`Sharing`]), signals from
+//! thread to thread ([`Signals`]); what a call does ([`Host`]). What each step costs is the machine's to say.
 
 mod futex;
 mod sharing;
+mod signals;
 mod system;
 
 pub use futex::{Sleepers, Woken};
 pub use sharing::{Costs, Next, Sharing, TimesOut, Turn};
+pub use signals::Signals;
 pub use system::{Activity, Deed, Delays, Event, Host, System};

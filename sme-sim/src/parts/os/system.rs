@@ -4,7 +4,7 @@
 
 use sme_memory::ThreadId;
 
-use super::{Costs, Next, Sharing, Sleepers, TimesOut, Turn, Woken};
+use super::{Costs, Next, Sharing, Signals, Sleepers, TimesOut, Turn, Woken};
 use crate::kernel::thread::Program;
 use crate::parts::address::FaultReason;
 use crate::parts::contract::{self, Operation, Start};
@@ -32,6 +32,7 @@ pub struct Delays {
 #[derive(Debug)]
 pub struct System<W> {
     sleepers: Sleepers<W>,
+    signals: Signals,
     shared: Option<Box<Shared>>,
 }
 
@@ -51,6 +52,7 @@ impl<W> Default for System<W> {
     fn default() -> Self {
         Self {
             sleepers: Sleepers::default(),
+            signals: Signals::default(),
             shared: None,
         }
     }
@@ -74,7 +76,7 @@ impl<W: PartialEq> System<W> {
     pub fn heap_bytes(&self) -> usize {
         let shared = self.shared.iter();
         let shared = shared.map(|s| size_of::<Shared>() + s.sharing.heap_bytes());
-        self.sleepers.heap_bytes() + shared.sum::<usize>()
+        self.sleepers.heap_bytes() + self.signals.heap_bytes() + shared.sum::<usize>()
     }
 }
 
@@ -166,7 +168,7 @@ pub trait Host {
     fn finish(&mut self, thread: u16, answer: u64, after: Time);
 
     /// The same for a thread that returns from the kernel: nothing is left but to resume it.
-    fn returns(&mut self, thread: u16);
+    fn returns(&mut self, thread: u16, answer: u64);
 
     /// The thread has asked for what cannot be.
     fn refuse(&mut self, thread: u16, reason: FaultReason);
@@ -208,6 +210,15 @@ pub trait Host {
             }
             Operation::Spawn(on) => starts(self, thread, on),
             Operation::Join(other, _) => joins(self, thread, other),
+            Operation::SendSignal(to, value) => signals(self, thread, to, value),
+            Operation::TakeSignal(_) => match self.system().signals.takes(thread) {
+                Some(value) => self.finish(thread, value, Time::ZERO),
+                None => {
+                    let asleep = self.now() + self.delays().sleep;
+                    self.watch(Deed::Sleeps(thread, asleep));
+                    falls_asleep(self, thread);
+                }
+            },
             Operation::GiveWay if self.system().is_shared() => {
                 self.watch(Deed::GivesWay(thread));
                 let now = self.now();
@@ -223,7 +234,11 @@ pub trait Host {
     /// [`Event::Woken`]
     fn woken(&mut self, thread: u16) {
         self.watch(Deed::Serves(thread));
-        self.returns(thread);
+        let answer = match self.operation(thread) {
+            Operation::TakeSignal(_) => self.system().signals.takes(thread),
+            _ => None,
+        };
+        self.returns(thread, answer.unwrap_or(0));
     }
 
     /// Keeps the program that `thread` has asked to start until the call is served.
@@ -238,7 +253,14 @@ pub trait Host {
     #[cold]
     fn has_its_turn(&mut self, thread: u16) -> bool {
         let now = self.now();
-        let turn = shared(self).sharing.wants(now, thread);
+        let is_urgent = matches!(
+            self.operation(thread),
+            Operation::TakeInterrupt(_) | Operation::TakeSignal(_)
+        );
+        let turn = match is_urgent {
+            true => wants_at_once(self, thread),
+            false => shared(self).sharing.wants(now, thread),
+        };
         match turn {
             Turn::Now => self.watch(Deed::HasCore(thread)),
             Turn::Later => {}
@@ -246,6 +268,11 @@ pub trait Host {
         }
         arm(self, thread);
         turn == Turn::Now
+    }
+
+    /// The thread has asked for an interrupt that has not come: it has no need of its core.
+    fn waits_for_interrupt(&mut self, thread: u16) {
+        gives_core_away(self, thread);
     }
 
     /// [`Event::TimesOut`]
@@ -303,6 +330,15 @@ fn shared<H: Host + ?Sized>(host: &mut H) -> &mut Shared {
     }
     let shared = host.system().shared.as_deref_mut();
     shared.expect("it has just been made, if it was not there")
+}
+
+/// A thread wants its core for an interrupt or a signal.
+fn wants_at_once<H: Host + ?Sized>(host: &mut H, thread: u16) -> Turn {
+    let now = host.now();
+    let sharing = &mut shared(host).sharing;
+    let has = sharing.has(sharing.core_of(thread));
+    let executes = has.is_some_and(|has| host.activity(has) == Activity::Executes);
+    shared(host).sharing.wants_at_once(now, thread, executes)
 }
 
 /// A thread that has got a core goes on there.
@@ -377,6 +413,24 @@ fn starts<H: Host + ?Sized>(host: &mut H, by: u16, on: Option<u32>) {
     let took = host.delays().start;
     host.push(host.now() + took, Event::Resume(thread));
     host.finish(by, thread.into(), took);
+}
+
+fn signals<H: Host + ?Sized>(host: &mut H, by: u16, to: ThreadId, value: u64) {
+    if to.0 >= u32::from(host.threads()) {
+        return host.refuse(by, FaultReason::NoSuchThread);
+    }
+    let (to, now) = (to.0 as u16, host.now());
+    let Delays { wake, resume, .. } = host.delays();
+    if host.system().signals.comes(to, value) {
+        let called = now + wake;
+        let woken = Woken {
+            thread: to,
+            called,
+            at: called + resume,
+        };
+        wakes(host, by, woken);
+    }
+    host.finish(by, 0, wake);
 }
 
 fn joins<H: Host + ?Sized>(host: &mut H, thread: u16, other: ThreadId) {

@@ -35,6 +35,8 @@ impl Node {
             | Operation::FutexWake(..)
             | Operation::Spawn(_)
             | Operation::Join(..)
+            | Operation::SendSignal(..)
+            | Operation::TakeSignal(_)
             | Operation::GiveWay => self.when_drained(core),
             Operation::TestAndSet(_) | Operation::Take(..) | Operation::Clear(_) => {
                 self.stops(core, None, FaultReason::Lacks(Capability::TestAndSet));
@@ -483,6 +485,8 @@ impl Node {
             | Operation::FutexWake(..)
             | Operation::Spawn(_)
             | Operation::Join(..)
+            | Operation::SendSignal(..)
+            | Operation::TakeSignal(_)
             | Operation::GiveWay => return self.enter_system(core),
             Operation::FetchAdd(word, amount) => (word, Update::Add, amount),
             Operation::Swap(word, value) => (word, Update::Swap, value),

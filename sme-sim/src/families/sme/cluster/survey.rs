@@ -42,6 +42,7 @@ impl Waits for Node {
             Waiting::Uncached => "polls through the engine",
             Waiting::Asleep => match core.operation {
                 Operation::Join(..) => "waits for the end of a thread",
+                Operation::TakeSignal(_) => "waits for a signal",
                 _ => "sleeps on a futex",
             },
             Waiting::Nothing

@@ -101,8 +101,8 @@ impl Host for Node {
         self.is_done(thread, answer, after + self.here.constants.operation);
     }
 
-    fn returns(&mut self, thread: u16) {
-        self.is_done(thread, 0, Time::ZERO);
+    fn returns(&mut self, thread: u16, answer: u64) {
+        self.is_done(thread, answer, Time::ZERO);
     }
 
     fn refuse(&mut self, thread: u16, reason: FaultReason) {

@@ -224,6 +224,8 @@ impl Trace {
             | Operation::WriteBack { .. }
             | Operation::Spawn(_)
             | Operation::Join(..)
+            | Operation::SendSignal(..)
+            | Operation::TakeSignal(_)
             | Operation::GiveWay => Part::OperatingSystem,
             Operation::Delay(_) => Part::Core,
             _ => Part::Cache,
