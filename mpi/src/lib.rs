@@ -17,6 +17,7 @@
 //! * [`window`]: one-sided communication.
 //! * [`attributes`], [`info`]: what programs attach to communicators, and hand to the library.
 //! * [`collective`]: collective algorithms, one a file, and the choice among them.
+//! * [`process`]: daemons, and the reservation of cores.
 //!
 //! Beside it stand [`rcce`] and [`mppaipc`], libraries of their own.
 
@@ -32,6 +33,7 @@ pub mod group;
 pub mod info;
 pub mod mppaipc;
 pub mod op;
+pub mod process;
 #[cfg(test)]
 mod properties;
 pub mod rank;

@@ -139,6 +139,19 @@ Examples:
   sme mpi tune --machine scc --ranks 16 --format json
   sme mpi tune --machine sme-prototype --most 32768";
 
+/// `sme mpi invade --help`
+pub const INVADE: &str = "\
+Each core has a daemon, and a kernel module that turns the core's interrupts into signals to it. A
+program on core 0 reserves other cores: for each it writes a command into the message passing buffer
+there and interrupts the core; the daemon answers into the buffer of core 0, which polls. A daemon
+holds its core for the program that asks first. time_us is the time of the call, release_us the time
+in which the cores are given back.
+
+Examples:
+  sme mpi invade
+  sme mpi invade --cores 48 --explain
+  sme mpi invade --cores 2..48 --figures plots";
+
 /// `sme mpi compare --help`
 pub const COMPARE: &str = "\
 The same ping-pong of the first and the last rank, and the same barrier, over MPI's own channel of

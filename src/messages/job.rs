@@ -14,6 +14,7 @@ use sme_mpi::channel::shared::Shared;
 use sme_mpi::channel::transfers::Modes;
 use sme_mpi::error::MpiError;
 use sme_mpi::mppaipc::{Hardware, IpcError, Room};
+use sme_mpi::process::Board;
 use sme_mpi::rank::Mpi;
 use sme_mpi::rcce::{self, RcceError};
 use sme_mpi::window;
@@ -62,6 +63,16 @@ const OF_REGISTERED: Modes = Modes {
     eager_bytes: Some(960),
     ..Modes::NORMAL
 };
+
+/// The capabilities that a process manager needs, MPI through message passing buffers included.
+const MANAGED: [Capability; 6] = [
+    Capability::Tagged,
+    Capability::AnyFlag,
+    Capability::Timer,
+    Capability::Threads,
+    Capability::Interrupts,
+    Capability::TestAndSet,
+];
 
 /// A message library, and the channel below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +140,9 @@ pub struct Job {
     /// Whether there is one rank more, the last, on an I/O subsystem: of channel queues, with a
     /// rank on each cluster.
     pub has_io: bool,
+    /// Whether each core has a daemon of a process manager ([`sme_mpi::process`]), which takes a part
+    /// of its message passing buffer.
+    pub is_managed: bool,
     /// Which messages go which way.
     pub modes: Modes,
     /// Bytes of a rank's buffer for data that are sent later, at most [`LAZY_BYTES`].
@@ -265,6 +279,7 @@ impl Job {
             library,
             ranks,
             has_io: false,
+            is_managed: false,
             modes: library.modes(),
             lazy_bytes: LAZY_BYTES,
             credits: CREDITS,
@@ -307,10 +322,33 @@ impl Job {
         let placed = (self.ranks, self.per_node());
         let in_memory = Layout::of_memory(placed, shape.buffer_bytes, Reach::Coherent);
         match self.library {
-            Library::Rcce | Library::Sccmpb => Layout::of_buffers(self.ranks, shape.buffer_bytes),
+            Library::Rcce | Library::Sccmpb => {
+                let bytes = match self.is_managed {
+                    true => self.board().begin,
+                    false => shape.buffer_bytes,
+                };
+                Layout::of_buffers(self.ranks, bytes)
+            }
             Library::Sccshm => Layout::of_memory(placed, shape.buffer_bytes, Reach::Tagged),
             Library::Sections | Library::Queues => in_memory,
             Library::Registered => in_memory.with_registered(MOST_REGISTERED),
+        }
+    }
+
+    /// The board of its process manager.
+    pub fn board(&self) -> Board {
+        let shape = self.machine.shape();
+        Board::at_end(shape.nodes, shape.buffer_bytes)
+    }
+
+    /// Threads that run beside the ranks of each node.
+    fn threads_beside(&self) -> u32 {
+        match self.library {
+            // The kernel's module and the program, beside the daemon.
+            _ if self.is_managed => 2,
+            // The server.
+            Library::Queues => 1,
+            _ => 0,
         }
     }
 
@@ -335,6 +373,7 @@ impl Job {
                 return Ok(self.machine.suffices("channel queues", needs)?);
             }
             library if bytes == 0 => return Err(Error::NoBuffers(library, name())),
+            _ if self.is_managed => &MANAGED,
             _ => &[Capability::Tagged, Capability::AnyFlag, Capability::Timer],
         };
         self.machine
@@ -481,8 +520,7 @@ impl Job {
                 }
             }
         };
-        // Of a channel with a server on each node that is one thread more.
-        let room = per_node + u32::from(self.library == Library::Queues);
+        let room = per_node + self.threads_beside();
         let setup = Setup::new(self.machine.shape(), self.nodes(), per_node).with_room(room);
         let setup = setup.with_each_span(observe.calls);
         let mut machine = self.machine.build(setup.clone(), program)?;
@@ -494,7 +532,7 @@ impl Job {
         ended.map_err(|failure| failure.named(&|place| self.named(place)))?;
         let calls = machine
             .each_call()
-            .map(|(node, call)| (node * per_node + u32::from(call.thread), *call));
+            .map(|(node, call)| (node * per_node + u32::from(call.thread) % per_node, *call));
         let mut calls: Vec<(u32, ThreadCall)> = calls.collect();
         calls.sort_by_key(|&(rank, call)| (call.begin, rank, Reverse(call.end)));
         let spans = machine.spans().clone();
@@ -556,6 +594,11 @@ impl Job {
             Library::Rcce => return rcce::variable(place, self.ranks),
             Library::Queues => return None,
             _ => {}
+        }
+        if self.is_managed
+            && let Some(name) = self.board().variable(place)
+        {
+            return Some(name);
         }
         match place.offset.checked_sub(self.behind_channel()) {
             Some(offset) if self.has_area() => {

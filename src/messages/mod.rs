@@ -8,6 +8,7 @@ pub mod collective;
 pub mod compare;
 mod endpoint;
 pub mod hpl;
+pub mod invade;
 pub mod job;
 pub mod line;
 pub mod nas;

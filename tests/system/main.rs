@@ -34,6 +34,7 @@ mod nas;
 mod network;
 mod noise;
 mod physics;
+mod processes;
 mod programs;
 mod rooms;
 mod rtl;

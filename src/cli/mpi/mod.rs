@@ -6,6 +6,7 @@
 mod collective;
 mod compare;
 mod hpl;
+mod invade;
 mod modes;
 mod nas;
 mod pingpong;
@@ -55,6 +56,9 @@ pub enum MpiCommand {
     /// Which way of sending is best for messages of which lengths: by lines of cost, and simulated
     #[command(after_help = super::help::TUNE)]
     Tune(Box<tune::TuneFlags>),
+    /// A program reserves cores of a chip with a process manager (MPI_Comm_invade): time by cores
+    #[command(after_help = super::help::INVADE)]
+    Invade(Box<invade::InvadeFlags>),
     /// Latency, bandwidth, message rate and barrier of MPI on several machines, side by side
     #[command(after_help = super::help::COMPARE)]
     Compare(Box<compare::CompareFlags>),
@@ -145,6 +149,7 @@ enum Runs {
     Pscw(Points<pscw::Pscw>),
     Nas(Points<nas::NasRun>),
     Hpl(Points<hpl::HplRun>),
+    Invade(Points<invade::Invade>),
     Tune(tune::TuneRun),
     Compare(compare::CompareRun),
 }
@@ -173,6 +178,7 @@ impl MpiRun {
             MpiCommand::Pscw(flags) => Runs::Pscw(flags.read()?),
             MpiCommand::Nas(flags) => Runs::Nas(flags.read()?),
             MpiCommand::Hpl(flags) => Runs::Hpl(flags.read()?),
+            MpiCommand::Invade(flags) => Runs::Invade(flags.read()?),
             MpiCommand::Compare(flags) => Runs::Compare(flags.read()?),
             MpiCommand::Tune(flags) => Runs::Tune(flags.read()?),
         }))
@@ -186,6 +192,7 @@ impl MpiRun {
             Runs::Pscw(points) => points.run(),
             Runs::Nas(points) => points.run(),
             Runs::Hpl(points) => points.run(),
+            Runs::Invade(points) => points.run(),
             Runs::Tune(run) => run.run(),
             Runs::Compare(run) => run.run(),
         }

@@ -1,0 +1,105 @@
+//! The places of commands and results: in the buffer of each core a row of flags for commands, one
+//! for each core that may send one, and a row for results, one for each that may answer. What they
+//! say fits into seven bits.
+
+use sme_memory::{Flag, Flags, Memory, Place, Route};
+
+/// Bytes from one flag to the next.
+const STRIDE: u64 = 8;
+
+/// The board of a chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Board {
+    /// The offset in each core's buffer at which it begins, a multiple of 32.
+    pub begin: u64,
+    /// Cores of the chip, at most [`MOST_CORES`](super::command::MOST_CORES).
+    pub cores: u32,
+}
+
+/// The rows of each core's part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Row {
+    /// To the core, by sender.
+    Commands,
+    /// To the core, by the one that answers.
+    Results,
+}
+
+impl Board {
+    /// Bytes of the board in each core's buffer.
+    pub const fn bytes(cores: u32) -> u64 {
+        (2 * STRIDE * cores as u64).next_multiple_of(32)
+    }
+
+    /// That at the end of buffers of so many bytes.
+    pub fn at_end(cores: u32, buffer_bytes: u64) -> Self {
+        let begin = buffer_bytes.saturating_sub(Self::bytes(cores));
+        Self { begin, cores }
+    }
+
+    fn place(&self, of: u32, row: Row, other: u32) -> Place {
+        let flag = row as u64 * u64::from(self.cores) + u64::from(other);
+        Place {
+            node: of,
+            offset: self.begin + STRIDE * flag,
+        }
+    }
+
+    /// The flag of `other` in the part of core `of`.
+    pub(super) fn flag<M: Memory>(&self, memory: &M, of: u32, row: Row, other: u32) -> Flag {
+        memory.flag(self.place(of, row, other), Route::Global)
+    }
+
+    /// The flags of a row.
+    pub(super) fn flags<M: Memory>(&self, memory: &M, of: u32, row: Row) -> Flags {
+        Flags {
+            first: self.flag(memory, of, row, 0),
+            stride: STRIDE as u32,
+            count: self.cores,
+        }
+    }
+
+    /// The name of the variable at `place`, for reports.
+    pub fn variable(&self, place: Place) -> Option<String> {
+        let flag = place.offset.checked_sub(self.begin)? / STRIDE;
+        let cores = u64::from(self.cores);
+        let (of, other) = (place.node, flag.checked_rem(cores)?);
+        match flag / cores {
+            0 => Some(format!("core {other}'s command to core {of}")),
+            1 => Some(format!("core {other}'s result for core {of}")),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_apart_and_have_names() {
+        let board = Board::at_end(48, 8192);
+        assert_eq!(board.begin, 8192 - 768);
+        let mut offsets = Vec::new();
+        for row in [Row::Commands, Row::Results] {
+            offsets.extend((0..48).map(|other| board.place(5, row, other).offset));
+        }
+        assert!(
+            offsets
+                .iter()
+                .all(|&at| at >= board.begin && at + 8 <= 8192)
+        );
+        offsets.sort_unstable();
+        offsets.dedup();
+        assert_eq!(offsets.len(), 2 * 48);
+        let name = board.variable(board.place(5, Row::Results, 7));
+        assert_eq!(name.as_deref(), Some("core 7's result for core 5"));
+        let name = board.variable(board.place(5, Row::Commands, 47));
+        assert_eq!(name.as_deref(), Some("core 47's command to core 5"));
+        let before = Place {
+            node: 5,
+            offset: board.begin - 1,
+        };
+        assert_eq!(board.variable(before), None);
+    }
+}

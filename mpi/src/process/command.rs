@@ -1,0 +1,90 @@
+//! The commands that daemons take, and their results, in seven bits each.
+
+/// A program that holds cores, by the number of the core on which it has begun: that core is its own
+/// as long as it runs.
+pub type Program = u8;
+
+/// Cores of a chip at most: programs and commands fit into seven bits.
+pub const MOST_CORES: u32 = 62;
+
+/// A command to a daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Tell who holds the core.
+    Query,
+    /// End.
+    Stop,
+    /// Hold the core for a program.
+    Reserve(Program),
+    /// Hold it for that program no longer.
+    Release(Program),
+}
+
+/// The result of a command: the holder of the core, when it has been carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held(pub Option<Program>);
+
+impl Command {
+    const RESERVE: u8 = 3;
+    const RELEASE: u8 = Self::RESERVE + MOST_CORES as u8;
+
+    /// As a flag's value.
+    pub(super) fn to_flag(self) -> u8 {
+        match self {
+            Self::Query => 1,
+            Self::Stop => 2,
+            Self::Reserve(program) => Self::RESERVE + program,
+            Self::Release(program) => Self::RELEASE + program,
+        }
+    }
+
+    /// The command that a flag's value is, if it is one.
+    pub(super) fn from_flag(flag: u8) -> Option<Self> {
+        Some(match flag {
+            1 => Self::Query,
+            2 => Self::Stop,
+            Self::RESERVE..Self::RELEASE => Self::Reserve(flag - Self::RESERVE),
+            Self::RELEASE..128 => Self::Release(flag - Self::RELEASE),
+            _ => return None,
+        })
+    }
+}
+
+impl Held {
+    /// As a flag's value.
+    pub(super) fn to_flag(self) -> u8 {
+        self.0.map_or(1, |program| 2 + program)
+    }
+
+    /// The result that a flag's value is.
+    pub(super) fn from_flag(flag: u8) -> Self {
+        Self(flag.checked_sub(2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_read_as_they_were_written() {
+        let last = MOST_CORES as Program - 1;
+        let mut all = vec![Command::Query, Command::Stop];
+        all.extend((0..=last).map(Command::Reserve));
+        all.extend((0..=last).map(Command::Release));
+        let mut flags = Vec::new();
+        for command in all {
+            assert_eq!(Command::from_flag(command.to_flag()), Some(command));
+            flags.push(command.to_flag());
+        }
+        flags.sort_unstable();
+        flags.dedup();
+        assert_eq!(flags.len(), 2 + 2 * MOST_CORES as usize);
+        assert!(flags.iter().all(|flag| (1..128).contains(flag)));
+        assert_eq!(Command::from_flag(0), None);
+        for held in [Held(None), Held(Some(0)), Held(Some(last))] {
+            assert_eq!(Held::from_flag(held.to_flag()), held);
+            assert!((1..128).contains(&held.to_flag()));
+        }
+    }
+}

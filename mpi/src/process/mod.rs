@@ -1,0 +1,22 @@
+//! Process management as invasive MPI has it (Comprés et al., Sec. 3.2): a *daemon* on each core, a
+//! kernel *module* there that turns interrupts into signals, and the library through which programs
+//! give daemons commands.
+//!
+//! * `board`: where commands and results lie, in the message passing buffer of each core.
+//! * [`module`]: takes interrupts, and signals to the daemon what has come.
+//! * [`command`]: what a daemon can be told, and what it answers.
+//! * [`daemon`]: holds its core for one program at a time.
+//! * [`sigmod`]: `sigmod_command`, `sigmod_result` and `sigmod_command_sync`.
+//! * [`invade`]: surveys cores and reserves them.
+//!
+//! A core is reserved by its own daemon, for the first program that asks: nobody else decides, so no
+//! two programs hold it, and nobody waits for a core while it holds others.
+
+mod board;
+pub mod command;
+pub mod daemon;
+pub mod invade;
+pub mod module;
+pub mod sigmod;
+
+pub use board::Board;

@@ -1,0 +1,64 @@
+//! The library by which a program on a core gives daemons commands (Comprés et al., Sec. 3.2). A
+//! program waits for the result of a command before it gives the same daemon another one.
+
+use sme_memory::{Interrupts, Register, TestAndSet, Until};
+
+use super::board::{Board, Row};
+use super::command::{Command, Held};
+use crate::channel::{Processor, Work};
+
+/// The library as the program on one core has it.
+#[derive(Debug)]
+pub struct Sigmod<M, P> {
+    pub(super) memory: M,
+    pub(super) processor: P,
+    pub(super) board: Board,
+}
+
+impl<M, P> Sigmod<M, P>
+where
+    M: Interrupts + TestAndSet,
+    P: Processor,
+{
+    /// That of the program whose thread has `memory`.
+    pub fn new(memory: M, processor: P, board: Board) -> Self {
+        Self {
+            memory,
+            processor,
+            board,
+        }
+    }
+
+    /// `sigmod_command`: gives the daemon of `core` a command, and does not wait for it.
+    pub async fn command(&self, core: u32, command: Command) {
+        let me = self.memory.node();
+        self.processor.work(&[(Work::Target, 1)]).await;
+        let flag = self.board.flag(&self.memory, core, Row::Commands, me);
+        self.memory.set(flag, command.to_flag()).await;
+        self.memory.interrupt(core).await;
+    }
+
+    /// `sigmod_result`: waits for the result of the command to `core`.
+    pub async fn result(&self, core: u32) -> Held {
+        let me = self.memory.node();
+        self.processor.work(&[(Work::Target, 1)]).await;
+        let flag = self.board.flag(&self.memory, me, Row::Results, core);
+        let result = self.memory.wait(flag, Until::IsNot(0)).await;
+        self.memory.set(flag, 0).await;
+        Held::from_flag(result)
+    }
+
+    /// `sigmod_command_sync`: gives a command and waits for its result, alone: under the
+    /// test-and-set register of the core.
+    pub async fn command_sync(&self, core: u32, command: Command) -> Held {
+        let register = Register {
+            node: core,
+            number: 0,
+        };
+        self.memory.take(register).await;
+        self.command(core, command).await;
+        let held = self.result(core).await;
+        self.memory.clear(register).await;
+        held
+    }
+}

@@ -1,0 +1,93 @@
+//! `sme mpi invade`.
+
+mod figures;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::{Point, Points, WatchFlags};
+use crate::cli::args;
+use crate::cli::flags::MachineFlags;
+use crate::cli::read::{self, Values};
+pub(super) use crate::messages::invade::Invade;
+use crate::messages::invade::{INVADES, Outcome};
+use crate::messages::job::{Job, Library};
+use crate::plot::Chart;
+use crate::report::row::Cell;
+use crate::report::stop::Stop;
+
+/// The flags of `sme mpi invade`.
+#[derive(Args, Clone, Debug)]
+pub struct InvadeFlags {
+    /// Machine description: built in (see `sme machines list`) or a file
+    #[arg(
+        long = "machine",
+        value_name = "NAME|FILE.toml",
+        default_value = "scc-800"
+    )]
+    machine: String,
+    /// Override a machine constant, with its unit; may be repeated
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
+    /// Cores that the program is to have, its own included, such as 2,8,48 [default: 2 to all]
+    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
+    cores: Option<String>,
+    /// Their numbers have to follow each other: all cores are surveyed before they are reserved
+    #[arg(long)]
+    contiguous: bool,
+    /// Draw Fig. 4 of Comprés et al., with the published bound, into this directory: fig4.svg
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    figures: Option<PathBuf>,
+    #[command(flatten)]
+    watch: WatchFlags,
+}
+
+impl InvadeFlags {
+    pub(super) fn read(&self) -> Result<Points<Invade>, Stop> {
+        let machine = args::machine(&MachineFlags {
+            name: self.machine.clone(),
+            set: self.set.clone(),
+        })?;
+        let all = machine.shape().nodes;
+        let workers = self.watch.workers()?;
+        let job = Job {
+            workers,
+            is_managed: true,
+            ..Job::new(Arc::new(machine), Library::Sccmpb, all)
+        };
+        job.check().map_err(super::stop)?;
+        let default = format!("2..{all}");
+        let cores = self.cores.as_ref().unwrap_or(&default);
+        let cores = read::counts("--cores", cores, 2, all, Values::Many)?;
+        let points = cores.into_iter().map(|cores| Invade {
+            job: job.clone(),
+            cores,
+            contiguous: self.contiguous,
+        });
+        let points = Points::new(points.collect(), &self.watch, "--cores makes")?;
+        points.drawn(self.figures.as_deref(), &[figures::FILE])
+    }
+}
+
+impl Point for Invade {
+    const KEYS: &[&str] = &["cores", "contiguous", "granted", "time_us", "release_us"];
+
+    const EXPLAINED: (&str, &str) = (INVADES, "the last invasion");
+
+    fn cells(&self, outcome: &Outcome) -> Vec<Cell> {
+        vec![
+            Cell::Count(self.cores.into()),
+            Cell::text(self.contiguous),
+            // Its own, too.
+            Cell::Count(u64::from(outcome.granted) + 1),
+            Cell::micros(outcome.invades),
+            Cell::micros(outcome.releases),
+        ]
+    }
+
+    fn draw(outcomes: &[(&Self, Outcome)]) -> Vec<(&'static str, Chart)> {
+        vec![(figures::FILE, figures::chart(outcomes))]
+    }
+}

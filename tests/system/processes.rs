@@ -1,0 +1,299 @@
+//! Daemons on the cores of a chip, and programs that reserve cores: nobody holds a core twice, none
+//! is lost, and who computes is interrupted for no longer than its daemon needs.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use proptest::prelude::*;
+use sme_memory::{Spawn, Timer};
+use sme_mpi::channel::Free;
+use sme_mpi::process::Board;
+use sme_mpi::process::command::{Command, Held, Program};
+use sme_mpi::process::daemon::Daemon;
+use sme_mpi::process::invade::Wish;
+use sme_mpi::process::sigmod::Sigmod;
+use sme_sim::machine::{Machine, Setup};
+use sme_sim::parts::contract::ThreadMemory;
+use sme_sim::time::Time;
+
+use crate::command::{sme_in, text};
+
+/// Cores of the chip of these tests.
+const CORES: u32 = 48;
+
+type Library = Sigmod<ThreadMemory, Free>;
+
+fn board() -> Board {
+    Board::at_end(CORES, 8192)
+}
+
+/// Runs a daemon on every core, and `program` on each of `on` beside it, which begins with its own
+/// core; when all programs have ended the daemons end. Panics if that is not so.
+fn run<F: Future<Output = ()> + Send + 'static>(
+    on: &[u32],
+    program: impl Fn(Library, ThreadMemory) -> F + Clone + Send + Sync + 'static,
+) {
+    let machine = Machine::builtin("scc-800").unwrap();
+    let setup = Setup::new(machine.shape(), CORES, 1).with_room(3);
+    let running = Arc::new(Mutex::new(on.len()));
+    let started = |memory: ThreadMemory, node: u32, _| {
+        let (program, running) = (program.clone(), Arc::clone(&running));
+        let is_on = on.contains(&node);
+        async move {
+            let holder = is_on.then_some(node as Program);
+            let daemon = Daemon::start(memory.clone(), Free, board(), holder).await;
+            if is_on {
+                let begun = |memory: ThreadMemory| async move {
+                    program(Sigmod::new(memory.clone(), Free, board()), memory.clone()).await;
+                    let is_last = {
+                        let mut running = running.lock();
+                        *running -= 1;
+                        *running == 0
+                    };
+                    if is_last {
+                        let library = Sigmod::new(memory, Free, board());
+                        let all: Vec<u32> = (0..CORES).collect();
+                        library.all(&all, Command::Stop).await;
+                    }
+                };
+                memory.spawn(None, begun).await;
+            }
+            daemon.run().await;
+        }
+    };
+    let mut machine = machine.build(setup, started).unwrap();
+    machine.run(1, |_| {}).unwrap();
+}
+
+/// The holders of all cores as their programs believe.
+#[derive(Default)]
+struct Believed(Mutex<Vec<(u32, Program)>>);
+
+impl Believed {
+    /// `program` believes that it holds `cores`; an error if another does.
+    fn takes(&self, program: Program, cores: &[u32]) -> Result<(), String> {
+        let mut held = self.0.lock();
+        for &core in cores {
+            if let Some((_, other)) = held.iter().find(|(of, _)| *of == core) {
+                return Err(format!("core {core} is {other}'s and {program}'s"));
+            }
+            held.push((core, program));
+        }
+        Ok(())
+    }
+
+    fn gives(&self, program: Program, cores: &[u32]) {
+        let is_given = |&(core, of): &(u32, Program)| of == program && cores.contains(&core);
+        self.0.lock().retain(|held| !is_given(held));
+    }
+}
+
+/// A program that reserves cores over and over.
+#[derive(Clone, Debug)]
+struct Invader {
+    core: u32,
+    rounds: Vec<Round>,
+}
+
+#[derive(Clone, Debug)]
+struct Round {
+    least: u32,
+    most: u32,
+    first: u32,
+    contiguous: bool,
+    rests: u64,
+    /// It takes all that it has asked for as its own.
+    is_wrong: bool,
+}
+
+impl Round {
+    fn wish(&self, own: u32) -> Wish {
+        let candidates = (0..CORES).map(|core| (core + self.first) % CORES);
+        Wish {
+            least: self.least,
+            most: self.most,
+            candidates: candidates.filter(|&core| core != own).collect(),
+            contiguous: self.contiguous,
+        }
+    }
+}
+
+fn invaders() -> impl Strategy<Value = Vec<Invader>> {
+    let round = (0..30u32, 1..47u32, 0..CORES, any::<bool>(), 0..60_000u64);
+    let round = round.prop_map(|(least, most, first, contiguous, rests)| Round {
+        least,
+        most,
+        first,
+        contiguous,
+        rests,
+        is_wrong: false,
+    });
+    let rounds = prop::collection::vec(round, 1..5);
+    let cores = prop::sample::subsequence((0..CORES).collect::<Vec<_>>(), 1..5);
+    (cores, prop::collection::vec(rounds, 5)).prop_map(|(cores, rounds)| {
+        let invaders = cores.into_iter().zip(rounds);
+        invaders
+            .map(|(core, rounds)| Invader { core, rounds })
+            .collect()
+    })
+}
+
+/// Lets these programs run, and sees that at the end all cores but theirs are free; what was wrong.
+fn conflicts(invaders: Vec<Invader>) -> Vec<String> {
+    let wrong: Arc<Mutex<Vec<String>>> = Arc::default();
+    let believed = Arc::new(Believed::default());
+    let on: Vec<u32> = invaders.iter().map(|invader| invader.core).collect();
+    for invader in &invaders {
+        let own = believed.takes(invader.core as Program, &[invader.core]);
+        own.expect("each is on a core of its own");
+    }
+    let (told, ended) = (Arc::clone(&wrong), Arc::new(Mutex::new(0)));
+    let all = invaders.len();
+    let starts = Arc::new(on.clone());
+    run(&on, move |library, memory| {
+        let own = memory_node(&memory);
+        let invader = invaders.iter().find(|invader| invader.core == own).cloned();
+        let invader = invader.expect("an invader on each of these cores");
+        let (told, believed, ended) = (told.clone(), believed.clone(), ended.clone());
+        let starts = Arc::clone(&starts);
+        async move {
+            let program = own as Program;
+            for round in &invader.rounds {
+                let wish = round.wish(own);
+                memory.delay(Time::from_ns(round.rests)).await;
+                let held = match round.is_wrong {
+                    true => {
+                        let asked = &wish.candidates[..wish.most as usize];
+                        library.all(asked, Command::Reserve(program)).await;
+                        asked.to_vec()
+                    }
+                    false => library.invade(program, &wish).await,
+                };
+                let count = held.len() as u32;
+                if !held.is_empty() && (count < wish.least || count > wish.most) {
+                    told.lock().push(format!("{count} cores for {wish:?}"));
+                }
+                let follow = held.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+                if wish.contiguous && !round.is_wrong && !follow {
+                    told.lock().push(format!("{held:?} for {wish:?}"));
+                }
+                if let Err(conflict) = believed.takes(program, &held) {
+                    told.lock().push(conflict);
+                }
+                memory.delay(Time::from_ns(round.rests)).await;
+                believed.gives(program, &held);
+                library.release(program, &held).await;
+            }
+            let is_last = {
+                let mut ended = ended.lock();
+                *ended += 1;
+                *ended == all
+            };
+            if is_last {
+                let cores: Vec<u32> = (0..CORES).collect();
+                for (core, held) in library.survey(&cores).await.into_iter().enumerate() {
+                    let own = starts.contains(&(core as u32));
+                    let expected = Held(own.then_some(core as Program));
+                    if held != expected {
+                        told.lock()
+                            .push(format!("core {core} is left with {held:?}"));
+                    }
+                }
+            }
+        }
+    });
+    let told = wrong.lock();
+    told.clone()
+}
+
+fn memory_node(memory: &ThreadMemory) -> u32 {
+    sme_memory::Memory::node(memory)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// In any interleaving no core is held twice, none is lost, and all programs end.
+    #[test]
+    fn no_core_is_held_twice(invaders in invaders()) {
+        prop_assert_eq!(conflicts(invaders), Vec::<String>::new());
+    }
+}
+
+/// One that does not heed the answers is found out.
+#[test]
+fn a_program_that_takes_what_it_was_refused_is_found_out() {
+    let round = |is_wrong| Round {
+        least: 0,
+        most: 40,
+        first: 0,
+        contiguous: false,
+        rests: 10_000,
+        is_wrong,
+    };
+    let invader = |core, is_wrong| Invader {
+        core,
+        rounds: vec![round(is_wrong); 2],
+    };
+    assert_eq!(
+        conflicts(vec![invader(3, false), invader(9, false)]),
+        [""; 0]
+    );
+    let found = conflicts(vec![invader(3, false), invader(9, true)]);
+    assert!(!found.is_empty());
+}
+
+/// The daemon of a core whose program computes answers as fast as that of a free one, but for the
+/// switch back; the program takes as much longer as that has cost it.
+#[test]
+fn a_daemon_interrupts_the_program_of_its_core() {
+    const SPAN_NS: u64 = 400_000;
+    let times: Arc<Mutex<[u64; 4]>> = Arc::default();
+    let told = Arc::clone(&times);
+    run(&[0, 7], move |library, memory| {
+        let times = Arc::clone(&told);
+        async move {
+            if memory_node(&memory) == 7 {
+                let begin = memory.now().await;
+                memory.delay(Time::from_ns(SPAN_NS)).await;
+                times.lock()[0] = memory.now().await - begin;
+                return;
+            }
+            // The other has begun.
+            memory.delay(Time::from_ns(200_000)).await;
+            for (slot, core) in [(1, 7), (2, 6), (3, 7)] {
+                let begin = memory.now().await;
+                let held = library.command_sync(core, Command::Query).await;
+                times.lock()[slot] = memory.now().await - begin;
+                assert_eq!(held, Held((core == 7).then_some(7)));
+            }
+        }
+    });
+    let [computed, first, free, second] = *times.lock();
+    assert_eq!(first, second);
+    assert!((free..free + 100).contains(&first), "{first} {free}");
+    let longer = computed - SPAN_NS;
+    // Twice: interrupt, module, signal, daemon, and the switches.
+    assert!((2 * 8_000..2 * 14_000).contains(&longer), "{longer}");
+}
+
+/// The rows of `sme mpi invade`, the deterministic ones.
+#[test]
+fn invading_takes_longer_for_more_cores() {
+    let directory = tempfile::tempdir().unwrap();
+    let line = "mpi invade --cores 2,24,48 --no-host --format json";
+    let output = sme_in(directory.path(), line);
+    let said = text(&output.stdout).to_owned();
+    let rows: Vec<serde_json::Value> = (said.lines())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let time = |row: usize| rows[row]["time_us"].as_f64().unwrap();
+    assert!(time(0) < time(1) && time(1) < time(2), "{said}");
+    assert!((21.0..30.0).contains(&time(2)), "{said}");
+    let again = sme_in(directory.path(), &format!("{line} --workers 2"));
+    assert_eq!(text(&again.stdout), said);
+    let refused = sme_in(directory.path(), "mpi invade --machine sme-prototype");
+    assert_eq!(refused.status.code(), Some(2));
+    let why = text(&refused.stderr);
+    assert!(why.contains("needs message passing buffers"), "{why}");
+}
