@@ -81,6 +81,8 @@ pub struct ValidateRun {
 struct Machines {
     cluster: Arc<Machine>,
     chip: Chip,
+    /// The SCC at the clocks of invasive MPI.
+    invasive: Chip,
     clusters: Clusters,
 }
 
@@ -116,16 +118,18 @@ impl ValidateRun {
         let given = || Arc::clone(&self.machine);
         let none = |name: &str| Stop::Failed(format!("machine {name} is of another family"));
         let (chip, clusters) = (Chip::new(given()), Clusters::new(given()));
+        let chip_of = |name| match Chip::new(given()) {
+            Some(chip) => Ok(chip),
+            None => Chip::new(built_in(name)?).ok_or_else(|| none(name)),
+        };
         let is_other = chip.is_some() || clusters.is_some();
         Ok(Machines {
             cluster: match is_other {
                 true => built_in("sme-prototype")?,
                 false => given(),
             },
-            chip: match chip {
-                Some(chip) => chip,
-                None => Chip::new(built_in("scc")?).ok_or_else(|| none("scc"))?,
-            },
+            chip: chip_of("scc")?,
+            invasive: chip_of("scc-800")?,
             clusters: match clusters {
                 Some(clusters) => clusters,
                 None => Clusters::new(built_in("mppa256")?).ok_or_else(|| none("mppa256"))?,
@@ -138,6 +142,7 @@ impl ValidateRun {
         let Machines {
             cluster,
             chip,
+            invasive,
             clusters,
         } = self.machines()?;
         let simulator = Simulator::new(cluster, self.episodes, self.seed)
@@ -163,6 +168,7 @@ impl ValidateRun {
         };
         validation.identity.on = On::new(&self.machine);
         validation.papers.extend(chip.papers());
+        validation.papers.push(invasive.invasive());
         validation.papers.push(clusters.paper());
         let report = validation.run(watch.as_ref());
         watch.end();

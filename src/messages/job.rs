@@ -287,6 +287,15 @@ impl Job {
         }
     }
 
+    /// Of the daemons of a process manager on all cores of a chip.
+    pub fn managed(machine: Arc<Machine>) -> Self {
+        let cores = machine.shape().nodes;
+        Self {
+            is_managed: true,
+            ..Self::new(machine, Library::Sccmpb, cores)
+        }
+    }
+
     /// Ranks on each node: as many as it has cores, or one where only these share a memory.
     pub fn per_node(&self) -> u32 {
         let reach_others = self.machine.capabilities().has(Capability::Remote);

@@ -13,7 +13,7 @@ use crate::cli::flags::MachineFlags;
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::invade::Invade;
 use crate::messages::invade::{INVADES, Outcome};
-use crate::messages::job::{Job, Library};
+use crate::messages::job::Job;
 use crate::plot::Chart;
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
@@ -54,8 +54,7 @@ impl InvadeFlags {
         let workers = self.watch.workers()?;
         let job = Job {
             workers,
-            is_managed: true,
-            ..Job::new(Arc::new(machine), Library::Sccmpb, all)
+            ..Job::managed(Arc::new(machine))
         };
         job.check().map_err(super::stop)?;
         let default = format!("2..{all}");

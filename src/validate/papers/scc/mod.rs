@@ -3,8 +3,10 @@
 //!
 //! An access is repeated by one core on an otherwise idle chip. Times are in microseconds, figures
 //! in cycles of the core's clock. Beside them, the bandwidth of RCCE's messages, two benchmarks
-//! over them (`solvers`), and the synchronization of one-sided communication (`pscw`).
+//! over them (`solvers`), the synchronization of one-sided communication (`pscw`), and programs that
+//! reserve cores (`invasive`).
 
+mod invasive;
 mod pscw;
 mod solvers;
 
@@ -75,6 +77,8 @@ pub enum Point {
     Pscw(pscw::Call),
     /// A NAS benchmark.
     Solved(solvers::Solved),
+    /// A program reserves so many cores, its own included.
+    Invade(u32),
 }
 
 /// The sizes of messages among which RCCE's bandwidth has its peak, in bytes.
@@ -113,6 +117,7 @@ impl fmt::Display for Point {
             Point::Message(bytes) => write!(f, "a message of {bytes} bytes"),
             Point::Pscw(call) => call.fmt(f),
             Point::Solved(solved) => solved.fmt(f),
+            Point::Invade(cores) => write!(f, "{cores} cores reserved"),
         }
     }
 }
@@ -124,6 +129,7 @@ impl measure::Point for Point {
             Point::Message(bytes) => *bytes,
             Point::Pscw(call) => call.cost(),
             Point::Solved(solved) => solved.cost(),
+            Point::Invade(cores) => u64::from(*cores) << 8,
         }
     }
 
@@ -183,6 +189,13 @@ impl Chip {
                 (Vec::new(), self.clocks()),
             ),
         ]
+    }
+
+    /// The figures of invasive MPI on this chip, as a paper among others.
+    pub fn invasive(&self) -> Box<dyn Paper + '_> {
+        let clock = ("impi.clocks", self.megahertz);
+        let estimator = Box::new(invasive::estimator);
+        self.paper("impi", estimator, (Vec::new(), vec![clock]))
     }
 
     /// The clocks that SCOSCo names, as the machine file has them [MHz].
@@ -286,6 +299,7 @@ impl Simulate<Point> for Chip {
             Point::Message(bytes) => self.message(bytes),
             Point::Pscw(call) => self.pscw.time(&self.machine, call),
             Point::Solved(solved) => solved.time(&self.machine),
+            Point::Invade(cores) => invasive::invades(&self.machine, cores),
         }
     }
 }
