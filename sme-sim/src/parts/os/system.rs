@@ -32,7 +32,8 @@ pub struct Delays {
 #[derive(Debug)]
 pub struct System<W> {
     sleepers: Sleepers<W>,
-    signals: Signals,
+    /// Those of programs that send any: few do.
+    signals: Option<Box<Signals>>,
     shared: Option<Box<Shared>>,
 }
 
@@ -52,7 +53,7 @@ impl<W> Default for System<W> {
     fn default() -> Self {
         Self {
             sleepers: Sleepers::default(),
-            signals: Signals::default(),
+            signals: None,
             shared: None,
         }
     }
@@ -72,11 +73,17 @@ impl<W: PartialEq> System<W> {
         shared.map_or(thread, |shared| shared.sharing.core_of(thread))
     }
 
+    fn signals(&mut self) -> &mut Signals {
+        self.signals.get_or_insert_default()
+    }
+
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         let shared = self.shared.iter();
         let shared = shared.map(|s| size_of::<Shared>() + s.sharing.heap_bytes());
-        self.sleepers.heap_bytes() + self.signals.heap_bytes() + shared.sum::<usize>()
+        let signals = self.signals.iter();
+        let signals = signals.map(|s| size_of::<Signals>() + s.heap_bytes());
+        self.sleepers.heap_bytes() + signals.sum::<usize>() + shared.sum::<usize>()
     }
 }
 
@@ -211,7 +218,7 @@ pub trait Host {
             Operation::Spawn(on) => starts(self, thread, on),
             Operation::Join(other, _) => joins(self, thread, other),
             Operation::SendSignal(to, value) => signals(self, thread, to, value),
-            Operation::TakeSignal(_) => match self.system().signals.takes(thread) {
+            Operation::TakeSignal(_) => match self.system().signals().takes(thread) {
                 Some(value) => self.finish(thread, value, Time::ZERO),
                 None => {
                     let asleep = self.now() + self.delays().sleep;
@@ -235,7 +242,7 @@ pub trait Host {
     fn woken(&mut self, thread: u16) {
         self.watch(Deed::Serves(thread));
         let answer = match self.operation(thread) {
-            Operation::TakeSignal(_) => self.system().signals.takes(thread),
+            Operation::TakeSignal(_) => self.system().signals().takes(thread),
             _ => None,
         };
         self.returns(thread, answer.unwrap_or(0));
@@ -421,7 +428,7 @@ fn signals<H: Host + ?Sized>(host: &mut H, by: u16, to: ThreadId, value: u64) {
     }
     let (to, now) = (to.0 as u16, host.now());
     let Delays { wake, resume, .. } = host.delays();
-    if host.system().signals.comes(to, value) {
+    if host.system().signals().comes(to, value) {
         let called = now + wake;
         let woken = Woken {
             thread: to,
