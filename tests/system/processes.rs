@@ -1,19 +1,23 @@
 //! Daemons on the cores of a chip, and programs that reserve cores: nobody holds a core twice, none
-//! is lost, and who computes is interrupted for no longer than its daemon needs.
+//! is lost, and who computes is interrupted for no longer than its daemon needs. Worlds that were
+//! started apart become one.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use proptest::prelude::*;
+use sme::messages::processor::Core;
 use sme_memory::{Spawn, Timer};
 use sme_mpi::channel::Free;
+use sme_mpi::channel::sections::{Layout, Sections};
 use sme_mpi::process::Board;
 use sme_mpi::process::command::{Command, Held, Program};
 use sme_mpi::process::daemon::Daemon;
 use sme_mpi::process::invade::Wish;
 use sme_mpi::process::sigmod::Sigmod;
+use sme_mpi::rank::Mpi;
 use sme_sim::machine::{Machine, Setup};
-use sme_sim::parts::contract::ThreadMemory;
+use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use crate::command::{sme_in, text};
@@ -296,4 +300,72 @@ fn invading_takes_longer_for_more_cores() {
     assert_eq!(refused.status.code(), Some(2));
     let why = text(&refused.stderr);
     assert!(why.contains("needs message passing buffers"), "{why}");
+}
+
+/// The time in which a world of so many ranks accepts one of so many others on the SCC, and both
+/// are one communicator.
+fn joins(parents: u32, children: u32) -> Time {
+    let machine = Machine::builtin("scc-800").unwrap();
+    let shape = machine.shape();
+    let ranks = parents + children;
+    let layout = Layout::of_buffers(ranks, board().begin);
+    let rank = |memory: ThreadMemory, me: u32, _| {
+        let core = Core::new(memory.clone(), shape.software);
+        let channel = Sections::new(memory.clone(), core, me, layout).unwrap();
+        let world: Vec<u32> = match me < parents {
+            true => (0..parents).collect(),
+            false => (parents..ranks).collect(),
+        };
+        async move {
+            let mpi = Mpi::within(channel, &world).unwrap();
+            let world = mpi.world();
+            let is_parent = me < parents;
+            let port = "rank 0, port 1";
+            if me == 0 {
+                assert_eq!(mpi.open_port().await.unwrap(), port);
+            }
+            // The others wait until the port is open, and all are there.
+            memory.delay(Time::from_ns(500_000)).await;
+            memory.begin(JOINS).await;
+            let both = match is_parent {
+                true => world.accept(port, 0).await.unwrap(),
+                false => world.connect(port, 0).await.unwrap(),
+            };
+            memory.end(JOINS).await;
+            let all = both.merge(!is_parent).await.unwrap();
+            let mut sum = [0_u64];
+            let op = sme_mpi::op::Op::Sum;
+            all.allreduce(&[u64::from(all.rank())], &mut sum, &op)
+                .await
+                .unwrap();
+            assert_eq!(sum[0], u64::from(ranks * (ranks - 1) / 2));
+            all.disconnect().await.unwrap();
+            both.disconnect().await.unwrap();
+            mpi.finalize().await.unwrap();
+        }
+    };
+    let mut machine = machine.build(Setup::new(shape, ranks, 1), rank).unwrap();
+    machine.run(1, |_| {}).unwrap();
+    let span = machine.spans().called(JOINS.name)[0];
+    span.last_end.since(span.first_begin)
+}
+
+const JOINS: Span = Span::new("joins", 0);
+
+/// Accept and connect take about as long with the sizes of the groups exchanged (Comprés et al.,
+/// Fig. 5): the side that connects hears of the other one message later. They take longer for more
+/// ranks.
+#[test]
+fn accepting_and_connecting_are_symmetric() {
+    let message_us = 12.0;
+    for (parents, children) in [(1, 47), (8, 40), (16, 32)] {
+        let sizes = [(parents, children), (children, parents)];
+        let [one, other] = sizes.map(|(parents, children)| joins(parents, children).as_us());
+        assert!(
+            (one - other).abs() < message_us,
+            "{parents} {children}: {one} {other}"
+        );
+        assert!(one.min(other) > 3.0 * message_us, "{one} {other}");
+    }
+    assert!(joins(1, 1) < joins(8, 40));
 }

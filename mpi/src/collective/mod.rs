@@ -47,6 +47,11 @@ macro_rules! calls {
 
         impl Call {
             const NAMES: &'static [&'static str] = &[$($name,)*];
+
+            /// Its name.
+            pub(crate) fn name(self) -> &'static str {
+                Calls::name(self as u8)
+            }
         }
     };
 }
@@ -72,6 +77,8 @@ calls! {
     IntercommCreate = "MPI_Intercomm_create",
     IntercommMerge = "MPI_Intercomm_merge",
     DistGraph = "MPI_Dist_graph_create",
+    Accept = "MPI_Comm_accept",
+    Connect = "MPI_Comm_connect",
     Free = "MPI_Comm_free",
     WinCreate = "MPI_Win_create",
     WinFence = "MPI_Win_fence",

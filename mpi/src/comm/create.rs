@@ -54,7 +54,7 @@ impl Made {
 }
 
 /// A context that no other call makes.
-fn fresh(device: &Device) -> u64 {
+pub(super) fn fresh(device: &Device) -> u64 {
     context(device.rank(), device.next_count())
 }
 
@@ -219,16 +219,20 @@ pub(crate) async fn intercomm(
     let length = broadcast(local.clone(), tree, (leader, length, 8)).await?;
     let length = Made::from_bytes(&length).context as usize;
     let told = broadcast(local, tree, (leader, told, length)).await?;
-    let theirs = Made::from_bytes(&told);
-    if let Some(both) = theirs
-        .ranks
-        .iter()
-        .find(|&&rank| group.rank_of(rank).is_some())
-    {
-        let text = format!("rank {both} of the job is in both groups");
-        return Err(Fault::new(ErrorClass::Comm, "local_comm", text));
-    }
+    overlap(&group, &Made::from_bytes(&told))?;
     Ok(told)
+}
+
+/// No rank may be on both sides of an intercommunicator.
+pub(super) fn overlap(group: &Group, theirs: &Made) -> Result<(), Fault> {
+    let is_here = |&&rank: &&u32| group.rank_of(rank).is_some();
+    match theirs.ranks.iter().find(is_here) {
+        None => Ok(()),
+        Some(both) => {
+            let text = format!("rank {both} of the job is in both groups");
+            Err(Fault::new(ErrorClass::Comm, "local_comm", text))
+        }
+    }
 }
 
 /// MPI_Intercomm_merge: the side whose ranks say `is_high` comes last; if both say the same, the side with

@@ -6,6 +6,7 @@
 //! collective calls, and those of windows.
 
 pub(crate) mod create;
+pub(crate) mod ports;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -38,6 +38,7 @@ use slab::Slab;
 use crate::channel::Work;
 use crate::channel::transfers::Abilities;
 use crate::error::Fault;
+use crate::group::Group;
 use active::Handlers;
 use direct::{Direct, Landing, Way};
 use matching::{Envelope, Queues, Wanted};
@@ -419,14 +420,24 @@ impl Device {
     }
 
     /// Whether nothing of this rank's own waits to leave: no packet, and no send without an owner.
-    pub(crate) fn is_drained(&self) -> bool {
+    /// Ranks outside `world` may have ended. None of them waits to hear of a place, and so nobody
+    /// waits until they have.
+    pub(crate) fn is_drained(&self, world: &Group) -> bool {
         let state = self.state.lock();
         let mut requests = state.requests.iter();
         let waits = |request: &Request| {
             let is_send = matches!(request.activity, Activity::Send { .. });
             is_send && request.is_freed && request.outcome.is_none()
         };
-        state.busy.is_empty() && !requests.any(|(_, request)| waits(request))
+        let tells_of_place = |packet: &Outgoing| {
+            let read = Header::read(&packet.header);
+            read.is_some_and(|(header, _)| header.kind == Kind::Place)
+        };
+        let waits_for = |&to: &u32| {
+            let mut packets = state.outgoing[to as usize].iter();
+            world.rank_of(to).is_some() || !packets.all(tells_of_place)
+        };
+        !state.busy.iter().any(waits_for) && !requests.any(|(_, request)| waits(request))
     }
 
     /// Attaches room for buffered sends; whether there was none before.

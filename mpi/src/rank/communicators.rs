@@ -219,14 +219,20 @@ impl<'m, C: Channel> Communicator<'m, C> {
         }
     }
 
-    fn check_group(&self, group: &Group) -> Result<(), Fault> {
-        if self.comm.remote().is_some() {
-            return Err(Fault::new(
+    /// It is no intercommunicator.
+    pub(super) fn check_one_side(&self) -> Result<(), Fault> {
+        match self.comm.remote() {
+            None => Ok(()),
+            Some(_) => Err(Fault::new(
                 ErrorClass::Comm,
                 "comm",
                 "it is an intercommunicator",
-            ));
+            )),
         }
+    }
+
+    fn check_group(&self, group: &Group) -> Result<(), Fault> {
+        self.check_one_side()?;
         let mut ranks = group.world_ranks();
         match ranks.find(|&rank| self.comm.group().rank_of(rank).is_none()) {
             None => Ok(()),
@@ -312,7 +318,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
     }
 
     /// The intercommunicator of `local` and the ranks of `other`, whose context both have.
-    fn bridged(&self, local: Comm, other: Made) -> Option<Self> {
+    pub(super) fn bridged(&self, local: Comm, other: Made) -> Option<Self> {
         let group = Group::from_world_ranks(other.ranks).ok()?;
         let own = local.group().clone();
         let rank = local.rank();
@@ -461,7 +467,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
                 "a predefined communicator stays to the end",
             )),
             Ok(()) => {
-                let is_drained = || mpi.device().is_drained().then_some(());
+                let is_drained = || mpi.is_drained();
                 mpi.until(site, is_drained).await;
                 let task = mpi.meeting(&self.comm, Call::Free);
                 let task = mpi.device().begin_task(task);

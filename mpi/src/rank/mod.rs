@@ -35,6 +35,7 @@ mod launches;
 mod neighbors;
 pub mod persistent;
 pub mod point;
+mod ports;
 pub mod request;
 pub mod topologies;
 pub mod windows;
@@ -43,13 +44,14 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::channel::transfers::Transfers;
 use crate::channel::{Channel, Work};
 use crate::collective::choice::{Algorithm, Choice, Collective};
 use crate::collective::{Call, barrier, inter};
 use crate::comm::create::teams;
+use crate::comm::ports::Ports;
 use crate::comm::{Comm, context};
 use crate::datatype::{Datatype, pack};
 use crate::device::direct::Pending;
@@ -139,6 +141,7 @@ pub struct Mpi<C> {
     world: Comm,
     local: Comm,
     own: Comm,
+    ports: Arc<Mutex<Ports>>,
     choice: RwLock<Choice>,
     /// Whether a call is under way.
     is_inside: AtomicBool,
@@ -164,14 +167,9 @@ impl<C> Clone for Communicator<'_, C> {
 const OWN_COUNT: u32 = 1;
 
 impl<C: Channel> Mpi<C> {
-    /// The rank that has `channel`.
+    /// The rank that has `channel`, in a world of all ranks but those outside.
     pub fn new(channel: C) -> Self {
         let (rank, ranks) = (channel.rank(), channel.ranks());
-        // One rank is not there twice.
-        let own = Group::from_world_ranks(vec![rank]).unwrap_or(Group::empty());
-        let transfers = channel.transfers().map(Transfers::abilities);
-        let device = Arc::new(Device::new((rank, ranks), channel.eager_bytes(), transfers));
-        channel.serves(Pending(Arc::clone(&device)));
         let inside = ranks.saturating_sub(channel.outside());
         let (group, at) = (Group::world(inside), context(0, 0));
         let world = match rank < inside {
@@ -183,7 +181,43 @@ impl<C: Channel> Mpi<C> {
             // The first rank outside makes no other with this count.
             false => Comm::new(context(inside, 0), Group::world(ranks), rank),
         };
+        Self::with(channel, world, local)
+    }
+
+    /// The rank that has `channel`, in a world of these ranks of the channel, which all of them name
+    /// alike: programs that were started apart have each a world of their own.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Group`] if this rank is not among them, one is there twice, or there is no such
+    /// rank.
+    pub fn within(channel: C, ranks: &[u32]) -> Result<Self, MpiError> {
+        let rank = channel.rank();
+        let wrong = |text: String| {
+            let fault = Fault::new(ErrorClass::Group, "world", text);
+            fault.at(rank, "MPI_Init")
+        };
+        if let Some(other) = ranks.iter().find(|&&other| other >= channel.ranks()) {
+            return Err(wrong(format!("there is no rank {other}")));
+        }
+        let group = Group::from_world_ranks(ranks.to_vec());
+        let group = group.map_err(|fault| fault.at(rank, "MPI_Init"))?;
+        let (Some(&first), Some(me)) = (ranks.first(), group.rank_of(rank)) else {
+            return Err(wrong("this rank is not in it".to_owned()));
+        };
+        // The first rank makes no other with this count.
+        let world = Comm::new(context(first, 0), group, me);
+        Ok(Self::with(channel, world.clone(), world))
+    }
+
+    fn with(channel: C, world: Comm, local: Comm) -> Self {
+        let (rank, ranks) = (channel.rank(), channel.ranks());
+        // One rank is not there twice.
+        let own = Group::from_world_ranks(vec![rank]).unwrap_or(Group::empty());
+        let transfers = channel.transfers().map(Transfers::abilities);
+        let device = Arc::new(Device::new((rank, ranks), channel.eager_bytes(), transfers));
+        channel.serves(Pending(Arc::clone(&device)));
         Self {
+            ports: Ports::of(&device),
             channel,
             device,
             world,
@@ -288,7 +322,7 @@ impl<C: Channel> Mpi<C> {
     #[track_caller]
     pub fn drain(&self) -> impl Future<Output = ()> + Send {
         let site = Location::caller();
-        self.until(site, || self.device.is_drained().then_some(()))
+        self.until(site, || self.is_drained())
     }
 
     /// Ends the rank's part when all ranks do (MPI_Finalize). Messages that were sent and not
@@ -302,7 +336,7 @@ impl<C: Channel> Mpi<C> {
         async move {
             let entered = self.enter("MPI_Finalize", None, 0).await?;
             self.own.attributes().delete_all();
-            let is_drained = || self.device.is_drained().then_some(());
+            let is_drained = || self.is_drained();
             self.until(site, is_drained).await;
             let task = self.meeting(&self.local, Call::Finalize);
             let task = self.device.begin_task(task);
@@ -363,6 +397,12 @@ impl<C: Channel> Mpi<C> {
         let handler = comm.handler().lock().clone();
         handler.respond(&error);
         error
+    }
+
+    /// Something if all that this rank has to send has left.
+    pub(crate) fn is_drained(&self) -> Option<()> {
+        let is_drained = self.device.is_drained(self.local.group());
+        is_drained.then_some(())
     }
 
     /// Makes progress until `done` gives something.

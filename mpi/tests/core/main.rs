@@ -3,6 +3,7 @@
 // A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
+mod ports;
 mod sections;
 
 use std::sync::{Arc, Mutex};

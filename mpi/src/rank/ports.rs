@@ -1,0 +1,98 @@
+//! Groups of processes that were started apart and connect to each other (MPI-4.1, Sec. 11.9).
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::{Communicator, Mpi, point};
+use crate::channel::Channel;
+use crate::collective::Call;
+use crate::comm::Comm;
+use crate::comm::create::teams;
+use crate::comm::ports::{self, Port};
+use crate::device::Task;
+use crate::device::driver::Site;
+use crate::error::{Fault, MpiError};
+
+impl<C: Channel> Mpi<C> {
+    /// Opens a port, to which others can connect; its name (MPI_Open_port).
+    ///
+    /// # Errors
+    /// [`ErrorClass::Other`](crate::error::ErrorClass::Other) if the library has been finalized.
+    pub async fn open_port(&self) -> Result<String, MpiError> {
+        let entered = self.enter("MPI_Open_port", None, 0).await?;
+        let number = self.ports.lock().open();
+        let rank = self.device().rank();
+        let name = Port { rank, number }.name();
+        self.close(entered, &self.own, Ok(name)).await
+    }
+
+    /// Closes it again: groups that want to connect are refused (MPI_Close_port).
+    ///
+    /// # Errors
+    /// [`ErrorClass::Port`](crate::error::ErrorClass::Port) if it is not open at this rank.
+    pub async fn close_port(&self, name: &str) -> Result<(), MpiError> {
+        let entered = self.enter("MPI_Close_port", None, 0).await?;
+        let device = self.device();
+        let port = Port::named(name, self.channel.ranks());
+        let closed = port.and_then(|port| self.ports.lock().close(port, device));
+        self.close(entered, &self.own, closed).await
+    }
+}
+
+impl<'m, C: Channel> Communicator<'m, C> {
+    /// Waits until a group connects to the port of this name, which `root` has opened and which
+    /// matters there alone; the intercommunicator with that group (MPI_Comm_accept).
+    ///
+    /// # Errors
+    /// [`ErrorClass::Port`](crate::error::ErrorClass::Port) at all ranks if the port is not open at
+    /// `root`.
+    #[track_caller]
+    pub fn accept<'a>(
+        &'a self,
+        port: &'a str,
+        root: u32,
+    ) -> impl Future<Output = Result<Self, MpiError>> + Send + 'a {
+        self.meets(Call::Accept, Location::caller(), (port, root))
+    }
+
+    /// Connects to the port of this name, which matters at `root` alone; the intercommunicator with
+    /// the group that accepts (MPI_Comm_connect). Without one that does the call waits.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Port`](crate::error::ErrorClass::Port) at all ranks if the port is not open, or
+    /// is closed.
+    #[track_caller]
+    pub fn connect<'a>(
+        &'a self,
+        port: &'a str,
+        root: u32,
+    ) -> impl Future<Output = Result<Self, MpiError>> + Send + 'a {
+        self.meets(Call::Connect, Location::caller(), (port, root))
+    }
+
+    async fn meets(
+        &self,
+        call: Call,
+        site: Site,
+        (name, root): (&str, u32),
+    ) -> Result<Self, MpiError> {
+        let comm = &self.comm;
+        let mpi = self.mpi;
+        let task = || {
+            self.check_one_side()?;
+            point::check_rank(comm, "root", root)?;
+            let is_root = comm.rank() == root;
+            let port = is_root.then(|| Port::named(name, mpi.channel.ranks()));
+            let (team, _) = teams(mpi.device(), comm, call, root);
+            let with = (comm.group().clone(), Arc::clone(&mpi.ports));
+            let task: Task = match call {
+                Call::Accept => Box::pin(ports::accept(team, (root, port), with)),
+                _ => Box::pin(ports::connect(team, (root, port), with)),
+            };
+            Ok::<_, Fault>(task)
+        };
+        let made = self.make(call.name(), site, task).await?;
+        let local = Comm::new(made.context, comm.group().clone(), comm.rank());
+        Ok(self.bridged(local, made).unwrap_or_else(|| self.clone()))
+    }
+}
