@@ -10,6 +10,7 @@ mod endpoint;
 pub mod hpl;
 pub mod invade;
 pub mod job;
+pub mod library;
 pub mod line;
 pub mod nas;
 pub mod pingpong;
