@@ -169,7 +169,9 @@ pub trait Spawn: Memory + Sized {
     fn id(&self) -> ThreadId;
 
     /// Sends `thread` of this node a signal with a value (a POSIX real-time signal, `sigqueue(3)`):
-    /// signals queue. What this thread did before is seen by the one that takes it.
+    /// signals queue. What this thread did before is seen by the one that takes it. That there is
+    /// no such thread is a mistake of the program: a fault of simulated memory, a panic on real
+    /// threads.
     fn send_signal(&self, thread: ThreadId, value: u64) -> impl Future<Output = ()> + Send;
 
     /// Sleeps until there is a signal for this thread, and takes the oldest; returns its value

@@ -415,7 +415,8 @@ impl Channel for Wire {
     }
 }
 
-/// Runs `program` as each of `ranks` ranks to its end, once without transfers and then with some; returns what the ranks returned in the last run.
+/// Runs `program` as each of `ranks` ranks to its end, once without transfers and then with some;
+/// returns what the ranks returned in the last run.
 ///
 /// # Errors
 /// [`Stuck`] of the first run that ends with it names those that wait for what cannot come.

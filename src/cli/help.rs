@@ -152,6 +152,18 @@ Examples:
   sme mpi invade --cores 48 --explain
   sme mpi invade --cores 2..48 --figures plots";
 
+/// `sme mpi spawn --help`
+pub const SPAWN: &str = "\
+A program of one process on core 0 reserves cores, lets their daemons start a process on each, and is
+connected to them. time_us is the time of the call: start_us until the last process has forked, has
+executed its program and has initialized its library, connect_us from then on. The costs of a fork, of
+executing a program and of MPI_Init are constants of the machine (section process).
+
+Examples:
+  sme mpi spawn
+  sme mpi spawn --processes 1..47 --format csv
+  sme mpi spawn --processes 8 --set process.exec=10ms";
+
 /// `sme mpi compare --help`
 pub const COMPARE: &str = "\
 The same ping-pong of the first and the last rank, and the same barrier, over MPI's own channel of

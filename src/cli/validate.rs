@@ -106,8 +106,8 @@ impl ValidateRun {
         })
     }
 
-    /// The machines of the papers: the given one for those of its family, and the built-in ones for
-    /// the others.
+    /// The machines of the papers: the given one for those of its family, an SCC for invasive MPI
+    /// if its cores have that paper's clock, and the built-in ones for the others.
     fn machines(&self) -> Result<Machines, Stop> {
         let built_in = |name| {
             let machine = Machine::builtin(name);
@@ -118,18 +118,20 @@ impl ValidateRun {
         let given = || Arc::clone(&self.machine);
         let none = |name: &str| Stop::Failed(format!("machine {name} is of another family"));
         let (chip, clusters) = (Chip::new(given()), Clusters::new(given()));
-        let chip_of = |name| match Chip::new(given()) {
+        let chip_of = |name, chip: Option<Chip>| match chip {
             Some(chip) => Ok(chip),
             None => Chip::new(built_in(name)?).ok_or_else(|| none(name)),
         };
+        let is_fast = chip.as_ref().is_some_and(Chip::is_invasive);
+        let fast = is_fast.then(|| Chip::new(given())).flatten();
         let is_other = chip.is_some() || clusters.is_some();
         Ok(Machines {
             cluster: match is_other {
                 true => built_in("sme-prototype")?,
                 false => given(),
             },
-            chip: chip_of("scc")?,
-            invasive: chip_of("scc-800")?,
+            chip: chip_of("scc", chip)?,
+            invasive: chip_of("scc-800", fast)?,
             clusters: match clusters {
                 Some(clusters) => clusters,
                 None => Clusters::new(built_in("mppa256")?).ok_or_else(|| none("mppa256"))?,

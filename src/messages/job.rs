@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use sme_memory::{Capabilities, Capability, Lacks, Memory, Place};
 use sme_mpi::channel::queues::portals::Buffers;
 use sme_mpi::channel::queues::{self, Queues};
-use sme_mpi::channel::sections::{Layout, MOST_REGISTERED, NoRoom, Reach, Sections};
+use sme_mpi::channel::sections::{Layout, NoRoom, Reach, Sections};
 use sme_mpi::channel::shared::Shared;
 use sme_mpi::channel::transfers::Modes;
 use sme_mpi::error::MpiError;
@@ -68,8 +68,8 @@ pub struct Job {
     /// Whether there is one rank more, the last, on an I/O subsystem: of channel queues, with a
     /// rank on each cluster.
     pub has_io: bool,
-    /// Whether each core has a daemon of a process manager ([`sme_mpi::process`]), which takes a part
-    /// of its message passing buffer.
+    /// Whether each core has a daemon of a process manager ([`sme_mpi::process`]), which takes a
+    /// part of its message passing buffer.
     pub is_managed: bool,
     /// Which messages go which way.
     pub modes: Modes,
@@ -137,6 +137,9 @@ pub enum Error {
     /// The machine has no message passing buffers.
     #[error("{0} needs message passing buffers, which machine {1} does not have")]
     NoBuffers(Library, String),
+    /// The message passing buffers have no room for what a process manager keeps there.
+    #[error("machine {0} has no message passing buffers, or none with room for a process manager")]
+    NoManager(String),
     /// Nodes do not reach each other's memory.
     #[error(
         "channel {0} needs memory of each node that the others reach; nodes of machine {1} share a pool's"
@@ -254,7 +257,7 @@ impl Job {
     }
 
     /// The memory of its channel.
-    fn layout(&self) -> Layout {
+    pub(super) fn layout(&self) -> Layout {
         let shape = self.machine.shape();
         let placed = (self.ranks, self.per_node());
         let in_memory = Layout::of_memory(placed, shape.buffer_bytes, Reach::Coherent);
@@ -268,14 +271,19 @@ impl Job {
             }
             Library::Sccshm => Layout::of_memory(placed, shape.buffer_bytes, Reach::Tagged),
             Library::Sections | Library::Queues => in_memory,
-            Library::Registered => in_memory.with_registered(MOST_REGISTERED),
+            Library::Registered => {
+                let left = shape.shared_bytes.saturating_sub(in_memory.end());
+                in_memory.with_registered(left / u64::from(self.per_node()))
+            }
         }
     }
 
-    /// The board of its process manager.
+    /// The board of its process manager; without room for one ([`Error::NoManager`]) that of no
+    /// core.
     pub fn board(&self) -> Board {
         let shape = self.machine.shape();
-        Board::at_end(shape.nodes, shape.buffer_bytes)
+        let board = Board::at_end(shape.nodes, shape.buffer_bytes);
+        board.unwrap_or(Board { begin: 0, cores: 0 })
     }
 
     /// Threads that run beside the ranks of each node.
@@ -297,6 +305,9 @@ impl Job {
         let shape = self.machine.shape();
         let bytes = shape.buffer_bytes;
         let name = || self.machine.name().to_owned();
+        if self.is_managed {
+            return self.check_managed();
+        }
         let needs: &[Capability] = match self.library {
             library @ (Library::Sections | Library::Registered) => {
                 if shape.pool_devices > 0 {
@@ -310,7 +321,6 @@ impl Job {
                 return Ok(self.machine.suffices("channel queues", needs)?);
             }
             library if bytes == 0 => return Err(Error::NoBuffers(library, name())),
-            _ if self.is_managed => &MANAGED,
             _ => &[Capability::Tagged, Capability::AnyFlag, Capability::Timer],
         };
         self.machine
@@ -324,6 +334,17 @@ impl Job {
         match needed <= there {
             true => Ok(()),
             false => Err(Error::NoMemory { needed, there }),
+        }
+    }
+
+    /// Whether the machine can run the daemons of a process manager.
+    fn check_managed(&self) -> Result<(), Error> {
+        let shape = self.machine.shape();
+        let needs = Capabilities::of(&MANAGED);
+        self.machine.suffices("a process manager", needs)?;
+        match Board::at_end(shape.nodes, shape.buffer_bytes) {
+            Some(_) => Ok(self.layout().check()?),
+            None => Err(Error::NoManager(self.machine.name().to_owned())),
         }
     }
 

@@ -16,6 +16,7 @@ pub mod nas;
 pub mod pingpong;
 pub mod processor;
 pub mod pscw;
+pub mod spawn;
 pub mod tune;
 
 pub use endpoint::SendCall;

@@ -40,6 +40,9 @@ impl Processor for Core {
                 Work::Keep => self.software.keep,
                 Work::Setup => self.software.setup,
                 Work::Completion => self.software.completion,
+                Work::Fork => self.software.fork,
+                Work::Exec => self.software.exec,
+                Work::Init => self.software.init,
             };
             one.times(times.into()).as_ps()
         });

@@ -94,7 +94,15 @@ const EXCEPTIONS: [Exception; 19] = [
     exception(
         "os.sleep",
         Change::Halved,
-        &[],
+        &[
+            "sme-prototype",
+            "sme-asic",
+            "exascale",
+            "cxl-pool",
+            "ualink",
+            "mppa256",
+            "ideal",
+        ],
         "it delays who wakes a thread that is just falling asleep; here none is woken so soon",
     ),
     exception(
@@ -105,8 +113,6 @@ const EXCEPTIONS: [Exception; 19] = [
             "sme-asic",
             "exascale",
             "ualink",
-            "scc",
-            "scc-800",
             "mppa256",
             "ideal",
         ],
@@ -213,13 +219,14 @@ fn workloads(name: &str) -> Vec<Box<Workload>> {
 }
 
 /// Small runs of the program on a chip with message passing buffers, the quick ones first.
-const ON_CHIP: [&str; 11] = [
+const ON_CHIP: [&str; 12] = [
     "barrier --episodes 3",
     "barrier --nodes 2 --episodes 3 --placement memory",
     "barrier --algorithm flag-phase --placement memory --episodes 3",
     "lock --lock test-and-set --nodes 4",
     "mpi pingpong --partner 47 --sizes 64,32768",
     "mpi pingpong --channel sccmpb --sizes 64",
+    "mpi spawn --processes 1",
     "mpi collective allreduce --ranks 4 --sizes 64 --rounds 1",
     "mpi pscw --targets 2 --rounds 3",
     "fft --log2n 8 --nodes 2 --memory cached",

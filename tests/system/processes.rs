@@ -1,13 +1,16 @@
-//! Daemons on the cores of a chip, and programs that reserve cores: nobody holds a core twice, none
-//! is lost, and who computes is interrupted for no longer than its daemon needs. Worlds that were
+//! Daemons on the cores of a chip, and programs that reserve cores: no core is held twice, none is
+//! lost, and who computes is interrupted for no longer than its daemon needs. Worlds that were
 //! started apart become one.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use proptest::prelude::*;
+use sme::messages::Measurement;
+use sme::messages::job::Job;
 use sme::messages::processor::Core;
-use sme_memory::{Spawn, Timer};
+use sme::messages::spawn::Spawn;
+use sme_memory::{Spawn as _, Timer};
 use sme_mpi::channel::Free;
 use sme_mpi::channel::sections::{Layout, Sections};
 use sme_mpi::process::Board;
@@ -28,7 +31,7 @@ const CORES: u32 = 48;
 type Library = Sigmod<ThreadMemory, Free>;
 
 fn board() -> Board {
-    Board::at_end(CORES, 8192)
+    Board::at_end(CORES, 8192).unwrap()
 }
 
 /// Runs a daemon on every core, and `program` on each of `on` beside it, which begins with its own
@@ -299,7 +302,7 @@ fn invading_takes_longer_for_more_cores() {
     let refused = sme_in(directory.path(), "mpi invade --machine sme-prototype");
     assert_eq!(refused.status.code(), Some(2));
     let why = text(&refused.stderr);
-    assert!(why.contains("needs message passing buffers"), "{why}");
+    assert!(why.contains("--machine: a process manager needs"), "{why}");
 }
 
 /// The time in which a world of so many ranks accepts one of so many others on the SCC, and both
@@ -368,4 +371,48 @@ fn accepting_and_connecting_are_symmetric() {
         assert!(one.min(other) > 3.0 * message_us, "{one} {other}");
     }
     assert!(joins(1, 1) < joins(8, 40));
+}
+
+/// More processes than there are cores are an error of MPI, and nothing stays reserved: the same
+/// program then starts as many as there are.
+#[test]
+fn too_few_cores_are_an_error_and_leave_none_reserved() {
+    let job = Job::managed(Arc::new(Machine::builtin("scc-800").unwrap()));
+    let spawn = |processes| {
+        let job = job.clone();
+        Spawn { job, processes }.run()
+    };
+    let error = spawn(48).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "rank 0: MPI_Comm_spawn: maxprocs: 48 cores are not to be had (MPI_ERR_SPAWN)"
+    );
+    let outcome = spawn(47).unwrap();
+    assert_eq!(outcome.spawns, outcome.begins + outcome.connects);
+}
+
+/// The time of a spawn is that of a fork, a program's execution and MPI_Init, which all processes
+/// do at the same time, and a little more for more processes.
+#[test]
+fn processes_start_side_by_side() {
+    let directory = tempfile::tempdir().unwrap();
+    let line = "mpi spawn --processes 1,47 --no-host --format json";
+    let output = sme_in(directory.path(), line);
+    let said = text(&output.stdout).to_owned();
+    let time = |row: usize, key: &str| {
+        let row: serde_json::Value = serde_json::from_str(said.lines().nth(row).unwrap()).unwrap();
+        row[key].as_f64().unwrap()
+    };
+    assert!((46_000.0..46_200.0).contains(&time(0, "time_us")), "{said}");
+    let more = time(1, "time_us") - time(0, "time_us");
+    assert!((10.0..500.0).contains(&more), "{said}");
+    assert!(time(1, "connect_us") > time(0, "connect_us"), "{said}");
+    let shorter = sme_in(
+        directory.path(),
+        &format!("{line} --set process.exec=10ms --workers 2"),
+    );
+    let shorter: serde_json::Value =
+        serde_json::from_str(text(&shorter.stdout).lines().next().unwrap()).unwrap();
+    let saved = time(0, "time_us") - shorter["time_us"].as_f64().unwrap();
+    assert!((saved - 21_500.0).abs() < 1.0, "{saved}");
 }

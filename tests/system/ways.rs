@@ -193,7 +193,8 @@ fn the_number_of_workers_changes_nothing() {
     let line = "pingpong --machine mppa256 --between io,cc15 --call send,isend \
                 --mode normal,eager,lazy,dma --sizes 8,200,5000,20000 --rounds 3 --no-host";
     assert_eq!(said(line), said(&format!("{line} --workers 2")));
-    let line = "pingpong --channel registered --ranks 32 --partner 31 --call send,isend                 --mode normal,eager --sizes 8,200,5000,20000 --rounds 3 --no-host";
+    let line = "pingpong --channel registered --ranks 32 --partner 31 --call send,isend \
+                --mode normal,eager --sizes 8,200,5000,20000 --rounds 3 --no-host";
     assert_eq!(said(line), said(&format!("{line} --workers 2")));
 }
 

@@ -63,6 +63,12 @@ pub enum Work {
     Setup,
     /// Seeing that a transfer is over.
     Completion,
+    /// Forking a process.
+    Fork,
+    /// Executing another program in a process, until that begins.
+    Exec,
+    /// The library's beginning in a process, without messages.
+    Init,
 }
 
 /// The processor of a rank, which the library's own work keeps busy, and who hears of the rank's

@@ -73,8 +73,9 @@ pub trait Transfers: Send + Sync {
     fn open(&self, bytes: u64, address: Option<u64>)
     -> impl Future<Output = Option<Ticket>> + Send;
 
-    /// The first `bytes` of the data that have come to a place, or all of its room, which then is not
-    /// open any more; none if they have not. Where arrivals are not shown it is asked when they have.
+    /// The first `bytes` of the data that have come to a place, or all of its room, which then is
+    /// not open any more; none if they have not. Where arrivals are not shown it is asked when they
+    /// have.
     fn take(&self, ticket: Ticket, bytes: u64) -> impl Future<Output = Option<Vec<u8>>> + Send;
 
     /// Closes a place to which nothing was sent.

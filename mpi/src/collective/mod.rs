@@ -79,6 +79,7 @@ calls! {
     DistGraph = "MPI_Dist_graph_create",
     Accept = "MPI_Comm_accept",
     Connect = "MPI_Comm_connect",
+    Spawn = "MPI_Comm_spawn",
     Free = "MPI_Comm_free",
     WinCreate = "MPI_Win_create",
     WinFence = "MPI_Win_fence",

@@ -1,5 +1,5 @@
-//! The calls that make communicators, as tasks: each tells this rank the context and the group of the new
-//! one, in bytes ([`Made`]).
+//! The calls that make communicators, as tasks: each tells this rank the context and the group of
+//! the new one, in bytes ([`Made`]).
 
 use std::sync::Arc;
 
@@ -58,8 +58,8 @@ pub(super) fn fresh(device: &Device) -> u64 {
     context(device.rank(), device.next_count())
 }
 
-/// The context of a communicator of the same group: that of rank 0. Of an intercommunicator all its ranks
-/// are told the one that the side with the first rank of the job makes.
+/// The context of a communicator of the same group: that of rank 0. Of an intercommunicator all its
+/// ranks are told the one that the side with the first rank of the job makes.
 pub(crate) async fn dup(team: Team, local: Option<Team>, is_first: bool) -> Result<Vec<u8>, Fault> {
     let own = fresh(team.device()).to_le_bytes().to_vec();
     let Some(local) = local else {
@@ -75,8 +75,8 @@ pub(crate) async fn dup(team: Team, local: Option<Team>, is_first: bool) -> Resu
     broadcast(local, Algorithm::Binomial, (0, chosen, 8)).await
 }
 
-/// MPI_Comm_split: those of one color, in the order of their keys, and of their ranks where keys are equal.
-/// A rank without a color gets no ranks.
+/// MPI_Comm_split: those of one color, in the order of their keys, and of their ranks where keys
+/// are equal. A rank without a color gets no ranks.
 pub(crate) async fn split(
     team: Team,
     group: Group,
@@ -90,8 +90,8 @@ pub(crate) async fn split(
     Ok(Entry::made(&entries, &group, color).to_bytes())
 }
 
-/// MPI_Comm_split of an intercommunicator: the ranks of both sides with this color. The result has both
-/// groups ([`Made::sides`]).
+/// MPI_Comm_split of an intercommunicator: the ranks of both sides with this color. The result has
+/// both groups ([`Made::sides`]).
 pub(crate) async fn split_sides(
     (team, local): (Team, Team),
     (own, other): (Group, Group),
@@ -181,7 +181,8 @@ impl Entry {
     }
 }
 
-/// MPI_Comm_create, and MPI_Comm_create_group with only the group as the team: its rank 0 makes the context.
+/// MPI_Comm_create, and MPI_Comm_create_group with only the group as the team: its rank 0 makes the
+/// context.
 pub(crate) async fn create(team: Team, group: Group) -> Result<Vec<u8>, Fault> {
     let own = fresh(team.device()).to_le_bytes().to_vec();
     let chosen = broadcast(team, Algorithm::Binomial, (0, own, 8)).await?;
@@ -192,8 +193,8 @@ pub(crate) async fn create(team: Team, group: Group) -> Result<Vec<u8>, Fault> {
     Ok(made.to_bytes())
 }
 
-/// MPI_Intercomm_create: the leaders tell each other their groups over `bridge` (of two, of whom this one's
-/// number is its rank there), and their own sides what they were told.
+/// MPI_Intercomm_create: the leaders tell each other their groups over `bridge` (of two, of whom
+/// this one's number is its rank there), and their own sides what they were told.
 pub(crate) async fn intercomm(
     local: Team,
     (leader, bridge): (u32, Option<(Team, u32)>),
@@ -235,8 +236,8 @@ pub(super) fn overlap(group: &Group, theirs: &Made) -> Result<(), Fault> {
     }
 }
 
-/// MPI_Intercomm_merge: the side whose ranks say `is_high` comes last; if both say the same, the side with
-/// the first rank of the job comes first.
+/// MPI_Intercomm_merge: the side whose ranks say `is_high` comes last; if both say the same, the
+/// side with the first rank of the job comes first.
 pub(crate) async fn merge(
     team: Team,
     local: Team,

@@ -1,8 +1,8 @@
 //! Ports (MPI-4.1, Sec. 11.9): a rank opens one, and groups that know its name connect to it.
 //!
-//! The root of a group that connects asks the rank that has the port; that rank keeps what it is asked
-//! until its own group accepts, and refuses what is asked of a port that is not open. It does so
-//! whenever it makes progress, whichever call it is in.
+//! The root of a group that connects asks the rank that has the port; that rank keeps what it is
+//! asked until its own group accepts, and refuses what is asked of a port that is not open. It does
+//! so whenever it makes progress, whichever call it is in.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -136,6 +136,13 @@ impl Ports {
         Ok(())
     }
 
+    /// Closes all.
+    pub(crate) fn close_all(&mut self, device: &Device) {
+        for caller in std::mem::take(&mut self.open).into_values().flatten() {
+            refuses(device, caller.root, caller.attempt);
+        }
+    }
+
     /// Whether a port is this rank's, and open.
     fn check(&self, port: Port, device: &Device) -> Result<(), Fault> {
         let is_own = port.rank == device.rank();
@@ -224,22 +231,31 @@ async fn tell(
     group: &Group,
 ) -> Result<Vec<u8>, Fault> {
     let tree = Algorithm::Binomial;
-    // The length of a group, or a text's with the highest bit.
-    const IS_WRONG: u64 = 1 << 63;
+    // The length of a group, or that of a text with one of these bits.
+    const NO_PORT: u64 = 1 << 63;
+    const NOT_STARTED: u64 = 1 << 62;
     let (length, bytes) = match told {
         Ok(bytes) => (bytes.len() as u64, bytes),
         Err(fault) => {
             let bytes = fault.text.into_owned().into_bytes();
-            (bytes.len() as u64 | IS_WRONG, bytes)
+            let is_wrong = match fault.class {
+                ErrorClass::Spawn => NOT_STARTED,
+                _ => NO_PORT,
+            };
+            (bytes.len() as u64 | is_wrong, bytes)
         }
     };
     let length = length.to_le_bytes().to_vec();
     let length = broadcast(local.clone(), tree, (root, length, 8)).await?;
     let length = Made::from_bytes(&length).context;
-    let count = (length & !IS_WRONG) as usize;
+    let count = (length & !(NO_PORT | NOT_STARTED)) as usize;
     let bytes = broadcast(local, tree, (root, bytes, count)).await?;
-    if length & IS_WRONG != 0 {
-        return Err(no_port(String::from_utf8_lossy(&bytes).into_owned()));
+    let text = || String::from_utf8_lossy(&bytes).into_owned();
+    if length & NO_PORT != 0 {
+        return Err(no_port(text()));
+    }
+    if length & NOT_STARTED != 0 {
+        return Err(Fault::new(ErrorClass::Spawn, "maxprocs", text()));
     }
     overlap(group, &Made::from_bytes(&bytes))?;
     Ok(bytes)

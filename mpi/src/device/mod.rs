@@ -240,7 +240,8 @@ pub(crate) struct BufferFull {
 pub const BUFFERED_OVERHEAD: u64 = HEADER_BYTES as u64;
 
 impl Device {
-    /// The device of `rank` in a job of so many, on a channel that may have transfers; the longest message that goes with its data.
+    /// The device of `rank` in a job of so many, on a channel that may have transfers; the longest
+    /// message that goes with its data.
     pub(crate) fn new(
         (rank, ranks): (u32, u32),
         eager_bytes: Option<u64>,
@@ -420,8 +421,8 @@ impl Device {
     }
 
     /// Whether nothing of this rank's own waits to leave: no packet, and no send without an owner.
-    /// Ranks outside `world` may have ended. None of them waits to hear of a place, and so nobody
-    /// waits until they have.
+    /// Ranks outside `world` may have ended. None of them waits to hear of a place: packets that tell
+    /// of one may stay.
     pub(crate) fn is_drained(&self, world: &Group) -> bool {
         let state = self.state.lock();
         let mut requests = state.requests.iter();

@@ -4,6 +4,8 @@
 
 use sme_memory::{Flag, Flags, Memory, Place, Route};
 
+use super::command::MOST_CORES;
+
 /// Bytes from one flag to the next.
 const STRIDE: u64 = 8;
 
@@ -12,7 +14,7 @@ const STRIDE: u64 = 8;
 pub struct Board {
     /// The offset in each core's buffer at which it begins, a multiple of 32.
     pub begin: u64,
-    /// Cores of the chip, at most [`MOST_CORES`](super::command::MOST_CORES).
+    /// Cores of the chip, at most [`MOST_CORES`].
     pub cores: u32,
 }
 
@@ -31,10 +33,11 @@ impl Board {
         (2 * STRIDE * cores as u64).next_multiple_of(32)
     }
 
-    /// That at the end of buffers of so many bytes.
-    pub fn at_end(cores: u32, buffer_bytes: u64) -> Self {
-        let begin = buffer_bytes.saturating_sub(Self::bytes(cores));
-        Self { begin, cores }
+    /// That at the end of buffers of so many bytes; none if they have no room for it, or the chip
+    /// has more than [`MOST_CORES`].
+    pub fn at_end(cores: u32, buffer_bytes: u64) -> Option<Self> {
+        let begin = buffer_bytes.checked_sub(Self::bytes(cores))?;
+        (cores <= MOST_CORES).then_some(Self { begin, cores })
     }
 
     fn place(&self, of: u32, row: Row, other: u32) -> Place {
@@ -78,7 +81,9 @@ mod tests {
 
     #[test]
     fn flags_are_apart_and_have_names() {
-        let board = Board::at_end(48, 8192);
+        assert_eq!(Board::at_end(48, 700), None);
+        assert_eq!(Board::at_end(MOST_CORES + 1, 8192), None);
+        let board = Board::at_end(48, 8192).unwrap();
         assert_eq!(board.begin, 8192 - 768);
         let mut offsets = Vec::new();
         for row in [Row::Commands, Row::Results] {

@@ -1,11 +1,11 @@
 //! The commands that daemons take, and their results, in seven bits each.
 
-/// A program that holds cores, by the number of the core on which it has begun: that core is its own
-/// as long as it runs.
+/// A program that holds cores, by the number of the core on which it has begun: that core is its
+/// own as long as it runs.
 pub type Program = u8;
 
 /// Cores of a chip at most: programs and commands fit into seven bits.
-pub const MOST_CORES: u32 = 62;
+pub const MOST_CORES: u32 = 61;
 
 /// A command to a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,25 +14,30 @@ pub enum Command {
     Query,
     /// End.
     Stop,
+    /// Start the process that is to run here.
+    Start,
     /// Hold the core for a program.
     Reserve(Program),
     /// Hold it for that program no longer.
     Release(Program),
 }
 
-/// The result of a command: the holder of the core, when it has been carried out.
+/// The result of a command: the holder of the core, when it has been carried out; of
+/// [`Command::Reserve`] none if that program has held it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held(pub Option<Program>);
 
 impl Command {
-    const RESERVE: u8 = 3;
+    const RESERVE: u8 = 4;
     const RELEASE: u8 = Self::RESERVE + MOST_CORES as u8;
+    const LAST: u8 = Self::RELEASE + (MOST_CORES as u8 - 1);
 
     /// As a flag's value.
     pub(super) fn to_flag(self) -> u8 {
         match self {
             Self::Query => 1,
             Self::Stop => 2,
+            Self::Start => 3,
             Self::Reserve(program) => Self::RESERVE + program,
             Self::Release(program) => Self::RELEASE + program,
         }
@@ -43,8 +48,9 @@ impl Command {
         Some(match flag {
             1 => Self::Query,
             2 => Self::Stop,
+            3 => Self::Start,
             Self::RESERVE..Self::RELEASE => Self::Reserve(flag - Self::RESERVE),
-            Self::RELEASE..128 => Self::Release(flag - Self::RELEASE),
+            Self::RELEASE..=Self::LAST => Self::Release(flag - Self::RELEASE),
             _ => return None,
         })
     }
@@ -69,7 +75,7 @@ mod tests {
     #[test]
     fn flags_are_read_as_they_were_written() {
         let last = MOST_CORES as Program - 1;
-        let mut all = vec![Command::Query, Command::Stop];
+        let mut all = vec![Command::Query, Command::Stop, Command::Start];
         all.extend((0..=last).map(Command::Reserve));
         all.extend((0..=last).map(Command::Release));
         let mut flags = Vec::new();
@@ -79,7 +85,7 @@ mod tests {
         }
         flags.sort_unstable();
         flags.dedup();
-        assert_eq!(flags.len(), 2 + 2 * MOST_CORES as usize);
+        assert_eq!(flags.len(), 3 + 2 * MOST_CORES as usize);
         assert!(flags.iter().all(|flag| (1..128).contains(flag)));
         assert_eq!(Command::from_flag(0), None);
         for held in [Held(None), Held(Some(0)), Held(Some(last))] {

@@ -24,8 +24,8 @@ where
     M: Interrupts + TestAndSet,
     P: Processor,
 {
-    /// Reserves cores for `program`; those that it holds now, in the order of their numbers. Others
-    /// may be reserved by the same program meanwhile on another core, but not the same ones.
+    /// Reserves cores for `program`: those of them that it has not held before, in the order of
+    /// their numbers.
     pub async fn invade(&self, program: Program, wish: &Wish) -> Vec<u32> {
         let mut held = match wish.contiguous {
             true => self.invade_contiguous(program, wish).await,

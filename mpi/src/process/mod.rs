@@ -8,9 +8,10 @@
 //! * [`daemon`]: holds its core for one program at a time.
 //! * [`sigmod`]: `sigmod_command`, `sigmod_result` and `sigmod_command_sync`.
 //! * [`invade`]: surveys cores and reserves them.
+//! * [`start`]: processes that daemons start.
 //!
-//! A core is reserved by its own daemon, for the first program that asks: nobody else decides, so no
-//! two programs hold it, and nobody waits for a core while it holds others.
+//! A core is reserved by its own daemon, for the first program that asks. So no two programs hold
+//! it, and no program waits for a core while it holds others.
 
 mod board;
 pub mod command;
@@ -18,5 +19,6 @@ pub mod daemon;
 pub mod invade;
 pub mod module;
 pub mod sigmod;
+pub mod start;
 
 pub use board::Board;

@@ -1,5 +1,5 @@
-//! The kernel module of a core: it takes the core's interrupts, and for each command that lies there
-//! sends the daemon a signal with the command and the number of its sender.
+//! The kernel module of a core: it takes the core's interrupts, and for each command that lies
+//! there sends the daemon a signal with the command and the number of its sender.
 //!
 //! An interrupt that comes while one is pending is lost (the chip's are edge-triggered). The module
 //! looks at all commands after it has taken one, so that nothing else is lost with it.
@@ -11,6 +11,9 @@ use super::command::Command;
 
 /// The signal that the module is there.
 pub(super) const READY: u64 = 0;
+
+/// The signal that the daemon's process has ended (SIGCHLD).
+pub(super) const ENDED: u64 = u64::MAX;
 
 /// Runs the module of a core, whose thread has `memory`, until the daemon is told to stop.
 pub async fn run<M: AnyFlag + Interrupts + Spawn>(memory: M, board: Board, daemon: ThreadId) {

@@ -356,7 +356,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         self.mpi.close(entered, &self.comm, made).await
     }
 
-    async fn made(&self, site: Site, task: usize) -> Result<Made, Fault> {
+    pub(super) async fn made(&self, site: Site, task: usize) -> Result<Made, Fault> {
         let mpi: &Mpi<C> = self.mpi;
         let outcome = mpi.until(site, || mpi.device().take(task)).await;
         match outcome.fault {

@@ -37,6 +37,7 @@ pub mod persistent;
 pub mod point;
 mod ports;
 pub mod request;
+mod spawn;
 pub mod topologies;
 pub mod windows;
 
@@ -64,6 +65,7 @@ pub use communicators::Comparison;
 pub use given::{InPlace, Layout, Sent};
 pub use request::Request;
 use request::{Landing, Launch};
+pub use spawn::Starter;
 pub use windows::{Target, Window};
 
 /// The largest tag (MPI_TAG_UB).
@@ -184,12 +186,12 @@ impl<C: Channel> Mpi<C> {
         Self::with(channel, world, local)
     }
 
-    /// The rank that has `channel`, in a world of these ranks of the channel, which all of them name
-    /// alike: programs that were started apart have each a world of their own.
+    /// The rank that has `channel`, in a world of these ranks of the channel, which all of them
+    /// name alike: programs that were started apart have each a world of their own.
     ///
     /// # Errors
-    /// [`ErrorClass::Group`] if this rank is not among them, one is there twice, or there is no such
-    /// rank.
+    /// [`ErrorClass::Group`] if this rank is not among them, or there is no such rank;
+    /// [`ErrorClass::Rank`] if one is there twice.
     pub fn within(channel: C, ranks: &[u32]) -> Result<Self, MpiError> {
         let rank = channel.rank();
         let wrong = |text: String| {
@@ -336,6 +338,7 @@ impl<C: Channel> Mpi<C> {
         async move {
             let entered = self.enter("MPI_Finalize", None, 0).await?;
             self.own.attributes().delete_all();
+            self.ports.lock().close_all(&self.device);
             let is_drained = || self.is_drained();
             self.until(site, is_drained).await;
             let task = self.meeting(&self.local, Call::Finalize);

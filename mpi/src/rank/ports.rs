@@ -17,7 +17,8 @@ impl<C: Channel> Mpi<C> {
     /// Opens a port, to which others can connect; its name (MPI_Open_port).
     ///
     /// # Errors
-    /// [`ErrorClass::Other`](crate::error::ErrorClass::Other) if the library has been finalized.
+    /// [`ErrorClass::Other`](crate::error::ErrorClass::Other) if another call of the rank is under
+    /// way.
     pub async fn open_port(&self) -> Result<String, MpiError> {
         let entered = self.enter("MPI_Open_port", None, 0).await?;
         let number = self.ports.lock().open();
@@ -45,7 +46,9 @@ impl<'m, C: Channel> Communicator<'m, C> {
     ///
     /// # Errors
     /// [`ErrorClass::Port`](crate::error::ErrorClass::Port) at all ranks if the port is not open at
-    /// `root`.
+    /// `root`; [`ErrorClass::Rank`](crate::error::ErrorClass::Rank) of a wrong root, and
+    /// [`ErrorClass::Comm`](crate::error::ErrorClass::Comm) if this is an intercommunicator or a
+    /// rank is on both sides.
     #[track_caller]
     pub fn accept<'a>(
         &'a self,
@@ -59,8 +62,8 @@ impl<'m, C: Channel> Communicator<'m, C> {
     /// the group that accepts (MPI_Comm_connect). Without one that does the call waits.
     ///
     /// # Errors
-    /// [`ErrorClass::Port`](crate::error::ErrorClass::Port) at all ranks if the port is not open, or
-    /// is closed.
+    /// As [`Self::accept`]; the port may also be closed while the call waits. A rank that has
+    /// finalized does not answer.
     #[track_caller]
     pub fn connect<'a>(
         &'a self,

@@ -74,6 +74,12 @@ pub struct Software {
     pub setup: Time,
     /// Seeing that a transfer is over.
     pub completion: Time,
+    /// A daemon's fork of a process.
+    pub fork: Time,
+    /// The execution of another program by a process, until that begins.
+    pub exec: Time,
+    /// The library's beginning in a process, without messages.
+    pub init: Time,
     /// The same costs on an I/O subsystem, as a percentage of the above; 0 where there is none.
     pub subsystem_percent: u32,
 }
@@ -100,6 +106,9 @@ impl Software {
             keep: slower(self.keep),
             setup: slower(self.setup),
             completion: slower(self.completion),
+            fork: slower(self.fork),
+            exec: slower(self.exec),
+            init: slower(self.init),
             subsystem_percent: self.subsystem_percent,
         }
     }

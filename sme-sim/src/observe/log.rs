@@ -2,6 +2,7 @@
 //! ([`super::timeline`]), where there are any: what its threads have loaded, stored and waited for,
 //! and what became of lines. Kept until these take it; has no influence on what is simulated.
 
+use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -31,6 +32,8 @@ pub struct Log {
     /// Locked only by who takes it.
     told: Mutex<Told>,
     node: u32,
+    /// By thread, how many signals to it have been sent, and taken.
+    signals: HashMap<u32, (u64, u64)>,
     /// Threads of a node.
     threads: u32,
     waits: Option<Waits>,
@@ -80,6 +83,7 @@ impl Log {
         Self {
             told: Mutex::default(),
             node,
+            signals: HashMap::new(),
             threads,
             waits: None,
         }
@@ -121,8 +125,8 @@ impl Log {
         self.told().entries.push(Entry::One(record));
     }
 
-    /// The `operation` of `thread` has ended with `answer`; a store is in its buffer. Addresses mean what
-    /// `space` says.
+    /// The `operation` of `thread` has ended with `answer`; a store is in its buffer. Addresses
+    /// mean what `space` says.
     pub fn finished(
         &mut self,
         at: Time,
@@ -130,7 +134,19 @@ impl Log {
         (operation, answer): (&Operation, u64),
         space: &dyn AddressSpace,
     ) {
-        if let Some(what) = finished((self.node, thread), operation, answer, space) {
+        let signal = match *operation {
+            Operation::SendSignal(to, _) => {
+                let flag = self.signal(to.0, |signals| &mut signals.0);
+                Some(What::Set { flag, value: 1 })
+            }
+            Operation::TakeSignal(_) => {
+                let flag = self.signal(thread.into(), |signals| &mut signals.1);
+                Some(What::Saw { flag, value: 1 })
+            }
+            _ => None,
+        };
+        let what = signal.or_else(|| finished(self.node, operation, answer, space));
+        if let Some(what) = what {
             self.tell(at, thread, what);
         }
         if let Some(waits) = &mut self.waits
@@ -145,6 +161,17 @@ impl Log {
                 end: at,
                 on,
             });
+        }
+    }
+
+    /// The flag that stands for the next of a thread's signals, of which `count` tells how many
+    /// have been sent or taken.
+    fn signal(&mut self, thread: u32, count: impl FnOnce(&mut (u64, u64)) -> &mut u64) -> Place {
+        let count = count(self.signals.entry(thread).or_default());
+        *count += 1;
+        Place {
+            node: self.node,
+            offset: SIGNALS + (*count << 16) + u64::from(thread),
         }
     }
 
@@ -206,13 +233,13 @@ impl Log {
     }
 }
 
-/// The name of the flag at `place` if it stands for the birth or the death of a thread, a register or an
-/// interrupt.
+/// The name of the flag at `place` if it stands for the birth or the death of a thread, a register
+/// or an interrupt.
 pub(crate) fn lifetime(place: Place) -> Option<String> {
     let thread = place.offset.checked_sub(BIRTHS)?;
     let node = place.node;
-    Some(if let Some(thread) = place.offset.checked_sub(SIGNALS) {
-        format!("a signal to thread {thread}")
+    Some(if let Some(signal) = place.offset.checked_sub(SIGNALS) {
+        format!("a signal to thread {}", signal % (1 << 16))
     } else if place.offset >= INTERRUPTS {
         format!("the interrupt of node {node}")
     } else if let Some(number) = place.offset.checked_sub(REGISTERS) {
@@ -232,10 +259,9 @@ fn apart(node: u32, first: u64, number: u32) -> Place {
     }
 }
 
-/// What it means to the checker that an operation of a thread, by its node and number there, has
-/// ended with `answer`.
+/// What it means to the checker that an operation on `node` has ended with `answer`.
 fn finished(
-    (node, thread): (u32, u16),
+    node: u32,
     operation: &Operation,
     answer: u64,
     space: &dyn AddressSpace,
@@ -262,8 +288,8 @@ fn finished(
             let value = answer as u8;
             Some(What::Saw { flag, value })
         }
-        // A register is cleared by one thread and taken by another, as a flag is set and seen; so is an
-        // interrupt sent and taken.
+        // A register is cleared by one thread and taken by another, as a flag is set and seen; so
+        // is an interrupt sent and taken.
         Operation::TestAndSet(_) if answer == 0 => None,
         Operation::TestAndSet(register) | Operation::Take(register, _) => {
             let flag = apart(register.node, REGISTERS, register.number);
@@ -279,14 +305,6 @@ fn finished(
         }
         Operation::TakeInterrupt(_) => {
             let flag = apart(node, INTERRUPTS, 0);
-            Some(What::Saw { flag, value: 1 })
-        }
-        Operation::SendSignal(to, _) => {
-            let flag = apart(node, SIGNALS, to.0);
-            Some(What::Set { flag, value: 1 })
-        }
-        Operation::TakeSignal(_) => {
-            let flag = apart(node, SIGNALS, thread.into());
             Some(What::Saw { flag, value: 1 })
         }
         Operation::FetchAdd(word, amount) => updated(word.0, answer.wrapping_add(amount)),

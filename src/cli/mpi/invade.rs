@@ -56,7 +56,8 @@ impl InvadeFlags {
             workers,
             ..Job::managed(Arc::new(machine))
         };
-        job.check().map_err(super::stop)?;
+        job.check()
+            .map_err(|error| Stop::flag("--machine", error))?;
         let default = format!("2..{all}");
         let cores = self.cores.as_ref().unwrap_or(&default);
         let cores = read::counts("--cores", cores, 2, all, Values::Many)?;

@@ -11,6 +11,7 @@ mod modes;
 mod nas;
 mod pingpong;
 mod pscw;
+mod spawn;
 mod tune;
 
 use std::path::{Path, PathBuf};
@@ -59,6 +60,9 @@ pub enum MpiCommand {
     /// A program reserves cores of a chip with a process manager (MPI_Comm_invade): time by cores
     #[command(after_help = super::help::INVADE)]
     Invade(Box<invade::InvadeFlags>),
+    /// A program starts processes on other cores of such a chip (MPI_Comm_spawn): time by processes
+    #[command(after_help = super::help::SPAWN)]
+    Spawn(Box<spawn::SpawnFlags>),
     /// Latency, bandwidth, message rate and barrier of MPI on several machines, side by side
     #[command(after_help = super::help::COMPARE)]
     Compare(Box<compare::CompareFlags>),
@@ -150,6 +154,7 @@ enum Runs {
     Nas(Points<nas::NasRun>),
     Hpl(Points<hpl::HplRun>),
     Invade(Points<invade::Invade>),
+    Spawn(Points<spawn::Spawn>),
     Tune(tune::TuneRun),
     Compare(compare::CompareRun),
 }
@@ -179,6 +184,7 @@ impl MpiRun {
             MpiCommand::Nas(flags) => Runs::Nas(flags.read()?),
             MpiCommand::Hpl(flags) => Runs::Hpl(flags.read()?),
             MpiCommand::Invade(flags) => Runs::Invade(flags.read()?),
+            MpiCommand::Spawn(flags) => Runs::Spawn(flags.read()?),
             MpiCommand::Compare(flags) => Runs::Compare(flags.read()?),
             MpiCommand::Tune(flags) => Runs::Tune(flags.read()?),
         }))
@@ -193,6 +199,7 @@ impl MpiRun {
             Runs::Nas(points) => points.run(),
             Runs::Hpl(points) => points.run(),
             Runs::Invade(points) => points.run(),
+            Runs::Spawn(points) => points.run(),
             Runs::Tune(run) => run.run(),
             Runs::Compare(run) => run.run(),
         }

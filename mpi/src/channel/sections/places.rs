@@ -126,10 +126,9 @@ where
         Ok(())
     }
 
-    /// There is no DMA engine: the core sends.
+    /// There is no DMA engine.
     async fn start(&self, data: Outbound) -> Result<Started, Outbound> {
-        self.push(data).await?;
-        Ok(Started(0))
+        Err(data)
     }
 
     async fn has_left(&self, _: Started) -> bool {

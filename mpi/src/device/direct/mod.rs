@@ -158,8 +158,8 @@ impl Direct {
             || self.is_server_asleep
     }
 
-    /// The way of a message of so many bytes that does not go at once. Where a packet says that data
-    /// have come, the core sends them, and the packet behind them.
+    /// The way of a message of so many bytes that does not go at once. Where a packet says that
+    /// data have come, the core sends them, and the packet behind them.
     pub(super) fn way(&self, bytes: u64, mode: Mode, form: Form) -> Way {
         let Abilities {
             modes,

@@ -143,8 +143,8 @@ impl Device {
         self.taken(|direct| take(&mut direct.is_server_asleep))
     }
 
-    /// The data of a transfer have left for rank `to`, or there was no memory for them: then they go
-    /// as a packet.
+    /// The data of a transfer have left for rank `to`, or there was no memory for them: then they
+    /// go as a packet.
     pub(in crate::device) fn pushed(&self, to: u32, ready: &Ready, pushed: Result<(), Outbound>) {
         if let Err(data) = pushed {
             return self.goes_as_packet(ready, data);

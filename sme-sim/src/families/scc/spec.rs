@@ -64,6 +64,9 @@ pub struct SccSpec {
     pub system: Delays,
 }
 
+/// In picoseconds: the longest step of starting a process.
+const PROCESS: u64 = 1_000_000_000_000;
+
 /// In cycles: the longest of what hardware does.
 const CYCLES: u64 = 1_000_000;
 
@@ -209,6 +212,17 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
             "one turn of a loop over the targets or the origins of an epoch",
         ),
         ..Software::default()
+    };
+    let mut section = read.section("process");
+    let mut cost = |key, meaning| section.time(key, 0..=PROCESS, meaning);
+    let software = Software {
+        fork: cost("fork", "a daemon's fork of a process"),
+        exec: cost(
+            "exec",
+            "executing another program in a process, until that begins",
+        ),
+        init: cost("init", "MPI_Init of one process, without messages"),
+        ..software
     };
     let system = delays(&mut read.section("os"));
     SccSpec {

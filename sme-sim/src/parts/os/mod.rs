@@ -1,6 +1,7 @@
 //! The operating system of a node, as far as programs notice it: threads that sleep on words
 //! ([`Sleepers`]), threads that start others and share cores with them ([`Sharing`]), signals from
-//! thread to thread ([`Signals`]); what a call does ([`Host`]). What each step costs is the machine's to say.
+//! thread to thread ([`Signals`]); what a call does ([`Host`]). The machine says how long each
+//! step takes.
 
 mod futex;
 mod sharing;

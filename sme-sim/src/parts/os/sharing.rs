@@ -7,8 +7,8 @@
 //! core away at once. Each change takes the system some time.
 //!
 //! A thread that an interrupt or a signal has woken is *urgent*: it has its core at once, in the
-//! middle of what another thread executes there, and keeps it until it waits again. The other goes on
-//! then, and needs as much longer.
+//! middle of what another thread executes there, and keeps it until it sleeps again, for a quantum
+//! at most. The other goes on then, and needs as much longer.
 //!
 //! A thread stays on the core on which it was started. Not modelled: the effect of a switch on the
 //! contents of caches, and the time that a spinning thread takes from the others while it has no
@@ -49,8 +49,8 @@ struct Core {
     is_timed: bool,
     /// Urgent threads that want it, in their order.
     urgent: VecDeque<u16>,
-    /// Whether it is an urgent one that has it.
-    is_urgent: bool,
+    /// Since when an urgent one has it, if that is who has it.
+    urgent_since: Option<Time>,
     /// The thread from which urgent ones have taken it.
     put_off: Option<PutOff>,
     /// The time by which the current operation of the thread that has it ends later.
@@ -73,6 +73,8 @@ struct PutOff {
 #[derive(Clone, Debug)]
 struct Thread {
     core: u16,
+    /// It sleeps, and is urgent when it is woken.
+    is_urgent: bool,
     has_ended: bool,
     /// Those that wait for its end.
     joined_by: Vec<u16>,
@@ -107,6 +109,8 @@ pub enum TimesOut {
     Later(Time),
     /// It is, and this one is next.
     Given(Next),
+    /// It is, and the thread from which an urgent one had taken the core goes on by itself.
+    GoesBack,
 }
 
 impl Sharing {
@@ -123,6 +127,7 @@ impl Sharing {
             core.alive = 1;
             sharing.threads.push(Thread {
                 core: thread,
+                is_urgent: false,
                 has_ended: false,
                 joined_by: Vec::new(),
             });
@@ -159,6 +164,7 @@ impl Sharing {
         self.cores[usize::from(core)].alive += 1;
         self.threads.push(Thread {
             core,
+            is_urgent: false,
             has_ended: false,
             joined_by: Vec::new(),
         });
@@ -170,19 +176,10 @@ impl Sharing {
         let core = &mut self.cores[usize::from(self.threads[usize::from(thread)].core)];
         match core.has {
             Some(has) if has == thread => {
-                if core.is_urgent {
-                    return Turn::Now;
-                }
-                let owed = std::mem::take(&mut core.owed);
-                if owed > Time::ZERO {
-                    let at = now + owed;
+                if let Some(at) = core.ends_later(now) {
                     return Turn::Given(Next { thread, at });
                 }
-                if now < core.back_at {
-                    let at = core.back_at;
-                    return Turn::Given(Next { thread, at });
-                }
-                if core.want.is_empty() || now < core.since + self.costs.quantum {
+                if !core.is_wanted() || now < core.over(self.costs) {
                     return Turn::Now;
                 }
                 core.want.push_back(thread);
@@ -202,13 +199,23 @@ impl Sharing {
         }
     }
 
-    /// `thread`, which is urgent, wants to go on; `executes` says whether the thread that has its core
-    /// does, or waits for the hardware.
+    /// `thread`, which sleeps, is urgent when it is woken.
+    pub fn is_urgent_when_woken(&mut self, thread: u16) {
+        self.threads[usize::from(thread)].is_urgent = true;
+    }
+
+    /// Whether `thread` is urgent, and has not been until now.
+    pub fn becomes_urgent(&mut self, thread: u16) -> bool {
+        std::mem::take(&mut self.threads[usize::from(thread)].is_urgent)
+    }
+
+    /// `thread`, which is urgent, wants to go on; `executes` says whether the thread that has its
+    /// core does, or waits for the hardware.
     pub fn wants_at_once(&mut self, now: Time, thread: u16, executes: bool) -> Turn {
         let core = &mut self.cores[usize::from(self.threads[usize::from(thread)].core)];
         match core.has {
             Some(has) if has == thread => {}
-            Some(_) if core.is_urgent => {
+            Some(_) if core.urgent_since.is_some() => {
                 core.urgent.push_back(thread);
                 return Turn::Later;
             }
@@ -223,7 +230,7 @@ impl Sharing {
             None => core.since = now,
         }
         core.has = Some(thread);
-        core.is_urgent = true;
+        core.urgent_since = Some(now);
         Turn::Now
     }
 
@@ -275,11 +282,11 @@ impl Sharing {
     /// scheduled. Must be called after every change.
     pub fn timer(&mut self, now: Time, core: u16) -> Option<Time> {
         let core = &mut self.cores[usize::from(core)];
-        if core.is_timed || core.is_urgent || core.want.is_empty() || core.has.is_none() {
+        if core.is_timed || !core.is_wanted() || core.has.is_none() {
             return None;
         }
         core.is_timed = true;
-        Some(now.max(core.since + self.costs.quantum))
+        Some(now.max(core.over(self.costs)))
     }
 
     /// Checks whether the quantum on `core` is over, at the time that [`Self::timer`] has given;
@@ -288,10 +295,10 @@ impl Sharing {
     pub fn times_out(&mut self, now: Time, core: u16, waits: bool) -> TimesOut {
         let core = &mut self.cores[usize::from(core)];
         core.is_timed = false;
-        if core.has.is_none() || core.is_urgent || core.want.is_empty() {
+        if core.has.is_none() || !core.is_wanted() {
             return TimesOut::Stays;
         }
-        let over = core.since + self.costs.quantum;
+        let over = core.over(self.costs);
         if now < over {
             core.is_timed = true;
             return TimesOut::Later(over);
@@ -299,7 +306,7 @@ impl Sharing {
         match waits {
             true => core
                 .next(now, self.costs)
-                .map_or(TimesOut::Stays, TimesOut::Given),
+                .map_or(TimesOut::GoesBack, TimesOut::Given),
             false => TimesOut::Stays,
         }
     }
@@ -316,15 +323,37 @@ impl Sharing {
 }
 
 impl Core {
+    /// Whether others want it.
+    fn is_wanted(&self) -> bool {
+        !self.want.is_empty() || !self.urgent.is_empty() || self.put_off.is_some()
+    }
+
+    /// The end of the quantum of the thread that has it.
+    fn over(&self, costs: Costs) -> Time {
+        self.urgent_since.unwrap_or(self.since) + costs.quantum
+    }
+
+    /// The time until which the thread that has it is to go on with an operation that would have
+    /// ended now, if urgent ones had not taken the core meanwhile.
+    fn ends_later(&mut self, now: Time) -> Option<Time> {
+        if self.urgent_since.is_some() {
+            return None;
+        }
+        match std::mem::take(&mut self.owed) {
+            Time::ZERO => (now < self.back_at).then_some(self.back_at),
+            owed => Some(now + owed),
+        }
+    }
+
     /// The core goes to the next that wants it.
     fn next(&mut self, now: Time, costs: Costs) -> Option<Next> {
         let before = self.has;
         if let Some(thread) = self.urgent.pop_front() {
             self.has = Some(thread);
-            self.is_urgent = true;
+            self.urgent_since = Some(now);
             return Some(Next { thread, at: now });
         }
-        self.is_urgent = false;
+        self.urgent_since = None;
         if let Some(put_off) = self.put_off.take() {
             return self.goes_back(now + costs.switch, put_off);
         }

@@ -1,19 +1,22 @@
-//! Signals between the threads of a node (POSIX real-time signals): they queue at their thread, each
-//! with a value, and a thread that waits for one sleeps.
+//! Signals between the threads of a node (POSIX real-time signals): they queue at their thread,
+//! each with a value, and a thread that waits for one sleeps.
 
 use std::collections::VecDeque;
+
+use crate::time::Time;
 
 /// The signals of a node's threads.
 #[derive(Debug, Default)]
 pub struct Signals {
-    /// By thread, of those that have ever sent or awaited one.
+    /// By thread, of those that have ever been sent or have awaited one.
     queues: Vec<Queue>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Queue {
     came: VecDeque<u64>,
-    is_awaited: bool,
+    /// When the thread that waits is asleep.
+    asleep: Option<Time>,
 }
 
 impl Signals {
@@ -25,19 +28,27 @@ impl Signals {
         &mut self.queues[number]
     }
 
-    /// A signal comes for `thread`; whether that is to be woken for it.
-    pub fn comes(&mut self, thread: u16, value: u64) -> bool {
+    /// A signal comes for `thread`, which is to be woken for it if it has waited: when it is
+    /// asleep.
+    pub fn comes(&mut self, thread: u16, value: u64) -> Option<Time> {
         let queue = self.of(thread);
         queue.came.push_back(value);
-        std::mem::take(&mut queue.is_awaited)
+        queue.asleep.take()
     }
 
-    /// The oldest signal of `thread`; without one it waits.
-    pub fn takes(&mut self, thread: u16) -> Option<u64> {
+    /// The oldest signal of `thread`; without one it waits, and is asleep at `asleep`.
+    pub fn takes(&mut self, thread: u16, asleep: Time) -> Option<u64> {
         let queue = self.of(thread);
         let taken = queue.came.pop_front();
-        queue.is_awaited = taken.is_none();
+        if taken.is_none() {
+            queue.asleep = Some(asleep);
+        }
         taken
+    }
+
+    /// The oldest signal of a thread that was woken for one.
+    pub fn taken(&mut self, thread: u16) -> Option<u64> {
+        self.of(thread).came.pop_front()
     }
 
     /// Bytes on the heap.
@@ -53,14 +64,17 @@ mod tests {
 
     #[test]
     fn signals_queue_and_wake_once() {
-        let mut signals = Signals::default();
-        assert!(!signals.comes(3, 7), "nobody waits");
-        assert!(!signals.comes(3, 8));
-        assert_eq!((signals.takes(3), signals.takes(3)), (Some(7), Some(8)));
-        assert_eq!(signals.takes(3), None);
-        assert!(signals.comes(3, 9));
-        assert!(!signals.comes(3, 10), "it is awake already");
-        assert_eq!(signals.takes(3), Some(9));
-        assert_eq!((signals.takes(2), signals.takes(3)), (None, Some(10)));
+        let (mut signals, asleep) = (Signals::default(), Time::from_ns(5));
+        assert_eq!(signals.comes(3, 7), None, "nobody waits");
+        assert_eq!(signals.comes(3, 8), None);
+        let taken = [(); 3].map(|()| signals.takes(3, asleep));
+        assert_eq!(taken, [Some(7), Some(8), None]);
+        assert_eq!(signals.comes(3, 9), Some(asleep));
+        assert_eq!(signals.comes(3, 10), None, "it is awake already");
+        assert_eq!(signals.taken(3), Some(9));
+        assert_eq!(
+            (signals.takes(2, asleep), signals.takes(3, asleep)),
+            (None, Some(10))
+        );
     }
 }

@@ -218,14 +218,17 @@ pub trait Host {
             Operation::Spawn(on) => starts(self, thread, on),
             Operation::Join(other, _) => joins(self, thread, other),
             Operation::SendSignal(to, value) => signals(self, thread, to, value),
-            Operation::TakeSignal(_) => match self.system().signals().takes(thread) {
-                Some(value) => self.finish(thread, value, Time::ZERO),
-                None => {
-                    let asleep = self.now() + self.delays().sleep;
-                    self.watch(Deed::Sleeps(thread, asleep));
-                    falls_asleep(self, thread);
+            Operation::TakeSignal(_) => {
+                let asleep = self.now() + self.delays().sleep;
+                match self.system().signals().takes(thread, asleep) {
+                    Some(value) => self.finish(thread, value, Time::ZERO),
+                    None => {
+                        self.watch(Deed::Sleeps(thread, asleep));
+                        sleeps_lightly(self, thread);
+                        falls_asleep(self, thread);
+                    }
                 }
-            },
+            }
             Operation::GiveWay if self.system().is_shared() => {
                 self.watch(Deed::GivesWay(thread));
                 let now = self.now();
@@ -242,7 +245,7 @@ pub trait Host {
     fn woken(&mut self, thread: u16) {
         self.watch(Deed::Serves(thread));
         let answer = match self.operation(thread) {
-            Operation::TakeSignal(_) => self.system().signals().takes(thread),
+            Operation::TakeSignal(_) => self.system().signals().taken(thread),
             _ => None,
         };
         self.returns(thread, answer.unwrap_or(0));
@@ -260,11 +263,7 @@ pub trait Host {
     #[cold]
     fn has_its_turn(&mut self, thread: u16) -> bool {
         let now = self.now();
-        let is_urgent = matches!(
-            self.operation(thread),
-            Operation::TakeInterrupt(_) | Operation::TakeSignal(_)
-        );
-        let turn = match is_urgent {
+        let turn = match shared(self).sharing.becomes_urgent(thread) {
             true => wants_at_once(self, thread),
             false => shared(self).sharing.wants(now, thread),
         };
@@ -279,6 +278,7 @@ pub trait Host {
 
     /// The thread has asked for an interrupt that has not come: it has no need of its core.
     fn waits_for_interrupt(&mut self, thread: u16) {
+        sleeps_lightly(self, thread);
         gives_core_away(self, thread);
     }
 
@@ -296,6 +296,7 @@ pub trait Host {
                 given(self, Some(next));
                 arm(self, next.thread);
             }
+            TimesOut::GoesBack => arm(self, has),
         }
     }
 
@@ -327,7 +328,12 @@ fn shared<H: Host + ?Sized>(host: &mut H) -> &mut Shared {
         for thread in 0..threads {
             match host.activity(thread) {
                 Activity::Executes | Activity::Waits => continue,
-                Activity::Sleeps => {}
+                Activity::Sleeps => {
+                    let operation = host.operation(thread);
+                    if let Operation::TakeInterrupt(_) | Operation::TakeSignal(_) = operation {
+                        sharing.is_urgent_when_woken(thread);
+                    }
+                }
                 Activity::Ended => drop(sharing.ends(thread)),
             }
             sharing.blocks(now, thread);
@@ -372,6 +378,14 @@ fn gives_core_away<H: Host + ?Sized>(host: &mut H, thread: u16) {
         let next = shared(host).sharing.blocks(now, thread);
         given(host, next);
         arm(host, thread);
+    }
+}
+
+/// `thread` is going to wait for an interrupt or a signal: then it is urgent.
+fn sleeps_lightly<H: Host + ?Sized>(host: &mut H, thread: u16) {
+    // To begin with each has a core of its own.
+    if host.system().is_shared() {
+        shared(host).sharing.is_urgent_when_woken(thread);
     }
 }
 
@@ -428,12 +442,12 @@ fn signals<H: Host + ?Sized>(host: &mut H, by: u16, to: ThreadId, value: u64) {
     }
     let (to, now) = (to.0 as u16, host.now());
     let Delays { wake, resume, .. } = host.delays();
-    if host.system().signals().comes(to, value) {
+    if let Some(asleep) = host.system().signals().comes(to, value) {
         let called = now + wake;
         let woken = Woken {
             thread: to,
             called,
-            at: called + resume,
+            at: called.max(asleep) + resume,
         };
         wakes(host, by, woken);
     }

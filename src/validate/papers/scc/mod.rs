@@ -3,8 +3,8 @@
 //!
 //! An access is repeated by one core on an otherwise idle chip. Times are in microseconds, figures
 //! in cycles of the core's clock. Beside them, the bandwidth of RCCE's messages, two benchmarks
-//! over them (`solvers`), the synchronization of one-sided communication (`pscw`), and programs that
-//! reserve cores (`invasive`).
+//! over them (`solvers`), the synchronization of one-sided communication (`pscw`), and programs
+//! that reserve cores (`invasive`).
 
 mod invasive;
 mod pscw;
@@ -79,6 +79,8 @@ pub enum Point {
     Solved(solvers::Solved),
     /// A program reserves so many cores, its own included.
     Invade(u32),
+    /// A program of one process starts so many others.
+    Spawn(u32),
 }
 
 /// The sizes of messages among which RCCE's bandwidth has its peak, in bytes.
@@ -118,6 +120,7 @@ impl fmt::Display for Point {
             Point::Pscw(call) => call.fmt(f),
             Point::Solved(solved) => solved.fmt(f),
             Point::Invade(cores) => write!(f, "{cores} cores reserved"),
+            Point::Spawn(processes) => write!(f, "{processes} processes started"),
         }
     }
 }
@@ -129,7 +132,7 @@ impl measure::Point for Point {
             Point::Message(bytes) => *bytes,
             Point::Pscw(call) => call.cost(),
             Point::Solved(solved) => solved.cost(),
-            Point::Invade(cores) => u64::from(*cores) << 8,
+            Point::Invade(cores) | Point::Spawn(cores) => u64::from(*cores) << 8,
         }
     }
 
@@ -191,11 +194,20 @@ impl Chip {
         ]
     }
 
+    /// Whether its cores have the clock of the chip on which invasive MPI ran [MHz].
+    pub fn is_invasive(&self) -> bool {
+        self.megahertz == 800.0
+    }
+
     /// The figures of invasive MPI on this chip, as a paper among others.
     pub fn invasive(&self) -> Box<dyn Paper + '_> {
-        let clock = ("impi.clocks", self.megahertz);
+        let init = self.machine.shape().software.init.as_us() * 1e-3;
+        let inputs = vec![
+            ("impi.clocks", self.megahertz),
+            ("impi.mpi_init.1_process", init),
+        ];
         let estimator = Box::new(invasive::estimator);
-        self.paper("impi", estimator, (Vec::new(), vec![clock]))
+        self.paper("impi", estimator, (Vec::new(), inputs))
     }
 
     /// The clocks that SCOSCo names, as the machine file has them [MHz].
@@ -300,6 +312,7 @@ impl Simulate<Point> for Chip {
             Point::Pscw(call) => self.pscw.time(&self.machine, call),
             Point::Solved(solved) => solved.time(&self.machine),
             Point::Invade(cores) => invasive::invades(&self.machine, cores),
+            Point::Spawn(processes) => invasive::spawns(&self.machine, processes),
         }
     }
 }

@@ -212,8 +212,8 @@ impl Trace {
         self.core(core).operation = operation;
     }
 
-    /// The operation of `core` is done `after` from now; its thread goes on at `resumes`, later where
-    /// the core is taken away from it meanwhile.
+    /// The operation of `core` is done `after` from now; its thread goes on at `resumes`, later
+    /// where the core is taken away from it meanwhile.
     pub(super) fn finished(&mut self, now: Time, core: u16, after: Time, resumes: Time) {
         let operation = self.core(core).operation;
         let what = What::Operation(core, operation);

@@ -8,8 +8,8 @@ use super::run::{Leaves, Run};
 use crate::families::sme::address::AddressSpace;
 use crate::families::sme::engine::HtPacket;
 
-/// With so many flags in a row, or more, a run is worth keeping on its way, when its leader has seen half
-/// of them.
+/// With so many flags in a row, or more, a run is worth keeping on its way, when its leader has
+/// seen half of them.
 const LONG_ROW: u32 = 16;
 
 /// The leader's number.

@@ -62,7 +62,8 @@ pub enum Waiting {
     StoreBuffer,
 }
 
-/// The line of the phase, which all threads of the node hold; who has a copy is the followers' part.
+/// The line of the phase, which all threads of the node hold; who has a copy is the followers'
+/// part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase {
     /// In memory.

@@ -18,6 +18,8 @@ enum Act {
     GivesWay,
     /// Waits for the end of this thread, if it is one of those before.
     Joins(u16),
+    /// Waits for the hardware until another thread acts or ends.
+    Polls,
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -27,6 +29,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         (0..90u64).prop_map(Act::Sleeps),
         Just(Act::GivesWay),
         (0..6u16).prop_map(Act::Joins),
+        Just(Act::Polls),
     ];
     prop::collection::vec(act, 0..12)
 }
@@ -50,8 +53,9 @@ struct Machine {
     executed: Vec<(u16, u16, Time, Time, Option<Time>)>,
     /// Begin and span of those that are under way, by thread.
     executes: Vec<Option<(Time, Option<Time>)>>,
-    /// Whether each is urgent when it has slept, and sleeps.
-    is_urgent: Vec<(bool, bool)>,
+    /// Whether each is urgent when it has slept.
+    is_urgent: Vec<bool>,
+    polls: Vec<u16>,
     /// Core, begin and end of the time for which an urgent thread put another off.
     tenures: Vec<(u16, Time, Time)>,
     ended: Vec<u16>,
@@ -67,7 +71,7 @@ impl Machine {
     fn leaves(&mut self, now: Time, thread: u16) {
         let core = self.sharing.core_of(thread);
         let state = &self.sharing.cores[usize::from(core)];
-        let is_back = !state.is_urgent && state.put_off.is_none();
+        let is_back = state.urgent_since.is_none() && state.put_off.is_none();
         let open = self
             .tenures
             .iter_mut()
@@ -95,9 +99,7 @@ impl Machine {
         self.waits[number] = false;
         let core = self.sharing.core_of(thread);
         let had = self.sharing.has(core);
-        let (is_urgent, slept) = self.is_urgent[number];
-        self.is_urgent[number].1 = false;
-        let turn = match is_urgent && slept {
+        let turn = match self.sharing.becomes_urgent(thread) {
             true => {
                 let executes = had.is_some_and(|had| !self.waits[usize::from(had)]);
                 let turn = self.sharing.wants_at_once(now, thread, executes);
@@ -110,7 +112,13 @@ impl Machine {
                 }
                 turn
             }
-            false => self.sharing.wants(now, thread),
+            false => {
+                let turn = self.sharing.wants(now, thread);
+                if had == Some(thread) {
+                    self.leaves(now, thread);
+                }
+                turn
+            }
         };
         let goes_on = matches!(turn, Turn::Given(next) if next.thread == thread && next.at > now);
         if had == Some(thread)
@@ -128,6 +136,9 @@ impl Machine {
     }
 
     fn acts(&mut self, now: Time, thread: u16) {
+        for poller in std::mem::take(&mut self.polls) {
+            self.push(now, Event::Resume(poller));
+        }
         let program = &mut self.programs[usize::from(thread)];
         let Some(act) = program.pop() else {
             self.ended.push(thread);
@@ -142,7 +153,7 @@ impl Machine {
             Act::Executes(span) => {
                 let span = Time::from_ps(span);
                 let core = self.sharing.core_of(thread);
-                let is_urgent = self.sharing.cores[usize::from(core)].is_urgent;
+                let is_urgent = self.sharing.cores[usize::from(core)].urgent_since.is_some();
                 let free = (!is_urgent).then_some(span);
                 self.executes[usize::from(thread)] = Some((now, free));
                 self.push(now + span, Event::Resume(thread));
@@ -152,12 +163,19 @@ impl Machine {
                 self.push(now + Time::from_ps(span), Event::Resume(thread));
             }
             Act::Sleeps(span) => {
-                self.is_urgent[usize::from(thread)].1 = true;
+                if self.is_urgent[usize::from(thread)] {
+                    self.sharing.is_urgent_when_woken(thread);
+                }
                 self.push(now + Time::from_ps(span), Event::Resume(thread));
                 let next = self.sharing.blocks(now, thread);
                 self.leaves(now, thread);
                 self.given(next);
             }
+            Act::Polls if self.ended.len() + 1 < self.programs.len() => {
+                self.waits[usize::from(thread)] = true;
+                self.polls.push(thread);
+            }
+            Act::Polls => self.push(now, Event::Resume(thread)),
             Act::GivesWay => {
                 let next = self.sharing.gives_way(now, thread);
                 self.leaves(now, thread);
@@ -185,6 +203,13 @@ proptest! {
         programs in prop::collection::vec((acts(), any::<bool>(), any::<bool>()), 4..9),
         (switch, quantum) in (0..9u64, 1..50u64),
     ) {
+        let mut programs = programs;
+        let polls = |(acts, ..): &(Vec<Act>, bool, bool)| acts.iter().any(|act| matches!(act, Act::Polls));
+        if programs.iter().any(polls) {
+            // One that is joined might poll in vain.
+            let acts = programs.iter_mut().flat_map(|(acts, ..)| acts);
+            acts.filter(|act| matches!(act, Act::Joins(_))).for_each(|act| *act = Act::GivesWay);
+        }
         let costs = Costs { switch: Time::from_ps(switch), quantum: Time::from_ps(quantum) };
         let sharing = Sharing::new(running, cores, costs);
         let cores = sharing.cores();
@@ -193,7 +218,8 @@ proptest! {
             waits: vec![false; programs.len()],
             programs: programs.iter().map(|(acts, ..)| acts.clone()).collect(),
             executes: vec![None; programs.len()],
-            is_urgent: programs.iter().map(|&(.., is_urgent)| (is_urgent, false)).collect(),
+            is_urgent: programs.iter().map(|&(.., is_urgent)| is_urgent).collect(),
+            polls: Vec::new(),
             tenures: Vec::new(),
             events: BTreeMap::new(),
             sequence: 0,
@@ -219,8 +245,13 @@ proptest! {
                     let waits = has.is_some_and(|has| machine.waits[usize::from(has)]);
                     match machine.sharing.times_out(now, core, waits) {
                         TimesOut::Stays => {}
+                        TimesOut::GoesBack => {
+                            machine.leaves(now, has.unwrap_or_default());
+                            machine.arm(now, has.unwrap_or_default());
+                        }
                         TimesOut::Later(at) => machine.push(at, Event::Timer(core)),
                         TimesOut::Given(next) => {
+                            machine.leaves(now, next.thread);
                             machine.given(Some(next));
                             machine.arm(now, next.thread);
                         }

@@ -1,0 +1,76 @@
+//! Processes that a group starts (MPI-4.1, Sec. 11.8).
+
+use std::future::Future;
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::{Communicator, point};
+use crate::channel::Channel;
+use crate::collective::Call;
+use crate::comm::Comm;
+use crate::comm::create::teams;
+use crate::comm::ports::{self, Port};
+use crate::device::Task;
+use crate::error::{Fault, MpiError};
+
+/// The one that starts processes: a process manager.
+pub trait Starter: Send + Sync {
+    /// Starts so many processes, whose world connects to `port`.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Spawn`](crate::error::ErrorClass::Spawn) if so many cannot be started; none is
+    /// then.
+    fn start(&self, count: u32, port: &str) -> impl Future<Output = Result<(), Fault>> + Send;
+}
+
+impl<'m, C: Channel> Communicator<'m, C> {
+    /// Starts so many processes, which have a world of their own; the intercommunicator with them
+    /// (MPI_Comm_spawn). `starter` and `count` matter at `root` alone. The processes
+    /// [connect](Self::connect) to the port that they are told (MPI_Comm_get_parent).
+    ///
+    /// # Errors
+    /// [`ErrorClass::Spawn`](crate::error::ErrorClass::Spawn) at all ranks if so many cannot be
+    /// started.
+    #[track_caller]
+    pub fn spawn<'a>(
+        &'a self,
+        starter: &'a impl Starter,
+        count: u32,
+        root: u32,
+    ) -> impl Future<Output = Result<Self, MpiError>> + Send + 'a {
+        let site = Location::caller();
+        async move {
+            let (comm, mpi) = (&self.comm, self.mpi);
+            let entered = mpi.enter(Call::Spawn.name(), None, 0).await?;
+            let checked = comm
+                .check()
+                .and_then(|()| self.check_one_side())
+                .and_then(|()| point::check_rank(comm, "root", root));
+            if let Err(fault) = checked {
+                return mpi.close(entered, comm, Err(fault)).await;
+            }
+            let mut opened = None;
+            let mut port = None;
+            if comm.rank() == root {
+                let rank = mpi.device().rank();
+                let number = mpi.ports.lock().open();
+                let own = Port { rank, number };
+                opened = Some(own);
+                let started = starter.start(count, &own.name()).await;
+                port = Some(started.map(|()| own));
+            }
+            let (team, _) = teams(mpi.device(), comm, Call::Spawn, root);
+            let with = (comm.group().clone(), Arc::clone(&mpi.ports));
+            let task: Task = Box::pin(ports::accept(team, (root, port), with));
+            let task = mpi.device().begin_task(task);
+            let made = self.made(site, task).await;
+            if let Some(own) = opened {
+                // It is open: nobody else knows of it.
+                let _ = mpi.ports.lock().close(own, mpi.device());
+            }
+            let made = mpi.close(entered, comm, made).await?;
+            let local = Comm::new(made.context, comm.group().clone(), comm.rank());
+            Ok(self.bridged(local, made).unwrap_or_else(|| self.clone()))
+        }
+    }
+}
