@@ -194,7 +194,7 @@ impl Chip {
         ]
     }
 
-    /// Whether its cores have the clock of the chip on which invasive MPI ran [MHz].
+    /// Whether its cores have the clock of the chip on which invasive MPI ran, 800 MHz.
     pub fn is_invasive(&self) -> bool {
         self.megahertz == 800.0
     }
