@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sme_memory::Spawn as _;
+use sme_memory::{Memory as _, Spawn as _};
 use sme_mpi::channel::sections::Sections;
 use sme_mpi::channel::{Processor, Work};
 use sme_mpi::process::command::{Command, Held, Program};
@@ -61,7 +61,7 @@ impl Spawn {
     /// The library of a process in a world of these cores.
     fn mpi(&self, memory: &ThreadMemory, world: &[u32]) -> Result<SimulatedMpi, Error> {
         let (core, layout) = (self.job.core(memory), self.job.layout());
-        let channel = Sections::new(memory.clone(), core, memory_node(memory), layout)?;
+        let channel = Sections::new(memory.clone(), core, memory.node(), layout)?;
         let channel = SimulatedChannel::Sections(Box::new(channel));
         Ok(Mpi::within(channel, world)?)
     }
@@ -121,10 +121,6 @@ impl Spawn {
         shared.messages.fetch_add(mpi.messages(), Ordering::Relaxed);
         Ok(())
     }
-}
-
-fn memory_node(memory: &ThreadMemory) -> u32 {
-    sme_memory::Memory::node(memory)
 }
 
 /// The first error of any process.

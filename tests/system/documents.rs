@@ -272,6 +272,11 @@ fn the_chapter_on_mpi_shows_what_the_program_prints() {
     shows_what_is_printed("docs/mpi.md", 10);
 }
 
+#[test]
+fn the_chapter_on_invasive_mpi_shows_what_the_program_prints() {
+    shows_what_is_printed("docs/invasive.md", 3);
+}
+
 /// The page is about the machine as it is, its options, and every figure that barriers decide.
 #[test]
 fn the_physics_is_that_of_the_machine() {

@@ -10,7 +10,7 @@ use sme::messages::Measurement;
 use sme::messages::job::Job;
 use sme::messages::processor::Core;
 use sme::messages::spawn::Spawn;
-use sme_memory::{Spawn as _, Timer};
+use sme_memory::{Memory as _, Spawn as _, Timer};
 use sme_mpi::channel::Free;
 use sme_mpi::channel::sections::{Layout, Sections};
 use sme_mpi::process::Board;
@@ -158,7 +158,7 @@ fn conflicts(invaders: Vec<Invader>) -> Vec<String> {
     let all = invaders.len();
     let starts = Arc::new(on.clone());
     run(&on, move |library, memory| {
-        let own = memory_node(&memory);
+        let own = memory.node();
         let invader = invaders.iter().find(|invader| invader.core == own).cloned();
         let invader = invader.expect("an invader on each of these cores");
         let (told, believed, ended) = (told.clone(), believed.clone(), ended.clone());
@@ -213,10 +213,6 @@ fn conflicts(invaders: Vec<Invader>) -> Vec<String> {
     told.clone()
 }
 
-fn memory_node(memory: &ThreadMemory) -> u32 {
-    sme_memory::Memory::node(memory)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -260,7 +256,7 @@ fn a_daemon_interrupts_the_program_of_its_core() {
     run(&[0, 7], move |library, memory| {
         let times = Arc::clone(&told);
         async move {
-            if memory_node(&memory) == 7 {
+            if memory.node() == 7 {
                 let begin = memory.now().await;
                 memory.delay(Time::from_ns(SPAN_NS)).await;
                 times.lock()[0] = memory.now().await - begin;

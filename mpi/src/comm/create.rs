@@ -215,13 +215,18 @@ pub(crate) async fn intercomm(
         }
         told = theirs.to_bytes();
     }
-    let length = (told.len() as u64).to_le_bytes().to_vec();
-    let tree = Algorithm::Binomial;
-    let length = broadcast(local.clone(), tree, (leader, length, 8)).await?;
-    let length = Made::from_bytes(&length).context as usize;
-    let told = broadcast(local, tree, (leader, told, length)).await?;
+    let told = announce(local, leader, told).await?;
     overlap(&group, &Made::from_bytes(&told))?;
     Ok(told)
+}
+
+/// The bytes of `root`, which the others know neither nor their number.
+pub(super) async fn announce(team: Team, root: u32, bytes: Vec<u8>) -> Result<Vec<u8>, Fault> {
+    let tree = Algorithm::Binomial;
+    let length = (bytes.len() as u64).to_le_bytes().to_vec();
+    let length = broadcast(team.clone(), tree, (root, length, 8)).await?;
+    let length = Made::from_bytes(&length).context as usize;
+    broadcast(team, tree, (root, bytes, length)).await
 }
 
 /// No rank may be on both sides of an intercommunicator.

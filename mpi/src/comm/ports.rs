@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::create::{Made, fresh, overlap};
-use crate::collective::broadcast;
-use crate::collective::choice::Algorithm;
+use super::create::{Made, announce, fresh, overlap};
 use crate::collective::team::Team;
 use crate::device::Device;
 use crate::device::active::Handler;
@@ -230,35 +228,31 @@ async fn tell(
     told: Result<Vec<u8>, Fault>,
     group: &Group,
 ) -> Result<Vec<u8>, Fault> {
-    let tree = Algorithm::Binomial;
-    // The length of a group, or that of a text with one of these bits.
-    const NO_PORT: u64 = 1 << 63;
-    const NOT_STARTED: u64 = 1 << 62;
-    let (length, bytes) = match told {
-        Ok(bytes) => (bytes.len() as u64, bytes),
+    const FINE: u8 = 0;
+    const NO_PORT: u8 = 1;
+    const NOT_STARTED: u8 = 2;
+    let (kind, mut rest) = match told {
+        Ok(group) => (FINE, group),
         Err(fault) => {
-            let bytes = fault.text.into_owned().into_bytes();
-            let is_wrong = match fault.class {
+            let kind = match fault.class {
                 ErrorClass::Spawn => NOT_STARTED,
                 _ => NO_PORT,
             };
-            (bytes.len() as u64 | is_wrong, bytes)
+            (kind, fault.text.into_owned().into_bytes())
         }
     };
-    let length = length.to_le_bytes().to_vec();
-    let length = broadcast(local.clone(), tree, (root, length, 8)).await?;
-    let length = Made::from_bytes(&length).context;
-    let count = (length & !(NO_PORT | NOT_STARTED)) as usize;
-    let bytes = broadcast(local, tree, (root, bytes, count)).await?;
-    let text = || String::from_utf8_lossy(&bytes).into_owned();
-    if length & NO_PORT != 0 {
-        return Err(no_port(text()));
+    rest.insert(0, kind);
+    let bytes = announce(local, root, rest).await?;
+    let (kind, rest) = bytes.split_first().unwrap_or((&NO_PORT, &[]));
+    let text = || String::from_utf8_lossy(rest).into_owned();
+    match *kind {
+        FINE => {
+            overlap(group, &Made::from_bytes(rest))?;
+            Ok(rest.to_vec())
+        }
+        NOT_STARTED => Err(Fault::new(ErrorClass::Spawn, "maxprocs", text())),
+        _ => Err(no_port(text())),
     }
-    if length & NOT_STARTED != 0 {
-        return Err(Fault::new(ErrorClass::Spawn, "maxprocs", text()));
-    }
-    overlap(group, &Made::from_bytes(&bytes))?;
-    Ok(bytes)
 }
 
 #[cfg(test)]
