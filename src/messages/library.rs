@@ -5,7 +5,7 @@ use sme_mpi::channel::EAGER_BYTES;
 use sme_mpi::channel::transfers::Modes;
 use sme_sim::machine::Machine;
 
-/// The modes of channel queues if nobody says otherwise: messages that fit into a control message
+/// The default modes of channel queues: messages that fit into a control message
 /// go at once, and the DMA engine sends those that it sends faster.
 const OF_QUEUES: Modes = Modes {
     eager_bytes: Some(96),
@@ -58,7 +58,7 @@ impl Library {
         self != Self::Rcce
     }
 
-    /// Which messages go which way, if nobody says otherwise.
+    /// The default for which messages go which way.
     pub fn modes(self) -> Modes {
         match self {
             Self::Queues => OF_QUEUES,
@@ -67,7 +67,7 @@ impl Library {
         }
     }
 
-    /// MPI on `machine`, if nobody says otherwise.
+    /// The default library of MPI on `machine`.
     pub fn of_mpi(machine: &Machine) -> Self {
         match machine.shape().buffer_bytes {
             0 if machine.capabilities().has(Capability::Network) => Self::Queues,

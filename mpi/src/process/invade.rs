@@ -91,7 +91,7 @@ where
             if held.len() == run.len() {
                 return held;
             }
-            // Others have been faster: what they have is not free.
+            // Other programs have been faster: the cores that they hold are not free.
             self.release(program, &held).await;
             free.retain(|core| !run.contains(core) || held.contains(core));
         }

@@ -65,7 +65,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
             let task = mpi.device().begin_task(task);
             let made = self.made(site, task).await;
             if let Some(own) = opened {
-                // It is open: nobody else knows of it.
+                // It has been opened above, and so it can be closed.
                 let _ = mpi.ports.lock().close(own, mpi.device());
             }
             let made = mpi.close(entered, comm, made).await?;

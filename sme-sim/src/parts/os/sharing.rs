@@ -385,7 +385,7 @@ impl Core {
             self.owed += taken;
         }
         let end = came?;
-        // What executed goes on from where it was.
+        // An execution goes on from where it was interrupted.
         let at = match executes {
             true => end + std::mem::take(&mut self.owed),
             false => at,

@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn signals_queue_and_wake_once() {
         let (mut signals, asleep) = (Signals::default(), Time::from_ns(5));
-        assert_eq!(signals.comes(3, 7), None, "nobody waits");
+        assert_eq!(signals.comes(3, 7), None, "the thread does not wait");
         assert_eq!(signals.comes(3, 8), None);
         let taken = [(); 3].map(|()| signals.takes(3, asleep));
         assert_eq!(taken, [Some(7), Some(8), None]);

@@ -284,7 +284,7 @@ proptest! {
             let overlaps = |&&(of, _, begin, end, _): &&Execution| {
                 of == core && begin < to && from < end
             };
-            // What puts another off lies within the time by which that takes longer.
+            // An urgent thread executes within the time by which it makes the other one later.
             let is_within = tenures.iter().any(|&(of, begin, end)| {
                 of == core && begin <= from && to <= end
             });
