@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use sme_memory::{Atomic, Flags, Memory, Route, Until};
 
-use sme_sim::machine::Pinning;
-use sme_sim::parts::contract::ThreadMemory;
+use sme_sim::machine::{Pinning, System};
+use sme_sim::parts::contract::{Span, ThreadMemory};
 
-use crate::programs::{Program, nothing, ns, place, run, setup, word};
+use crate::programs::{Program, cluster, nothing, ns, place, run, setup, word};
 
 /// What separates a store from the load after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -322,5 +322,37 @@ fn a_byte_of_ones_own_buffered_word_is_seen() {
             })
         });
         assert_eq!(outcome, Ok(()));
+    }
+}
+
+/// A store that finds the buffer full waits until one has left, not until all have.
+#[test]
+fn a_full_store_buffer_admits_a_store_as_soon_as_one_has_left() {
+    const STORES: u32 = 40;
+    // To memory behind the engine, past the caches and through them, and to the node's own.
+    for (route, home) in [(Route::Global, 1), (Route::Cached, 1), (Route::Nearest, 0)] {
+        let cluster = cluster(setup("mesh:2x1", 2, 1), |memory, node, _| async move {
+            for number in 0..if node == 0 { STORES } else { 0 } {
+                memory.begin(Span::new("store", number)).await;
+                let place = place(home, 4096 + 64 * u64::from(number));
+                memory.store(memory.word(place, route), 1).await;
+                memory.end(Span::new("store", number)).await;
+            }
+        });
+        let mut cluster = cluster.unwrap();
+        assert_eq!(cluster.run(1, |_| {}), Ok(()));
+        let spans = cluster.spans().called("store");
+        let took = spans
+            .iter()
+            .map(|span| span.last_end.since(span.first_begin).as_ns());
+        let took: Vec<f64> = took.skip(10).collect();
+        let (least, most) = (
+            took.iter().copied().fold(f64::INFINITY, f64::min),
+            took.iter().copied().fold(0.0, f64::max),
+        );
+        assert!(
+            most < 2.0 * least,
+            "{route:?}: stores in a row take from {least} to {most} ns"
+        );
     }
 }

@@ -389,11 +389,22 @@ impl Node {
         self.drain(core);
     }
 
-    /// Lets stores of `core` leave, oldest first, as far as they can now.
+    /// Lets stores of `core` leave as far as they can now; its thread goes on if it waited for a
+    /// place among them, or for the last to leave.
     pub(super) fn drain(&mut self, core: u16) {
+        self.let_leave(core);
+        match self.cores[core].waiting {
+            Waiting::StoreBuffer if !self.stores.is_full(core) => self.store(core),
+            Waiting::Drained if self.stores.is_empty(core) => self.drained(core),
+            _ => {}
+        }
+    }
+
+    /// The stores of `core`, the oldest first, leave until one has to wait.
+    fn let_leave(&mut self, core: u16) {
         while !self.cores[core].store_under_way {
             let Some(store) = self.stores.oldest(core) else {
-                break;
+                return;
             };
             match self.here.constants.map.target(store.address) {
                 Ok(Target::Local(physical)) => {
@@ -460,11 +471,6 @@ impl Node {
                 // Refused before it was buffered.
                 Err(_) => self.stores.pop(core),
             }
-        }
-        match self.cores[core].waiting {
-            Waiting::StoreBuffer => self.store(core),
-            Waiting::Drained if self.stores.is_empty(core) => self.drained(core),
-            _ => {}
         }
     }
 

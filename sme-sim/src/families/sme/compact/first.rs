@@ -265,11 +265,21 @@ impl<L: Leader> Run<'_, L> {
         self.drain();
     }
 
-    /// Lets the leader's stores leave, oldest first, as far as they can now.
+    /// Lets the leader's stores leave as far as they can now; it goes on if it waited for a place
+    /// among them.
     pub(super) fn drain(&mut self) {
+        self.let_leave();
+        let is_full = self.stores.len() >= self.plan.form.store_buffer;
+        if self.first.waiting == Waiting::StoreBuffer && !is_full {
+            self.store();
+        }
+    }
+
+    /// The leader's stores, the oldest first, leave until one has to wait.
+    fn let_leave(&mut self) {
         while !self.store_under_way {
             let Some(&store) = self.stores.front() else {
-                break;
+                return;
             };
             if store.place.node == self.node {
                 let line = self.plan.form.line(store.place.offset);
@@ -294,9 +304,6 @@ impl<L: Leader> Run<'_, L> {
             self.post(store);
             self.first.gap_until = self.work.now + self.plan.form.store_gap;
             self.first.leaves_then = false;
-        }
-        if self.first.waiting == Waiting::StoreBuffer {
-            self.store();
         }
     }
 
