@@ -135,6 +135,11 @@ impl Attributes {
         Self(Mutex::new(copies.collect()))
     }
 
+    /// All of them, which are then not here any more.
+    pub(crate) fn moved(&self) -> Self {
+        Self(Mutex::new(std::mem::take(&mut *self.0.lock())))
+    }
+
     /// Deletes all, the last one first, as MPI_COMM_SELF has it at MPI_Finalize (Sec. 11.2.4).
     pub(crate) fn delete_all(&self) {
         let all = std::mem::take(&mut *self.0.lock());

@@ -63,7 +63,7 @@ impl Spawn {
         let (core, layout) = (self.job.core(memory), self.job.layout());
         let channel = Sections::new(memory.clone(), core, memory.node(), layout)?;
         let channel = SimulatedChannel::Sections(Box::new(channel));
-        Ok(Mpi::within(channel, world)?)
+        Ok(Mpi::within(channel, world, 0)?)
     }
 
     /// The program that starts the others.

@@ -316,7 +316,7 @@ fn joins(parents: u32, children: u32) -> Time {
             false => (parents..ranks).collect(),
         };
         async move {
-            let mpi = Mpi::within(channel, &world).unwrap();
+            let mpi = Mpi::within(channel, &world, 0).unwrap();
             let world = mpi.world();
             let is_parent = me < parents;
             let port = "rank 0, port 1";

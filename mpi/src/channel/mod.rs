@@ -183,6 +183,11 @@ pub trait Channel: Send + Sync {
         site: &'static Location<'static>,
     ) -> impl Future<Output = ()> + Send;
 
+    /// The ranks that have not read yet what lies in memory for them.
+    fn unread(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// Charges the cost of all this work, each so many times.
     fn work(&self, work: &[(Work, u32)]) -> impl Future<Output = ()> + Send {
         self.processor().work(work)

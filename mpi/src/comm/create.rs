@@ -55,7 +55,7 @@ impl Made {
 
 /// A context that no other call makes.
 pub(super) fn fresh(device: &Device) -> u64 {
-    context(device.rank(), device.next_count())
+    context(device.maker(), device.next_count())
 }
 
 /// The context of a communicator of the same group: that of rank 0. Of an intercommunicator all its
@@ -82,12 +82,21 @@ pub(crate) async fn split(
     group: Group,
     (color, key): (Option<u32>, i32),
 ) -> Result<Vec<u8>, Fault> {
-    let own = Entry::fresh(&team, color, key).to_bytes();
-    let lengths = vec![Entry::BYTES; team.size() as usize];
-    let all = allgather(team, Algorithm::Bruck, (own, lengths)).await?;
-    let entries = all.chunks_exact(Entry::BYTES).map(Entry::from_bytes);
-    let entries: Vec<Entry> = entries.collect();
+    let entries = Entry::of_all(team, color, key).await?;
     Ok(Entry::made(&entries, &group, color).to_bytes())
+}
+
+/// The begin of MPI_Comm_retreat: each rank says whether it stays. Ends with the number of those
+/// that do, them, and those that do not, and with a context that these have from then on.
+pub(crate) async fn part(team: Team, group: Group, stays: bool) -> Result<Vec<u8>, Fault> {
+    let entries = Entry::of_all(team, Some(stays.into()), 0).await?;
+    let [stay, leave] = [true, false].map(|of| Entry::made(&entries, &group, Some(of.into())));
+    let ranks = [&[stay.ranks.len() as u32], &stay.ranks[..], &leave.ranks];
+    let made = Made {
+        context: leave.context,
+        ranks: ranks.concat(),
+    };
+    Ok(made.to_bytes())
 }
 
 /// MPI_Comm_split of an intercommunicator: the ranks of both sides with this color. The result has
@@ -144,6 +153,17 @@ impl Entry {
             key,
             context,
         }
+    }
+
+    /// Those of all ranks of `team`, of which this one contributes this color and key.
+    async fn of_all(team: Team, color: Option<u32>, key: i32) -> Result<Vec<Self>, Fault> {
+        let own = Self::fresh(&team, color, key).to_bytes();
+        let lengths = vec![Self::BYTES; team.size() as usize];
+        let all = allgather(team, Algorithm::Bruck, (own, lengths)).await?;
+        Ok(all
+            .chunks_exact(Self::BYTES)
+            .map(Self::from_bytes)
+            .collect())
     }
 
     fn to_bytes(&self) -> Vec<u8> {

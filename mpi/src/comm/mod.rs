@@ -1,16 +1,17 @@
 //! Communicators (MPI-4.1, Ch. 7) as handles: a group of ranks, and contexts that keep its messages
 //! apart from all others.
 //!
-//! A context is made by one rank, from its own number and a count, so that no two are equal and the
-//! others need only be told. Its lowest bits are the plane: point-to-point messages, those of
+//! A context is made by one rank, from its own number, that of its process among those that have had
+//! this rank, and a count, so that no two are equal and the others need only be told. Its lowest bits are the plane: point-to-point messages, those of
 //! collective calls, and those of windows.
 
 pub(crate) mod create;
 pub(crate) mod ports;
+pub(crate) mod world;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 
@@ -36,10 +37,17 @@ pub(crate) enum Plane {
 
 const PLANE_BITS: u32 = 2;
 const COUNT_BITS: u32 = 28;
+const BIRTH_BITS: u32 = 12;
 
-/// The context number `count` of those that rank `rank` of the job makes.
-pub(crate) fn context(rank: u32, count: u32) -> u64 {
-    (u64::from(rank) << COUNT_BITS | u64::from(count)) << PLANE_BITS
+/// The maker of a context: a rank of the job, and the number of its process, of which the last 4096
+/// at one rank are told apart.
+pub(crate) type Maker = (u32, u32);
+
+/// The context number `count` of those that `maker` makes.
+pub(crate) fn context((rank, birth): Maker, count: u32) -> u64 {
+    let birth = u64::from(birth) % (1 << BIRTH_BITS);
+    let maker = u64::from(rank) << BIRTH_BITS | birth;
+    (maker << COUNT_BITS | u64::from(count)) << PLANE_BITS
 }
 
 /// A communicator. Cheap to clone: clones are the same communicator.
@@ -56,6 +64,10 @@ struct Inner {
     /// Collective calls so far.
     calls: AtomicU32,
     is_freed: AtomicBool,
+    /// Whether it was the world before that grew or shrank.
+    is_replaced: AtomicBool,
+    /// A rank of the job that was in it and has left the world.
+    gone: OnceLock<u32>,
     /// Whether this rank is in it.
     is_member: bool,
     handler: Mutex<ErrorHandler>,
@@ -108,6 +120,8 @@ impl Comm {
             topology,
             calls: AtomicU32::new(0),
             is_freed: AtomicBool::new(false),
+            is_replaced: AtomicBool::new(false),
+            gone: OnceLock::new(),
             is_member: true,
             handler: Mutex::default(),
             name: Mutex::default(),
@@ -127,6 +141,48 @@ impl Comm {
             }
             // A new communicator has no clones.
             Err(shared) => Self(shared),
+        }
+    }
+
+    /// That in the place of this one, which is not used any more: of another group, in which this
+    /// rank has number `rank`, with all that was attached. Its collective calls are numbered from
+    /// `calls` on.
+    pub(crate) fn replaced(&self, (context, calls): (u64, u32), group: Group, rank: u32) -> Self {
+        let of = &self.0;
+        of.is_replaced.store(true, Ordering::Relaxed);
+        Self(Arc::new(Inner {
+            context,
+            group,
+            rank,
+            remote: None,
+            topology: None,
+            calls: AtomicU32::new(calls),
+            is_freed: AtomicBool::new(false),
+            is_replaced: AtomicBool::new(false),
+            gone: OnceLock::new(),
+            is_member: true,
+            handler: Mutex::new(of.handler.lock().clone()),
+            name: Mutex::new(of.name.lock().clone()),
+            attributes: of.attributes.moved(),
+            info: Mutex::new(of.info.lock().clone()),
+            on: OnceLock::new(),
+        }))
+    }
+
+    /// Collective calls so far.
+    pub(crate) fn calls(&self) -> u32 {
+        self.0.calls.load(Ordering::Relaxed)
+    }
+
+    /// Of those that exist at this rank, those with a rank of `leaves` in them cannot be used any
+    /// more.
+    pub(crate) fn part(existing: &Existing, leaves: &Group) {
+        for inner in existing.0.lock().iter().filter_map(Weak::upgrade) {
+            let remote = inner.remote.iter().map(|remote| &remote.group);
+            let mut ranks = remote.chain([&inner.group]).flat_map(Group::world_ranks);
+            if let Some(gone) = ranks.find(|&rank| leaves.rank_of(rank).is_some()) {
+                inner.gone.get_or_init(|| gone);
+            }
         }
     }
 
@@ -215,24 +271,56 @@ impl Comm {
     /// Whether it may be used.
     ///
     /// # Errors
-    /// It has been freed, or this rank is not in it.
+    /// It has been freed, or this rank is not in it, or another one has left.
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        let text = match self.0.is_freed.load(Ordering::Relaxed) {
-            true => "the communicator has been freed",
-            false if !self.0.is_member => "this rank is not in the communicator",
-            false => return Ok(()),
+        let text = match self.0.gone.get() {
+            Some(gone) => format!("rank {gone} of the job has left the communicator"),
+            None if self.0.is_freed.load(Ordering::Relaxed) => {
+                "the communicator has been freed".to_owned()
+            }
+            None if self.0.is_replaced.load(Ordering::Relaxed) => {
+                "the world has changed since the communicator was asked for".to_owned()
+            }
+            None if !self.0.is_member => "this rank is not in the communicator".to_owned(),
+            None => return Ok(()),
         };
         Err(Fault::new(ErrorClass::Comm, "comm", text))
     }
 }
 
-impl fmt::Debug for Comm {
+/// The communicators that exist at a rank.
+#[derive(Debug, Default)]
+pub(crate) struct Existing(Mutex<Vec<Weak<Inner>>>);
+
+impl Existing {
+    /// Fewer are not looked through for those that are not there any more.
+    const FEW: usize = 32;
+
+    /// One more.
+    pub(crate) fn is_made(&self, comm: &Comm) {
+        let mut all = self.0.lock();
+        if all.len() >= Self::FEW && all.len() == all.capacity() {
+            all.retain(|inner| inner.strong_count() > 0);
+            let room = all.len();
+            all.reserve(room);
+        }
+        all.push(Arc::downgrade(&comm.0));
+    }
+}
+
+impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Comm")
-            .field("context", &self.0.context)
-            .field("rank", &self.0.rank)
-            .field("group", &self.0.group)
-            .field("remote", &self.0.remote)
+            .field("context", &self.context)
+            .field("rank", &self.rank)
+            .field("group", &self.group)
+            .field("remote", &self.remote)
             .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }

@@ -123,6 +123,11 @@ impl Queues {
         self.unexpected.iter().map(|(envelope, _)| envelope)
     }
 
+    /// The messages that posted receives want, the oldest receive first.
+    pub(super) fn posted(&self) -> impl Iterator<Item = &Wanted> {
+        self.posted.iter().map(|(wanted, _)| wanted)
+    }
+
     /// The messages that a posted receive wants, if it names their sender and the sender may be
     /// told of it: no earlier receive that is kept from its sender may get one of them.
     pub(super) fn may_tell(

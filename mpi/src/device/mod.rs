@@ -10,6 +10,7 @@
 //! * `matching`: which receive gets which message.
 //! * `arrival`: the handling of a packet.
 //! * `cancel`: requests that are taken back.
+//! * `parting`: nothing is under way between ranks that part.
 //! * `active`: packets for handlers, which no receive matches.
 //! * `direct`: data that go straight to a place of the receiver's, and `pairs`: which go where.
 //! * `tasks`: calls of several messages, such as a broadcast, each an `async` function that is
@@ -27,6 +28,7 @@ pub(crate) mod driver;
 pub(crate) mod matching;
 pub(crate) mod packet;
 mod pairs;
+pub(crate) mod parting;
 mod tasks;
 
 use std::collections::VecDeque;
@@ -37,6 +39,7 @@ use slab::Slab;
 
 use crate::channel::Work;
 use crate::channel::transfers::Abilities;
+use crate::comm::Maker;
 use crate::error::Fault;
 use crate::group::Group;
 use active::Handlers;
@@ -115,6 +118,7 @@ pub(crate) struct Outcome {
 pub(crate) struct Device {
     rank: u32,
     ranks: u32,
+    birth: u32,
     state: Mutex<State>,
 }
 
@@ -256,7 +260,23 @@ impl Device {
             ..State::default()
         };
         let state = Mutex::new(state);
-        Self { rank, ranks, state }
+        let birth = 0;
+        Self {
+            rank,
+            ranks,
+            birth,
+            state,
+        }
+    }
+
+    /// That of the process with this number among those that have had its rank.
+    pub(crate) fn born(self, birth: u32) -> Self {
+        Self { birth, ..self }
+    }
+
+    /// The maker of contexts that it is.
+    pub(crate) fn maker(&self) -> Maker {
+        (self.rank, self.birth)
     }
 
     /// Its rank.

@@ -104,7 +104,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
             comm.remote().cloned(),
             comm.topology().cloned(),
         );
-        self.mpi.on(twin.duplicating(comm))
+        self.mpi.made(twin.duplicating(comm))
     }
 
     /// The communicator of the ranks that give the same color, in the order of their keys, and of
@@ -324,7 +324,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         let rank = local.rank();
         let remote = Some(Remote { group, local });
         let comm = Comm::with(other.context, own, rank, remote, None);
-        Some(self.mpi.on(comm))
+        Some(self.mpi.made(comm))
     }
 
     /// The communicator that was made, if this rank is in it.
@@ -333,7 +333,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         let me = group.rank_of(self.mpi.device().rank())?;
         let comm = Comm::new(made.context, group, me);
         *comm.handler().lock() = self.comm.handler().lock().clone();
-        Some(self.mpi.on(comm))
+        Some(self.mpi.made(comm))
     }
 
     /// Makes a call whose task makes a communicator.
@@ -458,10 +458,9 @@ impl<'m, C: Channel> Communicator<'m, C> {
     async fn end(&self, call: &'static str, site: Site) -> Result<(), MpiError> {
         let mpi = self.mpi;
         let entered = mpi.enter(call, None, 0).await?;
-        let is_predefined = self.comm.is(&mpi.world) || self.comm.is(&mpi.own);
         let ended = match self.comm.check() {
             Err(fault) => Err(fault),
-            Ok(()) if is_predefined => Err(Fault::new(
+            Ok(()) if mpi.is_predefined(&self.comm) => Err(Fault::new(
                 ErrorClass::Comm,
                 "comm",
                 "a predefined communicator stays to the end",

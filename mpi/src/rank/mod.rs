@@ -40,6 +40,7 @@ pub mod request;
 mod spawn;
 pub mod topologies;
 pub mod windows;
+mod worlds;
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -53,7 +54,7 @@ use crate::collective::choice::{Algorithm, Choice, Collective};
 use crate::collective::{Call, barrier, inter};
 use crate::comm::create::teams;
 use crate::comm::ports::Ports;
-use crate::comm::{Comm, context};
+use crate::comm::{Comm, Existing, context};
 use crate::datatype::{Datatype, pack};
 use crate::device::direct::Pending;
 use crate::device::driver::{self, Site};
@@ -140,13 +141,20 @@ pub const ANY_TAG: i32 = -1;
 pub struct Mpi<C> {
     channel: C,
     device: Arc<Device>,
-    world: Comm,
-    local: Comm,
+    worlds: RwLock<Worlds>,
     own: Comm,
+    existing: Existing,
     ports: Arc<Mutex<Ports>>,
     choice: RwLock<Choice>,
     /// Whether a call is under way.
     is_inside: AtomicBool,
+}
+
+/// The communicators that a rank has from the beginning, beside that of itself.
+#[derive(Debug)]
+struct Worlds {
+    world: Comm,
+    local: Comm,
 }
 
 /// A communicator of a rank, with the calls over it.
@@ -173,7 +181,7 @@ impl<C: Channel> Mpi<C> {
     pub fn new(channel: C) -> Self {
         let (rank, ranks) = (channel.rank(), channel.ranks());
         let inside = ranks.saturating_sub(channel.outside());
-        let (group, at) = (Group::world(inside), context(0, 0));
+        let (group, at) = (Group::world(inside), context((0, 0), 0));
         let world = match rank < inside {
             true => Comm::new(at, group, rank),
             false => Comm::of_others(at, group),
@@ -181,18 +189,19 @@ impl<C: Channel> Mpi<C> {
         let local = match inside == ranks {
             true => world.clone(),
             // The first rank outside makes no other with this count.
-            false => Comm::new(context(inside, 0), Group::world(ranks), rank),
+            false => Comm::new(context((inside, 0), 0), Group::world(ranks), rank),
         };
-        Self::with(channel, world, local)
+        Self::with(channel, Worlds { world, local }, 0)
     }
 
     /// The rank that has `channel`, in a world of these ranks of the channel, which all of them
-    /// name alike: programs that were started apart have each a world of their own.
+    /// name alike: programs that were started apart have each a world of their own. `birth` tells
+    /// this process, and those that are started with it, from earlier ones with the same ranks.
     ///
     /// # Errors
     /// [`ErrorClass::Group`] if this rank is not among them, or there is no such rank;
     /// [`ErrorClass::Rank`] if one is there twice.
-    pub fn within(channel: C, ranks: &[u32]) -> Result<Self, MpiError> {
+    pub fn within(channel: C, ranks: &[u32], birth: u32) -> Result<Self, MpiError> {
         let rank = channel.rank();
         let wrong = |text: String| {
             let fault = Fault::new(ErrorClass::Group, "world", text);
@@ -207,39 +216,54 @@ impl<C: Channel> Mpi<C> {
             return Err(wrong("this rank is not in it".to_owned()));
         };
         // The first rank makes no other with this count.
-        let world = Comm::new(context(first, 0), group, me);
-        Ok(Self::with(channel, world.clone(), world))
+        let world = Comm::new(context((first, birth), 0), group, me);
+        let local = world.clone();
+        Ok(Self::with(channel, Worlds { world, local }, birth))
     }
 
-    fn with(channel: C, world: Comm, local: Comm) -> Self {
+    fn with(channel: C, worlds: Worlds, birth: u32) -> Self {
         let (rank, ranks) = (channel.rank(), channel.ranks());
         // One rank is not there twice.
         let own = Group::from_world_ranks(vec![rank]).unwrap_or(Group::empty());
         let transfers = channel.transfers().map(Transfers::abilities);
-        let device = Arc::new(Device::new((rank, ranks), channel.eager_bytes(), transfers));
+        let device = Device::new((rank, ranks), channel.eager_bytes(), transfers);
+        let device = Arc::new(device.born(birth));
         channel.serves(Pending(Arc::clone(&device)));
         Self {
             ports: Ports::of(&device),
             channel,
+            own: Comm::new(context(device.maker(), OWN_COUNT), own, 0),
             device,
-            world,
-            local,
-            own: Comm::new(context(rank, OWN_COUNT), own, 0),
+            worlds: RwLock::new(worlds),
+            existing: Existing::default(),
             choice: RwLock::default(),
             is_inside: AtomicBool::new(false),
         }
     }
 
-    /// The communicator of all ranks (MPI_COMM_WORLD).
+    /// The communicator of all ranks (MPI_COMM_WORLD). When the world has grown or shrunk it is
+    /// another one, and the one before is not used any more.
     pub fn world(&self) -> Communicator<'_, C> {
-        self.on(self.world.clone())
+        self.on(self.worlds.read().world.clone())
     }
 
     /// The communicator of all ranks of the job, those of I/O subsystems included, which are the
     /// last ones and not in the world (MPI_COMM_LOCAL of Ho et al., Sec. II). Without such ranks it
     /// is the world.
     pub fn local(&self) -> Communicator<'_, C> {
-        self.on(self.local.clone())
+        self.on(self.local_comm())
+    }
+
+    fn local_comm(&self) -> Comm {
+        self.worlds.read().local.clone()
+    }
+
+    /// Whether it is one of those that are there from the beginning to the end.
+    fn is_predefined(&self, comm: &Comm) -> bool {
+        let worlds = self.worlds.read();
+        [&worlds.world, &worlds.local, &self.own]
+            .iter()
+            .any(|of| comm.is(of))
     }
 
     /// The communicator of this rank alone (MPI_COMM_SELF).
@@ -249,6 +273,12 @@ impl<C: Channel> Mpi<C> {
 
     fn on(&self, comm: Comm) -> Communicator<'_, C> {
         Communicator { mpi: self, comm }
+    }
+
+    /// A communicator that has been made.
+    fn made(&self, comm: Comm) -> Communicator<'_, C> {
+        self.existing.is_made(&comm);
+        self.on(comm)
     }
 
     /// Names the algorithm that a collective call takes; without one the library chooses it again.
@@ -341,13 +371,31 @@ impl<C: Channel> Mpi<C> {
             self.ports.lock().close_all(&self.device);
             let is_drained = || self.is_drained();
             self.until(site, is_drained).await;
-            let task = self.meeting(&self.local, Call::Finalize);
+            let local = self.local_comm();
+            let task = self.meeting(&local, Call::Finalize);
             let task = self.device.begin_task(task);
             let outcome = self.until(site, || self.device.take(task)).await;
             self.until(site, is_drained).await;
             let left = self.device.stray_calls().map(|envelope| stray(&envelope));
             let ended = outcome.fault.or(left).map_or(Ok(()), Err);
-            self.close(entered, &self.local, ended).await
+            self.close(entered, &local, ended).await
+        }
+    }
+
+    /// Waits until others have read all that this rank has sent. After that another process may
+    /// have this rank's place in the channel.
+    #[track_caller]
+    pub fn vacate(&self) -> impl Future<Output = ()> + Send {
+        let site = Location::caller();
+        async move {
+            loop {
+                self.progress().await;
+                let unread = self.channel.unread();
+                if unread.is_empty() {
+                    return;
+                }
+                self.channel.wait(&unread, site).await;
+            }
         }
     }
 
@@ -404,7 +452,7 @@ impl<C: Channel> Mpi<C> {
 
     /// Something if all that this rank has to send has left.
     pub(crate) fn is_drained(&self) -> Option<()> {
-        let is_drained = self.device.is_drained(self.local.group());
+        let is_drained = self.device.is_drained(self.worlds.read().local.group());
         is_drained.then_some(())
     }
 

@@ -88,7 +88,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         let group = comm.group().clone();
         let over = Comm::with(context, group, comm.rank(), None, topology);
         *over.handler().lock() = comm.handler().lock().clone();
-        self.mpi.on(over)
+        self.mpi.made(over)
     }
 
     /// The same communicator with a topology.

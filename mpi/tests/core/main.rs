@@ -5,6 +5,7 @@
 
 mod ports;
 mod sections;
+mod worlds;
 
 use std::sync::{Arc, Mutex};
 

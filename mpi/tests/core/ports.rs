@@ -11,15 +11,15 @@ use super::SMALL;
 
 /// A name that one rank tells others, outside the library.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Option<String>>>);
+pub struct Told(Arc<Mutex<Option<String>>>);
 
 impl Told {
-    fn tells(&self, name: &str) {
+    pub fn tells(&self, name: &str) {
         *self.0.lock().unwrap() = Some(name.to_owned());
     }
 
     /// Waits for it: asking for the time lets others go on.
-    async fn hears(&self, mpi: &Mpi<Wire>) -> String {
+    pub async fn hears(&self, mpi: &Mpi<Wire>) -> String {
         loop {
             let told = self.0.lock().unwrap().clone();
             if let Some(name) = told {
@@ -31,13 +31,13 @@ impl Told {
 }
 
 /// The world of `wire` among these, one behind the other.
-fn within(wire: Wire, sizes: &[u32]) -> (usize, Mpi<Wire>) {
+pub fn within(wire: Wire, sizes: &[u32]) -> (usize, Mpi<Wire>) {
     use sme_mpi::channel::Channel;
     let mut begin = 0;
     for (number, &size) in sizes.iter().enumerate() {
         if wire.rank() < begin + size {
             let ranks: Vec<u32> = (begin..begin + size).collect();
-            return (number, Mpi::within(wire, &ranks).unwrap());
+            return (number, Mpi::within(wire, &ranks, 0).unwrap());
         }
         begin += size;
     }
@@ -184,7 +184,7 @@ fn a_world_has_this_rank_and_each_once() {
             _ => ErrorClass::Group,
         };
         assert_eq!(
-            Mpi::within(wire, wrong).map(drop).unwrap_err().class,
+            Mpi::within(wire, wrong, 0).map(drop).unwrap_err().class,
             expected
         );
     })

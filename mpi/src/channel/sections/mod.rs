@@ -326,6 +326,14 @@ where
         }
     }
 
+    fn unread(&self) -> Vec<u32> {
+        let state = self.state.lock();
+        let all = (0..).zip(&state.is_free);
+        all.filter(|(_, is_free)| !**is_free)
+            .map(|(to, _)| to)
+            .collect()
+    }
+
     async fn now(&self) -> u64 {
         self.memory.now().await
     }

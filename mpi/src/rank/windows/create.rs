@@ -122,6 +122,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
             .await?;
         let context = Made::from_bytes(&made).context;
         let own = Comm::new(context, comm.group().clone(), comm.rank());
+        mpi.existing.is_made(&own);
         let bytes = match &given {
             Given::Allocated(bytes) => *bytes,
             Given::Created(memory) => memory.len() as u64,

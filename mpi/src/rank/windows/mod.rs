@@ -166,8 +166,11 @@ impl<'m, C: Channel> Window<'m, C> {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        let freed = |_| Fault::new(ErrorClass::Win, "win", "the window has been freed");
-        self.comm.check().map_err(freed)
+        let of_window = |fault: Fault| {
+            let text = fault.text.replace("communicator", "window");
+            Fault::new(ErrorClass::Win, "win", text)
+        };
+        self.comm.check().map_err(of_window)
     }
 
     /// The ranks of `group` in the window.

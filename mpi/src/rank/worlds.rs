@@ -1,0 +1,173 @@
+//! Worlds that grow and shrink: MPI_Comm_infect and MPI_Comm_retreat (Comprés et al., Sec. 3.3).
+//!
+//! | Across the change | The world grows | The world shrinks |
+//! |---|---|---|
+//! | ranks | stay the same, those that come are the last | those that stay close up, in their order |
+//! | requests over the world | go on | go on between ranks that stay; with a rank that leaves there may be none |
+//! | receives from any rank | also take messages of those that come | go on at ranks that stay |
+//! | derived communicators, windows | go on | end if ranks of both sides are in them |
+//! | attributes, error handler, name | stay | stay |
+//! | handles of the world, persistent requests over it | are to be asked for and made again | the same |
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::{Mpi, Worlds};
+use crate::channel::Channel;
+use crate::collective::Call;
+use crate::comm::create::{self, Made, teams};
+use crate::comm::ports::Port;
+use crate::comm::world::{self, World};
+use crate::comm::{Comm, Plane};
+use crate::device::driver::Site;
+use crate::error::{ErrorClass, Fault, MpiError};
+use crate::group::Group;
+use crate::rank::Starter;
+
+impl<C: Channel> Mpi<C> {
+    /// Lets the world grow by so many processes, which `starter` starts and which
+    /// [join](Self::join) it (MPI_Comm_infect). All ranks of the world call it; `starter` and
+    /// `count` matter at rank 0 alone.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Spawn`] at all ranks if so many cannot be started: the world stays as it is.
+    #[track_caller]
+    pub fn infect<'a>(
+        &'a self,
+        starter: &'a impl Starter,
+        count: u32,
+    ) -> impl Future<Output = Result<(), MpiError>> + Send + 'a {
+        let site = Location::caller();
+        async move {
+            let comm = self.changing()?;
+            let entered = self.enter(Call::Infect.name(), None, 0).await?;
+            let mut opened = None;
+            let mut port = None;
+            if comm.rank() == 0 {
+                let (rank, number) = (self.device().rank(), self.ports.lock().open());
+                let own = Port { rank, number };
+                opened = Some(own);
+                let started = starter.start(count, &own.name()).await;
+                port = Some(started.map(|()| own));
+            }
+            let (team, _) = teams(self.device(), &comm, Call::Infect, 0);
+            let with = (comm.group().clone(), Arc::clone(&self.ports));
+            let same = (comm.made_context(), comm.calls());
+            let task = world::grow(team, port, with, same);
+            let grown = self.run(site, Box::pin(task)).await.and_then(|bytes| {
+                let come = Made::from_bytes(&bytes).ranks;
+                let ranks = comm.group().world_ranks().chain(come);
+                self.changes(&comm, same, ranks.collect())
+            });
+            if let Some(own) = opened {
+                // It has been opened above, and so it can be closed.
+                let _ = self.ports.lock().close(own, self.device());
+            }
+            self.close(entered, &comm, grown).await
+        }
+    }
+
+    /// Joins the world that has had this rank's world started, through the port that it was told:
+    /// both are one from then on (a part of MPI_Init). All ranks of the world call it; `port`
+    /// matters at rank 0 alone.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Port`] at all ranks if the port is not open.
+    #[track_caller]
+    pub fn join<'a>(
+        &'a self,
+        port: &'a str,
+    ) -> impl Future<Output = Result<(), MpiError>> + Send + 'a {
+        let site = Location::caller();
+        async move {
+            let comm = self.changing()?;
+            let entered = self.enter(Call::Join.name(), None, 0).await?;
+            let is_first = comm.rank() == 0;
+            let port = is_first.then(|| Port::named(port, self.channel.ranks()));
+            let (team, _) = teams(self.device(), &comm, Call::Join, 0);
+            let with = (comm.group().clone(), Arc::clone(&self.ports));
+            let task = world::join(team, port, with);
+            let joined = self.run(site, Box::pin(task)).await.and_then(|bytes| {
+                let (theirs, there) = world::joined(&bytes);
+                let ranks = there.into_iter().chain(comm.group().world_ranks());
+                self.changes(&comm, theirs, ranks.collect())
+            });
+            self.close(entered, &comm, joined).await
+        }
+    }
+
+    /// Lets the world shrink to the ranks that stay (MPI_Comm_retreat). All ranks of the world call
+    /// it. Those that leave have a world of their own from then on, and are to finalize.
+    ///
+    /// # Errors
+    /// At all ranks, and the world stays as it is: [`ErrorClass::Arg`] if no rank stays;
+    /// [`ErrorClass::Pending`] if something is under way between a rank that stays and one that
+    /// leaves, a message that has not been received included.
+    #[track_caller]
+    pub fn retreat(&self, stays: bool) -> impl Future<Output = Result<(), MpiError>> + Send {
+        let site = Location::caller();
+        async move {
+            let comm = self.changing()?;
+            let entered = self.enter(Call::Retreat.name(), None, 0).await?;
+            let retreated = self.parts(&comm, site, stays).await;
+            self.close(entered, &comm, retreated).await
+        }
+    }
+
+    async fn parts(&self, comm: &Comm, site: Site, stays: bool) -> Result<(), Fault> {
+        // Messages that were sent are on their way to where others can see them.
+        self.until(site, || self.device.has_sent()).await;
+        let (team, _) = teams(self.device(), comm, Call::Retreat, 0);
+        let parted = create::part(team, comm.group().clone(), stays);
+        let parted = Made::from_bytes(&self.run(site, Box::pin(parted)).await?);
+        let (&count, ranks) = parted.ranks.split_first().unwrap_or((&0, &[]));
+        let (stay, leave) = ranks
+            .split_at_checked(count as usize)
+            .unwrap_or((ranks, &[]));
+        if stay.is_empty() {
+            return Err(Fault::new(ErrorClass::Arg, "stays", "no rank stays"));
+        }
+        let (own, others) = match stays {
+            true => (stay, leave),
+            false => (leave, stay),
+        };
+        let others = Group::from_world_ranks(others.to_vec())?;
+        // All ranks have begun the call: all that they have sent to this one is there.
+        self.progress().await;
+        let any = (!stays).then(|| comm.context(Plane::Point));
+        let unfinished = self.device.unfinished(&others, any);
+        let (team, _) = teams(self.device(), comm, Call::Retreat, 0);
+        self.run(site, Box::pin(world::agree(team, unfinished)))
+            .await?;
+        Comm::part(&self.existing, &others);
+        let world = match stays {
+            true => (comm.made_context(), comm.calls()),
+            false => (parted.context, 0),
+        };
+        self.changes(comm, world, own.to_vec())
+    }
+
+    /// The world, which is to change.
+    fn changing(&self) -> Result<Comm, MpiError> {
+        let worlds = self.worlds.read();
+        match worlds.world.is(&worlds.local) {
+            true => Ok(worlds.world.clone()),
+            false => {
+                let text = "ranks of I/O subsystems are not in the world: it stays as it is";
+                let fault = Fault::new(ErrorClass::Comm, "comm", text);
+                Err(fault.at(self.device.rank(), "MPI_Comm_infect"))
+            }
+        }
+    }
+
+    /// From now on these ranks of the job are the world, in the place of `comm`.
+    fn changes(&self, comm: &Comm, world: World, ranks: Vec<u32>) -> Result<(), Fault> {
+        let group = Group::from_world_ranks(ranks)?;
+        let missing = || Fault::new(ErrorClass::Group, "comm", "this rank is not in the world");
+        let me = group.rank_of(self.device.rank()).ok_or_else(missing)?;
+        let world = comm.replaced(world, group, me);
+        let local = world.clone();
+        *self.worlds.write() = Worlds { world, local };
+        Ok(())
+    }
+}
