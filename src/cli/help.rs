@@ -152,12 +152,36 @@ Examples:
   sme mpi invade --cores 48 --explain
   sme mpi invade --cores 2..48 --figures plots";
 
+/// `sme mpi infect --help`
+pub const INFECT: &str = "\
+A program of some processes reserves cores and has a process started on each, as sme mpi spawn does;
+these join its world, which has the same communicator and more ranks then. time_us is the time of the
+call at the ranks that were there before: start_us until the last process executes its program, init_us
+from then on.
+
+Examples:
+  sme mpi infect
+  sme mpi infect --parents 8 --processes 1,8,40
+  sme mpi infect --processes 1..47 --figures plots";
+
+/// `sme mpi retreat --help`
+pub const RETREAT: &str = "\
+The world of sme mpi infect shrinks to the ranks that it began with. time_us is the time of the call at
+these, leave_us at the ranks that leave, from the same begin on; infect_us is that of the call by which
+they have come.
+
+Examples:
+  sme mpi retreat
+  sme mpi retreat --processes 47 --explain
+  sme mpi retreat --processes 1..47 --figures plots";
+
 /// `sme mpi spawn --help`
 pub const SPAWN: &str = "\
 A program of one process on core 0 reserves cores, lets their daemons start a process on each, and is
-connected to them. time_us is the time of the call: start_us until the last process has forked, has
-executed its program and has initialized its library, connect_us from then on. The costs of a fork, of
-executing a program and of MPI_Init are constants of the machine (section process).
+connected to them. time_us is the time of the call: start_us until the last process executes its
+program, init_us from then on, MPI_Init, in which processes make requests of the program's manager, one
+after the other, and connect. The costs of a fork, of executing a program, of MPI_Init and of a request
+are constants of the machine (section process).
 
 Examples:
   sme mpi spawn

@@ -165,6 +165,10 @@ impl Channel for SimulatedChannel {
         of_each!(self, inner => inner.wait(full, site).await);
     }
 
+    fn unread(&self) -> Vec<u32> {
+        of_each!(self, inner => inner.unread())
+    }
+
     async fn now(&self) -> u64 {
         of_each!(self, inner => inner.now().await)
     }

@@ -24,6 +24,7 @@ use sme_sim::observe::path::PathStep;
 use sme_sim::observe::spans::{SpanTimes, Spans};
 use sme_sim::observe::words;
 use sme_sim::parts::contract::{Span, ThreadMemory};
+use sme_sim::time::Time;
 
 use super::channel::SimulatedChannel;
 pub use super::library::Library;
@@ -140,6 +141,9 @@ pub enum Error {
     /// The message passing buffers have no room for what a process manager keeps there.
     #[error("machine {0} has no message passing buffers, or none with room for a process manager")]
     NoManager(String),
+    /// All programs have ended, and cores are not free.
+    #[error("cores {0:?} are reserved when all programs have ended")]
+    Reserved(Vec<u32>),
     /// Nodes do not reach each other's memory.
     #[error(
         "channel {0} needs memory of each node that the others reach; nodes of machine {1} share a pool's"
@@ -201,6 +205,10 @@ impl Error {
         )
     }
 }
+
+/// Threads of a core with a daemon at most, those that have ended included: its kernel's module,
+/// managers and processes.
+const PROCESSES: u32 = 1 << 12;
 
 impl Job {
     /// Of so many ranks, simulated by one thread.
@@ -289,8 +297,7 @@ impl Job {
     /// Threads that run beside the ranks of each node.
     fn threads_beside(&self) -> u32 {
         match self.library {
-            // The kernel's module and the program, beside the daemon.
-            _ if self.is_managed => 2,
+            _ if self.is_managed => PROCESSES,
             // The server.
             Library::Queues => 1,
             _ => 0,
@@ -496,10 +503,11 @@ impl Job {
         let spans = machine.spans().clone();
         let critical_path = match observe.critical_path {
             Some(name) => match spans.called(name) {
-                [.., before, last] => {
+                [before @ .., last] => {
                     let mut again = self.machine.build(setup, program)?;
                     // From a span earlier, so that whatever is under way at the beginning is known.
-                    again.trace_from(before.first_begin);
+                    let from = before.last().map_or(Time::ZERO, |span| span.first_begin);
+                    again.trace_from(from);
                     again.run(self.workers, |_| {})?;
                     let number = spans.called(name).len() as u32 - 1;
                     let variable = |place| self.variable(place);

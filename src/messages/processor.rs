@@ -43,6 +43,7 @@ impl Processor for Core {
                 Work::Fork => self.software.fork,
                 Work::Exec => self.software.exec,
                 Work::Init => self.software.init,
+                Work::Serve => self.software.serve,
             };
             one.times(times.into()).as_ps()
         });

@@ -226,7 +226,7 @@ const ON_CHIP: [&str; 12] = [
     "lock --lock test-and-set --nodes 4",
     "mpi pingpong --partner 47 --sizes 64,32768",
     "mpi pingpong --channel sccmpb --sizes 64",
-    "mpi spawn --processes 1",
+    "mpi infect --parents 2 --processes 2",
     "mpi collective allreduce --ranks 4 --sizes 64 --rounds 1",
     "mpi pscw --targets 2 --rounds 3",
     "fft --log2n 8 --nodes 2 --memory cached",

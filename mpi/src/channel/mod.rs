@@ -67,8 +67,10 @@ pub enum Work {
     Fork,
     /// Executing another program in a process, until that begins.
     Exec,
-    /// The library's beginning in a process, without messages.
+    /// The library's beginning in a process, without messages and without requests of a manager.
     Init,
+    /// Serving a request at the manager of a program.
+    Serve,
 }
 
 /// The processor of a rank, which the library's own work keeps busy, and who hears of the rank's
@@ -183,10 +185,8 @@ pub trait Channel: Send + Sync {
         site: &'static Location<'static>,
     ) -> impl Future<Output = ()> + Send;
 
-    /// The ranks that have not read yet what lies in memory for them.
-    fn unread(&self) -> Vec<u32> {
-        Vec::new()
-    }
+    /// The ranks that have not read yet what lies in shared memory for them.
+    fn unread(&self) -> Vec<u32>;
 
     /// Charges the cost of all this work, each so many times.
     fn work(&self, work: &[(Work, u32)]) -> impl Future<Output = ()> + Send {

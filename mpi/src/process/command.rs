@@ -1,13 +1,13 @@
-//! The commands that daemons take, and their results, in seven bits each.
+//! The commands that daemons and managers take, and their results, in seven bits each.
 
 /// A program that holds cores, by the number of the core on which it has begun: that core is its
 /// own as long as it runs.
 pub type Program = u8;
 
 /// Cores of a chip at most: programs and commands fit into seven bits.
-pub const MOST_CORES: u32 = 61;
+pub const MOST_CORES: u32 = 59;
 
-/// A command to a daemon.
+/// A command to a daemon, or to the manager of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Tell who holds the core.
@@ -16,6 +16,14 @@ pub enum Command {
     Stop,
     /// Start the process that is to run here.
     Start,
+    /// To a manager: a request that it answers at once.
+    Ask,
+    /// To a manager: answer when all that were started together have asked for this.
+    Meet,
+    /// To a manager: start the processes that the sender wants.
+    StartAll,
+    /// To a manager: the process of the sender's core has ended.
+    Ended,
     /// Hold the core for a program.
     Reserve(Program),
     /// Hold it for that program no longer.
@@ -28,7 +36,7 @@ pub enum Command {
 pub struct Held(pub Option<Program>);
 
 impl Command {
-    const RESERVE: u8 = 4;
+    const RESERVE: u8 = 8;
     const RELEASE: u8 = Self::RESERVE + MOST_CORES as u8;
     const LAST: u8 = Self::RELEASE + (MOST_CORES as u8 - 1);
 
@@ -38,9 +46,18 @@ impl Command {
             Self::Query => 1,
             Self::Stop => 2,
             Self::Start => 3,
+            Self::Ask => 4,
+            Self::Meet => 5,
+            Self::StartAll => 6,
+            Self::Ended => 7,
             Self::Reserve(program) => Self::RESERVE + program,
             Self::Release(program) => Self::RELEASE + program,
         }
+    }
+
+    /// Whether it is for a manager.
+    pub(super) fn is_for_manager(self) -> bool {
+        matches!(self, Self::Ask | Self::Meet | Self::StartAll | Self::Ended)
     }
 
     /// The command that a flag's value is, if it is one.
@@ -49,6 +66,10 @@ impl Command {
             1 => Self::Query,
             2 => Self::Stop,
             3 => Self::Start,
+            4 => Self::Ask,
+            5 => Self::Meet,
+            6 => Self::StartAll,
+            7 => Self::Ended,
             Self::RESERVE..Self::RELEASE => Self::Reserve(flag - Self::RESERVE),
             Self::RELEASE..=Self::LAST => Self::Release(flag - Self::RELEASE),
             _ => return None,
@@ -76,6 +97,12 @@ mod tests {
     fn flags_are_read_as_they_were_written() {
         let last = MOST_CORES as Program - 1;
         let mut all = vec![Command::Query, Command::Stop, Command::Start];
+        all.extend([
+            Command::Ask,
+            Command::Meet,
+            Command::StartAll,
+            Command::Ended,
+        ]);
         all.extend((0..=last).map(Command::Reserve));
         all.extend((0..=last).map(Command::Release));
         let mut flags = Vec::new();
@@ -85,7 +112,7 @@ mod tests {
         }
         flags.sort_unstable();
         flags.dedup();
-        assert_eq!(flags.len(), 3 + 2 * MOST_CORES as usize);
+        assert_eq!(flags.len(), 7 + 2 * MOST_CORES as usize);
         assert!(flags.iter().all(|flag| (1..128).contains(flag)));
         assert_eq!(Command::from_flag(0), None);
         for held in [Held(None), Held(Some(0)), Held(Some(last))] {

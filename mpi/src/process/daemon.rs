@@ -1,13 +1,14 @@
 //! The daemon of a core: it sleeps until it is sent a command, and answers it.
 
-use std::future::Future;
+use std::sync::Arc;
 
-use sme_memory::{AnyFlag, Interrupts, Spawn, ThreadId};
+use sme_memory::{AnyFlag, Interrupts, Spawn, TestAndSet, ThreadId};
 
-use super::board::{Board, Row};
+use super::board::Board;
 use super::command::{Command, Held, Program};
-use super::module::{self, ENDED, READY, received};
-use super::start::{Image, Launch, Launches, Process};
+use super::module::{self, ENDED, READY, Registered, received};
+use super::sigmod::Sigmod;
+use super::start::{Begun, Files, Image, Process};
 use crate::channel::{Processor, Work};
 
 /// The reservation of a core.
@@ -27,7 +28,7 @@ impl Reservation {
             Command::Release(program) => {
                 holder.take_if(|holder| *holder == program);
             }
-            Command::Query | Command::Stop | Command::Start => {}
+            _ => {}
         }
         Held(*holder)
     }
@@ -35,108 +36,132 @@ impl Reservation {
 
 /// The daemon of a core, with its module.
 pub struct Daemon<M, P> {
-    memory: M,
-    processor: P,
-    board: Board,
+    sigmod: Sigmod<M, P>,
     module: ThreadId,
+    registered: Registered,
     reservation: Reservation,
     /// The program of the processes that it starts.
-    image: Option<(Launches, Image<M>)>,
+    image: Option<(Files, Image<M>)>,
+    /// The process that runs here, and the core of its manager.
+    running: Option<(ThreadId, u32)>,
 }
 
 impl<M, P> Daemon<M, P>
 where
-    M: AnyFlag + Interrupts + Spawn + Clone + 'static,
+    M: AnyFlag + Interrupts + TestAndSet + Spawn + Clone + 'static,
     P: Processor,
 {
     /// That of the core whose thread has `memory`, which is held for `holder` to begin with. Ends
     /// when the module is there: programs begin after that.
     pub async fn start(memory: M, processor: P, board: Board, holder: Option<Program>) -> Self {
-        let own = memory.id();
-        let module = move |memory: M| module::run(memory, board, own);
+        let registered = Registered::new(memory.id());
+        let to = registered.clone();
+        let module = move |memory: M| module::run(memory, board, to);
         let module = memory.spawn(None, module).await;
         while memory.take_signal().await != READY {}
         Self {
-            memory,
-            processor,
-            board,
+            sigmod: Sigmod::new(memory, processor, board),
             module,
+            registered,
             reservation: Reservation(holder),
             image: None,
+            running: None,
         }
     }
 
-    /// The same, which starts processes of this program with these launches. A process that ends
-    /// gives its core back.
+    /// The same, which starts processes of this program as `files` say. A process that ends gives
+    /// its core back.
     #[must_use]
-    pub fn with_image(self, launches: Launches, image: Image<M>) -> Self {
-        let image = Some((launches, image));
+    pub fn with_image(self, files: Files, image: Image<M>) -> Self {
+        let image = Some((files, image));
         Self { image, ..self }
     }
 
+    /// The processes of the core that are sent signals.
+    pub fn registered(&self) -> Registered {
+        self.registered.clone()
+    }
+
     /// Carries commands out until it is told to stop; how many those were.
-    pub async fn run(mut self) -> u64 {
-        let me = self.memory.node();
+    pub fn run(self) -> impl Future<Output = u64> + Send {
+        self.carries_out()
+    }
+
+    async fn carries_out(mut self) -> u64 {
         let mut commands = 0;
         loop {
-            let signal = self.memory.take_signal().await;
+            let signal = self.sigmod.memory.take_signal().await;
             if signal == ENDED {
-                self.reservation = Reservation(None);
+                self.ended().await;
                 continue;
             }
-            let (sender, flag) = received(signal);
-            self.processor.work(&[(Work::Target, 1)]).await;
-            // Senders send nothing else.
-            let command = Command::from_flag(flag).unwrap_or(Command::Query);
+            let (sender, command) = received(signal);
+            if command.is_for_manager() {
+                // Of the process that runs here.
+                if let Some((_, manager)) = self.running {
+                    self.sigmod.command(manager, command).await;
+                }
+                continue;
+            }
+            self.sigmod.processor.work(&[(Work::Target, 1)]).await;
             commands += 1;
             let held = self.reservation.takes(command);
-            let flag = self.board.flag(&self.memory, sender, Row::Results, me);
-            self.memory.set(flag, held.to_flag()).await;
-            if command == Command::Start
-                && let Some(launched) = self.launched()
-            {
-                self.forks(launched).await;
-            }
-            if command == Command::Stop {
-                self.memory.join(self.module).await;
-                return commands;
+            self.sigmod.answers(sender, held).await;
+            match command {
+                Command::Start => self.starts().await,
+                Command::Stop => {
+                    self.sigmod.memory.join(self.module).await;
+                    return commands;
+                }
+                _ => {}
             }
         }
     }
 
+    /// Forks the process that is to be started here, if one is; it executes the image.
+    async fn starts(&mut self) {
+        let Some((image, begun)) = self.launched() else {
+            return;
+        };
+        let manager = begun.program.into();
+        self.sigmod.processor.work(&[(Work::Fork, 1)]).await;
+        let process = move |memory: M| forked(memory, image, begun);
+        let process = self.sigmod.memory.spawn(None, process).await;
+        self.running = Some((process, manager));
+    }
+
     /// The process that is to be started here, if one is.
-    fn launched(&self) -> Option<Launched<M>> {
-        let (launches, image) = self.image.as_ref()?;
-        let launch = launches.lock().remove(&self.memory.node())?;
-        let (image, daemon) = (image.clone(), self.memory.id());
-        Some(Launched {
-            launch,
-            image,
-            daemon,
-        })
+    fn launched(&self) -> Option<(Image<M>, Begun)> {
+        let (files, image) = self.image.as_ref()?;
+        let begun = Begun {
+            launch: files.take(self.sigmod.memory.node())?,
+            program: self.reservation.0?,
+            daemon: self.sigmod.memory.id(),
+        };
+        Some((Arc::clone(image), begun))
     }
 
-    /// Forks it; it executes the image.
-    async fn forks(&self, launched: Launched<M>) {
-        self.processor.work(&[(Work::Fork, 1)]).await;
-        let process = move |memory: M| launched.runs(memory);
-        self.memory.spawn(None, process).await;
+    /// The process that ran here has ended: it is waited for, its manager is told, and the core is
+    /// free.
+    async fn ended(&mut self) {
+        if let Some((process, manager)) = self.running.take() {
+            self.sigmod.memory.join(process).await;
+            self.sigmod.command(manager, Command::Ended).await;
+            self.sigmod.result(manager).await;
+        }
+        self.reservation = Reservation(None);
     }
 }
 
-/// A process that is to be started.
-struct Launched<M> {
-    launch: Launch,
+/// The program of a process, of whose end the daemon hears.
+fn forked<M: Spawn + Clone + 'static>(
+    memory: M,
     image: Image<M>,
-    daemon: ThreadId,
-}
-
-impl<M: Spawn + Clone + 'static> Launched<M> {
-    /// Its program, of whose end the daemon hears.
-    fn runs(self, memory: M) -> impl Future<Output = ()> + Send + 'static {
-        let program = (self.image)(memory.clone(), self.launch);
-        ends(memory, self.daemon, program)
-    }
+    begun: Begun,
+) -> impl Future<Output = ()> + Send + 'static {
+    let daemon = begun.daemon;
+    let program = image(memory.clone(), begun);
+    ends(memory, daemon, program)
 }
 
 async fn ends<M: Spawn>(memory: M, daemon: ThreadId, program: Process) {

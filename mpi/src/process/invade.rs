@@ -1,6 +1,6 @@
 //! Invading: cores are surveyed and reserved, as many as are wanted and to be had.
 
-use sme_memory::{Interrupts, TestAndSet};
+use sme_memory::{Interrupts, Register, TestAndSet};
 
 use super::command::{Command, Held, Program};
 use super::sigmod::Sigmod;
@@ -49,8 +49,14 @@ where
         self.all(cores, Command::Query).await
     }
 
-    /// Gives all of `cores` a command, and then collects the results.
+    /// Gives all of `cores` a command, and then collects the results; one process of the core at a
+    /// time, under its test-and-set register.
     pub async fn all(&self, cores: &[u32], command: Command) -> Vec<Held> {
+        let own = Register {
+            node: self.memory.node(),
+            number: 0,
+        };
+        self.memory.take(own).await;
         for &core in cores {
             self.command(core, command).await;
         }
@@ -58,31 +64,42 @@ where
         for &core in cores {
             results.push(self.result(core).await);
         }
+        self.memory.clear(own).await;
         results
     }
 
-    /// Asks as many at a time as are still wanted.
+    /// Asks as many at a time as are still wanted; when some of them were not free, only those of
+    /// the others that a survey shows to be.
     async fn invade_any(&self, program: Program, wish: &Wish) -> Vec<u32> {
-        let mut left = wish.candidates.as_slice();
+        let mut left = wish.candidates.clone();
         let mut held = Vec::new();
         loop {
             let wanted = (wish.most as usize).saturating_sub(held.len());
-            let (asked, rest) = left.split_at(wanted.min(left.len()));
-            if asked.is_empty() {
+            let rest = left.split_off(wanted.min(left.len()));
+            if left.is_empty() {
                 return held;
             }
-            held.extend(self.reserved(program, asked).await);
+            held.extend(self.reserved(program, &left).await);
             left = rest;
+            if held.len() < wish.most as usize {
+                left = self.free(left).await;
+            }
         }
+    }
+
+    /// Those of `cores` that are free.
+    async fn free(&self, mut cores: Vec<u32>) -> Vec<u32> {
+        let holders = self.survey(&cores).await;
+        let mut holders = holders.iter();
+        cores.retain(|_| holders.next() == Some(&Held(None)));
+        cores
     }
 
     /// Surveys all, and reserves the first run that is long enough, or else the longest.
     async fn invade_contiguous(&self, program: Program, wish: &Wish) -> Vec<u32> {
         let mut free = wish.candidates.clone();
         free.sort_unstable();
-        let holders = self.survey(&free).await;
-        let mut holders = holders.iter();
-        free.retain(|_| holders.next() == Some(&Held(None)));
+        free = self.free(free).await;
         loop {
             let Some(run) = run_of(&free, wish.most) else {
                 return Vec::new();

@@ -9,6 +9,8 @@
 //! * [`sigmod`]: `sigmod_command`, `sigmod_result` and `sigmod_command_sync`.
 //! * [`invade`]: surveys cores and reserves them.
 //! * [`start`]: processes that daemons start.
+//! * [`manager`]: `mpiexec`, which starts a program and serves its processes' requests.
+//! * [`member`]: a process under a manager, from its begin to its end.
 //!
 //! A core is reserved by its own daemon, for the first program that asks. So no two programs hold
 //! it, and no program waits for a core while it holds others.
@@ -17,6 +19,8 @@ mod board;
 pub mod command;
 pub mod daemon;
 pub mod invade;
+pub mod manager;
+pub mod member;
 pub mod module;
 pub mod sigmod;
 pub mod start;

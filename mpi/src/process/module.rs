@@ -1,8 +1,11 @@
 //! The kernel module of a core: it takes the core's interrupts, and for each command that lies
-//! there sends the daemon a signal with the command and the number of its sender.
+//! there sends a signal with the command and the number of its sender: to the daemon, or to the
+//! manager that runs on the core.
 //!
 //! An interrupt that comes while one is pending is lost (the chip's are edge-triggered). The module
 //! looks at all commands after it has taken one, so that nothing else is lost with it.
+
+use std::sync::{Arc, OnceLock};
 
 use sme_memory::{AnyFlag, Interrupts, Spawn, ThreadId, Until};
 
@@ -15,32 +18,64 @@ pub(super) const READY: u64 = 0;
 /// The signal that the daemon's process has ended (SIGCHLD).
 pub(super) const ENDED: u64 = u64::MAX;
 
+/// The processes of a core to which its module sends signals.
+#[derive(Clone, Debug)]
+pub struct Registered {
+    daemon: ThreadId,
+    manager: Arc<OnceLock<ThreadId>>,
+}
+
+impl Registered {
+    /// The daemon alone.
+    pub(super) fn new(daemon: ThreadId) -> Self {
+        let manager = Arc::default();
+        Self { daemon, manager }
+    }
+
+    /// A manager begins on the core, the only one.
+    pub(super) fn has_manager(&self, manager: ThreadId) {
+        self.manager.get_or_init(|| manager);
+    }
+
+    /// The one that a command is for; the daemon where there is no manager.
+    fn of(&self, command: Command) -> ThreadId {
+        let manager = self.manager.get().filter(|_| command.is_for_manager());
+        manager.copied().unwrap_or(self.daemon)
+    }
+}
+
 /// Runs the module of a core, whose thread has `memory`, until the daemon is told to stop.
-pub async fn run<M: AnyFlag + Interrupts + Spawn>(memory: M, board: Board, daemon: ThreadId) {
+pub async fn run<M: AnyFlag + Interrupts + Spawn>(memory: M, board: Board, to: Registered) {
     let me = memory.node();
     let commands = board.flags(&memory, me, Row::Commands);
     // One that has sent a command may well send the next.
     let (mut first, mut ends) = (0, false);
-    memory.send_signal(daemon, READY).await;
+    memory.send_signal(to.daemon, READY).await;
     while !ends {
         memory.take_interrupt().await;
         while let Some(sender) = memory.find_any(commands, first, Until::IsNot(0)).await {
             let flag = board.flag(&memory, me, Row::Commands, sender);
-            let command = memory.read(flag).await;
+            let value = memory.read(flag).await;
             memory.set(flag, 0).await;
-            memory.send_signal(daemon, signal(sender, command)).await;
+            // Senders send nothing else.
+            let command = Command::from_flag(value).unwrap_or(Command::Query);
+            memory
+                .send_signal(to.of(command), signal(sender, command))
+                .await;
             first = sender;
-            ends |= Command::from_flag(command) == Some(Command::Stop);
+            ends |= command == Command::Stop;
         }
     }
 }
 
 /// The value of a signal: the sender, and its command.
-fn signal(sender: u32, command: u8) -> u64 {
-    u64::from(sender) << 8 | u64::from(command)
+pub(super) fn signal(sender: u32, command: Command) -> u64 {
+    u64::from(sender) << 8 | u64::from(command.to_flag())
 }
 
 /// The sender of a signal, and its command.
-pub(super) fn received(signal: u64) -> (u32, u8) {
-    ((signal >> 8) as u32, signal as u8)
+pub(super) fn received(signal: u64) -> (u32, Command) {
+    // Modules and processes send nothing else.
+    let command = Command::from_flag(signal as u8).unwrap_or(Command::Query);
+    ((signal >> 8) as u32, command)
 }

@@ -48,6 +48,13 @@ where
         Held::from_flag(result)
     }
 
+    /// Tells the sender of a command the result.
+    pub(super) async fn answers(&self, sender: u32, held: Held) {
+        let me = self.memory.node();
+        let flag = self.board.flag(&self.memory, sender, Row::Results, me);
+        self.memory.set(flag, held.to_flag()).await;
+    }
+
     /// `sigmod_command_sync`: gives a command and waits for its result, alone: under the
     /// test-and-set register of the core.
     pub async fn command_sync(&self, core: u32, command: Command) -> Held {

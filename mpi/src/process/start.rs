@@ -2,76 +2,78 @@
 //! environment do, and an *image* is the program.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sme_memory::{Interrupts, TestAndSet};
+use sme_memory::ThreadId;
 
-use super::command::{Command, Program};
-use super::invade::Wish;
-use super::sigmod::Sigmod;
-use crate::channel::Processor;
-use crate::error::{ErrorClass, Fault};
-use crate::rank::Starter;
+use super::command::Program;
+use crate::rank::Arrival;
 
 /// The things that a process is told when it is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// The ranks of its world, by their numbers in the channel: its cores.
     pub world: Vec<u32>,
-    /// The port to which its world connects.
-    pub port: String,
+    /// The number of those that are started together among all that are.
+    pub birth: u32,
+    /// The port at which others expect them, and what it is for; none at the begin of a program.
+    pub port: Option<(Arrival, String)>,
 }
 
-/// The launches of processes that are to be started, by core: what lies in files that all cores read.
-pub type Launches = Arc<Mutex<BTreeMap<u32, Launch>>>;
+/// A process that has been forked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// What it is told.
+    pub launch: Launch,
+    /// Its program.
+    pub program: Program,
+    /// The daemon of its core.
+    pub daemon: ThreadId,
+}
+
+/// The files that all cores read and write.
+#[derive(Clone, Debug, Default)]
+pub struct Files(Arc<Mutex<Written>>);
+
+#[derive(Debug, Default)]
+struct Written {
+    /// The launches of processes that are to be started, by core.
+    launches: BTreeMap<u32, Launch>,
+    /// The cores on which a manager is to start processes, by the core that asks it to.
+    wanted: BTreeMap<u32, Vec<u32>>,
+    births: u32,
+}
+
+impl Files {
+    /// Processes are to be started on `cores`, at the request of the process on core `asks`.
+    pub(super) fn put(&self, asks: u32, cores: &[u32], port: Option<(Arrival, &str)>) {
+        let mut written = self.0.lock();
+        written.births += 1;
+        let launch = Launch {
+            world: cores.to_vec(),
+            birth: written.births,
+            port: port.map(|(arrival, port)| (arrival, port.to_owned())),
+        };
+        let launches = cores.iter().map(|&core| (core, launch.clone()));
+        written.launches.extend(launches);
+        written.wanted.insert(asks, cores.to_vec());
+    }
+
+    /// The cores on which that process wants others started, once.
+    pub(super) fn wanted(&self, asks: u32) -> Vec<u32> {
+        self.0.lock().wanted.remove(&asks).unwrap_or_default()
+    }
+
+    /// The launch of the process that is to be started on `core`, once.
+    pub(super) fn take(&self, core: u32) -> Option<Launch> {
+        self.0.lock().launches.remove(&core)
+    }
+}
 
 /// A process: its program, to be polled.
 pub type Process = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A program as a daemon starts it, on the thread that has the memory.
-pub type Image<M> = Arc<dyn Fn(M, Launch) -> Process + Send + Sync>;
-
-/// Starts processes on behalf of a program: on cores that it reserves for them.
-#[derive(Debug)]
-pub struct Starts<'s, M, P> {
-    /// The way to the daemons.
-    pub sigmod: &'s Sigmod<M, P>,
-    /// The program.
-    pub program: Program,
-    /// The cores that it may have, the best ones first.
-    pub candidates: Vec<u32>,
-    /// The launches.
-    pub launches: Launches,
-}
-
-impl<M, P> Starter for Starts<'_, M, P>
-where
-    M: Interrupts + TestAndSet,
-    P: Processor,
-{
-    /// Reserves the cores, and then lets all their daemons start a process.
-    async fn start(&self, count: u32, port: &str) -> Result<(), Fault> {
-        let wish = Wish {
-            least: count,
-            most: count,
-            candidates: self.candidates.clone(),
-            contiguous: false,
-        };
-        let cores = self.sigmod.invade(self.program, &wish).await;
-        if cores.len() as u64 != u64::from(count) {
-            let text = format!("{count} cores are not to be had");
-            return Err(Fault::new(ErrorClass::Spawn, "maxprocs", text));
-        }
-        let launch = Launch {
-            world: cores.clone(),
-            port: port.to_owned(),
-        };
-        let launches = cores.iter().map(|&core| (core, launch.clone()));
-        self.launches.lock().extend(launches);
-        self.sigmod.all(&cores, Command::Start).await;
-        Ok(())
-    }
-}
+pub type Image<M> = Arc<dyn Fn(M, Begun) -> Process + Send + Sync>;

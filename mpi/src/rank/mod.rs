@@ -43,8 +43,8 @@ pub mod windows;
 mod worlds;
 
 use std::panic::Location;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -66,7 +66,7 @@ pub use communicators::Comparison;
 pub use given::{InPlace, Layout, Sent};
 pub use request::Request;
 use request::{Landing, Launch};
-pub use spawn::Starter;
+pub use spawn::{Arrival, Starter};
 pub use windows::{Target, Window};
 
 /// The largest tag (MPI_TAG_UB).
@@ -143,6 +143,7 @@ pub struct Mpi<C> {
     device: Arc<Device>,
     worlds: RwLock<Worlds>,
     own: Comm,
+    parent: OnceLock<Comm>,
     existing: Existing,
     ports: Arc<Mutex<Ports>>,
     choice: RwLock<Choice>,
@@ -235,6 +236,7 @@ impl<C: Channel> Mpi<C> {
             own: Comm::new(context(device.maker(), OWN_COUNT), own, 0),
             device,
             worlds: RwLock::new(worlds),
+            parent: OnceLock::new(),
             existing: Existing::default(),
             choice: RwLock::default(),
             is_inside: AtomicBool::new(false),

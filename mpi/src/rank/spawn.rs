@@ -4,7 +4,7 @@ use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::{Communicator, point};
+use super::{Communicator, Mpi, point};
 use crate::channel::Channel;
 use crate::collective::Call;
 use crate::comm::Comm;
@@ -13,20 +13,53 @@ use crate::comm::ports::{self, Port};
 use crate::device::Task;
 use crate::error::{Fault, MpiError};
 
+/// The way in which processes that were started come to those that had them started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// They have a world of their own, which connects (MPI_Comm_spawn).
+    Connects,
+    /// They join the others' world (MPI_Comm_infect).
+    Joins,
+}
+
 /// The one that starts processes: a process manager.
 pub trait Starter: Send + Sync {
-    /// Starts so many processes, whose world connects to `port`.
+    /// Starts so many processes, which are expected at `port` for that purpose.
     ///
     /// # Errors
     /// [`ErrorClass::Spawn`](crate::error::ErrorClass::Spawn) if so many cannot be started; none is
     /// then.
-    fn start(&self, count: u32, port: &str) -> impl Future<Output = Result<(), Fault>> + Send;
+    fn start(
+        &self,
+        count: u32,
+        arrival: Arrival,
+        port: &str,
+    ) -> impl Future<Output = Result<(), Fault>> + Send;
+}
+
+impl<C: Channel> Mpi<C> {
+    /// Connects the world to the group that has had it started, at this port, which matters at rank
+    /// 0 alone (a part of MPI_Init).
+    ///
+    /// # Errors
+    /// Those of [`Communicator::connect`].
+    pub async fn has_parent(&self, port: &str) -> Result<(), MpiError> {
+        let both = self.world().connect(port, 0).await?;
+        self.parent.get_or_init(|| both.comm.clone());
+        Ok(())
+    }
+
+    /// The intercommunicator with the group that has had this world started, if one has
+    /// (MPI_Comm_get_parent).
+    pub fn parent(&self) -> Option<Communicator<'_, C>> {
+        self.parent.get().map(|comm| self.on(comm.clone()))
+    }
 }
 
 impl<'m, C: Channel> Communicator<'m, C> {
     /// Starts so many processes, which have a world of their own; the intercommunicator with them
-    /// (MPI_Comm_spawn). `starter` and `count` matter at `root` alone. The processes
-    /// [connect](Self::connect) to the port that they are told (MPI_Comm_get_parent).
+    /// (MPI_Comm_spawn). `starter` and `count` matter at `root` alone. To the processes this group
+    /// is the [parent](Mpi::parent).
     ///
     /// # Errors
     /// [`ErrorClass::Spawn`](crate::error::ErrorClass::Spawn) at all ranks if so many cannot be
@@ -56,7 +89,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
                 let number = mpi.ports.lock().open();
                 let own = Port { rank, number };
                 opened = Some(own);
-                let started = starter.start(count, &own.name()).await;
+                let started = starter.start(count, Arrival::Connects, &own.name()).await;
                 port = Some(started.map(|()| own));
             }
             let (team, _) = teams(mpi.device(), comm, Call::Spawn, root);

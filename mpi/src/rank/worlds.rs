@@ -22,7 +22,7 @@ use crate::comm::{Comm, Plane};
 use crate::device::driver::Site;
 use crate::error::{ErrorClass, Fault, MpiError};
 use crate::group::Group;
-use crate::rank::Starter;
+use crate::rank::{Arrival, Starter};
 
 impl<C: Channel> Mpi<C> {
     /// Lets the world grow by so many processes, which `starter` starts and which
@@ -47,7 +47,7 @@ impl<C: Channel> Mpi<C> {
                 let (rank, number) = (self.device().rank(), self.ports.lock().open());
                 let own = Port { rank, number };
                 opened = Some(own);
-                let started = starter.start(count, &own.name()).await;
+                let started = starter.start(count, Arrival::Joins, &own.name()).await;
                 port = Some(started.map(|()| own));
             }
             let (team, _) = teams(self.device(), &comm, Call::Infect, 0);

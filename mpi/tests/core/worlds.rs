@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use sme_mpi::channel::Channel;
 use sme_mpi::error::{ErrorClass, Fault, MpiError};
 use sme_mpi::op::Op;
-use sme_mpi::rank::{Mpi, Source, Starter, Tag};
+use sme_mpi::rank::{Arrival, Mpi, Source, Starter, Tag};
 use sme_mpi::wires::{RUNS, Setting, Wire, run, run_with};
 
 use super::SMALL;
@@ -16,7 +16,7 @@ use super::ports::{Told, within};
 struct Waiting(Told);
 
 impl Starter for Waiting {
-    async fn start(&self, count: u32, port: &str) -> Result<(), Fault> {
+    async fn start(&self, count: u32, _: Arrival, port: &str) -> Result<(), Fault> {
         match count {
             0 => Err(Fault::new(ErrorClass::Spawn, "maxprocs", "none")),
             _ => {

@@ -78,8 +78,10 @@ pub struct Software {
     pub fork: Time,
     /// The execution of another program by a process, until that begins.
     pub exec: Time,
-    /// The library's beginning in a process, without messages.
+    /// The library's beginning in a process, without messages and without requests of a manager.
     pub init: Time,
+    /// Serving a request at the manager of a program.
+    pub serve: Time,
     /// The same costs on an I/O subsystem, as a percentage of the above; 0 where there is none.
     pub subsystem_percent: u32,
 }
@@ -109,6 +111,7 @@ impl Software {
             fork: slower(self.fork),
             exec: slower(self.exec),
             init: slower(self.init),
+            serve: slower(self.serve),
             subsystem_percent: self.subsystem_percent,
         }
     }

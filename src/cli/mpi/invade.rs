@@ -3,17 +3,14 @@
 mod figures;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 
+use super::managed::ManagedFlags;
 use super::{Point, Points, WatchFlags};
-use crate::cli::args;
-use crate::cli::flags::MachineFlags;
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::invade::Invade;
 use crate::messages::invade::{INVADES, Outcome};
-use crate::messages::job::Job;
 use crate::plot::Chart;
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
@@ -21,16 +18,8 @@ use crate::report::stop::Stop;
 /// The flags of `sme mpi invade`.
 #[derive(Args, Clone, Debug)]
 pub struct InvadeFlags {
-    /// Machine description: built in (see `sme machines list`) or a file
-    #[arg(
-        long = "machine",
-        value_name = "NAME|FILE.toml",
-        default_value = "scc-800"
-    )]
-    machine: String,
-    /// Override a machine constant, with its unit; may be repeated
-    #[arg(long, value_name = "SECTION.KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    managed: ManagedFlags,
     /// Cores that the program is to have, its own included, such as 2,8,48 [default: 2 to all]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     cores: Option<String>,
@@ -46,18 +35,7 @@ pub struct InvadeFlags {
 
 impl InvadeFlags {
     pub(super) fn read(&self) -> Result<Points<Invade>, Stop> {
-        let machine = args::machine(&MachineFlags {
-            name: self.machine.clone(),
-            set: self.set.clone(),
-        })?;
-        let all = machine.shape().nodes;
-        let workers = self.watch.workers()?;
-        let job = Job {
-            workers,
-            ..Job::managed(Arc::new(machine))
-        };
-        job.check()
-            .map_err(|error| Stop::flag("--machine", error))?;
+        let (job, all) = self.managed.job(&self.watch)?;
         let default = format!("2..{all}");
         let cores = self.cores.as_ref().unwrap_or(&default);
         let cores = read::counts("--cores", cores, 2, all, Values::Many)?;

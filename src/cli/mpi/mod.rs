@@ -6,7 +6,9 @@
 mod collective;
 mod compare;
 mod hpl;
+mod infect;
 mod invade;
+mod managed;
 mod modes;
 mod nas;
 mod pingpong;
@@ -60,6 +62,12 @@ pub enum MpiCommand {
     /// A program reserves cores of a chip with a process manager (MPI_Comm_invade): time by cores
     #[command(after_help = super::help::INVADE)]
     Invade(Box<invade::InvadeFlags>),
+    /// The world of a program grows by processes on other cores (MPI_Comm_infect): time by processes
+    #[command(after_help = super::help::INFECT)]
+    Infect(Box<infect::InfectFlags>),
+    /// Processes leave that world again (MPI_Comm_retreat): time at those that stay, by processes
+    #[command(after_help = super::help::RETREAT)]
+    Retreat(Box<infect::InfectFlags>),
     /// A program starts processes on other cores of such a chip (MPI_Comm_spawn): time by processes
     #[command(after_help = super::help::SPAWN)]
     Spawn(Box<spawn::SpawnFlags>),
@@ -154,6 +162,8 @@ enum Runs {
     Nas(Points<nas::NasRun>),
     Hpl(Points<hpl::HplRun>),
     Invade(Points<invade::Invade>),
+    Infect(Points<infect::Infect>),
+    Retreat(Points<infect::Retreat>),
     Spawn(Points<spawn::Spawn>),
     Tune(tune::TuneRun),
     Compare(compare::CompareRun),
@@ -184,6 +194,8 @@ impl MpiRun {
             MpiCommand::Nas(flags) => Runs::Nas(flags.read()?),
             MpiCommand::Hpl(flags) => Runs::Hpl(flags.read()?),
             MpiCommand::Invade(flags) => Runs::Invade(flags.read()?),
+            MpiCommand::Infect(flags) => Runs::Infect(flags.read()?),
+            MpiCommand::Retreat(flags) => Runs::Retreat(flags.read_retreat()?),
             MpiCommand::Spawn(flags) => Runs::Spawn(flags.read()?),
             MpiCommand::Compare(flags) => Runs::Compare(flags.read()?),
             MpiCommand::Tune(flags) => Runs::Tune(flags.read()?),
@@ -199,6 +211,8 @@ impl MpiRun {
             Runs::Nas(points) => points.run(),
             Runs::Hpl(points) => points.run(),
             Runs::Invade(points) => points.run(),
+            Runs::Infect(points) => points.run(),
+            Runs::Retreat(points) => points.run(),
             Runs::Spawn(points) => points.run(),
             Runs::Tune(run) => run.run(),
             Runs::Compare(run) => run.run(),

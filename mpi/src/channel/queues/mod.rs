@@ -401,6 +401,10 @@ where
         self.memory.set(self.event, 0).await;
     }
 
+    fn unread(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
     async fn now(&self) -> u64 {
         self.memory.now().await
     }

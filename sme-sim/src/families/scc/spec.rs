@@ -221,7 +221,11 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
             "exec",
             "executing another program in a process, until that begins",
         ),
-        init: cost("init", "MPI_Init of one process, without messages"),
+        init: cost(
+            "init",
+            "MPI_Init of one process, without messages and requests of its manager",
+        ),
+        serve: cost("serve", "serving a request at the manager of a program"),
         ..software
     };
     let system = delays(&mut read.section("os"));

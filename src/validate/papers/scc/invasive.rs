@@ -1,42 +1,132 @@
 //! The figures of Comprés et al. on invasive MPI, as far as they are simulated.
 
+use std::fmt;
 use std::sync::Arc;
 
 use sme_sim::machine::Machine;
 
-use super::{Estimator, Point};
+use super::{Estimator, Finding, Point};
 use crate::messages::Measurement;
+use crate::messages::infect::{Infect, Outcome};
 use crate::messages::invade::Invade;
 use crate::messages::job::Job;
 use crate::messages::spawn::Spawn;
 
-/// The time in which a program gets so many cores, its own included [us].
-pub(super) fn invades(machine: &Arc<Machine>, cores: u32) -> Result<f64, String> {
-    let invade = Invade {
-        job: Job::managed(Arc::clone(machine)),
-        cores,
-        contiguous: false,
-    };
-    let outcome = invade.run().map_err(|error| error.to_string())?;
-    Ok(outcome.invades.as_us())
+/// One experiment on a chip whose cores have daemons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Experiment {
+    /// MPI_Init of a program of one process.
+    Initialize,
+    /// A program gets so many cores, its own included.
+    Invade(u32),
+    /// A program of one process starts so many others.
+    Spawn(u32),
+    /// The world of a program of one process grows by so many.
+    Infect(u32),
+    /// They leave it again: the time at the one that stays.
+    Retreat(u32),
 }
 
-/// The time in which a program of one process starts so many others [us].
-pub(super) fn spawns(machine: &Arc<Machine>, processes: u32) -> Result<f64, String> {
-    let spawn = Spawn {
-        job: Job::managed(Arc::clone(machine)),
-        processes,
-    };
-    let outcome = spawn.run().map_err(|error| error.to_string())?;
-    Ok(outcome.spawns.as_us())
+/// Milliseconds of a microsecond.
+const MS: f64 = 1e-3;
+
+/// The most processes beside the first.
+const MOST: u32 = 47;
+
+impl fmt::Display for Experiment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Initialize => write!(f, "MPI_Init of one process"),
+            Self::Invade(cores) => write!(f, "{cores} cores reserved"),
+            Self::Spawn(processes) => write!(f, "{processes} processes started"),
+            Self::Infect(processes) => write!(f, "a world that grows by {processes}"),
+            Self::Retreat(processes) => write!(f, "a world that shrinks by {processes}"),
+        }
+    }
+}
+
+impl Experiment {
+    pub(super) fn cost(self) -> u64 {
+        match self {
+            Self::Initialize => 1 << 8,
+            Self::Invade(cores)
+            | Self::Spawn(cores)
+            | Self::Infect(cores)
+            | Self::Retreat(cores) => u64::from(cores) << 8,
+        }
+    }
+
+    /// Its time [us].
+    pub(super) fn time(self, machine: &Arc<Machine>) -> Result<f64, String> {
+        let job = Job::managed(Arc::clone(machine));
+        let infect = |processes| {
+            let (job, parents) = (job.clone(), 1);
+            let infect = Infect {
+                job,
+                parents,
+                processes,
+            };
+            infect.run()
+        };
+        let time = match self {
+            Self::Initialize => infect(1).map(
+                |Outcome {
+                     initializes_first, ..
+                 }| initializes_first,
+            ),
+            Self::Infect(processes) => infect(processes).map(|Outcome { infects, .. }| infects),
+            Self::Retreat(processes) => infect(processes).map(|Outcome { retreats, .. }| retreats),
+            Self::Invade(cores) => {
+                let contiguous = false;
+                let invade = Invade {
+                    job,
+                    cores,
+                    contiguous,
+                };
+                invade.run().map(|outcome| outcome.invades)
+            }
+            Self::Spawn(processes) => {
+                let spawn = Spawn { job, processes };
+                spawn.run().map(|outcome| outcome.spawns)
+            }
+        };
+        time.map(|time| time.as_us())
+            .map_err(|error| error.to_string())
+    }
 }
 
 /// The estimator of a figure.
 pub(super) fn estimator(id: &str) -> Option<Estimator<Point>> {
+    use Experiment::{Infect, Initialize, Invade, Retreat, Spawn};
+    let single = |of, factor| Some(Estimator::single(Point::Managed(of), factor));
     match id {
-        "impi.fig4.invade" => Some(Estimator::single(Point::Invade(48), 1.0)),
-        // In milliseconds.
-        "impi.spawn.1_process" => Some(Estimator::single(Point::Spawn(1), 1e-3)),
+        "impi.mpi_init.1_process" => single(Initialize, MS),
+        "impi.fig4.invade" => single(Invade(48), 1.0),
+        "impi.spawn.1_process" => single(Spawn(1), MS),
+        "impi.fig6.infect_spread" => Some(Estimator::new(
+            || [1, MOST].map(|of| Point::Managed(Infect(of))).to_vec(),
+            |measured| {
+                let [fewest, most] =
+                    [1, MOST].map(|of| measured.microseconds(Point::Managed(Infect(of))));
+                Ok(Finding::of((most? - fewest?) * MS))
+            },
+        )),
+        // The worst case.
+        "impi.fig7.retreat" => Some(Estimator::new(
+            || {
+                let both = |of| [Infect(of), Retreat(of)];
+                let all = [1, MOST].into_iter().flat_map(both);
+                all.map(Point::Managed).collect()
+            },
+            |measured| {
+                let ratio = |of| {
+                    let infect = measured.microseconds(Point::Managed(Infect(of)))?;
+                    let retreat = measured.microseconds(Point::Managed(Retreat(of)))?;
+                    Ok::<f64, String>(infect / retreat)
+                };
+                Ok(Finding::of(ratio(1)?.min(ratio(MOST)?)))
+            },
+        )),
         _ => None,
     }
 }

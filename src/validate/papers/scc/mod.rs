@@ -77,10 +77,8 @@ pub enum Point {
     Pscw(pscw::Call),
     /// A NAS benchmark.
     Solved(solvers::Solved),
-    /// A program reserves so many cores, its own included.
-    Invade(u32),
-    /// A program of one process starts so many others.
-    Spawn(u32),
+    /// A program with a process manager.
+    Managed(invasive::Experiment),
 }
 
 /// The sizes of messages among which RCCE's bandwidth has its peak, in bytes.
@@ -119,8 +117,7 @@ impl fmt::Display for Point {
             Point::Message(bytes) => write!(f, "a message of {bytes} bytes"),
             Point::Pscw(call) => call.fmt(f),
             Point::Solved(solved) => solved.fmt(f),
-            Point::Invade(cores) => write!(f, "{cores} cores reserved"),
-            Point::Spawn(processes) => write!(f, "{processes} processes started"),
+            Point::Managed(experiment) => experiment.fmt(f),
         }
     }
 }
@@ -132,7 +129,7 @@ impl measure::Point for Point {
             Point::Message(bytes) => *bytes,
             Point::Pscw(call) => call.cost(),
             Point::Solved(solved) => solved.cost(),
-            Point::Invade(cores) | Point::Spawn(cores) => u64::from(*cores) << 8,
+            Point::Managed(experiment) => experiment.cost(),
         }
     }
 
@@ -181,10 +178,9 @@ impl Chip {
             "rcce.pingpong.peak" => Some(peak()),
             _ => solvers::estimator(id),
         };
-        let fitted = self.machine.fitted();
-        let fitted = fitted.map(|constant| Fit::constant(&constant.name(), &constant.fitted_to));
+        let fitted = self.fitted(false);
         [
-            self.paper("scc", Box::new(accesses), (fitted.collect(), Vec::new())),
+            self.paper("scc", Box::new(accesses), (fitted, Vec::new())),
             self.paper("rcce", Box::new(messages), (Vec::new(), solvers::inputs())),
             self.paper(
                 "scosco",
@@ -201,13 +197,20 @@ impl Chip {
 
     /// The figures of invasive MPI on this chip, as a paper among others.
     pub fn invasive(&self) -> Box<dyn Paper + '_> {
-        let init = self.machine.shape().software.init.as_us() * 1e-3;
-        let inputs = vec![
-            ("impi.clocks", self.megahertz),
-            ("impi.mpi_init.1_process", init),
-        ];
+        let inputs = vec![("impi.clocks", self.megahertz)];
         let estimator = Box::new(invasive::estimator);
-        self.paper("impi", estimator, (Vec::new(), inputs))
+        self.paper("impi", estimator, (self.fitted(true), inputs))
+    }
+
+    /// Constants of the machine that were fitted to figures of invasive MPI, or to others.
+    fn fitted(&self, of_invasive: bool) -> Vec<Fit> {
+        let is_invasive = |id: &String| id.starts_with("impi.");
+        let constants = self.machine.fitted();
+        let constants =
+            constants.filter(|one| one.fitted_to.iter().any(is_invasive) == of_invasive);
+        constants
+            .map(|constant| Fit::constant(&constant.name(), &constant.fitted_to))
+            .collect()
     }
 
     /// The clocks that SCOSCo names, as the machine file has them [MHz].
@@ -311,8 +314,7 @@ impl Simulate<Point> for Chip {
             Point::Message(bytes) => self.message(bytes),
             Point::Pscw(call) => self.pscw.time(&self.machine, call),
             Point::Solved(solved) => solved.time(&self.machine),
-            Point::Invade(cores) => invasive::invades(&self.machine, cores),
-            Point::Spawn(processes) => invasive::spawns(&self.machine, processes),
+            Point::Managed(experiment) => experiment.time(&self.machine),
         }
     }
 }

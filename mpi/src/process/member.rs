@@ -1,0 +1,105 @@
+//! A process under a manager: its library begins and ends, it asks its manager, and it has others
+//! started.
+
+use sme_memory::{Interrupts, Spawn, TestAndSet};
+
+use super::command::Command;
+use super::invade::Wish;
+use super::module::signal;
+use super::sigmod::Sigmod;
+use super::start::{Begun, Files};
+use crate::channel::{Channel, Processor, Work};
+use crate::error::{ErrorClass, Fault, MpiError};
+use crate::rank::{Arrival, Mpi, Starter};
+
+/// The requests that the library of a process makes of its manager when it begins, as MPICH2's
+/// does over PMI-1 before its barrier: `init`, `get_maxes`, `get_my_kvsname`, `get_universe_size`,
+/// `get_appnum`, `put`.
+const REQUESTS: u32 = 6;
+
+/// A process.
+#[derive(Debug)]
+pub struct Member<M, P> {
+    /// The way to the daemons.
+    pub sigmod: Sigmod<M, P>,
+    begun: Begun,
+    files: Files,
+}
+
+impl<M, P> Member<M, P>
+where
+    M: Interrupts + TestAndSet + Spawn,
+    P: Processor,
+{
+    /// The process that has been forked so, on the thread that `sigmod` has.
+    pub fn new(sigmod: Sigmod<M, P>, begun: Begun, files: Files) -> Self {
+        Self {
+            sigmod,
+            begun,
+            files,
+        }
+    }
+
+    /// What it was told.
+    pub fn begun(&self) -> &Begun {
+        &self.begun
+    }
+
+    /// Makes a request of the manager by way of the daemon, and waits for the answer.
+    async fn asks(&self, command: Command) {
+        let memory = &self.sigmod.memory;
+        let request = signal(memory.node(), command);
+        memory.send_signal(self.begun.daemon, request).await;
+        self.sigmod.result(self.begun.program.into()).await;
+    }
+
+    /// The library begins (MPI_Init): `channel` connects the process with all others. Ends when all
+    /// are there that were started together, and are connected to those that had them started or
+    /// have joined them.
+    ///
+    /// # Errors
+    /// Those of [`Mpi::within`], [`Mpi::join`] and
+    /// [`Communicator::connect`](crate::rank::Communicator::connect).
+    pub async fn initialize<C: Channel>(&self, channel: C) -> Result<Mpi<C>, MpiError> {
+        self.sigmod.processor.work(&[(Work::Init, 1)]).await;
+        let Begun { launch, .. } = &self.begun;
+        let mpi = Mpi::within(channel, &launch.world, launch.birth)?;
+        for _ in 0..REQUESTS {
+            self.asks(Command::Ask).await;
+        }
+        self.asks(Command::Meet).await;
+        match &launch.port {
+            None => {}
+            Some((Arrival::Joins, port)) => mpi.join(port).await?,
+            Some((Arrival::Connects, port)) => mpi.has_parent(port).await?,
+        }
+        Ok(mpi)
+    }
+}
+
+impl<M, P> Starter for Member<M, P>
+where
+    M: Interrupts + TestAndSet + Spawn,
+    P: Processor,
+{
+    /// Reserves the cores, and asks the manager to let all their daemons start a process.
+    async fn start(&self, count: u32, arrival: Arrival, port: &str) -> Result<(), Fault> {
+        let me = self.sigmod.memory.node();
+        let wish = Wish {
+            least: count,
+            most: count,
+            candidates: (0..self.sigmod.board.cores)
+                .filter(|&core| core != me)
+                .collect(),
+            contiguous: false,
+        };
+        let cores = self.sigmod.invade(self.begun.program, &wish).await;
+        if cores.len() as u64 != u64::from(count) {
+            let text = format!("{count} cores are not to be had");
+            return Err(Fault::new(ErrorClass::Spawn, "maxprocs", text));
+        }
+        self.files.put(me, &cores, Some((arrival, port)));
+        self.asks(Command::StartAll).await;
+        Ok(())
+    }
+}

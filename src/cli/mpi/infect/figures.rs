@@ -1,0 +1,102 @@
+//! Fig. 6 and 7 of Comprés et al., drawn from the rows of `sme mpi infect` and `sme mpi retreat`.
+
+use super::super::caption;
+use super::{Infect, Outcome};
+use crate::paper::BLUES;
+use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke, Symbol};
+
+/// The files of the charts.
+pub(super) const INFECT: &str = "fig6.svg";
+pub(super) const RETREAT: &str = "fig7.svg";
+
+/// By how much longer the most processes take than one, as published [ms].
+const SPREAD: f64 = 11.0;
+
+/// How many times faster a retreat is at least, as published.
+const FACTOR: f64 = 10.0;
+
+/// The time in which the world grows, by the processes that come.
+pub(super) fn infect(outcomes: &[(&Infect, Outcome)]) -> Chart {
+    let points = by_processes(outcomes, |outcome| outcome.infects.as_us() * 1e-3);
+    let published = match (points.first(), points.last()) {
+        (Some(&(least, time)), Some(&(most, _))) if least < most => vec![(most, time + SPREAD)],
+        _ => Vec::new(),
+    };
+    let marks = Marks {
+        group: "Published".into(),
+        label: "11 ms above the fewest".into(),
+        points: published,
+        symbol: Symbol::Diamond,
+    };
+    let title = ("A world grows: MPI_Comm_infect", "Fig. 6");
+    chart(
+        outcomes,
+        title,
+        ("Time [ms]", Scaling::Linear),
+        (points, marks),
+    )
+}
+
+/// The time in which the world shrinks, at the ranks that stay, by the processes that leave.
+pub(super) fn retreat(outcomes: &[(&Infect, Outcome)]) -> Chart {
+    let points = by_processes(outcomes, |outcome| outcome.retreats.as_us());
+    let bound = by_processes(outcomes, |outcome| outcome.infects.as_us() / FACTOR);
+    let marks = Marks {
+        group: "Published".into(),
+        label: "upper bound: a tenth of infect".into(),
+        points: bound,
+        symbol: Symbol::Diamond,
+    };
+    let title = ("A world shrinks: MPI_Comm_retreat", "Fig. 7");
+    chart(
+        outcomes,
+        title,
+        ("Time [µs]", Scaling::Logarithmic),
+        (points, marks),
+    )
+}
+
+fn by_processes(
+    outcomes: &[(&Infect, Outcome)],
+    time: impl Fn(&Outcome) -> f64,
+) -> Vec<(f64, f64)> {
+    let points = outcomes.iter();
+    let points = points.map(|(run, outcome)| (f64::from(run.processes), time(outcome)));
+    let mut points: Vec<(f64, f64)> = points.collect();
+    points.sort_by(|one, other| one.0.total_cmp(&other.0));
+    points
+}
+
+fn chart(
+    outcomes: &[(&Infect, Outcome)],
+    (title, figure): (&str, &str),
+    (label, scaling): (&str, Scaling),
+    (points, marks): (Vec<(f64, f64)>, Marks),
+) -> Chart {
+    let axis = |label: &str, scaling| Axis {
+        label: label.into(),
+        ticks: Vec::new(),
+        scaling,
+    };
+    let (mut subtitle, mut lines) = (String::new(), Vec::new());
+    if let Some((run, _)) = outcomes.first() {
+        let name = run.job.machine.name();
+        subtitle = format!("{name}, simulated (cf. Comprés et al., {figure})");
+        lines.push(caption(&run.job));
+    }
+    Chart {
+        title: title.into(),
+        subtitle,
+        x: axis("Processes that come or leave", Scaling::Linear),
+        y: axis(label, scaling),
+        curves: vec![Curve {
+            group: "Simulated".into(),
+            label: "the call".into(),
+            points,
+            colour: BLUES[3],
+            stroke: Stroke::Dotted,
+        }],
+        marks: vec![marks],
+        caption: lines,
+    }
+}

@@ -1,0 +1,229 @@
+//! Programs whose processes come and go, on a machine whose cores all have daemons.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use sme_memory::{Memory as _, Spawn as _};
+use sme_mpi::channel::sections::Sections;
+use sme_mpi::channel::{Processor, Work};
+use sme_mpi::error::MpiError;
+use sme_mpi::process::command::{Command, Held, Program};
+use sme_mpi::process::daemon::Daemon;
+use sme_mpi::process::manager::Manager;
+use sme_mpi::process::member::Member;
+use sme_mpi::process::module::Registered;
+use sme_mpi::process::sigmod::Sigmod;
+use sme_mpi::process::start::{Begun, Files};
+use sme_mpi::rank::Mpi;
+use sme_sim::observe::spans::SpanTimes;
+use sme_sim::parts::contract::{Span, ThreadMemory};
+
+use super::channel::SimulatedChannel;
+use super::job::{Error, Job, Observe, Observed, SimulatedMpi};
+use super::processor::Core;
+
+/// From when a process begins its program until its library is there: MPI_Init.
+pub const INITIALIZES: &str = "initializes";
+
+/// From when a manager begins until the processes that it starts at first end.
+pub const RUNS: &str = "runs";
+
+/// Looks at cores that are to be free until one counts as lost.
+const LOOKS: u32 = 1_000;
+
+/// A program: the core on which it begins, and its processes at the begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begin {
+    /// The core, whose number is the program's.
+    pub core: Program,
+    /// Processes, at least 1.
+    pub processes: u32,
+}
+
+/// A process of a program, whose library has begun.
+pub struct Process {
+    /// Its thread's memory.
+    pub memory: ThreadMemory,
+    /// Its core.
+    pub core: Core,
+    /// Its way to the manager and to daemons.
+    pub member: Member<ThreadMemory, Core>,
+    /// Its library.
+    pub mpi: SimulatedMpi,
+}
+
+/// The things that all processes of a run share.
+#[derive(Clone)]
+struct Run<P> {
+    job: Job,
+    files: Files,
+    process: P,
+    messages: Arc<AtomicU64>,
+    /// The first error of any process, with its core.
+    wrong: Arc<Mutex<Option<Error>>>,
+    /// Managers that run.
+    programs: Arc<AtomicUsize>,
+}
+
+impl<P, F> Run<P>
+where
+    P: Fn(Arc<Process>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Result<(), Error>> + Send + 'static,
+{
+    fn sigmod(&self, memory: &ThreadMemory) -> Sigmod<ThreadMemory, Core> {
+        Sigmod::new(memory.clone(), self.job.core(memory), self.job.board())
+    }
+
+    /// The daemon of the core that has `memory`, and a manager if one of `begins` is there.
+    async fn core(self, memory: ThreadMemory, begins: Arc<[Begin]>) -> u64 {
+        let core = memory.node();
+        let begin = begins.iter().find(|begin| u32::from(begin.core) == core);
+        let holder = begin.map(|begin| begin.core);
+        let own = self.job.core(&memory);
+        let daemon = Daemon::start(memory.clone(), own, self.job.board(), holder).await;
+        let image = {
+            let run = self.clone();
+            move |memory: ThreadMemory, begun: Begun| {
+                Box::pin(run.clone().process(memory, begun)) as _
+            }
+        };
+        let daemon = daemon.with_image(self.files.clone(), Arc::new(image));
+        if let Some(&begin) = begin {
+            let (run, registered) = (self, daemon.registered());
+            let manager = move |memory| run.manager(memory, begin, registered);
+            memory.spawn(None, manager).await;
+        }
+        daemon.run().await
+    }
+
+    /// A manager; when all have ended the daemons end.
+    async fn manager(self, memory: ThreadMemory, begin: Begin, registered: Registered) {
+        // All daemons are there.
+        let all: Vec<u32> = (0..self.job.board().cores).collect();
+        self.sigmod(&memory).survey(&all).await;
+        let manager = Manager::new(
+            self.sigmod(&memory),
+            begin.core,
+            self.files.clone(),
+            &registered,
+        );
+        let span = Span::new(RUNS, begin.core.into());
+        memory.begin(span).await;
+        let ran = manager.run(begin.processes).await;
+        memory.end(span).await;
+        if let Err(fault) = ran {
+            let error = fault.at(0, "mpiexec");
+            self.wrong.lock().get_or_insert(error.into());
+        }
+        if self.programs.fetch_sub(1, Ordering::Relaxed) > 1 {
+            return;
+        }
+        let sigmod = self.sigmod(&memory);
+        // The core of the last process is free soon after its manager has heard of its end.
+        let mut left = all.clone();
+        for _ in 0..LOOKS {
+            let held = sigmod.survey(&left).await;
+            let mut held = held.iter();
+            left.retain(|_| held.next() != Some(&Held(None)));
+            if left.is_empty() {
+                break;
+            }
+            memory.give_way().await;
+        }
+        if !left.is_empty() {
+            self.wrong.lock().get_or_insert(Error::Reserved(left));
+        }
+        sigmod.all(&all, Command::Stop).await;
+    }
+
+    /// A process, from the execution of its program to its end.
+    async fn process(self, memory: ThreadMemory, begun: Begun) {
+        let wrong = Arc::clone(&self.wrong);
+        if let Err(error) = self.lives(memory, begun).await {
+            wrong.lock().get_or_insert(error);
+        }
+    }
+
+    async fn lives(self, memory: ThreadMemory, begun: Begun) -> Result<(), Error> {
+        let core = self.job.core(&memory);
+        core.work(&[(Work::Exec, 1)]).await;
+        let span = Span::new(INITIALIZES, begun.launch.birth);
+        memory.begin(span).await;
+        let channel = Sections::new(
+            memory.clone(),
+            core.clone(),
+            memory.node(),
+            self.job.layout(),
+        )?;
+        let channel = SimulatedChannel::Sections(Box::new(channel));
+        let member = Member::new(self.sigmod(&memory), begun, self.files.clone());
+        let mpi: Result<Mpi<_>, MpiError> = member.initialize(channel).await;
+        memory.end(span).await;
+        let process = Arc::new(Process {
+            memory,
+            core,
+            member,
+            mpi: mpi?,
+        });
+        (self.process)(Arc::clone(&process)).await?;
+        process.mpi.finalize().await?;
+        process.mpi.vacate().await;
+        let messages = process.mpi.messages();
+        self.messages.fetch_add(messages, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Runs programs, each of which begins on a core of its own; `process` is what each process does
+/// between MPI_Init and MPI_Finalize.
+///
+/// # Errors
+/// [`Error`]: that of the first process that ends with one, else that of the simulation.
+pub fn run<P, F>(
+    job: &Job,
+    observe: Observe,
+    begins: &[Begin],
+    process: P,
+) -> Result<Observed, Error>
+where
+    P: Fn(Arc<Process>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Result<(), Error>> + Send + 'static,
+{
+    let begins: Arc<[Begin]> = begins.into();
+    let last: Mutex<Option<Run<P>>> = Mutex::new(None);
+    let ran = job.run(observe, |memory, core| {
+        // The first core is the first to be set up: another simulation begins with it.
+        let run = match core {
+            0 => Run {
+                job: job.clone(),
+                files: Files::default(),
+                process: process.clone(),
+                messages: Arc::default(),
+                wrong: Arc::default(),
+                programs: Arc::new(AtomicUsize::new(begins.len())),
+            },
+            _ => last
+                .lock()
+                .clone()
+                .expect("cores are set up in their order"),
+        };
+        *last.lock() = Some(run.clone());
+        let begins = Arc::clone(&begins);
+        async move { Ok(run.core(memory, begins).await) }
+    });
+    let run = last.into_inner();
+    let wrong = run.as_ref().and_then(|run| run.wrong.lock().take());
+    if let Some(error) = wrong {
+        return Err(error);
+    }
+    let mut observed = ran?;
+    observed.messages = run.map_or(0, |run| run.messages.load(Ordering::Relaxed));
+    Ok(observed)
+}
+
+/// The times of the last span of this name.
+pub(super) fn last(observed: &Observed, name: &'static str) -> SpanTimes {
+    let span = observed.spans.called(name).last().copied();
+    span.unwrap_or(SpanTimes::NONE)
+}
