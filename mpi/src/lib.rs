@@ -32,6 +32,7 @@ pub mod error;
 pub mod group;
 pub mod info;
 pub mod mppaipc;
+mod names;
 pub mod op;
 pub mod process;
 #[cfg(test)]

@@ -175,6 +175,33 @@ Examples:
   sme mpi retreat --processes 47 --explain
   sme mpi retreat --processes 1..47 --figures plots";
 
+/// `sme mpi simpson --help`
+pub const SIMPSON: &str = "\
+The integral of a function that is 1 up to 0 and exp(x) from there on, over (-100, 15). An interval is
+halved until the criterion holds; then the midpoint rule is used. The invasive version walks the tree
+of intervals level by level, with a process for each interval, as far as there are cores: its world
+grows before a level that is wider and shrinks before one that is narrower. time_us is the time from
+MPI_Init to the result, total_us that from the begin of mpiexec to the end of all processes. The sum is
+calculated; the time of a point is a constant, fitted to the published serial time.
+
+Examples:
+  sme mpi simpson
+  sme mpi simpson --program invasive --figures plots
+  sme mpi simpson --tolerance 0.002 --set process.exec=1ms";
+
+/// `sme mpi bt --help`
+pub const BT: &str = "\
+BT of the NAS Parallel Benchmarks as a user sees it. start_s is the time from the begin of mpiexec until
+MPI_Init has ended in all processes, solve_s that of all steps, of which some are simulated, total_s the
+sum. The manager ipm starts all processes at once, through message passing buffers; mpd logs in on each
+core by SSH, one after the other, and serves requests over TCP/IP (constants process.login and
+process.serve_socket, assumed). The time of one core is given; messages are simulated.
+
+Examples:
+  sme mpi bt
+  sme mpi bt --manager mpd --set process.login=100ms
+  sme mpi bt --figures plots";
+
 /// `sme mpi spawn --help`
 pub const SPAWN: &str = "\
 A program of one process on core 0 reserves cores, lets their daemons start a process on each, and is

@@ -1,6 +1,8 @@
 //! A rank's end of a message library, whichever it is: RCCE, whose calls wait for each other, or
 //! MPI.
 
+use std::sync::Arc;
+
 use sme_memory::Own;
 use sme_mpi::buffer::{Buffer, BufferMut};
 use sme_mpi::channel::Processor;
@@ -17,7 +19,7 @@ pub(super) enum Endpoint {
     /// RCCE, on this core.
     Rcce(Box<Rcce<ThreadMemory>>, Core),
     /// MPI.
-    Mpi(Box<SimulatedMpi>),
+    Mpi(Arc<SimulatedMpi>),
 }
 
 /// A message that is sent.
@@ -61,7 +63,7 @@ impl Endpoint {
     /// As [`Job::check`].
     pub(super) async fn new(job: &Job, memory: &ThreadMemory, rank: u32) -> Result<Self, Error> {
         if job.library != Library::Rcce {
-            return Ok(Self::Mpi(Box::new(job.mpi(memory, rank).await?)));
+            return Ok(Self::Mpi(Arc::new(job.mpi(memory, rank).await?)));
         }
         let bytes = job.machine.shape().buffer_bytes;
         let rcce = Rcce::new(memory.clone(), rank, job.ranks, bytes)?;

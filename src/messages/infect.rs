@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use sme_mpi::process::manager::Kind;
 use sme_sim::parts::contract::Span;
 use sme_sim::time::Time;
 
@@ -92,6 +93,7 @@ impl Measurement for Infect {
         let begin = Begin {
             core: 0,
             processes: self.parents,
+            manager: Kind::Invasive,
         };
         let infect = self.clone();
         let process = move |process| infect.clone().process(process);

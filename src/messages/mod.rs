@@ -18,6 +18,7 @@ pub mod pingpong;
 pub mod processor;
 pub mod programs;
 pub mod pscw;
+pub mod simpson;
 pub mod spawn;
 pub mod tune;
 

@@ -44,6 +44,8 @@ impl Processor for Core {
                 Work::Exec => self.software.exec,
                 Work::Init => self.software.init,
                 Work::Serve => self.software.serve,
+                Work::ServeSocket => self.software.serve_socket,
+                Work::Login => self.software.login,
             };
             one.times(times.into()).as_ps()
         });

@@ -10,7 +10,7 @@ use sme_mpi::channel::{Processor, Work};
 use sme_mpi::error::MpiError;
 use sme_mpi::process::command::{Command, Held, Program};
 use sme_mpi::process::daemon::Daemon;
-use sme_mpi::process::manager::Manager;
+use sme_mpi::process::manager::{Kind, Manager};
 use sme_mpi::process::member::Member;
 use sme_mpi::process::module::Registered;
 use sme_mpi::process::sigmod::Sigmod;
@@ -39,8 +39,9 @@ pub struct Begin {
     pub core: Program,
     /// Processes, at least 1.
     pub processes: u32,
+    /// Its manager.
+    pub manager: Kind,
 }
-
 /// A process of a program, whose library has begun.
 pub struct Process {
     /// Its thread's memory.
@@ -50,7 +51,7 @@ pub struct Process {
     /// Its way to the manager and to daemons.
     pub member: Member<ThreadMemory, Core>,
     /// Its library.
-    pub mpi: SimulatedMpi,
+    pub mpi: Arc<SimulatedMpi>,
 }
 
 /// The things that all processes of a run share.
@@ -104,7 +105,7 @@ where
         self.sigmod(&memory).survey(&all).await;
         let manager = Manager::new(
             self.sigmod(&memory),
-            begin.core,
+            (begin.core, begin.manager),
             self.files.clone(),
             &registered,
         );
@@ -164,7 +165,7 @@ where
             memory,
             core,
             member,
-            mpi: mpi?,
+            mpi: Arc::new(mpi?),
         });
         (self.process)(Arc::clone(&process)).await?;
         process.mpi.finalize().await?;

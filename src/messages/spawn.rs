@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use sme_mpi::process::manager::Kind;
 use sme_sim::parts::contract::Span;
 use sme_sim::time::Time;
 
@@ -68,6 +69,7 @@ impl Measurement for Spawn {
         let begin = Begin {
             core: 0,
             processes: 1,
+            manager: Kind::Invasive,
         };
         let spawn = self.clone();
         let process = move |process| spawn.clone().process(process);

@@ -51,9 +51,7 @@ impl Exception {
 
 const TODAY: &[&str] = &["cxl-pool", "ualink"];
 
-const CHIPS: &[&str] = &["scc", "scc-800"];
-
-const EXCEPTIONS: [Exception; 19] = [
+const EXCEPTIONS: [Exception; 17] = [
     exception(
         "node.private_memory",
         Change::Halved,
@@ -131,13 +129,6 @@ const EXCEPTIONS: [Exception; 19] = [
         &["cxl-pool"],
         "what a thread has here fits the cache however that is divided",
     ),
-    exception(
-        "cache.l1_ways",
-        Change::Doubled,
-        CHIPS,
-        "no more than four lines of a set are in use at once here",
-    ),
-    exception("cache.l2_ways", Change::Doubled, CHIPS, "the same"),
     exception(
         "coherence.homes",
         Change::Other,
@@ -219,7 +210,7 @@ fn workloads(name: &str) -> Vec<Box<Workload>> {
 }
 
 /// Small runs of the program on a chip with message passing buffers, the quick ones first.
-const ON_CHIP: [&str; 12] = [
+const ON_CHIP: [&str; 13] = [
     "barrier --episodes 3",
     "barrier --nodes 2 --episodes 3 --placement memory",
     "barrier --algorithm flag-phase --placement memory --episodes 3",
@@ -227,6 +218,7 @@ const ON_CHIP: [&str; 12] = [
     "mpi pingpong --partner 47 --sizes 64,32768",
     "mpi pingpong --channel sccmpb --sizes 64",
     "mpi infect --parents 2 --processes 2",
+    "mpi bt --manager mpd --processes 4 --class S --steps 1",
     "mpi collective allreduce --ranks 4 --sizes 64 --rounds 1",
     "mpi pscw --targets 2 --rounds 3",
     "fft --log2n 8 --nodes 2 --memory cached",

@@ -38,6 +38,7 @@ mod processes;
 mod programs;
 mod rooms;
 mod rtl;
+mod simpson;
 mod simulated;
 mod stale_list;
 mod timeline;

@@ -21,6 +21,7 @@ use sme_mpi::process::Board;
 use sme_mpi::process::command::{Command, Held, Program};
 use sme_mpi::process::daemon::Daemon;
 use sme_mpi::process::invade::Wish;
+use sme_mpi::process::manager::Kind;
 use sme_mpi::process::sigmod::Sigmod;
 use sme_mpi::rank::{Mpi, Source, Tag};
 use sme_sim::machine::{Machine, Setup};
@@ -427,6 +428,15 @@ struct Malleable {
     rounds: Vec<(u32, u64)>,
 }
 
+fn begin(core: Program, processes: u32) -> Begin {
+    let manager = Kind::Invasive;
+    Begin {
+        core,
+        processes,
+        manager,
+    }
+}
+
 fn malleable() -> impl Strategy<Value = Vec<Malleable>> {
     let rounds = prop::collection::vec((1..30u32, 0..50_000_000u64), 1..4);
     let cores = prop::sample::subsequence((0..CORES as Program).collect::<Vec<_>>(), 1..4);
@@ -434,7 +444,7 @@ fn malleable() -> impl Strategy<Value = Vec<Malleable>> {
     (cores, programs).prop_map(|(cores, programs)| {
         let all = cores.into_iter().zip(programs);
         all.map(|(core, (processes, rounds))| Malleable {
-            begin: Begin { core, processes },
+            begin: begin(core, processes),
             rounds,
         })
         .collect()
@@ -515,7 +525,6 @@ proptest! {
 /// without.
 #[test]
 fn a_core_has_one_process_after_the_other() {
-    let begin = |core, processes| Begin { core, processes };
     // Cores are free some time after their processes have left the world.
     let rounds = [46, 47, 46, 1, 46].map(|count| (count, 2_000_000)).to_vec();
     let begin = begin(7, 2);
@@ -546,6 +555,44 @@ fn shrinking_is_faster_than_growing() {
         assert!(
             (more_us - expected).abs() < 0.05 * expected + 100.0,
             "{more_us}"
+        );
+    }
+}
+
+/// A manager that logs in on each core takes longer the more processes there are; what these then do
+/// takes as long with either.
+#[test]
+fn a_manager_that_logs_in_starts_one_after_the_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let line = "mpi bt --processes 4,36 --steps 1 --no-host --format json";
+    let said = sme_in(directory.path(), line);
+    let said = text(&said.stdout);
+    let rows: Vec<serde_json::Value> = (said.lines())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let time = |row: usize, key: &str| rows[row][key].as_f64().unwrap();
+    let [mpd_4, mpd_36, ipm_4, ipm_36] = [0, 1, 2, 3].map(|row| time(row, "start_s"));
+    let each = (mpd_36 - mpd_4) / 32.0;
+    assert!((0.25..0.27).contains(&each), "{said}");
+    assert!(ipm_36 - ipm_4 < 0.02 && ipm_4 > 0.046, "{said}");
+    let solve = |row| time(row, "solve_s");
+    assert!((solve(1) / solve(3) - 1.0).abs() < 0.01, "{said}");
+    assert!((solve(0) / solve(2) - 1.0).abs() < 0.01, "{said}");
+    for (flags, why) in [
+        (
+            "--processes 5",
+            "--processes: bt has a square number of ranks, not 5",
+        ),
+        ("--processes 49", "--processes 49"),
+        ("--manager ssh", "--manager: 'ssh' is not known"),
+        ("--core-seconds 0", "--core-seconds: 0 is not a number from"),
+    ] {
+        let refused = sme_in(directory.path(), &format!("mpi bt {flags}"));
+        assert_eq!(refused.status.code(), Some(2), "{flags}");
+        assert!(
+            text(&refused.stderr).contains(why),
+            "{}",
+            text(&refused.stderr)
         );
     }
 }

@@ -71,6 +71,10 @@ pub enum Work {
     Init,
     /// Serving a request at the manager of a program.
     Serve,
+    /// The same over TCP/IP.
+    ServeSocket,
+    /// Logging in on another core by SSH.
+    Login,
 }
 
 /// The processor of a rank, which the library's own work keeps busy, and who hears of the rank's

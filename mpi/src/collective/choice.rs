@@ -56,34 +56,7 @@ pub enum Collective {
     NeighborAlltoall,
 }
 
-macro_rules! names {
-    ($type:ident { $($variant:ident => $name:literal),* $(,)? }) => {
-        impl $type {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// The name on the command line.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name),*
-                }
-            }
-
-            /// The one of this name.
-            pub fn named(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|one| one.name() == name)
-            }
-        }
-
-        impl std::fmt::Display for $type {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(self.name())
-            }
-        }
-    };
-}
-
-names!(Algorithm {
+crate::names::names!(Algorithm {
     Linear => "linear",
     Binomial => "binomial",
     Dissemination => "dissemination",
@@ -96,7 +69,7 @@ names!(Algorithm {
     ReduceScatter => "reduce-scatter",
 });
 
-names!(Collective {
+crate::names::names!(Collective {
     Barrier => "barrier",
     Broadcast => "bcast",
     Gather => "gather",

@@ -12,11 +12,29 @@ use super::start::Files;
 use crate::channel::{Processor, Work};
 use crate::error::{ErrorClass, Fault};
 
+/// The way in which a manager reaches its processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Through message passing buffers, with interrupts.
+    #[default]
+    Invasive,
+    /// Over TCP/IP, as MPICH2's MPD: it logs in on each core to start a process, one after the
+    /// other, and requests come through sockets. The costs of these are constants of the machine;
+    /// commands take the way of the others beside them.
+    Mpd,
+}
+
+crate::names::names!(Kind {
+    Invasive => "ipm",
+    Mpd => "mpd",
+});
+
 /// The manager of a program.
 #[derive(Debug)]
 pub struct Manager<M, P> {
     sigmod: Sigmod<M, P>,
     program: Program,
+    kind: Kind,
     files: Files,
     started: Vec<Started>,
 }
@@ -37,7 +55,7 @@ where
     /// That of `program`, on the core that has that number and those `registered` processes.
     pub fn new(
         sigmod: Sigmod<M, P>,
-        program: Program,
+        (program, kind): (Program, Kind),
         files: Files,
         registered: &Registered,
     ) -> Self {
@@ -45,6 +63,7 @@ where
         Self {
             sigmod,
             program,
+            kind,
             files,
             started: Vec::new(),
         }
@@ -76,7 +95,11 @@ where
         self.starts(me).await;
         while !self.started.is_empty() {
             let (sender, command) = received(self.sigmod.memory.take_signal().await);
-            self.sigmod.processor.work(&[(Work::Serve, 1)]).await;
+            let serves = match self.kind {
+                Kind::Invasive => Work::Serve,
+                Kind::Mpd => Work::ServeSocket,
+            };
+            self.sigmod.processor.work(&[(serves, 1)]).await;
             match command {
                 Command::Meet => self.meets(sender).await,
                 Command::StartAll => {
@@ -100,7 +123,15 @@ where
     /// Lets daemons start the processes that the one on core `asks` wants.
     async fn starts(&mut self, asks: u32) {
         let cores = self.files.wanted(asks);
-        self.sigmod.all(&cores, Command::Start).await;
+        match self.kind {
+            Kind::Invasive => drop(self.sigmod.all(&cores, Command::Start).await),
+            Kind::Mpd => {
+                for core in &cores {
+                    self.sigmod.processor.work(&[(Work::Login, 1)]).await;
+                    self.sigmod.all(&[*core], Command::Start).await;
+                }
+            }
+        }
         let meet = Vec::new();
         self.started.push(Started { cores, meet });
     }

@@ -1,6 +1,7 @@
 //! A process under a manager: its library begins and ends, it asks its manager, and it has others
 //! started.
 
+use parking_lot::Mutex;
 use sme_memory::{Interrupts, Spawn, TestAndSet};
 
 use super::command::Command;
@@ -24,6 +25,8 @@ pub struct Member<M, P> {
     pub sigmod: Sigmod<M, P>,
     begun: Begun,
     files: Files,
+    /// Cores that are reserved and have no process yet.
+    reserved: Mutex<Vec<u32>>,
 }
 
 impl<M, P> Member<M, P>
@@ -37,12 +40,37 @@ where
             sigmod,
             begun,
             files,
+            reserved: Mutex::default(),
         }
     }
 
     /// What it was told.
     pub fn begun(&self) -> &Begun {
         &self.begun
+    }
+
+    /// Reserves at most so many more cores for processes to start (MPI_Comm_invade), those with the
+    /// lowest numbers that are free; how many there are now.
+    pub async fn invade(&self, most: u32) -> u32 {
+        let me = self.sigmod.memory.node();
+        let wish = Wish {
+            least: 0,
+            most,
+            candidates: (0..self.sigmod.board.cores)
+                .filter(|&core| core != me)
+                .collect(),
+            contiguous: false,
+        };
+        let cores = self.sigmod.invade(self.begun.program, &wish).await;
+        let mut reserved = self.reserved.lock();
+        reserved.extend(cores);
+        reserved.len() as u32
+    }
+
+    /// Gives back the cores that are reserved and have no process.
+    pub async fn release(&self) {
+        let cores = std::mem::take(&mut *self.reserved.lock());
+        self.sigmod.release(self.begun.program, &cores).await;
     }
 
     /// Makes a request of the manager by way of the daemon, and waits for the answer.
@@ -82,22 +110,17 @@ where
     M: Interrupts + TestAndSet + Spawn,
     P: Processor,
 {
-    /// Reserves the cores, and asks the manager to let all their daemons start a process.
+    /// Reserves the cores that are missing, and asks the manager to let all their daemons start a
+    /// process.
     async fn start(&self, count: u32, arrival: Arrival, port: &str) -> Result<(), Fault> {
-        let me = self.sigmod.memory.node();
-        let wish = Wish {
-            least: count,
-            most: count,
-            candidates: (0..self.sigmod.board.cores)
-                .filter(|&core| core != me)
-                .collect(),
-            contiguous: false,
-        };
-        let cores = self.sigmod.invade(self.begun.program, &wish).await;
-        if cores.len() as u64 != u64::from(count) {
+        let missing = count.saturating_sub(self.reserved.lock().len() as u32);
+        if missing > 0 && self.invade(missing).await < count {
+            self.release().await;
             let text = format!("{count} cores are not to be had");
             return Err(Fault::new(ErrorClass::Spawn, "maxprocs", text));
         }
+        let me = self.sigmod.memory.node();
+        let cores: Vec<u32> = self.reserved.lock().drain(..count as usize).collect();
         self.files.put(me, &cores, Some((arrival, port)));
         self.asks(Command::StartAll).await;
         Ok(())

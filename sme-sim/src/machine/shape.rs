@@ -82,6 +82,10 @@ pub struct Software {
     pub init: Time,
     /// Serving a request at the manager of a program.
     pub serve: Time,
+    /// The same over TCP/IP.
+    pub serve_socket: Time,
+    /// Logging in on another core by SSH.
+    pub login: Time,
     /// The same costs on an I/O subsystem, as a percentage of the above; 0 where there is none.
     pub subsystem_percent: u32,
 }
@@ -112,6 +116,8 @@ impl Software {
             exec: slower(self.exec),
             init: slower(self.init),
             serve: slower(self.serve),
+            serve_socket: slower(self.serve_socket),
+            login: slower(self.login),
             subsystem_percent: self.subsystem_percent,
         }
     }

@@ -3,6 +3,7 @@
 //! Called by [`super::main`]; simulated by [`crate::messages`]. Each command reads its flags into
 //! points, of which every one is a simulation and a row.
 
+mod bt;
 mod collective;
 mod compare;
 mod hpl;
@@ -13,6 +14,7 @@ mod modes;
 mod nas;
 mod pingpong;
 mod pscw;
+mod simpson;
 mod spawn;
 mod tune;
 
@@ -68,6 +70,13 @@ pub enum MpiCommand {
     /// Processes leave that world again (MPI_Comm_retreat): time at those that stay, by processes
     #[command(after_help = super::help::RETREAT)]
     Retreat(Box<infect::InfectFlags>),
+    /// A function is integrated by a program that grows and shrinks: the adaptive Simpson's method
+    /// and the midpoint rule, time by levels of the tree
+    #[command(after_help = super::help::SIMPSON)]
+    Simpson(Box<simpson::SimpsonFlags>),
+    /// A NAS benchmark from the begin of mpiexec on, with two process managers: time by processes
+    #[command(after_help = super::help::BT)]
+    Bt(Box<bt::BtFlags>),
     /// A program starts processes on other cores of such a chip (MPI_Comm_spawn): time by processes
     #[command(after_help = super::help::SPAWN)]
     Spawn(Box<spawn::SpawnFlags>),
@@ -164,6 +173,8 @@ enum Runs {
     Invade(Points<invade::Invade>),
     Infect(Points<infect::Infect>),
     Retreat(Points<infect::Retreat>),
+    Simpson(Points<simpson::Simpson>),
+    Bt(Points<bt::Launched>),
     Spawn(Points<spawn::Spawn>),
     Tune(tune::TuneRun),
     Compare(compare::CompareRun),
@@ -196,6 +207,8 @@ impl MpiRun {
             MpiCommand::Invade(flags) => Runs::Invade(flags.read()?),
             MpiCommand::Infect(flags) => Runs::Infect(flags.read()?),
             MpiCommand::Retreat(flags) => Runs::Retreat(flags.read_retreat()?),
+            MpiCommand::Simpson(flags) => Runs::Simpson(flags.read()?),
+            MpiCommand::Bt(flags) => Runs::Bt(flags.read()?),
             MpiCommand::Spawn(flags) => Runs::Spawn(flags.read()?),
             MpiCommand::Compare(flags) => Runs::Compare(flags.read()?),
             MpiCommand::Tune(flags) => Runs::Tune(flags.read()?),
@@ -213,6 +226,8 @@ impl MpiRun {
             Runs::Invade(points) => points.run(),
             Runs::Infect(points) => points.run(),
             Runs::Retreat(points) => points.run(),
+            Runs::Simpson(points) => points.run(),
+            Runs::Bt(points) => points.run(),
             Runs::Spawn(points) => points.run(),
             Runs::Tune(run) => run.run(),
             Runs::Compare(run) => run.run(),

@@ -54,7 +54,7 @@ pub struct NasFlags {
 
 /// The times that one core may take for a benchmark \[s\]: from a millisecond, so that a share of a
 /// step is some picoseconds, to more than a hundred days.
-const SECONDS: RangeInclusive<f64> = 1e-3..=1e7;
+pub(super) const SECONDS: RangeInclusive<f64> = 1e-3..=1e7;
 
 impl NasFlags {
     pub(super) fn read(&self) -> Result<Points<NasRun>, Stop> {

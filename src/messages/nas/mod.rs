@@ -9,18 +9,22 @@
 
 mod bt;
 mod grid;
+mod launched;
 mod lu;
 mod solver;
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use sme_sim::machine::Machine;
+use sme_sim::observe::spans::SpanTimes;
 use sme_sim::parts::contract::Span;
 use sme_sim::time::Time;
 
 use super::Measurement;
 use super::endpoint::Endpoint;
 use super::job::{Error, Job, Observe, Observed};
+pub use launched::{Launched, LaunchedOutcome};
 use solver::Solver;
 
 /// A benchmark.
@@ -98,6 +102,17 @@ impl Kernel {
         }
     }
 
+    /// The same of another class on cores of this machine: by the points of the grid, the steps and
+    /// the clock, \[s\].
+    pub fn scaled_seconds(self, class: Class, machine: &Machine) -> f64 {
+        let work = |class| {
+            let (points, steps) = self.size(class);
+            f64::from(points).powi(3) * f64::from(steps)
+        };
+        let clock = 533.0 / machine.megahertz("core.clock").unwrap_or(533.0);
+        self.core_seconds() * work(class) / work(Class::A) * clock
+    }
+
     /// Whether it runs with so many ranks.
     ///
     /// # Errors
@@ -158,6 +173,20 @@ impl NasRun {
         self.core_seconds / self.seconds(outcome)
     }
 
+    /// The outcome of these steps, all that were simulated, in which a rank has computed for so long
+    /// at most.
+    fn outcome(&self, steps: &[SpanTimes], computes: Time) -> Outcome {
+        let ends = |number: u32| {
+            let times = steps.get(number as usize);
+            times.map_or(Time::ZERO, |times| times.last_end)
+        };
+        let all = ends(self.all_steps() - 1).since(ends(WARM_UP - 1));
+        Outcome {
+            step: Time::from_ps(all.as_ps() / u64::from(self.steps)),
+            computes: Time::from_ps(computes.as_ps() / u64::from(self.all_steps())),
+        }
+    }
+
     /// All steps that are simulated.
     fn all_steps(&self) -> u32 {
         WARM_UP + self.steps
@@ -206,16 +235,8 @@ impl Measurement for NasRun {
                 Ok(done.messages)
             }
         })?;
-        let computes = longest.lock().as_ps();
-        let ends = |number: u32| {
-            let times = observed.spans.called(STEPS).get(number as usize);
-            times.map_or(Time::ZERO, |times| times.last_end)
-        };
-        let all = ends(self.all_steps() - 1).since(ends(WARM_UP - 1));
-        let outcome = Outcome {
-            step: Time::from_ps(all.as_ps() / u64::from(self.steps)),
-            computes: Time::from_ps(computes / u64::from(self.all_steps())),
-        };
+        let computes = *longest.lock();
+        let outcome = self.outcome(observed.spans.called(STEPS), computes);
         Ok((outcome, observed))
     }
 }

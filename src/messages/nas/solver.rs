@@ -177,6 +177,14 @@ impl Solver {
     /// [`Error::Garbled`] if a message did not come as it was sent.
     pub(super) async fn finish(self) -> Result<Done, Error> {
         self.endpoint.finalize().await?;
+        self.done()
+    }
+
+    /// What it has done.
+    ///
+    /// # Errors
+    /// As [`Self::finish`].
+    pub(super) fn done(&self) -> Result<Done, Error> {
         match self.is_right {
             true => Ok(self.done),
             false => Err(Error::Garbled {

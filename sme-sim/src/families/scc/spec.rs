@@ -226,6 +226,8 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
             "MPI_Init of one process, without messages and requests of its manager",
         ),
         serve: cost("serve", "serving a request at the manager of a program"),
+        serve_socket: cost("serve_socket", "serving a request over TCP/IP"),
+        login: cost("login", "logging in on another core by SSH"),
         ..software
     };
     let system = delays(&mut read.section("os"));

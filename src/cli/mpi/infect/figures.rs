@@ -28,7 +28,11 @@ pub(super) fn infect(outcomes: &[(&Infect, Outcome)]) -> Chart {
         points: published,
         symbol: Symbol::Diamond,
     };
-    let title = ("A world grows: MPI_Comm_infect", "Fig. 6");
+    let title = [
+        "A world grows: MPI_Comm_infect",
+        "Fig. 6",
+        "Processes that come",
+    ];
     chart(
         outcomes,
         title,
@@ -43,11 +47,15 @@ pub(super) fn retreat(outcomes: &[(&Infect, Outcome)]) -> Chart {
     let bound = by_processes(outcomes, |outcome| outcome.infects.as_us() / FACTOR);
     let marks = Marks {
         group: "Published".into(),
-        label: "upper bound: a tenth of infect".into(),
+        label: "bound: infect / 10".into(),
         points: bound,
         symbol: Symbol::Diamond,
     };
-    let title = ("A world shrinks: MPI_Comm_retreat", "Fig. 7");
+    let title = [
+        "A world shrinks: MPI_Comm_retreat",
+        "Fig. 7",
+        "Processes that leave",
+    ];
     chart(
         outcomes,
         title,
@@ -69,7 +77,7 @@ fn by_processes(
 
 fn chart(
     outcomes: &[(&Infect, Outcome)],
-    (title, figure): (&str, &str),
+    [title, figure, x]: [&str; 3],
     (label, scaling): (&str, Scaling),
     (points, marks): (Vec<(f64, f64)>, Marks),
 ) -> Chart {
@@ -87,7 +95,7 @@ fn chart(
     Chart {
         title: title.into(),
         subtitle,
-        x: axis("Processes that come or leave", Scaling::Linear),
+        x: axis(x, Scaling::Linear),
         y: axis(label, scaling),
         curves: vec![Curve {
             group: "Simulated".into(),

@@ -3,13 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
+use sme_mpi::process::manager::Kind;
 use sme_sim::machine::Machine;
 
-use super::{Estimator, Finding, Point};
+use super::{Estimator, Finding, Fit, Point};
 use crate::messages::Measurement;
 use crate::messages::infect::{Infect, Outcome};
 use crate::messages::invade::Invade;
 use crate::messages::job::Job;
+use crate::messages::nas::{Class, Kernel, Launched, NasRun};
+use crate::messages::simpson::{self, POINTS, Simpson, TOLERANCE, Version};
 use crate::messages::spawn::Spawn;
 
 /// One experiment on a chip whose cores have daemons.
@@ -25,10 +28,25 @@ pub enum Experiment {
     Infect(u32),
     /// They leave it again: the time at the one that stays.
     Retreat(u32),
+    /// A function is integrated.
+    Simpson(Version),
+    /// BT of class W on so many processes, from the begin of its manager on.
+    Bt(Kind, u32),
 }
 
 /// Milliseconds of a microsecond.
 const MS: f64 = 1e-3;
+
+/// Seconds of a microsecond.
+const S: f64 = 1e-6;
+
+/// The runs whose order Fig. 3 shows.
+const ORDERED: [Experiment; 4] = [
+    Experiment::Bt(Kind::Mpd, 25),
+    Experiment::Bt(Kind::Mpd, 36),
+    Experiment::Bt(Kind::Invasive, 25),
+    Experiment::Bt(Kind::Invasive, 36),
+];
 
 /// The most processes beside the first.
 const MOST: u32 = 47;
@@ -41,6 +59,10 @@ impl fmt::Display for Experiment {
             Self::Spawn(processes) => write!(f, "{processes} processes started"),
             Self::Infect(processes) => write!(f, "a world that grows by {processes}"),
             Self::Retreat(processes) => write!(f, "a world that shrinks by {processes}"),
+            Self::Simpson(version) => write!(f, "the {version} integration"),
+            Self::Bt(manager, processes) => {
+                write!(f, "bt of class W on {processes} processes with {manager}")
+            }
         }
     }
 }
@@ -49,6 +71,9 @@ impl Experiment {
     pub(super) fn cost(self) -> u64 {
         match self {
             Self::Initialize => 1 << 8,
+            // The sums are calculated.
+            Self::Simpson(_) => 1 << 20,
+            Self::Bt(_, processes) => u64::from(processes) << 13,
             Self::Invade(cores)
             | Self::Spawn(cores)
             | Self::Infect(cores)
@@ -89,6 +114,37 @@ impl Experiment {
                 let spawn = Spawn { job, processes };
                 spawn.run().map(|outcome| outcome.spawns)
             }
+            Self::Bt(manager, processes) => {
+                let (kernel, class) = (Kernel::Bt, Class::W);
+                let ranks = Job {
+                    ranks: processes,
+                    ..job.clone()
+                };
+                let run = NasRun {
+                    job: ranks,
+                    kernel,
+                    class,
+                    core_seconds: kernel.scaled_seconds(class, machine),
+                    steps: 1,
+                };
+                let launched = Launched { run, job, manager };
+                let outcome = launched.run().map_err(|error| error.to_string())?;
+                return Ok(launched.seconds(&outcome) * 1e6);
+            }
+            Self::Simpson(version) => {
+                let simpson = Simpson {
+                    job,
+                    version,
+                    tolerance: TOLERANCE,
+                    points: POINTS,
+                };
+                let total = |outcome: simpson::Outcome| match version {
+                    // It needs no process manager.
+                    Version::Serial => outcome.time,
+                    Version::Invasive => outcome.total,
+                };
+                simpson.run().map(total)
+            }
         };
         time.map(|time| time.as_us())
             .map_err(|error| error.to_string())
@@ -111,6 +167,20 @@ pub(super) fn estimator(id: &str) -> Option<Estimator<Point>> {
                 Ok(Finding::of((most? - fewest?) * MS))
             },
         )),
+        "impi.simpson.serial" => single(Experiment::Simpson(Version::Serial), S),
+        "impi.simpson.invasive" => single(Experiment::Simpson(Version::Invasive), S),
+        "impi.fig3.bt" => Some(Estimator::new(
+            || ORDERED.map(Point::Managed).to_vec(),
+            |measured| {
+                let times = ORDERED.map(|of| measured.microseconds(Point::Managed(of)));
+                let [mpd_25, mpd_36, ipm_25, ipm_36] = times;
+                let is_slower = mpd_36? > mpd_25?;
+                let gains = ipm_36? < ipm_25?;
+                Ok(Finding::of(36.0)
+                    .provided(is_slower, "with mpd 36 processes are slower than 25")
+                    .provided(gains, "with ipm 36 processes are faster than 25"))
+            },
+        )),
         // The worst case.
         "impi.fig7.retreat" => Some(Estimator::new(
             || {
@@ -129,4 +199,18 @@ pub(super) fn estimator(id: &str) -> Option<Estimator<Point>> {
         )),
         _ => None,
     }
+}
+
+/// The choices that were made by figures.
+pub(super) fn choices() -> Vec<Fit> {
+    vec![
+        Fit::choice(
+            "cycles of a point with an exponential",
+            &["impi.simpson.serial"],
+        ),
+        Fit::choice(
+            "the criterion of the tree",
+            &["impi.simpson.serial", "impi.simpson.invasive"],
+        ),
+    ]
 }

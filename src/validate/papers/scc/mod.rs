@@ -199,7 +199,9 @@ impl Chip {
     pub fn invasive(&self) -> Box<dyn Paper + '_> {
         let inputs = vec![("impi.clocks", self.megahertz)];
         let estimator = Box::new(invasive::estimator);
-        self.paper("impi", estimator, (self.fitted(true), inputs))
+        let mut fitted = self.fitted(true);
+        fitted.extend(invasive::choices());
+        self.paper("impi", estimator, (fitted, inputs))
     }
 
     /// Constants of the machine that were fitted to figures of invasive MPI, or to others.

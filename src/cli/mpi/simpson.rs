@@ -1,0 +1,147 @@
+//! `sme mpi simpson`.
+
+mod figures;
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::managed::ManagedFlags;
+use super::{Below, Point, Points, WatchFlags};
+use crate::cli::read::{self, Values};
+pub(super) use crate::messages::simpson::Simpson;
+use crate::messages::simpson::{Outcome, WHOLE_RUN, exact};
+use crate::plot::Chart;
+use crate::report::row::Cell;
+use crate::report::stop::Stop;
+
+/// Differences that the criterion may allow.
+const TOLERANCES: RangeInclusive<f64> = 1e-6..=1e6;
+
+/// The most points of a leaf.
+const MOST_POINTS: u64 = 100_000_000;
+
+/// The flags of `sme mpi simpson`.
+#[derive(Args, Clone, Debug)]
+pub struct SimpsonFlags {
+    #[command(flatten)]
+    managed: ManagedFlags,
+    /// Versions: serial, by one process, or invasive, by a world that grows and shrinks
+    #[arg(long, value_name = "LIST", default_value = "serial,invasive")]
+    program: String,
+    /// An interval is halved until Simpson's rule differs from that of its halves by at most 15
+    /// times this
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value = "0.02",
+        allow_negative_numbers = true
+    )]
+    tolerance: String,
+    /// Points of the midpoint rule in an interval that is not halved
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "1000000",
+        allow_negative_numbers = true
+    )]
+    points: String,
+    /// Draw Fig. 8 of Comprés et al. into this directory: fig8-tree.svg, fig8-processes.svg
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    figures: Option<PathBuf>,
+    #[command(flatten)]
+    watch: WatchFlags,
+}
+
+impl SimpsonFlags {
+    pub(super) fn read(&self) -> Result<Points<Simpson>, Stop> {
+        let (job, _) = self.managed.job(&self.watch)?;
+        let tolerance = read::real("--tolerance", &self.tolerance, &TOLERANCES)?;
+        let points = read::numbers("--points", &self.points, 1, MOST_POINTS, Values::One)?;
+        let points = read::one("--points", points)?;
+        let versions = read::names("--program", &self.program, Values::Many)?;
+        let runs = versions.into_iter().map(|version| Simpson {
+            job: job.clone(),
+            version,
+            tolerance,
+            points,
+        });
+        let runs = Points::new(runs.collect(), &self.watch, "--program makes")?;
+        runs.drawn(
+            self.figures.as_deref(),
+            &[figures::TREE, figures::PROCESSES],
+        )
+    }
+}
+
+impl Point for Simpson {
+    const KEYS: &[&str] = &[
+        "program",
+        "tolerance",
+        "points",
+        "leaves",
+        "most_processes",
+        "time_us",
+        "total_us",
+        "integral",
+        "exact",
+    ];
+
+    const EXPLAINED: (&str, &str) = (WHOLE_RUN, "the integration");
+
+    fn cells(&self, outcome: &Outcome) -> Vec<Cell> {
+        let most = outcome.levels.iter().map(|level| level.processes).max();
+        let leaves = outcome.levels.iter().flat_map(|level| &level.leaves);
+        vec![
+            Cell::text(self.version),
+            Cell::text(self.tolerance),
+            Cell::Count(self.points),
+            Cell::Count(leaves.filter(|leaf| **leaf).count() as u64),
+            Cell::Count(most.unwrap_or(0).into()),
+            Cell::micros(outcome.time),
+            Cell::micros(outcome.total),
+            // The last digits differ with the computer's exponential.
+            Cell::Number(format!("{:.3}", outcome.result)),
+            Cell::Number(format!("{:.3}", exact())),
+        ]
+    }
+
+    fn below(outcomes: &[(&Self, Outcome)]) -> Option<Below> {
+        let mut rows = Vec::new();
+        for (run, outcome) in outcomes {
+            for (number, level) in outcome.levels.iter().enumerate() {
+                let leaves = level.leaves.iter().filter(|leaf| **leaf);
+                rows.push(vec![
+                    Cell::text(run.version),
+                    Cell::Count(number as u64),
+                    Cell::Count(level.intervals.len() as u64),
+                    Cell::Count(leaves.count() as u64),
+                    Cell::Count(level.processes.into()),
+                    Cell::micros(level.begin),
+                    Cell::micros(level.end),
+                ]);
+            }
+        }
+        let keys = [
+            "program",
+            "level",
+            "intervals",
+            "leaves",
+            "processes",
+            "begin_us",
+            "end_us",
+        ];
+        Some(Below {
+            keys: keys.map(str::to_owned).to_vec(),
+            rows,
+        })
+    }
+
+    fn draw(outcomes: &[(&Self, Outcome)]) -> Vec<(&'static str, Chart)> {
+        vec![
+            (figures::TREE, figures::tree(outcomes)),
+            (figures::PROCESSES, figures::processes(outcomes)),
+        ]
+    }
+}

@@ -1,0 +1,275 @@
+//! Numerical integration by a program that grows and shrinks (Comprés et al., Sec. 6), and by one
+//! process, numerically real.
+//!
+//! The tree of intervals is walked level by level. At each level the world has a process for each
+//! interval, as far as there are cores: it grows before a level that is wider, and shrinks before
+//! one that is narrower. A process evaluates the criterion for its intervals and integrates those
+//! that are leaves; then all hear which intervals are halved.
+
+mod tree;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sme_mpi::op::Op;
+use sme_mpi::process::manager::Kind;
+use sme_sim::parts::contract::Span;
+use sme_sim::time::Time;
+
+use super::Measurement;
+use super::job::{Error, Job, Observe, Observed};
+use super::programs::{self, Begin, Process, RUNS};
+pub use tree::{Interval, POINTS, TOLERANCE, WHOLE, exact};
+
+/// Cycles for a point of the midpoint rule at which the function is an exponential: fitted to the
+/// published time of the serial version, 11.932 s.
+pub const EXPONENTIAL_CYCLES: f64 = 264.5;
+
+/// Cycles for a point at which it is 1: assumed.
+pub const CONSTANT_CYCLES: f64 = 50.0;
+
+/// From the begin of a level to that of the next, at rank 0.
+pub const LEVELS: &str = "level";
+
+/// The way in which it is integrated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// By one process.
+    Serial,
+    /// By a world that grows and shrinks.
+    Invasive,
+}
+
+sme_barrier::names!(Version, "version", {
+    Serial => "serial",
+    Invasive => "invasive",
+});
+
+/// One integration.
+#[derive(Clone, Debug)]
+pub struct Simpson {
+    /// The machine, whose cores all have daemons.
+    pub job: Job,
+    /// The way.
+    pub version: Version,
+    /// Of the criterion.
+    pub tolerance: f64,
+    /// Points of the midpoint rule in each leaf, at least 1.
+    pub points: u64,
+}
+
+/// A level of the tree, as it was walked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    /// Its intervals.
+    pub intervals: Vec<Interval>,
+    /// Those that are leaves.
+    pub leaves: Vec<bool>,
+    /// Processes of the world.
+    pub processes: u32,
+    /// From the program's begin until it began: then the world has these processes.
+    pub begin: Time,
+    /// From the program's begin until all its intervals were done.
+    pub end: Time,
+}
+
+/// The outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The integral.
+    pub result: f64,
+    /// From the program's begin, MPI_Init done, until it has the result.
+    pub time: Time,
+    /// From when the manager begins until all processes have ended.
+    pub total: Time,
+    /// The levels, the root first.
+    pub levels: Vec<Level>,
+}
+
+/// What rank 0 has found.
+#[derive(Debug, Default)]
+struct Found {
+    result: f64,
+    levels: Vec<Level>,
+}
+
+/// From the program's begin until it has the result, at rank 0.
+pub const WHOLE_RUN: &str = "integrates";
+
+impl Simpson {
+    async fn process(self, process: Arc<Process>, found: Arc<Mutex<Found>>) -> Result<(), Error> {
+        let (mpi, memory) = (&process.mpi, &process.memory);
+        let came = process.member.begun().launch.port.is_some();
+        let mut level = 0;
+        let mut intervals = vec![WHOLE];
+        let mut sum = 0.0;
+        if came {
+            (level, intervals) = self.hears(&process).await?;
+        } else {
+            memory.begin(Span::new(WHOLE_RUN, 0)).await;
+        }
+        loop {
+            let world = mpi.world();
+            let is_first = world.rank() == 0;
+            let processes = world.size();
+            if is_first {
+                memory.begin(Span::new(LEVELS, level)).await;
+            }
+            let mut leaves = vec![0_u8; intervals.len()];
+            let mut integral = 0.0;
+            let own = world.rank() as usize..intervals.len();
+            for number in own.step_by(processes as usize) {
+                let interval = intervals[number];
+                // Five values of the function, of which the cost is not counted.
+                if interval.is_leaf(self.tolerance) {
+                    leaves[number] = 1;
+                    integral += self.integrates(&process, interval).await;
+                }
+            }
+            // Each is a leaf, or not, of one process; of the others it is not.
+            let (mut all_leaves, mut all) = (vec![0_u8; intervals.len()], [0.0]);
+            world.allreduce(&leaves, &mut all_leaves, &Op::Max).await?;
+            world.allreduce(&[integral], &mut all, &Op::Sum).await?;
+            sum += all[0];
+            let leaves: Vec<bool> = all_leaves.iter().map(|&leaf| leaf != 0).collect();
+            let halved = intervals.iter().zip(&leaves).filter(|(_, leaf)| !**leaf);
+            let next: Vec<Interval> = halved.flat_map(|(interval, _)| interval.halves()).collect();
+            if is_first {
+                memory.end(Span::new(LEVELS, level)).await;
+                let done = Level {
+                    intervals: std::mem::take(&mut intervals),
+                    leaves,
+                    processes,
+                    begin: Time::ZERO,
+                    end: Time::ZERO,
+                };
+                found.lock().levels.push(done);
+            }
+            intervals = next;
+            level += 1;
+            if intervals.is_empty() {
+                if is_first {
+                    found.lock().result = sum;
+                    memory.end(Span::new(WHOLE_RUN, 0)).await;
+                }
+                return Ok(());
+            }
+            if self.version == Version::Invasive
+                && !self.resizes(&process, level, &intervals).await?
+            {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Gives the world a process for each of `intervals`, as far as there are cores; whether this
+    /// one stays in it.
+    async fn resizes(
+        &self,
+        process: &Process,
+        level: u32,
+        intervals: &[Interval],
+    ) -> Result<bool, Error> {
+        let (mpi, member) = (&process.mpi, &process.member);
+        let (size, wanted) = (mpi.world().size(), intervals.len() as u32);
+        if wanted < size {
+            let stays = mpi.world().rank() < wanted;
+            mpi.retreat(stays).await?;
+            return Ok(stays);
+        }
+        let mut reserved = [0];
+        if wanted > size && mpi.world().rank() == 0 {
+            reserved[0] = member.invade(wanted - size).await;
+        }
+        mpi.world().broadcast(&mut reserved, 0).await?;
+        if reserved[0] > 0 {
+            mpi.infect(member, reserved[0]).await?;
+            self.tells(process, level, intervals).await?;
+        }
+        Ok(true)
+    }
+
+    /// Rank 0 tells all ranks of the level; those that were there before know it.
+    async fn tells(
+        &self,
+        process: &Process,
+        level: u32,
+        intervals: &[Interval],
+    ) -> Result<(), Error> {
+        let world = process.mpi.world();
+        let mut head = [u64::from(level), intervals.len() as u64];
+        world.broadcast(&mut head, 0).await?;
+        let ends = intervals.iter();
+        let mut ends: Vec<f64> = ends.flat_map(|one| [one.from, one.to]).collect();
+        Ok(world.broadcast(&mut ends, 0).await?)
+    }
+
+    /// The other side of it, of a rank that has come.
+    async fn hears(&self, process: &Process) -> Result<(u32, Vec<Interval>), Error> {
+        let world = process.mpi.world();
+        let mut head = [0_u64; 2];
+        world.broadcast(&mut head, 0).await?;
+        let mut ends = vec![0.0; 2 * head[1] as usize];
+        world.broadcast(&mut ends, 0).await?;
+        let (ends, _) = ends.as_chunks();
+        let intervals = ends.iter().map(|&[from, to]| Interval { from, to });
+        Ok((head[0] as u32, intervals.collect()))
+    }
+
+    /// The midpoint rule on a leaf.
+    async fn integrates(&self, process: &Process, leaf: Interval) -> f64 {
+        let constant = leaf.constant_points(self.points);
+        let exponential = self.points - constant;
+        let cycles = constant as f64 * CONSTANT_CYCLES + exponential as f64 * EXPONENTIAL_CYCLES;
+        // Chips with daemons have such a clock.
+        let megahertz = self.job.machine.megahertz("core.clock").unwrap_or(1.0);
+        let time = Time::from_ps((cycles / megahertz * 1e6).round() as u64);
+        process.memory.delay(time).await;
+        leaf.midpoint(self.points)
+    }
+}
+
+impl Measurement for Simpson {
+    type Outcome = Outcome;
+
+    fn job(&self) -> &Job {
+        &self.job
+    }
+
+    fn calls(&self) -> u64 {
+        // Of each core at each level: two reductions, three broadcasts, and the change of the world.
+        let levels = 1 << 6;
+        8 * levels * u64::from(self.job.board().cores)
+    }
+
+    fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
+        let begin = Begin {
+            core: 0,
+            processes: 1,
+            manager: Kind::Invasive,
+        };
+        let found: Arc<Mutex<Found>> = Arc::default();
+        let process = {
+            let (simpson, found) = (self.clone(), Arc::clone(&found));
+            move |process| simpson.clone().process(process, Arc::clone(&found))
+        };
+        let observed = programs::run(&self.job, observe, &[begin], process)?;
+        let found = std::mem::take(&mut *found.lock());
+        let whole = programs::last(&observed, WHOLE_RUN);
+        let total = programs::last(&observed, RUNS);
+        let spans = observed.spans.called(LEVELS);
+        let levels = found.levels.into_iter().zip(spans);
+        let levels = levels.map(|(level, span)| Level {
+            begin: span.first_begin.since(whole.first_begin),
+            end: span.last_end.since(whole.first_begin),
+            ..level
+        });
+        let outcome = Outcome {
+            result: found.result,
+            time: whole.last_end.since(whole.first_begin),
+            total: total.last_end.since(total.first_begin),
+            levels: levels.collect(),
+        };
+        Ok((outcome, observed))
+    }
+}
