@@ -75,7 +75,9 @@ classes! {
     Info = "MPI_ERR_INFO",
     /// An invalid port name.
     Port = "MPI_ERR_PORT",
-    /// A service that has not been published.
+    /// A service of which no port is known.
+    Name = "MPI_ERR_NAME",
+    /// A service that has been published, or has not.
     Service = "MPI_ERR_SERVICE",
     /// Processes cannot be spawned.
     Spawn = "MPI_ERR_SPAWN",

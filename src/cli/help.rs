@@ -180,14 +180,26 @@ pub const SIMPSON: &str = "\
 The integral of a function that is 1 up to 0 and exp(x) from there on, over (-100, 15). An interval is
 halved until the criterion holds; then the midpoint rule is used. The invasive version walks the tree
 of intervals level by level, with a process for each interval, as far as there are cores: its world
-grows before a level that is wider and shrinks before one that is narrower. time_us is the time from
-MPI_Init to the result, total_us that from the begin of mpiexec to the end of all processes. The sum is
+grows before a level that is wider and shrinks before one that is narrower. time_s is the time from
+MPI_Init to the result, total_s that from the begin of mpiexec to the end of all processes. The sum is
 calculated; the time of a point is a constant, fitted to the published serial time.
 
 Examples:
   sme mpi simpson
-  sme mpi simpson --program invasive --figures plots
+  sme mpi simpson --variant invasive --figures plots
   sme mpi simpson --tolerance 0.002 --set process.exec=1ms";
+
+/// `sme mpi cg --help`
+pub const CG: &str = "\
+The Poisson equation on a square, by conjugate gradients. The vectors are in blocks of rows over the
+ranks. In each phase the world has so many processes, as far as there are cores; between phases it grows
+or shrinks, and the vectors are dealt out again, for deal_us. The solution is calculated, and its
+residual is that of all equations together.
+
+Examples:
+  sme mpi cg
+  sme mpi cg --processes 48
+  sme mpi cg --side 48 --processes 4,16,4 --iterations 100";
 
 /// `sme mpi bt --help`
 pub const BT: &str = "\

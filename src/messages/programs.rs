@@ -54,6 +54,26 @@ pub struct Process {
     pub mpi: Arc<SimulatedMpi>,
 }
 
+impl Process {
+    /// Lets the world grow to `wanted` ranks, as far as there are cores (MPI_Comm_invade,
+    /// MPI_Comm_infect); whether it has grown. All ranks of the world call it.
+    ///
+    /// # Errors
+    /// Those of [`Mpi::infect`].
+    pub async fn grows(&self, wanted: u32) -> Result<bool, Error> {
+        let world = self.mpi.world();
+        let mut reserved = [0];
+        if wanted > world.size() && world.rank() == 0 {
+            reserved[0] = self.member.invade(wanted - world.size()).await;
+        }
+        world.broadcast(&mut reserved, 0).await?;
+        if reserved[0] > 0 {
+            self.mpi.infect(&self.member, reserved[0]).await?;
+        }
+        Ok(reserved[0] > 0)
+    }
+}
+
 /// The things that all processes of a run share.
 #[derive(Clone)]
 struct Run<P> {

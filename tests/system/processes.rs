@@ -596,3 +596,69 @@ fn a_manager_that_logs_in_starts_one_after_the_other() {
         );
     }
 }
+
+/// Two programs: one publishes a port under a name and waits, the other looks the name up and
+/// connects. Processes of two parts of a program are started together, and know their parts.
+#[test]
+fn a_program_finds_another_by_name() {
+    let job = Job::managed(Arc::new(Machine::builtin("scc-800").unwrap()));
+    let parts: Arc<Mutex<Vec<(u32, u32)>>> = Arc::default();
+    let told = Arc::clone(&parts);
+    let process = move |process: Arc<Process>| {
+        let told = Arc::clone(&told);
+        async move {
+            let (mpi, names) = (&process.mpi, &process.member);
+            let world = mpi.world();
+            let begun = names.begun();
+            if let Some(parent) = mpi.parent() {
+                assert_eq!(
+                    (world.size(), parent.handle().remote_group().unwrap().size()),
+                    (5, 2)
+                );
+                told.lock().push((world.rank(), begun.launch.part));
+                return Ok(parent.disconnect().await?);
+            }
+            let is_first = world.rank() == 0;
+            let mut port = String::new();
+            if begun.program == 3 {
+                if is_first {
+                    port = mpi.open_port().await?;
+                    mpi.publish_name(names, "sums", &port).await?;
+                    let twice = mpi.publish_name(names, "sums", &port).await.unwrap_err();
+                    assert_eq!(
+                        (twice.class, twice.call),
+                        (ErrorClass::Service, "MPI_Publish_name")
+                    );
+                    let none = mpi.lookup_name(names, "products").await.unwrap_err();
+                    assert_eq!(
+                        (none.class, none.call),
+                        (ErrorClass::Name, "MPI_Lookup_name")
+                    );
+                }
+                let client = world.accept(&port, 0).await?;
+                if is_first {
+                    mpi.unpublish_name(names, "sums", &port).await?;
+                    let again = mpi.unpublish_name(names, "sums", &port).await.unwrap_err();
+                    assert_eq!(again.class, ErrorClass::Service);
+                }
+                client.disconnect().await?;
+                let children = world.spawn_multiple(names, &[2, 0, 3], 0).await?;
+                return Ok(children.disconnect().await?);
+            }
+            while is_first && port.is_empty() {
+                match mpi.lookup_name(names, "sums").await {
+                    Ok(found) => port = found,
+                    Err(error) => assert_eq!(error.class, ErrorClass::Name),
+                }
+            }
+            let server = world.connect(&port, 0).await?;
+            assert_eq!(server.handle().remote_group().unwrap().size(), 2);
+            Ok(server.disconnect().await?)
+        }
+    };
+    let begins = [begin(3, 2), begin(20, 3)];
+    programs::run(&job, Observe::default(), &begins, process).unwrap();
+    let mut parts = parts.lock().clone();
+    parts.sort_unstable();
+    assert_eq!(parts, [(0, 0), (1, 0), (2, 2), (3, 2), (4, 2)]);
+}

@@ -80,6 +80,7 @@ calls! {
     Accept = "MPI_Comm_accept",
     Connect = "MPI_Comm_connect",
     Spawn = "MPI_Comm_spawn",
+    SpawnMultiple = "MPI_Comm_spawn_multiple",
     Infect = "MPI_Comm_infect",
     Join = "MPI_Init",
     Retreat = "MPI_Comm_retreat",

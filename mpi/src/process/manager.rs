@@ -91,7 +91,7 @@ where
             return Err(Fault::new(ErrorClass::Spawn, "processes", text));
         }
         cores.insert(0, me);
-        self.files.put(me, &cores, None);
+        self.files.put(me, (&cores, &[count]), None);
         self.starts(me).await;
         while !self.started.is_empty() {
             let (sender, command) = received(self.sigmod.memory.take_signal().await);

@@ -11,7 +11,7 @@ use super::sigmod::Sigmod;
 use super::start::{Begun, Files};
 use crate::channel::{Channel, Processor, Work};
 use crate::error::{ErrorClass, Fault, MpiError};
-use crate::rank::{Arrival, Mpi, Starter};
+use crate::rank::{Arrival, Mpi, NameService, Starter};
 
 /// The requests that the library of a process makes of its manager when it begins, as MPICH2's
 /// does over PMI-1 before its barrier: `init`, `get_maxes`, `get_my_kvsname`, `get_universe_size`,
@@ -112,7 +112,10 @@ where
 {
     /// Reserves the cores that are missing, and asks the manager to let all their daemons start a
     /// process.
-    async fn start(&self, count: u32, arrival: Arrival, port: &str) -> Result<(), Fault> {
+    async fn start(&self, counts: &[u32], arrival: Arrival, port: &str) -> Result<(), Fault> {
+        let count = counts
+            .iter()
+            .fold(0, |all: u32, &one| all.saturating_add(one));
         let missing = count.saturating_sub(self.reserved.lock().len() as u32);
         if missing > 0 && self.invade(missing).await < count {
             self.release().await;
@@ -121,8 +124,45 @@ where
         }
         let me = self.sigmod.memory.node();
         let cores: Vec<u32> = self.reserved.lock().drain(..count as usize).collect();
-        self.files.put(me, &cores, Some((arrival, port)));
+        self.files.put(me, (&cores, counts), Some((arrival, port)));
         self.asks(Command::StartAll).await;
         Ok(())
     }
+}
+
+impl<M, P> NameService for Member<M, P>
+where
+    M: Interrupts + TestAndSet + Spawn,
+    P: Processor,
+{
+    async fn publish(&self, service: &str, port: &str) -> Result<(), Fault> {
+        self.asks(Command::Ask).await;
+        match self.files.publish(service, port) {
+            true => Ok(()),
+            false => Err(not_published(format!("'{service}' is published already"))),
+        }
+    }
+
+    async fn look_up(&self, service: &str) -> Result<String, Fault> {
+        self.asks(Command::Ask).await;
+        let unknown = || {
+            let text = format!("'{service}' is not published");
+            Fault::new(ErrorClass::Name, "service_name", text)
+        };
+        self.files.port(service).ok_or_else(unknown)
+    }
+
+    async fn unpublish(&self, service: &str, port: &str) -> Result<(), Fault> {
+        self.asks(Command::Ask).await;
+        match self.files.unpublish(service, port) {
+            true => Ok(()),
+            false => Err(not_published(format!(
+                "'{service}' is not published with that port"
+            ))),
+        }
+    }
+}
+
+fn not_published(text: String) -> Fault {
+    Fault::new(ErrorClass::Service, "service_name", text)
 }

@@ -18,6 +18,8 @@ pub struct Launch {
     pub world: Vec<u32>,
     /// The number of those that are started together among all that are.
     pub birth: u32,
+    /// The number of its part of the program among those that are started together (MPI_APPNUM).
+    pub part: u32,
     /// The port at which others expect them, and what it is for; none at the begin of a program.
     pub port: Option<(Arrival, String)>,
 }
@@ -44,19 +46,32 @@ struct Written {
     /// The cores on which a manager is to start processes, by the core that asks it to.
     wanted: BTreeMap<u32, Vec<u32>>,
     births: u32,
+    /// The ports of services, by their names.
+    ports: BTreeMap<String, String>,
 }
 
 impl Files {
     /// Processes are to be started on `cores`, at the request of the process on core `asks`.
-    pub(super) fn put(&self, asks: u32, cores: &[u32], port: Option<(Arrival, &str)>) {
+    /// `counts` are those of each part of the program, together as many as there are cores.
+    pub(super) fn put(
+        &self,
+        asks: u32,
+        (cores, counts): (&[u32], &[u32]),
+        port: Option<(Arrival, &str)>,
+    ) {
         let mut written = self.0.lock();
         written.births += 1;
-        let launch = Launch {
+        let launch = |part| Launch {
             world: cores.to_vec(),
             birth: written.births,
+            part,
             port: port.map(|(arrival, port)| (arrival, port.to_owned())),
         };
-        let launches = cores.iter().map(|&core| (core, launch.clone()));
+        let parts = (0..).zip(counts);
+        let parts = parts.flat_map(|(part, &count)| (0..count).map(move |_| part));
+        let launches = cores.iter().zip(parts);
+        let launches: Vec<(u32, Launch)> =
+            launches.map(|(&core, part)| (core, launch(part))).collect();
         written.launches.extend(launches);
         written.wanted.insert(asks, cores.to_vec());
     }
@@ -64,6 +79,34 @@ impl Files {
     /// The cores on which that process wants others started, once.
     pub(super) fn wanted(&self, asks: u32) -> Vec<u32> {
         self.0.lock().wanted.remove(&asks).unwrap_or_default()
+    }
+
+    /// Writes down the port of a service; whether the service had none.
+    pub(super) fn publish(&self, service: &str, port: &str) -> bool {
+        let mut written = self.0.lock();
+        let is_new = !written.ports.contains_key(service);
+        if is_new {
+            written.ports.insert(service.to_owned(), port.to_owned());
+        }
+        is_new
+    }
+
+    /// The port of a service.
+    pub(super) fn port(&self, service: &str) -> Option<String> {
+        self.0.lock().ports.get(service).cloned()
+    }
+
+    /// Strikes the port of a service out; whether it had this one.
+    pub(super) fn unpublish(&self, service: &str, port: &str) -> bool {
+        let mut written = self.0.lock();
+        let had_it = written
+            .ports
+            .get(service)
+            .is_some_and(|known| known == port);
+        if had_it {
+            written.ports.remove(service);
+        }
+        had_it
     }
 
     /// The launch of the process that is to be started on `core`, once.

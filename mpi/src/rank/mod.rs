@@ -28,6 +28,7 @@
 //! * A rank makes one call at a time: two futures of one rank must not be polled in turn. The
 //!   second one ends with an error.
 
+mod blocks;
 pub mod collectives;
 pub mod communicators;
 pub mod given;
@@ -62,8 +63,10 @@ use crate::device::matching::Envelope;
 use crate::device::{Device, Form, Outcome, Task};
 use crate::error::{ErrorClass, Fault, MpiError};
 use crate::group::Group;
+pub use blocks::Blocks;
 pub use communicators::Comparison;
 pub use given::{InPlace, Layout, Sent};
+pub use ports::NameService;
 pub use request::Request;
 use request::{Landing, Launch};
 pub use spawn::{Arrival, Starter};

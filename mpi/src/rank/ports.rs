@@ -13,7 +13,76 @@ use crate::device::Task;
 use crate::device::driver::Site;
 use crate::error::{Fault, MpiError};
 
+/// The one that knows the ports of services by their names: a process manager.
+pub trait NameService: Send + Sync {
+    /// Writes down the port of a service.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Service`](crate::error::ErrorClass::Service) if it has one.
+    fn publish(&self, service: &str, port: &str) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// The port of a service.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Name`](crate::error::ErrorClass::Name) if it has none.
+    fn look_up(&self, service: &str) -> impl Future<Output = Result<String, Fault>> + Send;
+
+    /// Strikes the port of a service out.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Service`](crate::error::ErrorClass::Service) if it has not this one.
+    fn unpublish(
+        &self,
+        service: &str,
+        port: &str,
+    ) -> impl Future<Output = Result<(), Fault>> + Send;
+}
+
 impl<C: Channel> Mpi<C> {
+    /// Publishes a port under the name of a service (MPI_Publish_name).
+    ///
+    /// # Errors
+    /// [`ErrorClass::Service`](crate::error::ErrorClass::Service) if the service has one.
+    pub async fn publish_name(
+        &self,
+        names: &impl NameService,
+        service: &str,
+        port: &str,
+    ) -> Result<(), MpiError> {
+        let entered = self.enter("MPI_Publish_name", None, 0).await?;
+        let published = names.publish(service, port).await;
+        self.close(entered, &self.own, published).await
+    }
+
+    /// The port that is published under the name of a service (MPI_Lookup_name).
+    ///
+    /// # Errors
+    /// [`ErrorClass::Name`](crate::error::ErrorClass::Name) if none is.
+    pub async fn lookup_name(
+        &self,
+        names: &impl NameService,
+        service: &str,
+    ) -> Result<String, MpiError> {
+        let entered = self.enter("MPI_Lookup_name", None, 0).await?;
+        let port = names.look_up(service).await;
+        self.close(entered, &self.own, port).await
+    }
+
+    /// Takes it back (MPI_Unpublish_name).
+    ///
+    /// # Errors
+    /// [`ErrorClass::Service`](crate::error::ErrorClass::Service) if the service has not this port.
+    pub async fn unpublish_name(
+        &self,
+        names: &impl NameService,
+        service: &str,
+        port: &str,
+    ) -> Result<(), MpiError> {
+        let entered = self.enter("MPI_Unpublish_name", None, 0).await?;
+        let struck = names.unpublish(service, port).await;
+        self.close(entered, &self.own, struck).await
+    }
+
     /// Opens a port, to which others can connect; its name (MPI_Open_port).
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use crate::comm::Comm;
 use crate::comm::create::teams;
 use crate::comm::ports::{self, Port};
 use crate::device::Task;
+use crate::device::driver::Site;
 use crate::error::{Fault, MpiError};
 
 /// The way in which processes that were started come to those that had them started.
@@ -24,14 +25,15 @@ pub enum Arrival {
 
 /// The one that starts processes: a process manager.
 pub trait Starter: Send + Sync {
-    /// Starts so many processes, which are expected at `port` for that purpose.
+    /// Starts so many processes of each part of a program, all with one world in the order of the
+    /// parts, which are expected at `port` for that purpose.
     ///
     /// # Errors
     /// [`ErrorClass::Spawn`](crate::error::ErrorClass::Spawn) if so many cannot be started; none is
     /// then.
     fn start(
         &self,
-        count: u32,
+        counts: &[u32],
         arrival: Arrival,
         port: &str,
     ) -> impl Future<Output = Result<(), Fault>> + Send;
@@ -71,39 +73,65 @@ impl<'m, C: Channel> Communicator<'m, C> {
         count: u32,
         root: u32,
     ) -> impl Future<Output = Result<Self, MpiError>> + Send + 'a {
-        let site = Location::caller();
-        async move {
-            let (comm, mpi) = (&self.comm, self.mpi);
-            let entered = mpi.enter(Call::Spawn.name(), None, 0).await?;
-            let checked = comm
-                .check()
-                .and_then(|()| self.check_one_side())
-                .and_then(|()| point::check_rank(comm, "root", root));
-            if let Err(fault) = checked {
-                return mpi.close(entered, comm, Err(fault)).await;
-            }
-            let mut opened = None;
-            let mut port = None;
-            if comm.rank() == root {
-                let rank = mpi.device().rank();
-                let number = mpi.ports.lock().open();
-                let own = Port { rank, number };
-                opened = Some(own);
-                let started = starter.start(count, Arrival::Connects, &own.name()).await;
-                port = Some(started.map(|()| own));
-            }
-            let (team, _) = teams(mpi.device(), comm, Call::Spawn, root);
-            let with = (comm.group().clone(), Arc::clone(&mpi.ports));
-            let task: Task = Box::pin(ports::accept(team, (root, port), with));
-            let task = mpi.device().begin_task(task);
-            let made = self.made(site, task).await;
-            if let Some(own) = opened {
-                // It has been opened above, and so it can be closed.
-                let _ = mpi.ports.lock().close(own, mpi.device());
-            }
-            let made = mpi.close(entered, comm, made).await?;
-            let local = Comm::new(made.context, comm.group().clone(), comm.rank());
-            Ok(self.bridged(local, made).unwrap_or_else(|| self.clone()))
+        self.starts(
+            (Call::Spawn, Location::caller()),
+            (starter, vec![count]),
+            root,
+        )
+    }
+
+    /// The same of so many processes of each part of a program, in one world, of which each is told
+    /// the number of its part (MPI_Comm_spawn_multiple).
+    ///
+    /// # Errors
+    /// As [`Self::spawn`].
+    #[track_caller]
+    pub fn spawn_multiple<'a>(
+        &'a self,
+        starter: &'a impl Starter,
+        counts: &[u32],
+        root: u32,
+    ) -> impl Future<Output = Result<Self, MpiError>> + Send + 'a {
+        let call = (Call::SpawnMultiple, Location::caller());
+        self.starts(call, (starter, counts.to_vec()), root)
+    }
+
+    async fn starts(
+        &self,
+        (call, site): (Call, Site),
+        (starter, counts): (&impl Starter, Vec<u32>),
+        root: u32,
+    ) -> Result<Self, MpiError> {
+        let (comm, mpi) = (&self.comm, self.mpi);
+        let entered = mpi.enter(call.name(), None, 0).await?;
+        let checked = comm
+            .check()
+            .and_then(|()| self.check_one_side())
+            .and_then(|()| point::check_rank(comm, "root", root));
+        if let Err(fault) = checked {
+            return mpi.close(entered, comm, Err(fault)).await;
         }
+        let mut opened = None;
+        let mut port = None;
+        if comm.rank() == root {
+            let rank = mpi.device().rank();
+            let number = mpi.ports.lock().open();
+            let own = Port { rank, number };
+            opened = Some(own);
+            let started = starter.start(&counts, Arrival::Connects, &own.name()).await;
+            port = Some(started.map(|()| own));
+        }
+        let (team, _) = teams(mpi.device(), comm, call, root);
+        let with = (comm.group().clone(), Arc::clone(&mpi.ports));
+        let task: Task = Box::pin(ports::accept(team, (root, port), with));
+        let task = mpi.device().begin_task(task);
+        let made = self.made(site, task).await;
+        if let Some(own) = opened {
+            // It has been opened above, and so it can be closed.
+            let _ = mpi.ports.lock().close(own, mpi.device());
+        }
+        let made = mpi.close(entered, comm, made).await?;
+        let local = Comm::new(made.context, comm.group().clone(), comm.rank());
+        Ok(self.bridged(local, made).unwrap_or_else(|| self.clone()))
     }
 }

@@ -47,7 +47,7 @@ impl<C: Channel> Mpi<C> {
                 let (rank, number) = (self.device().rank(), self.ports.lock().open());
                 let own = Port { rank, number };
                 opened = Some(own);
-                let started = starter.start(count, Arrival::Joins, &own.name()).await;
+                let started = starter.start(&[count], Arrival::Joins, &own.name()).await;
                 port = Some(started.map(|()| own));
             }
             let (team, _) = teams(self.device(), &comm, Call::Infect, 0);

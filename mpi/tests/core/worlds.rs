@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use sme_mpi::channel::Channel;
 use sme_mpi::error::{ErrorClass, Fault, MpiError};
 use sme_mpi::op::Op;
-use sme_mpi::rank::{Arrival, Mpi, Source, Starter, Tag};
+use sme_mpi::rank::{Arrival, Blocks, Mpi, Source, Starter, Tag};
 use sme_mpi::wires::{RUNS, Setting, Wire, run, run_with};
 
 use super::SMALL;
@@ -16,8 +16,8 @@ use super::ports::{Told, within};
 struct Waiting(Told);
 
 impl Starter for Waiting {
-    async fn start(&self, count: u32, _: Arrival, port: &str) -> Result<(), Fault> {
-        match count {
+    async fn start(&self, counts: &[u32], _: Arrival, port: &str) -> Result<(), Fault> {
+        match counts.iter().sum() {
             0 => Err(Fault::new(ErrorClass::Spawn, "maxprocs", "none")),
             _ => {
                 self.0.tells(port);
@@ -312,6 +312,35 @@ proptest! {
                 }
                 mpi.finalize().await.unwrap();
             }
+        });
+        prop_assert!(ran.is_ok(), "{ran:?}");
+    }
+
+    /// Whatever the distributions: each rank gets its block, and a wrong length is an error.
+    #[test]
+    fn blocks_are_dealt_out_again(
+        units in 0..40_u64, unit in 1..4_u64, from in 1..7_u32, to in 1..7_u32, seed: u64,
+        room in 20..200_usize,
+    ) {
+        let ranks = from.max(to);
+        let ran = run(ranks, Setting { room, seed }, |wire| async move {
+            let me = wire.rank();
+            let mpi = Mpi::new(wire);
+            let world = mpi.world();
+            let [from, to] = [from, to].map(|ranks| Blocks { units, unit, ranks });
+            let own: Vec<u64> = from.of(me).map(|element| 3 * element).collect();
+            let expected: Vec<u64> = to.of(me).map(|element| 3 * element).collect();
+            let mut came = vec![0; expected.len()];
+            world.redistribute(&own, &mut came, (from, to)).await.unwrap();
+            assert_eq!(came, expected);
+            let more = vec![0; own.len() + 1];
+            let wrong = world.redistribute(&more, &mut came, (from, to)).await.unwrap_err();
+            assert_eq!(wrong.class, ErrorClass::Count);
+            let others = Blocks { units: units + 1, ..to };
+            assert!(world.redistribute(&own, &mut came, (from, others)).await.is_err());
+            let ranks = world.size() + 1;
+            assert!(world.redistribute(&own, &mut came, (Blocks { ranks, ..from }, to)).await.is_err());
+            mpi.finalize().await.unwrap();
         });
         prop_assert!(ran.is_ok(), "{ran:?}");
     }

@@ -8,12 +8,11 @@ use clap::Args;
 use sme_mpi::process::manager::Kind;
 
 use super::managed::ManagedFlags;
-use super::nas::SECONDS;
+use super::nas::{SECONDS, ranks};
 use super::{Point, Points, WatchFlags, rounds, unknown};
 use crate::cli::read::{self, Values};
-use crate::messages::job::Job;
 pub(super) use crate::messages::nas::Launched;
-use crate::messages::nas::{Class, Kernel, LaunchedOutcome, NasRun, STEPS};
+use crate::messages::nas::{Class, Kernel, LaunchedOutcome, STEPS};
 use crate::plot::Chart;
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
@@ -61,25 +60,18 @@ impl BtFlags {
             Some(text) => read::real("--core-seconds", text, &SECONDS)?,
         };
         let steps = rounds("--steps", &self.steps)?;
+        let given = ("--processes", self.processes.as_ref());
+        let all = ranks(given, (kernel, class), cores)?;
         let mut points = Vec::new();
         for manager in self.managers()? {
-            for processes in self.processes(class, cores)? {
-                let ranks = Job {
-                    ranks: processes,
-                    ..job.clone()
-                };
-                let run = NasRun {
-                    job: ranks,
-                    kernel,
-                    class,
-                    core_seconds,
-                    steps,
-                };
-                points.push(Launched {
-                    run,
-                    job: job.clone(),
+            for &processes in &all {
+                let of = (class, processes);
+                points.push(Launched::new(
+                    job.clone(),
                     manager,
-                });
+                    of,
+                    (core_seconds, steps),
+                ));
             }
         }
         let points = Points::new(points, &self.watch, "--manager and --processes make")?;
@@ -94,24 +86,6 @@ impl BtFlags {
             Kind::named(word).ok_or_else(|| unknown(FLAG, word, all))
         });
         kinds.collect()
-    }
-
-    fn processes(&self, class: Class, cores: u32) -> Result<Vec<u32>, Stop> {
-        const FLAG: &str = "--processes";
-        let fits = |processes: u32| Kernel::Bt.check(class, processes);
-        let Some(text) = &self.processes else {
-            let squares = (1..=6).map(|side: u32| side * side);
-            let suit = |&processes: &u32| processes <= cores && fits(processes).is_ok();
-            return Ok(squares.filter(suit).collect());
-        };
-        let processes = read::counts(FLAG, text, 1, cores, Values::Many)?;
-        match processes
-            .iter()
-            .find_map(|&processes| fits(processes).err())
-        {
-            None => Ok(processes),
-            Some(wrong) => Err(Stop::flag(FLAG, wrong)),
-        }
     }
 }
 

@@ -1,12 +1,9 @@
 //! `sme mpi hpl`.
 
-use std::ops::RangeInclusive;
-
 use clap::Args;
-use sme_sim::machine::Machine;
 
 use super::modes::ModeFlags;
-use super::{Point, Points, WatchFlags, channel_of_mpi, jobs, most_ranks};
+use super::{Point, Points, WatchFlags, channel_of_mpi, core_gflops, jobs, most_ranks};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
 use crate::cli::list::MAX_LENGTH;
@@ -81,9 +78,6 @@ pub struct HplFlags {
 /// The most unknowns: this computer solves the system.
 const MOST_UNKNOWNS: u32 = 1 << 14;
 
-/// The rates of a core \[10^9 operations a second\]: at most an operation in a picosecond.
-const RATES: RangeInclusive<f64> = 1e-6..=1e3;
-
 /// The longest that one core may compute for all \[s\]: more than a hundred days.
 const MOST_SECONDS: f64 = 1e7;
 
@@ -91,7 +85,7 @@ impl HplFlags {
     pub(super) fn read(&self) -> Result<Points<HplRun>, Stop> {
         let machine = args::machine(&self.machine)?;
         let library = channel_of_mpi(self.channel.as_ref(), &machine)?;
-        let core_gflops = self.core_gflops(&machine)?;
+        let core_gflops = core_gflops(self.core_gflops.as_ref(), &machine)?;
         let n = read::counts("--n", &self.n, 1, MOST_UNKNOWNS, Values::Many)?;
         let nb = read::counts("--nb", &self.nb, 1, MOST_UNKNOWNS, Values::Many)?;
         if n.len().saturating_mul(nb.len()) > MAX_LENGTH {
@@ -137,24 +131,6 @@ impl HplFlags {
             }
         }
         Points::new(points, &self.watch, "--n and --nb are")
-    }
-
-    fn core_gflops(&self, machine: &Machine) -> Result<f64, Stop> {
-        const FLAG: &str = "--core-gflops";
-        match &self.core_gflops {
-            None => {
-                let rate = 1e-3 / machine.shape().arithmetic.as_us();
-                match RATES.contains(&rate) {
-                    true => Ok(rate),
-                    false => {
-                        let why =
-                            "has to be given: the machine's core.arithmetic is no rate to go by";
-                        Err(Stop::flag(FLAG, why))
-                    }
-                }
-            }
-            Some(text) => read::real(FLAG, text, &RATES),
-        }
     }
 }
 

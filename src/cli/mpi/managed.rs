@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::WatchFlags;
+use super::{WatchFlags, caption};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
 use crate::messages::job::Job;
+use crate::plot::{Axis, Chart, Curve, Marks, Scaling};
 use crate::report::stop::Stop;
 
 /// The machine.
@@ -41,5 +42,29 @@ impl ManagedFlags {
         job.check()
             .map_err(|error| Stop::flag("--machine", error))?;
         Ok((job, cores))
+    }
+}
+
+/// A chart as a figure of Comprés et al. has it, of runs of which this is the first's job.
+pub(super) fn chart(
+    job: Option<&Job>,
+    [title, figure]: [&str; 2],
+    axes: [(&str, Scaling); 2],
+    (curves, marks): (Vec<Curve>, Vec<Marks>),
+) -> Chart {
+    let [x, y] = axes.map(|(label, scaling)| Axis {
+        label: label.into(),
+        ticks: Vec::new(),
+        scaling,
+    });
+    let name = job.map_or("", |job| job.machine.name());
+    Chart {
+        title: title.into(),
+        subtitle: format!("{name}, simulated (cf. Comprés et al., {figure})"),
+        x,
+        y,
+        curves,
+        marks,
+        caption: job.map(caption).into_iter().collect(),
     }
 }

@@ -4,6 +4,7 @@
 //! points, of which every one is a simulation and a row.
 
 mod bt;
+mod cg;
 mod collective;
 mod compare;
 mod hpl;
@@ -18,6 +19,7 @@ mod simpson;
 mod spawn;
 mod tune;
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -74,6 +76,10 @@ pub enum MpiCommand {
     /// and the midpoint rule, time by levels of the tree
     #[command(after_help = super::help::SIMPSON)]
     Simpson(Box<simpson::SimpsonFlags>),
+    /// A system is solved by conjugate gradients, by a program that grows and shrinks and deals its
+    /// vectors out again: time by phases
+    #[command(after_help = super::help::CG)]
+    Cg(Box<cg::CgFlags>),
     /// A NAS benchmark from the begin of mpiexec on, with two process managers: time by processes
     #[command(after_help = super::help::BT)]
     Bt(Box<bt::BtFlags>),
@@ -175,6 +181,7 @@ enum Runs {
     Retreat(Points<infect::Retreat>),
     Simpson(Points<simpson::Simpson>),
     Bt(Points<bt::Launched>),
+    Cg(Points<cg::Cg>),
     Spawn(Points<spawn::Spawn>),
     Tune(tune::TuneRun),
     Compare(compare::CompareRun),
@@ -209,6 +216,7 @@ impl MpiRun {
             MpiCommand::Retreat(flags) => Runs::Retreat(flags.read_retreat()?),
             MpiCommand::Simpson(flags) => Runs::Simpson(flags.read()?),
             MpiCommand::Bt(flags) => Runs::Bt(flags.read()?),
+            MpiCommand::Cg(flags) => Runs::Cg(flags.read()?),
             MpiCommand::Spawn(flags) => Runs::Spawn(flags.read()?),
             MpiCommand::Compare(flags) => Runs::Compare(flags.read()?),
             MpiCommand::Tune(flags) => Runs::Tune(flags.read()?),
@@ -228,6 +236,7 @@ impl MpiRun {
             Runs::Retreat(points) => points.run(),
             Runs::Simpson(points) => points.run(),
             Runs::Bt(points) => points.run(),
+            Runs::Cg(points) => points.run(),
             Runs::Spawn(points) => points.run(),
             Runs::Tune(run) => run.run(),
             Runs::Compare(run) => run.run(),
@@ -284,6 +293,25 @@ fn sizes(text: &str) -> Result<Vec<u64>, Stop> {
 fn rounds(flag: &str, text: &str) -> Result<u32, Stop> {
     let rounds = read::counts(flag, text, 1, MOST_ROUNDS, Values::One)?;
     read::one(flag, rounds)
+}
+
+/// Rates of one core \[10^9 floating-point operations a second\].
+const RATES: RangeInclusive<f64> = 1e-6..=1e3;
+
+/// Reads `--core-gflops`; by default one operation in the machine's `core.arithmetic`.
+fn core_gflops(text: Option<&String>, machine: &Machine) -> Result<f64, Stop> {
+    const FLAG: &str = "--core-gflops";
+    let rate = match text {
+        Some(text) => read::real(FLAG, text, &RATES)?,
+        None => 1e-3 / machine.shape().arithmetic.as_us(),
+    };
+    match RATES.contains(&rate) {
+        true => Ok(rate),
+        false => {
+            let why = "has to be given: the machine's core.arithmetic is no rate to go by";
+            Err(Stop::flag(FLAG, why))
+        }
+    }
 }
 
 /// Bytes of this computer that each rank keeps of each other one: streams, queues, flags. Measured,

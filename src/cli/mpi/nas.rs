@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 
 use clap::Args;
-use sme_sim::machine::Machine;
 
 use super::{Point, Points, WatchFlags, channel, jobs, most_ranks, rounds};
 use crate::cli::args;
@@ -66,7 +65,11 @@ impl NasFlags {
             None if machine.shape().buffer_bytes > 0 => Library::Rcce,
             text => channel(text.as_ref(), &machine)?,
         };
-        let ranks = self.ranks(kernel, class, &machine)?;
+        let ranks = ranks(
+            ("--ranks", self.ranks.as_ref()),
+            (kernel, class),
+            most_ranks(&machine),
+        )?;
         let steps = rounds("--steps", &self.steps)?;
         let jobs = jobs((machine, library), ranks, self.watch.workers()?);
         let points = jobs.into_iter().map(|job| NasRun {
@@ -90,26 +93,30 @@ impl NasFlags {
             Some(text) => read::real(FLAG, text, &SECONDS),
         }
     }
+}
 
-    fn ranks(&self, kernel: Kernel, class: Class, machine: &Machine) -> Result<Vec<u32>, Stop> {
-        const FLAG: &str = "--ranks";
-        let most = most_ranks(machine);
-        let Some(text) = &self.ranks else {
-            let usual: &[u32] = match kernel {
-                Kernel::Bt => &[1, 4, 9, 16, 25, 36],
-                Kernel::Lu => &[1, 2, 4, 8, 16, 32],
-            };
-            let fits = |ranks: &u32| *ranks <= most && kernel.check(class, *ranks).is_ok();
-            return Ok(usual.iter().copied().filter(fits).collect());
+/// Reads the ranks that `flag` has, for which the benchmark has to be made; by default the usual
+/// ones, of at most `most`.
+pub(super) fn ranks(
+    (flag, text): (&str, Option<&String>),
+    (kernel, class): (Kernel, Class),
+    most: u32,
+) -> Result<Vec<u32>, Stop> {
+    let Some(text) = text else {
+        let usual: &[u32] = match kernel {
+            Kernel::Bt => &[1, 4, 9, 16, 25, 36],
+            Kernel::Lu => &[1, 2, 4, 8, 16, 32],
         };
-        let ranks = read::counts(FLAG, text, 1, most, Values::Many)?;
-        let wrong = ranks
-            .iter()
-            .find_map(|&ranks| kernel.check(class, ranks).err());
-        match wrong {
-            None => Ok(ranks),
-            Some(wrong) => Err(Stop::flag(FLAG, wrong)),
-        }
+        let fits = |ranks: &u32| *ranks <= most && kernel.check(class, *ranks).is_ok();
+        return Ok(usual.iter().copied().filter(fits).collect());
+    };
+    let ranks = read::counts(flag, text, 1, most, Values::Many)?;
+    let wrong = ranks
+        .iter()
+        .find_map(|&ranks| kernel.check(class, ranks).err());
+    match wrong {
+        None => Ok(ranks),
+        Some(wrong) => Err(Stop::flag(flag, wrong)),
     }
 }
 

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::Args;
+use sme_sim::time::Time;
 
 use super::managed::ManagedFlags;
 use super::{Below, Point, Points, WatchFlags};
@@ -27,9 +28,9 @@ const MOST_POINTS: u64 = 100_000_000;
 pub struct SimpsonFlags {
     #[command(flatten)]
     managed: ManagedFlags,
-    /// Versions: serial, by one process, or invasive, by a world that grows and shrinks
+    /// Variants: serial, by one process, or invasive, by a world that grows and shrinks
     #[arg(long, value_name = "LIST", default_value = "serial,invasive")]
-    program: String,
+    variant: String,
     /// An interval is halved until Simpson's rule differs from that of its halves by at most 15
     /// times this
     #[arg(
@@ -60,14 +61,14 @@ impl SimpsonFlags {
         let tolerance = read::real("--tolerance", &self.tolerance, &TOLERANCES)?;
         let points = read::numbers("--points", &self.points, 1, MOST_POINTS, Values::One)?;
         let points = read::one("--points", points)?;
-        let versions = read::names("--program", &self.program, Values::Many)?;
-        let runs = versions.into_iter().map(|version| Simpson {
+        let variants = read::names("--variant", &self.variant, Values::Many)?;
+        let runs = variants.into_iter().map(|variant| Simpson {
             job: job.clone(),
-            version,
+            variant,
             tolerance,
             points,
         });
-        let runs = Points::new(runs.collect(), &self.watch, "--program makes")?;
+        let runs = Points::new(runs.collect(), &self.watch, "--variant makes")?;
         runs.drawn(
             self.figures.as_deref(),
             &[figures::TREE, figures::PROCESSES],
@@ -75,15 +76,20 @@ impl SimpsonFlags {
     }
 }
 
+/// A time in seconds.
+fn seconds(time: Time) -> Cell {
+    Cell::real(time.as_us() * 1e-6)
+}
+
 impl Point for Simpson {
     const KEYS: &[&str] = &[
-        "program",
+        "variant",
         "tolerance",
         "points",
         "leaves",
-        "most_processes",
-        "time_us",
-        "total_us",
+        "processes_max",
+        "time_s",
+        "total_s",
         "integral",
         "exact",
     ];
@@ -94,13 +100,13 @@ impl Point for Simpson {
         let most = outcome.levels.iter().map(|level| level.processes).max();
         let leaves = outcome.levels.iter().flat_map(|level| &level.leaves);
         vec![
-            Cell::text(self.version),
+            Cell::text(self.variant),
             Cell::text(self.tolerance),
             Cell::Count(self.points),
             Cell::Count(leaves.filter(|leaf| **leaf).count() as u64),
             Cell::Count(most.unwrap_or(0).into()),
-            Cell::micros(outcome.time),
-            Cell::micros(outcome.total),
+            seconds(outcome.time),
+            seconds(outcome.total),
             // The last digits differ with the computer's exponential.
             Cell::Number(format!("{:.3}", outcome.result)),
             Cell::Number(format!("{:.3}", exact())),
@@ -113,24 +119,24 @@ impl Point for Simpson {
             for (number, level) in outcome.levels.iter().enumerate() {
                 let leaves = level.leaves.iter().filter(|leaf| **leaf);
                 rows.push(vec![
-                    Cell::text(run.version),
+                    Cell::text(run.variant),
                     Cell::Count(number as u64),
                     Cell::Count(level.intervals.len() as u64),
                     Cell::Count(leaves.count() as u64),
                     Cell::Count(level.processes.into()),
-                    Cell::micros(level.begin),
-                    Cell::micros(level.end),
+                    seconds(level.begin),
+                    seconds(level.end),
                 ]);
             }
         }
         let keys = [
-            "program",
+            "variant",
             "level",
             "intervals",
             "leaves",
             "processes",
-            "begin_us",
-            "end_us",
+            "begin_s",
+            "end_s",
         ];
         Some(Below {
             keys: keys.map(str::to_owned).to_vec(),

@@ -8,7 +8,7 @@ use sme_mpi::process::manager::Kind;
 use sme_sim::time::Time;
 
 use super::solver::Solver;
-use super::{Kernel, NasRun, Outcome, STEPS, bt};
+use super::{Class, Kernel, NasRun, Outcome, STEPS, bt};
 use crate::messages::Measurement;
 use crate::messages::endpoint::Endpoint;
 use crate::messages::job::{Error, Job, Observe, Observed};
@@ -35,6 +35,28 @@ pub struct LaunchedOutcome {
 }
 
 impl Launched {
+    /// That of so many processes on the machine of `job`, of which one core needs so many seconds
+    /// for the whole benchmark, and so many steps are simulated.
+    pub fn new(
+        job: Job,
+        manager: Kind,
+        (class, processes): (Class, u32),
+        (core_seconds, steps): (f64, u32),
+    ) -> Self {
+        let ranks = Job {
+            ranks: processes,
+            ..job.clone()
+        };
+        let run = NasRun {
+            job: ranks,
+            kernel: Kernel::Bt,
+            class,
+            core_seconds,
+            steps,
+        };
+        Self { run, job, manager }
+    }
+
     /// From the begin of the manager to the end of the last step of the whole benchmark \[s\].
     pub fn seconds(&self, outcome: &LaunchedOutcome) -> f64 {
         outcome.starts.as_us() / 1e6 + self.run.seconds(&outcome.steps)

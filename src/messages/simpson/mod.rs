@@ -33,14 +33,14 @@ pub const LEVELS: &str = "level";
 
 /// The way in which it is integrated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
+pub enum Variant {
     /// By one process.
     Serial,
     /// By a world that grows and shrinks.
     Invasive,
 }
 
-sme_barrier::names!(Version, "version", {
+sme_barrier::names!(Variant, "variant", {
     Serial => "serial",
     Invasive => "invasive",
 });
@@ -51,7 +51,7 @@ pub struct Simpson {
     /// The machine, whose cores all have daemons.
     pub job: Job,
     /// The way.
-    pub version: Version,
+    pub variant: Variant,
     /// Of the criterion.
     pub tolerance: f64,
     /// Points of the midpoint rule in each leaf, at least 1.
@@ -154,7 +154,7 @@ impl Simpson {
                 }
                 return Ok(());
             }
-            if self.version == Version::Invasive
+            if self.variant == Variant::Invasive
                 && !self.resizes(&process, level, &intervals).await?
             {
                 return Ok(());
@@ -170,20 +170,14 @@ impl Simpson {
         level: u32,
         intervals: &[Interval],
     ) -> Result<bool, Error> {
-        let (mpi, member) = (&process.mpi, &process.member);
+        let mpi = &process.mpi;
         let (size, wanted) = (mpi.world().size(), intervals.len() as u32);
         if wanted < size {
             let stays = mpi.world().rank() < wanted;
             mpi.retreat(stays).await?;
             return Ok(stays);
         }
-        let mut reserved = [0];
-        if wanted > size && mpi.world().rank() == 0 {
-            reserved[0] = member.invade(wanted - size).await;
-        }
-        mpi.world().broadcast(&mut reserved, 0).await?;
-        if reserved[0] > 0 {
-            mpi.infect(member, reserved[0]).await?;
+        if wanted > size && process.grows(wanted).await? {
             self.tells(process, level, intervals).await?;
         }
         Ok(true)

@@ -2,10 +2,10 @@
 
 use sme_mpi::process::manager::Kind;
 
-use super::super::caption;
+use super::super::managed::chart as chart_of;
 use super::{Launched, LaunchedOutcome};
 use crate::paper::BLUES;
-use crate::plot::{Axis, Chart, Curve, Scaling, Stroke};
+use crate::plot::{Chart, Curve, Scaling, Stroke};
 
 /// The file of the chart.
 pub(super) const FILE: &str = "fig3.svg";
@@ -41,25 +41,10 @@ pub(super) fn chart(outcomes: &[(&Launched, LaunchedOutcome)]) -> Chart {
                 .filter(|curve| !curve.points.is_empty()),
         );
     }
-    let axis = |label: &str| Axis {
-        label: label.into(),
-        ticks: Vec::new(),
-        scaling: Scaling::Logarithmic,
-    };
-    let (mut title, mut subtitle, mut lines) = (String::new(), String::new(), Vec::new());
-    if let Some((run, _)) = outcomes.first() {
-        title = format!("NAS BT, class {}", run.run.class);
-        let name = run.job.machine.name();
-        subtitle = format!("{name}, simulated (cf. Comprés et al., Fig. 3)");
-        lines.push(caption(&run.job));
-    }
-    Chart {
-        title,
-        subtitle,
-        x: axis("Processes"),
-        y: axis("Time [s]"),
-        curves,
-        marks: Vec::new(),
-        caption: lines,
-    }
+    let first = outcomes.first().map(|(run, _)| run);
+    let class = first.map_or(String::new(), |run| run.run.class.to_string());
+    let title = format!("NAS BT, class {class}");
+    let axes = ["Processes", "Time [s]"].map(|label| (label, Scaling::Logarithmic));
+    let job = first.map(|run| &run.job);
+    chart_of(job, [&title, "Fig. 3"], axes, (curves, Vec::new()))
 }

@@ -1,9 +1,9 @@
 //! Fig. 6 and 7 of Comprés et al., drawn from the rows of `sme mpi infect` and `sme mpi retreat`.
 
-use super::super::caption;
+use super::super::managed::chart as chart_of;
 use super::{Infect, Outcome};
 use crate::paper::BLUES;
-use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke, Symbol};
+use crate::plot::{Chart, Curve, Marks, Scaling, Stroke, Symbol};
 
 /// The files of the charts.
 pub(super) const INFECT: &str = "fig6.svg";
@@ -78,33 +78,17 @@ fn by_processes(
 fn chart(
     outcomes: &[(&Infect, Outcome)],
     [title, figure, x]: [&str; 3],
-    (label, scaling): (&str, Scaling),
+    y: (&str, Scaling),
     (points, marks): (Vec<(f64, f64)>, Marks),
 ) -> Chart {
-    let axis = |label: &str, scaling| Axis {
-        label: label.into(),
-        ticks: Vec::new(),
-        scaling,
-    };
-    let (mut subtitle, mut lines) = (String::new(), Vec::new());
-    if let Some((run, _)) = outcomes.first() {
-        let name = run.job.machine.name();
-        subtitle = format!("{name}, simulated (cf. Comprés et al., {figure})");
-        lines.push(caption(&run.job));
-    }
-    Chart {
-        title: title.into(),
-        subtitle,
-        x: axis(x, Scaling::Linear),
-        y: axis(label, scaling),
-        curves: vec![Curve {
-            group: "Simulated".into(),
-            label: "the call".into(),
-            points,
-            colour: BLUES[3],
-            stroke: Stroke::Dotted,
-        }],
-        marks: vec![marks],
-        caption: lines,
-    }
+    let curves = vec![Curve {
+        group: "Simulated".into(),
+        label: "the call".into(),
+        points,
+        colour: BLUES[3],
+        stroke: Stroke::Dotted,
+    }];
+    let job = outcomes.first().map(|(run, _)| &run.job);
+    let axes = [(x, Scaling::Linear), y];
+    chart_of(job, [title, figure], axes, (curves, vec![marks]))
 }

@@ -1,9 +1,9 @@
 //! Fig. 4 of Comprés et al., drawn from the rows of `sme mpi invade`.
 
-use super::super::caption;
+use super::super::managed::chart as chart_of;
 use super::{Invade, Outcome};
 use crate::paper::BLUES;
-use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke, Symbol};
+use crate::plot::{Chart, Curve, Marks, Scaling, Stroke, Symbol};
 
 /// The file of the chart.
 pub(super) const FILE: &str = "fig4.svg";
@@ -17,35 +17,24 @@ pub(super) fn chart(outcomes: &[(&Invade, Outcome)]) -> Chart {
         .map(|(run, outcome)| (f64::from(run.cores), outcome.invades.as_us()))
         .collect();
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let axis = |label: &str| Axis {
-        label: label.into(),
-        ticks: Vec::new(),
-        scaling: Scaling::Linear,
-    };
-    let (mut subtitle, mut lines) = (String::new(), Vec::new());
-    if let Some((run, _)) = outcomes.first() {
-        let name = run.job.machine.name();
-        subtitle = format!("{name}, simulated (cf. Comprés et al., Fig. 4)");
-        lines.push(caption(&run.job));
-    }
-    Chart {
-        title: "Reserving cores: MPI_Comm_invade".into(),
-        subtitle,
-        x: axis("Cores, the program's own included"),
-        y: axis("Time [µs]"),
-        curves: vec![Curve {
-            group: "Simulated".into(),
-            label: "invade".into(),
-            points,
-            colour: BLUES[3],
-            stroke: Stroke::Dotted,
-        }],
-        marks: vec![Marks {
-            group: "Published".into(),
-            label: "upper bound".into(),
-            points: vec![PUBLISHED],
-            symbol: Symbol::Diamond,
-        }],
-        caption: lines,
-    }
+    let curves = vec![Curve {
+        group: "Simulated".into(),
+        label: "invade".into(),
+        points,
+        colour: BLUES[3],
+        stroke: Stroke::Dotted,
+    }];
+    let marks = vec![Marks {
+        group: "Published".into(),
+        label: "upper bound".into(),
+        points: vec![PUBLISHED],
+        symbol: Symbol::Diamond,
+    }];
+    let axes = [
+        ("Cores, the program's own included", Scaling::Linear),
+        ("Time [µs]", Scaling::Linear),
+    ];
+    let titles = ["Reserving cores: MPI_Comm_invade", "Fig. 4"];
+    let job = outcomes.first().map(|(run, _)| &run.job);
+    chart_of(job, titles, axes, (curves, marks))
 }

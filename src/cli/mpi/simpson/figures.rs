@@ -1,11 +1,11 @@
 //! Fig. 8 of Comprés et al., drawn from the levels of `sme mpi simpson`: the tree, and the processes
 //! over time.
 
-use super::super::caption;
+use super::super::managed::chart;
 use super::{Outcome, Simpson};
 use crate::messages::simpson::Interval;
 use crate::paper::BLUES;
-use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke, Symbol};
+use crate::plot::{Chart, Curve, Marks, Scaling, Stroke, Symbol};
 
 /// The files of the charts.
 pub(super) const TREE: &str = "fig8-tree.svg";
@@ -25,7 +25,7 @@ pub(super) fn processes(outcomes: &[(&Simpson, Outcome)]) -> Chart {
         }
         curves.push(Curve {
             group: "Simulated".into(),
-            label: run.version.to_string(),
+            label: run.variant.to_string(),
             points,
             colour,
             stroke: Stroke::Solid,
@@ -41,9 +41,10 @@ pub(super) fn processes(outcomes: &[(&Simpson, Outcome)]) -> Chart {
         ("Time [s]", Scaling::Linear),
         ("Processes", Scaling::Linear),
     ];
+    let job = outcomes.first().map(|(run, _)| &run.job);
     chart(
-        outcomes,
-        "Adaptive integration: processes",
+        job,
+        ["Adaptive integration: processes", "Fig. 8"],
         axes,
         (curves, marks),
     )
@@ -101,38 +102,11 @@ pub(super) fn tree(outcomes: &[(&Simpson, Outcome)]) -> Chart {
         ("Leaves, from -100 to 15", Scaling::Linear),
         ("Level", Scaling::Linear),
     ];
+    let job = outcomes.first().map(|(run, _)| &run.job);
     chart(
-        outcomes,
-        "Adaptive integration: the tree",
+        job,
+        ["Adaptive integration: the tree", "Fig. 8"],
         axes,
         (curves, marks),
     )
-}
-
-fn chart(
-    outcomes: &[(&Simpson, Outcome)],
-    title: &str,
-    [x, y]: [(&str, Scaling); 2],
-    (curves, marks): (Vec<Curve>, Vec<Marks>),
-) -> Chart {
-    let axis = |(label, scaling): (&str, Scaling)| Axis {
-        label: label.into(),
-        ticks: Vec::new(),
-        scaling,
-    };
-    let (mut subtitle, mut lines) = (String::new(), Vec::new());
-    if let Some((run, _)) = outcomes.first() {
-        let name = run.job.machine.name();
-        subtitle = format!("{name}, simulated (cf. Comprés et al., Fig. 8)");
-        lines.push(caption(&run.job));
-    }
-    Chart {
-        title: title.into(),
-        subtitle,
-        x: axis(x),
-        y: axis(y),
-        curves,
-        marks,
-        caption: lines,
-    }
 }

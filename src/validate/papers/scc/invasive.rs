@@ -11,8 +11,8 @@ use crate::messages::Measurement;
 use crate::messages::infect::{Infect, Outcome};
 use crate::messages::invade::Invade;
 use crate::messages::job::Job;
-use crate::messages::nas::{Class, Kernel, Launched, NasRun};
-use crate::messages::simpson::{self, POINTS, Simpson, TOLERANCE, Version};
+use crate::messages::nas::{Class, Kernel, Launched};
+use crate::messages::simpson::{self, POINTS, Simpson, TOLERANCE, Variant};
 use crate::messages::spawn::Spawn;
 
 /// One experiment on a chip whose cores have daemons.
@@ -29,7 +29,7 @@ pub enum Experiment {
     /// They leave it again: the time at the one that stays.
     Retreat(u32),
     /// A function is integrated.
-    Simpson(Version),
+    Simpson(Variant),
     /// BT of class W on so many processes, from the begin of its manager on.
     Bt(Kind, u32),
 }
@@ -59,7 +59,7 @@ impl fmt::Display for Experiment {
             Self::Spawn(processes) => write!(f, "{processes} processes started"),
             Self::Infect(processes) => write!(f, "a world that grows by {processes}"),
             Self::Retreat(processes) => write!(f, "a world that shrinks by {processes}"),
-            Self::Simpson(version) => write!(f, "the {version} integration"),
+            Self::Simpson(variant) => write!(f, "the {variant} integration"),
             Self::Bt(manager, processes) => {
                 write!(f, "bt of class W on {processes} processes with {manager}")
             }
@@ -115,33 +115,23 @@ impl Experiment {
                 spawn.run().map(|outcome| outcome.spawns)
             }
             Self::Bt(manager, processes) => {
-                let (kernel, class) = (Kernel::Bt, Class::W);
-                let ranks = Job {
-                    ranks: processes,
-                    ..job.clone()
-                };
-                let run = NasRun {
-                    job: ranks,
-                    kernel,
-                    class,
-                    core_seconds: kernel.scaled_seconds(class, machine),
-                    steps: 1,
-                };
-                let launched = Launched { run, job, manager };
+                let core_seconds = Kernel::Bt.scaled_seconds(Class::W, machine);
+                let of = (Class::W, processes);
+                let launched = Launched::new(job, manager, of, (core_seconds, 1));
                 let outcome = launched.run().map_err(|error| error.to_string())?;
                 return Ok(launched.seconds(&outcome) * 1e6);
             }
-            Self::Simpson(version) => {
+            Self::Simpson(variant) => {
                 let simpson = Simpson {
                     job,
-                    version,
+                    variant,
                     tolerance: TOLERANCE,
                     points: POINTS,
                 };
-                let total = |outcome: simpson::Outcome| match version {
+                let total = |outcome: simpson::Outcome| match variant {
                     // It needs no process manager.
-                    Version::Serial => outcome.time,
-                    Version::Invasive => outcome.total,
+                    Variant::Serial => outcome.time,
+                    Variant::Invasive => outcome.total,
                 };
                 simpson.run().map(total)
             }
@@ -167,8 +157,8 @@ pub(super) fn estimator(id: &str) -> Option<Estimator<Point>> {
                 Ok(Finding::of((most? - fewest?) * MS))
             },
         )),
-        "impi.simpson.serial" => single(Experiment::Simpson(Version::Serial), S),
-        "impi.simpson.invasive" => single(Experiment::Simpson(Version::Invasive), S),
+        "impi.simpson.serial" => single(Experiment::Simpson(Variant::Serial), S),
+        "impi.simpson.invasive" => single(Experiment::Simpson(Variant::Invasive), S),
         "impi.fig3.bt" => Some(Estimator::new(
             || ORDERED.map(Point::Managed).to_vec(),
             |measured| {

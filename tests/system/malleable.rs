@@ -1,22 +1,22 @@
-//! The integration by a program that grows and shrinks: its sum is right, its world is as wide as
-//! the tree, and it takes as long as its levels do.
+//! Programs that grow and shrink: their results are right, their worlds are as wide as they ask for,
+//! and they take as long as their parts do.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use sme::messages::Measurement;
 use sme::messages::job::Job;
-use sme::messages::simpson::{Outcome, Simpson, Version, exact};
+use sme::messages::simpson::{Outcome, Simpson, Variant, exact};
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
 use crate::command::{sme_in, text};
 
-fn integrate(version: Version, tolerance: f64, points: u64) -> Outcome {
+fn integrate(variant: Variant, tolerance: f64, points: u64) -> Outcome {
     let job = Job::managed(Arc::new(Machine::builtin("scc-800").unwrap()));
     let simpson = Simpson {
         job,
-        version,
+        variant,
         tolerance,
         points,
     };
@@ -58,14 +58,14 @@ proptest! {
     fn both_versions_integrate(exponent in -4.5..2.0_f64, points in 1..40_u64) {
         let tolerance = 10_f64.powf(exponent);
         let (expected_leaves, expected) = recursive((-100.0, 15.0), tolerance, points);
-        for version in [Version::Serial, Version::Invasive] {
-            let outcome = integrate(version, tolerance, points);
+        for variant in [Variant::Serial, Variant::Invasive] {
+            let outcome = integrate(variant, tolerance, points);
             prop_assert_eq!(leaves(&outcome), expected_leaves);
             prop_assert!((outcome.result / expected - 1.0).abs() < 1e-12, "{}", outcome.result);
             for level in &outcome.levels {
-                let wanted = match version {
-                    Version::Serial => 1,
-                    Version::Invasive => (level.intervals.len() as u32).min(48),
+                let wanted = match variant {
+                    Variant::Serial => 1,
+                    Variant::Invasive => (level.intervals.len() as u32).min(48),
                 };
                 prop_assert_eq!(level.processes, wanted);
             }
@@ -77,8 +77,8 @@ proptest! {
 /// leaf for each level that has one, and the growth of its world.
 #[test]
 fn the_invasive_version_takes_its_levels() {
-    let serial = integrate(Version::Serial, 0.02, 100_000);
-    let invasive = integrate(Version::Invasive, 0.02, 100_000);
+    let serial = integrate(Variant::Serial, 0.02, 100_000);
+    let invasive = integrate(Variant::Invasive, 0.02, 100_000);
     assert!((serial.result / exact() - 1.0).abs() < 1e-8);
     assert!((invasive.result / serial.result - 1.0).abs() < 1e-12);
     let most = invasive.levels.iter().map(|level| level.processes).max();
@@ -104,6 +104,40 @@ fn the_invasive_version_takes_its_levels() {
     assert!((46_000.0..60_000.0).contains(&total), "{total}");
 }
 
+/// The solver whose world changes: the same bytes with any number of threads of this computer, and
+/// errors in a line.
+#[test]
+fn the_solver_repeats_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let line = "mpi cg --side 20 --processes 2,9,4 --iterations 15 --no-host --format json";
+    let once = sme_in(directory.path(), line);
+    let again = sme_in(directory.path(), &format!("{line} --workers 2"));
+    assert_eq!(text(&once.stdout), text(&again.stdout));
+    let rows: Vec<serde_json::Value> = (text(&once.stdout).lines())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(rows[0]["processes_max"], 9);
+    let residual = rows[0]["residual"].as_f64().unwrap();
+    assert!(residual < 1e-6, "{residual}");
+    let phases: Vec<u64> = (rows[1..].iter())
+        .map(|row| row["processes"].as_u64().unwrap())
+        .collect();
+    assert_eq!(phases, [2, 9, 4]);
+    for (flags, why) in [
+        ("--side 4 --processes 5", "--processes 5: 5 is too large"),
+        ("--iterations 0", "--iterations 0:"),
+        ("--core-gflops 0", "--core-gflops: 0 is not a number from"),
+    ] {
+        let refused = sme_in(directory.path(), &format!("mpi cg {flags}"));
+        assert_eq!(refused.status.code(), Some(2), "{flags}");
+        assert!(
+            text(&refused.stderr).contains(why),
+            "{}",
+            text(&refused.stderr)
+        );
+    }
+}
+
 /// The same bytes with any number of threads of this computer, and errors in a line.
 #[test]
 fn the_command_repeats_itself() {
@@ -112,11 +146,11 @@ fn the_command_repeats_itself() {
     let once = sme_in(directory.path(), line);
     let again = sme_in(directory.path(), &format!("{line} --workers 2"));
     assert_eq!(text(&once.stdout), text(&again.stdout));
-    assert!(text(&once.stdout).contains("\"most_processes\":18"));
+    assert!(text(&once.stdout).contains("\"processes_max\":18"));
     for (flags, why) in [
         ("--tolerance 0", "--tolerance: 0 is not a number from"),
         ("--points 0", "--points 0:"),
-        ("--program parallel", "--program: 'parallel' is not known"),
+        ("--variant parallel", "--variant: 'parallel' is not known"),
         (
             "--machine sme-prototype",
             "--machine: a process manager needs",

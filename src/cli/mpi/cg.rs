@@ -1,0 +1,121 @@
+//! `sme mpi cg`.
+
+use clap::Args;
+
+use super::managed::ManagedFlags;
+use super::{Below, Point, Points, WatchFlags, core_gflops, rounds};
+use crate::cli::read::{self, Values};
+pub(super) use crate::messages::cg::Cg;
+use crate::messages::cg::{Outcome, WHOLE};
+use crate::report::row::Cell;
+use crate::report::stop::Stop;
+
+/// The longest side.
+const MOST_SIDE: u32 = 1 << 12;
+
+/// The flags of `sme mpi cg`.
+#[derive(Args, Clone, Debug)]
+pub struct CgFlags {
+    #[command(flatten)]
+    managed: ManagedFlags,
+    /// Points along each side of the square
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "96",
+        allow_negative_numbers = true
+    )]
+    side: String,
+    /// Processes in each phase: the world grows or shrinks between them
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "1,16,48,8",
+        allow_negative_numbers = true
+    )]
+    processes: String,
+    /// Iterations of each phase
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "40",
+        allow_negative_numbers = true
+    )]
+    iterations: String,
+    /// The rate of one core, in 10^9 floating-point operations a second [default: one operation in
+    /// the machine's core.arithmetic]
+    #[arg(long, value_name = "GFLOPS", allow_negative_numbers = true)]
+    core_gflops: Option<String>,
+    #[command(flatten)]
+    watch: WatchFlags,
+}
+
+impl CgFlags {
+    pub(super) fn read(&self) -> Result<Points<Cg>, Stop> {
+        let (job, cores) = self.managed.job(&self.watch)?;
+        let side = read::counts("--side", &self.side, 1, MOST_SIDE, Values::One)?;
+        let side = read::one("--side", side)?;
+        let most = cores.min(side);
+        let processes = read::counts("--processes", &self.processes, 1, most, Values::Many)?;
+        let iterations = rounds("--iterations", &self.iterations)?;
+        let core_gflops = core_gflops(self.core_gflops.as_ref(), &job.machine)?;
+        let cg = Cg {
+            job,
+            side,
+            iterations,
+            processes,
+            core_gflops,
+            #[cfg(test)]
+            keeps_rows: false,
+        };
+        Points::new(vec![cg], &self.watch, "--processes makes")
+    }
+}
+
+impl Point for Cg {
+    const KEYS: &[&str] = &[
+        "side",
+        "iterations",
+        "core_gflops",
+        "processes_max",
+        "time_us",
+        "residual",
+    ];
+
+    const EXPLAINED: (&str, &str) = (WHOLE, "the solution");
+
+    fn data_bytes(&self) -> u64 {
+        Self::data_bytes(self)
+    }
+
+    fn cells(&self, outcome: &Outcome) -> Vec<Cell> {
+        let most = outcome.phases.iter().map(|phase| phase.processes).max();
+        vec![
+            Cell::Count(self.side.into()),
+            Cell::Count(self.iterations.into()),
+            Cell::real(self.core_gflops),
+            Cell::Count(most.unwrap_or(0).into()),
+            Cell::micros(outcome.time),
+            Cell::Number(format!("{:.3e}", outcome.residual)),
+        ]
+    }
+
+    fn below(outcomes: &[(&Self, Outcome)]) -> Option<Below> {
+        let (_, outcome) = outcomes.first()?;
+        let phases = outcome.phases.iter().enumerate();
+        let rows = phases.map(|(number, phase)| {
+            vec![
+                Cell::Count(number as u64),
+                Cell::Count(phase.processes.into()),
+                Cell::micros(phase.deals),
+                Cell::micros(phase.begin),
+                Cell::micros(phase.end),
+            ]
+        });
+        let keys = ["phase", "processes", "deal_us", "begin_us", "end_us"];
+        Some(Below {
+            keys: keys.map(str::to_owned).to_vec(),
+            rows: rows.collect(),
+        })
+    }
+}
