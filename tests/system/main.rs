@@ -47,3 +47,4 @@ mod topologies;
 mod validate;
 mod waves;
 mod ways;
+mod worlds;

@@ -2,8 +2,8 @@
 //! apart from all others.
 //!
 //! A context is made by one rank, from its own number, that of its process among those that have had
-//! this rank, and a count, so that no two are equal and the others need only be told. Its lowest bits are the plane: point-to-point messages, those of
-//! collective calls, and those of windows.
+//! this rank, and a count, so that no two are equal and the others need only be told. Its lowest
+//! bits are the plane: point-to-point messages, those of collective calls, and those of windows.
 
 pub(crate) mod create;
 pub(crate) mod ports;

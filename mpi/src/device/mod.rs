@@ -10,7 +10,7 @@
 //! * `matching`: which receive gets which message.
 //! * `arrival`: the handling of a packet.
 //! * `cancel`: requests that are taken back.
-//! * `parting`: nothing is under way between ranks that part.
+//! * `parting`: what is under way when ranks end, or part.
 //! * `active`: packets for handlers, which no receive matches.
 //! * `direct`: data that go straight to a place of the receiver's, and `pairs`: which go where.
 //! * `tasks`: calls of several messages, such as a broadcast, each an `async` function that is
@@ -41,7 +41,6 @@ use crate::channel::Work;
 use crate::channel::transfers::Abilities;
 use crate::comm::Maker;
 use crate::error::Fault;
-use crate::group::Group;
 use active::Handlers;
 use direct::{Direct, Landing, Way};
 use matching::{Envelope, Queues, Wanted};
@@ -438,27 +437,6 @@ impl Device {
                 None => found.is_freed = true,
             }
         }
-    }
-
-    /// Whether nothing of this rank's own waits to leave: no packet, and no send without an owner.
-    /// Ranks outside `world` may have ended. None of them waits to hear of a place: packets that tell
-    /// of one may stay.
-    pub(crate) fn is_drained(&self, world: &Group) -> bool {
-        let state = self.state.lock();
-        let mut requests = state.requests.iter();
-        let waits = |request: &Request| {
-            let is_send = matches!(request.activity, Activity::Send { .. });
-            is_send && request.is_freed && request.outcome.is_none()
-        };
-        let tells_of_place = |packet: &Outgoing| {
-            let read = Header::read(&packet.header);
-            read.is_some_and(|(header, _)| header.kind == Kind::Place)
-        };
-        let waits_for = |&to: &u32| {
-            let mut packets = state.outgoing[to as usize].iter();
-            world.rank_of(to).is_some() || !packets.all(tells_of_place)
-        };
-        !state.busy.iter().any(waits_for) && !requests.any(|(_, request)| waits(request))
     }
 
     /// Attaches room for buffered sends; whether there was none before.

@@ -1,6 +1,7 @@
-//! Ranks that part, and between which nothing may be under way.
+//! Ranks that end, or part: nothing may be under way between them.
 
-use super::{Activity, Device};
+use super::packet::{Header, Kind};
+use super::{Activity, Device, Outgoing, Request};
 use crate::collective::Call;
 use crate::group::Group;
 
@@ -63,6 +64,27 @@ impl Unfinished {
 }
 
 impl Device {
+    /// Whether nothing of this rank's own waits to leave: no packet, and no send without an owner.
+    /// Ranks outside `world` may have ended. None of them waits to hear of a place: packets that tell
+    /// of one may stay.
+    pub(crate) fn is_drained(&self, world: &Group) -> bool {
+        let state = self.state.lock();
+        let mut requests = state.requests.iter();
+        let waits = |request: &Request| {
+            let is_send = matches!(request.activity, Activity::Send { .. });
+            is_send && request.is_freed && request.outcome.is_none()
+        };
+        let tells_of_place = |packet: &Outgoing| {
+            let read = Header::read(&packet.header);
+            read.is_some_and(|(header, _)| header.kind == Kind::Place)
+        };
+        let waits_for = |&to: &u32| {
+            let mut packets = state.outgoing[to as usize].iter();
+            world.rank_of(to).is_some() || !packets.all(tells_of_place)
+        };
+        !state.busy.iter().any(waits_for) && !requests.any(|(_, request)| waits(request))
+    }
+
     /// Something if all packets have left.
     pub(crate) fn has_sent(&self) -> Option<()> {
         self.state.lock().busy.is_empty().then_some(())
