@@ -188,6 +188,7 @@ where
             mpi: Arc::new(mpi?),
         });
         (self.process)(Arc::clone(&process)).await?;
+        process.member.release().await;
         process.mpi.finalize().await?;
         process.mpi.vacate().await;
         let messages = process.mpi.messages();

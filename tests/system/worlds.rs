@@ -225,3 +225,30 @@ fn a_program_finds_another_by_name() {
     parts.sort_unstable();
     assert_eq!(parts, [(0, 0), (1, 0), (2, 2), (3, 2), (4, 2)]);
 }
+
+/// A program that reserves cores and ends without a process on them leaves none reserved, and what
+/// one has reserved another cannot have.
+#[test]
+fn what_was_reserved_is_free_at_the_end() {
+    let job = Job::managed(Arc::new(Machine::builtin("scc-800").unwrap()));
+    let process = |process: Arc<Process>| async move {
+        let (mpi, member) = (&process.mpi, &process.member);
+        match member.begun().program {
+            0 => {
+                assert_eq!(member.invade(30).await, 30);
+                process.memory.delay(Time::from_ns(90_000_000)).await;
+            }
+            _ => {
+                // The other has reserved by now.
+                process.memory.delay(Time::from_ns(10_000_000)).await;
+                let refused = mpi.infect(member, 40).await.unwrap_err();
+                assert_eq!(refused.class, ErrorClass::Spawn);
+                assert_eq!(member.invade(40).await, 16);
+                member.release().await;
+            }
+        }
+        Ok(())
+    };
+    let begins = [begin(0, 1), begin(40, 1)];
+    programs::run(&job, Observe::default(), &begins, process).unwrap();
+}

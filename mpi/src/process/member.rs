@@ -70,7 +70,9 @@ where
     /// Gives back the cores that are reserved and have no process.
     pub async fn release(&self) {
         let cores = std::mem::take(&mut *self.reserved.lock());
-        self.sigmod.release(self.begun.program, &cores).await;
+        if !cores.is_empty() {
+            self.sigmod.release(self.begun.program, &cores).await;
+        }
     }
 
     /// Makes a request of the manager by way of the daemon, and waits for the answer.

@@ -39,7 +39,7 @@ impl<C: Channel> Mpi<C> {
     ) -> impl Future<Output = Result<(), MpiError>> + Send + 'a {
         let site = Location::caller();
         async move {
-            let comm = self.changing()?;
+            let comm = self.changing(Call::Infect)?;
             let entered = self.enter(Call::Infect.name(), None, 0).await?;
             let mut opened = None;
             let mut port = None;
@@ -80,7 +80,7 @@ impl<C: Channel> Mpi<C> {
     ) -> impl Future<Output = Result<(), MpiError>> + Send + 'a {
         let site = Location::caller();
         async move {
-            let comm = self.changing()?;
+            let comm = self.changing(Call::Join)?;
             let entered = self.enter(Call::Join.name(), None, 0).await?;
             let is_first = comm.rank() == 0;
             let port = is_first.then(|| Port::named(port, self.channel.ranks()));
@@ -107,7 +107,7 @@ impl<C: Channel> Mpi<C> {
     pub fn retreat(&self, stays: bool) -> impl Future<Output = Result<(), MpiError>> + Send {
         let site = Location::caller();
         async move {
-            let comm = self.changing()?;
+            let comm = self.changing(Call::Retreat)?;
             let entered = self.enter(Call::Retreat.name(), None, 0).await?;
             let retreated = self.parts(&comm, site, stays).await;
             self.close(entered, &comm, retreated).await
@@ -147,15 +147,15 @@ impl<C: Channel> Mpi<C> {
         self.changes(comm, world, own.to_vec())
     }
 
-    /// The world, which is to change.
-    fn changing(&self) -> Result<Comm, MpiError> {
+    /// The world, which is to change in this call.
+    fn changing(&self, call: Call) -> Result<Comm, MpiError> {
         let worlds = self.worlds.read();
         match worlds.world.is(&worlds.local) {
             true => Ok(worlds.world.clone()),
             false => {
                 let text = "ranks of I/O subsystems are not in the world: it stays as it is";
                 let fault = Fault::new(ErrorClass::Comm, "comm", text);
-                Err(fault.at(self.device.rank(), "MPI_Comm_infect"))
+                Err(fault.at(self.device.rank(), call.name()))
             }
         }
     }
