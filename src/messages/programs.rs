@@ -46,8 +46,6 @@ pub struct Begin {
 pub struct Process {
     /// Its thread's memory.
     pub memory: ThreadMemory,
-    /// Its core.
-    pub core: Core,
     /// Its way to the manager and to daemons.
     pub member: Member<ThreadMemory, Core>,
     /// Its library.
@@ -81,7 +79,7 @@ struct Run<P> {
     files: Files,
     process: P,
     messages: Arc<AtomicU64>,
-    /// The first error of any process, with its core.
+    /// The first error of any process.
     wrong: Arc<Mutex<Option<Error>>>,
     /// Managers that run.
     programs: Arc<AtomicUsize>,
@@ -171,19 +169,13 @@ where
         core.work(&[(Work::Exec, 1)]).await;
         let span = Span::new(INITIALIZES, begun.launch.birth);
         memory.begin(span).await;
-        let channel = Sections::new(
-            memory.clone(),
-            core.clone(),
-            memory.node(),
-            self.job.layout(),
-        )?;
+        let channel = Sections::new(memory.clone(), core, memory.node(), self.job.layout())?;
         let channel = SimulatedChannel::Sections(Box::new(channel));
         let member = Member::new(self.sigmod(&memory), begun, self.files.clone());
         let mpi: Result<Mpi<_>, MpiError> = member.initialize(channel).await;
         memory.end(span).await;
         let process = Arc::new(Process {
             memory,
-            core,
             member,
             mpi: Arc::new(mpi?),
         });

@@ -1,5 +1,5 @@
-//! Programs that grow and shrink: their results are right, their worlds are as wide as they ask for,
-//! and they take as long as their parts do.
+//! Programs that grow and shrink: their results are right, their worlds are as wide as they ask
+//! for, and they take as long as their parts do.
 
 use std::sync::Arc;
 
@@ -52,8 +52,8 @@ fn leaves(outcome: &Outcome) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Both versions have the sum and the leaves of a recursion, whatever the criterion; the world
-    /// has a process for each interval, as far as there are cores.
+    /// Both versions have the sum and the leaves of a recursion, for any tolerance; the world has a
+    /// process for each interval, as far as there are cores.
     #[test]
     fn both_versions_integrate(exponent in -4.5..2.0_f64, points in 1..40_u64) {
         let tolerance = 10_f64.powf(exponent);

@@ -415,8 +415,8 @@ fn processes_start_side_by_side() {
     assert!((saved - 21_500.0).abs() < 1.0, "{saved}");
 }
 
-/// A manager that logs in on each core takes longer the more processes there are; what these then do
-/// takes as long with either.
+/// A manager that logs in on each core takes longer the more processes there are; these then solve
+/// as fast with either manager.
 #[test]
 fn a_manager_that_logs_in_starts_one_after_the_other() {
     let directory = tempfile::tempdir().unwrap();

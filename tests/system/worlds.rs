@@ -122,8 +122,8 @@ proptest! {
     }
 }
 
-/// One core has many processes, one after the other; a program that wants more than there is goes on
-/// without.
+/// One core has many processes, one after the other; a program that wants more cores than there are
+/// goes on without.
 #[test]
 fn a_core_has_one_process_after_the_other() {
     // Cores are free some time after their processes have left the world.
@@ -226,8 +226,8 @@ fn a_program_finds_another_by_name() {
     assert_eq!(parts, [(0, 0), (1, 0), (2, 2), (3, 2), (4, 2)]);
 }
 
-/// A program that reserves cores and ends without a process on them leaves none reserved, and what
-/// one has reserved another cannot have.
+/// A program that reserves cores and ends without a process on them leaves none reserved; another
+/// program cannot have them before.
 #[test]
 fn what_was_reserved_is_free_at_the_end() {
     let job = Job::managed(Arc::new(Machine::builtin("scc-800").unwrap()));

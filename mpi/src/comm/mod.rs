@@ -1,9 +1,9 @@
 //! Communicators (MPI-4.1, Ch. 7) as handles: a group of ranks, and contexts that keep its messages
 //! apart from all others.
 //!
-//! A context is made by one rank, from its own number, that of its process among those that have had
-//! this rank, and a count, so that no two are equal and the others need only be told. Its lowest
-//! bits are the plane: point-to-point messages, those of collective calls, and those of windows.
+//! One rank makes a context, from its own number, the number of its process among those that have
+//! had this rank, and a count: no two are equal, and the others need only be told. Its lowest bits
+//! are the plane: point-to-point messages, those of collective calls, and those of windows.
 
 pub(crate) mod create;
 pub(crate) mod ports;
@@ -85,6 +85,29 @@ pub(crate) struct Remote {
     pub(crate) local: Comm,
 }
 
+impl Inner {
+    /// Of `group`, in which this rank has number `rank`, with nothing attached.
+    fn new(context: u64, group: Group, rank: u32) -> Self {
+        Self {
+            context,
+            group,
+            rank,
+            remote: None,
+            topology: None,
+            calls: AtomicU32::new(0),
+            is_freed: AtomicBool::new(false),
+            is_replaced: AtomicBool::new(false),
+            gone: OnceLock::new(),
+            is_member: true,
+            handler: Mutex::default(),
+            name: Mutex::default(),
+            attributes: Attributes::default(),
+            info: Mutex::default(),
+            on: OnceLock::new(),
+        }
+    }
+}
+
 impl Comm {
     /// Of `group`, in which this rank has number `rank`.
     pub(crate) fn new(context: u64, group: Group, rank: u32) -> Self {
@@ -93,15 +116,10 @@ impl Comm {
 
     /// Of `group`, in which this rank is not: calls over it end with an error.
     pub(crate) fn of_others(context: u64, group: Group) -> Self {
-        let made = Self::new(context, group, u32::MAX);
-        match Arc::try_unwrap(made.0) {
-            Ok(inner) => Self(Arc::new(Inner {
-                is_member: false,
-                ..inner
-            })),
-            // A new communicator has no clones.
-            Err(shared) => Self(shared),
-        }
+        Self(Arc::new(Inner {
+            is_member: false,
+            ..Inner::new(context, group, u32::MAX)
+        }))
     }
 
     /// With another side, or a topology.
@@ -113,21 +131,9 @@ impl Comm {
         topology: Option<Topology>,
     ) -> Self {
         Self(Arc::new(Inner {
-            context,
-            group,
-            rank,
             remote,
             topology,
-            calls: AtomicU32::new(0),
-            is_freed: AtomicBool::new(false),
-            is_replaced: AtomicBool::new(false),
-            gone: OnceLock::new(),
-            is_member: true,
-            handler: Mutex::default(),
-            name: Mutex::default(),
-            attributes: Attributes::default(),
-            info: Mutex::default(),
-            on: OnceLock::new(),
+            ..Inner::new(context, group, rank)
         }))
     }
 
@@ -151,21 +157,12 @@ impl Comm {
         let of = &self.0;
         of.is_replaced.store(true, Ordering::Relaxed);
         Self(Arc::new(Inner {
-            context,
-            group,
-            rank,
-            remote: None,
-            topology: None,
             calls: AtomicU32::new(calls),
-            is_freed: AtomicBool::new(false),
-            is_replaced: AtomicBool::new(false),
-            gone: OnceLock::new(),
-            is_member: true,
             handler: Mutex::new(of.handler.lock().clone()),
             name: Mutex::new(of.name.lock().clone()),
             attributes: of.attributes.moved(),
             info: Mutex::new(of.info.lock().clone()),
-            on: OnceLock::new(),
+            ..Inner::new(context, group, rank)
         }))
     }
 

@@ -84,6 +84,7 @@ where
 
     /// Carries commands out until it is told to stop; how many those were.
     pub fn run(self) -> impl Future<Output = u64> + Send {
+        // Of an `async` function callers could not see that its future is `Send`.
         self.carries_out()
     }
 

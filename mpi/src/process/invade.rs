@@ -24,6 +24,18 @@ where
     M: Interrupts + TestAndSet,
     P: Processor,
 {
+    /// A wish for any cores but the own one, from `least` to `most` of them, those with the lowest
+    /// numbers first.
+    pub(super) fn any(&self, least: u32, most: u32) -> Wish {
+        let me = self.memory.node();
+        Wish {
+            least,
+            most,
+            candidates: (0..self.board.cores).filter(|&core| core != me).collect(),
+            contiguous: false,
+        }
+    }
+
     /// Reserves cores for `program`: those of them that it has not held before, in the order of
     /// their numbers.
     pub async fn invade(&self, program: Program, wish: &Wish) -> Vec<u32> {
@@ -52,6 +64,9 @@ where
     /// Gives all of `cores` a command, and then collects the results; one process of the core at a
     /// time, under its test-and-set register.
     pub async fn all(&self, cores: &[u32], command: Command) -> Vec<Held> {
+        if cores.is_empty() {
+            return Vec::new();
+        }
         let own = Register {
             node: self.memory.node(),
             number: 0,

@@ -1,11 +1,10 @@
 //! `mpiexec`, the manager of a program (Comprés et al., Sec. 3.2): it lets daemons start the
-//! program's processes, serves what these ask of it, one request after the other, and hears of their
-//! ends. It shares the core on which the program has begun.
+//! program's processes, serves their requests one after the other, and hears of their ends. It
+//! shares the core on which the program has begun.
 
 use sme_memory::{Interrupts, Spawn, TestAndSet};
 
 use super::command::{Command, Held, Program};
-use super::invade::Wish;
 use super::module::{Registered, received};
 use super::sigmod::Sigmod;
 use super::start::Files;
@@ -13,10 +12,9 @@ use crate::channel::{Processor, Work};
 use crate::error::{ErrorClass, Fault};
 
 /// The way in which a manager reaches its processes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Through message passing buffers, with interrupts.
-    #[default]
     Invasive,
     /// Over TCP/IP, as MPICH2's MPD: it logs in on each core to start a process, one after the
     /// other, and requests come through sockets. The costs of these are constants of the machine;
@@ -77,14 +75,7 @@ where
     pub async fn run(mut self, count: u32) -> Result<(), Fault> {
         let me = self.sigmod.memory.node();
         let others = count.saturating_sub(1);
-        let wish = Wish {
-            least: others,
-            most: others,
-            candidates: (0..self.sigmod.board.cores)
-                .filter(|&core| core != me)
-                .collect(),
-            contiguous: false,
-        };
+        let wish = self.sigmod.any(others, others);
         let mut cores = self.sigmod.invade(self.program, &wish).await;
         if cores.len() as u64 != u64::from(others) {
             let text = format!("{count} cores are not to be had");
@@ -136,7 +127,8 @@ where
         self.started.push(Started { cores, meet });
     }
 
-    /// The process on core `sender` is there; when all are that were started with it, they are told.
+    /// The process on core `sender` is there; when all are that were started with it, the manager
+    /// tells them.
     async fn meets(&mut self, sender: u32) {
         let mut groups = self.started.iter_mut();
         let Some(group) = groups.find(|group| group.cores.contains(&sender)) else {

@@ -5,7 +5,6 @@ use parking_lot::Mutex;
 use sme_memory::{Interrupts, Spawn, TestAndSet};
 
 use super::command::Command;
-use super::invade::Wish;
 use super::module::signal;
 use super::sigmod::Sigmod;
 use super::start::{Begun, Files};
@@ -44,7 +43,7 @@ where
         }
     }
 
-    /// What it was told.
+    /// The things that it was told.
     pub fn begun(&self) -> &Begun {
         &self.begun
     }
@@ -52,15 +51,7 @@ where
     /// Reserves at most so many more cores for processes to start (MPI_Comm_invade), those with the
     /// lowest numbers that are free; how many there are now.
     pub async fn invade(&self, most: u32) -> u32 {
-        let me = self.sigmod.memory.node();
-        let wish = Wish {
-            least: 0,
-            most,
-            candidates: (0..self.sigmod.board.cores)
-                .filter(|&core| core != me)
-                .collect(),
-            contiguous: false,
-        };
+        let wish = self.sigmod.any(0, most);
         let cores = self.sigmod.invade(self.begun.program, &wish).await;
         let mut reserved = self.reserved.lock();
         reserved.extend(cores);
@@ -70,9 +61,7 @@ where
     /// Gives back the cores that are reserved and have no process.
     pub async fn release(&self) {
         let cores = std::mem::take(&mut *self.reserved.lock());
-        if !cores.is_empty() {
-            self.sigmod.release(self.begun.program, &cores).await;
-        }
+        self.sigmod.release(self.begun.program, &cores).await;
     }
 
     /// Makes a request of the manager by way of the daemon, and waits for the answer.

@@ -27,7 +27,7 @@ pub struct Launch {
 /// A process that has been forked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// What it is told.
+    /// The things that it is told.
     pub launch: Launch,
     /// Its program.
     pub program: Program,

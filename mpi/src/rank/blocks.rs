@@ -1,5 +1,5 @@
-//! Data in blocks over ranks, and the way from one distribution to another, as a world needs it that
-//! has grown or is to shrink.
+//! Data in blocks over ranks, and the way from one distribution to another: a world that has grown
+//! or is to shrink needs it.
 
 use std::ops::Range;
 use std::panic::Location;
@@ -9,8 +9,8 @@ use crate::buffer::{Buffer, BufferMut, Scalar};
 use crate::channel::Channel;
 use crate::error::{ErrorClass, Fault, MpiError};
 
-/// The distribution of elements to the first ranks of a communicator: blocks of whole units, such as
-/// the rows of a matrix, one behind the other, of which the first ones may have one unit more.
+/// The distribution of elements to the first ranks of a communicator: blocks of whole units, such
+/// as the rows of a matrix, one behind the other, of which the first ones may have one unit more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
     /// Units.

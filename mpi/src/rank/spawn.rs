@@ -40,6 +40,28 @@ pub trait Starter: Send + Sync {
 }
 
 impl<C: Channel> Mpi<C> {
+    /// Has so many processes of each part of a program started. They are expected at a port of this
+    /// rank's, which is opened for them: that port, and again if they were started.
+    pub(super) async fn has_started(
+        &self,
+        starter: &impl Starter,
+        counts: &[u32],
+        arrival: Arrival,
+    ) -> (Port, Result<Port, Fault>) {
+        let (rank, number) = (self.device().rank(), self.ports.lock().open());
+        let own = Port { rank, number };
+        let started = starter.start(counts, arrival, &own.name()).await;
+        (own, started.map(|()| own))
+    }
+
+    /// Closes the port that was opened for them, if this rank has one.
+    pub(super) fn closes(&self, opened: Option<Port>) {
+        if let Some(own) = opened {
+            // It is open, and so it can be closed.
+            let _ = self.ports.lock().close(own, self.device());
+        }
+    }
+
     /// Connects the world to the group that has had it started, at this port, which matters at rank
     /// 0 alone (a part of MPI_Init).
     ///
@@ -111,25 +133,17 @@ impl<'m, C: Channel> Communicator<'m, C> {
         if let Err(fault) = checked {
             return mpi.close(entered, comm, Err(fault)).await;
         }
-        let mut opened = None;
-        let mut port = None;
-        if comm.rank() == root {
-            let rank = mpi.device().rank();
-            let number = mpi.ports.lock().open();
-            let own = Port { rank, number };
-            opened = Some(own);
-            let started = starter.start(&counts, Arrival::Connects, &own.name()).await;
-            port = Some(started.map(|()| own));
-        }
+        let started = match comm.rank() == root {
+            true => Some(mpi.has_started(starter, &counts, Arrival::Connects).await),
+            false => None,
+        };
+        let (opened, port) = started.unzip();
         let (team, _) = teams(mpi.device(), comm, call, root);
         let with = (comm.group().clone(), Arc::clone(&mpi.ports));
         let task: Task = Box::pin(ports::accept(team, (root, port), with));
         let task = mpi.device().begin_task(task);
         let made = self.made(site, task).await;
-        if let Some(own) = opened {
-            // It has been opened above, and so it can be closed.
-            let _ = mpi.ports.lock().close(own, mpi.device());
-        }
+        mpi.closes(opened);
         let made = mpi.close(entered, comm, made).await?;
         let local = Comm::new(made.context, comm.group().clone(), comm.rank());
         Ok(self.bridged(local, made).unwrap_or_else(|| self.clone()))

@@ -1,13 +1,15 @@
 //! Worlds that grow and shrink: MPI_Comm_infect and MPI_Comm_retreat (Comprés et al., Sec. 3.3).
 //!
-//! | Across the change | The world grows | The world shrinks |
-//! |---|---|---|
-//! | ranks | stay the same, those that come are the last | those that stay close up, in their order |
-//! | requests over the world | go on | go on between ranks that stay; with a rank that leaves there may be none |
-//! | receives from any rank | also take messages of those that come | go on at ranks that stay |
-//! | derived communicators, windows | go on | end if ranks of both sides are in them |
-//! | attributes, error handler, name | stay | stay |
-//! | handles of the world, persistent requests over it | are to be asked for and made again | the same |
+//! Across the change:
+//!
+//! * Ranks stay the same in a world that grows, and those that come are the last. In one that
+//!   shrinks those that stay close up, in their order.
+//! * Requests over the world go on. A world does not shrink while one is under way between a rank
+//!   that stays and one that leaves.
+//! * Receives from any rank also take messages of ranks that come. They go on at ranks that stay.
+//! * Derived communicators and windows go on. They end if ranks of both sides are in them.
+//! * Attributes, error handler and name stay.
+//! * Handles of the world are to be asked for, and persistent requests over it made again.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -41,15 +43,11 @@ impl<C: Channel> Mpi<C> {
         async move {
             let comm = self.changing(Call::Infect)?;
             let entered = self.enter(Call::Infect.name(), None, 0).await?;
-            let mut opened = None;
-            let mut port = None;
-            if comm.rank() == 0 {
-                let (rank, number) = (self.device().rank(), self.ports.lock().open());
-                let own = Port { rank, number };
-                opened = Some(own);
-                let started = starter.start(&[count], Arrival::Joins, &own.name()).await;
-                port = Some(started.map(|()| own));
-            }
+            let started = match comm.rank() == 0 {
+                true => Some(self.has_started(starter, &[count], Arrival::Joins).await),
+                false => None,
+            };
+            let (opened, port) = started.unzip();
             let (team, _) = teams(self.device(), &comm, Call::Infect, 0);
             let with = (comm.group().clone(), Arc::clone(&self.ports));
             let same = (comm.made_context(), comm.calls());
@@ -59,10 +57,7 @@ impl<C: Channel> Mpi<C> {
                 let ranks = comm.group().world_ranks().chain(come);
                 self.changes(&comm, same, ranks.collect())
             });
-            if let Some(own) = opened {
-                // It has been opened above, and so it can be closed.
-                let _ = self.ports.lock().close(own, self.device());
-            }
+            self.closes(opened);
             self.close(entered, &comm, grown).await
         }
     }

@@ -37,8 +37,8 @@ async fn sum_of_ranks(mpi: &Mpi<Wire>) -> Result<u64, MpiError> {
     Ok(sum[0])
 }
 
-/// Whatever is under way while the world grows goes on, and receives from any rank take messages of
-/// those that come.
+/// Messages and calls under way go on while the world grows, and receives from any rank take
+/// messages of ranks that come.
 #[test]
 fn a_world_grows_under_messages() {
     for abilities in RUNS {
@@ -122,7 +122,8 @@ fn a_world_that_cannot_grow_stays() {
     .unwrap();
 }
 
-/// What is under way between ranks that part is an error of all; when it is over they can part.
+/// All ranks get an error if a message is under way between ranks that part; when it is over they
+/// can part.
 #[test]
 fn ranks_with_something_under_way_do_not_part() {
     for abilities in RUNS {
@@ -161,7 +162,7 @@ fn ranks_with_something_under_way_do_not_part() {
                 );
                 let text = error.to_string();
                 let expected: &[&str] = match case {
-                    // Whoever sees it first: the receiver of a long message knows of it, too.
+                    // The lower rank is named: the receiver of a long message knows of it, too.
                     0 | 3 => &[
                         "rank 1 has not received a message of rank 2",
                         "rank 2 has a send to rank 1",
@@ -235,9 +236,9 @@ fn color(rank: u32, ranks: &[u32]) -> Option<u32> {
 }
 
 proptest! {
-    /// Whoever stays and whoever leaves: both have a world of their own in the order of their
-    /// ranks; a communicator lives as long as it has ranks of one side only, and says who has left
-    /// otherwise.
+    /// Ranks that stay and ranks that leave have a world of their own, in the order of their ranks.
+    /// A communicator lives as long as it has ranks of one side only, and otherwise names a rank
+    /// that has left.
     #[test]
     fn both_sides_have_a_world(
         stay in prop::collection::vec(any::<bool>(), 1..8),
@@ -316,7 +317,7 @@ proptest! {
         prop_assert!(ran.is_ok(), "{ran:?}");
     }
 
-    /// Whatever the distributions: each rank gets its block, and a wrong length is an error.
+    /// Each rank gets its block of any two distributions, and a wrong length is an error.
     #[test]
     fn blocks_are_dealt_out_again(
         units in 0..40_u64, unit in 1..4_u64, from in 1..7_u32, to in 1..7_u32, seed: u64,

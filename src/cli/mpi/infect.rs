@@ -33,7 +33,7 @@ pub struct InfectFlags {
         allow_negative_numbers = true
     )]
     parents: String,
-    /// Draw Fig. 6 (infect) or Fig. 7 (retreat) of Comprés et al., with what is published, into this
+    /// Draw Fig. 6 (infect) or Fig. 7 (retreat) of Comprés et al., with published bounds, into this
     /// directory: fig6.svg, fig7.svg
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     figures: Option<PathBuf>,

@@ -66,7 +66,8 @@ pub enum MpiCommand {
     /// A program reserves cores of a chip with a process manager (MPI_Comm_invade): time by cores
     #[command(after_help = super::help::INVADE)]
     Invade(Box<invade::InvadeFlags>),
-    /// The world of a program grows by processes on other cores (MPI_Comm_infect): time by processes
+    /// The world of a program grows by processes on other cores (MPI_Comm_infect): time by
+    /// processes
     #[command(after_help = super::help::INFECT)]
     Infect(Box<infect::InfectFlags>),
     /// Processes leave that world again (MPI_Comm_retreat): time at those that stay, by processes

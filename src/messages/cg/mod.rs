@@ -165,8 +165,8 @@ impl Cg {
         Ok(())
     }
 
-    /// Deals the vectors out over a world that has grown before this phase from so many ranks; those
-    /// that have come hear of both. The phase.
+    /// Deals the vectors out over a world that has grown before this phase from so many ranks.
+    /// Ranks that have come hear of both. Ends with the phase.
     async fn deals(
         &self,
         process: &Process,
@@ -224,13 +224,13 @@ impl Cg {
         let mut along = [0.0];
         let own = [grid::dot(&part.direction, &product)];
         world.allreduce(&own, &mut along, &Op::Sum).await?;
-        let step = part.square / along[0];
+        let step = ratio(part.square, along[0]);
         grid::add(&mut part.solution, step, &part.direction);
         grid::add(&mut part.rest, -step, &product);
         let mut square = [0.0];
         let own = [grid::dot(&part.rest, &part.rest)];
         world.allreduce(&own, &mut square, &Op::Sum).await?;
-        let keeps = square[0] / part.square;
+        let keeps = ratio(square[0], part.square);
         for (direction, rest) in part.direction.iter_mut().zip(&part.rest) {
             *direction = rest + keeps * *direction;
         }
@@ -262,6 +262,11 @@ impl Cg {
         world.send_receive(sent, came).await?;
         Ok((above, below))
     }
+}
+
+/// The ratio of two squares; 0 when nothing is left to be solved.
+fn ratio(one: f64, other: f64) -> f64 {
+    if other > 0.0 { one / other } else { 0.0 }
 }
 
 impl Measurement for Cg {
@@ -343,6 +348,15 @@ mod tests {
                 (ratio - 1.0).abs() < 1e-9,
                 "{processes:?}: {outcome:?} {alone:?}"
             );
+        }
+    }
+
+    /// A system that is solved exactly stays solved.
+    #[test]
+    fn a_solved_system_stays_solved() {
+        for side in 1..4 {
+            let outcome = cg(side, 20, &[1]).run().unwrap();
+            assert!(outcome.residual < 1e-12, "{outcome:?}");
         }
     }
 

@@ -173,8 +173,8 @@ impl NasRun {
         self.core_seconds / self.seconds(outcome)
     }
 
-    /// The outcome of these steps, all that were simulated, in which a rank has computed for so long
-    /// at most.
+    /// The outcome of these steps, all that were simulated, in which no rank has computed for
+    /// longer than `computes`.
     fn outcome(&self, steps: &[SpanTimes], computes: Time) -> Outcome {
         let ends = |number: u32| {
             let times = steps.get(number as usize);

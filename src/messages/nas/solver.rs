@@ -180,7 +180,7 @@ impl Solver {
         self.done()
     }
 
-    /// What it has done.
+    /// The computing and the messages of the rank so far.
     ///
     /// # Errors
     /// As [`Self::finish`].

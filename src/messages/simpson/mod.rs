@@ -86,7 +86,7 @@ pub struct Outcome {
     pub levels: Vec<Level>,
 }
 
-/// What rank 0 has found.
+/// The findings of rank 0.
 #[derive(Debug, Default)]
 struct Found {
     result: f64,
@@ -231,7 +231,7 @@ impl Measurement for Simpson {
     }
 
     fn calls(&self) -> u64 {
-        // Of each core at each level: two reductions, three broadcasts, and the change of the world.
+        // Of each core at each level: two reductions, three broadcasts, a change of the world.
         let levels = 1 << 6;
         8 * levels * u64::from(self.job.board().cores)
     }

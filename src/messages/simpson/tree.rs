@@ -11,8 +11,8 @@ pub const WHOLE: Interval = Interval {
 /// The criterion: of an interval and of its halves Simpson's rule may differ by 15 times this, as
 /// McKeeman's algorithm has it, in every interval alike. The paper does not give it. It was chosen
 /// with both published times in view: with 40 leaves the serial time leaves 265 cycles for an
-/// exponential, which a P54C may well take. With 0.01, 0.05 and 0.1 the invasive version would take
-/// 2.0, 2.1 and 2.2 s, and an exponential 224, 333 and 361 cycles.
+/// exponential, which a P54C may well take. With 0.01, 0.05 and 0.1 the serial time leaves 224, 333
+/// and 361 cycles, and the invasive version then takes 2.03, 2.17 and 2.29 s.
 pub const TOLERANCE: f64 = 0.02;
 
 /// Points of the midpoint rule in each leaf (Sec. 6).

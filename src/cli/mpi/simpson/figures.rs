@@ -1,5 +1,5 @@
-//! Fig. 8 of Comprés et al., drawn from the levels of `sme mpi simpson`: the tree, and the processes
-//! over time.
+//! Fig. 8 of Comprés et al., drawn from the levels of `sme mpi simpson`: the tree, and the
+//! processes over time.
 
 use super::super::managed::chart;
 use super::{Outcome, Simpson};
