@@ -38,6 +38,8 @@ pub enum Capability {
     Timer,
     /// A network on chip ([`Network`](crate::Network)).
     Network,
+    /// An operating system that ends threads ([`Processes`](crate::Processes)).
+    Processes,
 }
 
 impl Capability {
@@ -55,6 +57,7 @@ impl Capability {
         Self::Interrupts,
         Self::Timer,
         Self::Network,
+        Self::Processes,
     ];
 
     /// The name in tables and messages, in the plural.
@@ -72,6 +75,7 @@ impl Capability {
             Self::Interrupts => "interrupts between nodes",
             Self::Timer => "a timer",
             Self::Network => "a network on chip between memories",
+            Self::Processes => "an operating system that ends threads",
         }
     }
 }

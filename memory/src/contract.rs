@@ -179,3 +179,15 @@ pub trait Spawn: Memory + Sized {
     #[track_caller]
     fn take_signal(&self) -> impl Future<Output = u64> + Send;
 }
+
+/// Machines whose operating system ends threads, and sends signals at a time.
+pub trait Processes: Spawn {
+    /// Ends `thread` of this node, if it has not ended (`kill(2)` with SIGKILL): an access that it
+    /// has begun is performed, and nothing after it. A thread that waits for something waits no
+    /// longer. It may end after this call, but before one that [joins](Spawn::join) it. That there
+    /// is no such thread is a mistake of the program: a fault of simulated memory.
+    fn kill(&self, thread: ThreadId) -> impl Future<Output = ()> + Send;
+
+    /// Sends this thread a signal with that value after so many nanoseconds (`timer_settime(2)`).
+    fn alarm(&self, nanoseconds: u64, value: u64) -> impl Future<Output = ()> + Send;
+}

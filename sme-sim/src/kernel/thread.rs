@@ -249,7 +249,8 @@ impl Threads {
         }
     }
 
-    fn forget(&mut self, number: usize) {
+    /// Ends thread `number` where it is, if it has not finished.
+    pub fn forget(&mut self, number: usize) {
         match number.checked_sub(self.programs.len()) {
             None => self.programs.forget(number),
             Some(number) => self.started[number] = None,

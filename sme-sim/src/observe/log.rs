@@ -175,6 +175,12 @@ impl Log {
         }
     }
 
+    /// `thread` is sent a signal that it has asked for.
+    pub fn rings(&mut self, at: Time, thread: u16) {
+        let flag = self.signal(thread.into(), |signals| &mut signals.0);
+        self.tell(at, thread, What::Set { flag, value: 1 });
+    }
+
     /// A wait of `thread` for one or all of many flags has seen `value` in the one at `address`.
     pub fn saw(
         &mut self,

@@ -51,6 +51,8 @@ pub fn done(core: u16, operation: &Operation, at: &dyn Fn(u64) -> String) -> Str
         Operation::GiveWay => format!("{core} has given way"),
         Operation::SendSignal(thread, _) => format!("{core} sends thread {} a signal", thread.0),
         Operation::TakeSignal(_) => format!("{core} takes a signal"),
+        Operation::Kill(thread) => format!("{core} kills thread {}", thread.0),
+        Operation::Alarm(..) => format!("{core} has set an alarm"),
         Operation::Put(word, ..) => format!("{core} has stored a block from {} on", at(word.0)),
         Operation::Get(word, ..) => format!("{core} has loaded a block from {} on", at(word.0)),
         Operation::Copy(..) => format!("{core} has copied a block of its own memory"),

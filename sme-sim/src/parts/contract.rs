@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::thread::LocalKey;
 
 use sme_memory::{
-    Atomic, Cacheable, Flag, Flags, Futex, Memory, Place, Register, Route, Spawn, TestAndSet,
-    ThreadId, Until, Word,
+    Atomic, Cacheable, Flag, Flags, Futex, Memory, Place, Processes, Register, Route, Spawn,
+    TestAndSet, ThreadId, Until, Word,
 };
 
 pub use calls::{Call, Toward};
@@ -81,6 +81,10 @@ pub enum Operation {
     SendSignal(ThreadId, u64),
     /// [`Spawn::take_signal`]
     TakeSignal(WaitSite),
+    /// [`Processes::kill`](sme_memory::Processes::kill)
+    Kill(ThreadId),
+    /// [`Processes::alarm`](sme_memory::Processes::alarm): after so many nanoseconds, with a value.
+    Alarm(u64, u64),
     /// [`Blocks::put`](sme_memory::Blocks::put): the machine finds [the words](swap_block) besides.
     Put(Word, u32, Near, WaitSite),
     /// [`Blocks::get`](sme_memory::Blocks::get): the program finds the words in the same place.
@@ -455,6 +459,16 @@ impl Spawn for ThreadMemory {
     fn take_signal(&self) -> impl Future<Output = u64> + Send {
         let site = WaitSite::caller();
         ask(move || Operation::TakeSignal(site))
+    }
+}
+
+impl Processes for ThreadMemory {
+    fn kill(&self, thread: ThreadId) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::Kill(thread))
+    }
+
+    fn alarm(&self, nanoseconds: u64, value: u64) -> impl Future<Output = ()> + Send {
+        ask(move || Operation::Alarm(nanoseconds, value))
     }
 }
 

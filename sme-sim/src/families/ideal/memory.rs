@@ -359,6 +359,11 @@ impl Hardware for Memory {
         }
     }
 
+    fn abandons(&mut self, thread: u16) {
+        self.takers.retain(|&taker| taker != thread);
+        self.spinners.retain(|&(_, spinner)| spinner != thread);
+    }
+
     fn happens(&mut self, _: &mut Cpu, event: NoEvent) {
         match event {}
     }
@@ -513,7 +518,7 @@ impl Memory {
         cpu.has_looked(thread);
         let operation = cpu.thread(thread).operation;
         match operation {
-            Operation::Take(register, _) if value == 0 => {
+            Operation::Take(register, _) if value == 0 && !cpu.is_killed(thread) => {
                 self.register(cpu, thread, register, Some(Waiting::Polls));
             }
             Operation::Take(..) | Operation::TestAndSet(_) => cpu.done(thread, value, Time::ZERO),

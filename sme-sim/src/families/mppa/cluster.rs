@@ -399,6 +399,11 @@ impl Hardware for Cluster {
         }
     }
 
+    fn abandons(&mut self, thread: u16) {
+        self.takers.retain(|&(_, taker)| taker != thread);
+        self.no_longer_spins(thread);
+    }
+
     fn happens(&mut self, cpu: &mut Cpu, event: Later) {
         match event {
             Later::Pushes(thread) => self.pushes_packet(cpu, thread),

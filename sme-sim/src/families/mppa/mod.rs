@@ -77,6 +77,7 @@ impl Family for MppaSpec {
             Capability::AnyFlag,
             Capability::Timer,
             Capability::Network,
+            Capability::Processes,
         ])
         .without(Capability::Remote)
     }

@@ -70,6 +70,11 @@ impl Cluster {
         });
     }
 
+    /// `thread` spins no longer.
+    pub(super) fn no_longer_spins(&mut self, thread: u16) {
+        self.waiters.retain(|waiter| waiter.thread != thread);
+    }
+
     /// The word at `offset` has been written: those who wait for it look again.
     pub(super) fn was_written(&mut self, cpu: &mut Cpu, offset: u64) {
         let waits = |waiter: &mut Waiter| waiter.is_in(offset);

@@ -393,7 +393,9 @@ impl Core {
     fn answered(&mut self, cpu: &mut Cpu, thread: u16, value: u64) {
         cpu.has_looked(thread);
         match cpu.thread(thread).operation {
-            Operation::Take(register, _) if value == 0 => self.register(cpu, thread, register),
+            Operation::Take(register, _) if value == 0 && !cpu.is_killed(thread) => {
+                self.register(cpu, thread, register);
+            }
             Operation::Set(..)
             | Operation::Store(..)
             | Operation::TestAndSet(_)

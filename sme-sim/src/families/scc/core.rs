@@ -257,6 +257,11 @@ impl Hardware for Core {
         }
     }
 
+    fn abandons(&mut self, thread: u16) {
+        self.takers.retain(|&taker| taker != thread);
+        self.no_longer_spins(thread);
+    }
+
     fn happens(&mut self, cpu: &mut Cpu, event: Later) {
         match event {
             Later::Samples(thread) => self.samples(cpu, thread),

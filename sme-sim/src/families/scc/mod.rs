@@ -80,6 +80,7 @@ impl Family for SccSpec {
             Capability::Tagged,
             Capability::Interrupts,
             Capability::Timer,
+            Capability::Processes,
         ])
     }
 

@@ -298,6 +298,11 @@ impl Core {
         }
     }
 
+    /// `thread` spins no longer.
+    pub(super) fn no_longer_spins(&mut self, thread: u16) {
+        self.spinners.retain(|spinner| spinner.thread != thread);
+    }
+
     /// Copies have been dropped or stored into: threads that spin on them look again.
     pub(super) fn copies_changed(&mut self, cpu: &mut Cpu) {
         let on_copy = |spinner: &mut Spinner| matches!(spinner.on, On::Copy);

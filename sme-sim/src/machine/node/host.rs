@@ -99,6 +99,20 @@ impl<H: Hardware> Host for Node<H> {
         self.cpu.threads.push(child);
     }
 
+    fn kill(&mut self, thread: u16) {
+        let state = self.cpu.thread(thread);
+        match state.waiting {
+            Waiting::Finished | Waiting::Fault => {}
+            Waiting::Spins | Waiting::Watches => {
+                self.hardware.abandons(thread);
+                self.ends(thread);
+            }
+            Waiting::Sleeps => self.ends(thread),
+            Waiting::Nothing if matches!(state.operation, Operation::Delay(_)) => self.ends(thread),
+            Waiting::Nothing | Waiting::Answer | Waiting::Polls => self.cpu.kills(thread),
+        }
+    }
+
     fn watch(&mut self, deed: Deed) {
         let cpu = &mut self.cpu;
         let now = cpu.now;
@@ -111,6 +125,11 @@ impl<H: Hardware> Host for Node<H> {
             Deed::Joins(thread, other) => {
                 if let Some(log) = &mut cpu.log {
                     log.joins(now, thread, other);
+                }
+            }
+            Deed::Rings(thread) => {
+                if let Some(log) = &mut cpu.log {
+                    log.rings(now, thread);
                 }
             }
             Deed::Serves(thread) => cpu.goes_on(thread),

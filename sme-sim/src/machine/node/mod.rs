@@ -39,6 +39,9 @@ pub trait Hardware: Send + Sized {
     /// by then.
     fn begin(&mut self, cpu: &mut Processor<Self>, thread: u16, operation: Operation);
 
+    /// `thread`, which [spins or watches](Waiting) something, does so no longer.
+    fn abandons(&mut self, thread: u16);
+
     /// Handles an event that was scheduled with [`Processor::later`].
     fn happens(&mut self, cpu: &mut Processor<Self>, event: Self::Event);
 
@@ -147,6 +150,7 @@ impl<H: Hardware> Node<H> {
             os::Event::Resume(thread) => self.resume(thread),
             os::Event::Woken(thread) => self.woken(thread),
             os::Event::TimesOut(core) => self.times_out(core),
+            os::Event::Rings(thread) => self.rings(thread),
             os::Event::Call(thread) => match self.cpu.thread(thread).operation {
                 operation @ Operation::WriteBack { .. } => {
                     self.cpu.goes_on(thread);
@@ -159,6 +163,9 @@ impl<H: Hardware> Node<H> {
 
     /// Lets `thread` run until it asks for something that takes time.
     fn resume(&mut self, thread: u16) {
+        if self.cpu.is_killed(thread) {
+            return self.ends(thread);
+        }
         self.cpu.waits(thread, Waiting::Nothing);
         if self.cpu.system.is_shared() && !self.has_its_turn(thread) {
             return;
@@ -167,8 +174,7 @@ impl<H: Hardware> Node<H> {
         self.cpu.goes_on(thread);
         loop {
             let Some(operation) = self.cpu.poll(thread) else {
-                self.cpu.waits(thread, Waiting::Finished);
-                return self.has_ended(thread);
+                return self.ends(thread);
             };
             match operation {
                 Operation::Mark(mark) => self.cpu.says(thread, mark),
@@ -189,6 +195,8 @@ impl<H: Hardware> Node<H> {
                 | Operation::Join(..)
                 | Operation::SendSignal(..)
                 | Operation::TakeSignal(_)
+                | Operation::Kill(_)
+                | Operation::Alarm(..)
                 | Operation::GiveWay => return self.enter_system(thread),
                 Operation::TakeInterrupt(_) => {
                     self.hardware.begin(&mut self.cpu, thread, operation);
@@ -200,6 +208,12 @@ impl<H: Hardware> Node<H> {
                 _ => return self.hardware.begin(&mut self.cpu, thread, operation),
             }
         }
+    }
+
+    /// The program of `thread` ends.
+    fn ends(&mut self, thread: u16) {
+        self.cpu.finishes(thread);
+        self.has_ended(thread);
     }
 }
 

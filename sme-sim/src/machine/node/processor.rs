@@ -70,6 +70,8 @@ pub struct Thread {
     counted: bool,
     /// The log has been told of its operation, which is not over yet.
     told: bool,
+    /// It ends when its operation is over.
+    pub(super) is_killed: bool,
     /// Its last mark, if there is a trace.
     pub(super) mark: MarkId,
 }
@@ -173,6 +175,11 @@ impl<H: Hardware> Processor<H> {
     /// The thread numbered `thread`.
     pub fn thread(&self, thread: u16) -> &Thread {
         &self.threads[usize::from(thread)]
+    }
+
+    /// Whether `thread` ends when its operation is over, however that ends.
+    pub fn is_killed(&self, thread: u16) -> bool {
+        self.thread(thread).is_killed
     }
 
     /// `thread` waits for something.
@@ -363,6 +370,17 @@ impl<H: Hardware> Processor<H> {
 
     // For the node.
 
+    /// `thread` ends when its operation is over.
+    pub(super) fn kills(&mut self, thread: u16) {
+        self.threads[usize::from(thread)].is_killed = true;
+    }
+
+    /// The program of `thread` has ended, or ends here.
+    pub(super) fn finishes(&mut self, thread: u16) {
+        self.waits(thread, Waiting::Finished);
+        self.programs.forget(thread.into());
+    }
+
     pub(super) fn poll(&mut self, thread: u16) -> Option<Operation> {
         let number = usize::from(thread);
         let state = &mut self.threads[number];
@@ -465,10 +483,24 @@ impl<H: Hardware> Processor<H> {
     }
 
     pub(super) fn pop(&mut self) -> Option<Event<H>> {
-        let (now, event) = self.queue.pop()?;
-        self.now = now;
-        self.events += 1;
-        Some(event)
+        loop {
+            let (now, event) = self.queue.pop()?;
+            if !self.is_superfluous(&event) {
+                self.now = now;
+                self.events += 1;
+                return Some(event);
+            }
+        }
+    }
+
+    /// Whether `event` is about a thread that was killed before it.
+    fn is_superfluous(&self, event: &Event<H>) -> bool {
+        match *event {
+            Event::System(os::Event::Resume(thread) | os::Event::Rings(thread)) => {
+                self.thread(thread).waiting == Waiting::Finished
+            }
+            _ => false,
+        }
     }
 
     pub(super) fn has_come(&mut self, from: u32, message: &Message<H::Message>) {
@@ -515,6 +547,7 @@ impl Thread {
             looks: 0,
             counted,
             told: false,
+            is_killed: false,
             mark,
         }
     }

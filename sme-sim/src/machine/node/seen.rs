@@ -99,6 +99,7 @@ impl<H: Hardware> Inhabited for Node<H> {
                 | Waiting::Finished => {}
             }
         }
+        survey.moving |= self.cpu.system.awaits_alarm();
         survey.posted += self.cpu.posted;
         survey.performed += self.cpu.performed;
         survey.progress += self.cpu.progress;

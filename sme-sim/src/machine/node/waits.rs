@@ -37,6 +37,10 @@ impl<H: Hardware> Processor<H> {
     pub fn sees(&mut self, thread: u16, value: u64, after: Time) -> Seen {
         let state = self.thread(thread);
         let (flag, until) = match state.operation {
+            _ if state.is_killed => {
+                self.done(thread, value, after);
+                return Seen::Done;
+            }
             Operation::Wait(flag, until, _) => (flag, until),
             Operation::WaitAll(flags, until, _) => (flags.at(state.passed), until),
             Operation::WaitAny(flags, until, _) => (flags.at(state.passed), until),

@@ -64,6 +64,11 @@ impl<W: PartialEq> Sleepers<W> {
         woken
     }
 
+    /// `thread` sleeps no longer.
+    pub fn forgets(&mut self, thread: u16) {
+        self.queue.retain(|&(_, sleeper, _)| sleeper != thread);
+    }
+
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         tables::queue_bytes(&self.queue)

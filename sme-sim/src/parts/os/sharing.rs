@@ -270,12 +270,23 @@ impl Sharing {
     }
 
     /// Marks `thread` as ended, and returns the threads that wait for its end. It still has its
-    /// core.
+    /// core, if it had it, but does not want it.
     pub fn ends(&mut self, thread: u16) -> Vec<u16> {
+        let number = thread;
         let thread = &mut self.threads[usize::from(thread)];
         thread.has_ended = true;
-        self.cores[usize::from(thread.core)].alive -= 1;
+        let core = &mut self.cores[usize::from(thread.core)];
+        core.alive -= 1;
+        core.want.retain(|&other| other != number);
+        core.urgent.retain(|&other| other != number);
         std::mem::take(&mut thread.joined_by)
+    }
+
+    /// `thread` does not wait for the end of another any longer.
+    pub fn forgets(&mut self, thread: u16) {
+        for other in &mut self.threads {
+            other.joined_by.retain(|&waiter| waiter != thread);
+        }
     }
 
     /// The time of the next [check](Self::times_out) of the quantum on `core`, if none is

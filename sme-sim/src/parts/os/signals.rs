@@ -10,6 +10,9 @@ use crate::time::Time;
 pub struct Signals {
     /// By thread, of those that have ever been sent or have awaited one.
     queues: Vec<Queue>,
+    /// Those that are to come at a time, for which thread and with which value, in the order in
+    /// which they were asked for.
+    alarms: Vec<(Time, u16, u64)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -51,10 +54,39 @@ impl Signals {
         self.of(thread).came.pop_front()
     }
 
+    /// `thread` waits no longer.
+    pub fn forgets(&mut self, thread: u16) {
+        self.of(thread).asleep = None;
+    }
+
+    /// `thread` is to be sent a signal at `at`.
+    pub fn sets_alarm(&mut self, at: Time, thread: u16, value: u64) {
+        self.alarms.push((at, thread, value));
+    }
+
+    /// Whether signals are to come at a time.
+    pub fn awaits_alarm(&self) -> bool {
+        !self.alarms.is_empty()
+    }
+
+    /// `thread` has ended: the signals that it has asked for do not come.
+    pub fn forgets_alarms(&mut self, thread: u16) {
+        self.alarms.retain(|&(_, of, _)| of != thread);
+    }
+
+    /// The value of the signal that `thread` is to be sent `now`, if there is one.
+    pub fn alarm(&mut self, now: Time, thread: u16) -> Option<u64> {
+        let is_due = |&(at, of, _): &(Time, u16, u64)| (at, of) == (now, thread);
+        let due = self.alarms.iter().position(is_due)?;
+        Some(self.alarms.remove(due).2)
+    }
+
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         let came: usize = self.queues.iter().map(|queue| queue.came.capacity()).sum();
-        self.queues.capacity() * size_of::<Queue>() + came * size_of::<u64>()
+        self.queues.capacity() * size_of::<Queue>()
+            + self.alarms.capacity() * size_of::<(Time, u16, u64)>()
+            + came * size_of::<u64>()
     }
 }
 
@@ -76,5 +108,21 @@ mod tests {
             (signals.takes(2, asleep), signals.takes(3, asleep)),
             (None, Some(10))
         );
+        signals.forgets(2);
+        assert_eq!(signals.comes(2, 1), None, "it waits no longer");
+    }
+
+    #[test]
+    fn alarms_come_once_at_their_time() {
+        let (mut signals, ns) = (Signals::default(), Time::from_ns);
+        for (at, thread, value) in [(5, 1, 10), (5, 2, 20), (5, 1, 11), (4, 1, 12)] {
+            signals.sets_alarm(ns(at), thread, value);
+        }
+        let alarms = [4, 4, 5, 5, 5].map(|at| signals.alarm(ns(at), 1));
+        assert_eq!(alarms, [Some(12), None, Some(10), Some(11), None]);
+        assert!(signals.awaits_alarm());
+        signals.forgets_alarms(2);
+        assert_eq!(signals.alarm(ns(5), 2), None, "it has ended");
+        assert!(!signals.awaits_alarm());
     }
 }

@@ -73,6 +73,12 @@ impl<W: PartialEq> System<W> {
         shared.map_or(thread, |shared| shared.sharing.core_of(thread))
     }
 
+    /// Whether signals are to come at a time.
+    pub fn awaits_alarm(&self) -> bool {
+        let signals = self.signals.as_ref();
+        signals.is_some_and(|signals| signals.awaits_alarm())
+    }
+
     fn signals(&mut self) -> &mut Signals {
         self.signals.get_or_insert_default()
     }
@@ -111,6 +117,8 @@ pub enum Event {
     Woken(u16),
     /// The quantum on this core may be over: [`Host::times_out`].
     TimesOut(u16),
+    /// A signal that this thread has asked for is due: [`Host::rings`].
+    Rings(u16),
 }
 
 /// An act of the system, for observers.
@@ -132,6 +140,8 @@ pub enum Deed {
     GivesWay(u16),
     /// A thread has its core again, or for the first time.
     HasCore(u16),
+    /// A thread is sent a signal that it has asked for.
+    Rings(u16),
 }
 
 /// A node with an operating system. What has a body here is the system; a node gives it the rest,
@@ -183,6 +193,10 @@ pub trait Host {
     /// There is one thread more, on `core`, which `by` has started and runs `program`.
     fn add(&mut self, by: u16, core: u16, program: Program);
 
+    /// The thread, which does not sleep, is to end: as soon as an access that it has begun is
+    /// over. It has [ended](Self::has_ended) then.
+    fn kill(&mut self, thread: u16);
+
     /// Tells who watches.
     fn watch(&mut self, deed: Deed);
 
@@ -229,6 +243,17 @@ pub trait Host {
                     }
                 }
             }
+            Operation::Kill(other) => kills(self, thread, other),
+            Operation::Alarm(nanoseconds, value) => {
+                let span = nanoseconds.checked_mul(1_000);
+                let at = span.and_then(|span| self.now().as_ps().checked_add(span));
+                // One beyond the end of time does not come.
+                if let Some(at) = at.map(Time::from_ps) {
+                    self.system().signals().sets_alarm(at, thread, value);
+                    self.push(at, Event::Rings(thread));
+                }
+                self.finish(thread, 0, Time::ZERO);
+            }
             Operation::GiveWay if self.system().is_shared() => {
                 self.watch(Deed::GivesWay(thread));
                 let now = self.now();
@@ -249,6 +274,16 @@ pub trait Host {
             _ => None,
         };
         self.returns(thread, answer.unwrap_or(0));
+    }
+
+    /// [`Event::Rings`]
+    fn rings(&mut self, thread: u16) {
+        let now = self.now();
+        let Some(value) = self.system().signals().alarm(now, thread) else {
+            return;
+        };
+        self.watch(Deed::Rings(thread));
+        comes(self, thread, (thread, value), Time::ZERO);
     }
 
     /// Keeps the program that `thread` has asked to start until the call is served.
@@ -302,6 +337,9 @@ pub trait Host {
 
     /// The program of `thread` has ended.
     fn has_ended(&mut self, thread: u16) {
+        if let Some(signals) = &mut self.system().signals {
+            signals.forgets_alarms(thread);
+        }
         if !self.system().is_shared() {
             return;
         }
@@ -440,18 +478,38 @@ fn signals<H: Host + ?Sized>(host: &mut H, by: u16, to: ThreadId, value: u64) {
     if to.0 >= u32::from(host.threads()) {
         return host.refuse(by, FaultReason::NoSuchThread);
     }
-    let (to, now) = (to.0 as u16, host.now());
-    let Delays { wake, resume, .. } = host.delays();
+    let wake = host.delays().wake;
+    comes(host, by, (to.0 as u16, value), wake);
+    host.finish(by, 0, wake);
+}
+
+/// A signal comes for thread `to` with a value: it takes `by`, if that has sent it, so long to wake
+/// the thread.
+fn comes<H: Host + ?Sized>(host: &mut H, by: u16, (to, value): (u16, u64), wake: Time) {
     if let Some(asleep) = host.system().signals().comes(to, value) {
-        let called = now + wake;
+        let called = host.now() + wake;
         let woken = Woken {
             thread: to,
             called,
-            at: called.max(asleep) + resume,
+            at: called.max(asleep) + host.delays().resume,
         };
         wakes(host, by, woken);
     }
-    host.finish(by, 0, wake);
+}
+
+fn kills<H: Host + ?Sized>(host: &mut H, thread: u16, other: ThreadId) {
+    if !shared(host).sharing.knows(other.0) {
+        return host.refuse(thread, FaultReason::NoSuchThread);
+    }
+    let other = other.0 as u16;
+    if host.activity(other) == Activity::Sleeps {
+        let system = host.system();
+        system.sleepers.forgets(other);
+        system.signals().forgets(other);
+        shared(host).sharing.forgets(other);
+    }
+    host.kill(other);
+    host.finish(thread, 0, Time::ZERO);
 }
 
 fn joins<H: Host + ?Sized>(host: &mut H, thread: u16, other: ThreadId) {

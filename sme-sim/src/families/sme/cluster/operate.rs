@@ -47,6 +47,9 @@ impl Node {
             Operation::InvalidateTagged => {
                 self.stops(core, None, FaultReason::Lacks(Capability::Tagged));
             }
+            Operation::Kill(_) | Operation::Alarm(..) => {
+                self.stops(core, None, FaultReason::Lacks(Capability::Processes));
+            }
             Operation::Network => {
                 self.stops(core, None, FaultReason::Lacks(Capability::Network));
             }

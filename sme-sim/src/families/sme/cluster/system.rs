@@ -4,6 +4,8 @@
 //! Each thread is to the hardware a core of its own, on the socket of the core that it has: it
 //! finds store buffer and caches as it left them.
 
+use sme_memory::Capability;
+
 use super::agenda;
 use super::core::{Core, Waiting};
 use super::node::Node;
@@ -93,6 +95,8 @@ impl Host for Node {
                 Event::Call(thread) => agenda::Event::System(thread),
                 Event::Woken(thread) => agenda::Event::Woken(thread),
                 Event::TimesOut(core) => agenda::Event::TimesOut(core),
+                // No program sets an alarm: it would have been refused.
+                Event::Rings(_) => return,
             },
         );
     }
@@ -103,6 +107,10 @@ impl Host for Node {
 
     fn returns(&mut self, thread: u16, answer: u64) {
         self.is_done(thread, answer, Time::ZERO);
+    }
+
+    fn kill(&mut self, thread: u16) {
+        self.stops(thread, None, FaultReason::Lacks(Capability::Processes));
     }
 
     fn refuse(&mut self, thread: u16, reason: FaultReason) {
@@ -127,6 +135,7 @@ impl Host for Node {
     fn watch(&mut self, deed: Deed) {
         let now = self.here.now;
         match deed {
+            Deed::Rings(_) => {}
             Deed::Calls(thread, at) => self.here.agenda.tell(|t| t.calls(at, thread)),
             Deed::Serves(thread) => self.here.agenda.tell(|t| t.in_system(thread)),
             Deed::Sleeps(thread, at) => self.here.agenda.tell(|t| t.sleeps(at, thread)),
