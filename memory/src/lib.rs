@@ -28,7 +28,9 @@ mod steps;
 
 pub use address::{Flag, Flags, Place, Register, Route, Word};
 pub use capability::{Capabilities, Capability, Lacks};
-pub use contract::{Atomic, Cacheable, Futex, Memory, Processes, Spawn, TestAndSet, ThreadId, Until};
+pub use contract::{
+    Atomic, Cacheable, Futex, Memory, Processes, Spawn, TestAndSet, ThreadId, Until,
+};
 pub use messages::{AnyFlag, Blocks, Interrupts, Own, Tagged, Timer};
 pub use network::{Gathers, Mailbox, Network, NodeSet, Receives, Transfer};
 pub use steps::{FlagRow, Followers, Leader, Step};

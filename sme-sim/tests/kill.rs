@@ -184,7 +184,9 @@ fn is_killed_while_it_waits(machine: &Machine, wait: Wait, core: u32) {
             memory.kill(victim).await;
             if wait == Wait::Join {
                 // The child of the one that was killed is nobody's.
-                memory.send_signal(sme_memory::ThreadId(victim.0 + 1), 1).await;
+                memory
+                    .send_signal(sme_memory::ThreadId(victim.0 + 1), 1)
+                    .await;
             }
             if wait == Wait::Register {
                 assert!(memory.test_and_set(REGISTER).await, "nobody has taken it");
@@ -193,7 +195,10 @@ fn is_killed_while_it_waits(machine: &Machine, wait: Wait, core: u32) {
     });
     assert_eq!(count.load(Relaxed), 1, "{wait:?} on core {core}");
     // A quantum passes before the one that kills has the core again.
-    assert!((20_000_000..45_000_000).contains(&end), "{wait:?}: {end} ns");
+    assert!(
+        (20_000_000..45_000_000).contains(&end),
+        "{wait:?}: {end} ns"
+    );
 }
 
 #[test]

@@ -137,10 +137,22 @@ fn what_was_done_before_is_seen() {
 }
 
 /// The first thread waits for a flag that a thread on the same core sets, spinning or giving way;
-/// the value that it has seen, and when it has ended.
-fn set_on_the_same_core(name: &str, gives_way: bool) -> (u64, Time) {
+/// the value that it has seen, and when it has ended. Before that the core `rests`, if it does,
+/// when a quantum ends.
+fn set_on_the_same_core(name: &str, gives_way: bool, rests: bool) -> (u64, Time) {
     sum(name, 1, 1, move |memory| {
         Box::pin(async move {
+            if rests {
+                let nothing = memory.spawn(Some(0), |_| async {}).await;
+                memory.join(nothing).await;
+                let parent = memory.id();
+                let wakes = move |memory: ThreadMemory| async move {
+                    memory.delay(ms(20)).await;
+                    memory.send_signal(parent, 1).await;
+                };
+                memory.spawn(Some(1), wakes).await;
+                memory.take_signal().await;
+            }
             let flag = memory.flag(place(0, 128), Route::Nearest);
             let setter = move |memory: ThreadMemory| async move {
                 memory.set(flag, 1).await;
@@ -162,10 +174,13 @@ fn set_on_the_same_core(name: &str, gives_way: bool) -> (u64, Time) {
 #[test]
 fn a_spinning_thread_loses_its_core_after_a_quantum() {
     for name in MACHINES {
-        let (value, end) = set_on_the_same_core(name, false);
-        assert_eq!(value, 1, "{name}");
-        // The quanta of the two machines are 4 and 3 ms.
-        assert!(end >= ms(3), "{name}: {end:?}");
+        for rests in [false, true] {
+            let (value, end) = set_on_the_same_core(name, false, rests);
+            assert_eq!(value, 1, "{name}");
+            // The quanta of the two machines are 4 and 3 ms.
+            let least = if rests { ms(23) } else { ms(3) };
+            assert!(end >= least, "{name}: {end:?}");
+        }
     }
 }
 
@@ -173,7 +188,7 @@ fn a_spinning_thread_loses_its_core_after_a_quantum() {
 #[test]
 fn a_thread_that_gives_way_does_not_use_up_its_quantum() {
     for name in MACHINES {
-        let (value, end) = set_on_the_same_core(name, true);
+        let (value, end) = set_on_the_same_core(name, true, false);
         assert_eq!(value, 1, "{name}");
         assert!(end < ms(1), "{name}: {end:?}");
     }

@@ -320,10 +320,8 @@ pub trait Host {
     /// [`Event::TimesOut`]
     fn times_out(&mut self, core: u16) {
         let now = self.now();
-        let Some(has) = shared(self).sharing.has(core) else {
-            return;
-        };
-        let waits = self.activity(has) != Activity::Executes;
+        let has = shared(self).sharing.has(core);
+        let waits = has.is_some_and(|has| self.activity(has) != Activity::Executes);
         match shared(self).sharing.times_out(now, core, waits) {
             TimesOut::Stays => {}
             TimesOut::Later(at) => self.push(at, Event::TimesOut(core)),
@@ -331,7 +329,11 @@ pub trait Host {
                 given(self, Some(next));
                 arm(self, next.thread);
             }
-            TimesOut::GoesBack => arm(self, has),
+            TimesOut::GoesBack => {
+                if let Some(has) = has {
+                    arm(self, has);
+                }
+            }
         }
     }
 
