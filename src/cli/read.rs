@@ -75,6 +75,11 @@ pub fn time(flag: &str, text: &str) -> Result<Time, Stop> {
     one(flag, times(flag, text, Values::One)?)
 }
 
+/// Reads a time within `limits`.
+pub fn time_within(flag: &str, text: &str, limits: Limits) -> Result<Time, Stop> {
+    one(flag, times_within(flag, text, Values::One, limits)?)
+}
+
 /// Reads a list of numbers of threads, each at most `most`.
 pub fn threads(flag: &str, text: &str, most: usize) -> Result<Vec<usize>, Stop> {
     let threads = numbers(flag, text, 1, most as u64, Values::Many)?;
@@ -184,9 +189,13 @@ pub fn topologies(text: &str, values: Values) -> Result<Vec<Topology>, Stop> {
 
 /// Reads a list of times, each up to [`MAX_TIME`].
 pub fn times(flag: &str, text: &str, values: Values) -> Result<Vec<Time>, Stop> {
+    times_within(flag, text, values, MAX_TIME)
+}
+
+fn times_within(flag: &str, text: &str, values: Values, limits: Limits) -> Result<Vec<Time>, Stop> {
     each_word(flag, text, values, |word| match word {
         "0" => Ok(Time::ZERO),
-        _ => match MAX_TIME.parse(word) {
+        _ => match limits.parse(word) {
             Ok(ps) => Ok(Time::from_ps(ps)),
             Err(error) => Err(error.to_string()),
         },

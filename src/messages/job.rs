@@ -14,6 +14,7 @@ use sme_mpi::channel::transfers::Modes;
 use sme_mpi::error::MpiError;
 use sme_mpi::mppaipc::{Hardware, IpcError, Room};
 use sme_mpi::process::Board;
+use sme_mpi::process::death::{Death, Ending};
 use sme_mpi::rank::Mpi;
 use sme_mpi::rcce::{self, RcceError};
 use sme_mpi::window;
@@ -45,13 +46,14 @@ const BUFFER_BYTES: u64 = 128 << 10;
 pub const LAZY_BYTES: u64 = 64 << 10;
 
 /// The capabilities that a process manager needs, MPI through message passing buffers included.
-const MANAGED: [Capability; 6] = [
+const MANAGED: [Capability; 7] = [
     Capability::Tagged,
     Capability::AnyFlag,
     Capability::Timer,
     Capability::Threads,
     Capability::Interrupts,
     Capability::TestAndSet,
+    Capability::Processes,
 ];
 
 /// The library as such a rank has it.
@@ -72,6 +74,8 @@ pub struct Job {
     /// Whether each core has a daemon of a process manager ([`sme_mpi::process`]), which takes a
     /// part of its message passing buffer.
     pub is_managed: bool,
+    /// A process that something outside kills, of a job whose cores have daemons.
+    pub kill: Option<Kill>,
     /// Which messages go which way.
     pub modes: Modes,
     /// Bytes of a rank's buffer for data that are sent later, at most [`LAZY_BYTES`].
@@ -80,6 +84,15 @@ pub struct Job {
     pub credits: u32,
     /// Threads of this computer that simulate it; nothing that comes out depends on them.
     pub workers: usize,
+}
+
+/// The process that runs on a core at a time is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kill {
+    /// The core.
+    pub core: u32,
+    /// The time since the machine was started.
+    pub at: Time,
 }
 
 /// The things that may be observed of a job, without any influence on it.
@@ -141,6 +154,21 @@ pub enum Error {
     /// The message passing buffers have no room for what a process manager keeps there.
     #[error("machine {0} has no message passing buffers, or none with room for a process manager")]
     NoManager(String),
+    /// A process has died, and its manager has ended its program.
+    #[error("{}", died(death, [why.as_deref(), then.as_deref()], ending))]
+    Died {
+        /// The process.
+        death: Death,
+        /// The error with which it has ended, if it was not killed.
+        why: Option<Box<Error>>,
+        /// The end of its program.
+        ending: Ending,
+        /// The error with which the other programs have ended, if they have not ended well.
+        then: Option<Box<Error>>,
+    },
+    /// There was no process to be killed.
+    #[error("no process runs on core {} at {} ms", .0.core, .0.at.as_us() / 1e3)]
+    Spared(Kill),
     /// All programs have ended, and cores are not free.
     #[error("cores {0:?} are reserved when all programs have ended")]
     Reserved(Vec<u32>),
@@ -199,11 +227,27 @@ pub enum Error {
 impl Error {
     /// Whether something is wrong with what was asked for, and not with the simulation.
     pub fn is_of_input(&self) -> bool {
-        !matches!(
-            self,
-            Self::Failure(_) | Self::Mpi(_) | Self::Garbled { .. } | Self::Residual(_)
-        )
+        match self {
+            Self::Failure(_) | Self::Mpi(_) | Self::Garbled { .. } | Self::Residual(_) => false,
+            Self::Died { why, .. } => why.as_ref().is_some_and(|why| why.is_of_input()),
+            _ => true,
+        }
     }
+}
+
+/// A death in words.
+fn died(death: &Death, [why, then]: [Option<&Error>; 2], ending: &Ending) -> String {
+    let why = match why {
+        None => String::new(),
+        // Its rank has been named.
+        Some(Error::Mpi(why)) => {
+            let (call, argument, text, class) = (why.call, why.argument, &why.text, why.class);
+            format!(": {call}: {argument}: {text} ({class})")
+        }
+        Some(why) => format!(": {why}"),
+    };
+    let then = then.map_or_else(String::new, |then| format!("; then {then}"));
+    format!("{death}{why}; {ending}{then}")
 }
 
 /// Threads of a core with a daemon at most, those that have ended included: its kernel's module,
@@ -219,6 +263,7 @@ impl Job {
             ranks,
             has_io: false,
             is_managed: false,
+            kill: None,
             modes: library.modes(),
             lazy_bytes: LAZY_BYTES,
             credits: CREDITS,

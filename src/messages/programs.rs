@@ -1,5 +1,6 @@
 //! Programs whose processes come and go, on a machine whose cores all have daemons.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -8,8 +9,10 @@ use sme_memory::{Memory as _, Spawn as _};
 use sme_mpi::channel::sections::Sections;
 use sme_mpi::channel::{Processor, Work};
 use sme_mpi::error::MpiError;
+use sme_mpi::process::Exit;
 use sme_mpi::process::command::{Command, Held, Program};
 use sme_mpi::process::daemon::Daemon;
+use sme_mpi::process::death::{Cause, Ending};
 use sme_mpi::process::manager::{Kind, Manager};
 use sme_mpi::process::member::Member;
 use sme_mpi::process::module::Registered;
@@ -20,7 +23,7 @@ use sme_sim::observe::spans::SpanTimes;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 
 use super::channel::SimulatedChannel;
-use super::job::{Error, Job, Observe, Observed, SimulatedMpi};
+use super::job::{Error, Job, Kill, Observe, Observed, SimulatedMpi};
 use super::processor::Core;
 
 /// From when a process begins its program until its library is there: MPI_Init.
@@ -72,6 +75,63 @@ impl Process {
     }
 }
 
+/// The things that have gone wrong in a run.
+#[derive(Default)]
+struct Wrong {
+    /// The first error of a manager, or about cores.
+    error: Option<Error>,
+    /// The errors with which processes have ended, by core, and which was the first.
+    failed: BTreeMap<u32, Error>,
+    first: Option<u32>,
+    /// The ends of programs whose processes have died.
+    endings: Vec<Ending>,
+}
+
+impl Wrong {
+    /// The process on `core` ends with an error.
+    fn fails(&mut self, core: u32, error: Error) {
+        self.first.get_or_insert(core);
+        self.failed.entry(core).or_insert(error);
+    }
+
+    /// The outcome of a run that has ended as `ran` says and was to kill a process, if it was; of
+    /// its deaths `files` tell.
+    fn outcome(
+        mut self,
+        files: &Files,
+        kill: Option<Kill>,
+        ran: Result<Observed, Error>,
+    ) -> Result<Observed, Error> {
+        let deaths = files.deaths();
+        let mut endings = self.endings.into_iter();
+        let first = endings.find_map(|ending| {
+            let mut deaths = deaths.iter();
+            Some((deaths.find(|death| death.core == ending.core)?, ending))
+        });
+        if let Some((death, ending)) = first {
+            let why = match death.cause {
+                Cause::Killed => None,
+                Cause::Failed => self.failed.remove(&death.core).map(Box::new),
+            };
+            return Err(Error::Died {
+                death: death.clone(),
+                why,
+                ending,
+                then: self.error.or(ran.err()).map(Box::new),
+            });
+        }
+        let failed = self.first.and_then(|core| self.failed.remove(&core));
+        if let Some(error) = failed.or(self.error) {
+            return Err(error);
+        }
+        let observed = ran?;
+        match kill.filter(|kill| deaths.iter().all(|death| death.core != kill.core)) {
+            Some(spared) => Err(Error::Spared(spared)),
+            None => Ok(observed),
+        }
+    }
+}
+
 /// The things that all processes of a run share.
 #[derive(Clone)]
 struct Run<P> {
@@ -79,8 +139,7 @@ struct Run<P> {
     files: Files,
     process: P,
     messages: Arc<AtomicU64>,
-    /// The first error of any process.
-    wrong: Arc<Mutex<Option<Error>>>,
+    wrong: Arc<Mutex<Wrong>>,
     /// Managers that run.
     programs: Arc<AtomicUsize>,
 }
@@ -108,6 +167,9 @@ where
             }
         };
         let daemon = daemon.with_image(self.files.clone(), Arc::new(image));
+        if let Some(kill) = self.job.kill.filter(|kill| kill.core == core) {
+            daemon.is_struck_after(kill.at.as_ps() / 1_000).await;
+        }
         if let Some(&begin) = begin {
             let (run, registered) = (self, daemon.registered());
             let manager = move |memory| run.manager(memory, begin, registered);
@@ -131,9 +193,13 @@ where
         memory.begin(span).await;
         let ran = manager.run(begin.processes).await;
         memory.end(span).await;
-        if let Err(fault) = ran {
-            let error = fault.at(0, "mpiexec");
-            self.wrong.lock().get_or_insert(error.into());
+        match ran {
+            Ok(None) => {}
+            Ok(Some(ending)) => self.wrong.lock().endings.push(ending),
+            Err(fault) => {
+                let error = fault.at(0, "mpiexec").into();
+                self.wrong.lock().error.get_or_insert(error);
+            }
         }
         if self.programs.fetch_sub(1, Ordering::Relaxed) > 1 {
             return;
@@ -151,16 +217,21 @@ where
             memory.give_way().await;
         }
         if !left.is_empty() {
-            self.wrong.lock().get_or_insert(Error::Reserved(left));
+            let error = Error::Reserved(left);
+            self.wrong.lock().error.get_or_insert(error);
         }
         sigmod.all(&all, Command::Stop).await;
     }
 
     /// A process, from the execution of its program to its end.
-    async fn process(self, memory: ThreadMemory, begun: Begun) {
-        let wrong = Arc::clone(&self.wrong);
-        if let Err(error) = self.lives(memory, begun).await {
-            wrong.lock().get_or_insert(error);
+    async fn process(self, memory: ThreadMemory, begun: Begun) -> Exit {
+        let (wrong, core) = (Arc::clone(&self.wrong), memory.node());
+        match self.lives(memory, begun).await {
+            Ok(()) => Exit::Done,
+            Err(error) => {
+                wrong.lock().fails(core, error);
+                Exit::Failed
+            }
         }
     }
 
@@ -170,6 +241,9 @@ where
         let span = Span::new(INITIALIZES, begun.launch.birth);
         memory.begin(span).await;
         let channel = Sections::new(memory.clone(), core, memory.node(), self.job.layout())?;
+        if begun.after_death {
+            channel.clears().await;
+        }
         let channel = SimulatedChannel::Sections(Box::new(channel));
         let member = Member::new(self.sigmod(&memory), begun, self.files.clone());
         let mpi: Result<Mpi<_>, MpiError> = member.initialize(channel).await;
@@ -193,7 +267,8 @@ where
 /// between MPI_Init and MPI_Finalize.
 ///
 /// # Errors
-/// [`Error`]: that of the first process that ends with one, else that of the simulation.
+/// [`Error::Died`] for the first program one of whose processes dies, another [`Error`] if the run
+/// fails otherwise.
 pub fn run<P, F>(
     job: &Job,
     observe: Observe,
@@ -226,13 +301,12 @@ where
         let begins = Arc::clone(&begins);
         async move { Ok(run.core(memory, begins).await) }
     });
-    let run = last.into_inner();
-    let wrong = run.as_ref().and_then(|run| run.wrong.lock().take());
-    if let Some(error) = wrong {
-        return Err(error);
-    }
-    let mut observed = ran?;
-    observed.messages = run.map_or(0, |run| run.messages.load(Ordering::Relaxed));
+    let Some(run) = last.into_inner() else {
+        return ran;
+    };
+    let wrong = std::mem::take(&mut *run.wrong.lock());
+    let mut observed = wrong.outcome(&run.files, job.kill, ran)?;
+    observed.messages = run.messages.load(Ordering::Relaxed);
     Ok(observed)
 }
 

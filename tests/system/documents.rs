@@ -149,7 +149,7 @@ fn a_wrong_name_is_noticed() {
 /// Commands that take too long for a test: `.ci/run` sees to them, and `UPDATE`.
 const LONG: [&str; 2] = ["cargo run --release", "sme validate"];
 
-/// What a command line of a document prints, in a directory of its own.
+/// What a command line of a document prints, in a directory of its own, with its error if it fails.
 fn output_of(line: &str) -> String {
     let arguments = line.strip_prefix("sme").unwrap_or_else(|| {
         assert_eq!(line, LONG[0]);
@@ -160,7 +160,11 @@ fn output_of(line: &str) -> String {
         .current_dir(tempfile::tempdir().unwrap().path())
         .output()
         .unwrap();
-    String::from_utf8(output.stdout).unwrap()
+    let mut printed = output.stdout;
+    if !output.status.success() {
+        printed.extend(output.stderr);
+    }
+    String::from_utf8(printed).unwrap()
 }
 
 /// `document` with the present output of every command in its `console` blocks. Of a long output

@@ -12,6 +12,7 @@ mod coherence;
 mod conformance;
 mod constants;
 mod deadlocks;
+mod deaths;
 mod documents;
 mod engines;
 mod estimators;

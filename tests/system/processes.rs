@@ -379,10 +379,8 @@ fn too_few_cores_are_an_error_and_leave_none_reserved() {
         Spawn { job, processes }.run()
     };
     let error = spawn(48).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "rank 0: MPI_Comm_spawn: maxprocs: 48 cores are not to be had (MPI_ERR_SPAWN)"
-    );
+    let why = ": MPI_Comm_spawn: maxprocs: 48 cores are not to be had (MPI_ERR_SPAWN); ";
+    assert!(error.contains(why), "{error}");
     let outcome = spawn(47).unwrap();
     assert_eq!(outcome.spawns, outcome.begins + outcome.initializes);
 }

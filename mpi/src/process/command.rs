@@ -24,6 +24,11 @@ pub enum Command {
     StartAll,
     /// To a manager: the process of the sender's core has ended.
     Ended,
+    /// To a manager, which does not answer: the process of the sender's core has died. The core is
+    /// held until the manager releases it.
+    Died,
+    /// Kill the process that runs here, if one does.
+    Kill,
     /// Hold the core for a program.
     Reserve(Program),
     /// Hold it for that program no longer.
@@ -36,7 +41,7 @@ pub enum Command {
 pub struct Held(pub Option<Program>);
 
 impl Command {
-    const RESERVE: u8 = 8;
+    const RESERVE: u8 = 10;
     const RELEASE: u8 = Self::RESERVE + MOST_CORES as u8;
     const LAST: u8 = Self::RELEASE + (MOST_CORES as u8 - 1);
 
@@ -50,6 +55,8 @@ impl Command {
             Self::Meet => 5,
             Self::StartAll => 6,
             Self::Ended => 7,
+            Self::Died => 8,
+            Self::Kill => 9,
             Self::Reserve(program) => Self::RESERVE + program,
             Self::Release(program) => Self::RELEASE + program,
         }
@@ -57,7 +64,10 @@ impl Command {
 
     /// Whether it is for a manager.
     pub(super) fn is_for_manager(self) -> bool {
-        matches!(self, Self::Ask | Self::Meet | Self::StartAll | Self::Ended)
+        matches!(
+            self,
+            Self::Ask | Self::Meet | Self::StartAll | Self::Ended | Self::Died
+        )
     }
 
     /// The command that a flag's value is, if it is one.
@@ -70,6 +80,8 @@ impl Command {
             5 => Self::Meet,
             6 => Self::StartAll,
             7 => Self::Ended,
+            8 => Self::Died,
+            9 => Self::Kill,
             Self::RESERVE..Self::RELEASE => Self::Reserve(flag - Self::RESERVE),
             Self::RELEASE..=Self::LAST => Self::Release(flag - Self::RELEASE),
             _ => return None,
@@ -102,6 +114,8 @@ mod tests {
             Command::Meet,
             Command::StartAll,
             Command::Ended,
+            Command::Died,
+            Command::Kill,
         ]);
         all.extend((0..=last).map(Command::Reserve));
         all.extend((0..=last).map(Command::Release));
@@ -112,7 +126,7 @@ mod tests {
         }
         flags.sort_unstable();
         flags.dedup();
-        assert_eq!(flags.len(), 7 + 2 * MOST_CORES as usize);
+        assert_eq!(flags.len(), 9 + 2 * MOST_CORES as usize);
         assert!(flags.iter().all(|flag| (1..128).contains(flag)));
         assert_eq!(Command::from_flag(0), None);
         for held in [Held(None), Held(Some(0)), Held(Some(last))] {

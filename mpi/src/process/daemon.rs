@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use sme_memory::{AnyFlag, Interrupts, Spawn, TestAndSet, ThreadId};
+use sme_memory::{AnyFlag, Interrupts, Processes, Spawn, TestAndSet, ThreadId, Timer};
 
-use super::board::Board;
+use super::board::{Board, Row};
 use super::command::{Command, Held, Program};
-use super::module::{self, ENDED, READY, Registered, received};
+use super::death::{Cause, Death};
+use super::module::{self, Registered};
+use super::notice::{Exit, Notice};
 use super::sigmod::Sigmod;
 use super::start::{Begun, Files, Image, Process};
 use crate::channel::{Processor, Work};
@@ -42,13 +44,36 @@ pub struct Daemon<M, P> {
     reservation: Reservation,
     /// The program of the processes that it starts.
     image: Option<(Files, Image<M>)>,
-    /// The process that runs here, and the core of its manager.
-    running: Option<(ThreadId, u32)>,
+    running: Option<Running>,
+    /// The last process here has died: messages to it may lie there.
+    after_death: bool,
 }
+
+/// The process that runs on a core.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    process: ThreadId,
+    /// The core of its manager, which is its program.
+    manager: Program,
+    rank: u32,
+    birth: u32,
+    /// Why it is to be killed: its manager wants it, or something outside.
+    to_die: Option<ToDie>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ToDie {
+    ByManager,
+    Struck,
+}
+
+/// The time after which a daemon looks again whether it can kill its process, in nanoseconds: and
+/// a part of it more that changes, so as not to be in step with what the process does.
+const LOOKS_AGAIN_NS: u64 = 50_000;
 
 impl<M, P> Daemon<M, P>
 where
-    M: AnyFlag + Interrupts + TestAndSet + Spawn + Clone + 'static,
+    M: AnyFlag + Interrupts + TestAndSet + Processes + Timer + Clone + 'static,
     P: Processor,
 {
     /// That of the core whose thread has `memory`, which is held for `holder` to begin with. Ends
@@ -58,7 +83,7 @@ where
         let to = registered.clone();
         let module = move |memory: M| module::run(memory, board, to);
         let module = memory.spawn(None, module).await;
-        while memory.take_signal().await != READY {}
+        while Notice::from_value(memory.take_signal().await) != Notice::Ready {}
         Self {
             sigmod: Sigmod::new(memory, processor, board),
             module,
@@ -66,6 +91,7 @@ where
             reservation: Reservation(holder),
             image: None,
             running: None,
+            after_death: false,
         }
     }
 
@@ -75,6 +101,12 @@ where
     pub fn with_image(self, files: Files, image: Image<M>) -> Self {
         let image = Some((files, image));
         Self { image, ..self }
+    }
+
+    /// Lets something outside kill the process that runs on the core after so many nanoseconds.
+    pub async fn is_struck_after(&self, nanoseconds: u64) {
+        let struck = Notice::Struck.to_value();
+        self.sigmod.memory.alarm(nanoseconds, struck).await;
     }
 
     /// The processes of the core that are sent signals.
@@ -92,24 +124,48 @@ where
         let mut commands = 0;
         loop {
             let signal = self.sigmod.memory.take_signal().await;
-            if signal == ENDED {
-                self.ended().await;
-                continue;
-            }
-            let (sender, command) = received(signal);
+            let (sender, command) = match Notice::from_value(signal) {
+                Notice::Command(sender, command) => (sender, command),
+                Notice::Ended(process, exit) => {
+                    self.ended(process, exit).await;
+                    continue;
+                }
+                Notice::Struck => {
+                    self.kills(ToDie::Struck).await;
+                    continue;
+                }
+                Notice::Kill => {
+                    self.kills(ToDie::ByManager).await;
+                    continue;
+                }
+                Notice::KillsAgain => {
+                    if let Some(by) = self.running.and_then(|running| running.to_die) {
+                        self.kills(by).await;
+                    }
+                    continue;
+                }
+                Notice::Ready => continue,
+            };
             if command.is_for_manager() {
                 // Of the process that runs here.
-                if let Some((_, manager)) = self.running {
-                    self.sigmod.command(manager, command).await;
+                if let Some(Running { manager, .. }) = self.running {
+                    self.sigmod.command(manager.into(), command).await;
                 }
                 continue;
             }
             self.sigmod.processor.work(&[(Work::Target, 1)]).await;
             commands += 1;
+            if let Command::Release(program) = command
+                && self.after_death
+                && self.reservation == Reservation(Some(program))
+            {
+                self.forgets_answer(program).await;
+            }
             let held = self.reservation.takes(command);
             self.sigmod.answers(sender, held).await;
             match command {
                 Command::Start => self.starts().await,
+                Command::Kill => self.kills(ToDie::ByManager).await,
                 Command::Stop => {
                     self.sigmod.memory.join(self.module).await;
                     return commands;
@@ -124,11 +180,21 @@ where
         let Some((image, begun)) = self.launched() else {
             return;
         };
-        let manager = begun.program.into();
+        let (manager, birth) = (begun.program, begun.launch.birth);
+        let core = self.sigmod.memory.node();
+        let mut ranks = (0..).zip(&begun.launch.world);
+        let rank = ranks.find_map(|(rank, &on)| (on == core).then_some(rank));
         self.sigmod.processor.work(&[(Work::Fork, 1)]).await;
         let process = move |memory: M| forked(memory, image, begun);
         let process = self.sigmod.memory.spawn(None, process).await;
-        self.running = Some((process, manager));
+        self.after_death = false;
+        self.running = Some(Running {
+            process,
+            manager,
+            rank: rank.unwrap_or_default(),
+            birth,
+            to_die: None,
+        });
     }
 
     /// The process that is to be started here, if one is.
@@ -138,19 +204,79 @@ where
             launch: files.take(self.sigmod.memory.node())?,
             program: self.reservation.0?,
             daemon: self.sigmod.memory.id(),
+            after_death: self.after_death,
         };
         Some((Arc::clone(image), begun))
     }
 
-    /// The process that ran here has ended: it is waited for, its manager is told, and the core is
-    /// free.
-    async fn ended(&mut self) {
-        if let Some((process, manager)) = self.running.take() {
-            self.sigmod.memory.join(process).await;
-            self.sigmod.command(manager, Command::Ended).await;
-            self.sigmod.result(manager).await;
+    /// That process has ended: it is waited for, its manager is told, and the core is free if all
+    /// is well.
+    async fn ended(&mut self, process: ThreadId, exit: Exit) {
+        // One that was killed meanwhile runs no longer.
+        let Some(running) = self.running.take_if(|one| one.process == process) else {
+            return;
+        };
+        self.sigmod.memory.join(process).await;
+        match exit {
+            Exit::Done => {
+                let manager = running.manager.into();
+                self.sigmod.command(manager, Command::Ended).await;
+                self.sigmod.result(manager).await;
+                self.reservation = Reservation(None);
+            }
+            Exit::Failed => self.has_died(running, Some(Cause::Failed)).await,
         }
-        self.reservation = Reservation(None);
+    }
+
+    /// Kills the process that runs here, if one does; later, if it is giving commands: it would
+    /// leave the core's test-and-set register behind, and answers that nobody takes.
+    async fn kills(&mut self, by: ToDie) {
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        running.to_die = Some(by);
+        let memory = &self.sigmod.memory;
+        let own = self.sigmod.own_register();
+        if !memory.test_and_set(own).await {
+            let pause_ns = LOOKS_AGAIN_NS + memory.now().await % (LOOKS_AGAIN_NS / 7);
+            memory.alarm(pause_ns, Notice::KillsAgain.to_value()).await;
+            return;
+        }
+        memory.kill(running.process).await;
+        memory.join(running.process).await;
+        memory.clear(own).await;
+        if let Some(running) = self.running.take() {
+            let cause = (by == ToDie::Struck).then_some(Cause::Killed);
+            self.has_died(running, cause).await;
+        }
+    }
+
+    /// That process has died, by itself if there is a cause: its manager is told. The core stays
+    /// reserved until the manager has ended all others, so that no process gets their messages.
+    async fn has_died(&mut self, running: Running, cause: Option<Cause>) {
+        self.after_death = true;
+        let memory = &self.sigmod.memory;
+        if let (Some(cause), Some((files, _))) = (cause, &self.image) {
+            files.died(Death {
+                program: running.manager,
+                rank: running.rank,
+                birth: running.birth,
+                core: memory.node(),
+                cause,
+                at_ns: memory.now().await,
+            });
+        }
+        self.sigmod
+            .tells(running.manager.into(), Command::Died)
+            .await;
+    }
+
+    /// Drops the answer of a manager to the process that has died, if there is one.
+    async fn forgets_answer(&self, manager: Program) {
+        let me = self.sigmod.memory.node();
+        let memory = &self.sigmod.memory;
+        let answer = (self.sigmod.board).flag(memory, me, Row::Results, manager.into());
+        memory.set(answer, 0).await;
     }
 }
 
@@ -166,8 +292,8 @@ fn forked<M: Spawn + Clone + 'static>(
 }
 
 async fn ends<M: Spawn>(memory: M, daemon: ThreadId, program: Process) {
-    program.await;
-    memory.send_signal(daemon, ENDED).await;
+    let ended = Notice::Ended(memory.id(), program.await);
+    memory.send_signal(daemon, ended.to_value()).await;
 }
 
 #[cfg(test)]

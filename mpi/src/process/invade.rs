@@ -1,6 +1,6 @@
 //! Invading: cores are surveyed and reserved, as many as are wanted and to be had.
 
-use sme_memory::{Interrupts, Register, TestAndSet};
+use sme_memory::{Interrupts, TestAndSet};
 
 use super::command::{Command, Held, Program};
 use super::sigmod::Sigmod;
@@ -67,10 +67,7 @@ where
         if cores.is_empty() {
             return Vec::new();
         }
-        let own = Register {
-            node: self.memory.node(),
-            number: 0,
-        };
+        let own = self.own_register();
         self.memory.take(own).await;
         for &core in cores {
             self.command(core, command).await;

@@ -2,10 +2,12 @@
 //! program's processes, serves their requests one after the other, and hears of their ends. It
 //! shares the core on which the program has begun.
 
-use sme_memory::{Interrupts, Spawn, TestAndSet};
+use sme_memory::{Interrupts, Spawn, TestAndSet, ThreadId};
 
 use super::command::{Command, Held, Program};
-use super::module::{Registered, received};
+use super::death::Ending;
+use super::module::Registered;
+use super::notice::Notice;
 use super::sigmod::Sigmod;
 use super::start::Files;
 use crate::channel::{Processor, Work};
@@ -34,6 +36,8 @@ pub struct Manager<M, P> {
     program: Program,
     kind: Kind,
     files: Files,
+    /// The daemon of its core.
+    daemon: ThreadId,
     started: Vec<Started>,
 }
 
@@ -63,16 +67,18 @@ where
             program,
             kind,
             files,
+            daemon: registered.daemon(),
             started: Vec::new(),
         }
     }
 
     /// Starts so many processes, at least one, the first on this core, and serves them until all
-    /// have ended, as well as those that they have started.
+    /// have ended, as well as those that they have started. When one of them dies it ends the
+    /// others; how that went.
     ///
     /// # Errors
     /// [`ErrorClass::Spawn`] if there are not so many cores.
-    pub async fn run(mut self, count: u32) -> Result<(), Fault> {
+    pub async fn run(mut self, count: u32) -> Result<Option<Ending>, Fault> {
         let me = self.sigmod.memory.node();
         let others = count.saturating_sub(1);
         let wish = self.sigmod.any(others, others);
@@ -85,12 +91,7 @@ where
         self.files.put(me, (&cores, &[count]), None);
         self.starts(me).await;
         while !self.started.is_empty() {
-            let (sender, command) = received(self.sigmod.memory.take_signal().await);
-            let serves = match self.kind {
-                Kind::Invasive => Work::Serve,
-                Kind::Mpd => Work::ServeSocket,
-            };
-            self.sigmod.processor.work(&[(serves, 1)]).await;
+            let (sender, command) = self.hears().await;
             match command {
                 Command::Meet => self.meets(sender).await,
                 Command::StartAll => {
@@ -101,10 +102,107 @@ where
                     self.ended(sender);
                     self.answers(sender).await;
                 }
+                Command::Died => {
+                    self.ended(sender);
+                    return Ok(Some(self.ends_all(sender).await));
+                }
                 _ => self.answers(sender).await,
             }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// The next request, and its sender.
+    async fn hears(&self) -> (u32, Command) {
+        let serves = match self.kind {
+            Kind::Invasive => Work::Serve,
+            Kind::Mpd => Work::ServeSocket,
+        };
+        loop {
+            let signal = self.sigmod.memory.take_signal().await;
+            // Nothing else is sent to a manager.
+            if let Notice::Command(sender, command) = Notice::from_value(signal) {
+                self.sigmod.processor.work(&[(serves, 1)]).await;
+                return (sender, command);
+            }
+        }
+    }
+
+    /// The process on `core` has died: ends all others, and frees all cores that the program holds.
+    async fn ends_all(&mut self, core: u32) -> Ending {
+        let me = self.sigmod.memory.node();
+        let ended = self.started.iter().map(|group| group.cores.len() as u32);
+        let ended = ended.sum();
+        // The process here first: it may be waiting for the register that is needed then. Its
+        // daemon, which tells of its end, has the same place for commands: it is sent a signal.
+        if self.runs(me) {
+            let kill = Notice::Kill.to_value();
+            self.sigmod.memory.send_signal(self.daemon, kill).await;
+            while self.runs(me) {
+                self.hears_of_end().await;
+            }
+        }
+        let own = self.sigmod.own_register();
+        self.sigmod.memory.take(own).await;
+        let groups = self.started.iter();
+        let others: Vec<u32> = groups.flat_map(|group| group.cores.clone()).collect();
+        for &other in &others {
+            self.sigmod.command(other, Command::Kill).await;
+        }
+        // Daemons whose processes have ended by themselves wait for an answer to that first.
+        while !self.started.is_empty() {
+            self.hears_of_end().await;
+        }
+        for &other in &others {
+            self.sigmod.result(other).await;
+        }
+        self.sigmod.memory.clear(own).await;
+        let reserved = self.frees_all(&others, core).await;
+        Ending {
+            core,
+            ended,
+            reserved,
+        }
+    }
+
+    /// Frees all cores that the program holds; those of them on which none of its processes was,
+    /// neither on `others` nor on this core nor on the one of the process that has `died`.
+    async fn frees_all(&self, others: &[u32], died: u32) -> Vec<u32> {
+        let me = self.sigmod.memory.node();
+        let all: Vec<u32> = (0..self.sigmod.board.cores)
+            .filter(|&core| core != me)
+            .collect();
+        let holders = self.sigmod.survey(&all).await;
+        let held = all.into_iter().zip(holders);
+        let held = held.filter(|(_, held)| *held == Held(Some(self.program)));
+        let mut held: Vec<u32> = held.map(|(core, _)| core).collect();
+        self.sigmod.release(self.program, &held).await;
+        // This one last: its daemon waits until the manager's quantum is over.
+        self.sigmod.release(self.program, &[me]).await;
+        held.retain(|core| *core != died && !others.contains(core));
+        held
+    }
+
+    /// Waits until a process has ended. Requests of those that are about to be ended are not
+    /// served.
+    async fn hears_of_end(&mut self) {
+        loop {
+            let (sender, command) = self.hears().await;
+            match command {
+                Command::Ended => {
+                    self.ended(sender);
+                    return self.answers(sender).await;
+                }
+                Command::Died => return self.ended(sender),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a process of the program runs on `core`.
+    fn runs(&self, core: u32) -> bool {
+        let mut groups = self.started.iter();
+        groups.any(|group| group.cores.contains(&core))
     }
 
     async fn answers(&self, sender: u32) {

@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use sme_memory::{Interrupts, Spawn, TestAndSet};
 
 use super::command::Command;
-use super::module::signal;
+use super::notice::Notice;
 use super::sigmod::Sigmod;
 use super::start::{Begun, Files};
 use crate::channel::{Channel, Processor, Work};
@@ -67,8 +67,10 @@ where
     /// Makes a request of the manager by way of the daemon, and waits for the answer.
     async fn asks(&self, command: Command) {
         let memory = &self.sigmod.memory;
-        let request = signal(memory.node(), command);
-        memory.send_signal(self.begun.daemon, request).await;
+        let request = Notice::Command(memory.node(), command);
+        memory
+            .send_signal(self.begun.daemon, request.to_value())
+            .await;
         self.sigmod.result(self.begun.program.into()).await;
     }
 

@@ -10,6 +10,8 @@
 //! * [`invade`]: surveys cores and reserves them.
 //! * [`start`]: processes that daemons start.
 //! * [`manager`]: `mpiexec`, which starts a program and serves its processes' requests.
+//! * [`death`]: processes that die, and the end of their programs.
+//! * `notice`: the signals that daemons and managers take.
 //! * [`member`]: a process under a manager, from its begin to its end.
 //!
 //! A core is reserved by its own daemon, for the first program that asks. So no two programs hold
@@ -18,11 +20,14 @@
 mod board;
 pub mod command;
 pub mod daemon;
+pub mod death;
 pub mod invade;
 pub mod manager;
 pub mod member;
 pub mod module;
+mod notice;
 pub mod sigmod;
 pub mod start;
 
 pub use board::Board;
+pub use notice::Exit;

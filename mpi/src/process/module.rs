@@ -11,12 +11,7 @@ use sme_memory::{AnyFlag, Interrupts, Spawn, ThreadId, Until};
 
 use super::board::{Board, Row};
 use super::command::Command;
-
-/// The signal that the module is there.
-pub(super) const READY: u64 = 0;
-
-/// The signal that the daemon's process has ended (SIGCHLD).
-pub(super) const ENDED: u64 = u64::MAX;
+use super::notice::Notice;
 
 /// The processes of a core to which its module sends signals.
 #[derive(Clone, Debug)]
@@ -37,6 +32,11 @@ impl Registered {
         self.manager.get_or_init(|| manager);
     }
 
+    /// The daemon.
+    pub(super) fn daemon(&self) -> ThreadId {
+        self.daemon
+    }
+
     /// The one that a command is for; the daemon where there is no manager.
     fn of(&self, command: Command) -> ThreadId {
         let manager = self.manager.get().filter(|_| command.is_for_manager());
@@ -50,7 +50,9 @@ pub async fn run<M: AnyFlag + Interrupts + Spawn>(memory: M, board: Board, to: R
     let commands = board.flags(&memory, me, Row::Commands);
     // One that has sent a command may well send the next.
     let (mut first, mut ends) = (0, false);
-    memory.send_signal(to.daemon, READY).await;
+    memory
+        .send_signal(to.daemon, Notice::Ready.to_value())
+        .await;
     while !ends {
         memory.take_interrupt().await;
         while let Some(sender) = memory.find_any(commands, first, Until::IsNot(0)).await {
@@ -59,23 +61,10 @@ pub async fn run<M: AnyFlag + Interrupts + Spawn>(memory: M, board: Board, to: R
             memory.set(flag, 0).await;
             // Senders send nothing else.
             let command = Command::from_flag(value).unwrap_or(Command::Query);
-            memory
-                .send_signal(to.of(command), signal(sender, command))
-                .await;
+            let notice = Notice::Command(sender, command);
+            memory.send_signal(to.of(command), notice.to_value()).await;
             first = sender;
             ends |= command == Command::Stop;
         }
     }
-}
-
-/// The value of a signal: the sender, and its command.
-pub(super) fn signal(sender: u32, command: Command) -> u64 {
-    u64::from(sender) << 8 | u64::from(command.to_flag())
-}
-
-/// The sender of a signal, and its command.
-pub(super) fn received(signal: u64) -> (u32, Command) {
-    // Modules and processes send nothing else.
-    let command = Command::from_flag(signal as u8).unwrap_or(Command::Query);
-    ((signal >> 8) as u32, command)
 }

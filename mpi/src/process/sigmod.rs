@@ -38,6 +38,23 @@ where
         self.memory.interrupt(core).await;
     }
 
+    /// The test-and-set register of the own core.
+    pub(super) fn own_register(&self) -> Register {
+        Register {
+            node: self.memory.node(),
+            number: 0,
+        }
+    }
+
+    /// Tells the manager on `core` something that it does not answer, when it has seen the last
+    /// command from here, whose answer nobody may await.
+    pub(super) async fn tells(&self, core: u32, command: Command) {
+        let me = self.memory.node();
+        let flag = self.board.flag(&self.memory, core, Row::Commands, me);
+        self.memory.wait(flag, Until::Is(0)).await;
+        self.command(core, command).await;
+    }
+
     /// `sigmod_result`: waits for the result of the command to `core`.
     pub async fn result(&self, core: u32) -> Held {
         let me = self.memory.node();

@@ -9,6 +9,8 @@ use parking_lot::Mutex;
 use sme_memory::ThreadId;
 
 use super::command::Program;
+use super::death::Death;
+use super::notice::Exit;
 use crate::rank::Arrival;
 
 /// The things that a process is told when it is started.
@@ -33,6 +35,8 @@ pub struct Begun {
     pub program: Program,
     /// The daemon of its core.
     pub daemon: ThreadId,
+    /// Whether the process that the core had before has died: messages to it may lie there.
+    pub after_death: bool,
 }
 
 /// The files that all cores read and write.
@@ -48,6 +52,8 @@ struct Written {
     births: u32,
     /// The ports of services, by their names.
     ports: BTreeMap<String, String>,
+    /// In the order in which daemons have seen them.
+    deaths: Vec<Death>,
 }
 
 impl Files {
@@ -109,6 +115,16 @@ impl Files {
         had_it
     }
 
+    /// Writes a death down.
+    pub(super) fn died(&self, death: Death) {
+        self.0.lock().deaths.push(death);
+    }
+
+    /// The processes that have died, but for those that managers have ended.
+    pub fn deaths(&self) -> Vec<Death> {
+        self.0.lock().deaths.clone()
+    }
+
     /// The launch of the process that is to be started on `core`, once.
     pub(super) fn take(&self, core: u32) -> Option<Launch> {
         self.0.lock().launches.remove(&core)
@@ -116,7 +132,7 @@ impl Files {
 }
 
 /// A process: its program, to be polled.
-pub type Process = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type Process = Pin<Box<dyn Future<Output = Exit> + Send>>;
 
 /// A program as a daemon starts it, on the thread that has the memory.
 pub type Image<M> = Arc<dyn Fn(M, Begun) -> Process + Send + Sync>;

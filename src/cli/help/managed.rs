@@ -60,7 +60,8 @@ residual is that of all equations together.
 Examples:
   sme mpi cg
   sme mpi cg --processes 48
-  sme mpi cg --side 48 --processes 4,16,4 --iterations 100";
+  sme mpi cg --side 48 --processes 4,16,4 --iterations 100
+  sme mpi cg --kill 3@100ms";
 
 /// `sme mpi bt --help`
 pub const BT: &str = "\

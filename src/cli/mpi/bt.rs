@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use sme_mpi::process::manager::Kind;
 
-use super::managed::ManagedFlags;
+use super::managed::ProgramFlags;
 use super::nas::{SECONDS, ranks};
 use super::{Point, Points, WatchFlags, rounds, unknown};
 use crate::cli::read::{self, Values};
@@ -21,7 +21,7 @@ use crate::report::stop::Stop;
 #[derive(Args, Clone, Debug)]
 pub struct BtFlags {
     #[command(flatten)]
-    managed: ManagedFlags,
+    program: ProgramFlags,
     /// The size of the benchmark: S, W, A or B
     #[arg(long, value_name = "CLASS", default_value = "W")]
     class: String,
@@ -53,7 +53,7 @@ pub struct BtFlags {
 impl BtFlags {
     pub(super) fn read(&self) -> Result<Points<Launched>, Stop> {
         let kernel = Kernel::Bt;
-        let (job, cores) = self.managed.job(&self.watch)?;
+        let (job, cores) = self.program.job(&self.watch)?;
         let class: Class = read::name("--class", &self.class)?;
         let core_seconds = match &self.core_seconds {
             None => kernel.scaled_seconds(class, &job.machine),

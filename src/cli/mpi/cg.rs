@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::managed::ManagedFlags;
+use super::managed::ProgramFlags;
 use super::{Below, Point, Points, WatchFlags, core_gflops, rounds};
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::cg::Cg;
@@ -17,7 +17,7 @@ const MOST_SIDE: u32 = 1 << 12;
 #[derive(Args, Clone, Debug)]
 pub struct CgFlags {
     #[command(flatten)]
-    managed: ManagedFlags,
+    program: ProgramFlags,
     /// Points along each side of the square
     #[arg(
         long,
@@ -52,7 +52,7 @@ pub struct CgFlags {
 
 impl CgFlags {
     pub(super) fn read(&self) -> Result<Points<Cg>, Stop> {
-        let (job, cores) = self.managed.job(&self.watch)?;
+        let (job, cores) = self.program.job(&self.watch)?;
         let side = read::counts("--side", &self.side, 1, MOST_SIDE, Values::One)?;
         let side = read::one("--side", side)?;
         let most = cores.min(side);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::managed::ManagedFlags;
+use super::managed::ProgramFlags;
 use super::{Point, Points, WatchFlags};
 use crate::cli::read::{self, Values};
 use crate::messages::Measurement;
@@ -21,7 +21,7 @@ use crate::report::stop::Stop;
 #[derive(Args, Clone, Debug)]
 pub struct InfectFlags {
     #[command(flatten)]
-    managed: ManagedFlags,
+    program: ProgramFlags,
     /// Processes that come and leave, such as 1,8,47 [default: 1 and all cores that are left]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     processes: Option<String>,
@@ -54,7 +54,7 @@ impl InfectFlags {
     }
 
     fn points(&self) -> Result<Vec<Infect>, Stop> {
-        let (job, cores) = self.managed.job(&self.watch)?;
+        let (job, cores) = self.program.job(&self.watch)?;
         let most = cores.saturating_sub(1).max(1);
         let parents = read::counts("--parents", &self.parents, 1, most, Values::One)?;
         let parents = read::one("--parents", parents)?;

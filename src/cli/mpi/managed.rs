@@ -3,13 +3,18 @@
 use std::sync::Arc;
 
 use clap::Args;
+use sme_sim::machine::{Dimension, Limits};
 
 use super::{WatchFlags, caption};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
-use crate::messages::job::Job;
+use crate::cli::read::{self, Values};
+use crate::messages::job::{Job, Kill};
 use crate::plot::{Axis, Chart, Curve, Marks, Scaling};
 use crate::report::stop::Stop;
+
+/// The times at which a process may be killed, up to a thousand seconds.
+const KILLS: Limits = Limits::new(Dimension::Time, 0, 1_000_000_000_000_000);
 
 /// The machine.
 #[derive(Args, Clone, Debug)]
@@ -24,6 +29,17 @@ pub(super) struct ManagedFlags {
     /// Override a machine constant, with its unit; may be repeated
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     set: Vec<String>,
+}
+
+/// The machine, for programs under managers.
+#[derive(Args, Clone, Debug)]
+pub(super) struct ProgramFlags {
+    #[command(flatten)]
+    managed: ManagedFlags,
+    /// Kill the process that runs on this core at this time after the start, as in 7@50ms: its
+    /// manager ends the program
+    #[arg(long, value_name = "CORE@TIME", allow_hyphen_values = true)]
+    kill: Option<String>,
 }
 
 impl ManagedFlags {
@@ -43,6 +59,31 @@ impl ManagedFlags {
             .map_err(|error| Stop::flag("--machine", error))?;
         Ok((job, cores))
     }
+}
+
+impl ProgramFlags {
+    /// The machine, with the process that is to be killed, and its cores.
+    pub(super) fn job(&self, watch: &WatchFlags) -> Result<(Job, u32), Stop> {
+        let (job, cores) = self.managed.job(watch)?;
+        let kill = self.kill.as_ref().map(|kill| read_kill(kill, cores));
+        let kill = kill.transpose()?;
+        Ok((Job { kill, ..job }, cores))
+    }
+}
+
+/// The process that `text` wants killed, on one of so many cores.
+fn read_kill(text: &str, cores: u32) -> Result<Kill, Stop> {
+    let Some((core, at)) = text.split_once('@') else {
+        return Err(Stop::flag(
+            "--kill",
+            "needs a core and a time, as in 7@50ms",
+        ));
+    };
+    let core = read::counts("--kill", core, 0, cores - 1, Values::One)?;
+    Ok(Kill {
+        core: read::one("--kill", core)?,
+        at: read::time_within("--kill", at, KILLS)?,
+    })
 }
 
 /// A chart as a figure of Comprés et al. has it, of runs of which this is the first's job.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use sme_sim::time::Time;
 
-use super::managed::ManagedFlags;
+use super::managed::ProgramFlags;
 use super::{Below, Point, Points, WatchFlags};
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::simpson::Simpson;
@@ -27,7 +27,7 @@ const MOST_POINTS: u64 = 100_000_000;
 #[derive(Args, Clone, Debug)]
 pub struct SimpsonFlags {
     #[command(flatten)]
-    managed: ManagedFlags,
+    program: ProgramFlags,
     /// Variants: serial, by one process, or invasive, by a world that grows and shrinks
     #[arg(long, value_name = "LIST", default_value = "serial,invasive")]
     variant: String,
@@ -57,7 +57,7 @@ pub struct SimpsonFlags {
 
 impl SimpsonFlags {
     pub(super) fn read(&self) -> Result<Points<Simpson>, Stop> {
-        let (job, _) = self.managed.job(&self.watch)?;
+        let (job, _) = self.program.job(&self.watch)?;
         let tolerance = read::real("--tolerance", &self.tolerance, &TOLERANCES)?;
         let points = read::numbers("--points", &self.points, 1, MOST_POINTS, Values::One)?;
         let points = read::one("--points", points)?;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::managed::ManagedFlags;
+use super::managed::ProgramFlags;
 use super::{Point, Points, WatchFlags};
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::spawn::Spawn;
@@ -14,7 +14,7 @@ use crate::report::stop::Stop;
 #[derive(Args, Clone, Debug)]
 pub struct SpawnFlags {
     #[command(flatten)]
-    managed: ManagedFlags,
+    program: ProgramFlags,
     /// Processes to start, such as 1,8,47 [default: 1 and all cores but one]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     processes: Option<String>,
@@ -24,7 +24,7 @@ pub struct SpawnFlags {
 
 impl SpawnFlags {
     pub(super) fn read(&self) -> Result<Points<Spawn>, Stop> {
-        let (job, cores) = self.managed.job(&self.watch)?;
+        let (job, cores) = self.program.job(&self.watch)?;
         let most = cores.saturating_sub(1).max(1);
         let default = format!("1,{most}");
         let processes = self.processes.as_ref().unwrap_or(&default);

@@ -165,6 +165,22 @@ impl<M: Memory, P> Sections<M, P> {
         self.rings(of).await;
     }
 
+    /// Drops what lies in the own part: the rank before on this core has died. Those that have sent
+    /// it something must have ended.
+    pub async fn clears(&self) {
+        let flags = self.all();
+        for number in 0..flags.count {
+            self.memory.set(flags.at(number), 0).await;
+        }
+        for &level in &self.levels {
+            for number in 0..level.count {
+                let bell = self.layout.bell(self.me, level, number);
+                self.memory.set(self.flag(bell), 0).await;
+            }
+        }
+        self.memory.fence().await;
+    }
+
     fn knows_of_bytes(&self) -> bool {
         let state = self.state.lock();
         !state.has_pending.is_empty() || !state.full.is_empty()
