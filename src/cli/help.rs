@@ -4,7 +4,7 @@
 
 mod managed;
 
-pub use managed::{BT, CG, INFECT, INVADE, RETREAT, SIMPSON, SPAWN};
+pub use managed::{BT, CG, CONNECT, INFECT, INVADE, RETREAT, SIMPSON, SPAWN};
 
 use sme_barrier::{Mapping, TreeShape};
 use sme_hdl::bench::BENCHES;

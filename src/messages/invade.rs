@@ -2,8 +2,8 @@
 //! and gives them back.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
+use parking_lot::Mutex;
 use sme_memory::Spawn;
 use sme_mpi::channel::{Processor, Work};
 use sme_mpi::process::command::{Command, Program};
@@ -39,13 +39,15 @@ pub struct Invade {
     pub cores: u32,
     /// Whether their numbers have to follow each other.
     pub contiguous: bool,
+    /// Whether cores near the memory controllers that serve them are preferred.
+    pub near_memory: bool,
 }
 
 /// The outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Cores that were granted.
-    pub granted: u32,
+    /// The cores that were granted, in the order of their numbers.
+    pub granted: Vec<u32>,
     /// The time of the call that reserves.
     pub invades: Time,
     /// The time in which the cores are given back.
@@ -53,17 +55,27 @@ pub struct Outcome {
 }
 
 impl Invade {
+    /// The cores that it takes, the ones that it likes best first.
+    fn candidates(&self) -> Vec<u32> {
+        let mut candidates: Vec<u32> = (1..self.job.board().cores).collect();
+        if self.near_memory {
+            let hops = &self.job.machine.shape().memory_hops;
+            candidates.sort_by_key(|&core| hops.get(core as usize));
+        }
+        candidates
+    }
+
     /// The program; the cores that it was granted at last.
-    async fn course(&self, memory: ThreadMemory, core: Core) -> u32 {
+    async fn course(&self, memory: ThreadMemory, core: Core) -> Vec<u32> {
         let board = self.job.board();
         let sigmod = Sigmod::new(memory.clone(), core.clone(), board);
         let wish = Wish {
             least: self.cores - 1,
             most: self.cores - 1,
-            candidates: (1..board.cores).collect(),
+            candidates: self.candidates(),
             contiguous: self.contiguous,
         };
-        let (rounds, mut granted) = (WARM_UP + 2, 0);
+        let (rounds, mut granted) = (WARM_UP + 2, Vec::new());
         for round in 0..rounds {
             let span = |name| Span::new(name, round.saturating_sub(WARM_UP));
             let counts = round >= WARM_UP;
@@ -78,8 +90,8 @@ impl Invade {
                 memory.end(span(INVADES)).await;
                 memory.begin(span(RELEASES)).await;
             }
-            granted = held.len() as u32;
             sigmod.release(PROGRAM, &held).await;
+            granted = held;
             if counts {
                 memory.end(span(RELEASES)).await;
             }
@@ -102,7 +114,7 @@ impl Measurement for Invade {
     }
 
     fn observed(&self, observe: Observe) -> Result<(Outcome, Observed), Error> {
-        let granted = Arc::new(AtomicU32::new(0));
+        let granted: Arc<Mutex<Vec<u32>>> = Arc::default();
         let observed = self.job.run(observe, |memory, rank| {
             let (invade, granted) = (self.clone(), Arc::clone(&granted));
             async move {
@@ -113,7 +125,7 @@ impl Measurement for Invade {
                     let program = |memory: ThreadMemory| async move {
                         let core = invade.job.core(&memory);
                         let cores = invade.course(memory, core).await;
-                        granted.store(cores, Ordering::Relaxed);
+                        *granted.lock() = cores;
                     };
                     memory.spawn(None, program).await;
                 }
@@ -126,7 +138,7 @@ impl Measurement for Invade {
             span.last_end.since(span.first_begin)
         };
         let outcome = Outcome {
-            granted: granted.load(Ordering::Relaxed),
+            granted: std::mem::take(&mut granted.lock()),
             invades: last(INVADES),
             releases: last(RELEASES),
         };

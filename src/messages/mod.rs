@@ -7,6 +7,7 @@ pub mod cg;
 pub mod channel;
 pub mod collective;
 pub mod compare;
+pub mod connect;
 mod endpoint;
 pub mod hpl;
 pub mod infect;

@@ -26,7 +26,7 @@ where
 {
     /// A wish for any cores but the own one, from `least` to `most` of them, those with the lowest
     /// numbers first.
-    pub(super) fn any(&self, least: u32, most: u32) -> Wish {
+    pub fn any(&self, least: u32, most: u32) -> Wish {
         let me = self.memory.node();
         Wish {
             least,

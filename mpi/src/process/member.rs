@@ -5,6 +5,7 @@ use parking_lot::Mutex;
 use sme_memory::{Interrupts, Spawn, TestAndSet};
 
 use super::command::Command;
+use super::invade::Wish;
 use super::notice::Notice;
 use super::sigmod::Sigmod;
 use super::start::{Begun, Files};
@@ -51,8 +52,12 @@ where
     /// Reserves at most so many more cores for processes to start (MPI_Comm_invade), those with the
     /// lowest numbers that are free; how many there are now.
     pub async fn invade(&self, most: u32) -> u32 {
-        let wish = self.sigmod.any(0, most);
-        let cores = self.sigmod.invade(self.begun.program, &wish).await;
+        self.reserve(&self.sigmod.any(0, most)).await
+    }
+
+    /// The same for cores as `wish` has them: its candidates are preferred in their order.
+    pub async fn reserve(&self, wish: &Wish) -> u32 {
+        let cores = self.sigmod.invade(self.begun.program, wish).await;
         let mut reserved = self.reserved.lock();
         reserved.extend(cores);
         reserved.len() as u32

@@ -39,6 +39,9 @@ pub struct Shape {
     /// Devices without cores that hold all memory that nodes share, numbered behind the nodes; none
     /// where that is the nodes' own.
     pub pool_devices: u32,
+    /// The hops from each node to the memory controller that serves it; none where nodes have
+    /// memory of their own.
+    pub memory_hops: Vec<u32>,
     /// What a simulated machine takes of this computer's memory.
     pub footprint: Footprint,
 }

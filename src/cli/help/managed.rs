@@ -6,11 +6,13 @@ Each core has a daemon, and a kernel module that turns the core's interrupts int
 program on core 0 reserves other cores: for each it writes a command into the message passing buffer
 there and interrupts the core; the daemon answers into the buffer of core 0, which polls. A daemon
 holds its core for the program that asks first. time_us is the time of the call, release_us the time
-in which the cores are given back.
+in which the cores are given back. memory_hops is the mean distance of the cores, core 0 included, to the
+memory controllers that serve them.
 
 Examples:
   sme mpi invade
   sme mpi invade --cores 48 --explain
+  sme mpi invade --cores 8,24 --near-memory
   sme mpi invade --cores 2..48 --figures plots";
 
 /// `sme mpi infect --help`
@@ -86,5 +88,16 @@ are constants of the machine (section process).
 
 Examples:
   sme mpi spawn
-  sme mpi spawn --processes 1..47 --format csv
+  sme mpi spawn --processes 1..47+2 --figures plots
   sme mpi spawn --processes 8 --set process.exec=10ms";
+
+/// `sme mpi connect --help`
+pub const CONNECT: &str = "\
+Two worlds of processes on the cores of a chip: the ranks of one accept at a port of its first rank, those
+of the other connect to it. time_us is the time from the begin of the calls, at all ranks at once, until
+they have ended at all of them. The worlds are there before: no processes are started.
+
+Examples:
+  sme mpi connect
+  sme mpi connect --parents 8 --children 8 --explain
+  sme mpi connect --parents 1..47+2 --figures plots";

@@ -26,6 +26,9 @@ pub struct InvadeFlags {
     /// Their numbers have to follow each other: all cores are surveyed before they are reserved
     #[arg(long)]
     contiguous: bool,
+    /// Prefer cores near the memory controllers that serve them, to those with the lowest numbers
+    #[arg(long, conflicts_with = "contiguous")]
+    near_memory: bool,
     /// Draw Fig. 4 of Comprés et al., with the published bound, into this directory: fig4.svg
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     figures: Option<PathBuf>,
@@ -43,14 +46,35 @@ impl InvadeFlags {
             job: job.clone(),
             cores,
             contiguous: self.contiguous,
+            near_memory: self.near_memory,
         });
         let points = Points::new(points.collect(), &self.watch, "--cores makes")?;
         points.drawn(self.figures.as_deref(), &[figures::FILE])
     }
 }
 
+impl Invade {
+    /// The mean distance of all cores of the program to the controllers that serve them.
+    fn memory_hops(&self, outcome: &Outcome) -> Cell {
+        let hops = &self.job.machine.shape().memory_hops;
+        // Core 0 is its own.
+        let cores = [0].into_iter().chain(outcome.granted.iter().copied());
+        let hops = cores.filter_map(|core| hops.get(core as usize).copied());
+        let sum: u32 = hops.sum();
+        Cell::real(f64::from(sum) / (outcome.granted.len() + 1) as f64)
+    }
+}
+
 impl Point for Invade {
-    const KEYS: &[&str] = &["cores", "contiguous", "granted", "time_us", "release_us"];
+    const KEYS: &[&str] = &[
+        "cores",
+        "contiguous",
+        "near_memory",
+        "granted",
+        "memory_hops",
+        "time_us",
+        "release_us",
+    ];
 
     const EXPLAINED: (&str, &str) = (INVADES, "the last invasion");
 
@@ -58,8 +82,10 @@ impl Point for Invade {
         vec![
             Cell::Count(self.cores.into()),
             Cell::text(self.contiguous),
+            Cell::text(self.near_memory),
             // Its own, too.
-            Cell::Count(u64::from(outcome.granted) + 1),
+            Cell::Count(outcome.granted.len() as u64 + 1),
+            self.memory_hops(outcome),
             Cell::micros(outcome.invades),
             Cell::micros(outcome.releases),
         ]

@@ -7,6 +7,7 @@ mod bt;
 mod cg;
 mod collective;
 mod compare;
+mod connect;
 mod hpl;
 mod infect;
 mod invade;
@@ -87,6 +88,9 @@ pub enum MpiCommand {
     /// A program starts processes on other cores of such a chip (MPI_Comm_spawn): time by processes
     #[command(after_help = super::help::SPAWN)]
     Spawn(Box<spawn::SpawnFlags>),
+    /// Two worlds of processes connect (MPI_Comm_accept, MPI_Comm_connect): time by their sizes
+    #[command(after_help = super::help::CONNECT)]
+    Connect(Box<connect::ConnectFlags>),
     /// Latency, bandwidth, message rate and barrier of MPI on several machines, side by side
     #[command(after_help = super::help::COMPARE)]
     Compare(Box<compare::CompareFlags>),
@@ -184,6 +188,7 @@ enum Runs {
     Bt(Points<bt::Launched>),
     Cg(Points<cg::Cg>),
     Spawn(Points<spawn::Spawn>),
+    Connect(Points<connect::Connect>),
     Tune(tune::TuneRun),
     Compare(compare::CompareRun),
 }
@@ -219,6 +224,7 @@ impl MpiRun {
             MpiCommand::Bt(flags) => Runs::Bt(flags.read()?),
             MpiCommand::Cg(flags) => Runs::Cg(flags.read()?),
             MpiCommand::Spawn(flags) => Runs::Spawn(flags.read()?),
+            MpiCommand::Connect(flags) => Runs::Connect(flags.read()?),
             MpiCommand::Compare(flags) => Runs::Compare(flags.read()?),
             MpiCommand::Tune(flags) => Runs::Tune(flags.read()?),
         }))
@@ -239,6 +245,7 @@ impl MpiRun {
             Runs::Bt(points) => points.run(),
             Runs::Cg(points) => points.run(),
             Runs::Spawn(points) => points.run(),
+            Runs::Connect(points) => points.run(),
             Runs::Tune(run) => run.run(),
             Runs::Compare(run) => run.run(),
         }

@@ -1,14 +1,24 @@
 //! `sme mpi spawn`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
-use super::managed::ProgramFlags;
+use super::managed::{ProgramFlags, chart as chart_of};
 use super::{Point, Points, WatchFlags};
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::spawn::Spawn;
 use crate::messages::spawn::{Outcome, SPAWNS};
+use crate::paper::BLUES;
+use crate::plot::{Chart, Curve, Marks, Scaling, Stroke, Symbol};
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
+
+/// The file of the chart.
+const FILE: &str = "fig5-init.svg";
+
+/// The published time of MPI_Init of one process [ms].
+const PUBLISHED: (f64, f64) = (1.0, 12.5);
 
 /// The flags of `sme mpi spawn`.
 #[derive(Args, Clone, Debug)]
@@ -18,6 +28,10 @@ pub struct SpawnFlags {
     /// Processes to start, such as 1,8,47 [default: 1 and all cores but one]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     processes: Option<String>,
+    /// Draw Fig. 5 (b) of Comprés et al., with the published time of one process, into this
+    /// directory: fig5-init.svg
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    figures: Option<PathBuf>,
     #[command(flatten)]
     watch: WatchFlags,
 }
@@ -33,7 +47,8 @@ impl SpawnFlags {
             job: job.clone(),
             processes,
         });
-        Points::new(points.collect(), &self.watch, "--processes makes")
+        let points = Points::new(points.collect(), &self.watch, "--processes makes")?;
+        points.drawn(self.figures.as_deref(), &[FILE])
     }
 }
 
@@ -47,5 +62,35 @@ impl Point for Spawn {
         let mut cells = vec![Cell::Count(self.processes.into())];
         cells.extend(times.map(Cell::micros));
         cells
+    }
+
+    fn draw(outcomes: &[(&Self, Outcome)]) -> Vec<(&'static str, Chart)> {
+        let mut points: Vec<(f64, f64)> = (outcomes.iter())
+            .map(|(run, outcome)| {
+                let time_ms = outcome.initializes.as_us() * 1e-3;
+                (f64::from(run.processes), time_ms)
+            })
+            .collect();
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let curves = vec![Curve {
+            group: "Simulated".into(),
+            label: "MPI_Init".into(),
+            points,
+            colour: BLUES[3],
+            stroke: Stroke::Dotted,
+        }];
+        let marks = vec![Marks {
+            group: "Published".into(),
+            label: "one process".into(),
+            points: vec![PUBLISHED],
+            symbol: Symbol::Diamond,
+        }];
+        let axes = [
+            ("Processes that are started", Scaling::Linear),
+            ("Time [ms]", Scaling::Linear),
+        ];
+        let titles = ["Processes begin: MPI_Init", "Fig. 5 (b)"];
+        let job = outcomes.first().map(|(run, _)| &run.job);
+        vec![(FILE, chart_of(job, titles, axes, (curves, marks)))]
     }
 }

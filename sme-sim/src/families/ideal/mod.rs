@@ -47,6 +47,7 @@ impl Family for IdealSpec {
             io_nodes: 0,
             interfaces: Interfaces::default(),
             pool_devices: 0,
+            memory_hops: Vec::new(),
             footprint: FOOTPRINT,
         }
     }

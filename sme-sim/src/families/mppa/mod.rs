@@ -66,6 +66,7 @@ impl Family for MppaSpec {
                 channels: self.data.channels as u16,
             },
             pool_devices: 0,
+            memory_hops: Vec::new(),
             footprint: FOOTPRINT,
         }
     }

@@ -87,6 +87,13 @@ impl Chip {
         (x, controller / 2 * (self.rows / 2))
     }
 
+    /// Hops from `core` to its controller.
+    pub fn hops_to_controller(&self, core: u32) -> u32 {
+        let (x, y) = self.position(Self::tile_of(core));
+        let (to_x, to_y) = self.controller_at(self.controller(core));
+        x.abs_diff(to_x) + y.abs_diff(to_y)
+    }
+
     /// The controller behind the left or right port of the tile there, if there is one.
     pub fn controller_behind(&self, tile: (u32, u32), west: bool) -> Option<u32> {
         (0..CONTROLLERS).find(|&controller| {

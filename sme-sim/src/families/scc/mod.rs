@@ -67,6 +67,9 @@ impl Family for SccSpec {
             io_nodes: 0,
             interfaces: Interfaces::default(),
             pool_devices: 0,
+            memory_hops: (0..self.chip.cores())
+                .map(|core| self.chip.hops_to_controller(core))
+                .collect(),
             footprint: FOOTPRINT,
         }
     }

@@ -39,6 +39,7 @@ impl Family for ClusterSpec {
             io_nodes: 0,
             interfaces: Interfaces::default(),
             pool_devices: self.pool.devices,
+            memory_hops: Vec::new(),
             footprint: FOOTPRINT,
         }
     }

@@ -104,6 +104,7 @@ impl Experiment {
             Self::Invade(cores) => {
                 let contiguous = false;
                 let invade = Invade {
+                    near_memory: false,
                     job,
                     cores,
                     contiguous,
