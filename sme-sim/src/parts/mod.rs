@@ -3,6 +3,7 @@
 //!
 //! * [`address`]: the trait of address spaces; [`global`]: the simplest one.
 //! * [`cache`]: the private caches of a core, with the bytes they hold.
+//! * [`coherence`]: protocols of coherent caches, as tables.
 //! * [`contract`]: what a program can ask of its machine.
 //! * [`core_set`]: sets of a node's cores.
 //! * [`fabric`]: topologies and routing.
@@ -17,6 +18,7 @@
 
 pub mod address;
 pub mod cache;
+pub mod coherence;
 pub mod contract;
 pub mod core_set;
 pub mod fabric;

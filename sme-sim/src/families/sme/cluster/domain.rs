@@ -34,8 +34,6 @@ use crate::parts::line::Bytes;
 use crate::parts::tables;
 use crate::time::Time;
 use line::Line;
-#[cfg(test)]
-pub use line::State;
 
 /// What is known of a core.
 #[derive(Clone, Copy, Debug)]
@@ -183,7 +181,7 @@ impl Domain {
 
     /// What `core` may do with its copy.
     #[cfg(test)]
-    pub fn state(&self, core: u16, line: u32) -> State {
+    fn state(&self, core: u16, line: u32) -> crate::parts::coherence::State {
         self.lines[line as usize].state(core)
     }
 

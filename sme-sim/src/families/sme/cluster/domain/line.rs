@@ -4,25 +4,11 @@
 //! its home controller starts it. What the copies hold, and what memory, is told by [`Images`].
 
 use super::{NONE, Update};
+#[cfg(test)]
+use crate::parts::coherence::State;
 use crate::parts::core_set::{CoreSet, MOST_CORES, Role, Roles};
 use crate::parts::line::{Bytes, Images};
 use crate::time::Time;
-
-/// What a core may do with its copy.
-#[cfg(test)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Read and write; memory is older.
-    Modified,
-    /// Read; must answer probes, for memory is older; others may hold copies.
-    Owned,
-    /// Read and write; memory is equal.
-    Exclusive,
-    /// Read.
-    Shared,
-    /// Nothing: there is no copy.
-    Invalid,
-}
 
 /// One line of memory and the copies of it.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! The domain against a naive one, in which every core has 64 bytes of its own for each line and
-//! every transaction is applied in the order in which the home controller starts them.
+//! The domain against a naive one, in which every core has 64 bytes of its own for each line, whose
+//! states are those of the [table of MOESI](crate::parts::coherence), and every transaction is applied in the order in which the home controller starts them.
 
 mod naive;
 
@@ -329,8 +329,7 @@ impl Bench {
                 if self.spinning[usize::from(core)].is_some() {
                     return Ok(());
                 }
-                let own = naive.copies[usize::from(core)];
-                let expected = own.map(|(_, line)| access.read(&line));
+                let expected = naive.copy(core).map(|line| access.read(&line));
                 let found = self.domain.cached(agent, line, bytes);
                 same("hit", found, expected)?;
                 if self.domain.is_fetching(agent, line) {
@@ -349,20 +348,19 @@ impl Bench {
                 return Ok(());
             }
             Act::Write { core } => {
-                let owned = naive.owned_alone(core);
+                let owned = naive.stores_at_once(core);
                 let at_once =
                     self.domain
                         .write_if_owned(agent, line, (bytes, access.value), (now, 0));
                 same("owned", at_once, owned.is_some())?;
-                if let Some((state, line)) = owned {
-                    *state = State::Modified;
+                if let Some(line) = owned {
                     access.write(line, access.value);
                     return Ok(());
                 }
                 (core, Kind::Own)
             }
             Act::Update { core, update } => {
-                let owned = naive.owned_alone(core);
+                let owned = naive.stores_at_once(core);
                 if update == Update::CompareExchange {
                     self.domain.expect(agent, access.expected);
                 }
@@ -374,8 +372,7 @@ impl Bench {
                     (now, 0),
                 );
                 same("owned", before.is_some(), owned.is_some())?;
-                if let Some((state, line)) = owned {
-                    *state = State::Modified;
+                if let Some(line) = owned {
                     return same("value before", before, Some(access.update(line, update)));
                 }
                 (core, Kind::Update(update))
@@ -410,10 +407,7 @@ impl Bench {
         for (number, naive) in (0..).zip(&self.lines) {
             naive.check(self.all_coherent);
             for core in 0..CORES {
-                let (state, bytes) = match naive.copies[usize::from(core)] {
-                    Some((state, bytes)) => (state, Some(bytes)),
-                    None => (State::Invalid, None),
-                };
+                let (state, bytes) = (naive.state(core), naive.copy(core));
                 let agent = self.agent(core);
                 same("state", self.domain.state(agent, number), state)?;
                 let words = |word: u8| {

@@ -2,6 +2,8 @@
 
 use super::super::*;
 use super::CORES;
+use crate::parts::coherence::line::{Copies, Source};
+use crate::parts::coherence::{Event, Protocol, State};
 
 /// To which line, which byte of it (or the whole word around it), with what value.
 #[derive(Clone, Copy, Debug)]
@@ -59,76 +61,83 @@ impl Access {
     }
 }
 
-/// One line, as it is told in textbooks.
+/// One line by the table of MOESI, with the bytes of every copy.
 #[derive(Clone)]
 pub struct Naive {
     pub memory: [u8; 64],
-    pub copies: Vec<Option<(State, [u8; 64])>>,
+    states: Copies,
+    bytes: Vec<[u8; 64]>,
 }
 
 impl Naive {
     pub fn new() -> Self {
         Self {
             memory: [0; 64],
-            copies: vec![None; usize::from(CORES)],
+            states: Copies::none(CORES),
+            bytes: vec![[0; 64]; usize::from(CORES)],
         }
     }
 
+    pub fn state(&self, core: u16) -> State {
+        self.states.state(core)
+    }
+
+    /// The copy of `core`, if it has one.
+    pub fn copy(&self, core: u16) -> Option<[u8; 64]> {
+        let has_one = self.state(core) != State::Invalid;
+        has_one.then(|| self.bytes[usize::from(core)])
+    }
+
     /// Who must answer probes because memory is older.
-    fn dirty(&self) -> Option<usize> {
-        self.copies
-            .iter()
-            .position(|c| matches!(c, Some((State::Modified | State::Owned, _))))
+    fn dirty(&self) -> Option<u16> {
+        let is_dirty = |core: &u16| matches!(self.state(*core), State::Modified | State::Owned);
+        (0..CORES).find(is_dirty)
     }
 
     pub fn newest(&self) -> [u8; 64] {
-        let dirty = self.dirty().and_then(|core| self.copies[core]);
-        dirty.map_or(self.memory, |(_, bytes)| bytes)
+        let dirty = self.dirty().and_then(|core| self.copy(core));
+        dirty.unwrap_or(self.memory)
     }
 
-    fn own(&mut self, core: u16) -> &mut [u8; 64] {
-        let bytes = self.newest();
-        self.copies.fill(None);
-        &mut self.copies[usize::from(core)]
-            .insert((State::Modified, bytes))
-            .1
+    /// `core` loads or stores as the table says, and then has the newest bytes.
+    fn gets(&mut self, core: u16, event: Event) -> &mut [u8; 64] {
+        let (bytes, dirty) = (self.newest(), self.dirty());
+        let table = Protocol::Moesi.table();
+        let effect = self.states.access(table, core, event).unwrap();
+        if let Some(Source::Cache(from)) = effect.source {
+            assert_eq!(
+                Some(from),
+                dirty,
+                "only the one whose copy is newer answers"
+            );
+        }
+        // Stores that bypass the probes make clean copies older than memory: it is read anew.
+        self.bytes[usize::from(core)] = bytes;
+        &mut self.bytes[usize::from(core)]
     }
 
     /// What the transaction brings.
     pub fn apply(&mut self, agent: u16, kind: Kind, access: Access) -> u64 {
         match kind {
             Kind::Read => {
-                let own = self.copies[usize::from(agent)];
-                if let Some((state, bytes)) = own {
+                if let Some(bytes) = self.copy(agent) {
                     // Its own store was faster; others may have read what that stored.
-                    assert!(matches!(state, State::Modified | State::Owned));
+                    assert_eq!(self.dirty(), Some(agent));
                     return access.read(&bytes);
                 }
-                let bytes = self.newest();
-                let alone = self.copies.iter().all(Option::is_none);
-                for (state, _) in self.copies.iter_mut().flatten() {
-                    *state = match state {
-                        State::Modified | State::Owned => State::Owned,
-                        _ => State::Shared,
-                    };
-                }
-                let state = if alone {
-                    State::Exclusive
-                } else {
-                    State::Shared
-                };
-                self.copies[usize::from(agent)] = Some((state, bytes));
-                access.read(&bytes)
+                access.read(self.gets(agent, Event::Load))
             }
             Kind::Own => {
-                access.write(self.own(agent), access.value);
+                access.write(self.gets(agent, Event::Store), access.value);
                 access.value
             }
-            Kind::Update(update) => access.update(self.own(agent), update),
+            Kind::Update(update) => access.update(self.gets(agent, Event::Store), update),
             Kind::Write { coherent } => {
                 if coherent {
-                    self.memory = self.newest();
-                    self.copies.fill(None);
+                    let (bytes, dirty) = (self.newest(), self.dirty());
+                    let effect = self.states.flush(Protocol::Moesi.table()).unwrap();
+                    assert_eq!(effect.written_back, dirty);
+                    self.memory = bytes;
                 }
                 access.write(&mut self.memory, access.value);
                 access.value
@@ -137,25 +146,23 @@ impl Naive {
         }
     }
 
-    /// The copy of `core`, if it may store there.
-    pub fn owned_alone(&mut self, core: u16) -> Option<(&mut State, &mut [u8; 64])> {
-        match &mut self.copies[usize::from(core)] {
-            Some((state, line)) if matches!(state, State::Modified | State::Exclusive) => {
-                Some((state, line))
-            }
-            _ => None,
+    /// The copy of `core`, to store there, if it may do so without asking.
+    pub fn stores_at_once(&mut self, core: u16) -> Option<&mut [u8; 64]> {
+        let row = Protocol::Moesi.table().row(self.state(core), Event::Store);
+        if row.unwrap().asks {
+            return None;
         }
+        self.states
+            .access(Protocol::Moesi.table(), core, Event::Store)
+            .unwrap();
+        Some(&mut self.bytes[usize::from(core)])
     }
 
-    /// The rules of MOESI, and that copies do not differ where nothing bypassed the probes.
+    /// Copies do not differ where nothing bypassed the probes.
     pub fn check(&self, all_coherent: bool) {
-        let valid: Vec<_> = self.copies.iter().flatten().collect();
-        let count = |wanted| valid.iter().filter(|(state, _)| *state == wanted).count();
-        let alone = count(State::Modified) + count(State::Exclusive);
-        assert!(alone == 0 || valid.len() == 1);
-        assert!(count(State::Owned) <= 1);
         if all_coherent {
-            assert!(valid.iter().all(|(_, bytes)| *bytes == self.newest()));
+            let mut copies = (0..CORES).filter_map(|core| self.copy(core));
+            assert!(copies.all(|bytes| bytes == self.newest()));
         }
     }
 }
