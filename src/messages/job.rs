@@ -18,11 +18,12 @@ use sme_mpi::process::death::{Death, Ending};
 use sme_mpi::rank::Mpi;
 use sme_mpi::rcce::{self, RcceError};
 use sme_mpi::window;
-use sme_sim::machine::{CannotBuild, Machine, Setup};
+use sme_sim::machine::{CannotBuild, Machine, Readable, Setup};
 use sme_sim::observe::calls::ThreadCall;
 use sme_sim::observe::failure::Failure;
 use sme_sim::observe::path::PathStep;
 use sme_sim::observe::spans::{SpanTimes, Spans};
+use sme_sim::observe::timeline::{Recorded, TooManyNodes};
 use sme_sim::observe::words;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
@@ -100,6 +101,8 @@ pub struct Kill {
 pub struct Observe {
     /// Every call of every rank.
     pub calls: bool,
+    /// The calls and waits of every thread, and who wrote what it saw.
+    pub timeline: bool,
     /// The critical path of the last of the spans of this name, which have the numbers from 0; for
     /// it the job is simulated once more.
     pub critical_path: Option<&'static str>,
@@ -112,6 +115,8 @@ pub struct Observed {
     pub spans: Spans,
     /// The calls, each with its rank, in the order of their begins, of equal ones by rank.
     pub calls: Vec<(u32, ThreadCall)>,
+    /// The activity of every thread, if it was observed.
+    pub timeline: Recorded,
     /// The critical path: contiguous steps, the first one first.
     pub critical_path: Vec<PathStep>,
     /// Messages that the ranks have begun to send.
@@ -205,6 +210,9 @@ pub enum Error {
     /// The machine cannot be built.
     #[error(transparent)]
     Build(#[from] CannotBuild),
+    /// There are too many nodes for a timeline.
+    #[error("--timeline: {0}")]
+    Timeline(#[from] TooManyNodes),
     /// The simulation did not end well.
     #[error(transparent)]
     Failure(#[from] Failure),
@@ -249,6 +257,12 @@ fn died(death: &Death, [why, then]: [Option<&Error>; 2], ending: &Ending) -> Str
     let then = then.map_or_else(String::new, |then| format!("; then {then}"));
     format!("{death}{why}; {ending}{then}")
 }
+
+/// The thread of a core's daemon; the next is its kernel's module.
+const DAEMON: u16 = 0;
+
+/// The begin of the names of a manager's calls.
+const MANAGER: &str = "mpiexec";
 
 /// Threads of a core with a daemon at most, those that have ended included: its kernel's module,
 /// managers and processes.
@@ -346,6 +360,15 @@ impl Job {
             // The server.
             Library::Queues => 1,
             _ => 0,
+        }
+    }
+
+    /// The calls that a process manager makes beside those of its ranks, at most, about: of each
+    /// core a few hundred processes.
+    pub fn calls_beside(&self) -> u64 {
+        match self.is_managed {
+            true => u64::from(self.ranks) << 12,
+            false => 0,
         }
     }
 
@@ -532,8 +555,11 @@ impl Job {
         };
         let room = per_node + self.threads_beside();
         let setup = Setup::new(self.machine.shape(), self.nodes(), per_node).with_room(room);
-        let setup = setup.with_each_span(observe.calls);
+        let setup = setup.with_each_span(observe.calls || observe.timeline);
         let mut machine = self.machine.build(setup.clone(), program)?;
+        if observe.timeline {
+            machine.record_timeline()?;
+        }
         let ended = machine.run(self.workers, |_| {});
         let Told { messages, wrong } = std::mem::take(&mut *told.lock());
         if let Some((_, error)) = wrong {
@@ -562,13 +588,40 @@ impl Job {
             },
             None => Vec::new(),
         };
+        let timeline = match observe.timeline {
+            true => self.recorded(&*machine),
+            false => Recorded::default(),
+        };
         Ok(Observed {
             messages,
             events: machine.events(),
+            timeline,
             critical_path,
             spans,
             calls,
         })
+    }
+
+    /// The recorded activity of all threads of `machine`, with the roles of those of a process
+    /// manager.
+    fn recorded(&self, machine: &dyn Readable) -> Recorded {
+        let mut recorded = machine.recorded(&|place| self.variable(place));
+        if !self.is_managed {
+            return recorded;
+        }
+        for node in 0..self.all_ranks() {
+            recorded.roles.insert((node, DAEMON), "daemon".into());
+            recorded.roles.insert((node, DAEMON + 1), "module".into());
+        }
+        for (node, call) in &recorded.calls {
+            let role = match call.call.name {
+                name if name.starts_with(MANAGER) => "manager",
+                _ => "process",
+            };
+            let thread = (*node, call.thread);
+            recorded.roles.entry(thread).or_insert_with(|| role.into());
+        }
+        recorded
     }
 
     /// Runs `program` as each rank of MPI, with the rank's memory beside the library.

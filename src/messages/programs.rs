@@ -32,6 +32,9 @@ pub const INITIALIZES: &str = "initializes";
 /// From when a manager begins until the processes that it starts at first end.
 pub const RUNS: &str = "runs";
 
+/// The name of a process's life in timelines.
+const PROCESS: &str = "process";
+
 /// Looks at cores that are to be free until one counts as lost.
 const LOOKS: u32 = 1_000;
 
@@ -226,7 +229,11 @@ where
     /// A process, from the execution of its program to its end.
     async fn process(self, memory: ThreadMemory, begun: Begun) -> Exit {
         let (wrong, core) = (Arc::clone(&self.wrong), memory.node());
-        match self.lives(memory, begun).await {
+        let own = self.job.core(&memory);
+        own.enters(PROCESS, None, 0).await;
+        let ended = self.lives(memory, begun).await;
+        own.leaves(PROCESS).await;
+        match ended {
             Ok(()) => Exit::Done,
             Err(error) => {
                 wrong.lock().fails(core, error);

@@ -1,4 +1,4 @@
-//! `--timeline`: the spans and waits of every thread, and an arrow from the write of a flag to each
+//! `--timeline`: the spans, calls and waits of every thread, and an arrow from the write of a flag to each
 //! thread that saw it, as a trace for the Perfetto UI (<https://ui.perfetto.dev>): protobuf, a
 //! `Trace` of `TrackEvent`s.
 //!
@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use prost::Message;
+use sme_sim::observe::calls::ThreadCall;
 use sme_sim::observe::spans::ThreadSpan;
 use sme_sim::observe::timeline::{Arrow, Recorded, Thread, Wait};
 use sme_sim::time::Time;
@@ -81,7 +82,7 @@ pub struct TrackEvent {
     /// Its track.
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
-    /// `span`, `wait` or `flag`.
+    /// `span`, `call`, `wait` or `flag`.
     #[prost(string, repeated, tag = "22")]
     pub categories: Vec<String>,
     /// Its name.
@@ -179,6 +180,7 @@ struct Stretch<'a> {
 #[derive(Clone, Copy)]
 enum What<'a> {
     Span(&'a ThreadSpan),
+    Call(&'a ThreadCall),
     Wait(&'a Wait),
 }
 
@@ -205,7 +207,7 @@ fn packets(recorded: &Recorded) -> impl Iterator<Item = TracePacket> {
             of_node = Some(thread.0);
             tracks.push(node_track(thread.0));
         }
-        tracks.push(thread_track(thread, tid));
+        tracks.push(thread_track(thread, tid, recorded.roles.get(&thread)));
         nest(thread, stretches, &mut marks);
     }
     for (number, arrow) in (1..).zip(&recorded.arrows) {
@@ -228,7 +230,7 @@ fn packets(recorded: &Recorded) -> impl Iterator<Item = TracePacket> {
     descriptors.chain(events)
 }
 
-/// The spans and waits of each thread that has any, or is at an end of an arrow.
+/// The spans, calls and waits of each thread that has any, or is at an end of an arrow.
 fn stretches(recorded: &Recorded) -> BTreeMap<Thread, Vec<Stretch<'_>>> {
     let mut all: BTreeMap<Thread, Vec<Stretch<'_>>> = BTreeMap::new();
     for (node, span) in &recorded.spans {
@@ -236,6 +238,13 @@ fn stretches(recorded: &Recorded) -> BTreeMap<Thread, Vec<Stretch<'_>>> {
             begin: span.begin,
             end: span.end,
             what: What::Span(span),
+        });
+    }
+    for (node, call) in &recorded.calls {
+        all.entry((*node, call.thread)).or_default().push(Stretch {
+            begin: call.begin,
+            end: call.end,
+            what: What::Call(call),
         });
     }
     for wait in &recorded.waits {
@@ -290,6 +299,18 @@ fn event((at, thread, mark): (Time, Thread, Mark<'_>), recorded: &Recorded) -> T
             let name = format!("{} {}", span.name, span.number);
             event(Kind::SliceBegin, "span", Some(name))
         }
+        Mark::Begins(What::Call(ThreadCall { call, .. })) => {
+            let mut begins = event(Kind::SliceBegin, "call", Some(call.name.to_owned()));
+            let peer = call.peer().map(|peer| ("peer", u64::from(peer)));
+            let bytes = Some(("bytes", call.bytes)).filter(|(_, bytes)| *bytes > 0);
+            let figures = peer.into_iter().chain(bytes);
+            let figures = figures.map(|(name, value)| DebugAnnotation {
+                name: Some(name.to_owned()),
+                uint_value: Some(value),
+            });
+            begins.debug_annotations.extend(figures);
+            begins
+        }
         Mark::Begins(What::Wait(wait)) => {
             let name = wait.on.name().to_owned();
             event(Kind::SliceBegin, "wait", Some(name))
@@ -330,14 +351,18 @@ fn node_track(node: u32) -> TrackDescriptor {
     }
 }
 
-fn thread_track((node, thread): Thread, tid: i32) -> TrackDescriptor {
+fn thread_track((node, thread): Thread, tid: i32, role: Option<&String>) -> TrackDescriptor {
+    let name = match role {
+        Some(role) => format!("thread {thread}: {role}"),
+        None => format!("thread {thread}"),
+    };
     TrackDescriptor {
         uuid: Some(track_of((node, thread))),
         parent_uuid: Some(track_of_node(node)),
         thread: Some(ThreadDescriptor {
             pid: pid(node),
             tid: Some(tid),
-            thread_name: Some(format!("thread {thread}")),
+            thread_name: Some(name),
         }),
         ..TrackDescriptor::default()
     }

@@ -30,7 +30,8 @@ struct Seen {
 }
 
 fn at(event: &TrackEvent) -> u64 {
-    let [exact] = &event.debug_annotations[..] else {
+    // Calls have further figures.
+    let [exact, ..] = &event.debug_annotations[..] else {
         panic!("{event:?}");
     };
     assert_eq!(exact.name.as_deref(), Some("at_ps"));
@@ -268,4 +269,70 @@ fn what_cannot_be_recorded_is_refused() {
         assert!(said.contains(says) && said.lines().count() == 1, "{said}");
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+/// The trace of a program under a manager has processes, daemons, modules and the manager, and the
+/// ways of commands from one to the other; it changes nothing of the rows.
+#[test]
+fn a_managed_programs_trace_has_its_processes_and_signals() {
+    let directory = tempfile::tempdir().unwrap();
+    let line = "mpi spawn --processes 2 --no-host";
+    let rows = succeeds(directory.path(), line);
+    let traced = succeeds(directory.path(), &format!("{line} --timeline t.pftrace"));
+    assert_eq!(rows, traced);
+    let Seen { stretches, arrows } = Seen::read(&directory.path().join("t.pftrace"));
+    let of = |thread: &str, name: &str| -> Vec<&Stretch> {
+        let fits = |one: &&Stretch| one.thread.starts_with(thread) && one.name == name;
+        stretches.iter().filter(fits).collect()
+    };
+    // The parent on core 0, and a process on each of the next cores, within whose lives MPI is used.
+    for (core, thread, calls) in [
+        (0, 3, "MPI_Comm_spawn"),
+        (1, 2, "MPI_Comm_disconnect"),
+        (2, 2, "MPI_Comm_disconnect"),
+    ] {
+        let thread = format!("node {core} thread {thread}: process");
+        let [life] = of(&thread, "process")[..] else {
+            panic!("{thread} lives once");
+        };
+        let [call] = of(&thread, calls)[..] else {
+            panic!("{thread} calls {calls} once");
+        };
+        assert!(life.begin < call.begin && call.end < life.end && call.depth > life.depth);
+    }
+    // Each is started by its daemon, asks six times and to meet the others, and ends.
+    for core in [1, 2] {
+        let daemon = format!("node {core} thread 0: daemon");
+        for (name, count) in [
+            ("daemon: Reserve", 1),
+            ("daemon: Start", 1),
+            ("daemon: request", 7),
+            ("daemon: SIGCHLD", 1),
+        ] {
+            assert_eq!(of(&daemon, name).len(), count, "{daemon}: {name}");
+        }
+    }
+    let manager = "node 0 thread 2: manager";
+    for (name, count) in [
+        ("mpiexec: Ask", 18),
+        ("mpiexec: Meet", 3),
+        ("mpiexec: StartAll", 1),
+        ("mpiexec: Ended", 3),
+    ] {
+        assert_eq!(of(manager, name).len(), count, "{name}");
+    }
+    // The way of a command: a flag and an interrupt to the module, a signal from there.
+    let has = |from: &str, to: &str, name: &str| {
+        let mut arrows = arrows.iter();
+        arrows.any(|((sender, ..), (taker, _, what))| {
+            sender == from && taker == to && what.contains(name)
+        })
+    };
+    let (parent, module) = ("node 0 thread 3: process", "node 1 thread 1: module");
+    assert!(has(parent, module, "the interrupt of node 1"));
+    assert!(has(parent, module, "core 0's command to core 1"));
+    let daemon = "node 1 thread 0: daemon";
+    assert!(has(module, daemon, "a signal to thread 0"));
+    assert!(has(daemon, parent, "core 1's result for core 0"));
+    assert!(!of(module, "waits for an interrupt").is_empty());
 }

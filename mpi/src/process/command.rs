@@ -62,6 +62,23 @@ impl Command {
         }
     }
 
+    /// Its name in timelines, with the program that takes it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Query => "daemon: Query",
+            Self::Stop => "daemon: Stop",
+            Self::Start => "daemon: Start",
+            Self::Kill => "daemon: Kill",
+            Self::Reserve(_) => "daemon: Reserve",
+            Self::Release(_) => "daemon: Release",
+            Self::Ask => "mpiexec: Ask",
+            Self::Meet => "mpiexec: Meet",
+            Self::StartAll => "mpiexec: StartAll",
+            Self::Ended => "mpiexec: Ended",
+            Self::Died => "mpiexec: Died",
+        }
+    }
+
     /// Whether it is for a manager.
     pub(super) fn is_for_manager(self) -> bool {
         matches!(

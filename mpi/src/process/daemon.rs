@@ -124,54 +124,59 @@ where
         let mut commands = 0;
         loop {
             let signal = self.sigmod.memory.take_signal().await;
-            let (sender, command) = match Notice::from_value(signal) {
-                Notice::Command(sender, command) => (sender, command),
-                Notice::Ended(process, exit) => {
-                    self.ended(process, exit).await;
-                    continue;
-                }
-                Notice::Struck => {
-                    self.kills(ToDie::Struck).await;
-                    continue;
-                }
-                Notice::Kill => {
-                    self.kills(ToDie::ByManager).await;
-                    continue;
-                }
-                Notice::KillsAgain => {
-                    if let Some(by) = self.running.and_then(|running| running.to_die) {
-                        self.kills(by).await;
-                    }
-                    continue;
-                }
-                Notice::Ready => continue,
-            };
-            if command.is_for_manager() {
+            let notice = Notice::from_value(signal);
+            let (name, peer) = notice.named();
+            self.sigmod.processor.enters(name, peer, 0).await;
+            let is_over = self.takes(notice, &mut commands).await;
+            self.sigmod.processor.leaves(name).await;
+            if is_over {
+                return commands;
+            }
+        }
+    }
+
+    /// Does what a signal is about, and counts commands; whether it is told to stop.
+    async fn takes(&mut self, notice: Notice, commands: &mut u64) -> bool {
+        match notice {
+            Notice::Command(_, command) if command.is_for_manager() => {
                 // Of the process that runs here.
                 if let Some(Running { manager, .. }) = self.running {
                     self.sigmod.command(manager.into(), command).await;
                 }
-                continue;
             }
-            self.sigmod.processor.work(&[(Work::Target, 1)]).await;
-            commands += 1;
-            if let Command::Release(program) = command
-                && self.after_death
-                && self.reservation == Reservation(Some(program))
-            {
-                self.forgets_answer(program).await;
+            Notice::Command(sender, command) => {
+                *commands += 1;
+                self.carries_command_out(sender, command).await;
+                return command == Command::Stop;
             }
-            let held = self.reservation.takes(command);
-            self.sigmod.answers(sender, held).await;
-            match command {
-                Command::Start => self.starts().await,
-                Command::Kill => self.kills(ToDie::ByManager).await,
-                Command::Stop => {
-                    self.sigmod.memory.join(self.module).await;
-                    return commands;
+            Notice::Ended(process, exit) => self.ended(process, exit).await,
+            Notice::Struck => self.kills(ToDie::Struck).await,
+            Notice::Kill => self.kills(ToDie::ByManager).await,
+            Notice::KillsAgain => {
+                if let Some(by) = self.running.and_then(|running| running.to_die) {
+                    self.kills(by).await;
                 }
-                _ => {}
             }
+            Notice::Ready => {}
+        }
+        false
+    }
+
+    async fn carries_command_out(&mut self, sender: u32, command: Command) {
+        self.sigmod.processor.work(&[(Work::Target, 1)]).await;
+        if let Command::Release(program) = command
+            && self.after_death
+            && self.reservation == Reservation(Some(program))
+        {
+            self.forgets_answer(program).await;
+        }
+        let held = self.reservation.takes(command);
+        self.sigmod.answers(sender, held).await;
+        match command {
+            Command::Start => self.starts().await,
+            Command::Kill => self.kills(ToDie::ByManager).await,
+            Command::Stop => self.sigmod.memory.join(self.module).await,
+            _ => {}
         }
     }
 

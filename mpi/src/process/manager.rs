@@ -92,21 +92,12 @@ where
         self.starts(me).await;
         while !self.started.is_empty() {
             let (sender, command) = self.hears().await;
-            match command {
-                Command::Meet => self.meets(sender).await,
-                Command::StartAll => {
-                    self.starts(sender).await;
-                    self.answers(sender).await;
-                }
-                Command::Ended => {
-                    self.ended(sender);
-                    self.answers(sender).await;
-                }
-                Command::Died => {
-                    self.ended(sender);
-                    return Ok(Some(self.ends_all(sender).await));
-                }
-                _ => self.answers(sender).await,
+            let name = command.name();
+            self.sigmod.processor.enters(name, Some(sender), 0).await;
+            let ending = self.serves(sender, command).await;
+            self.sigmod.processor.leaves(name).await;
+            if ending.is_some() {
+                return Ok(ending);
             }
         }
         Ok(None)
@@ -114,18 +105,44 @@ where
 
     /// The next request, and its sender.
     async fn hears(&self) -> (u32, Command) {
-        let serves = match self.kind {
-            Kind::Invasive => Work::Serve,
-            Kind::Mpd => Work::ServeSocket,
-        };
         loop {
             let signal = self.sigmod.memory.take_signal().await;
             // Nothing else is sent to a manager.
             if let Notice::Command(sender, command) = Notice::from_value(signal) {
-                self.sigmod.processor.work(&[(serves, 1)]).await;
                 return (sender, command);
             }
         }
+    }
+
+    /// The time that a request takes.
+    async fn works(&self) {
+        let serves = match self.kind {
+            Kind::Invasive => Work::Serve,
+            Kind::Mpd => Work::ServeSocket,
+        };
+        self.sigmod.processor.work(&[(serves, 1)]).await;
+    }
+
+    /// Serves a request; the end of the program, if a process has died.
+    async fn serves(&mut self, sender: u32, command: Command) -> Option<Ending> {
+        self.works().await;
+        match command {
+            Command::Meet => self.meets(sender).await,
+            Command::StartAll => {
+                self.starts(sender).await;
+                self.answers(sender).await;
+            }
+            Command::Ended => {
+                self.ended(sender);
+                self.answers(sender).await;
+            }
+            Command::Died => {
+                self.ended(sender);
+                return Some(self.ends_all(sender).await);
+            }
+            _ => self.answers(sender).await,
+        }
+        None
     }
 
     /// The process on `core` has died: ends all others, and frees all cores that the program holds.
@@ -188,6 +205,7 @@ where
     async fn hears_of_end(&mut self) {
         loop {
             let (sender, command) = self.hears().await;
+            self.works().await;
             match command {
                 Command::Ended => {
                     self.ended(sender);

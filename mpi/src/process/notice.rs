@@ -51,6 +51,17 @@ impl Notice {
         }
     }
 
+    /// Its name in timelines, and the core that has sent it, if a core has.
+    pub(super) fn named(self) -> (&'static str, Option<u32>) {
+        match self {
+            Self::Ready => ("daemon: module is there", None),
+            Self::Command(_, command) if command.is_for_manager() => ("daemon: request", None),
+            Self::Command(sender, command) => (command.name(), Some(sender)),
+            Self::Ended(..) => ("daemon: SIGCHLD", None),
+            Self::Kill | Self::KillsAgain | Self::Struck => ("daemon: kills", None),
+        }
+    }
+
     /// The signal that has that value.
     pub(super) fn from_value(value: u64) -> Self {
         match (value >> KIND) << KIND {

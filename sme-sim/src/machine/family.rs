@@ -208,9 +208,11 @@ impl dyn Readable + '_ {
         }
         Recorded {
             spans: self.each_span().map(|(node, span)| (node, *span)).collect(),
+            calls: self.each_call().map(|(node, call)| (node, *call)).collect(),
             waits: self.waits().copied().collect(),
             arrows: self.arrows().to_vec(),
             names,
+            roles: HashMap::new(),
         }
     }
 }

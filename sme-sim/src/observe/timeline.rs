@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use rustc_hash::FxHashMap;
 use sme_memory::Place;
 
+use super::calls::ThreadCall;
 use super::spans::ThreadSpan;
 use super::staleness::FlagRecord;
 use crate::parts::contract::Operation;
@@ -43,6 +44,8 @@ pub enum On {
     Thread,
     /// A signal.
     Signal,
+    /// An interrupt.
+    Interrupt,
 }
 
 impl On {
@@ -55,6 +58,7 @@ impl On {
             Operation::Take(..) => Self::Register,
             Operation::Join(..) => Self::Thread,
             Operation::TakeSignal(_) => Self::Signal,
+            Operation::TakeInterrupt(_) => Self::Interrupt,
             _ => return None,
         })
     }
@@ -68,6 +72,7 @@ impl On {
             Self::Register => "waits for a register",
             Self::Thread => "waits for a thread",
             Self::Signal => "waits for a signal",
+            Self::Interrupt => "waits for an interrupt",
         }
     }
 }
@@ -90,12 +95,16 @@ pub struct Arrow {
 pub struct Recorded {
     /// Every span, and its thread's node.
     pub spans: Vec<(u32, ThreadSpan)>,
+    /// Every call of a library, and its thread's node.
+    pub calls: Vec<(u32, ThreadCall)>,
     /// Every wait that has ended.
     pub waits: Vec<Wait>,
     /// From writes of flags to threads that saw them.
     pub arrows: Vec<Arrow>,
     /// The names of these flags.
     pub names: HashMap<Place, String>,
+    /// The roles of threads, of those that have one.
+    pub roles: HashMap<Thread, String>,
 }
 
 /// The last writes of a flag.

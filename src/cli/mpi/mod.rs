@@ -117,12 +117,20 @@ struct WatchFlags {
     #[arg(long, help_heading = "Output")]
     explain: bool,
     /// Write every call of every rank in one run: CSV with rank,call,begin_ns,end_ns,peer,bytes in
-    /// the order of begin_ns
+    /// the order of begin_ns; or, into a file whose name ends with .pftrace, the calls and waits of
+    /// every thread, and arrows from the writes of flags and signals to the threads that saw them,
+    /// for https://ui.perfetto.dev
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     timeline: Option<PathBuf>,
 }
 
 impl WatchFlags {
+    /// Whether the timeline is a trace of all threads.
+    fn is_traced(&self) -> bool {
+        let extension = self.timeline.as_ref().and_then(|path| path.extension());
+        extension.is_some_and(|name| name == "pftrace")
+    }
+
     fn workers(&self) -> Result<usize, Stop> {
         read::host_threads("--workers", &self.workers)
     }
@@ -195,6 +203,9 @@ enum Runs {
 
 /// The most calls of a timeline.
 const MOST_CALLS: u64 = 1 << 24;
+
+/// The most calls of a trace, which has the waits within them, too.
+const MOST_TRACED: u64 = 1 << 20;
 
 /// The most ranks of a job.
 const MOST_RANKS: u32 = 1 << 14;
@@ -352,9 +363,13 @@ impl<P: Point> Points<P> {
             }
         }
         if let (Some(_), [point]) = (&watch.timeline, points.as_slice()) {
-            let calls = point.calls();
-            if calls > MOST_CALLS {
-                let why = format!("{calls} rows; at most {MOST_CALLS}: fewer --rounds");
+            let calls = point.calls().saturating_add(point.job().calls_beside());
+            let (what, most) = match watch.is_traced() {
+                true => ("calls in a trace", MOST_TRACED),
+                false => ("rows", MOST_CALLS),
+            };
+            if calls > most {
+                let why = format!("{calls} {what}; at most {most}: fewer --rounds");
                 return Err(Stop::flag(timeline::FLAG, why));
             }
         }
@@ -394,8 +409,10 @@ impl<P: Point> Points<P> {
             None => None,
         };
         let (explained, in_words) = P::EXPLAINED;
+        let is_trace = self.watch.is_traced();
         let observe = Observe {
-            calls: timeline.is_some(),
+            calls: timeline.is_some() && !is_trace,
+            timeline: is_trace,
             critical_path: self.watch.explain.then_some(explained),
         };
         let mut paths = String::new();
@@ -413,7 +430,10 @@ impl<P: Point> Points<P> {
             outcomes.push((point, outcome));
             rows.push((row, host(messages, begin.elapsed())));
             if let Some(output) = timeline.take() {
-                write_calls(output, &observed.calls)?;
+                match is_trace {
+                    true => timeline::write(output, &observed.timeline)?,
+                    false => write_calls(output, &observed.calls)?,
+                }
             }
             if self.watch.explain {
                 paths += &explain::critical_path(in_words, &observed.critical_path);
