@@ -1,5 +1,6 @@
 //! The domain against a naive one, in which every core has 64 bytes of its own for each line, whose
-//! states are those of the [table of MOESI](crate::parts::coherence), and every transaction is applied in the order in which the home controller starts them.
+//! states are those of the [table of MOESI](crate::parts::coherence), and every transaction is
+//! applied in the order in which the home controller starts them.
 
 mod naive;
 
