@@ -81,9 +81,9 @@ pub enum Operation {
     SendSignal(ThreadId, u64),
     /// [`Spawn::take_signal`]
     TakeSignal(WaitSite),
-    /// [`Processes::kill`](sme_memory::Processes::kill)
+    /// [`Processes::kill`]
     Kill(ThreadId),
-    /// [`Processes::alarm`](sme_memory::Processes::alarm): after so many nanoseconds, with a value.
+    /// [`Processes::alarm`]: after so many nanoseconds, with a value.
     Alarm(u64, u64),
     /// [`Blocks::put`](sme_memory::Blocks::put): the machine finds [the words](swap_block) besides.
     Put(Word, u32, Near, WaitSite),

@@ -2,7 +2,7 @@
 //! what the cache does then. Every line has a home, which orders the transactions on it.
 //!
 //! * `tables`: MESI, MESIF and MOESI.
-//! * [`line`]: a line, its copies, and the transactions on it.
+//! * [`mod@line`]: a line, its copies, and the transactions on it.
 //!
 //! The states are those of Papamarcos and Patel (MESI), with Intel's *Forward*, the one shared copy
 //! that answers others, and AMD's *Owned*, a shared copy that is newer than memory and answers
