@@ -4,13 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::managed::{ManagedFlags, chart as chart_of};
+use super::managed::{ManagedFlags, chart as chart_of, simulated};
 use super::{Point, Points, WatchFlags};
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::connect::Connect;
 use crate::messages::connect::{CONNECTS, Outcome};
-use crate::paper::BLUES;
-use crate::plot::{Chart, Curve, Scaling, Stroke};
+use crate::plot::{Chart, Scaling};
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
 
@@ -76,17 +75,10 @@ impl Point for Connect {
     }
 
     fn draw(outcomes: &[(&Self, Outcome)]) -> Vec<(&'static str, Chart)> {
-        let mut points: Vec<(f64, f64)> = (outcomes.iter())
-            .map(|(run, outcome)| (f64::from(run.parents), outcome.connects.as_us()))
-            .collect();
-        points.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let curves = vec![Curve {
-            group: "Simulated".into(),
-            label: "accept and connect".into(),
-            points,
-            colour: BLUES[3],
-            stroke: Stroke::Dotted,
-        }];
+        let points = outcomes.iter();
+        let points =
+            points.map(|(run, outcome)| (f64::from(run.parents), outcome.connects.as_us()));
+        let curves = simulated("accept and connect", points);
         let axes = [
             ("Ranks of the world that accepts", Scaling::Linear),
             ("Time [µs]", Scaling::Linear),

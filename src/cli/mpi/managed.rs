@@ -10,7 +10,8 @@ use crate::cli::args;
 use crate::cli::flags::MachineFlags;
 use crate::cli::read::{self, Values};
 use crate::messages::job::{Job, Kill};
-use crate::plot::{Axis, Chart, Curve, Marks, Scaling};
+use crate::paper::BLUES;
+use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke};
 use crate::report::stop::Stop;
 
 /// The times at which a process may be killed, up to a thousand seconds.
@@ -84,6 +85,19 @@ fn read_kill(text: &str, cores: u32) -> Result<Kill, Stop> {
         core: read::one("--kill", core)?,
         at: read::time_within("--kill", at, KILLS)?,
     })
+}
+
+/// The curve of what was simulated.
+pub(super) fn simulated(label: &str, points: impl Iterator<Item = (f64, f64)>) -> Vec<Curve> {
+    let mut points: Vec<(f64, f64)> = points.collect();
+    points.sort_by(|one, other| one.0.total_cmp(&other.0));
+    vec![Curve {
+        group: "Simulated".into(),
+        label: label.into(),
+        points,
+        colour: BLUES[3],
+        stroke: Stroke::Dotted,
+    }]
 }
 
 /// A chart as a figure of Comprés et al. has it, of runs of which this is the first's job.

@@ -4,13 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::managed::{ProgramFlags, chart as chart_of};
+use super::managed::{ProgramFlags, chart as chart_of, simulated};
 use super::{Point, Points, WatchFlags};
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::spawn::Spawn;
 use crate::messages::spawn::{Outcome, SPAWNS};
-use crate::paper::BLUES;
-use crate::plot::{Chart, Curve, Marks, Scaling, Stroke, Symbol};
+use crate::plot::{Chart, Marks, Scaling, Symbol};
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
 
@@ -65,20 +64,11 @@ impl Point for Spawn {
     }
 
     fn draw(outcomes: &[(&Self, Outcome)]) -> Vec<(&'static str, Chart)> {
-        let mut points: Vec<(f64, f64)> = (outcomes.iter())
-            .map(|(run, outcome)| {
-                let time_ms = outcome.initializes.as_us() * 1e-3;
-                (f64::from(run.processes), time_ms)
-            })
-            .collect();
-        points.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let curves = vec![Curve {
-            group: "Simulated".into(),
-            label: "MPI_Init".into(),
-            points,
-            colour: BLUES[3],
-            stroke: Stroke::Dotted,
-        }];
+        let points = outcomes.iter().map(|(run, outcome)| {
+            let time_ms = outcome.initializes.as_us() * 1e-3;
+            (f64::from(run.processes), time_ms)
+        });
+        let curves = simulated("MPI_Init", points);
         let marks = vec![Marks {
             group: "Published".into(),
             label: "one process".into(),

@@ -4,169 +4,35 @@ use super::State::{self, Exclusive, Forward, Invalid, Modified, Owned, Shared};
 use super::{Event, Next, Row, Table};
 
 /// Modified, exclusive, shared, invalid (Papamarcos and Patel).
+#[rustfmt::skip]
 pub(super) static MESI: Table = table(&[
-    (
-        Modified,
-        [
-            hit(Modified),
-            hit(Modified),
-            back(),
-            answer_and_clean(Shared),
-            answer(),
-            back(),
-        ],
-    ),
-    (
-        Exclusive,
-        [
-            hit(Exclusive),
-            hit(Modified),
-            drop(),
-            keep(Shared),
-            drop(),
-            drop(),
-        ],
-    ),
-    (
-        Shared,
-        [
-            hit(Shared),
-            ask(Modified),
-            drop(),
-            keep(Shared),
-            drop(),
-            drop(),
-        ],
-    ),
-    (
-        Invalid,
-        [
-            fill(Shared),
-            ask(Modified),
-            None,
-            keep(Invalid),
-            keep(Invalid),
-            keep(Invalid),
-        ],
-    ),
+    //           load            store          evict   another loads              another stores  flush
+    (Modified,  [hit(Modified),  hit(Modified), back(), answer_and_clean(Shared),  answer(),       back()]),
+    (Exclusive, [hit(Exclusive), hit(Modified), drop(), keep(Shared),              drop(),         drop()]),
+    (Shared,    [hit(Shared),    ask(Modified), drop(), keep(Shared),              drop(),         drop()]),
+    (Invalid,   [fill(Shared),   ask(Modified), None,   keep(Invalid),             keep(Invalid),  keep(Invalid)]),
 ]);
 
 /// With a shared copy that answers: the one that was read last.
+#[rustfmt::skip]
 pub(super) static MESIF: Table = table(&[
-    (
-        Modified,
-        [
-            hit(Modified),
-            hit(Modified),
-            back(),
-            answer_and_clean(Shared),
-            answer(),
-            back(),
-        ],
-    ),
-    (
-        Exclusive,
-        [
-            hit(Exclusive),
-            hit(Modified),
-            drop(),
-            hand_on(Shared),
-            answer(),
-            drop(),
-        ],
-    ),
-    (
-        Shared,
-        [
-            hit(Shared),
-            ask(Modified),
-            drop(),
-            keep(Shared),
-            drop(),
-            drop(),
-        ],
-    ),
-    (
-        Forward,
-        [
-            hit(Forward),
-            ask(Modified),
-            drop(),
-            hand_on(Shared),
-            answer(),
-            drop(),
-        ],
-    ),
-    (
-        Invalid,
-        [
-            fill(Forward),
-            ask(Modified),
-            None,
-            keep(Invalid),
-            keep(Invalid),
-            keep(Invalid),
-        ],
-    ),
+    //           load            store          evict   another loads              another stores  flush
+    (Modified,  [hit(Modified),  hit(Modified), back(), answer_and_clean(Shared),  answer(),       back()]),
+    (Exclusive, [hit(Exclusive), hit(Modified), drop(), hand_on(Shared),           answer(),       drop()]),
+    (Shared,    [hit(Shared),    ask(Modified), drop(), keep(Shared),              drop(),         drop()]),
+    (Forward,   [hit(Forward),   ask(Modified), drop(), hand_on(Shared),           answer(),       drop()]),
+    (Invalid,   [fill(Forward),  ask(Modified), None,   keep(Invalid),             keep(Invalid),  keep(Invalid)]),
 ]);
 
 /// With a shared copy that is newer than memory and answers: the one that was written.
+#[rustfmt::skip]
 pub(super) static MOESI: Table = table(&[
-    (
-        Modified,
-        [
-            hit(Modified),
-            hit(Modified),
-            back(),
-            hand_on(Owned),
-            answer(),
-            back(),
-        ],
-    ),
-    (
-        Owned,
-        [
-            hit(Owned),
-            ask(Modified),
-            back(),
-            hand_on(Owned),
-            answer(),
-            back(),
-        ],
-    ),
-    (
-        Exclusive,
-        [
-            hit(Exclusive),
-            hit(Modified),
-            drop(),
-            keep(Shared),
-            drop(),
-            drop(),
-        ],
-    ),
-    (
-        Shared,
-        [
-            hit(Shared),
-            ask(Modified),
-            drop(),
-            keep(Shared),
-            drop(),
-            drop(),
-        ],
-    ),
-    (
-        Invalid,
-        [
-            fill(Shared),
-            ask(Modified),
-            None,
-            keep(Invalid),
-            keep(Invalid),
-            keep(Invalid),
-        ],
-    ),
+    //           load            store          evict   another loads              another stores  flush
+    (Modified,  [hit(Modified),  hit(Modified), back(), hand_on(Owned),            answer(),       back()]),
+    (Owned,     [hit(Owned),     ask(Modified), back(), hand_on(Owned),            answer(),       back()]),
+    (Exclusive, [hit(Exclusive), hit(Modified), drop(), keep(Shared),              drop(),         drop()]),
+    (Shared,    [hit(Shared),    ask(Modified), drop(), keep(Shared),              drop(),         drop()]),
+    (Invalid,   [fill(Shared),   ask(Modified), None,   keep(Invalid),             keep(Invalid),  keep(Invalid)]),
 ]);
 
 type Entry = Option<Row>;

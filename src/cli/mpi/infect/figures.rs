@@ -1,9 +1,8 @@
 //! Fig. 6 and 7 of Comprés et al., drawn from the rows of `sme mpi infect` and `sme mpi retreat`.
 
-use super::super::managed::chart as chart_of;
+use super::super::managed::{chart as chart_of, simulated};
 use super::{Infect, Outcome};
-use crate::paper::BLUES;
-use crate::plot::{Chart, Curve, Marks, Scaling, Stroke, Symbol};
+use crate::plot::{Chart, Marks, Scaling, Symbol};
 
 /// The files of the charts.
 pub(super) const INFECT: &str = "fig6.svg";
@@ -81,13 +80,7 @@ fn chart(
     y: (&str, Scaling),
     (points, marks): (Vec<(f64, f64)>, Marks),
 ) -> Chart {
-    let curves = vec![Curve {
-        group: "Simulated".into(),
-        label: "the call".into(),
-        points,
-        colour: BLUES[3],
-        stroke: Stroke::Dotted,
-    }];
+    let curves = simulated("the call", points.into_iter());
     let job = outcomes.first().map(|(run, _)| &run.job);
     let axes = [(x, Scaling::Linear), y];
     chart_of(job, [title, figure], axes, (curves, vec![marks]))

@@ -1,9 +1,8 @@
 //! Fig. 4 of Comprés et al., drawn from the rows of `sme mpi invade`.
 
-use super::super::managed::chart as chart_of;
+use super::super::managed::{chart as chart_of, simulated};
 use super::{Invade, Outcome};
-use crate::paper::BLUES;
-use crate::plot::{Chart, Curve, Marks, Scaling, Stroke, Symbol};
+use crate::plot::{Chart, Marks, Scaling, Symbol};
 
 /// The file of the chart.
 pub(super) const FILE: &str = "fig4.svg";
@@ -13,17 +12,9 @@ const PUBLISHED: (f64, f64) = (48.0, 30.0);
 
 /// The time of the call by cores.
 pub(super) fn chart(outcomes: &[(&Invade, Outcome)]) -> Chart {
-    let mut points: Vec<(f64, f64)> = (outcomes.iter())
-        .map(|(run, outcome)| (f64::from(run.cores), outcome.invades.as_us()))
-        .collect();
-    points.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let curves = vec![Curve {
-        group: "Simulated".into(),
-        label: "invade".into(),
-        points,
-        colour: BLUES[3],
-        stroke: Stroke::Dotted,
-    }];
+    let points = outcomes.iter();
+    let points = points.map(|(run, outcome)| (f64::from(run.cores), outcome.invades.as_us()));
+    let curves = simulated("invade", points);
     let marks = vec![Marks {
         group: "Published".into(),
         label: "upper bound".into(),
