@@ -5,30 +5,28 @@ use std::future::Future;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sme_memory::{Capabilities, Capability, Lacks, Memory, Place};
+use sme_memory::{Capabilities, Capability, Memory, Place};
 use sme_mpi::channel::queues::portals::Buffers;
 use sme_mpi::channel::queues::{self, Queues};
-use sme_mpi::channel::sections::{Layout, NoRoom, Reach, Sections};
+use sme_mpi::channel::sections::{Layout, Reach, Sections};
 use sme_mpi::channel::shared::Shared;
 use sme_mpi::channel::transfers::Modes;
-use sme_mpi::error::MpiError;
-use sme_mpi::mppaipc::{Hardware, IpcError, Room};
+use sme_mpi::mppaipc::{Hardware, Room};
 use sme_mpi::process::Board;
-use sme_mpi::process::death::{Death, Ending};
 use sme_mpi::rank::Mpi;
-use sme_mpi::rcce::{self, RcceError};
+use sme_mpi::rcce;
 use sme_mpi::window;
-use sme_sim::machine::{CannotBuild, Machine, Readable, Setup};
+use sme_sim::machine::{Machine, Readable, Setup};
 use sme_sim::observe::calls::ThreadCall;
-use sme_sim::observe::failure::Failure;
 use sme_sim::observe::path::PathStep;
 use sme_sim::observe::spans::{SpanTimes, Spans};
-use sme_sim::observe::timeline::{Recorded, TooManyNodes};
+use sme_sim::observe::timeline::Recorded;
 use sme_sim::observe::words;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::channel::SimulatedChannel;
+pub use super::error::Error;
 pub use super::library::Library;
 use super::processor::Core;
 
@@ -147,117 +145,6 @@ impl Told {
     }
 }
 
-/// A reason for which a job has no outcome.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The machine cannot do what the library needs.
-    #[error(transparent)]
-    Lacks(#[from] Lacks),
-    /// The machine has no message passing buffers.
-    #[error("{0} needs message passing buffers, which machine {1} does not have")]
-    NoBuffers(Library, String),
-    /// The message passing buffers have no room for what a process manager keeps there.
-    #[error("machine {0} has no message passing buffers, or none with room for a process manager")]
-    NoManager(String),
-    /// A process has died, and its manager has ended its program.
-    #[error("{}", died(death, [why.as_deref(), then.as_deref()], ending))]
-    Died {
-        /// The process.
-        death: Death,
-        /// The error with which it has ended, if it was not killed.
-        why: Option<Box<Error>>,
-        /// The end of its program.
-        ending: Ending,
-        /// The error with which the other programs have ended, if they have not ended well.
-        then: Option<Box<Error>>,
-    },
-    /// There was no process to be killed.
-    #[error("no process runs on core {} at {} ms", .0.core, .0.at.as_us() / 1e3)]
-    Spared(Kill),
-    /// All programs have ended, and cores are not free.
-    #[error("cores {0:?} are reserved when all programs have ended")]
-    Reserved(Vec<u32>),
-    /// Nodes do not reach each other's memory.
-    #[error(
-        "channel {0} needs memory of each node that the others reach; nodes of machine {1} share a pool's"
-    )]
-    PoolOnly(Library, String),
-    /// The nodes' shared memory has no room for the channel.
-    #[error("the channel takes {needed} bytes of a node's {there} bytes of shared memory")]
-    NoMemory {
-        /// Bytes that it takes.
-        needed: u64,
-        /// Bytes that are there.
-        there: u64,
-    },
-    /// The library cannot be set up.
-    #[error(transparent)]
-    Rcce(#[from] RcceError),
-    /// The channel has no room.
-    #[error(transparent)]
-    NoRoom(#[from] NoRoom),
-    /// A rank's data do not fit into its node's memory.
-    #[error("a rank's data end at byte {end} of its node's memory, which has {there}")]
-    NoRoomForData {
-        /// The byte behind them.
-        end: u64,
-        /// Bytes of the memory.
-        there: u64,
-    },
-    /// Connectors of the network on chip cannot be opened.
-    #[error(transparent)]
-    Ipc(#[from] IpcError),
-    /// The machine cannot be built.
-    #[error(transparent)]
-    Build(#[from] CannotBuild),
-    /// There are too many nodes for a timeline.
-    #[error("--timeline: {0}")]
-    Timeline(#[from] TooManyNodes),
-    /// The simulation did not end well.
-    #[error(transparent)]
-    Failure(#[from] Failure),
-    /// A call has failed.
-    #[error(transparent)]
-    Mpi(#[from] MpiError),
-    /// The data that came are not those that were sent.
-    #[error("the data of {call} did not arrive at rank {rank} as they were sent")]
-    Garbled {
-        /// The call.
-        call: &'static str,
-        /// The rank at which they arrived.
-        rank: u32,
-    },
-    /// A solution is wrong, though all data arrived as they were sent.
-    #[error("the solution is wrong: its scaled residual is {0:.3}, that of a right one below 16")]
-    Residual(f64),
-}
-
-impl Error {
-    /// Whether something is wrong with what was asked for, and not with the simulation.
-    pub fn is_of_input(&self) -> bool {
-        match self {
-            Self::Failure(_) | Self::Mpi(_) | Self::Garbled { .. } | Self::Residual(_) => false,
-            Self::Died { why, .. } => why.as_ref().is_some_and(|why| why.is_of_input()),
-            _ => true,
-        }
-    }
-}
-
-/// A death in words.
-fn died(death: &Death, [why, then]: [Option<&Error>; 2], ending: &Ending) -> String {
-    let why = match why {
-        None => String::new(),
-        // Its rank has been named.
-        Some(Error::Mpi(why)) => {
-            let (call, argument, text, class) = (why.call, why.argument, &why.text, why.class);
-            format!(": {call}: {argument}: {text} ({class})")
-        }
-        Some(why) => format!(": {why}"),
-    };
-    let then = then.map_or_else(String::new, |then| format!("; then {then}"));
-    format!("{death}{why}; {ending}{then}")
-}
-
 /// The thread of a core's daemon; the next is its kernel's module.
 const DAEMON: u16 = 0;
 
@@ -363,8 +250,8 @@ impl Job {
         }
     }
 
-    /// The calls that a process manager makes beside those of its ranks, at most, about: of each
-    /// core a few hundred processes.
+    /// The most calls that a timeline has beside those of the ranks: the commands and requests of
+    /// daemons and managers. An estimate: each process has about sixteen, each core 256 processes.
     pub fn calls_beside(&self) -> u64 {
         match self.is_managed {
             true => u64::from(self.ranks) << 12,

@@ -9,6 +9,7 @@ pub mod collective;
 pub mod compare;
 pub mod connect;
 mod endpoint;
+mod error;
 pub mod hpl;
 pub mod infect;
 pub mod invade;

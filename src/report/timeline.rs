@@ -1,6 +1,6 @@
-//! `--timeline`: the spans, calls and waits of every thread, and an arrow from the write of a flag to each
-//! thread that saw it, as a trace for the Perfetto UI (<https://ui.perfetto.dev>): protobuf, a
-//! `Trace` of `TrackEvent`s.
+//! `--timeline`: the spans, calls and waits of every thread, and an arrow from the write of a flag
+//! to each thread that saw it, as a trace for the Perfetto UI (<https://ui.perfetto.dev>) in
+//! protobuf: a `Trace` of `TrackEvent`s.
 //!
 //! Called by the commands; what is drawn is recorded by [`sme_sim::observe::timeline`]. Nodes are
 //! the processes of the trace. Timestamps are nanoseconds, rounded down; the annotation `at_ps` of

@@ -7,17 +7,16 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use sme::messages::job::{Error, Job, Kill, Observe};
-use sme::messages::programs::{self, Begin, Process};
+use sme::messages::programs::{self, Process};
 use sme_memory::Memory as _;
 use sme_mpi::op::Op;
-use sme_mpi::process::command::Program;
 use sme_mpi::process::death::Cause;
-use sme_mpi::process::manager::Kind;
 use sme_mpi::rank::{Source, Tag};
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
-use super::command::{sme, text};
+use crate::command::{sme, text};
+use crate::worlds::begin;
 
 /// A managed job on the SCC, with quick starts: deaths fall into all parts of a short run.
 fn job(kill: Option<Kill>) -> Job {
@@ -30,15 +29,6 @@ fn job(kill: Option<Kill>) -> Job {
     Job {
         kill,
         ..Job::managed(Arc::new(machine.with(&quick).unwrap()))
-    }
-}
-
-fn begin(core: Program, processes: u32) -> Begin {
-    let manager = Kind::Invasive;
-    Begin {
-        core,
-        processes,
-        manager,
     }
 }
 
@@ -127,7 +117,7 @@ fn one_is_killed(kill: Kill) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whenever a process dies, in whatever call, the rest of its program is ended, all cores are
+    /// At any time, in any call, a death ends the rest of the program, all cores are
     /// free, and another program on the chip goes on.
     #[test]
     fn a_death_ends_its_program_and_no_other(core in 0..6_u32, at_us in 400..12_000_u64) {
@@ -187,7 +177,7 @@ fn a_process_that_computes_is_killed_at_once() {
         let wanted = kill(1, 20_000);
         let ran = programs::run(&job(wanted), Observe::default(), &[begin(0, 4)], process);
         let Err(Error::Died { death, ending, .. }) = ran else {
-            panic!("nobody has died");
+            panic!("the process on core 1 should have died");
         };
         assert_eq!((death.rank, ending.ended), (1, 3));
         assert!(

@@ -320,11 +320,18 @@ fn joins(parents: u32, children: u32) -> Time {
 #[test]
 fn accepting_and_connecting_are_symmetric() {
     let message_us = 12.0;
-    for (parents, children) in (1..24).map(|parents| (parents, 48 - parents)) {
+    for parents in 1..24 {
+        let children = 48 - parents;
         let sizes = [(parents, children), (children, parents)];
         let [one, other] = sizes.map(|(parents, children)| joins(parents, children).as_us());
+        // Trees differ in their depth where one group has 17 to 19 ranks.
+        let messages = if (17..20).contains(&parents) {
+            2.0
+        } else {
+            1.0
+        };
         assert!(
-            (one - other).abs() < 2.0 * message_us,
+            (one - other).abs() < messages * message_us,
             "{parents} {children}: {one} {other}"
         );
         assert!(one.min(other) > 3.0 * message_us, "{one} {other}");

@@ -285,7 +285,7 @@ fn a_managed_programs_trace_has_its_processes_and_signals() {
         let fits = |one: &&Stretch| one.thread.starts_with(thread) && one.name == name;
         stretches.iter().filter(fits).collect()
     };
-    // The parent on core 0, and a process on each of the next cores, within whose lives MPI is used.
+    // The parent on core 0, and a process on each of the next cores: their lives have MPI calls.
     for (core, thread, calls) in [
         (0, 3, "MPI_Comm_spawn"),
         (1, 2, "MPI_Comm_disconnect"),

@@ -29,7 +29,8 @@ struct Malleable {
     rounds: Vec<(u32, u64)>,
 }
 
-fn begin(core: Program, processes: u32) -> Begin {
+/// A program that begins on a core with so many processes, under the invasive manager.
+pub fn begin(core: Program, processes: u32) -> Begin {
     let manager = Kind::Invasive;
     Begin {
         core,

@@ -61,14 +61,15 @@ struct Running {
     to_die: Option<ToDie>,
 }
 
+/// The one that wants a process killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ToDie {
     ByManager,
     Struck,
 }
 
-/// The time after which a daemon looks again whether it can kill its process, in nanoseconds: and
-/// a part of it more that changes, so as not to be in step with what the process does.
+/// The least time after which a daemon tries again to kill its process, in nanoseconds. The time
+/// varies by a seventh, so that the daemon does not keep step with the process.
 const LOOKS_AGAIN_NS: u64 = 50_000;
 
 impl<M, P> Daemon<M, P>
@@ -233,8 +234,8 @@ where
         }
     }
 
-    /// Kills the process that runs here, if one does; later, if it is giving commands: it would
-    /// leave the core's test-and-set register behind, and answers that nobody takes.
+    /// Kills the process that runs here, if one does. A process that is giving commands is killed
+    /// later: it would leave the core's test-and-set register set, and answers behind.
     async fn kills(&mut self, by: ToDie) {
         let Some(running) = &mut self.running else {
             return;

@@ -46,8 +46,8 @@ where
         }
     }
 
-    /// Tells the manager on `core` something that it does not answer, when it has seen the last
-    /// command from here, whose answer nobody may await.
+    /// Tells the manager on `core` something that it does not answer. Waits first until the module
+    /// there has taken the last command from here.
     pub(super) async fn tells(&self, core: u32, command: Command) {
         let me = self.memory.node();
         let flag = self.board.flag(&self.memory, core, Row::Commands, me);

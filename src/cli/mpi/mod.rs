@@ -116,10 +116,10 @@ struct WatchFlags {
     /// csv on stderr
     #[arg(long, help_heading = "Output")]
     explain: bool,
-    /// Write every call of every rank in one run: CSV with rank,call,begin_ns,end_ns,peer,bytes in
-    /// the order of begin_ns; or, into a file whose name ends with .pftrace, the calls and waits of
-    /// every thread, and arrows from the writes of flags and signals to the threads that saw them,
-    /// for https://ui.perfetto.dev
+    /// Write every call of every rank in one run, and of daemons and managers where there are any:
+    /// CSV with rank,call,begin_ns,end_ns,peer,bytes in the order of begin_ns. A file whose name
+    /// ends with .pftrace has the calls and waits of every thread, and arrows from the writes of
+    /// flags and signals to the threads that saw them, for https://ui.perfetto.dev
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     timeline: Option<PathBuf>,
 }

@@ -13,7 +13,7 @@ mod tables;
 
 use std::fmt;
 
-/// What a cache may do with its copy of a line.
+/// The state of a cache's copy of a line: the accesses that it permits, and its relation to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
     /// Read and write: the only copy, and newer than memory.

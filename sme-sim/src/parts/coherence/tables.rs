@@ -6,33 +6,33 @@ use super::{Event, Next, Row, Table};
 /// Modified, exclusive, shared, invalid (Papamarcos and Patel).
 #[rustfmt::skip]
 pub(super) static MESI: Table = table(&[
-    //           load            store          evict   another loads              another stores  flush
-    (Modified,  [hit(Modified),  hit(Modified), back(), answer_and_clean(Shared),  answer(),       back()]),
-    (Exclusive, [hit(Exclusive), hit(Modified), drop(), keep(Shared),              drop(),         drop()]),
-    (Shared,    [hit(Shared),    ask(Modified), drop(), keep(Shared),              drop(),         drop()]),
-    (Invalid,   [fill(Shared),   ask(Modified), None,   keep(Invalid),             keep(Invalid),  keep(Invalid)]),
+    //           load            store          evict   other loads      other stores    flush
+    (Modified,  [hit(Modified),  hit(Modified), back(), clean(Shared),   answer(),       back()]),
+    (Exclusive, [hit(Exclusive), hit(Modified), drop(), keep(Shared),    drop(),         drop()]),
+    (Shared,    [hit(Shared),    ask(Modified), drop(), keep(Shared),    drop(),         drop()]),
+    (Invalid,   [fill(Shared),   ask(Modified), None,   keep(Invalid),   keep(Invalid),  keep(Invalid)]),
 ]);
 
 /// With a shared copy that answers: the one that was read last.
 #[rustfmt::skip]
 pub(super) static MESIF: Table = table(&[
-    //           load            store          evict   another loads              another stores  flush
-    (Modified,  [hit(Modified),  hit(Modified), back(), answer_and_clean(Shared),  answer(),       back()]),
-    (Exclusive, [hit(Exclusive), hit(Modified), drop(), hand_on(Shared),           answer(),       drop()]),
-    (Shared,    [hit(Shared),    ask(Modified), drop(), keep(Shared),              drop(),         drop()]),
-    (Forward,   [hit(Forward),   ask(Modified), drop(), hand_on(Shared),           answer(),       drop()]),
-    (Invalid,   [fill(Forward),  ask(Modified), None,   keep(Invalid),             keep(Invalid),  keep(Invalid)]),
+    //           load            store          evict   other loads      other stores    flush
+    (Modified,  [hit(Modified),  hit(Modified), back(), clean(Shared),   answer(),       back()]),
+    (Exclusive, [hit(Exclusive), hit(Modified), drop(), hand_on(Shared), answer(),       drop()]),
+    (Shared,    [hit(Shared),    ask(Modified), drop(), keep(Shared),    drop(),         drop()]),
+    (Forward,   [hit(Forward),   ask(Modified), drop(), hand_on(Shared), answer(),       drop()]),
+    (Invalid,   [fill(Forward),  ask(Modified), None,   keep(Invalid),   keep(Invalid),  keep(Invalid)]),
 ]);
 
 /// With a shared copy that is newer than memory and answers: the one that was written.
 #[rustfmt::skip]
 pub(super) static MOESI: Table = table(&[
-    //           load            store          evict   another loads              another stores  flush
-    (Modified,  [hit(Modified),  hit(Modified), back(), hand_on(Owned),            answer(),       back()]),
-    (Owned,     [hit(Owned),     ask(Modified), back(), hand_on(Owned),            answer(),       back()]),
-    (Exclusive, [hit(Exclusive), hit(Modified), drop(), keep(Shared),              drop(),         drop()]),
-    (Shared,    [hit(Shared),    ask(Modified), drop(), keep(Shared),              drop(),         drop()]),
-    (Invalid,   [fill(Shared),   ask(Modified), None,   keep(Invalid),             keep(Invalid),  keep(Invalid)]),
+    //           load            store          evict   other loads      other stores    flush
+    (Modified,  [hit(Modified),  hit(Modified), back(), hand_on(Owned),  answer(),       back()]),
+    (Owned,     [hit(Owned),     ask(Modified), back(), hand_on(Owned),  answer(),       back()]),
+    (Exclusive, [hit(Exclusive), hit(Modified), drop(), keep(Shared),    drop(),         drop()]),
+    (Shared,    [hit(Shared),    ask(Modified), drop(), keep(Shared),    drop(),         drop()]),
+    (Invalid,   [fill(Shared),   ask(Modified), None,   keep(Invalid),   keep(Invalid),  keep(Invalid)]),
 ]);
 
 type Entry = Option<Row>;
@@ -98,7 +98,7 @@ const fn hand_on(next: State) -> Entry {
 }
 
 /// The same, and memory gets it.
-const fn answer_and_clean(next: State) -> Entry {
+const fn clean(next: State) -> Entry {
     Some(Row {
         supplies: true,
         writes_back: true,

@@ -256,8 +256,8 @@ fn wrong_rows_are_found_out() {
     assert!(broken > 100 && found > broken, "{broken} of {found}");
 }
 
-/// What each protocol does when a core reads what another has written, and when one of both writes
-/// again (Putigny et al., Sec. III-A and IV-E).
+/// A core reads the line that another has written, and the writer writes again: each protocol takes
+/// the copies through its own states (Putigny et al., Sec. III-A and IV-E).
 #[test]
 fn a_message_goes_through_the_states_of_the_paper() {
     let steps = |protocol: Protocol| {

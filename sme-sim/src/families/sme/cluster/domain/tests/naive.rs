@@ -158,8 +158,14 @@ impl Naive {
         Some(&mut self.bytes[usize::from(core)])
     }
 
-    /// Copies do not differ where nothing bypassed the probes.
+    /// The rules of MOESI, and that copies do not differ where nothing bypassed the probes.
     pub fn check(&self, all_coherent: bool) {
+        let states = self.states.states();
+        let count = |wanted| states.iter().filter(|state| **state == wanted).count();
+        let alone = count(State::Modified) + count(State::Exclusive);
+        let valid = states.len() - count(State::Invalid);
+        assert!(alone == 0 || valid == 1);
+        assert!(count(State::Owned) <= 1);
         if all_coherent {
             let mut copies = (0..CORES).filter_map(|core| self.copy(core));
             assert!(copies.all(|bytes| bytes == self.newest()));
