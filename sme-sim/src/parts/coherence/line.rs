@@ -2,10 +2,6 @@
 
 use super::{Event, Next, State, Table};
 
-/// The states of all caches' copies of one line.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Copies(Vec<State>);
-
 /// Where the bytes come from that a cache gets in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -18,14 +14,14 @@ pub enum Source {
 }
 
 /// The effect of an event on a line and its copies.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effect {
     /// Where the bytes come from, if a core accesses them.
     pub source: Option<Source>,
     /// The cache whose copy, as it was, has been written to memory.
     pub written_back: Option<u16>,
-    /// Caches that have lost their copies, the one at which the event was apart.
-    pub dropped: Vec<u16>,
+    /// Caches that have lost their copies, a bit each, the one at which the event was apart.
+    pub dropped: u64,
     /// The home was asked.
     pub asked: bool,
 }
@@ -40,107 +36,103 @@ pub struct NoRow {
     pub event: Event,
 }
 
-impl Copies {
-    /// Of so many caches, none of which has a copy.
-    pub fn none(caches: u16) -> Self {
-        Self(vec![State::Invalid; usize::from(caches)])
-    }
-
-    /// The state of a cache's copy.
-    pub fn state(&self, cache: u16) -> State {
-        self.0[usize::from(cache)]
-    }
-
-    /// The states, by cache.
-    pub fn states(&self) -> &[State] {
-        &self.0
-    }
-
-    /// A load, a store or an eviction at `cache`, with everything that the home does for it.
-    ///
-    /// # Errors
-    /// [`NoRow`]: the table is not whole; nothing has changed.
-    pub fn access(&mut self, table: &Table, cache: u16, event: Event) -> Result<Effect, NoRow> {
-        let state = self.state(cache);
-        let row = table.row(state, event).ok_or(NoRow { state, event })?;
-        let mut effect = Effect {
-            source: match event {
-                Event::Load | Event::Store => Some(Source::Own),
-                _ => None,
-            },
-            written_back: row.writes_back.then_some(cache),
-            dropped: Vec::new(),
-            asked: row.asks,
+/// A load, a store or an eviction at `cache`, with everything that the home does for it. `copies` are
+/// the states of all caches' copies of the line, at most 64.
+///
+/// # Errors
+/// [`NoRow`]: the table is not whole; nothing has changed.
+pub fn access(
+    table: &Table,
+    copies: &mut [State],
+    cache: u16,
+    event: Event,
+) -> Result<Effect, NoRow> {
+    let state = copies[usize::from(cache)];
+    let row = table.row(state, event).ok_or(NoRow { state, event })?;
+    let mut effect = Effect {
+        source: None,
+        written_back: None,
+        dropped: 0,
+        asked: row.asks,
+    };
+    if row.asks {
+        let told = match event {
+            Event::Store => Event::OtherStores,
+            _ => Event::OtherLoads,
         };
-        let mut copies = self.clone();
-        if row.asks {
-            let told = match event {
-                Event::Store => Event::OtherStores,
-                _ => Event::OtherLoads,
-            };
-            let supplier = copies.tell(table, Some(cache), told, &mut effect)?;
-            if state == State::Invalid {
-                effect.source = Some(supplier.map_or(Source::Memory, Source::Cache));
-            }
+        effect = tell(table, copies, Some(cache), told)?;
+        effect.asked = true;
+    }
+    match event {
+        // It has the bytes already.
+        Event::Load | Event::Store if state != State::Invalid => effect.source = Some(Source::Own),
+        Event::Load | Event::Store => {
+            effect.source.get_or_insert(Source::Memory);
         }
-        let mut others = (0..).zip(&copies.0);
-        let is_alone = others.all(|(other, state)| other == cache || *state == State::Invalid);
-        copies.0[usize::from(cache)] = match row.next {
-            Next::To(next) => next,
-            Next::Alone(alone, _) if is_alone => alone,
-            Next::Alone(_, shared) => shared,
-        };
-        *self = copies;
-        Ok(effect)
+        _ => {}
     }
-
-    /// All copies go (`clflush`, or a store that does not come from a cache).
-    ///
-    /// # Errors
-    /// As [`Self::access`].
-    pub fn flush(&mut self, table: &Table) -> Result<Effect, NoRow> {
-        let mut effect = Effect {
-            source: None,
-            written_back: None,
-            dropped: Vec::new(),
-            asked: true,
-        };
-        let mut copies = self.clone();
-        copies.tell(table, None, Event::Flush, &mut effect)?;
-        *self = copies;
-        Ok(effect)
+    if row.writes_back {
+        effect.written_back = Some(cache);
     }
+    let mut others = (0..).zip(copies.iter());
+    let is_alone = others.all(|(other, state)| other == cache || *state == State::Invalid);
+    copies[usize::from(cache)] = match row.next {
+        Next::To(next) => next,
+        Next::Alone(alone, _) if is_alone => alone,
+        Next::Alone(_, shared) => shared,
+    };
+    Ok(effect)
+}
 
-    /// The home tells all caches but `by` of an event; the one that supplies the line.
-    fn tell(
-        &mut self,
-        table: &Table,
-        by: Option<u16>,
-        event: Event,
-        effect: &mut Effect,
-    ) -> Result<Option<u16>, NoRow> {
-        let mut supplier = None;
-        for (cache, copy) in (0..).zip(&mut self.0) {
-            if Some(cache) == by {
-                continue;
-            }
-            let state = *copy;
-            let row = table.row(state, event).ok_or(NoRow { state, event })?;
-            if row.supplies {
-                supplier.get_or_insert(cache);
-            }
-            if row.writes_back {
-                effect.written_back.get_or_insert(cache);
-            }
-            *copy = match row.next {
-                Next::To(next) | Next::Alone(_, next) => next,
-            };
-            if *copy == State::Invalid && state != State::Invalid {
-                effect.dropped.push(cache);
-            }
+/// All copies go (`clflush`, or a store that does not come from a cache).
+///
+/// # Errors
+/// As [`access`].
+pub fn flush(table: &Table, copies: &mut [State]) -> Result<Effect, NoRow> {
+    tell(table, copies, None, Event::Flush)
+}
+
+/// The home tells all caches but `by` of an event: the source is the one that supplies the line.
+///
+/// # Errors
+/// As [`access`].
+pub fn tell(
+    table: &Table,
+    copies: &mut [State],
+    by: Option<u16>,
+    event: Event,
+) -> Result<Effect, NoRow> {
+    let others = |cache: u16| Some(cache) != by;
+    for (cache, &state) in (0..).zip(copies.iter()) {
+        if others(cache) && table.row(state, event).is_none() {
+            return Err(NoRow { state, event });
         }
-        Ok(supplier)
     }
+    let mut effect = Effect {
+        source: None,
+        written_back: None,
+        dropped: 0,
+        asked: true,
+    };
+    for (cache, copy) in (0..).zip(copies) {
+        let state = *copy;
+        let Some(row) = table.row(state, event).filter(|_| others(cache)) else {
+            continue;
+        };
+        if row.supplies {
+            effect.source.get_or_insert(Source::Cache(cache));
+        }
+        if row.writes_back {
+            effect.written_back.get_or_insert(cache);
+        }
+        *copy = match row.next {
+            Next::To(next) | Next::Alone(_, next) => next,
+        };
+        if *copy == State::Invalid && state != State::Invalid {
+            effect.dropped |= 1 << cache;
+        }
+    }
+    Ok(effect)
 }
 
 #[cfg(test)]

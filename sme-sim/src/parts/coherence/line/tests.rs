@@ -13,7 +13,7 @@ const LINES: usize = 2;
 /// A line: the copies' states, and which of them, and whether memory, hold the newest bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Line {
-    copies: Copies,
+    copies: [State; CACHES as usize],
     is_new: Vec<bool>,
     memory_is_new: bool,
 }
@@ -21,7 +21,7 @@ struct Line {
 impl Line {
     fn new() -> Self {
         Self {
-            copies: Copies::none(CACHES),
+            copies: [State::Invalid; CACHES as usize],
             is_new: vec![false; usize::from(CACHES)],
             memory_is_new: true,
         }
@@ -42,14 +42,14 @@ impl Line {
     }
 
     fn forgets_dropped(&mut self) {
-        for (is_new, state) in self.is_new.iter_mut().zip(self.copies.states()) {
+        for (is_new, state) in self.is_new.iter_mut().zip(&self.copies) {
             *is_new &= *state != State::Invalid;
         }
     }
 
     fn access(&mut self, table: &Table, cache: u16, event: Event) -> Result<(), String> {
         let mut next = self.clone();
-        let effect = next.copies.access(table, cache, event);
+        let effect = access(table, &mut next.copies, cache, event);
         let effect = effect.map_err(|no_row| no_row.to_string())?;
         next.writes_back(&effect);
         if let Some(source) = effect.source {
@@ -72,16 +72,11 @@ impl Line {
     }
 
     fn flush(&mut self, table: &Table) -> Result<(), String> {
-        let effect = self.copies.flush(table);
+        let effect = flush(table, &mut self.copies);
         let effect = effect.map_err(|no_row| no_row.to_string())?;
         self.writes_back(&effect);
         self.forgets_dropped();
-        match self
-            .copies
-            .states()
-            .iter()
-            .all(|&state| state == State::Invalid)
-        {
+        match self.copies.iter().all(|&state| state == State::Invalid) {
             true => self.check(),
             false => Err("a copy survives a flush".into()),
         }
@@ -89,7 +84,7 @@ impl Line {
 
     fn check(&self) -> Result<(), String> {
         let of = |wanted: &[State]| {
-            let states = self.copies.states().iter();
+            let states = self.copies.iter();
             states.filter(|state| wanted.contains(state)).count()
         };
         let (all, alone) = (
@@ -105,7 +100,7 @@ impl Line {
         if !self.memory_is_new && !self.is_new.contains(&true) {
             return Err("the newest bytes are lost".into());
         }
-        let stale = self.copies.states().iter().zip(&self.is_new);
+        let stale = self.copies.iter().zip(&self.is_new);
         let mut stale = stale.filter(|(state, is_new)| **state != State::Invalid && !**is_new);
         if stale.next().is_some() {
             return Err(format!("a copy is stale: {self:?}"));
@@ -130,7 +125,7 @@ fn explore(table: &Table) -> Result<usize, String> {
                     let mut next = lines.clone();
                     // The other line makes room.
                     let other = &mut next[1 - line];
-                    if other.copies.state(cache) != State::Invalid {
+                    if other.copies[usize::from(cache)] != State::Invalid {
                         other.access(table, cache, Event::Evict)?;
                     }
                     next[line].access(table, cache, event)?;
@@ -262,15 +257,15 @@ fn wrong_rows_are_found_out() {
 fn a_message_goes_through_the_states_of_the_paper() {
     let steps = |protocol: Protocol| {
         let table = protocol.table();
-        let mut copies = Copies::none(2);
-        copies.access(table, 0, Event::Store).unwrap();
-        let reads = copies.access(table, 1, Event::Load).unwrap();
-        let read = copies.states().to_vec();
-        let writes = copies.access(table, 0, Event::Store).unwrap();
-        assert_eq!(copies.states(), [State::Modified, State::Invalid]);
+        let mut copies = [State::Invalid; 2];
+        access(table, &mut copies, 0, Event::Store).unwrap();
+        let reads = access(table, &mut copies, 1, Event::Load).unwrap();
+        let read = copies.to_vec();
+        let writes = access(table, &mut copies, 0, Event::Store).unwrap();
+        assert_eq!(copies, [State::Modified, State::Invalid]);
         assert_eq!(
             (reads.source, writes.dropped),
-            (Some(Source::Cache(0)), vec![1])
+            (Some(Source::Cache(0)), 0b10)
         );
         (read, reads.written_back)
     };

@@ -2,7 +2,7 @@
 
 use super::super::*;
 use super::CORES;
-use crate::parts::coherence::line::{Copies, Source};
+use crate::parts::coherence::line::{self, Source};
 use crate::parts::coherence::{Event, Protocol, State};
 
 /// To which line, which byte of it (or the whole word around it), with what value.
@@ -65,7 +65,7 @@ impl Access {
 #[derive(Clone)]
 pub struct Naive {
     pub memory: [u8; 64],
-    states: Copies,
+    states: [State; CORES as usize],
     bytes: Vec<[u8; 64]>,
 }
 
@@ -73,13 +73,13 @@ impl Naive {
     pub fn new() -> Self {
         Self {
             memory: [0; 64],
-            states: Copies::none(CORES),
+            states: [State::Invalid; CORES as usize],
             bytes: vec![[0; 64]; usize::from(CORES)],
         }
     }
 
     pub fn state(&self, core: u16) -> State {
-        self.states.state(core)
+        self.states[usize::from(core)]
     }
 
     /// The copy of `core`, if it has one.
@@ -103,7 +103,7 @@ impl Naive {
     fn gets(&mut self, core: u16, event: Event) -> &mut [u8; 64] {
         let (bytes, dirty) = (self.newest(), self.dirty());
         let table = Protocol::Moesi.table();
-        let effect = self.states.access(table, core, event).unwrap();
+        let effect = line::access(table, &mut self.states, core, event).unwrap();
         if let Some(Source::Cache(from)) = effect.source {
             assert_eq!(
                 Some(from),
@@ -135,7 +135,7 @@ impl Naive {
             Kind::Write { coherent } => {
                 if coherent {
                     let (bytes, dirty) = (self.newest(), self.dirty());
-                    let effect = self.states.flush(Protocol::Moesi.table()).unwrap();
+                    let effect = line::flush(Protocol::Moesi.table(), &mut self.states).unwrap();
                     assert_eq!(effect.written_back, dirty);
                     self.memory = bytes;
                 }
@@ -152,15 +152,14 @@ impl Naive {
         if row.unwrap().asks {
             return None;
         }
-        self.states
-            .access(Protocol::Moesi.table(), core, Event::Store)
-            .unwrap();
+        let table = Protocol::Moesi.table();
+        line::access(table, &mut self.states, core, Event::Store).unwrap();
         Some(&mut self.bytes[usize::from(core)])
     }
 
     /// The rules of MOESI, and that copies do not differ where nothing bypassed the probes.
     pub fn check(&self, all_coherent: bool) {
-        let states = self.states.states();
+        let states = &self.states;
         let count = |wanted| states.iter().filter(|state| **state == wanted).count();
         let alone = count(State::Modified) + count(State::Exclusive);
         let valid = states.len() - count(State::Invalid);
