@@ -24,6 +24,7 @@ mod contract;
 mod messages;
 pub mod native;
 mod network;
+mod passes;
 mod steps;
 
 pub use address::{Flag, Flags, Place, Register, Route, Word};
@@ -33,4 +34,5 @@ pub use contract::{
 };
 pub use messages::{AnyFlag, Blocks, Interrupts, Own, Tagged, Timer};
 pub use network::{Gathers, Mailbox, Network, NodeSet, Receives, Transfer};
+pub use passes::{Passes, Stores, word_by_word};
 pub use steps::{FlagRow, Followers, Leader, Step};

@@ -456,11 +456,11 @@ fn an_unknown_machine_is_told_the_nearest() {
     for (name, message) in [
         (
             "sme-protoype",
-            r#"unknown machine "sme-protoype"; did you mean "sme-prototype"? There are sme-prototype, sme-asic, exascale, cxl-pool, ualink, scc, scc-800, mppa256 and ideal, and files whose name ends in .toml"#,
+            r#"unknown machine "sme-protoype"; did you mean "sme-prototype"? There are sme-prototype, sme-asic, exascale, cxl-pool, ualink, scc, scc-800, mppa256, xeon-e5-2650, opteron-6272 and ideal, and files whose name ends in .toml"#,
         ),
         (
             "cray",
-            r#"unknown machine "cray"; there are sme-prototype, sme-asic, exascale, cxl-pool, ualink, scc, scc-800, mppa256 and ideal, and files whose name ends in .toml"#,
+            r#"unknown machine "cray"; there are sme-prototype, sme-asic, exascale, cxl-pool, ualink, scc, scc-800, mppa256, xeon-e5-2650, opteron-6272 and ideal, and files whose name ends in .toml"#,
         ),
     ] {
         assert_eq!(Machine::load(name).unwrap_err().to_string(), message);

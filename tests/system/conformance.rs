@@ -118,6 +118,8 @@ const SIMULATED: [(&str, Simulated); 8] = [
         },
     ),
     ("SCC", Simulated::new("scc")),
+    ("Xeon E5-2650", Simulated::new("xeon-e5-2650")),
+    ("Opteron 6272", Simulated::new("opteron-6272")),
     ("MPPA", MPPA),
     ("ideal", IDEAL),
     (

@@ -2,7 +2,9 @@
 //! stands under its node and number. Offsets name a line of their own for each purpose; flags lie
 //! in the upper half.
 
-use super::messages::{any_flag, blocks, found_flag, interrupts, tagged, tagged_bytes, time};
+use super::messages::{
+    any_flag, blocks, found_flag, interrupts, passes, tagged, tagged_bytes, time,
+};
 use super::network::{buffer, collected, counter, mailbox, queue, several};
 use super::{Case, Found, Program, THREADS, Whole};
 use crate::{Capability, Flag, Flags, Place, Register, Route, Until, Word};
@@ -82,6 +84,7 @@ cases! {
     Far Threads: "a thread that was started sees what was done before, and is waited for" => children;
     Far Threads: "signals to a thread queue, and are taken after what was done before" => signals;
     Far Words: "a block of words arrives whole" => blocks;
+    Own Words: "passes over words load, store and copy each" => passes;
     Far AnyFlag: "a wait for any of many flags returns one that holds" => any_flag;
     Far AnyFlag: "a look at many flags finds one that holds, and none where none does" => found_flag;
     Far Tagged: "tagged stores are seen after a fence, once copies are dropped" => tagged;

@@ -2,7 +2,7 @@
 
 use super::cases::{APART, FLAGS, Me, flag, word};
 use super::{Found, THREADS, Whole};
-use crate::{Flags, Place, Route, Until, Word};
+use crate::{Flags, Place, Route, Stores, Until, Word};
 
 /// Words of a block: more than three lines, and neither end at that of a line.
 const BLOCK: usize = 27;
@@ -24,6 +24,38 @@ pub(super) async fn blocks<M: Whole>(memory: M, (node, thread): Me, found: Found
     for beside in [first - 1, first + BLOCK as u64] {
         let word = memory.load(at(beside)).await;
         found.compare("a word beside the block", word, 0);
+    }
+}
+
+/// Within the thread's own part of its node's memory, beside words that stay as they are.
+pub(super) async fn passes<M: Whole>(memory: M, (node, thread): Me, found: Found) {
+    let at = |index: u64| {
+        let offset = 8 * index;
+        memory.word(Place { node, offset }, Route::Nearest)
+    };
+    let words = BLOCK as u32;
+    for stores in [Stores::Cached, Stores::NonTemporal] {
+        let first = 1 + 80 * u64::from(thread);
+        let (from, to) = (at(first), at(first + 40));
+        for index in 0..words.into() {
+            memory.store(at(first + index), 1 << index).await;
+        }
+        memory.fill(to, words, u64::MAX, stores).await;
+        found.compare(
+            "the sum of a filled block",
+            memory.sum(to, words).await,
+            0_u64.wrapping_sub(words.into()),
+        );
+        memory.copy_words(from, to, words, stores).await;
+        found.compare(
+            "the sum of a copied block",
+            memory.sum(to, words).await,
+            (1 << words) - 1,
+        );
+        for beside in [first + 39, first + 40 + u64::from(words)] {
+            let word = memory.load(at(beside)).await;
+            found.compare("a word beside the copied block", word, 0);
+        }
     }
 }
 

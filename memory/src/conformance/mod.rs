@@ -24,8 +24,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
-    AnyFlag, Blocks, Cacheable, Capabilities, Capability, Futex, Interrupts, Network, Spawn,
-    Tagged, TestAndSet, Timer,
+    AnyFlag, Blocks, Cacheable, Capabilities, Capability, Futex, Interrupts, Network, Passes,
+    Spawn, Tagged, TestAndSet, Timer,
 };
 
 /// Nodes of the machine on which a case runs.
@@ -44,6 +44,7 @@ pub trait Whole:
     + TestAndSet
     + Spawn
     + Blocks
+    + Passes
     + AnyFlag
     + Tagged
     + Interrupts
@@ -60,6 +61,7 @@ impl<M> Whole for M where
         + TestAndSet
         + Spawn
         + Blocks
+        + Passes
         + AnyFlag
         + Tagged
         + Interrupts

@@ -8,7 +8,7 @@ use crossbeam::utils::CachePadded;
 
 use super::sync::{AtomicU8, yield_now};
 use super::{Protocol, Thread};
-use crate::{AnyFlag, Blocks, Flags, Interrupts, Memory, Tagged, Timer, Until};
+use crate::{AnyFlag, Blocks, Flags, Interrupts, Memory, Passes, Tagged, Timer, Until};
 
 /// Interrupts that are pending, and when the memory was made.
 pub(super) struct Pending {
@@ -32,6 +32,8 @@ impl<P: Protocol> Tagged for Thread<P> {
 }
 
 impl<P: Protocol> Blocks for Thread<P> {}
+
+impl<P: Protocol> Passes for Thread<P> {}
 
 impl<P: Protocol> AnyFlag for Thread<P> {
     async fn find_any(&self, flags: Flags, first: u32, until: Until) -> Option<u32> {

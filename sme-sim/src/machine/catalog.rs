@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::family::Family;
 use super::reader::Reader;
-use crate::families::{ideal, mppa, scc, sme};
+use crate::families::{coherent, ideal, mppa, scc, sme};
 
 /// A machine file that is part of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,14 @@ pub(super) const BUILTINS: &[Builtin] = &[
         text: include_str!("../../../machines/mppa256.toml"),
     },
     Builtin {
+        name: "xeon-e5-2650",
+        text: include_str!("../../../machines/xeon-e5-2650.toml"),
+    },
+    Builtin {
+        name: "opteron-6272",
+        text: include_str!("../../../machines/opteron-6272.toml"),
+    },
+    Builtin {
         name: "ideal",
         text: include_str!("../../../machines/ideal.toml"),
     },
@@ -72,6 +80,10 @@ pub(super) const FAMILIES: &[Registered] = &[
     Registered {
         name: "mppa",
         read: |reader| Arc::new(mppa::spec::mppa(reader)),
+    },
+    Registered {
+        name: "coherent",
+        read: |reader| Arc::new(coherent::spec::coherent(reader)),
     },
     Registered {
         name: "ideal",

@@ -56,6 +56,18 @@ pub fn done(core: u16, operation: &Operation, at: &dyn Fn(u64) -> String) -> Str
         Operation::Put(word, ..) => format!("{core} has stored a block from {} on", at(word.0)),
         Operation::Get(word, ..) => format!("{core} has loaded a block from {} on", at(word.0)),
         Operation::Copy(..) => format!("{core} has copied a block of its own memory"),
+        Operation::Sum(word, words, _) => {
+            format!("{core} has loaded {words} words from {} on", at(word.0))
+        }
+        Operation::Fill(word, _, words, _) | Operation::FillPast(word, _, words, _) => {
+            format!("{core} has stored {words} words from {} on", at(word.0))
+        }
+        Operation::CopyWords(word, _, words, _) | Operation::CopyPast(word, _, words, _) => {
+            format!("{core} has copied {words} words from {} on", at(word.0))
+        }
+        Operation::FlushWords(word, words, _) => {
+            format!("{core} has flushed {words} words from {} on", at(word.0))
+        }
         Operation::WaitAny(flags, ..) => {
             format!(
                 "{core} sees that one from {} on has changed",

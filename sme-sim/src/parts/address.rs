@@ -35,6 +35,12 @@ pub trait AddressSpace: Send + Sync {
         false
     }
 
+    /// Whether a pass over many words is one operation of the machine; otherwise it is as many loads or
+    /// stores.
+    fn makes_passes(&self) -> bool {
+        false
+    }
+
     /// Devices that hold memory and have no threads, numbered behind the nodes that have.
     fn devices(&self) -> u32 {
         0
@@ -72,6 +78,12 @@ impl Space {
     pub fn moves_blocks(&self) -> bool {
         self.0.moves_blocks()
     }
+
+    /// Whether a pass over many words is one operation of the machine.
+    #[inline]
+    pub fn makes_passes(&self) -> bool {
+        self.0.makes_passes()
+    }
 }
 
 /// How a word was reached.
@@ -105,6 +117,8 @@ pub enum FaultReason {
     Misaligned,
     /// An atomic operation on memory outside the coherent domain.
     NotAtomic,
+    /// A futex in the memory of another node, whose operating system knows nothing of this one's threads.
+    SleepsElsewhere,
     /// An operation that the machine does not have.
     Lacks(#[serde(with = "by_number")] Capability),
     /// A core that the node does not have.
@@ -140,6 +154,7 @@ impl fmt::Display for FaultReason {
             }
             FaultReason::Misaligned => "a word's address must be a multiple of 8",
             FaultReason::NotAtomic => "there are no atomic operations outside coherent memory",
+            FaultReason::SleepsElsewhere => "threads sleep on words of their own node's memory only",
             FaultReason::Lacks(capability) => {
                 return write!(f, "the machine does not have {capability}");
             }

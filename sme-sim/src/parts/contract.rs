@@ -7,6 +7,7 @@
 mod calls;
 mod messages;
 mod network;
+mod passes;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -91,6 +92,19 @@ pub enum Operation {
     Get(Word, u32, Near, WaitSite),
     /// [`Blocks::copy`](sme_memory::Blocks::copy): from the one place, to the other.
     Copy(Near, Near, u32),
+    /// [`Passes::sum`](sme_memory::Passes::sum)
+    Sum(Word, u32, WaitSite),
+    /// [`Passes::fill`](sme_memory::Passes::fill): to, with that value, through the caches.
+    Fill(Word, u64, u32, WaitSite),
+    /// The same past the caches.
+    FillPast(Word, u64, u32, WaitSite),
+    /// [`Passes::copy_words`](sme_memory::Passes::copy_words): from the one place, to the other, through the
+    /// caches.
+    CopyWords(Word, Word, u32, WaitSite),
+    /// The same with stores past the caches.
+    CopyPast(Word, Word, u32, WaitSite),
+    /// [`Passes::flush_words`](sme_memory::Passes::flush_words)
+    FlushWords(Word, u32, WaitSite),
     /// [`AnyFlag::wait_any`](sme_memory::AnyFlag::wait_any)
     WaitAny(Flags, Until, WaitSite),
     /// [`AnyFlag::find_any`](sme_memory::AnyFlag::find_any)

@@ -4,8 +4,8 @@ use std::future::Future;
 
 use sme_memory::{
     AnyFlag, Atomic, Blocks, Cacheable, Flag, Flags, Futex, Gathers, Interrupts, Mailbox, Memory,
-    Network, NodeSet, Own, Place, Receives, Register, Route, Spawn, Tagged, TestAndSet, ThreadId,
-    Timer, Transfer, Until, Word,
+    Network, NodeSet, Own, Passes, Place, Receives, Register, Route, Spawn, Stores, Tagged,
+    TestAndSet, ThreadId, Timer, Transfer, Until, Word,
 };
 use sme_sim::parts::contract::ThreadMemory;
 
@@ -293,6 +293,13 @@ impl Blocks for Faulty {
 
     async fn get(&self, from: Word, words: &mut [u64], to: Option<Own>) {
         self.memory.get(from, words, to).await;
+    }
+}
+
+impl Passes for Faulty {
+    async fn copy_words(&self, from: Word, to: Word, words: u32, stores: Stores) {
+        let words = words - u32::from(self.is(Fault::CopiesTooLittle));
+        self.memory.copy_words(from, to, words, stores).await;
     }
 }
 

@@ -21,6 +21,7 @@
 pub mod ahead;
 mod first;
 mod geometry;
+pub mod line_set;
 mod second;
 #[cfg(test)]
 mod tests;

@@ -67,6 +67,11 @@ impl Tags {
         }
     }
 
+    /// Changes the record of the line at `spot`.
+    pub(super) fn set_record(&mut self, spot: Spot, record: u32) {
+        self.records[spot.start + spot.way] = record;
+    }
+
     /// What stands in the way of a line that is not here.
     pub(super) fn room(&self, line: u64) -> Room {
         let Some(start) = self.start(line) else {

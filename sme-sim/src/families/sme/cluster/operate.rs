@@ -56,8 +56,16 @@ impl Node {
             Operation::Interrupt(_) | Operation::TakeInterrupt(_) => {
                 self.stops(core, None, FaultReason::Lacks(Capability::Interrupts));
             }
-            // Its address space says that blocks are loads and stores: no program asks for one.
-            Operation::Put(..) | Operation::Get(..) | Operation::Copy(..) => {
+            // Its address space says that blocks and passes are loads and stores: no program asks for one.
+            Operation::Put(..)
+            | Operation::Get(..)
+            | Operation::Copy(..)
+            | Operation::Sum(..)
+            | Operation::Fill(..)
+            | Operation::FillPast(..)
+            | Operation::CopyWords(..)
+            | Operation::CopyPast(..)
+            | Operation::FlushWords(..) => {
                 self.is_done(core, 0, Time::ZERO);
             }
             Operation::Now => {

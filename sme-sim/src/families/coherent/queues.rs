@@ -1,0 +1,66 @@
+//! What accesses queue for: places in buffers, and parts that serve one after the other.
+
+use crate::time::Time;
+
+/// Places, each with the time from which it is free.
+#[derive(Clone, Debug)]
+pub(super) struct Places(Vec<Time>);
+
+impl Places {
+    /// So many, all free.
+    pub(super) fn new(count: u32) -> Self {
+        Self(vec![Time::ZERO; count as usize])
+    }
+
+    /// The time from which one is free.
+    pub(super) fn free_from(&self) -> Time {
+        self.0.iter().copied().min().unwrap_or(Time::ZERO)
+    }
+
+    /// Takes the place that is free first, until then.
+    pub(super) fn take(&mut self, until: Time) {
+        if let Some(place) = self.0.iter_mut().min() {
+            *place = until;
+        }
+    }
+}
+
+/// A part that serves one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Server {
+    free: Time,
+}
+
+impl Server {
+    /// Serves who comes at `at`, for so long; when that begins.
+    pub(super) fn serve(&mut self, at: Time, busy: Time) -> Time {
+        let begin = at.max(self.free);
+        self.free = begin + busy;
+        begin
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_third_of_two_waits_for_the_first_that_goes() {
+        let mut places = Places::new(2);
+        places.take(Time::from_ns(30));
+        assert_eq!(places.free_from(), Time::ZERO);
+        places.take(Time::from_ns(20));
+        assert_eq!(places.free_from(), Time::from_ns(20));
+        places.take(Time::from_ns(50));
+        assert_eq!(places.free_from(), Time::from_ns(30));
+    }
+
+    #[test]
+    fn a_server_takes_one_after_the_other() {
+        let mut server = Server::default();
+        let (at, busy) = (Time::from_ns(10), Time::from_ns(4));
+        assert_eq!(server.serve(at, busy), at);
+        assert_eq!(server.serve(at, busy), Time::from_ns(14));
+        assert_eq!(server.serve(Time::from_ns(40), busy), Time::from_ns(40));
+    }
+}

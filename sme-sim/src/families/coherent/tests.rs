@@ -1,0 +1,233 @@
+//! Random accesses of all cores to a few lines, through caches that are too small for them: after each,
+//! the states, the tags and the records agree, and the rules of coherence hold.
+
+use proptest::prelude::*;
+
+use super::access::Wants;
+use super::chip::{Chip, is_dirty};
+use super::spec::CoherentSpec;
+use super::*;
+use crate::machine::Machine;
+use crate::parts::coherence::{Event, State};
+use crate::time::Time;
+
+/// Caches of a few lines, so that all of them overflow.
+const SMALL: &[(&str, &str)] = &[
+    ("cache.l1_size", "1 KiB"),
+    ("cache.l1_ways", "2"),
+    ("cache.l2_size", "2 KiB"),
+    ("cache.l2_ways", "2"),
+    ("cache.l3_size", "4 KiB"),
+    ("cache.l3_ways", "4"),
+];
+
+fn chip(machine: &str, constants: &[(&str, &str)]) -> Chip {
+    let machine = Machine::builtin(machine).expect("a machine of the program's own");
+    let machine = machine.with(constants).expect("sound constants");
+    let family = machine.family();
+    let family: &dyn std::any::Any = family;
+    let spec = family
+        .downcast_ref::<CoherentSpec>()
+        .expect("a coherent machine");
+    Chip::new(Arc::new(spec.clone()))
+}
+
+/// What a core does to a line.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Loads,
+    Stores,
+    StoresPast,
+    Flushes,
+}
+
+fn deeds() -> impl Strategy<Value = Vec<(u32, u64, Deed)>> {
+    let deed = prop_oneof![
+        6 => Just(Deed::Loads),
+        5 => Just(Deed::Stores),
+        1 => Just(Deed::StoresPast),
+        1 => Just(Deed::Flushes),
+    ];
+    // Neighbours in a page, for the prefetcher, and lines of several sockets that share sets.
+    let line = prop_oneof![
+        0..96_u64,
+        (0..8_u64, 0..8_u64).prop_map(|(far, near)| far << 22 | near)
+    ];
+    prop::collection::vec((0..64_u32, line, deed), 1..600)
+}
+
+fn does(chip: &mut Chip, core: u32, line: u64, deed: Deed, now: Time) -> Time {
+    let wants = |event| Wants {
+        line,
+        event,
+        words: 8,
+    };
+    match deed {
+        Deed::Loads | Deed::Stores => {
+            let event = match deed {
+                Deed::Loads => Event::Load,
+                _ => Event::Store,
+            };
+            let begin = chip.can_begin(core, wants(event), now);
+            let made = chip.access(core, wants(event), begin);
+            assert!(made.there >= begin && made.next >= begin && begin >= now);
+            begin
+        }
+        Deed::StoresPast => {
+            let begin = chip.can_store_past(core, now);
+            chip.access_past(core, wants(Event::Store), begin);
+            begin
+        }
+        Deed::Flushes => {
+            let place = chip.place(core);
+            chip.flushes(place, line, now);
+            now
+        }
+    }
+}
+
+/// The first rule that the copies of `line` break.
+fn broken_rule(chip: &mut Chip, line: u64) -> Option<String> {
+    let spot = chip.lines.spot(line);
+    let sockets = chip.sockets.len();
+    let outer: Vec<State> = chip.lines.outer(spot).to_vec();
+    let count = |states: &[State], wanted: &[State]| {
+        states.iter().filter(|state| wanted.contains(state)).count()
+    };
+    const ALONE: &[State] = &[State::Modified, State::Exclusive];
+    let held = |states: &[State]| states.len() - count(states, &[State::Invalid]);
+    if count(&outer, ALONE) > 0 && held(&outer) > 1 {
+        return Some(format!("a socket is not alone: {outer:?}"));
+    }
+    let mut any_dirty = count(&outer, &[State::Modified, State::Owned]) > 0;
+    for socket in 0..sockets {
+        let inner = chip.lines.inner(spot, socket).to_vec();
+        if count(&inner, ALONE) > 0 && held(&inner) > 1 {
+            return Some(format!("a module is not alone: {inner:?}"));
+        }
+        if count(&inner, ALONE) > 0 && !ALONE.contains(&outer[socket]) {
+            return Some(format!("{inner:?} in a socket that is {:?}", outer[socket]));
+        }
+        let dirty = inner.iter().any(|&state| is_dirty(state));
+        if dirty && !is_dirty(outer[socket]) {
+            return Some(format!("{inner:?} in a clean socket"));
+        }
+        any_dirty |= dirty;
+        let in_third = chip.sockets[socket].third.note(line).is_some();
+        if held(&inner) > 0 && outer[socket] == State::Invalid {
+            return Some(format!("{inner:?} in a socket without a copy"));
+        }
+        match chip.third() {
+            None if in_third != (outer[socket] != State::Invalid) => {
+                return Some(format!(
+                    "the third level has it: {in_third}, {:?}",
+                    outer[socket]
+                ));
+            }
+            Some(third) if in_third != (inner[usize::from(third)] != State::Invalid) => {
+                return Some(format!("the third level has it: {in_third}, {inner:?}"));
+            }
+            Some(_) if held(&inner) == 0 && outer[socket] != State::Invalid => {
+                return Some(format!(
+                    "nobody has the copy of a socket: {:?}",
+                    outer[socket]
+                ));
+            }
+            _ => {}
+        }
+        for (cache, &state) in (0..).zip(&inner) {
+            let Some(module) = chip.module(socket, cache) else {
+                continue;
+            };
+            let has = chip.modules[module].second.note(line).is_some();
+            if has != (state != State::Invalid) {
+                return Some(format!("a module has it: {has}, {state:?}"));
+            }
+            if !has && chip.is_in_first(module, line) {
+                return Some("a first level has what its second has not".to_owned());
+            }
+            let holders = *chip.lines.holders(spot, socket);
+            if chip.third().is_none() && has && holders >> cache & 1 == 0 {
+                return Some("the third level does not know of a copy".to_owned());
+            }
+        }
+    }
+    let is_stale = chip.lines.line(spot).is_stale_in_memory;
+    (is_stale && !any_dirty).then(|| "the newest bytes are lost".to_owned())
+}
+
+/// Does everything, and checks the lines that it touched, and those that they displaced.
+fn runs(mut chip: Chip, deeds: &[(u32, u64, Deed)]) -> Result<(), String> {
+    let cores = chip.cores.len() as u32;
+    let mut now = Time::ZERO;
+    let mut touched = std::collections::BTreeSet::new();
+    for &(core, line, deed) in deeds {
+        now = does(&mut chip, core % cores, line, deed, now).max(now) + Time::from_ps(500);
+        touched.insert(line);
+        // Every line now and then: one may have displaced another.
+        let all = touched.len() % 16 == 0;
+        let checked = touched.iter().filter(|&&other| all || other == line);
+        for &line in checked {
+            if let Some(rule) = broken_rule(&mut chip, line) {
+                return Err(format!("after {deed:?} of {core}: line {line:#x}: {rule}"));
+            }
+        }
+    }
+    for line in touched {
+        if let Some(rule) = broken_rule(&mut chip, line) {
+            return Err(format!("at the end: line {line:#x}: {rule}"));
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn copies_are_coherent_after_every_access(deeds in deeds()) {
+        for machine in ["xeon-e5-2650", "opteron-6272"] {
+            prop_assert_eq!(runs(chip(machine, SMALL), &deeds), Ok(()), "{}", machine);
+        }
+    }
+}
+
+/// The time of a load by `core` of what another has, alone on the machine.
+fn load(chip: &mut Chip, core: u32, line: u64, now: Time) -> Time {
+    let wants = Wants {
+        line,
+        event: Event::Load,
+        words: 1,
+    };
+    let begin = chip.can_begin(core, wants, now);
+    chip.access(core, wants, begin).there.since(begin)
+}
+
+#[test]
+fn a_load_takes_what_its_level_takes() {
+    let mut chip = chip("xeon-e5-2650", &[]);
+    let at = |us: u64| Time::from_ns(us * 1_000);
+    let cycles = |count: u64| Time::from_ps(500 * count);
+    // From memory: of the own socket, of the other.
+    assert_eq!(load(&mut chip, 0, 0, at(1)), cycles(38) + Time::from_ns(85));
+    let far = 32 << 30 >> 6;
+    assert_eq!(
+        load(&mut chip, 0, far, at(2)),
+        cycles(38) + Time::from_ns(85 + 44)
+    );
+    assert_eq!(load(&mut chip, 0, 0, at(3)), Time::ZERO, "the first level");
+    // A clean copy of another core, which could have written it.
+    assert_eq!(load(&mut chip, 1, 0, at(4)), cycles(38 + 27));
+    assert_eq!(
+        load(&mut chip, 2, 0, at(5)),
+        cycles(38),
+        "two have it: nobody can have written it"
+    );
+    does(&mut chip, 3, 0, Deed::Stores, at(6));
+    assert_eq!(
+        load(&mut chip, 1, 0, at(7)),
+        cycles(38 + 45),
+        "a modified copy"
+    );
+    does(&mut chip, 3, 0, Deed::Stores, at(8));
+    let across = Time::from_ns(22 + 22 + 20);
+    assert_eq!(load(&mut chip, 8, 0, at(9)), cycles(38 + 38 + 45) + across);
+}
