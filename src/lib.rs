@@ -3,6 +3,7 @@
 //!
 //! * [`experiment`]: puts a machine (`sme-sim`) and a barrier (`sme-barrier`) together.
 //! * [`validate`]: the published figures beside the simulated ones.
+//! * [`coherence`]: memory throughput by cache state, and the model of messages over it.
 //! * [`distributed`]: several processes that do one job together.
 //! * [`extrapolate`]: from a sweep to larger clusters, by Eq. 2.
 //! * [`paper`]: the default job, Fig. 8 of the paper; and its FFT, Fig. 12 and 13.
@@ -21,6 +22,7 @@
 
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod coherence;
 pub mod distributed;
 pub mod experiment;
 pub mod extrapolate;
