@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use crate::parts::coherence::Protocol;
 use crate::parts::core_set::MOST_CORES;
 use crate::parts::fabric::{NetworkKind, Topology};
 use crate::parts::noise::Noise;
@@ -42,6 +43,8 @@ pub struct Shape {
     /// The hops from each node to the memory controller that serves it; none where nodes have
     /// memory of their own.
     pub memory_hops: Vec<u32>,
+    /// The coherence of all its memory; none where nodes are not coherent.
+    pub coherence: Option<Coherence>,
     /// What a simulated machine takes of this computer's memory.
     pub footprint: Footprint,
 }
@@ -124,6 +127,15 @@ impl Software {
             subsystem_percent: self.subsystem_percent,
         }
     }
+}
+
+/// A machine all of whose nodes, its sockets, share one coherent memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coherence {
+    /// The protocol between the sockets.
+    pub protocol: Protocol,
+    /// Neighbouring cores that share their caches, but for the first level.
+    pub module: u32,
 }
 
 /// The network interfaces of a node: one of a cluster, several of an I/O subsystem.

@@ -37,7 +37,7 @@ use crate::kernel::peers::Peers;
 use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
 use crate::machine::node::Blueprint;
 use crate::machine::nodes::{Apart, on_one_process};
-use crate::machine::shape::{Footprint, Interfaces, Setup, Shape};
+use crate::machine::shape::{Coherence, Footprint, Interfaces, Setup, Shape};
 use crate::observe::among::Among;
 use crate::parts::fabric::NetworkKind;
 use crate::parts::global::GlobalSpace;
@@ -72,6 +72,10 @@ impl Family for CoherentSpec {
             interfaces: Interfaces::default(),
             pool_devices: 0,
             memory_hops: Vec::new(),
+            coherence: Some(Coherence {
+                protocol: self.protocol,
+                module: self.module,
+            }),
             footprint: FOOTPRINT,
         }
     }

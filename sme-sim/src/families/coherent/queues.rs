@@ -25,17 +25,27 @@ impl Places {
     }
 }
 
-/// A part that serves one after the other.
+/// A part that serves one after the other. It is told of what comes not quite in the order of time, since
+/// a transaction is worked out when it begins: who comes waits for the work that is there, and not for
+/// the hour of somebody who was told of earlier and comes later.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Server {
-    free: Time,
+    /// The latest time at which anybody has come.
+    last: Time,
+    /// The work that was there then.
+    work: Time,
 }
 
 impl Server {
     /// Serves who comes at `at`, for so long; when that begins.
     pub(super) fn serve(&mut self, at: Time, busy: Time) -> Time {
-        let begin = at.max(self.free);
-        self.free = begin + busy;
+        if at > self.last {
+            let passed = at.since(self.last);
+            self.work = Time::from_ps(self.work.as_ps().saturating_sub(passed.as_ps()));
+            self.last = at;
+        }
+        let begin = at + self.work;
+        self.work += busy;
         begin
     }
 }
@@ -62,5 +72,7 @@ mod tests {
         assert_eq!(server.serve(at, busy), at);
         assert_eq!(server.serve(at, busy), Time::from_ns(14));
         assert_eq!(server.serve(Time::from_ns(40), busy), Time::from_ns(40));
+        // One who comes earlier waits for the work of that one, and not until it comes.
+        assert_eq!(server.serve(Time::from_ns(20), busy), Time::from_ns(24));
     }
 }

@@ -58,7 +58,7 @@ pub struct CoherentSpec {
     pub hop: Time,
     /// A line over a link between sockets.
     pub link_line: Time,
-    /// What the home of a line does behind a transaction that another socket answered.
+    /// What the home of a line does behind the answer of another socket that had modified it.
     pub completion: Time,
     /// A line from memory, behind the third level.
     pub memory: Time,
@@ -287,7 +287,7 @@ pub(crate) fn coherent(read: &mut Reader<'_>) -> CoherentSpec {
     let completion = section.time(
         "completion",
         0..=HARDWARE,
-        "what the home of a line does behind a transaction that another socket answered",
+        "what the home of a line does behind the answer of another socket that had modified it",
     );
     let mut section = read.section("memory");
     let memory = section.time(

@@ -207,11 +207,11 @@ fn a_load_takes_what_its_level_takes() {
     let at = |us: u64| Time::from_ns(us * 1_000);
     let cycles = |count: u64| Time::from_ps(500 * count);
     // From memory: of the own socket, of the other.
-    assert_eq!(load(&mut chip, 0, 0, at(1)), cycles(38) + Time::from_ns(85));
+    assert_eq!(load(&mut chip, 0, 0, at(1)), cycles(38) + Time::from_ns(66));
     let far = 32 << 30 >> 6;
     assert_eq!(
         load(&mut chip, 0, far, at(2)),
-        cycles(38) + Time::from_ns(85 + 44)
+        cycles(38) + Time::from_ns(66 + 44)
     );
     assert_eq!(load(&mut chip, 0, 0, at(3)), Time::ZERO, "the first level");
     // A clean copy of another core, which could have written it.

@@ -29,7 +29,7 @@ impl Chip {
             Event::Store => self.gets_ownership(at, (line, spot), begin, has_copy),
             _ => self.gets_copy(at, (line, spot), begin),
         };
-        self.fills_third(at.socket, line, end);
+        self.fills_third(at.socket, line, begin);
         *self.lines.holders(spot, at.socket) |= 1 << at.cache;
         self.lines.line(spot).ready = end;
         end
@@ -92,7 +92,8 @@ impl Chip {
         let owner = self.owner(at, spot).filter(|&cache| cache != at.cache);
         let owner = owner.filter(|&cache| is_dirty(self.state(at, spot, cache)));
         let here = match owner {
-            Some(owner) => self.snoop(at.socket, owner, (line, true), asks),
+            // The owner's bytes are the same as those that are here already.
+            Some(owner) => self.snoop(at.socket, owner, (line, !has_bytes), asks),
             None if asked != 0 => self.takes_away(at, asked, line, asks),
             // Without a third level that knows better the home has to be asked.
             None if !self.spec.is_inclusive && has_bytes => asks + self.spec.snoop.clean,
@@ -142,7 +143,7 @@ impl Chip {
             Event::Store => Event::OtherStores,
             _ => Event::OtherLoads,
         };
-        let had_copy = self.lines.outer(spot)[at.socket] != State::Invalid;
+        let was_stale = self.lines.line(spot).is_stale_in_memory;
         let (table, states) = (self.between, self.lines.outer(spot));
         let held = (0..)
             .zip(states.iter())
@@ -161,12 +162,12 @@ impl Chip {
             answered = answered.max(back);
         }
         if effect.written_back.is_some() {
-            self.writes_back(spot, line, answered);
+            self.writes_back(spot, line, behind_third);
         }
         match effect.source {
             Some(Source::Memory) => answered.max(self.from_memory(at, line, behind_third)),
-            Some(Source::Cache(_)) => answered + self.spec.completion,
-            _ if had_copy && answered > behind_third => answered + self.spec.completion,
+            // A line that memory has not got: the home is told, and ends the transaction.
+            Some(Source::Cache(_)) if was_stale => answered + self.spec.completion,
             _ => answered,
         }
     }
@@ -193,7 +194,7 @@ impl Chip {
             false => there,
         };
         let answered = match dirty {
-            Some(owner) => self.snoop(other, owner, (line, true), behind_third),
+            Some(owner) => self.snoop(other, owner, (line, supplies), behind_third),
             None if self.spec.is_inclusive => match (told, single(asked)) {
                 (_, Some(cache)) => self.snoop(other, cache, (line, false), behind_third),
                 (Event::OtherStores, None) if asked != 0 => behind_third + self.spec.snoop.clean,
@@ -398,7 +399,7 @@ impl Chip {
         let changed = line::flush(self.between, self.lines.outer(spot));
         debug_assert!(changed.is_ok());
         if self.lines.line(spot).is_stale_in_memory {
-            self.writes_back(spot, line, end);
+            self.writes_back(spot, line, begin);
         }
         self.lines.line(spot).ready = end;
         end

@@ -70,6 +70,7 @@ impl Family for SccSpec {
             memory_hops: (0..self.chip.cores())
                 .map(|core| self.chip.hops_to_controller(core))
                 .collect(),
+            coherence: None,
             footprint: FOOTPRINT,
         }
     }
