@@ -5,7 +5,8 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use sme_sim::parts::cache::{Cache, Geometry, Level, State};
+use sme_sim::parts::cache::{Cache, Geometry, Level};
+use sme_sim::parts::coherence::State;
 use sme_sim::parts::line_size::LineSize;
 
 /// Holds so many lines from number 0 on.

@@ -33,37 +33,11 @@ use first::First;
 pub use geometry::{Geometry, GeometryError};
 use second::{Note, Records, Room, Tags};
 
+use crate::parts::coherence::State;
 use crate::parts::line_size::LineSize;
 
 /// The tag of an empty way. No line has this number.
 const EMPTY: u64 = u64::MAX;
-
-/// What a core may do with its copy of a line (MOESI without Invalid: that is a line not held).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
-    /// Others may have it too; someone else writes it back, if it must be.
-    Shared,
-    /// The only copy, as memory has it.
-    Exclusive,
-    /// Others may have it too; this one is written back.
-    Owned,
-    /// The only copy, newer than memory.
-    Modified,
-}
-
-impl State {
-    /// Whether a store needs to ask nobody.
-    #[inline]
-    pub const fn writable(self) -> bool {
-        matches!(self, State::Exclusive | State::Modified)
-    }
-
-    /// Whether the copy has to be written back when it goes.
-    #[inline]
-    pub const fn owner(self) -> bool {
-        matches!(self, State::Owned | State::Modified)
-    }
-}
 
 /// Which level served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,7 +57,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// A line that has left the cache.
+/// A line that has left the cache. Its state is never [`State::Invalid`], that of a line not held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Held {
     /// Its number.
@@ -161,7 +135,7 @@ impl Cache {
             && let Some(note) = self.records.notes.get_mut(record as usize)
             && let Some(bytes) = self.records.bytes.get_mut(record as usize)
         {
-            if !note.state.writable() {
+            if !note.state.is_writable() {
                 return None;
             }
             write(&mut bytes.0, note, word, enables, value);
@@ -194,15 +168,12 @@ impl Cache {
         }
     }
 
-    /// The line is as memory has it: no byte is dirty, Modified becomes Exclusive, Owned Shared.
+    /// The line is as memory has it: no byte is dirty, and its state is [clean](State::clean).
     pub fn clean(&mut self, line: u64) {
         if let Some(spot) = self.tags.find(line) {
             let note = &mut self.records.notes[spot.record as usize];
             note.dirty = 0;
-            note.state = match note.state {
-                State::Modified | State::Exclusive => State::Exclusive,
-                State::Owned | State::Shared => State::Shared,
-            };
+            note.state = note.state.clean();
         }
     }
 
@@ -221,6 +192,7 @@ impl Cache {
     /// replaces what was held, whose dirty bytes are lost if they are not in the new.
     pub fn insert(&mut self, line: u64, state: State, words: [u64; 8], dirty: u64) -> Option<Held> {
         debug_assert!(line < 1 << 61, "line {line} has no address");
+        debug_assert_ne!(state, State::Invalid, "line {line} is not held");
         let note = Note { dirty, state };
         if let Some(spot) = self.tags.find(line) {
             self.records.write(spot.record, words, note);
@@ -312,7 +284,7 @@ impl Cache {
     fn write_second(&mut self, line: u64, word: u32, enables: u8, value: u64) -> Option<u32> {
         let spot = self.tags.find(line)?;
         let note = &mut self.records.notes[spot.record as usize];
-        if !note.state.writable() {
+        if !note.state.is_writable() {
             return None;
         }
         let bytes = &mut self.records.bytes[spot.record as usize];

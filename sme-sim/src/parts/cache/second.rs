@@ -2,7 +2,8 @@
 //! A set is ordered by use as in the first level. The tags of a set come into being with its first
 //! line, the record of a line with the line; what a line leaves is used again.
 
-use super::{EMPTY, Geometry, State};
+use super::{EMPTY, Geometry};
+use crate::parts::coherence::State;
 
 const NO_TAGS: u32 = u32::MAX;
 

@@ -5,7 +5,8 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
 
-use super::{Cache, Geometry, Held, Level, LineSize, State, byte_mask};
+use super::{Cache, Geometry, Held, Level, LineSize, byte_mask};
+use crate::parts::coherence::State;
 
 /// What the model does wrong on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +128,7 @@ impl Model {
     fn write(&mut self, line: u64, word: usize, enables: u8, value: u64) -> Option<()> {
         let fault = self.fault;
         let entry = self.at(line)?;
-        if entry.state == State::Shared || entry.state == State::Owned {
+        if matches!(entry.state, State::Shared | State::Owned | State::Forward) {
             if fault == Fault::RefusedCounts {
                 self.serve(line);
             }
@@ -235,6 +236,7 @@ fn states() -> impl Strategy<Value = State> {
         Just(State::Shared),
         Just(State::Exclusive),
         Just(State::Owned),
+        Just(State::Forward),
         Just(State::Modified),
     ]
 }

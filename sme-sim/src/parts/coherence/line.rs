@@ -1,6 +1,6 @@
 //! A line and its copies: a transaction is what the home of the line does at one moment.
 
-use super::{Event, Next, State, Table};
+use super::{Event, State, Table};
 
 /// Where the bytes come from that a cache gets in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,17 +13,28 @@ pub enum Source {
     Cache(u16),
 }
 
-/// The effect of an event on a line and its copies.
+/// The effect of an event on a line and its copies, where those who lose theirs are a `Dropped`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effect {
+pub struct Effect<Dropped = u64> {
     /// Where the bytes come from, if a core accesses them.
     pub source: Option<Source>,
     /// The cache whose copy, as it was, has been written to memory.
     pub written_back: Option<u16>,
     /// Caches that have lost their copies, a bit each, the one at which the event was apart.
-    pub dropped: u64,
+    pub dropped: Dropped,
     /// The home was asked.
     pub asked: bool,
+}
+
+impl<Dropped: Default> Effect<Dropped> {
+    pub(super) fn none() -> Self {
+        Self {
+            source: None,
+            written_back: None,
+            dropped: Dropped::default(),
+            asked: false,
+        }
+    }
 }
 
 /// An event that the table has no row for.
@@ -49,39 +60,39 @@ pub fn access(
 ) -> Result<Effect, NoRow> {
     let state = copies[usize::from(cache)];
     let row = table.row(state, event).ok_or(NoRow { state, event })?;
-    let mut effect = Effect {
-        source: None,
-        written_back: None,
-        dropped: 0,
-        asked: row.asks,
+    let mut effect = match row.asks {
+        true => tell(table, copies, Some(cache), asks_as(event))?,
+        false => Effect::none(),
     };
-    if row.asks {
-        let told = match event {
-            Event::Store => Event::OtherStores,
-            _ => Event::OtherLoads,
-        };
-        effect = tell(table, copies, Some(cache), told)?;
-        effect.asked = true;
-    }
-    match event {
-        // It has the bytes already.
-        Event::Load | Event::Store if state != State::Invalid => effect.source = Some(Source::Own),
-        Event::Load | Event::Store => {
-            effect.source.get_or_insert(Source::Memory);
-        }
-        _ => {}
-    }
+    effect.asked = row.asks;
+    effect.source = source_of(event, state, effect.source);
     if row.writes_back {
         effect.written_back = Some(cache);
     }
     let mut others = (0..).zip(copies.iter());
     let is_alone = others.all(|(other, state)| other == cache || *state == State::Invalid);
-    copies[usize::from(cache)] = match row.next {
-        Next::To(next) => next,
-        Next::Alone(alone, _) if is_alone => alone,
-        Next::Alone(_, shared) => shared,
-    };
+    copies[usize::from(cache)] = row.next.when(is_alone);
     Ok(effect)
+}
+
+/// The event that the home tells the others of when it is asked because of `event`.
+pub(super) const fn asks_as(event: Event) -> Event {
+    match event {
+        Event::Store => Event::OtherStores,
+        _ => Event::OtherLoads,
+    }
+}
+
+/// Where the bytes come from for `event` at a cache whose copy is in `state`, if one that was told of
+/// it is `told`.
+#[inline]
+pub(super) fn source_of(event: Event, state: State, told: Option<Source>) -> Option<Source> {
+    match event {
+        // It has the bytes already.
+        Event::Load | Event::Store if state != State::Invalid => Some(Source::Own),
+        Event::Load | Event::Store => told.or(Some(Source::Memory)),
+        _ => told,
+    }
 }
 
 /// All copies go (`clflush`, or a store that does not come from a cache).
@@ -108,12 +119,8 @@ pub fn tell(
             return Err(NoRow { state, event });
         }
     }
-    let mut effect = Effect {
-        source: None,
-        written_back: None,
-        dropped: 0,
-        asked: true,
-    };
+    let mut effect = Effect::none();
+    effect.asked = true;
     for (cache, copy) in (0..).zip(copies) {
         let state = *copy;
         let Some(row) = table.row(state, event).filter(|_| others(cache)) else {
@@ -125,9 +132,7 @@ pub fn tell(
         if row.writes_back {
             effect.written_back.get_or_insert(cache);
         }
-        *copy = match row.next {
-            Next::To(next) | Next::Alone(_, next) => next,
-        };
+        *copy = row.next.when(false);
         if *copy == State::Invalid && state != State::Invalid {
             effect.dropped |= 1 << cache;
         }

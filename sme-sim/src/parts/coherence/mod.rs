@@ -52,6 +52,27 @@ impl State {
             Self::Invalid => 'I',
         }
     }
+
+    /// Whether the core may store without asking, as in every protocol here.
+    #[inline]
+    pub const fn is_writable(self) -> bool {
+        matches!(self, Self::Modified | Self::Exclusive)
+    }
+
+    /// Whether the copy is newer than memory: it has to be written back when it goes.
+    #[inline]
+    pub const fn is_dirty(self) -> bool {
+        matches!(self, Self::Modified | Self::Owned)
+    }
+
+    /// The state of the copy once memory is as new, if nothing else has changed.
+    pub const fn clean(self) -> Self {
+        match self {
+            Self::Modified => Self::Exclusive,
+            Self::Owned => Self::Shared,
+            clean => clean,
+        }
+    }
 }
 
 /// An event at a cache, about its copy.
@@ -90,6 +111,18 @@ pub enum Next {
     To(State),
     /// The first one if no other cache has a copy, else the second.
     Alone(State, State),
+}
+
+impl Next {
+    /// The state, where the copy is the only one or not.
+    #[inline]
+    pub const fn when(self, is_alone: bool) -> State {
+        match self {
+            Self::To(next) => next,
+            Self::Alone(alone, _) if is_alone => alone,
+            Self::Alone(_, shared) => shared,
+        }
+    }
 }
 
 /// The things that a cache does at an event.

@@ -32,6 +32,7 @@ pub(in crate::families::sme) mod message;
 pub(in crate::families::sme) mod node;
 pub(in crate::families::sme) mod operate;
 pub(in crate::families::sme) mod pins;
+pub(in crate::families::sme) mod protocol;
 pub(in crate::families::sme) mod record;
 pub(in crate::families::sme) mod slots;
 pub(in crate::families::sme) mod survey;

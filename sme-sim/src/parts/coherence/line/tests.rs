@@ -4,7 +4,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::super::{Protocol, Row};
+use super::super::{Next, Protocol, Row};
 use super::*;
 
 const CACHES: u16 = 3;
@@ -165,6 +165,25 @@ fn protocols_have_the_states_of_their_names() {
         let letters: HashSet<char> = protocol.table().states().map(State::letter).collect();
         let name: HashSet<char> = protocol.to_string().chars().collect();
         assert_eq!(letters, name);
+    }
+}
+
+/// The properties of states that are known without a table are those of every table.
+#[test]
+fn states_are_as_every_table_has_them() {
+    for protocol in Protocol::ALL {
+        let table = protocol.table();
+        for state in table.states() {
+            let row = |event| table.row(state, event);
+            let stores = row(Event::Store).unwrap();
+            assert_eq!(state.is_writable(), !stores.asks, "{protocol} {state:?}");
+            assert_eq!(stores.next, Next::To(State::Modified));
+            let writes_back = row(Event::Evict).is_some_and(|row| row.writes_back);
+            assert_eq!(state.is_dirty(), writes_back, "{protocol} {state:?}");
+            let clean = state.clean();
+            assert!(!clean.is_dirty() && table.row(clean, Event::Load).is_some());
+            assert_eq!(clean.is_writable(), state.is_writable());
+        }
     }
 }
 

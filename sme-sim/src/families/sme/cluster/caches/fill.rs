@@ -11,9 +11,11 @@ use super::{Around, Caches};
 use crate::families::sme::cluster::constants::FILLS;
 use crate::families::sme::cluster::core::{Request, Wants};
 use crate::families::sme::cluster::message::Words;
+use crate::families::sme::cluster::protocol;
 use crate::families::sme::cluster::slots::{Asker, Slots};
 use crate::families::sme::engine::HtPacket;
-use crate::parts::cache::{Held, State};
+use crate::parts::cache::Held;
+use crate::parts::coherence::{Event, State};
 use crate::parts::tables;
 
 /// A line on its way from its home.
@@ -183,12 +185,14 @@ impl Caches {
             return Filled::NoSuchNode(self.line.address(fill.line), fill.waiting);
         }
         if let Some(&(core, wants)) = fill.waiting.first() {
+            let event = match wants {
+                Wants::Store => Event::Store,
+                Wants::Load | Wants::Flush => Event::Load,
+            };
+            let next = protocol::row(State::Invalid, event).next;
             let copy = Held {
                 line: fill.line,
-                state: match wants {
-                    Wants::Store => State::Modified,
-                    Wants::Load | Wants::Flush => State::Exclusive,
-                },
+                state: next.when(self.is_alone(core, fill.line)),
                 words: fill.words,
                 dirty: 0,
             };

@@ -5,8 +5,10 @@ use super::{Around, Caches};
 use crate::families::sme::cluster::agenda::Event;
 use crate::families::sme::cluster::core::{Request, Wants};
 use crate::families::sme::cluster::here::Here;
+use crate::families::sme::cluster::protocol;
 use crate::parts::cache::ahead::line_and_word;
-use crate::parts::cache::{Held, State};
+use crate::parts::cache::{Held, View};
+use crate::parts::coherence::{self, State};
 use crate::time::Time;
 
 /// The result of a request that has taken its place in the order of all accesses to its line.
@@ -18,6 +20,15 @@ pub enum Answer {
     Fetches(u16, u8),
     /// It goes on when something else has happened to the line.
     Waits,
+}
+
+/// The answers of the other caches to an event on a line.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// A copy as it was before, if any had one.
+    pub(super) copy: Option<Held>,
+    /// A bit for each byte that copies now gone had newer than memory.
+    pub(super) dirty: u64,
 }
 
 impl Caches {
@@ -63,21 +74,16 @@ impl Caches {
 
     /// Gives `core` a copy of `line`, if any core has one; how long that takes.
     fn share(&mut self, around: &mut Around<'_>, core: u16, line: u64) -> Option<Time> {
-        if self.held(core, line).is_some() {
+        let row = protocol::row(self.state(core, line), coherence::Event::Load);
+        if !row.asks {
             // A store of its own has brought it meanwhile.
             return Some(Time::ZERO);
         }
-        let (holder, held) = self.holder(line, core)?;
-        let left = match held.state {
-            State::Modified | State::Owned => State::Owned,
-            State::Exclusive | State::Shared => State::Shared,
-        };
-        if let Some(ahead) = &mut self.cores[usize::from(holder)] {
-            ahead.cache.set_state(line, left);
-        }
+        let told = self.tell(around.here, core, line, coherence::Event::OtherLoads);
+        let held = told.copy?;
         let took = self.moves(around, core, line);
         let copy = Held {
-            state: State::Shared,
+            state: row.next.when(false),
             dirty: 0,
             ..held
         };
@@ -87,25 +93,34 @@ impl Caches {
 
     /// Gives `core` the only copy of `line`, if any core has one; how long that takes.
     fn own(&mut self, around: &mut Around<'_>, core: u16, line: u64) -> Option<Time> {
-        let own = self.held(core, line);
-        if own.is_some_and(|own| own.state.writable()) {
+        let row = protocol::row(self.state(core, line), coherence::Event::Store);
+        if !row.asks {
             return Some(Time::ZERO);
         }
-        let any = own.or_else(|| self.holder(line, core).map(|(_, held)| held))?;
+        let own = self.held(core, line);
+        let told = self.tell(around.here, core, line, coherence::Event::OtherStores);
+        let any = own.or(told.copy)?;
         let took = self.moves(around, core, line);
-        let dirty = self.take_from_others(around.here, core, line);
         let copy = Held {
-            state: State::Modified,
-            dirty: own.map_or(0, |own| own.dirty) | dirty,
+            state: row.next.when(true),
+            dirty: own.map_or(0, |own| own.dirty) | told.dirty,
             ..any
         };
         self.install(around, core, copy);
         Some(took)
     }
 
-    /// No core but `core` keeps a copy of `line`; which bytes of it they had newer than memory.
-    pub(super) fn take_from_others(&mut self, here: &mut Here, core: u16, line: u64) -> u64 {
-        let mut dirty = 0;
+    /// The first socket tells all caches but that of `core` of an event on `line`, and each does what
+    /// the table says. The copy that the table lets answer is returned; without one, any of those that
+    /// are as memory is, for that is behind the engine.
+    pub(super) fn tell(
+        &mut self,
+        here: &mut Here,
+        core: u16,
+        line: u64,
+        event: coherence::Event,
+    ) -> Told {
+        let mut told = Told::default();
         for other in 0..self.cores.len() as u16 {
             if other == core {
                 continue;
@@ -113,12 +128,23 @@ impl Caches {
             let Some(ahead) = &mut self.cores[usize::from(other)] else {
                 continue;
             };
-            if let Some(held) = ahead.cache.remove(line) {
-                dirty |= held.dirty;
-                self.lost(here, other, line);
+            let Some(held) = ahead.cache.look(line).map(View::to_held) else {
+                continue;
+            };
+            let row = protocol::row(held.state, event);
+            if row.supplies || told.copy.is_none() {
+                told.copy = Some(held);
+            }
+            match row.next.when(false) {
+                State::Invalid => {
+                    ahead.cache.remove(line);
+                    told.dirty |= held.dirty;
+                    self.lost(here, other, line);
+                }
+                next => ahead.cache.set_state(line, next),
             }
         }
-        dirty
+        told
     }
 
     /// `line` sets out for `core`; when all probes have answered.

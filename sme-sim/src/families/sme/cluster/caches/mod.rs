@@ -23,6 +23,7 @@ use super::way::Way;
 use crate::observe::traffic::CacheTraffic;
 use crate::parts::cache::ahead::{Ahead, Hits, line_and_word};
 use crate::parts::cache::{Held, View};
+use crate::parts::coherence::State;
 use crate::parts::line::Bytes;
 use crate::parts::line_size::LineSize;
 use crate::time::Time;
@@ -156,11 +157,17 @@ impl Caches {
         ahead.cache.look(line).map(View::to_held)
     }
 
-    /// The first core, other than `except`, that has a copy of `line`.
-    fn holder(&self, line: u64, except: u16) -> Option<(u16, Held)> {
-        (0..self.cores.len() as u16)
-            .filter(|&core| core != except)
-            .find_map(|core| Some((core, self.held(core, line)?)))
+    /// The state of the copy of `core`.
+    fn state(&self, core: u16, line: u64) -> State {
+        let ahead = self.cores[usize::from(core)].as_ref();
+        let view = ahead.and_then(|ahead| ahead.cache.look(line));
+        view.map_or(State::Invalid, |view| view.state)
+    }
+
+    /// Whether no core but `core` has a copy of `line`.
+    fn is_alone(&self, core: u16, line: u64) -> bool {
+        let mut others = (0..self.cores.len() as u16).filter(|&other| other != core);
+        others.all(|other| self.state(other, line) == State::Invalid)
     }
 
     /// The caches of `core`, empty if it has not used them before.

@@ -2,16 +2,19 @@
 
 use super::{Around, Caches};
 use crate::families::sme::cluster::here::Here;
+use crate::families::sme::cluster::protocol;
 use crate::families::sme::engine::HtPacket;
 use crate::families::sme::spec::WriteBack;
 use crate::parts::cache::Held;
+use crate::parts::coherence::Event;
 use crate::parts::line::Bytes;
 use crate::time::Time;
 
 impl Caches {
     /// A full set of `core` has displaced a line.
     pub(super) fn displaced(&mut self, around: &mut Around<'_>, core: u16, held: &Held) {
-        if self.write_line_back(around, core, held) {
+        let row = protocol::row(held.state, Event::Evict);
+        if row.writes_back && self.write_line_back(around, core, held) {
             self.traffic.displaced += 1;
         }
         self.lost(around.here, core, held.line);
@@ -51,9 +54,9 @@ impl Caches {
     /// The line of a flush goes out of all caches of the node; how long that takes.
     pub(super) fn flush_line(&mut self, around: &mut Around<'_>, core: u16, line: u64) -> Time {
         let own = self.held(core, line);
-        let any = own.or_else(|| self.holder(line, core).map(|(_, held)| held));
-        if let Some(mut held) = any {
-            held.dirty |= self.take_from_others(around.here, core, line);
+        let told = self.tell(around.here, core, line, Event::Flush);
+        if let Some(mut held) = own.or(told.copy) {
+            held.dirty |= told.dirty;
             if own.is_some() {
                 self.drop_copy(core, line);
                 self.lost(around.here, core, line);
