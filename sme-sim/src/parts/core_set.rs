@@ -38,7 +38,7 @@ impl CoreSet {
     }
 
     /// Puts `core` in.
-    #[cfg(test)]
+    #[inline]
     pub fn insert(&mut self, core: u16) {
         if core < WORD {
             self.low |= 1 << core;

@@ -3,12 +3,14 @@
 //!
 //! * `tables`: MESI, MESIF and MOESI.
 //! * [`mod@line`]: a line, its copies, and the transactions on it.
+//! * [`summary`]: the same with the states of all copies in two bytes and a set.
 //!
 //! The states are those of Papamarcos and Patel (MESI), with Intel's *Forward*, the one shared copy
 //! that answers others, and AMD's *Owned*, a shared copy that is newer than memory and answers
 //! others (Putigny et al., Sec. III and IV-E). Nothing here takes time.
 
 pub mod line;
+pub mod summary;
 mod tables;
 
 use std::fmt;
