@@ -1,6 +1,6 @@
 //! One coherent domain: the caches and the memory of a node, line by line.
 //!
-//! MOESI with broadcast probes, as in the Opteron. A miss goes to the memory controller of the
+//! [MOESI](super::protocol) with broadcast probes, as in the Opteron. A miss goes to the memory controller of the
 //! line's home socket, which orders everything that happens to the line: it takes one transaction
 //! at a time, probes every socket, and reads DRAM meanwhile. The requester goes on when the slower
 //! of the two has answered. A transaction takes effect where it is ordered, at its start.
@@ -194,10 +194,10 @@ impl Domain {
         (bytes, value): (Bytes, u64),
         by: (Time, u32),
     ) -> bool {
-        if !self.lines[line as usize].is_owned_alone(core) {
+        if !self.lines[line as usize].stores_at_once(core) {
             return false;
         }
-        self.lines[line as usize].write(core, bytes, value);
+        self.lines[line as usize].write(bytes, value);
         self.wrote(line, bytes, by);
         true
     }
@@ -211,11 +211,11 @@ impl Domain {
         update: (Update, u64),
         by: (Time, u32),
     ) -> Option<u64> {
-        if !self.lines[line as usize].is_owned_alone(core) {
+        if !self.lines[line as usize].stores_at_once(core) {
             return None;
         }
         let expected = self.expected_by(core, update.0);
-        let before = self.lines[line as usize].update(core, bytes, update.0, update.1, expected);
+        let before = self.lines[line as usize].update(bytes, update.0, update.1, expected);
         if update.0.writes(before, expected) {
             self.wrote(line, bytes, by);
         }
@@ -450,12 +450,12 @@ impl Domain {
             }
             Kind::Own => {
                 dropped = line.take(agent);
-                line.write(agent, transaction.bytes, transaction.value);
+                line.write(transaction.bytes, transaction.value);
             }
             Kind::Update(update) => {
                 dropped = line.take(agent);
                 let (bytes, value) = (transaction.bytes, transaction.value);
-                transaction.value = line.update(agent, bytes, update, value, expected);
+                transaction.value = line.update(bytes, update, value, expected);
                 writes = update.writes(transaction.value, expected);
             }
             Kind::Write { coherent: true } => {

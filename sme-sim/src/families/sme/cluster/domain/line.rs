@@ -1,11 +1,20 @@
-//! One line of memory and the copies of it: who holds which bytes, and in which MOESI state.
+//! One line of memory and the copies of it: who holds which bytes, and in which state.
 //!
 //! Nothing here takes time: the functions are what a transaction does to its line at the moment
-//! its home controller starts it. What the copies hold, and what memory, is told by [`Images`].
+//! its home controller starts it. The next states, who answers and whether memory is written are
+//! rows of the [protocol's](protocol) table, performed on a [`Summary`]. What the copies hold, and
+//! what memory, is told by [`Images`].
+//!
+//! A copy that missed an update which did not probe is no part of that: it is as it was until it is
+//! taken away. The protocol takes it for none, a test for a shared one.
 
 use super::{NONE, Update};
+use crate::families::sme::cluster::protocol;
+use crate::parts::coherence::Event;
 #[cfg(test)]
 use crate::parts::coherence::State;
+use crate::parts::coherence::line::{Effect, Source};
+use crate::parts::coherence::summary::Summary;
 use crate::parts::core_set::{CoreSet, MOST_CORES, Role, Roles};
 use crate::parts::line::{Bytes, Images};
 use crate::time::Time;
@@ -23,46 +32,14 @@ pub(super) struct Line {
     /// (a read and a store), the bridge one for each of the engine's tags and a store.
     pub(super) waiting: u32,
     pub(super) waiting_count: u16,
-    pub(super) owner: Owner,
+    /// The state of each copy, with those who hold one.
+    pub(super) copies: Summary,
 }
 
 // A node has as many lines as threads, or more.
 const _: () = assert!(size_of::<Line>() == 72);
 // Transactions that wait for a line can be counted.
 const _: () = assert!(2 * MOST_CORES + 64 <= u16::MAX as u32);
-
-/// Who answers probes: the core in M, O or E, if there is one; and whether memory is older than its
-/// copy (M, O).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Owner(u16);
-
-impl Owner {
-    const DIRTY: u16 = 1 << 15;
-    /// Memory is as new as any copy, and answers itself.
-    pub(super) const NOBODY: Owner = Owner(Owner::DIRTY - 1);
-
-    /// `core`, whose copy is as memory is.
-    pub(super) fn clean(core: u16) -> Self {
-        Owner(core)
-    }
-
-    /// `core`, whose copy is newer.
-    pub(super) fn dirty(core: u16) -> Self {
-        Owner(core | Self::DIRTY)
-    }
-
-    /// Whether it is `core`.
-    #[inline]
-    pub(super) fn is(self, core: u16) -> bool {
-        self.0 & !Self::DIRTY == core
-    }
-
-    /// Whether memory is older than the copies.
-    #[inline]
-    pub(super) fn is_dirty(self) -> bool {
-        self.0 & Self::DIRTY != 0
-    }
-}
 
 impl Line {
     pub(super) fn new(number: u64) -> Self {
@@ -73,24 +50,31 @@ impl Line {
             free_at: Time::ZERO,
             waiting: NONE,
             waiting_count: 0,
-            owner: Owner::NOBODY,
+            copies: Summary::SHARED,
         }
     }
 
-    /// Whether `core` may write: it has the only copy, and is known to.
+    /// A load or a store at `core`, as the table says.
     #[inline]
-    pub(super) fn is_owned_alone(&self, core: u16) -> bool {
-        self.owner.is(core) && self.alone(core)
+    fn access(&mut self, core: u16, event: Event) -> Effect<CoreSet> {
+        let effect = (self.copies).access(protocol::table(), &mut self.roles, core, event);
+        effect.expect("the table has rows of loads and stores for every state")
     }
 
-    /// Whether `core` has the only copy.
-    pub(super) fn alone(&self, core: u16) -> bool {
-        self.roles.is_only(Role::Holds, core) && !self.images.any_stale()
+    /// Whether `core` may store without asking; if so, its copy is in the state after that.
+    #[inline]
+    pub(super) fn stores_at_once(&mut self, core: u16) -> bool {
+        let state = self.copies.state(&self.roles, core);
+        let is_hit = !protocol::row(state, Event::Store).asks;
+        if is_hit {
+            self.access(core, Event::Store);
+        }
+        is_hit
     }
 
     /// The newest value of `bytes`.
     pub(super) fn newest(&self, bytes: Bytes) -> u64 {
-        if self.owner.is_dirty() {
+        if self.copies.is_dirty() {
             self.images.copies(bytes)
         } else {
             self.images.memory(bytes)
@@ -100,72 +84,62 @@ impl Line {
     /// What `core` may do with its copy.
     #[cfg(test)]
     pub(super) fn state(&self, core: u16) -> State {
-        let stale = self.images.stale(core, Bytes::byte(0)).is_some();
-        if !self.roles.has(Role::Holds, core) {
-            return if stale { State::Shared } else { State::Invalid };
-        }
-        let (owner, alone) = (self.owner.is(core), self.alone(core));
-        match (owner, alone, self.owner.is_dirty()) {
-            (true, true, true) => State::Modified,
-            (true, false, true) => State::Owned,
-            (true, true, false) => State::Exclusive,
-            _ => State::Shared,
+        match self.copies.state(&self.roles, core) {
+            State::Invalid if self.images.stale(core, Bytes::byte(0)).is_some() => State::Shared,
+            state => state,
         }
     }
 
-    /// Gives `core` a copy: from the owner if memory is older, from memory otherwise.
+    /// Gives `core` a copy: from the one that answers, from memory otherwise.
     pub(super) fn share(&mut self, core: u16) {
         self.images.refresh(core);
-        if self.roles.is_empty(Role::Holds) {
-            self.images.fetch();
-            self.owner = Owner::clean(core);
-        } else if !self.owner.is_dirty() {
-            if !self.images.are_equal() {
-                let mut left_behind = self.roles.take(Role::Holds);
-                left_behind.remove(core);
-                self.images.leave_behind(left_behind);
-                self.images.fetch();
-            }
-            self.owner = Owner::NOBODY;
+        if self.access(core, Event::Load).source != Some(Source::Memory) {
+            return;
         }
-        self.roles.insert(Role::Holds, core);
+        // Other copies may have missed an update of memory.
+        if !self.roles.is_only(Role::Holds, core) && !self.images.are_equal() {
+            let mut left_behind = self.roles.take(Role::Holds);
+            left_behind.remove(core);
+            self.images.leave_behind(left_behind);
+            self.roles.insert(Role::Holds, core);
+        }
+        self.images.fetch();
     }
 
     /// Gives `core` the only copy, to write to; returns who lost theirs.
     pub(super) fn take(&mut self, core: u16) -> CoreSet {
-        if !self.owner.is_dirty() {
+        // Memory is read meanwhile, and is as new as any copy, or newer.
+        if !self.copies.is_dirty() {
             self.images.fetch();
         }
-        let mut dropped = self.roles.take(Role::Holds);
-        self.roles.insert(Role::Holds, core);
+        let mut dropped = self.access(core, Event::Store).dropped;
         self.images.drop_stale(&mut dropped);
         dropped.remove(core);
-        self.owner = Owner::dirty(core);
         dropped
     }
 
     /// Writes the newest bytes back and leaves no copy; returns who lost theirs.
     pub(super) fn drop_copies(&mut self) -> CoreSet {
-        if self.owner.is_dirty() {
+        let effect = self.copies.flush(protocol::table(), &mut self.roles);
+        let effect = effect.expect("the table has rows of flushes for every state");
+        if effect.written_back.is_some() {
             self.images.write_back();
         }
-        let mut dropped = self.roles.take(Role::Holds);
+        let mut dropped = effect.dropped;
         self.images.drop_stale(&mut dropped);
-        self.owner = Owner::NOBODY;
         dropped
     }
 
-    /// Writes to the only copy, which is that of `core`.
-    pub(super) fn write(&mut self, core: u16, bytes: Bytes, value: u64) {
+    /// Writes to the only copy, whose core may store.
+    #[inline]
+    pub(super) fn write(&mut self, bytes: Bytes, value: u64) {
         self.images.write_copies(bytes, value);
-        self.owner = Owner::dirty(core);
     }
 
-    /// Updates the bytes of the only copy, which is that of `core`; the value before. `expected` is
-    /// for a compare-exchange.
+    /// Updates the bytes of the only copy, whose core may store; the value before. `expected` is for
+    /// a compare-exchange.
     pub(super) fn update(
         &mut self,
-        core: u16,
         bytes: Bytes,
         update: Update,
         operand: u64,
@@ -178,7 +152,7 @@ impl Line {
             Update::CompareExchange if before == expected => operand,
             Update::CompareExchange => before,
         };
-        self.write(core, bytes, after);
+        self.write(bytes, after);
         before
     }
 

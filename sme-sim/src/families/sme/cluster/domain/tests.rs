@@ -9,9 +9,9 @@ use proptest::test_runner::{Config, TestRunner};
 use rustc_hash::FxHashMap;
 
 use self::naive::{Access, Naive};
-use super::line::Owner;
 use super::*;
 use crate::machine::Machine;
+use crate::parts::coherence::summary::Summary;
 
 /// Cores that do something.
 const CORES: u16 = 6;
@@ -200,7 +200,7 @@ impl Bench {
             let number = before[before.len() - 1] as usize;
             let kind = self.domain.transactions[number].kind;
             if kind == (Kind::Write { coherent: true }) {
-                self.domain.lines[line as usize].owner = Owner::NOBODY;
+                self.domain.lines[line as usize].copies = Summary::SHARED;
             }
         }
         let told = match arrives {
