@@ -151,6 +151,14 @@ impl Table {
         self.0[state as usize][event as usize]
     }
 
+    /// The same table with another row.
+    #[cfg(test)]
+    pub fn with(&self, (state, event): (State, Event), row: Row) -> Self {
+        let mut table = self.clone();
+        table.0[state as usize][event as usize] = Some(row);
+        table
+    }
+
     /// The states in which copies may be.
     pub fn states(&self) -> impl Iterator<Item = State> {
         let all = State::ALL.into_iter();

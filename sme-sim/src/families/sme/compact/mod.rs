@@ -7,7 +7,8 @@
 //! nothing happens to them (`rest`), and are simulated from one rest to the next (`run`) in
 //! working memory that a worker has once (`work`), some of it twice (`checkpoint`); between nodes
 //! everything is as it was (`node`).
-//! That both forms give the same times is a test (`tests/compact`).
+//! That both forms give the same times is a test (`tests/compact`); that every transaction on a line
+//! here leaves what the [table of MOESI](super::cluster::protocol) says is another (`work/tests.rs`).
 
 mod checkpoint;
 mod event;

@@ -531,3 +531,6 @@ fn with_copies(bits: u8, value: u8) -> u8 {
         bits | line::COPIES
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -251,8 +251,7 @@ fn wrong_rows_are_found_out() {
                     "{state:?} {event:?}"
                 );
                 for mutant in mutants(row) {
-                    let mut table = protocol.table().clone();
-                    table.0[state as usize][event as usize] = Some(mutant);
+                    let table = protocol.table().with((state, event), mutant);
                     let outcome = explore(&table);
                     found += u32::from(outcome.is_err());
                     if breaks_a_rule((state, event), row, mutant) {
