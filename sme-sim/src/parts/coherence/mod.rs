@@ -8,8 +8,14 @@
 //! The states are those of Papamarcos and Patel (MESI), with Intel's *Forward*, the one shared copy
 //! that answers others, and AMD's *Owned*, a shared copy that is newer than memory and answers
 //! others (Putigny et al., Sec. III and IV-E). Nothing here takes time.
+//!
+//! That the tables are coherent is a test of every state that three caches and two lines can come
+//! into, by transactions that are done at once (`line/tests.rs`) and by messages that are delivered in
+//! any order (`messages.rs`).
 
 pub mod line;
+#[cfg(test)]
+mod messages;
 pub mod summary;
 mod tables;
 
