@@ -86,17 +86,28 @@ impl Summary {
         if row.writes_back {
             effect.written_back = Some(core);
         }
-        let next = match row.next {
-            Next::To(next) => next,
-            of => of.when(match state {
-                State::Invalid => holders.is_empty(Role::Holds),
-                _ => holders.is_only(Role::Holds, core),
-            }),
-        };
-        if next != state {
-            self.becomes(holders, core, next);
-        }
+        self.goes_on(holders, (core, state), row.next);
         Ok(effect)
+    }
+
+    /// The same if the home need not be asked: whether that is so. Else nothing changes.
+    ///
+    /// # Errors
+    /// As [`access`](Self::access).
+    #[inline]
+    pub fn hits(
+        &mut self,
+        table: &Table,
+        holders: &mut Roles,
+        core: u16,
+        event: Event,
+    ) -> Result<bool, NoRow> {
+        let state = self.state(holders, core);
+        let row = table.row(state, event).ok_or(NoRow { state, event })?;
+        if !row.asks {
+            self.goes_on(holders, (core, state), row.next);
+        }
+        Ok(!row.asks)
     }
 
     /// All copies go: see [`line::flush`](super::line::flush).
@@ -151,6 +162,21 @@ impl Summary {
             self.becomes(holders, core, next);
         }
         Ok(effect)
+    }
+
+    /// The copy of `core`, in `state` until now, is as `next` says.
+    #[inline]
+    fn goes_on(&mut self, holders: &mut Roles, (core, state): (u16, State), next: Next) {
+        let next = match next {
+            Next::To(next) => next,
+            of => of.when(match state {
+                State::Invalid => holders.is_empty(Role::Holds),
+                _ => holders.is_only(Role::Holds, core),
+            }),
+        };
+        if next != state {
+            self.becomes(holders, core, next);
+        }
     }
 
     /// The copy of `core` is in `next` from now on.
@@ -255,13 +281,32 @@ mod tests {
             if found != expected {
                 return Err(format!("{act:?}: {found:?} instead of {expected:?}"));
             }
-            let state = |cache| self.summary.state(&self.holders, core(cache));
-            let found: Vec<State> = (0..CACHES).map(state).collect();
+            let found = self.found();
             let is_dirty = found.iter().any(|state| state.is_dirty());
             match found == self.states && is_dirty == self.summary.is_dirty() {
                 true => Ok(()),
                 false => Err(format!("{act:?}: {found:?} instead of {:?}", self.states)),
             }
+        }
+
+        /// The same for an event that the home need not be told of; nothing happens if it must.
+        fn hits(&mut self, table: &Table, cache: u16, event: Event) -> Result<(), String> {
+            let mut after = self.states;
+            let asks = line::access(table, &mut after, cache, event).map(|effect| effect.asked);
+            let (holders, core) = (&mut self.holders, cache * self.apart);
+            let hits = self.summary.hits(table, holders, core, event);
+            if hits == Ok(true) {
+                self.states = after;
+            }
+            match hits == asks.map(|asks| !asks) && self.found() == self.states {
+                true => Ok(()),
+                false => Err(format!("{event:?} at {cache}: {hits:?} {:?}", self.found())),
+            }
+        }
+
+        fn found(&self) -> [State; CACHES as usize] {
+            let state = |cache| self.summary.state(&self.holders, cache * self.apart);
+            [0, 1, 2, 3].map(state)
         }
     }
 
@@ -279,6 +324,10 @@ mod tests {
                         .unwrap_or_else(|wrong| panic!("{protocol} {states:?} {wrong}"));
                     if seen.insert(both.states) {
                         queue.push_back(both.states);
+                    }
+                    if let Act::At(cache, event) = act {
+                        let hits = Both::new(states, 1).hits(protocol.table(), cache, event);
+                        hits.unwrap_or_else(|wrong| panic!("{protocol} {states:?} {wrong}"));
                     }
                 }
             }
@@ -301,30 +350,19 @@ mod tests {
         }
     }
 
-    /// A table that is performed wrongly is found out: a summary by another protocol's table differs.
+    /// A summary by another protocol's table is found out.
     #[test]
     fn another_table_is_found_out() {
+        let acts = [Event::Store, Event::Load, Event::Load];
         let differs = |by: Protocol, than: Protocol| {
             let mut both = Both::new([State::Invalid; CACHES as usize], 1);
-            let acts = [
-                Act::At(0, Event::Store),
-                Act::At(1, Event::Load),
-                Act::At(2, Event::Load),
-            ];
-            acts.iter().any(|&act| {
-                let mut summary = both.summary;
-                let mut holders = Roles::default();
-                (0..CACHES)
-                    .filter(|&c| both.holders.has(Role::Holds, c))
-                    .for_each(|c| holders.insert(Role::Holds, c));
-                let Act::At(core, event) = act else {
-                    return false;
-                };
-                summary
-                    .access(by.table(), &mut holders, core, event)
+            (0..).zip(acts).any(|(cache, event)| {
+                line::access(than.table(), &mut both.states, cache, event).unwrap();
+                let holders = &mut both.holders;
+                both.summary
+                    .access(by.table(), holders, cache, event)
                     .unwrap();
-                both.acts(than.table(), act).unwrap();
-                (0..CACHES).any(|c| summary.state(&holders, c) != both.states[usize::from(c)])
+                both.found() != both.states
             })
         };
         for by in Protocol::ALL {

@@ -64,12 +64,8 @@ impl Line {
     /// Whether `core` may store without asking; if so, its copy is in the state after that.
     #[inline]
     pub(super) fn stores_at_once(&mut self, core: u16) -> bool {
-        let state = self.copies.state(&self.roles, core);
-        let is_hit = !protocol::row(state, Event::Store).asks;
-        if is_hit {
-            self.access(core, Event::Store);
-        }
-        is_hit
+        let hits = (self.copies).hits(protocol::table(), &mut self.roles, core, Event::Store);
+        hits.expect("the table has rows of stores for every state")
     }
 
     /// The newest value of `bytes`.
