@@ -8,7 +8,7 @@
 //! working memory that a worker has once (`work`), some of it twice (`checkpoint`); between nodes
 //! everything is as it was (`node`).
 //! That both forms give the same times is a test (`tests/compact`); that every transaction on a line
-//! here leaves what the [table of MOESI](super::cluster::protocol) says is another (`work/tests.rs`).
+//! here leaves what the [table of MOESI](crate::parts::coherence) says is another (`work/tests.rs`).
 
 mod checkpoint;
 mod event;
