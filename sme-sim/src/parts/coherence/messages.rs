@@ -17,7 +17,7 @@ use super::{Event, Protocol, Row, State, Table};
 const CACHES: usize = 3;
 const LINES: usize = 2;
 
-/// What is done wrongly.
+/// A fault of a home or of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
@@ -49,7 +49,7 @@ const NO_COPY: Copy = Copy {
     is_new: false,
 };
 
-/// A cache, with what is on its way between it and the homes.
+/// A cache, with its messages from and to the homes.
 #[derive(Clone, Copy, Debug)]
 struct Cache {
     /// Of at most one line.
@@ -75,7 +75,7 @@ struct Taken {
     others: bool,
 }
 
-/// What is on its way between a cache and the home of a line.
+/// Messages on their way between a cache and the home of a line, at most one of a kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Messages {
     /// To the home: a load, a store or a write-back.

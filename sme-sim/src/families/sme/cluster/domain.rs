@@ -1,9 +1,10 @@
 //! One coherent domain: the caches and the memory of a node, line by line.
 //!
-//! [MOESI](super::protocol) with broadcast probes, as in the Opteron. A miss goes to the memory controller of the
-//! line's home socket, which orders everything that happens to the line: it takes one transaction
-//! at a time, probes every socket, and reads DRAM meanwhile. The requester goes on when the slower
-//! of the two has answered. A transaction takes effect where it is ordered, at its start.
+//! [MOESI](super::protocol) with broadcast probes, as in the Opteron. A miss goes to the memory
+//! controller of the line's home socket, which orders everything that happens to the line: it takes
+//! one transaction at a time, probes every socket, and reads DRAM meanwhile. The requester goes on
+//! when the slower of the two has answered. A transaction takes effect where it is ordered, at its
+//! start. The bridge's reads leave the copies as they are: no event of the table is of that kind.
 //!
 //! Copies hold bytes of their own. All that are kept coherent are equal, so a line has one image
 //! of them; an update from outside that does not probe (a packet without the *coherent* bit)

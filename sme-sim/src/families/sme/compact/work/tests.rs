@@ -72,7 +72,7 @@ impl Line {
         }
     }
 
-    /// What `table` makes of it, and who has lost a copy.
+    /// The line after that by `table`, and a bit for each thread that has lost a copy.
     fn after(mut self, table: &Table, does: Does) -> (Self, u64) {
         let effect = match does {
             Does::Loads(core) => access(table, &mut self.states, core, Happens::Load),
@@ -97,7 +97,7 @@ impl Line {
         )
     }
 
-    /// What may happen to it. A thread asks for a copy that it lacks; if it has one when its read
+    /// The transactions that may start. A thread asks for a copy that it lacks; if it has one when its read
     /// starts, a store of its own was faster.
     fn all(&self, threads: &[u16], loads: &[u16]) -> Vec<Does> {
         let may_load = |core: &u16| {
@@ -194,8 +194,8 @@ impl Kept {
         }
     }
 
-    /// Lets the transaction start at its home while all spin on their copies: what it leaves, and who
-    /// has lost a copy.
+    /// Lets the transaction start at its home while all spin on their copies: the line after it, and a
+    /// bit for each thread that asks again.
     fn starts(self, form: &Form, does: Does) -> (Self, u64) {
         let mut work = self.work(form);
         match self {
@@ -227,8 +227,7 @@ impl Kept {
         }
     }
 
-    /// A store of a thread to its own flag, or of the leader: what it leaves, if the thread need not
-    /// ask.
+    /// The line after a store of a thread to its own flag, or of the leader, if it need not ask.
     fn stores_at_once(self, form: &Form, core: u16, value: u8) -> Option<Self> {
         let mut work = self.work(form);
         let at_once = match (self, core) {
