@@ -2,8 +2,10 @@
 //!
 //! Called by the command line's definition in [`super`].
 
+mod coherence;
 mod managed;
 
+pub use coherence::{COHERENCE, MEASURE, PREDICT};
 pub use managed::{BT, CG, CONNECT, INFECT, INVADE, RETREAT, SIMPSON, SPAWN};
 
 use sme_barrier::{Mapping, TreeShape};

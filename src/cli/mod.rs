@@ -14,6 +14,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub mod args;
 pub mod barrier;
+pub mod coherence;
 pub mod extrapolate;
 pub mod fft;
 pub mod fft_paper;
@@ -143,6 +144,8 @@ pub enum Job {
     Litmus(Box<litmus::LitmusRun>),
     /// `sme mpi`
     Mpi(Box<mpi::MpiRun>),
+    /// `sme coherence`
+    Coherence(Box<coherence::CoherenceRun>),
     /// No command: the paper's headline experiment.
     Paper,
 }
@@ -197,6 +200,8 @@ impl Job {
             Some(Command::Mpi(flags)) => {
                 mpi::MpiRun::read(&flags.command).map(|run| Self::Mpi(Box::new(run)))
             }
+            Some(Command::Coherence(flags)) => coherence::CoherenceRun::read(&flags.command)
+                .map(|run| Self::Coherence(Box::new(run))),
             Some(Command::Network(flags)) => {
                 network::NetworkRun::read(&flags).map(|run| Self::Network(Box::new(run)))
             }
@@ -246,6 +251,7 @@ impl Job {
             Self::Network(run) => run.run(),
             Self::Litmus(run) => run.run(),
             Self::Mpi(run) => run.run(),
+            Self::Coherence(run) => run.run(),
             Self::Paper => paper(),
         }
     }
@@ -312,6 +318,9 @@ enum Command {
     /// Measure messages between the cores of a machine
     #[command(after_help = help::MPI)]
     Mpi(MpiFlags),
+    /// Messages through shared memory from the view of cache coherence: measured, and predicted
+    #[command(after_help = help::COHERENCE)]
+    Coherence(CoherenceFlags),
     /// How the latency of the network grows with the load, under synthetic traffic
     #[command(after_help = help::NETWORK)]
     Network(Box<network::NetworkFlags>),
@@ -327,6 +336,12 @@ struct MachinesFlags {
 struct MpiFlags {
     #[command(subcommand)]
     command: mpi::MpiCommand,
+}
+
+#[derive(clap::Args, Debug)]
+struct CoherenceFlags {
+    #[command(subcommand)]
+    command: coherence::CoherenceCommand,
 }
 
 #[derive(clap::Args, Debug)]

@@ -25,7 +25,7 @@ enum Use {
 }
 
 /// The flags that take a file, as clap knows them.
-const FLAGS: [(&str, Use); 16] = [
+const FLAGS: [(&str, Use); 17] = [
     ("explain_to", Use::Writes),
     ("figures", Use::Fills),
     ("files", Use::Reads),
@@ -39,6 +39,7 @@ const FLAGS: [(&str, Use); 16] = [
     ("plot", Use::Writes),
     ("rows", Use::Writes),
     ("stale_list", Use::Writes),
+    ("table", Use::Reads),
     ("timeline", Use::Writes),
     ("vcd", Use::Writes),
     ("waves", Use::Writes),

@@ -6,12 +6,14 @@
 //! * [`mod@bench`]: their microbenchmarks on simulated machines.
 //! * [`table`]: their throughput by buffer size, as JSON lines.
 //! * [`transfer`]: the two-copy transfer on simulated machines.
+//! * [`measure`]: that table, measured on this computer.
 //! * [`model`]: Eq. 1 to 3, from a table to the throughput of a message.
 //!
 //! Called by `sme coherence`. A microbenchmark, simulated or on this computer, writes a table; the
 //! model reads it and knows nothing of where it came from.
 
 pub mod bench;
+pub mod measure;
 pub mod model;
 pub mod table;
 pub mod transfer;

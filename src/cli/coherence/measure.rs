@@ -1,0 +1,197 @@
+//! `sme coherence measure`.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::memory;
+use crate::cli::read::{self, Values};
+use crate::coherence::measure::MeasureError;
+use crate::coherence::measure::cpus::Cpus;
+use crate::coherence::measure::lines::LINE_BYTES;
+use crate::coherence::measure::run::{Plan, Report, measure, processor};
+use crate::coherence::transition::{Curve, Transition};
+use crate::progress;
+use crate::report::output::Output;
+use crate::report::stop::{Stop, one_line, to_stderr};
+
+/// The flags of `sme coherence measure`.
+#[derive(Args, Clone, Debug)]
+pub struct MeasureFlags {
+    /// CPUs, the one that is timed first, as Linux numbers them [default: the first that the process
+    /// may use, two on other cores of its socket, and two on another socket]
+    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
+    cores: Option<String>,
+    /// Sizes of the buffer in bytes, multiples of 64
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "16384..8388608*2",
+        allow_negative_numbers = true
+    )]
+    sizes: String,
+    /// How often each row is measured
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "21",
+        allow_negative_numbers = true
+    )]
+    repetitions: String,
+    /// Which accesses are measured, such as LMM,SHS [default: all]
+    #[arg(long, value_name = "NAMES")]
+    transitions: Option<String>,
+    /// The machine's name in the rows [default: what the system calls the processor]
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// Write the table to FILE, which appears whole or not at all
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// The largest buffer [bytes].
+const MOST_BYTES: u64 = 1 << 32;
+/// The largest number of a CPU.
+const MOST_CPU: u64 = 1 << 20;
+
+/// A measurement whose flags fit together.
+#[derive(Debug)]
+pub(super) struct MeasureRun {
+    /// Looked for when the measurement begins, for they are this computer's.
+    cores: Option<Vec<usize>>,
+    sizes: Vec<usize>,
+    repetitions: u32,
+    transitions: Vec<Transition>,
+    name: Option<String>,
+    output: Option<PathBuf>,
+}
+
+impl MeasureFlags {
+    pub(super) fn read(&self) -> Result<MeasureRun, Stop> {
+        let name = self.name.as_ref().map(|name| one_line(name));
+        if name.as_ref().is_some_and(String::is_empty) {
+            return Err(Stop::flag("--name", "a machine needs a name"));
+        }
+        let cores = self.cores.as_ref().map(|text| {
+            let ids = read::numbers("--cores", text, 0, MOST_CPU, Values::Many)?;
+            Ok(ids.into_iter().map(|id| id as usize).collect())
+        });
+        Ok(MeasureRun {
+            cores: cores.transpose()?,
+            sizes: sizes(&self.sizes)?,
+            repetitions: read::repetitions(&self.repetitions)?,
+            transitions: self.transitions.as_deref().map_or(Ok(Vec::new()), named)?,
+            name,
+            output: self.output.clone(),
+        })
+    }
+}
+
+/// Reads `--sizes text`: each once.
+fn sizes(text: &str) -> Result<Vec<usize>, Stop> {
+    let flag = "--sizes";
+    let list = read::numbers(flag, text, LINE_BYTES as u64, MOST_BYTES, Values::Many)?;
+    let mut sizes = BTreeSet::new();
+    for size in list {
+        if !size.is_multiple_of(LINE_BYTES as u64) {
+            let reason = format!("{size} is not a multiple of {LINE_BYTES}");
+            return Err(Stop::flag(flag, reason));
+        }
+        let size = usize::try_from(size).map_err(|error| Stop::flag(flag, error))?;
+        if !sizes.insert(size) {
+            return Err(Stop::flag(flag, format!("{size} is given twice")));
+        }
+    }
+    Ok(sizes.into_iter().collect())
+}
+
+/// Reads `--transitions text`.
+fn named(text: &str) -> Result<Vec<Transition>, Stop> {
+    let flag = "--transitions";
+    let words = read::words(flag, text, Values::Many)?.into_iter();
+    let read = |word: &str| word.parse().map_err(|error| Stop::flag(flag, error));
+    words.map(read).collect()
+}
+
+impl MeasureRun {
+    pub(super) fn run(&self) -> Result<(), Stop> {
+        let mut output = Output::file_or_stdout(self.output.as_deref())?;
+        let largest = self.sizes.last().copied().unwrap_or_default();
+        memory::enough(
+            &format!("--sizes {largest}"),
+            largest as u64,
+            memory::available(),
+        )?;
+        let cpus = match &self.cores {
+            Some(ids) => Cpus::named(ids),
+            None => Cpus::default_of_process(),
+        };
+        let plan = Plan {
+            machine: self.name.clone().unwrap_or_else(|| one_line(&processor())),
+            cpus: cpus.map_err(stopped)?,
+            sizes: self.sizes.clone(),
+            repetitions: self.repetitions,
+            transitions: self.transitions.clone(),
+        };
+        begun(&plan.cpus);
+        let watch = progress::on_stderr();
+        let report = measure(&plan, watch.as_ref()).map_err(stopped)?;
+        told(&report, &plan.cpus);
+        if report.rows.is_empty() {
+            return Err(Stop::Failed("nothing was measured".into()));
+        }
+        for row in &report.rows {
+            output.push(&(row.to_json() + "\n"))?;
+        }
+        output.commit()
+    }
+}
+
+fn stopped(error: MeasureError) -> Stop {
+    match error {
+        MeasureError::NoPinning
+        | MeasureError::ManyCpus(_)
+        | MeasureError::TwiceCpu(_)
+        | MeasureError::ForbiddenCpu { .. } => Stop::flag("--cores", error),
+        MeasureError::Memory(_) => Stop::flag("--sizes", error),
+        other => Stop::Failed(one_line(&other.to_string())),
+    }
+}
+
+/// Says on stderr which CPUs are used.
+fn begun(cpus: &Cpus) {
+    let mut text = format!("CPU {} is timed", cpus.measuring.id);
+    for &cpu in &cpus.holders {
+        let place = cpus.measuring.placement_of(cpu).name();
+        let core = match cpu.shares_core_with(cpus.measuring) {
+            true => ", the same core: caches are shared, and misses are none",
+            false => "",
+        };
+        text += &format!("; CPU {} prepares ({place}{core})", cpu.id);
+    }
+    to_stderr(&(text + "\n"));
+    if cfg!(debug_assertions) {
+        to_stderr("this program was built without optimization: throughputs are too low\n");
+    }
+}
+
+/// Says on stderr what the rows do not: round trips, and what is missing.
+fn told(report: &Report, cpus: &Cpus) {
+    for trip in &report.round_trips {
+        to_stderr(&format!(
+            "round trip between CPU {} and CPU {} ({}): {:.1} ns\n",
+            cpus.measuring.id, trip.cpu, trip.placement, trip.ns
+        ));
+    }
+    for (reason, curves) in &report.unmeasurable {
+        let names: Vec<String> = curves.iter().map(Curve::to_string).collect();
+        to_stderr(&format!("not measured: {}: {reason}\n", names.join(", ")));
+    }
+    for row in &report.dropped {
+        to_stderr(&format!(
+            "dropped: {} at {} bytes: {}\n",
+            row.curve, row.buffer_bytes, row.reason
+        ));
+    }
+}

@@ -1,0 +1,50 @@
+//! Of the commands about messages through shared memory.
+
+/// `sme coherence --help`
+pub const COHERENCE: &str = "\
+Examples:
+  sme coherence measure -o host.json
+  sme coherence predict --table host.json --size 32768..4194304*2";
+
+/// `sme coherence predict --help`
+pub const PREDICT: &str = "\
+FILE has the throughputs of single accesses by buffer size: JSON lines of sme coherence measure. The
+sender loads a chunk from its buffer and stores it into the shared one, the receiver loads it there
+and stores it into its own, while the sender is at the next chunk. A copy is as fast as the slower of
+its load and store. Throughputs are taken at the size of the message; between the sizes of the table
+they are interpolated, both logarithmically.
+
+  reused buffers       LHM at the sender, SHM at the receiver
+  buffers in memory    LMI and SMI
+  the shared buffer    SHS, SHO or SHM at the sender (--shared-buffer), LMM at the receiver
+  --flush              sender: SHS flushed-after, LMM flushed; receiver: SHS flushed;
+                       non-temporal: SHS non-temporal, LMM flushed
+
+Letters: Load or Store, Hit or Miss, and the state: Modified, Owned, Exclusive, Shared, Invalid.
+sequential_gb_per_s has one copy after the other, parallel_gb_per_s both at the same time, and
+pipelined_gb_per_s chunks that overlap (Eq. 1). bound_by is the slower access of the slower copy.
+
+Examples:
+  sme coherence predict --table host.json --size 32768..4194304*2
+  sme coherence predict --table host.json --size 1048576 --chunk 65536 --reuse sender
+  sme coherence predict --table host.json --size 65536..8388608*2 --shared-port --format csv";
+
+/// `sme coherence measure --help`
+pub const MEASURE: &str = "\
+The first CPU loads or stores a buffer whose lines it has prepared (a hit) or another CPU has (a
+miss), in one state; the others prepare. Modified: stored. Exclusive: loaded by one, after a flush.
+Shared: loaded by two. Invalid: flushed. Owned: stored by one, loaded by another, on processors that
+are known to have that state. A shared or owned line that misses takes two other CPUs at a place.
+Variants: flushed (the other CPU has flushed its copy; before a hit the first loads it again),
+flushed-after (the pass flushes the lines that it stores), non-temporal stores.
+
+A row is the 10th percentile of the repetitions by nearest rank. Before and after it a cache line
+goes to and fro between the CPUs: a row is measured again, three times at most, and then dropped,
+if that round trip changed by more than a factor of 1.5, or a thread ran on another CPU than its own.
+A pass must take four times as long as reading the clock. stderr says what was dropped and what
+cannot be measured, and why. Rows are JSON lines, the table of sme coherence predict.
+
+Examples:
+  sme coherence measure -o host.json
+  sme coherence measure --cores 0,8 --sizes 16384..33554432*2 --repetitions 51 -o remote.json
+  sme coherence measure --transitions LMM,SHS --sizes 65536,1048576";

@@ -1,0 +1,348 @@
+//! Threads pinned to CPUs that work on one buffer in turn: the measuring thread gives each of the
+//! others a pass to do, waits for it, and hands a cache line to and fro with it.
+//!
+//! Called by [`super::run`]. A thread that waits spins, so that its core stays awake, and yields
+//! after a while, for there may be more threads than CPUs. Times in nanoseconds.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use super::MeasureError;
+use super::cpus::{self, Cpus};
+use super::lines::{self, Line};
+use super::recipe::Pass;
+
+/// Turns of a spinning thread before it yields.
+const PATIENCE: u32 = 1_000;
+/// Round trips in a batch.
+const TRIPS: u64 = 200;
+/// Batches, of which the fastest counts: the others may have been interrupted.
+const BATCHES: usize = 8;
+
+/// A word in cache lines of its own: two of 64 bytes, because some processors fetch them in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Word(AtomicU64);
+
+/// What another thread is to do.
+#[derive(Clone, Copy, Debug, Default)]
+enum Job {
+    #[default]
+    Nothing,
+    /// A pass over the first lines of the buffer.
+    Pass(Pass, usize),
+    /// The other side of [`TRIPS`] round trips.
+    Trips,
+    /// The end.
+    Stop,
+}
+
+/// Where a thread is given jobs.
+#[derive(Debug, Default)]
+struct Mailbox {
+    /// Even while the thread is idle, odd while a job waits or is under way.
+    turn: Word,
+    job: Mutex<Job>,
+    /// Where the thread ran when it did the last one.
+    cpu: AtomicUsize,
+    /// Whether the thread has ended.
+    is_gone: AtomicBool,
+}
+
+/// The measuring thread's view of all.
+#[derive(Debug)]
+pub struct Team<'t> {
+    cpus: &'t Cpus,
+    buffer: &'t Mutex<Vec<Line>>,
+    mailboxes: &'t [Mailbox],
+    ball: &'t Word,
+}
+
+/// Calls `measure` on a thread pinned to the measuring CPU of `cpus`, with a thread pinned to each of
+/// the others beside it, and a buffer of `bytes` whose pages the measuring thread has touched first.
+///
+/// # Errors
+/// No such threads, no such memory, or what `measure` returns.
+pub fn with_team<T: Send>(
+    cpus: &Cpus,
+    bytes: usize,
+    measure: impl FnOnce(&Team<'_>) -> Result<T, MeasureError> + Send,
+) -> Result<T, MeasureError> {
+    let buffer = Mutex::new(Vec::new());
+    let ball = Word::default();
+    let mailboxes: Vec<Mailbox> = cpus.holders.iter().map(|_| Mailbox::default()).collect();
+    thread::scope(|scope| {
+        // However this ends, the others end with it.
+        let _stop = StopAll(&mailboxes);
+        let (report, reports) = mpsc::channel();
+        for (mailbox, &cpu) in mailboxes.iter().zip(&cpus.holders) {
+            let (buffer, ball, report) = (&buffer, &ball, report.clone());
+            let serve = move || {
+                let _gone = Gone(mailbox);
+                let pinned = cpus::pin(cpu);
+                let is_pinned = pinned.is_ok();
+                // The receiver is there until all have reported.
+                let _ = report.send(pinned);
+                drop(report);
+                if is_pinned {
+                    mailbox.serve(buffer, ball);
+                }
+            };
+            spawn(scope, serve)?;
+        }
+        drop(report);
+        for pinned in reports {
+            pinned?;
+        }
+        let team = Team {
+            cpus,
+            buffer: &buffer,
+            mailboxes: &mailboxes,
+            ball: &ball,
+        };
+        let measuring = move || {
+            cpus::pin(team.cpus.measuring)?;
+            team.allocate(bytes)?;
+            measure(&team)
+        };
+        let measured = spawn(scope, measuring)?.join();
+        measured.map_err(|_| MeasureError::Panicked)?
+    })
+}
+
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    body: impl FnOnce() -> T + Send + 'scope,
+) -> Result<thread::ScopedJoinHandle<'scope, T>, MeasureError> {
+    let spawned = thread::Builder::new().spawn_scoped(scope, body);
+    spawned.map_err(MeasureError::Threads)
+}
+
+/// Tells all threads to end when it is dropped.
+struct StopAll<'t>(&'t [Mailbox]);
+
+impl Drop for StopAll<'_> {
+    fn drop(&mut self) {
+        for mailbox in self.0 {
+            // A job that is under way ends first; one that will never end is of a thread that is gone.
+            if mailbox.finish().is_ok() {
+                mailbox.post(Job::Stop);
+            }
+        }
+    }
+}
+
+/// Marks a thread's end, a panic's too.
+struct Gone<'t>(&'t Mailbox);
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        self.0.is_gone.store(true, Ordering::Release);
+    }
+}
+
+impl Mailbox {
+    /// Gives an idle thread a job.
+    fn post(&self, job: Job) {
+        *self.job.lock() = job;
+        self.turn.0.fetch_add(1, Ordering::Release);
+    }
+
+    /// Waits until the thread is idle.
+    fn finish(&self) -> Result<(), MeasureError> {
+        let is_idle = || self.turn.0.load(Ordering::Acquire).is_multiple_of(2);
+        spin_until(is_idle, &self.is_gone)
+    }
+
+    /// Does jobs until the last.
+    fn serve(&self, buffer: &Mutex<Vec<Line>>, ball: &Word) {
+        let never = AtomicBool::new(false);
+        loop {
+            let is_given = || !self.turn.0.load(Ordering::Acquire).is_multiple_of(2);
+            if spin_until(is_given, &never).is_err() {
+                return;
+            }
+            let job = *self.job.lock();
+            match job {
+                Job::Nothing => {}
+                Job::Pass(pass, count) => do_pass(buffer, pass, count),
+                Job::Trips => {
+                    for trip in 0..TRIPS {
+                        ball.hand_over(2 * trip + 1);
+                    }
+                }
+                Job::Stop => return,
+            }
+            self.cpu.store(cpus::current(), Ordering::Relaxed);
+            self.turn.0.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+impl Word {
+    /// Waits for `turn` and makes it the next.
+    fn hand_over(&self, turn: u64) {
+        let mut turns = 0;
+        while self
+            .0
+            .compare_exchange_weak(turn, turn + 1, Ordering::AcqRel, Ordering::Relaxed)
+            .is_err()
+        {
+            wait_a_turn(&mut turns);
+        }
+    }
+}
+
+/// Spins until `is_there`.
+///
+/// # Errors
+/// The thread that was to bring it about is gone.
+fn spin_until(is_there: impl Fn() -> bool, is_gone: &AtomicBool) -> Result<(), MeasureError> {
+    let mut turns = 0;
+    while !is_there() {
+        if turns > PATIENCE && is_gone.load(Ordering::Acquire) && !is_there() {
+            return Err(MeasureError::Panicked);
+        }
+        wait_a_turn(&mut turns);
+    }
+    Ok(())
+}
+
+fn wait_a_turn(turns: &mut u32) {
+    std::hint::spin_loop();
+    *turns = turns.saturating_add(1);
+    if *turns > PATIENCE {
+        thread::yield_now();
+    }
+}
+
+/// A pass over the first `count` lines, or all if there are fewer.
+fn do_pass(buffer: &Mutex<Vec<Line>>, pass: Pass, count: usize) {
+    // Another value each time would be no other store.
+    const VALUE: u64 = 0x0123_4567_89ab_cdef;
+    let mut buffer = buffer.lock();
+    let count = count.min(buffer.len());
+    let buffer = &mut buffer[..count];
+    match pass {
+        Pass::Load => {
+            lines::load(buffer);
+        }
+        Pass::Store => lines::store(buffer, VALUE),
+        Pass::Flush => lines::flush(buffer),
+        Pass::StoreAndFlush => {
+            lines::store(buffer, VALUE);
+            lines::flush(buffer);
+        }
+        Pass::Stream => lines::stream(buffer, VALUE),
+    }
+}
+
+impl Team<'_> {
+    fn allocate(&self, bytes: usize) -> Result<(), MeasureError> {
+        let count = bytes.div_ceil(lines::LINE_BYTES);
+        let mut buffer = self.buffer.lock();
+        buffer
+            .try_reserve_exact(count)
+            .map_err(|_| MeasureError::Memory(bytes))?;
+        buffer.resize(count, Line::default());
+        Ok(())
+    }
+
+    /// The measuring thread does a pass over the first `count` lines; how long it takes [ns].
+    pub fn pass(&self, pass: Pass, count: usize) -> u64 {
+        let begin = Instant::now();
+        do_pass(self.buffer, pass, count);
+        u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// The `holder`-th holder does a pass over the first `count` lines.
+    ///
+    /// # Errors
+    /// Its thread is gone.
+    pub fn pass_of(&self, holder: usize, pass: Pass, count: usize) -> Result<(), MeasureError> {
+        let mailbox = &self.mailboxes[holder];
+        mailbox.post(Job::Pass(pass, count));
+        mailbox.finish()
+    }
+
+    /// A round trip of a cache line between the measuring thread and the `holder`-th holder [ns], by
+    /// compare-and-swap: the fastest of a few batches.
+    ///
+    /// # Errors
+    /// Its thread is gone.
+    pub fn round_trip_ns(&self, holder: usize) -> Result<f64, MeasureError> {
+        let mailbox = &self.mailboxes[holder];
+        let mut least = f64::INFINITY;
+        for _ in 0..BATCHES {
+            self.ball.0.store(0, Ordering::Relaxed);
+            mailbox.post(Job::Trips);
+            // The first trip waits for the other thread to begin.
+            self.ball.hand_over(0);
+            let begin = Instant::now();
+            for trip in 1..TRIPS {
+                self.ball.hand_over(2 * trip);
+            }
+            let elapsed = begin.elapsed().as_secs_f64() * 1e9;
+            mailbox.finish()?;
+            least = least.min(elapsed / (TRIPS - 1) as f64);
+        }
+        Ok(least)
+    }
+
+    /// Whether the measuring thread and these holders run where they are pinned.
+    pub fn is_in_place(&self, holders: &[usize]) -> bool {
+        let is_there = |&at: &usize| {
+            self.mailboxes[at].cpu.load(Ordering::Relaxed) == self.cpus.holders[at].id
+        };
+        cpus::current() == self.cpus.measuring.id && holders.iter().all(is_there)
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::super::cpus::Cpu;
+    use super::*;
+
+    /// A team of `holders` others, on the same CPU where there is no other.
+    fn team_of(holders: usize) -> Cpus {
+        let mut cpus = Cpus::default_of_process().unwrap();
+        let last: Cpu = *cpus.holders.last().unwrap_or(&cpus.measuring);
+        cpus.holders.resize(holders, last);
+        cpus
+    }
+
+    #[test]
+    fn the_others_do_as_they_are_told() {
+        let cpus = team_of(2);
+        let done = with_team(&cpus, 4096, |team| {
+            assert_eq!(team.buffer.lock().len(), 64);
+            team.pass_of(0, Pass::Store, 10)?;
+            team.pass_of(1, Pass::StoreAndFlush, 20)?;
+            team.pass_of(0, Pass::Stream, 1 << 40)?;
+            assert!(team.is_in_place(&[0, 1]));
+            let trip = team.round_trip_ns(1)?;
+            assert!(trip > 0.0 && trip.is_finite());
+            Ok(lines::load(&team.buffer.lock()))
+        });
+        let word = 0x0123_4567_89ab_cdef_u64;
+        assert_eq!(done.unwrap(), word.wrapping_mul(64 * 8));
+    }
+
+    #[test]
+    fn a_measurement_that_fails_ends_the_others() {
+        let cpus = team_of(3);
+        let failed = with_team(&cpus, 64, |_| Err::<(), _>(MeasureError::NoCpu));
+        assert!(matches!(failed, Err(MeasureError::NoCpu)));
+        let huge = with_team(&cpus, usize::MAX, |_| Ok(()));
+        assert!(matches!(huge, Err(MeasureError::Memory(_))));
+        let panicked = with_team(&cpus, 64, |_| -> Result<(), _> {
+            std::panic::resume_unwind(Box::new("on purpose"))
+        });
+        assert!(matches!(panicked, Err(MeasureError::Panicked)));
+    }
+}
