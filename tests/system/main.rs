@@ -9,6 +9,7 @@ mod command;
 mod cli;
 mod cli_flags;
 mod coherence;
+mod coherence_model;
 mod conformance;
 mod constants;
 mod deadlocks;
