@@ -544,6 +544,9 @@ mod tests {
             LATENCY,
             LITMUS,
             NATIVE,
+            COHERENCE,
+            MEASURE,
+            PREDICT,
         ];
         let made = [barrier(), sweep(), fft(), lu(), radix()];
         let texts = texts.into_iter().chain(made.iter().map(String::as_str));

@@ -52,12 +52,12 @@ impl Chunks {
         }
     }
 
-    /// Size of the message [bytes], M in the paper.
+    /// Size of the message (bytes), M in the paper.
     pub fn message_bytes(self) -> u64 {
         self.message_bytes.get()
     }
 
-    /// Size of a chunk [bytes], C in the paper; the only chunk of a shorter message is smaller.
+    /// Size of a chunk (bytes), C in the paper; the only chunk of a shorter message is smaller.
     pub fn chunk_bytes(self) -> u64 {
         self.chunk_bytes.get()
     }
@@ -68,14 +68,14 @@ impl Chunks {
         self.message_bytes.get().div_ceil(self.chunk_bytes.get())
     }
 
-    /// The chunks [bytes], in order.
+    /// The chunks (bytes), in order.
     pub fn sizes(self) -> impl Iterator<Item = u64> {
         let (message, chunk) = (self.message_bytes(), self.chunk_bytes());
         (0..self.count()).map(move |before| (message - before * chunk).min(chunk))
     }
 }
 
-/// Throughputs of the two copies of a message [10^9 bytes a second]: the same for all its chunks,
+/// Throughputs of the two copies of a message (10^9 bytes a second): the same for all its chunks,
 /// because the paper takes them at the size of the message. All chunks are copied one after the
 /// other, so that caches and memory see the whole message.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,29 +87,29 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// S(C) of Eq. 2 [ns]: how long the sender copies `bytes`.
+    /// S(C) of Eq. 2 (ns): how long the sender copies `bytes`.
     pub fn sender_ns(self, bytes: u64) -> f64 {
         bytes as f64 / self.sender_gb_per_s
     }
 
-    /// R(C) of Eq. 3 [ns]: how long the receiver copies `bytes`.
+    /// R(C) of Eq. 3 (ns): how long the receiver copies `bytes`.
     pub fn receiver_ns(self, bytes: u64) -> f64 {
         bytes as f64 / self.receiver_gb_per_s
     }
 
-    /// The sequential time [ns]: the receiver begins when the sender is done with the message. It is
+    /// The sequential time (ns): the receiver begins when the sender is done with the message. It is
     /// Eq. 1 for a single chunk.
     pub fn sequential_ns(self, bytes: u64) -> f64 {
         self.sender_ns(bytes) + self.receiver_ns(bytes)
     }
 
-    /// The parallel time [ns]: both copy at the same time all along. It is the limit of Eq. 1 for
+    /// The parallel time (ns): both copy at the same time all along. It is the limit of Eq. 1 for
     /// many chunks.
     pub fn parallel_ns(self, bytes: u64) -> f64 {
         self.sender_ns(bytes).max(self.receiver_ns(bytes))
     }
 
-    /// Eq. 1 [ns] for chunks of any sizes, in the order in which they are sent, zero for none:
+    /// Eq. 1 (ns) for chunks of any sizes, in the order in which they are sent, zero for none:
     ///
     /// T = S(C₁) + Σᵢ₌₂ⁿ max(S(Cᵢ), R(Cᵢ₋₁)) + R(Cₙ)
     ///
@@ -129,7 +129,7 @@ impl Copies {
         time + self.receiver_ns(before)
     }
 
-    /// The pipelined time [ns]: Eq. 1 for a message cut into `chunks`, in closed form, so that its
+    /// The pipelined time (ns): Eq. 1 for a message cut into `chunks`, in closed form, so that its
     /// cost does not grow with their number.
     pub fn pipelined_ns(self, chunks: Chunks) -> f64 {
         let (message, chunk) = (chunks.message_bytes(), chunks.chunk_bytes());
@@ -303,7 +303,7 @@ impl Transfer {
     }
 }
 
-/// The throughput of a message [10^9 bytes a second] by the three ways in which copies can overlap
+/// The throughput of a message (10^9 bytes a second) by the three ways in which copies can overlap
 /// (Fig. 4).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {

@@ -23,11 +23,11 @@ use super::transition::{
 };
 use crate::report::stop::one_line;
 
-/// The largest buffer of a row [bytes].
+/// The largest buffer of a row (bytes).
 pub const MAX_BUFFER_BYTES: u64 = 1 << 40;
-/// The throughputs that a row can have [10^9 bytes a second]: beyond them it is a mistake.
+/// The throughputs that a row can have (10^9 bytes a second): beyond them it is a mistake.
 pub const GB_PER_S: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
-/// The longest line of a file [bytes].
+/// The longest line of a file (bytes).
 const MAX_LINE: u64 = 1 << 16;
 /// The most rows of a table.
 const MAX_ROWS: usize = 1_000_000;
@@ -48,9 +48,9 @@ pub struct Row {
     pub holder: Holder,
     /// What is different from a plain pass.
     pub variant: Variant,
-    /// Size of the buffer [bytes].
+    /// Size of the buffer (bytes).
     pub buffer_bytes: u64,
-    /// Throughput of one pass over it [10^9 bytes a second].
+    /// Throughput of one pass over it (10^9 bytes a second).
     pub gb_per_s: f64,
 }
 
@@ -166,7 +166,7 @@ impl Table {
         self.curves.keys().copied()
     }
 
-    /// Buffer sizes [bytes] and throughputs [10^9 bytes a second] of `curve`, by size; none where
+    /// Buffer sizes (bytes) and throughputs (10^9 bytes a second) of `curve`, by size; none where
     /// the table does not have it.
     pub fn points(&self, curve: Curve) -> impl Iterator<Item = (u64, f64)> {
         let points = self.curves.get(&curve).into_iter().flatten();
@@ -186,7 +186,7 @@ impl Table {
         self.rows().map(|row| row.to_json() + "\n").collect()
     }
 
-    /// Throughput [10^9 bytes a second] of `curve` for a buffer of `bytes`.
+    /// Throughput (10^9 bytes a second) of `curve` for a buffer of `bytes`.
     ///
     /// Between two sizes of the table the logarithm of the throughput is linear in the logarithm of
     /// the size: at the geometric mean of two sizes it is the geometric mean of theirs. Nothing is

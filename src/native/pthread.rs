@@ -1,5 +1,5 @@
 //! The barrier of POSIX threads, called through the C library: the reference of the paper's
-//! Fig. 3. The only place of this crate with unsafe code.
+//! Fig. 3.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;

@@ -50,7 +50,7 @@ pub struct MeasureFlags {
     output: Option<PathBuf>,
 }
 
-/// The largest buffer [bytes].
+/// The largest buffer (bytes).
 const MOST_BYTES: u64 = 1 << 32;
 /// The largest number of a CPU.
 const MOST_CPU: u64 = 1 << 20;
@@ -165,7 +165,7 @@ fn begun(cpus: &Cpus) {
     for &cpu in &cpus.holders {
         let place = cpus.measuring.placement_of(cpu).name();
         let core = match cpu.shares_core_with(cpus.measuring) {
-            true => ", the same core: caches are shared, and misses are none",
+            true => " of the same core, so that its misses are hits of the shared caches",
             false => "",
         };
         text += &format!("; CPU {} prepares ({place}{core})", cpu.id);

@@ -1,9 +1,8 @@
 //! Passes over a buffer of cache lines: loads, stores, flushes, non-temporal stores.
 //!
-//! Called by the threads of [`super::team`], which time them. Each pass ends with a fence, so that
+//! Called by the threads of `super::team`, which time them. Each pass ends with a fence, so that
 //! its stores have reached the caches when it returns. Flushes and non-temporal stores are
-//! instructions of x86-64, for which Rust has no safe form: this file and the barrier of POSIX
-//! threads are the places of this crate with unsafe code.
+//! instructions of x86-64 that Rust gives no safe form.
 #![allow(unsafe_code)]
 
 use std::hint::black_box;

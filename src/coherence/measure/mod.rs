@@ -2,7 +2,7 @@
 //! CPUs, and one pass over them is timed (Sec. III-C of the paper).
 //!
 //! * [`cpus`]: which CPUs there are and where. [`lines`]: loads, stores and flushes.
-//! * [`recipe`]: how a state is prepared. [`team`]: the threads. [`run`]: repetitions and rows.
+//! * [`recipe`]: how a state is prepared. `team`: the threads. [`run`]: repetitions and rows.
 //!
 //! Called by `sme coherence measure`. Throughputs are 10^9 bytes a second. A figure is of one
 //! computer at one time, and no test depends on one.

@@ -35,7 +35,7 @@ pub struct Plan {
     pub machine: String,
     /// The CPUs.
     pub cpus: Cpus,
-    /// Sizes of the buffer [bytes], each a multiple of a line's.
+    /// Sizes of the buffer (bytes), each a multiple of a line's.
     pub sizes: Vec<usize>,
     /// Passes that are timed for each row.
     pub repetitions: u32,
@@ -50,7 +50,7 @@ pub struct RoundTrip {
     pub cpu: usize,
     /// Where it is.
     pub placement: Placement,
-    /// The shortest of the whole measurement [ns].
+    /// The shortest of the whole measurement (ns).
     pub ns: f64,
 }
 
@@ -59,7 +59,7 @@ pub struct RoundTrip {
 pub struct Dropped {
     /// Its curve.
     pub curve: Curve,
-    /// Its size [bytes].
+    /// Its size (bytes).
     pub buffer_bytes: usize,
     /// Why.
     pub reason: String,
@@ -121,7 +121,7 @@ pub fn measure(plan: &Plan, watch: &dyn Watch) -> Result<Report, MeasureError> {
     measured.map(|()| report)
 }
 
-/// The shortest time of a pass over nothing [ns]: the clock, the lock of the buffer and the fence.
+/// The shortest time of a pass over nothing (ns): the clock, the lock of the buffer and the fence.
 fn clock_ns(team: &Team<'_>) -> u64 {
     let times = (0..1_000).map(|_| team.pass(Pass::Load, 0));
     times.min().unwrap_or_default().max(1)
@@ -179,7 +179,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The low quantile of the times of a pass [ns], without the clock's.
+    /// The low quantile of the times of a pass (ns), without the clock's.
     fn repetitions(
         &self,
         recipe: &Recipe,
@@ -207,7 +207,7 @@ impl Run<'_> {
         Ok(nearest_rank(&times, PERCENTILE).as_ps() / 1_000)
     }
 
-    /// The round trip to the first of `holders` [ns], where there is one.
+    /// The round trip to the first of `holders` (ns), where there is one.
     fn round_trip(
         &mut self,
         holders: &[usize],

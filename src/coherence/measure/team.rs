@@ -252,7 +252,7 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// The measuring thread does a pass over the first `count` lines; how long it takes [ns].
+    /// The measuring thread does a pass over the first `count` lines; how long it takes (ns).
     pub fn pass(&self, pass: Pass, count: usize) -> u64 {
         let begin = Instant::now();
         do_pass(self.buffer, pass, count);
@@ -269,7 +269,7 @@ impl Team<'_> {
         mailbox.finish()
     }
 
-    /// A round trip of a cache line between the measuring thread and the `holder`-th holder [ns], by
+    /// A round trip of a cache line between the measuring thread and the `holder`-th holder (ns), by
     /// compare-and-swap: the fastest of a few batches.
     ///
     /// # Errors
