@@ -8,12 +8,12 @@ Examples:
 
 /// `sme coherence predict --help`
 pub const PREDICT: &str = "\
-FILE has the throughputs of single accesses by buffer size: the JSON lines of sme coherence measure.
-The sender loads a chunk from its buffer and stores it into the shared one; the receiver loads it
-there and stores it into its own, while the sender is at the next chunk. A copy is as fast as the
-slower of its load and its store, or takes as long as both (--shared-port). Throughputs are those at
-the size of the message. Between two sizes of the table the logarithm of the throughput is linear in
-the logarithm of the size; beyond them nothing is predicted.
+FILE has the throughputs of single accesses by buffer size: the JSON lines of sme coherence
+measure. The sender loads a chunk from its buffer and stores it into the shared one; the receiver
+loads it there and stores it into its own, while the sender is at the next chunk. A copy is as
+fast as the slower of its load and its store, or takes as long as both (--shared-port).
+Throughputs are those at the size of the message. Between two sizes of the table the logarithm of
+the throughput is linear in the logarithm of the size; beyond them nothing is predicted.
 
   reused buffers       LHM at the sender, SHM at the receiver
   buffers in memory    LMI and SMI
@@ -33,18 +33,20 @@ Examples:
 /// `sme coherence measure --help`
 pub const MEASURE: &str = "\
 The first CPU loads or stores a buffer whose lines it has prepared (a hit) or another CPU has (a
-miss), in one state; the others prepare. Modified: stored. Exclusive: loaded by one, after a flush.
-Shared: loaded by two. Invalid: flushed. Owned: stored by one, loaded by another, on processors that
-are known to have that state. A shared or owned line that misses takes two other CPUs at a place.
-Variants: flushed (the other CPU has flushed its copy; before a hit the first loads it again),
-flushed-after (the pass flushes the lines that it stores), non-temporal stores.
+miss), in one state; the others prepare. Modified: stored. Exclusive: loaded by one, after a
+flush. Shared: loaded by two. Invalid: flushed. Owned: stored by one, loaded by another, on
+processors that are known to have that state. A shared or owned line that misses takes two other
+CPUs at a place. Variants: flushed (the other CPU has flushed its copy; before a hit the first
+loads it again), flushed-after (the pass flushes the lines that it stores), non-temporal stores.
 
 A row is the 10th percentile of the times of the repetitions, by nearest rank. Before and after it
-a cache line goes to and fro between the CPUs by compare-and-swap. If that round trip has changed by
-more than a factor of 1.5, or a thread ran on another CPU than its own, the row is measured again; it
-is dropped when that happens three times, or when a pass takes less than four times as long as
-reading the clock. Which rows were dropped, and which cannot be measured here and why, is said on
-stderr. Rows are JSON lines, the table of sme coherence predict.
+a cache line goes to and fro between the CPUs by compare-and-swap. If that round trip has changed
+by more than a factor of 1.5, or a thread ran on another CPU than its own, the row is measured
+again, three times at most. It is dropped if that did not help, if its round trips differ from the
+median of all rows by more than that factor (a virtual machine may put its CPUs on other cores),
+or if a pass takes less than four times as long as reading the clock. stderr says which rows were
+dropped, and which cannot be measured here and why. Rows are JSON lines, the table of sme
+coherence predict.
 
 Examples:
   sme coherence measure -o host.json

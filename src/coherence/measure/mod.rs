@@ -3,11 +3,13 @@
 //!
 //! * [`cpus`]: which CPUs there are and where. [`lines`]: loads, stores and flushes.
 //! * [`recipe`]: how a state is prepared. `team`: the threads. [`run`]: repetitions and rows.
+//! * [`drift`]: rows that were measured while the computer was another.
 //!
 //! Called by `sme coherence measure`. Throughputs are 10^9 bytes a second. A figure is of one
 //! computer at one time, and no test depends on one.
 
 pub mod cpus;
+pub mod drift;
 pub mod lines;
 pub mod recipe;
 pub mod run;

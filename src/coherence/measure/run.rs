@@ -10,6 +10,7 @@ use sme_sim::time::Time;
 
 use super::MeasureError;
 use super::cpus::Cpus;
+use super::drift::{Candidate, Dropped, RoundTrip, Trips, settled};
 use super::lines::{HAS_FLUSH, LINE_BYTES};
 use super::recipe::{self, Means, Pass, Recipe, Unmeasurable, Who};
 use super::team::{Team, with_team};
@@ -21,8 +22,6 @@ use crate::quantile::nearest_rank;
 /// The percentile of the times of a row, by nearest rank: of 21 the third shortest. Interrupts and
 /// other processes only ever add time, and the very shortest may be a clock that was corrected.
 pub const PERCENTILE: usize = 10;
-/// By which factor the round trip before a row and the one behind it may differ.
-pub const MOST_CHANGE: f64 = 1.5;
 /// How often a row is measured until nothing has moved.
 pub const ATTEMPTS: u32 = 3;
 /// How many times as long as a look at the clock a pass must take.
@@ -41,28 +40,6 @@ pub struct Plan {
     pub repetitions: u32,
     /// The transitions that are measured, all where it is empty.
     pub transitions: Vec<Transition>,
-}
-
-/// A round trip of a cache line between the measuring CPU and another one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RoundTrip {
-    /// The other CPU.
-    pub cpu: usize,
-    /// Where it is.
-    pub placement: Placement,
-    /// The shortest of the whole measurement (ns).
-    pub ns: f64,
-}
-
-/// A row that was measured and not kept.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Dropped {
-    /// Its curve.
-    pub curve: Curve,
-    /// Its size (bytes).
-    pub buffer_bytes: usize,
-    /// Why.
-    pub reason: String,
 }
 
 /// What was measured, and what was not.
@@ -107,7 +84,8 @@ pub fn measure(plan: &Plan, watch: &dyn Watch) -> Result<Report, MeasureError> {
             plan,
             team,
             clock_ns: clock_ns(team),
-            report: &mut report,
+            measured: Vec::new(),
+            dropped: Vec::new(),
         };
         for (curve, recipe) in &recipes {
             for &bytes in &plan.sizes {
@@ -115,13 +93,19 @@ pub fn measure(plan: &Plan, watch: &dyn Watch) -> Result<Report, MeasureError> {
                 watch.advance(1);
             }
         }
-        Ok(())
+        Ok((run.measured, run.dropped))
     });
     watch.end();
-    measured.map(|()| report)
+    let (measured, dropped) = measured?;
+    report.dropped = dropped;
+    let (rows, elsewhere, round_trips) = settled(measured);
+    report.rows = rows;
+    report.dropped.extend(elsewhere);
+    report.round_trips = round_trips;
+    Ok(report)
 }
 
-/// The shortest time of a pass over nothing (ns): the clock, the lock of the buffer and the fence.
+/// The shortest time of a pass over nothing (ns): the clock and the fence.
 fn clock_ns(team: &Team<'_>) -> u64 {
     let times = (0..1_000).map(|_| team.pass(Pass::Load, 0));
     times.min().unwrap_or_default().max(1)
@@ -131,7 +115,8 @@ struct Run<'r> {
     plan: &'r Plan,
     team: &'r Team<'r>,
     clock_ns: u64,
-    report: &'r mut Report,
+    measured: Vec<Candidate>,
+    dropped: Vec<Dropped>,
 }
 
 impl Run<'_> {
@@ -144,9 +129,9 @@ impl Run<'_> {
         let holders = self.plan.cpus.holders_at(placement);
         let mut reason = String::new();
         for _ in 0..ATTEMPTS {
-            let before = self.round_trip(&holders, placement)?;
+            let before = self.round_trip_ns(&holders)?;
             let ns = self.repetitions(recipe, &holders, bytes)?;
-            let after = self.round_trip(&holders, placement)?;
+            let after = self.round_trip_ns(&holders)?;
             if !self
                 .team
                 .is_in_place(&holders[..used(recipe).min(holders.len())])
@@ -154,26 +139,32 @@ impl Run<'_> {
                 reason = "a thread ran on another CPU than its own".to_owned();
                 continue;
             }
-            if let (Some(before), Some(after)) = (before, after)
-                && before.max(after) > MOST_CHANGE * before.min(after)
-            {
+            let first = holders.first().zip(before.zip(after));
+            let trips = first.map(|(&first, (before, after))| Trips {
+                cpu: self.plan.cpus.holders[first].id,
+                placement,
+                before,
+                after,
+            });
+            if let Some(trips) = trips.filter(|trips| !trips.is_steady()) {
+                let Trips { before, after, .. } = trips;
                 reason = format!("the round trip went from {before:.0} to {after:.0} ns");
                 continue;
             }
             if ns < LEAST_CLOCKS * self.clock_ns {
                 let clock = self.clock_ns;
-                reason = format!("a pass takes {ns} ns, a look at the clock {clock} ns");
+                reason = format!("a pass takes {ns} ns, reading the clock {clock} ns");
                 break;
             }
             let gb_per_s = bytes as f64 / ns as f64;
             let machine = self.plan.machine.as_str();
             let row = Row::new(machine, curve, bytes as u64, gb_per_s);
-            self.report.rows.push(row);
+            self.measured.push(Candidate { curve, row, trips });
             return Ok(());
         }
-        self.report.dropped.push(Dropped {
+        self.dropped.push(Dropped {
             curve,
-            buffer_bytes: bytes,
+            buffer_bytes: bytes as u64,
             reason,
         });
         Ok(())
@@ -208,25 +199,11 @@ impl Run<'_> {
     }
 
     /// The round trip to the first of `holders` (ns), where there is one.
-    fn round_trip(
-        &mut self,
-        holders: &[usize],
-        placement: Placement,
-    ) -> Result<Option<f64>, MeasureError> {
-        let Some(&first) = holders.first() else {
-            return Ok(None);
-        };
-        let ns = self.team.round_trip_ns(first)?;
-        let cpu = self.plan.cpus.holders[first].id;
-        let known = self.report.round_trips.iter_mut();
-        match known.into_iter().find(|trip| trip.cpu == cpu) {
-            Some(trip) => trip.ns = trip.ns.min(ns),
-            None => self
-                .report
-                .round_trips
-                .push(RoundTrip { cpu, placement, ns }),
-        }
-        Ok(Some(ns))
+    fn round_trip_ns(&self, holders: &[usize]) -> Result<Option<f64>, MeasureError> {
+        let first = holders.first().copied();
+        first
+            .map(|first| self.team.round_trip_ns(first))
+            .transpose()
     }
 }
 

@@ -4,7 +4,8 @@
 //! Called by [`super::run`]. A thread that waits spins, so that its core stays awake, and yields
 //! after a while, for there may be more threads than CPUs. Times in nanoseconds.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
@@ -169,7 +170,7 @@ impl Mailbox {
             let job = *self.job.lock();
             match job {
                 Job::Nothing => {}
-                Job::Pass(pass, count) => do_pass(buffer, pass, count),
+                Job::Pass(pass, count) => do_pass(first(&mut buffer.lock(), count), pass),
                 Job::Trips => {
                     for trip in 0..TRIPS {
                         ball.hand_over(2 * trip + 1);
@@ -220,13 +221,16 @@ fn wait_a_turn(turns: &mut u32) {
     }
 }
 
-/// A pass over the first `count` lines, or all if there are fewer.
-fn do_pass(buffer: &Mutex<Vec<Line>>, pass: Pass, count: usize) {
+/// The first `count` lines, or all if there are fewer.
+fn first(buffer: &mut [Line], count: usize) -> &mut [Line] {
+    let count = count.min(buffer.len());
+    &mut buffer[..count]
+}
+
+/// A pass over `buffer`.
+fn do_pass(buffer: &mut [Line], pass: Pass) {
     // Another value each time would be no other store.
     const VALUE: u64 = 0x0123_4567_89ab_cdef;
-    let mut buffer = buffer.lock();
-    let count = count.min(buffer.len());
-    let buffer = &mut buffer[..count];
     match pass {
         Pass::Load => {
             lines::load(buffer);
@@ -254,8 +258,14 @@ impl Team<'_> {
 
     /// The measuring thread does a pass over the first `count` lines; how long it takes (ns).
     pub fn pass(&self, pass: Pass, count: usize) -> u64 {
+        // The lock is another core's, and the clock's code may have left the caches: both are here
+        // when the clock starts.
+        let mut buffer = self.buffer.lock();
+        let buffer = first(&mut buffer, count);
+        black_box(Instant::now());
+        fence(Ordering::SeqCst);
         let begin = Instant::now();
-        do_pass(self.buffer, pass, count);
+        do_pass(buffer, pass);
         u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
