@@ -20,6 +20,7 @@ use crate::report::output::Output;
 use crate::report::stop::{Stop, to_stderr};
 use crate::validate::Validation;
 use crate::validate::papers::On;
+use crate::validate::papers::coherence::Coherent;
 use crate::validate::papers::mppa::Clusters;
 use crate::validate::papers::scc::Chip;
 use crate::validate::papers::sme::simulator::Simulator;
@@ -84,6 +85,8 @@ struct Machines {
     /// The SCC at the clocks of invasive MPI.
     invasive: Chip,
     clusters: Clusters,
+    /// The coherent nodes: the given machine in the place of Intel's.
+    nodes: Coherent,
 }
 
 impl ValidateRun {
@@ -124,7 +127,13 @@ impl ValidateRun {
         };
         let is_fast = chip.as_ref().is_some_and(Chip::is_invasive);
         let fast = is_fast.then(|| Chip::new(given())).flatten();
-        let is_other = chip.is_some() || clusters.is_some();
+        let is_coherent = self.machine.shape().coherence.is_some();
+        let is_other = chip.is_some() || clusters.is_some() || is_coherent;
+        let intel = match is_coherent {
+            true => given(),
+            false => built_in("xeon-e5-2650")?,
+        };
+        let nodes = Coherent::new(intel, built_in("opteron-6272")?);
         Ok(Machines {
             cluster: match is_other {
                 true => built_in("sme-prototype")?,
@@ -136,6 +145,7 @@ impl ValidateRun {
                 Some(clusters) => clusters,
                 None => Clusters::new(built_in("mppa256")?).ok_or_else(|| none("mppa256"))?,
             },
+            nodes: nodes.map_err(|error| Stop::Failed(error.to_string()))?,
         })
     }
 
@@ -146,16 +156,18 @@ impl ValidateRun {
             chip,
             invasive,
             clusters,
+            nodes,
         } = self.machines()?;
         let simulator = Simulator::new(cluster, self.episodes, self.seed)
             .map_err(|error| Stop::flag("--machine", error))?
             .with_noise(self.noise);
-        let (simulator, chip, clusters) = match self.programs {
-            true => (simulator, chip, clusters),
+        let (simulator, chip, clusters, nodes) = match self.programs {
+            true => (simulator, chip, clusters, nodes),
             false => (
                 simulator.without_programs(),
                 chip.without_programs(),
                 clusters.without_programs(),
+                nodes.without_programs(),
             ),
         };
         let simulator = match self.large {
@@ -172,6 +184,7 @@ impl ValidateRun {
         validation.papers.extend(chip.papers());
         validation.papers.push(invasive.invasive());
         validation.papers.push(clusters.paper());
+        validation.papers.push(nodes.paper());
         let report = validation.run(watch.as_ref());
         watch.end();
         let report = report.map_err(|error| Stop::Failed(error.to_string()))?;

@@ -94,7 +94,7 @@ const IDEAL: Simulated = Simulated::new("ideal");
 const MPPA: Simulated = Simulated::new("mppa256");
 
 /// Simulated machines, as the table calls them.
-const SIMULATED: [(&str, Simulated); 8] = [
+const SIMULATED: [(&str, Simulated); 10] = [
     ("SME", Simulated::new("sme-prototype")),
     (
         "SME, bytes written back",

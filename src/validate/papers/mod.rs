@@ -3,6 +3,7 @@
 //!
 //! Called by [`super::Validation`], to which each is a [`Paper`].
 
+pub mod coherence;
 pub mod mppa;
 pub mod scc;
 pub mod sme;
@@ -18,7 +19,7 @@ use crate::messages::line::Line;
 use crate::progress::Watch;
 
 /// The papers' keys, with which the ids of their figures begin.
-pub const SIMULATED: &[&str] = &["sme", "scc", "rcce", "scosco", "mppa"];
+pub const SIMULATED: &[&str] = &["sme", "scc", "rcce", "scosco", "mppa", "coherence"];
 
 /// A constant or a choice that was fitted to figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
