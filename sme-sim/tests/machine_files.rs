@@ -204,7 +204,7 @@ fn the_declared_constants_are_those_of_the_files() {
     let families: Vec<_> = family_names().collect();
     assert_eq!(
         families,
-        ["sme-cluster", "scc", "mppa", "coherent", "ideal"]
+        ["sme-cluster", "scc", "mppa", "cache-coherent", "ideal"]
     );
     assert_eq!(declared("coherent"), None);
     // Optional constants of the SME cluster; the other families have none.

@@ -5,7 +5,7 @@
 mod coherence;
 mod managed;
 
-pub use coherence::{COHERENCE, MEASURE, PREDICT};
+pub use coherence::{BENCH, COHERENCE, MEASURE, PREDICT, TRANSFER};
 pub use managed::{BT, CG, CONNECT, INFECT, INVADE, RETREAT, SIMPSON, SPAWN};
 
 use sme_barrier::{Mapping, TreeShape};
@@ -545,8 +545,10 @@ mod tests {
             LITMUS,
             NATIVE,
             COHERENCE,
+            BENCH,
             MEASURE,
             PREDICT,
+            TRANSFER,
         ];
         let made = [barrier(), sweep(), fft(), lu(), radix()];
         let texts = texts.into_iter().chain(made.iter().map(String::as_str));

@@ -130,7 +130,11 @@ impl Transfer {
         Ok(self.message_bytes as f64 / self.time(bench)?.as_ns())
     }
 
-    fn check(&self) -> Result<(), BenchError> {
+    /// Whether it can be run.
+    ///
+    /// # Errors
+    /// [`BenchError::Size`] if a message, a chunk or a ring is none, or too large.
+    pub fn check(&self) -> Result<(), BenchError> {
         let most = MAX_BUFFER_BYTES;
         let wrong = |bytes| Err(BenchError::Size { bytes, most });
         let ring = self.chunk_bytes.checked_mul(self.ring.into());

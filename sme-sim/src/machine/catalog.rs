@@ -82,7 +82,7 @@ pub(super) const FAMILIES: &[Registered] = &[
         read: |reader| Arc::new(mppa::spec::mppa(reader)),
     },
     Registered {
-        name: "coherent",
+        name: "cache-coherent",
         read: |reader| Arc::new(coherent::spec::coherent(reader)),
     },
     Registered {

@@ -3,8 +3,11 @@
 //! Called by [`super::main`]; tables, measurements and the model are [`crate::coherence`]'s. Each
 //! command reads its flags into a run whose flags fit together.
 
+mod bench;
 mod measure;
 mod predict;
+mod simulated;
+mod transfer;
 
 use clap::Subcommand;
 
@@ -13,6 +16,9 @@ use crate::report::stop::Stop;
 /// `sme coherence …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum CoherenceCommand {
+    /// Time loads and stores by cache state on a simulated machine: the throughput table
+    #[command(after_help = super::help::BENCH)]
+    Bench(bench::BenchFlags),
     /// Measure loads and stores by cache state on this computer: the throughput table
     #[command(after_help = super::help::MEASURE)]
     Measure(measure::MeasureFlags),
@@ -20,6 +26,9 @@ pub enum CoherenceCommand {
     /// bounds it
     #[command(after_help = super::help::PREDICT)]
     Predict(Box<predict::PredictFlags>),
+    /// Copy messages through a ring of chunks on a simulated machine
+    #[command(after_help = super::help::TRANSFER)]
+    Transfer(Box<transfer::TransferFlags>),
 }
 
 /// A command whose flags fit together.
@@ -28,16 +37,20 @@ pub struct CoherenceRun(Runs);
 
 #[derive(Debug)]
 enum Runs {
+    Bench(bench::BenchRun),
     Measure(measure::MeasureRun),
     Predict(predict::PredictRun),
+    Transfer(transfer::TransferRun),
 }
 
 impl CoherenceRun {
     /// Reads the flags.
     pub fn read(command: &CoherenceCommand) -> Result<Self, Stop> {
         let runs = match command {
+            CoherenceCommand::Bench(flags) => Runs::Bench(flags.read()?),
             CoherenceCommand::Measure(flags) => Runs::Measure(flags.read()?),
             CoherenceCommand::Predict(flags) => Runs::Predict(flags.read()?),
+            CoherenceCommand::Transfer(flags) => Runs::Transfer(flags.read()?),
         };
         Ok(Self(runs))
     }
@@ -45,8 +58,10 @@ impl CoherenceRun {
     /// Does it, and writes its rows.
     pub fn run(&self) -> Result<(), Stop> {
         match &self.0 {
+            Runs::Bench(run) => run.run(),
             Runs::Measure(run) => run.run(),
             Runs::Predict(run) => run.run(),
+            Runs::Transfer(run) => run.run(),
         }
     }
 }

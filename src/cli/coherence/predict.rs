@@ -56,7 +56,7 @@ pub struct PredictFlags {
 
 /// Which application buffers are reused.
 #[derive(Clone, Copy, Debug)]
-enum Reuse {
+pub(super) enum Reuse {
     Both,
     Sender,
     Receiver,
@@ -71,6 +71,22 @@ sme_barrier::names!(Reuse, "reuse", {
 });
 
 impl Reuse {
+    /// Of the sender's buffer and of the receiver's.
+    pub(super) fn of(sides: (bool, bool)) -> Self {
+        match sides {
+            (true, true) => Self::Both,
+            (true, false) => Self::Sender,
+            (false, true) => Self::Receiver,
+            (false, false) => Self::None,
+        }
+    }
+
+    /// Whether the sender's buffer is reused, and whether the receiver's is.
+    pub(super) fn of_sides(self) -> (bool, bool) {
+        let [sender, receiver] = self.buffers();
+        (sender == Buffer::Reused, receiver == Buffer::Reused)
+    }
+
     /// The sender's buffer and the receiver's.
     fn buffers(self) -> [Buffer; 2] {
         match self {

@@ -4,7 +4,36 @@
 pub const COHERENCE: &str = "\
 Examples:
   sme coherence measure -o host.json
-  sme coherence predict --table host.json --size 32768..4194304*2";
+  sme coherence bench --machine xeon-e5-2650 -o xeon.json
+  sme coherence predict --table xeon.json --size 32768..4194304*2
+  sme coherence transfer --machine opteron-6272 --direction alternating";
+
+/// `sme coherence bench --help`
+pub const BENCH: &str = "\
+The first core of the first socket loads or stores a buffer in its socket's memory whose lines it has
+prepared (a hit) or another core has (a miss), in one state; see sme coherence measure, which does
+the same on this computer, for states and variants. Of each row there is a run of its own, with empty
+caches. Across sockets the other core is the first of the second socket, within one the first of
+another module. A pass ends when its last store is performed. A copy that another core has flushed is
+gone everywhere: SHS flushed is a store that misses.
+
+Rows are JSON lines, the table of sme coherence predict.
+
+Examples:
+  sme coherence bench -o xeon.json
+  sme coherence bench --machine opteron-6272 --transitions SHS,SHO --sizes 65536..1048576*2
+  sme coherence bench --set core.fill_buffers=16 --transitions LMM --sizes 1048576";
+
+/// `sme coherence transfer --help`
+pub const TRANSFER: &str = "\
+Two cores send each other messages in turn: the sender copies a chunk into the ring and sets its
+flag, the receiver copies it out of there and sets the flag back. Every message begins at the first
+chunk of the ring. time_us is that of one message, the mean of six.
+
+Examples:
+  sme coherence transfer --placement remote --flush non-temporal
+  sme coherence transfer --machine opteron-6272 --direction alternating --format csv
+  sme coherence transfer --sizes 1048576 --chunk 65536 --ring 16 --reuse receiver";
 
 /// `sme coherence predict --help`
 pub const PREDICT: &str = "\

@@ -16,9 +16,6 @@ use crate::coherence::transfer::{Direction, Flushing, Home, Transfer};
 use crate::coherence::transition::{Curve, Holder, Placement, Transition, Variant};
 use crate::validate::measure::{self, Measurements, Simulate};
 
-/// The family of the machines whose figures these are.
-pub const FAMILY: &str = "coherent";
-
 /// One experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {

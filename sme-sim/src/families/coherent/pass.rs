@@ -153,7 +153,7 @@ impl Socket {
         }
         let operation = cpu.thread(thread).operation;
         let core = u64::from(self.core(cpu, thread));
-        let own = |Own(at)| PRIVATE | core * PRIVATE_BYTES + at % PRIVATE_BYTES;
+        let own = |Own(at)| PRIVATE | (core * PRIVATE_BYTES + at % PRIVATE_BYTES);
         let plan = Plan::of(operation, own);
         let pass = &mut self.passes[number];
         let mut block = std::mem::take(&mut pass.block);

@@ -89,7 +89,6 @@ fn does(chip: &mut Chip, core: u32, line: u64, deed: Deed, now: Time) -> Time {
 /// The first rule that the copies of `line` break.
 fn broken_rule(chip: &mut Chip, line: u64) -> Option<String> {
     let spot = chip.lines.spot(line);
-    let sockets = chip.sockets.len();
     let outer: Vec<State> = chip.lines.outer(spot).to_vec();
     let count = |states: &[State], wanted: &[State]| {
         states.iter().filter(|state| wanted.contains(state)).count()
@@ -100,37 +99,37 @@ fn broken_rule(chip: &mut Chip, line: u64) -> Option<String> {
         return Some(format!("a socket is not alone: {outer:?}"));
     }
     let mut any_dirty = count(&outer, &[State::Modified, State::Owned]) > 0;
-    for socket in 0..sockets {
+    for (socket, &of_socket) in outer.iter().enumerate() {
         let inner = chip.lines.inner(spot, socket).to_vec();
         if count(&inner, ALONE) > 0 && held(&inner) > 1 {
             return Some(format!("a module is not alone: {inner:?}"));
         }
-        if count(&inner, ALONE) > 0 && !ALONE.contains(&outer[socket]) {
-            return Some(format!("{inner:?} in a socket that is {:?}", outer[socket]));
+        if count(&inner, ALONE) > 0 && !ALONE.contains(&of_socket) {
+            return Some(format!("{inner:?} in a socket that is {:?}", of_socket));
         }
         let dirty = inner.iter().any(|&state| is_dirty(state));
-        if dirty && !is_dirty(outer[socket]) {
+        if dirty && !is_dirty(of_socket) {
             return Some(format!("{inner:?} in a clean socket"));
         }
         any_dirty |= dirty;
         let in_third = chip.sockets[socket].third.note(line).is_some();
-        if held(&inner) > 0 && outer[socket] == State::Invalid {
+        if held(&inner) > 0 && of_socket == State::Invalid {
             return Some(format!("{inner:?} in a socket without a copy"));
         }
         match chip.third() {
-            None if in_third != (outer[socket] != State::Invalid) => {
+            None if in_third != (of_socket != State::Invalid) => {
                 return Some(format!(
                     "the third level has it: {in_third}, {:?}",
-                    outer[socket]
+                    of_socket
                 ));
             }
             Some(third) if in_third != (inner[usize::from(third)] != State::Invalid) => {
                 return Some(format!("the third level has it: {in_third}, {inner:?}"));
             }
-            Some(_) if held(&inner) == 0 && outer[socket] != State::Invalid => {
+            Some(_) if held(&inner) == 0 && of_socket != State::Invalid => {
                 return Some(format!(
                     "nobody has the copy of a socket: {:?}",
-                    outer[socket]
+                    of_socket
                 ));
             }
             _ => {}

@@ -61,7 +61,7 @@ impl Chip {
                 None => behind_third,
             },
             // Clean copies beside it do not answer.
-            _ => self.from_beyond(at, (line, spot), behind_third),
+            _ => self.comes_from_beyond(at, (line, spot), behind_third),
         };
         self.within_socket(at, (line, spot), Event::Load);
         end
@@ -102,7 +102,7 @@ impl Chip {
         let has_bytes = has_bytes || owner.is_some() || self.spec.is_inclusive;
         let bytes = match has_bytes || outer == State::Invalid {
             true => asks,
-            false => self.from_beyond(at, (line, spot), behind_third),
+            false => self.comes_from_beyond(at, (line, spot), behind_third),
         };
         let is_alone = matches!(outer, State::Modified | State::Exclusive);
         let there = match is_alone {
@@ -165,7 +165,7 @@ impl Chip {
             self.writes_back(spot, line, behind_third);
         }
         match effect.source {
-            Some(Source::Memory) => answered.max(self.from_memory(at, line, behind_third)),
+            Some(Source::Memory) => answered.max(self.comes_from_memory(at, line, behind_third)),
             // A line that memory has not got: the home is told, and ends the transaction.
             Some(Source::Cache(_)) if was_stale => answered + self.spec.completion,
             _ => answered,
@@ -216,7 +216,12 @@ impl Chip {
 
     /// The socket has clean copies of the line, which do not answer: it comes from another socket that
     /// has a newer one, or from memory.
-    fn from_beyond(&mut self, at: Place, (line, spot): (u64, Spot), behind_third: Time) -> Time {
+    fn comes_from_beyond(
+        &mut self,
+        at: Place,
+        (line, spot): (u64, Spot),
+        behind_third: Time,
+    ) -> Time {
         let mut states = self.lines.outer(spot).iter();
         match states.position(|&state| is_dirty(state)) {
             Some(owner) if owner != at.socket => {
@@ -224,12 +229,12 @@ impl Chip {
                 let link = &mut self.sockets[owner].links[at.socket];
                 link.serve(there, self.spec.link_line) + self.spec.hop
             }
-            _ => self.from_memory(at, line, behind_third),
+            _ => self.comes_from_memory(at, line, behind_third),
         }
     }
 
     /// The line comes from the memory at its home.
-    fn from_memory(&mut self, at: Place, line: u64, behind_third: Time) -> Time {
+    fn comes_from_memory(&mut self, at: Place, line: u64, behind_third: Time) -> Time {
         let home = self.home(line);
         debug_assert!(
             !self.is_stale_in_memory(line),

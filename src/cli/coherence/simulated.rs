@@ -1,0 +1,60 @@
+//! The flags that `sme coherence bench` and `transfer` share: the simulated machine.
+
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::cli::args;
+use crate::cli::flags::MachineFlags;
+use crate::cli::read::{self, Values};
+use crate::coherence::bench::{Bench, BenchError, MAX_BUFFER_BYTES};
+use crate::report::stop::Stop;
+
+/// The machine.
+#[derive(Args, Clone, Debug)]
+pub(super) struct CoherentFlags {
+    /// A machine whose nodes are coherent: xeon-e5-2650, opteron-6272, or a file
+    #[arg(
+        long = "machine",
+        value_name = "NAME|FILE.toml",
+        default_value = "xeon-e5-2650"
+    )]
+    machine: String,
+    /// Override a machine constant, with its unit; may be repeated
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl CoherentFlags {
+    /// The machine.
+    pub(super) fn bench(&self) -> Result<Bench, Stop> {
+        let machine = args::machine(&MachineFlags {
+            name: self.machine.clone(),
+            set: self.set.clone(),
+        })?;
+        Bench::new(Arc::new(machine)).map_err(|error| Stop::flag("--machine", error))
+    }
+}
+
+/// Reads sizes in bytes, each a multiple of `unit`.
+pub(super) fn sizes(flag: &str, text: &str, unit: u64, values: Values) -> Result<Vec<u64>, Stop> {
+    let sizes = read::numbers(flag, text, unit, MAX_BUFFER_BYTES, values)?;
+    match sizes.iter().find(|size| !size.is_multiple_of(unit)) {
+        Some(size) => Err(Stop::flag(
+            flag,
+            format!("{size} is not a multiple of {unit}"),
+        )),
+        None => Ok(sizes),
+    }
+}
+
+/// The reason for which a run came to nothing.
+pub(super) fn stopped(error: BenchError) -> Stop {
+    match error {
+        BenchError::NotCoherent(_) | BenchError::Lacks { .. } | BenchError::Build(_) => {
+            Stop::flag("--machine", error)
+        }
+        BenchError::Size { .. } => Stop::flag("--sizes", error),
+        BenchError::Failure(failure) => Stop::Failed(failure.to_string()),
+    }
+}
