@@ -1,6 +1,7 @@
 //! No constant of a machine is without effect: each, halved or doubled, moves the output of some
 //! small workload, or is refused, or stands in a list of exceptions with its reason.
 
+mod coherent;
 mod networks;
 
 use std::collections::{HashMap, HashSet};
@@ -202,6 +203,9 @@ fn workloads(name: &str) -> Vec<Box<Workload>> {
     if plain.capabilities().has(Capability::Network) {
         return networks::workloads();
     }
+    if plain.shape().coherence.is_some() {
+        return coherent::workloads();
+    }
     let library: [Box<Workload>; 2] = [Box::new(shared_cores), Box::new(large_arrays)];
     let commands = COMMANDS.map(|command| -> Box<Workload> {
         Box::new(move |name, set| of_command(command, name, set))
@@ -304,7 +308,12 @@ fn of_command(command: &str, name: &str, set: Option<&str>) -> String {
     {
         command.truncate(at);
     }
-    let mut arguments = format!("{command} --machine {name} --format json");
+    // A throughput table has one format.
+    let format = match command.starts_with("coherence bench") {
+        true => "",
+        false => " --format json",
+    };
+    let mut arguments = format!("{command} --machine {name}{format}");
     if let Some(set) = set {
         write!(arguments, " --set {set}").unwrap();
     }
@@ -505,6 +514,12 @@ fn every_constant_of_the_mppa_acts() {
 }
 
 #[test]
+fn every_constant_of_the_coherent_machines_acts() {
+    every_constant_acts_on("xeon-e5-2650");
+    every_constant_acts_on("opteron-6272");
+}
+
+#[test]
 fn every_machine_is_tested() {
     let tested = [
         "sme-prototype",
@@ -515,6 +530,8 @@ fn every_machine_is_tested() {
         "scc",
         "scc-800",
         "mppa256",
+        "xeon-e5-2650",
+        "opteron-6272",
         "ideal",
     ];
     let names = Machine::builtins().iter().map(|builtin| builtin.name);

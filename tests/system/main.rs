@@ -10,6 +10,7 @@ mod cli;
 mod cli_flags;
 mod coherence;
 mod coherence_model;
+mod coherent;
 mod conformance;
 mod constants;
 mod deadlocks;

@@ -127,10 +127,7 @@ fn broken_rule(chip: &mut Chip, line: u64) -> Option<String> {
                 return Some(format!("the third level has it: {in_third}, {inner:?}"));
             }
             Some(_) if held(&inner) == 0 && of_socket != State::Invalid => {
-                return Some(format!(
-                    "nobody has the copy of a socket: {:?}",
-                    of_socket
-                ));
+                return Some(format!("nobody has the copy of a socket: {:?}", of_socket));
             }
             _ => {}
         }

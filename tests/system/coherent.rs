@@ -1,0 +1,109 @@
+//! Cache-coherent multiprocessors as users meet them: microbenchmarks, transfers, latencies that nothing
+//! was fitted to.
+
+use std::sync::Arc;
+
+use sme::coherence::bench::{Bench, round_trip};
+use sme::coherence::table::Table;
+use sme::coherence::transition::Holder;
+use sme_sim::machine::Machine;
+
+use crate::command::{sme, text};
+
+/// The core-to-core latency of two Xeon E5-2690, the same microarchitecture at 2.9 to 3.3 GHz, as the
+/// medians of a public table have it: half of a compare-and-swap's round trip.
+#[test]
+fn core_to_core_latencies_are_those_of_the_microarchitecture() {
+    for clock in ["2900 MHz", "3300 MHz"] {
+        let machine = Machine::builtin("xeon-e5-2650").unwrap();
+        let machine = machine.with(&[("core.clock", clock)]).unwrap();
+        let bench = Bench::new(Arc::new(machine)).unwrap();
+        for (holder, measured_ns) in [(Holder::Socket, 32.4), (Holder::Remote, 114.3)] {
+            let simulated_ns = round_trip(&bench, holder).unwrap().as_ns();
+            let error = simulated_ns / measured_ns - 1.0;
+            assert!(error.abs() < 0.15, "{clock}, {holder}: {simulated_ns} ns");
+        }
+    }
+}
+
+/// The table that `bench` prints is one that `predict` takes, the same for any number of workers, and
+/// two runs of it are the same.
+#[test]
+fn a_table_of_a_simulated_machine_is_read_back() {
+    let of = |workers: u32| {
+        let command =
+            "coherence bench --machine opteron-6272 --transitions SHO,LMM --sizes 4096,65536";
+        let output = sme(&format!("{command} --workers {workers}"));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    };
+    let rows = of(1);
+    assert_eq!(rows, of(2));
+    let table = Table::parse("rows", rows.as_bytes()).unwrap();
+    assert_eq!(table.machine(), "opteron-6272");
+    // Each within a socket and across, plain and flushed; stores past the caches and flushed after, too.
+    assert_eq!(table.curves().count(), 2 * 4 + 2 * 2);
+}
+
+#[test]
+fn what_a_machine_does_not_have_is_refused() {
+    for (command, reason) in [
+        (
+            "coherence bench --machine scc",
+            "--machine scc: machine scc is not coherent between its nodes",
+        ),
+        (
+            "coherence bench --transitions SHO",
+            "--transitions SHO: machine xeon-e5-2650 has no SHO",
+        ),
+        ("coherence bench --sizes 100", "--sizes"),
+        ("coherence transfer --chunk 100", "--chunk"),
+        ("coherence transfer --ring 0", "--ring"),
+        ("coherence transfer --chunk 268435456 --ring 2", "--ring"),
+        (
+            "coherence transfer --set machine.sockets=1 --placement remote",
+            "second socket",
+        ),
+        ("coherence bench --set cache.l3_ways=3", "cache.l3_ways"),
+    ] {
+        let output = sme(command);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{command}: {}",
+            text(&output.stderr)
+        );
+        let stderr = text(&output.stderr);
+        assert_eq!(
+            (stderr.lines().count(), text(&output.stdout)),
+            (1, ""),
+            "{command}: {stderr}"
+        );
+        assert!(stderr.contains(reason), "{command}: {stderr}");
+    }
+}
+
+/// Ways that cost more take longer.
+#[test]
+fn a_transfer_takes_its_time_by_any_way() {
+    let time = |flags: &str| {
+        let output = sme(&format!(
+            "coherence transfer --sizes 131072 --format csv {flags}"
+        ));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{flags}: {}",
+            text(&output.stderr)
+        );
+        let stdout = text(&output.stdout);
+        let row = stdout.lines().nth(1).unwrap();
+        row.rsplit(',').nth(1).unwrap().parse::<f64>().unwrap()
+    };
+    let plain = time("");
+    assert!(time("--placement remote") > plain);
+    assert!(time("--flush sender") > plain);
+    assert!(time("--flush receiver") > plain);
+    assert!(time("--reuse none") > plain);
+    assert!(time("--ring 1") > plain, "nothing overlaps");
+}
