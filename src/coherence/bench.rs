@@ -12,7 +12,7 @@ use sme_sim::parts::coherence::Protocol;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
-use super::transition::{Access, Curve, Holder, LocalCopy, State, Variant};
+use super::transition::{Access, Curve, Holder, LocalCopy, State, Variant, of_tables};
 
 /// Why there is no throughput.
 #[derive(Debug, thiserror::Error)]
@@ -90,14 +90,7 @@ impl Bench {
     /// The curves that the machine has: without owned copies where its protocol has no such state,
     /// without other sockets where there is one.
     pub fn curves(&self) -> Vec<Curve> {
-        let mut curves = Vec::new();
-        for transition in super::transition::Transition::all() {
-            for &holder in Holder::ALL {
-                for &variant in Variant::ALL {
-                    curves.extend(Curve::new(transition, holder, variant));
-                }
-            }
-        }
+        let mut curves = of_tables();
         curves.retain(|&curve| self.plan(curve).is_ok());
         curves
     }

@@ -348,6 +348,31 @@ impl Curve {
     }
 }
 
+/// The curves of a table, as far as a machine has them: every transition at both placements, and the
+/// variants of those that a transfer goes through.
+pub fn of_tables() -> Vec<Curve> {
+    let mut curves = Vec::new();
+    for &placement in Placement::ALL {
+        curves.extend(Transition::all().map(|of| Curve::plain(of, placement)));
+        let varied = [
+            (Transition::LMM, Variant::Flushed),
+            (Transition::SHS, Variant::Flushed),
+            (Transition::SHS, Variant::FlushedAfter),
+            (Transition::SHS, Variant::NonTemporal),
+            (Transition::SHO, Variant::FlushedAfter),
+            (Transition::SHO, Variant::NonTemporal),
+            (Transition::SHM, Variant::FlushedAfter),
+            (Transition::SHM, Variant::NonTemporal),
+        ];
+        let varied = varied.map(|(of, variant)| Curve::plain(of, placement).with(variant));
+        // Each of them is a curve, which a test holds.
+        curves.extend(varied.into_iter().flatten());
+    }
+    curves.sort_unstable();
+    curves.dedup();
+    curves
+}
+
 impl fmt::Display for Curve {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = self.transition.to_string();

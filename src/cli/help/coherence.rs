@@ -65,8 +65,8 @@ The first CPU loads or stores a buffer whose lines it has prepared (a hit) or an
 miss), in one state; the others prepare. Modified: stored. Exclusive: loaded by one, after a
 flush. Shared: loaded by two. Invalid: flushed. Owned: stored by one, loaded by another, on
 processors that are known to have that state. A shared or owned line that misses takes two other
-CPUs at a place. Variants: flushed (the other CPU has flushed its copy; before a hit the first
-loads it again), flushed-after (the pass flushes the lines that it stores), non-temporal stores.
+CPUs at a place. Variants: flushed (the other CPU has flushed its copy, and with it all others),
+flushed-after (the pass flushes the lines that it stores), non-temporal stores.
 
 A row is the 10th percentile of the times of the repetitions, by nearest rank. Before and after it
 a cache line goes to and fro between the CPUs by compare-and-swap. If that round trip has changed

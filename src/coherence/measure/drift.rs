@@ -113,7 +113,7 @@ fn are_alike(one: f64, other: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::recipe::curves;
+    use super::super::super::transition::of_tables;
     use super::*;
 
     fn candidates(trips: &[Option<(usize, f64, f64)>]) -> Vec<Candidate> {
@@ -127,7 +127,7 @@ mod tests {
                 after,
             }),
         };
-        curves().into_iter().zip(trips).map(candidate).collect()
+        of_tables().into_iter().zip(trips).map(candidate).collect()
     }
 
     #[test]

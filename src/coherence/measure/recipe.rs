@@ -6,9 +6,7 @@
 
 use std::fmt;
 
-use crate::coherence::transition::{
-    self, Access, Curve, LocalCopy, Placement, State, Transition, Variant,
-};
+use crate::coherence::transition::{self, Access, Curve, LocalCopy, Placement, State, Variant};
 
 /// A thread of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,31 +111,6 @@ impl fmt::Display for Unmeasurable {
     }
 }
 
-/// All curves that a measurement tries: every transition at both placements, and the variants of
-/// those that a transfer goes through.
-pub fn curves() -> Vec<Curve> {
-    let mut curves = Vec::new();
-    for &placement in Placement::ALL {
-        curves.extend(Transition::all().map(|of| Curve::plain(of, placement)));
-        let varied = [
-            (Transition::LMM, Variant::Flushed),
-            (Transition::SHS, Variant::Flushed),
-            (Transition::SHS, Variant::FlushedAfter),
-            (Transition::SHS, Variant::NonTemporal),
-            (Transition::SHO, Variant::FlushedAfter),
-            (Transition::SHO, Variant::NonTemporal),
-            (Transition::SHM, Variant::FlushedAfter),
-            (Transition::SHM, Variant::NonTemporal),
-        ];
-        let varied = varied.map(|(of, variant)| Curve::plain(of, placement).with(variant));
-        // Each of them is a curve, which a test holds.
-        curves.extend(varied.into_iter().flatten());
-    }
-    curves.sort_unstable();
-    curves.dedup();
-    curves
-}
-
 /// How `curve` is measured with these means.
 ///
 /// # Errors
@@ -159,10 +132,9 @@ pub fn recipe(curve: Curve, means: Means) -> Result<Recipe, Unmeasurable> {
         // A hit of an invalid line is no transition.
         (_, State::Invalid) => Vec::new(),
     };
-    let flushed = match (curve.variant(), accessed.copy()) {
-        (Variant::Flushed, LocalCopy::Miss) => vec![(Holder, Flush)],
-        // CLFLUSH takes the copy of the measuring core, too: it reads its own back.
-        (Variant::Flushed, LocalCopy::Hit) => vec![(Holder, Flush), (Measuring, Load)],
+    // CLFLUSH takes the copy of the measuring core, too, as it does in a transfer.
+    let flushed = match curve.variant() {
+        Variant::Flushed => vec![(Holder, Flush)],
         _ => Vec::new(),
     };
     let timed = match (accessed.access(), curve.variant()) {
@@ -206,6 +178,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::coherence::transition::{Transition, of_tables};
 
     const ALL: Means = Means {
         on_socket: 2,
@@ -258,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_recipe_leaves_the_state_of_its_curve() {
-        let all = curves();
+        let all = of_tables();
         assert_eq!(all.len(), 12 * 2 + 6 + 6 * 2 + 2);
         for curve in all {
             let recipe = recipe(curve, ALL).unwrap();
@@ -277,11 +250,7 @@ mod tests {
             let transition = curve.transition();
             if curve.variant() == Variant::Flushed {
                 assert_eq!(theirs, [], "{curve}");
-                assert_eq!(
-                    mine.is_some(),
-                    transition.copy() == LocalCopy::Hit,
-                    "{curve}"
-                );
+                assert_eq!(mine, None, "{curve}");
                 continue;
             }
             let state = transition.state();
@@ -304,7 +273,7 @@ mod tests {
     }
 
     fn measurable(means: Means) -> Vec<String> {
-        let all = curves().into_iter();
+        let all = of_tables().into_iter();
         let possible = all.filter(|&curve| recipe(curve, means).is_ok());
         possible.map(|curve| curve.to_string()).collect()
     }

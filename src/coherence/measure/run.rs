@@ -15,6 +15,7 @@ use super::lines::{HAS_FLUSH, LINE_BYTES};
 use super::recipe::{self, Means, Pass, Recipe, Unmeasurable, Who};
 use super::team::{Team, with_team};
 use crate::coherence::table::Row;
+use crate::coherence::transition::of_tables;
 use crate::coherence::transition::{Curve, Holder, Placement, Transition};
 use crate::progress::Watch;
 use crate::quantile::nearest_rank;
@@ -69,7 +70,7 @@ pub fn measure(plan: &Plan, watch: &dyn Watch) -> Result<Report, MeasureError> {
     };
     let mut report = Report::default();
     let mut recipes = Vec::new();
-    for curve in recipe::curves() {
+    for curve in of_tables() {
         if !plan.transitions.is_empty() && !plan.transitions.contains(&curve.transition()) {
             continue;
         }
@@ -258,7 +259,7 @@ mod tests {
     /// Every curve is a row, dropped, or told with a reason: never lost.
     fn is_accounted_for(plan: &Plan) -> Report {
         let report = measure(plan, &Silent).unwrap();
-        let curves = recipe::curves().into_iter();
+        let curves = of_tables().into_iter();
         let wanted = |curve: &Curve| {
             plan.transitions.is_empty() || plan.transitions.contains(&curve.transition())
         };
