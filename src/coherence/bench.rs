@@ -87,6 +87,13 @@ impl Bench {
         &self.machine
     }
 
+    /// The name of the machine, with the constants that are not those of its file.
+    pub fn name(&self) -> String {
+        let set = self.machine.overrides().iter();
+        let set: String = set.map(|(key, value)| format!(" {key}={value}")).collect();
+        self.machine.name().to_owned() + &set
+    }
+
     /// The curves that the machine has: without owned copies where its protocol has no such state,
     /// without other sockets where there is one.
     pub fn curves(&self) -> Vec<Curve> {

@@ -185,7 +185,7 @@ fn every_machine_conforms_as_the_table_says() {
 // ---------------------------------------------------------------------------- broken on purpose
 
 /// Each fault, with a case that must find it.
-const FAULTS: [(Fault, &str); 33] = [
+const FAULTS: [(Fault, &str); 34] = [
     (
         Fault::LosesStores,
         "a thread loads what it has stored at another node",
@@ -260,6 +260,10 @@ const FAULTS: [(Fault, &str); 33] = [
         "signals to a thread queue, and are taken after what was done before",
     ),
     (Fault::CopiesTooLittle, "a block of words arrives whole"),
+    (
+        Fault::PassesTooLittle,
+        "passes over words load, store and copy each",
+    ),
     (
         Fault::ReturnsTheFirst,
         "a wait for any of many flags returns one that holds",

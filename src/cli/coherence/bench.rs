@@ -97,9 +97,9 @@ impl BenchRun {
             },
         );
         watch.end();
-        let machine = self.bench.machine().name();
+        let machine = self.bench.name();
         for (&(curve, bytes), rate) in self.points.iter().zip(rates) {
-            let row = Row::new(machine, curve, bytes, rate.map_err(stopped)?);
+            let row = Row::new(machine.as_str(), curve, bytes, rate.map_err(stopped)?);
             output.push(&(row.to_json() + "\n"))?;
         }
         output.commit()

@@ -32,7 +32,8 @@ impl CoherentFlags {
             name: self.machine.clone(),
             set: self.set.clone(),
         })?;
-        Bench::new(Arc::new(machine)).map_err(|error| Stop::flag("--machine", error))
+        let flag = format!("--machine {}", self.machine);
+        Bench::new(Arc::new(machine)).map_err(|error| Stop::flag(&flag, error))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::report::output::Output;
 use crate::report::row::{Cell, rendered};
 use crate::report::stop::Stop;
 use crate::validate::measure::over;
+use crate::validate::papers::On;
 
 /// The flags of `sme coherence transfer`.
 #[derive(Args, Clone, Debug)]
@@ -76,8 +77,10 @@ pub(super) struct TransferRun {
     file: FileFlags,
 }
 
-const HEADING: [&str; 11] = [
+const HEADING: [&str; 13] = [
     "machine",
+    "machine_hash",
+    "set",
     "placement",
     "direction",
     "flush",
@@ -142,11 +145,14 @@ impl TransferRun {
             |transfer| transfer.message_bytes,
             |transfer| transfer.time(&self.bench),
         );
+        let on = On::new(self.bench.machine());
         let mut rows = Vec::with_capacity(times.len());
         for (transfer, time) in self.transfers.iter().zip(times) {
             let time = time.map_err(stopped)?;
             rows.push(vec![
-                Cell::text(self.bench.machine().name()),
+                Cell::text(&on.machine),
+                Cell::text(&on.machine_hash),
+                Cell::text(&on.set),
                 Cell::text(transfer.placement),
                 Cell::text(transfer.direction),
                 Cell::text(transfer.flushing),

@@ -34,6 +34,7 @@ pub enum Fault {
     /// Signals with odd values are lost.
     LosesSignals,
     CopiesTooLittle,
+    PassesTooLittle,
     ReturnsTheFirst,
     KeepsTaggedCopies,
     StoresWholeLines,
@@ -298,7 +299,7 @@ impl Blocks for Faulty {
 
 impl Passes for Faulty {
     async fn copy_words(&self, from: Word, to: Word, words: u32, stores: Stores) {
-        let words = words - u32::from(self.is(Fault::CopiesTooLittle));
+        let words = words - u32::from(self.is(Fault::PassesTooLittle));
         self.memory.copy_words(from, to, words, stores).await;
     }
 }
