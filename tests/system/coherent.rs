@@ -55,7 +55,7 @@ fn what_a_machine_does_not_have_is_refused() {
         ),
         (
             "coherence bench --transitions SHO",
-            "--transitions SHO: machine xeon-e5-2650 has no SHO",
+            "--transitions: machine xeon-e5-2650 has no SHO",
         ),
         ("coherence bench --sizes 100", "--sizes"),
         ("coherence transfer --chunk 100", "--chunk"),

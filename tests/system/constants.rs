@@ -50,9 +50,12 @@ impl Exception {
     }
 }
 
+/// The cache-coherent multiprocessors.
+const COHERENT: &[&str] = &["xeon-e5-2650", "opteron-6272"];
+
 const TODAY: &[&str] = &["cxl-pool", "ualink"];
 
-const EXCEPTIONS: [Exception; 17] = [
+const EXCEPTIONS: [Exception; 25] = [
     exception(
         "node.private_memory",
         Change::Halved,
@@ -71,6 +74,44 @@ const EXCEPTIONS: [Exception; 17] = [
         Change::Doubled,
         &[],
         "a lock takes one register of a node; others are for programs of one's own",
+    ),
+    exception("machine.registers", Change::Halved, COHERENT, "likewise"),
+    exception("machine.registers", Change::Doubled, COHERENT, "likewise"),
+    exception(
+        "machine.shared_memory",
+        Change::Halved,
+        &["xeon-e5-2650"],
+        "all that is run here fits into half of it",
+    ),
+    exception(
+        "machine.shared_memory",
+        Change::Doubled,
+        COHERENT,
+        "the same",
+    ),
+    exception(
+        "cache.l3_ways",
+        Change::Halved,
+        COHERENT,
+        "lines that follow one another fill a cache however it is divided",
+    ),
+    exception(
+        "cache.l3_ways",
+        Change::Doubled,
+        &["xeon-e5-2650"],
+        "the same",
+    ),
+    exception(
+        "cache.l2_ways",
+        Change::Halved,
+        &["opteron-6272"],
+        "the same",
+    ),
+    exception(
+        "cache.l2_ways",
+        Change::Doubled,
+        &["opteron-6272"],
+        "the same",
     ),
     exception(
         "cache.fill_requests",
@@ -100,6 +141,8 @@ const EXCEPTIONS: [Exception; 17] = [
             "cxl-pool",
             "ualink",
             "mppa256",
+            "xeon-e5-2650",
+            "opteron-6272",
             "ideal",
         ],
         "it delays who wakes a thread that is just falling asleep; here none is woken so soon",
@@ -113,6 +156,8 @@ const EXCEPTIONS: [Exception; 17] = [
             "exascale",
             "ualink",
             "mppa256",
+            "xeon-e5-2650",
+            "opteron-6272",
             "ideal",
         ],
         "the same",
@@ -524,6 +569,10 @@ fn every_constant_of_the_mppa_acts() {
 #[test]
 fn every_constant_of_the_coherent_machines_acts() {
     every_constant_acts_on("xeon-e5-2650");
+}
+
+#[test]
+fn every_constant_of_a_machine_with_owned_copies_acts() {
     every_constant_acts_on("opteron-6272");
 }
 

@@ -74,7 +74,7 @@ impl PscwFlags {
         let has_area = jobs.first().is_some_and(Job::has_area);
         let syncs = self.syncs(has_area)?;
         if syncs.contains(&Synchronization::TriggerOnly) && !has_area {
-            let why = "trigger-only needs test-and-set registers, which the machine does not have";
+            let why = "trigger-only needs test-and-set registers, and a node for each rank";
             return Err(Stop::flag("--sync", why));
         }
         let mut points = Vec::new();

@@ -17,9 +17,9 @@ const ON_SOCKETS: [&str; 13] = [
     "lock --lock test-and-set --nodes 2 --cores 2",
     "mpi pingpong --ranks 2 --sizes 64,32768",
     "mpi collective allreduce --ranks 4 --sizes 64 --rounds 1",
-    "mpi pscw --targets 2 --rounds 3",
+    "mpi pscw --targets 2 --rounds 3 --sync deferred",
     "fft --log2n 8 --nodes 2 --memory cached",
-    "coherence bench --transitions LHM --sizes 2097152,4194304,8388608",
+    "coherence bench --transitions LHM --sizes 2097152,4194304,8388608,12582912",
     "coherence bench --transitions LHE --sizes 16777216,33554432",
 ];
 

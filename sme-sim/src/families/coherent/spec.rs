@@ -434,10 +434,6 @@ fn software(section: &mut SectionReader<'_, '_>, core: Clock) -> Software {
             "combining one word of two operands of a reduction",
         ),
         group: cost("group", "translating a group to the ranks of a window"),
-        target: cost(
-            "target",
-            "one turn of a loop over the targets or the origins of an epoch",
-        ),
         ..Software::default()
     }
 }
