@@ -266,7 +266,7 @@ fn a_machine_that_behaves_as_published_is_validated() {
             "sme.load_latency.remote"
         ])
     );
-    assert_eq!(with(&report, Verdict::NotChecked).len(), 21);
+    assert_eq!(with(&report, Verdict::NotChecked).len(), 22);
     // Beside the formula stands a simulation, unjudged.
     let jaguar = "sme.exascale.jaguar_16";
     let row = report.rows.iter().find(|row| row.figure.id == jaguar);
