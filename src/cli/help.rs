@@ -5,7 +5,7 @@
 mod coherence;
 mod managed;
 
-pub use coherence::{BENCH, COHERENCE, MEASURE, PREDICT, TRANSFER};
+pub use coherence::{BENCH, COHERENCE, MEASURE, PREDICT, TRANSFER, TUNE_TRANSFER};
 pub use managed::{BT, CG, CONNECT, INFECT, INVADE, RETREAT, SIMPSON, SPAWN};
 
 use sme_barrier::{Mapping, TreeShape};
@@ -549,6 +549,8 @@ mod tests {
             MEASURE,
             PREDICT,
             TRANSFER,
+            TUNE_TRANSFER,
+            TUNE,
         ];
         let made = [barrier(), sweep(), fft(), lu(), radix()];
         let texts = texts.into_iter().chain(made.iter().map(String::as_str));

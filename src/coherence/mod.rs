@@ -7,6 +7,7 @@
 //! * [`table`]: their throughput by buffer size, as JSON lines.
 //! * [`transfer`]: the two-copy transfer on simulated machines.
 //! * [`measure`]: that table, measured on this computer.
+//! * [`tune`]: the settings of a library that are best by it, and by transfers.
 //! * [`model`]: Eq. 1 to 3, from a table to the throughput of a message.
 //!
 //! Called by `sme coherence`. A microbenchmark, simulated or on this computer, writes a table; the
@@ -18,3 +19,4 @@ pub mod model;
 pub mod table;
 pub mod transfer;
 pub mod transition;
+pub mod tune;

@@ -8,7 +8,8 @@ use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::bench::{Bench, BenchError, Core, MAX_BUFFER_BYTES};
-use super::transition::Holder;
+use super::model::Flush;
+use super::transition::Placement;
 
 /// The direction in which the chunks of a ring are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,26 +21,6 @@ pub enum Direction {
 }
 
 sme_barrier::names!(Direction, "direction", { Same => "same", Alternating => "alternating" });
-
-/// The way in which chunks are brought to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Flushing {
-    /// They are not.
-    None,
-    /// The sender flushes each chunk that it has copied.
-    Sender,
-    /// The receiver does.
-    Receiver,
-    /// The sender stores them past its caches.
-    NonTemporal,
-}
-
-sme_barrier::names!(Flushing, "flush", {
-    None => "none",
-    Sender => "sender",
-    Receiver => "receiver",
-    NonTemporal => "non-temporal",
-});
 
 /// The socket whose memory the chunks are in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,7 +37,7 @@ sme_barrier::names!(Home, "home", { Sender => "sender", Receiver => "receiver" }
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transfer {
     /// The other core, seen from the first.
-    pub placement: Holder,
+    pub placement: Placement,
     /// Bytes of a message, a multiple of 8.
     pub message_bytes: u64,
     /// Bytes of a chunk, a multiple of 64: Open MPI has 32 KiB, MPICH 64 KiB.
@@ -66,7 +47,7 @@ pub struct Transfer {
     /// The direction of their use.
     pub direction: Direction,
     /// How they are brought to memory.
-    pub flushing: Flushing,
+    pub flush: Flush,
     /// Where they are.
     pub home: Home,
     /// Whether each message is sent from the buffer of the one before, and received into it.
@@ -78,14 +59,14 @@ pub struct Transfer {
 impl Transfer {
     /// Open MPI's: chunks of 32 KiB, eight of them, a ring for each sender in its own memory, both buffers
     /// used again.
-    pub fn of_open_mpi(placement: Holder, message_bytes: u64) -> Self {
+    pub fn of_open_mpi(placement: Placement, message_bytes: u64) -> Self {
         Self {
             placement,
             message_bytes,
             chunk_bytes: 32 << 10,
             ring: 8,
             direction: Direction::Same,
-            flushing: Flushing::None,
+            flush: Flush::None,
             home: Home::Sender,
             reuses: (true, true),
             rounds: 3,
@@ -98,7 +79,7 @@ impl Transfer {
     /// [`BenchError::Size`] if a message, a chunk or a ring is none, or too large; others as there.
     pub fn time(&self, bench: &Bench) -> Result<Time, BenchError> {
         self.check()?;
-        let other = bench.other(self.placement, 0)?;
+        let other = bench.other(self.placement.into(), 0)?;
         let setup = Setup::new(bench.machine().shape(), other.node + 1, other.core + 1);
         let transfer = *self;
         let mut machine = bench
@@ -294,8 +275,8 @@ impl<'a> Side<'a> {
     async fn sends(&mut self) {
         let from = self.buffer_of_message(false);
         let (ring, place) = self.ring(self.me);
-        let stores = match self.transfer.flushing {
-            Flushing::NonTemporal => Stores::NonTemporal,
+        let stores = match self.transfer.flush {
+            Flush::NonTemporal => Stores::NonTemporal,
             _ => Stores::Cached,
         };
         for (offset, words) in self.chunks() {
@@ -304,7 +285,7 @@ impl<'a> Side<'a> {
             self.memory
                 .copy_words(Word(from.0 + offset), to, words, stores)
                 .await;
-            if self.transfer.flushing == Flushing::Sender {
+            if self.transfer.flush == Flush::Sender {
                 self.memory.flush_words(to, words).await;
             }
             self.memory.set(flag, state(2 * turn + 1)).await;
@@ -322,7 +303,7 @@ impl<'a> Side<'a> {
             self.memory
                 .copy_words(from, to, words, Stores::Cached)
                 .await;
-            if self.transfer.flushing == Flushing::Receiver {
+            if self.transfer.flush == Flush::Receiver {
                 self.memory.flush_words(from, words).await;
             }
             self.memory.set(flag, state(2 * turn + 2)).await;

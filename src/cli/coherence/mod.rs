@@ -8,6 +8,7 @@ mod measure;
 mod predict;
 mod simulated;
 mod transfer;
+mod tune;
 
 use clap::Subcommand;
 
@@ -29,6 +30,9 @@ pub enum CoherenceCommand {
     /// Copy messages through a ring of chunks on a simulated machine
     #[command(after_help = super::help::TRANSFER)]
     Transfer(Box<transfer::TransferFlags>),
+    /// Find the chunks, the ring, the direction and the flush with which a message is fastest
+    #[command(after_help = super::help::TUNE_TRANSFER)]
+    Tune(Box<tune::TuneFlags>),
 }
 
 /// A command whose flags fit together.
@@ -41,6 +45,7 @@ enum Runs {
     Measure(measure::MeasureRun),
     Predict(predict::PredictRun),
     Transfer(transfer::TransferRun),
+    Tune(tune::TuneRun),
 }
 
 impl CoherenceRun {
@@ -51,6 +56,7 @@ impl CoherenceRun {
             CoherenceCommand::Measure(flags) => Runs::Measure(flags.read()?),
             CoherenceCommand::Predict(flags) => Runs::Predict(flags.read()?),
             CoherenceCommand::Transfer(flags) => Runs::Transfer(flags.read()?),
+            CoherenceCommand::Tune(flags) => Runs::Tune(flags.read()?),
         };
         Ok(Self(runs))
     }
@@ -62,6 +68,7 @@ impl CoherenceRun {
             Runs::Measure(run) => run.run(),
             Runs::Predict(run) => run.run(),
             Runs::Transfer(run) => run.run(),
+            Runs::Tune(run) => run.run(),
         }
     }
 }

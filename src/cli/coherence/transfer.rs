@@ -6,7 +6,8 @@ use super::simulated::{CoherentFlags, sizes, stopped};
 use crate::cli::flags::FileFlags;
 use crate::cli::read::{self, Values};
 use crate::coherence::bench::Bench;
-use crate::coherence::transfer::{Direction, Flushing, Home, Transfer};
+use crate::coherence::model::Flush;
+use crate::coherence::transfer::{Direction, Home, Transfer};
 use crate::coherence::transition::Placement;
 use crate::report::output::Output;
 use crate::report::row::{Cell, rendered};
@@ -109,10 +110,10 @@ impl TransferFlags {
             chunk_bytes: chunk,
             ring,
             direction: read::name::<Direction>("--direction", &self.direction)?,
-            flushing: read::name::<Flushing>("--flush", &self.flush)?,
+            flush: read::name::<Flush>("--flush", &self.flush)?,
             home: read::name::<Home>("--home", &self.home)?,
             reuses: reuse.of_sides(),
-            ..Transfer::of_open_mpi(placement.into(), chunk)
+            ..Transfer::of_open_mpi(placement, chunk)
         };
         let transfers = messages.into_iter().map(|message_bytes| Transfer {
             message_bytes,
@@ -155,7 +156,7 @@ impl TransferRun {
                 Cell::text(&on.set),
                 Cell::text(transfer.placement),
                 Cell::text(transfer.direction),
-                Cell::text(transfer.flushing),
+                Cell::text(transfer.flush),
                 Cell::text(transfer.home),
                 Cell::text(super::predict::Reuse::of(transfer.reuses)),
                 Cell::Count(transfer.message_bytes),

@@ -81,3 +81,16 @@ Examples:
   sme coherence measure -o host.json
   sme coherence measure --cores 0,8 --sizes 16384..33554432*2 --repetitions 51 -o remote.json
   sme coherence measure --transitions LMM,SHS --sizes 65536,1048576";
+
+/// `sme coherence tune --help`
+pub const TUNE_TRANSFER: &str = "\
+Every setting of chunks, rings, direction and flush is predicted by Eq. 1 from the throughputs of the
+machine at the size of the message, and simulated as sme coherence transfer does, with buffers that
+are used again. The best are shown, and Open MPI's as the last: 8 chunks of 32768 bytes, the same way
+every time, not flushed. Gains are over that one. Eq. 1 does not know of the ring's length, nor of
+the time in which a receiver flushes.
+
+Examples:
+  sme coherence tune --machine opteron-6272 --size 65536
+  sme coherence tune --placement remote --size 1048576 --chunks 16384,65536 --rings 8
+  sme coherence tune --table host.json --size 131072";

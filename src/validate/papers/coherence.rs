@@ -10,9 +10,9 @@ use sme_sim::machine::Machine;
 
 use super::{Estimator, EstimatorOf, Figures, Finding, Fit, On, Paper};
 use crate::coherence::bench::{Bench, BenchError};
-use crate::coherence::model::{self, Chunks};
+use crate::coherence::model::{self, Chunks, Flush};
 use crate::coherence::table::{Row, Table};
-use crate::coherence::transfer::{Direction, Flushing, Home, Transfer};
+use crate::coherence::transfer::{Direction, Home, Transfer};
 use crate::coherence::transition::{Curve, Holder, Placement, Transition, Variant};
 use crate::validate::measure::{self, Measurements, Simulate};
 
@@ -99,7 +99,7 @@ impl Coherent {
         let machines = [&self.intel, &self.amd].map(|bench| bench.machine().fitted());
         let constants = machines.into_iter().flatten();
         let fitted = constants.map(|fitted| Fit::constant(&fitted.name(), &fitted.fitted_to));
-        let chunk = Transfer::of_open_mpi(Holder::Socket, 8).chunk_bytes as f64;
+        let chunk = Transfer::of_open_mpi(Placement::Socket, 8).chunk_bytes as f64;
         Box::new(Figures {
             on: ("coherence", On::new(self.intel.machine())),
             estimator: Box::new(estimator) as Box<EstimatorOf<Point>>,
@@ -286,10 +286,10 @@ fn copy_share(measured: &Measurements<Point>) -> Result<Finding, String> {
     Ok(Finding::of(parallel).provided(met, what))
 }
 
-const BOTH: [Holder; 2] = [Holder::Socket, Holder::Remote];
+const BOTH: [Placement; 2] = [Placement::Socket, Placement::Remote];
 
-fn reused(holder: Holder, reuses: (bool, bool), bytes: u64) -> Point {
-    let plain = Transfer::of_open_mpi(holder, bytes);
+fn reused(placement: Placement, reuses: (bool, bool), bytes: u64) -> Point {
+    let plain = Transfer::of_open_mpi(placement, bytes);
     transfer(Node::Intel, Transfer { reuses, ..plain })
 }
 
@@ -346,10 +346,10 @@ fn past_alone(stores: Stores, bytes: u64) -> Point {
     copy(What::SenderCopy(Holder::Remote, stores), bytes)
 }
 
-fn past_whole(flushing: Flushing, home: Home, bytes: u64) -> Point {
-    let plain = Transfer::of_open_mpi(Holder::Remote, bytes);
+fn past_whole(flush: Flush, home: Home, bytes: u64) -> Point {
+    let plain = Transfer::of_open_mpi(Placement::Remote, bytes);
     let with = Transfer {
-        flushing,
+        flush,
         home,
         ..plain
     };
@@ -361,7 +361,7 @@ const HOMES: [Home; 2] = [Home::Sender, Home::Receiver];
 fn past_points() -> Vec<Point> {
     let stores = [Stores::Cached, Stores::NonTemporal];
     let alone = sizes(64 * KIB, MIB).flat_map(|bytes| stores.map(|of| past_alone(of, bytes)));
-    let ways = [Flushing::None, Flushing::NonTemporal];
+    let ways = [Flush::None, Flush::NonTemporal];
     let whole = sizes(256 * KIB, MIB).flat_map(|bytes| {
         let of = move |home| ways.map(move |way| past_whole(way, home, bytes));
         HOMES.into_iter().flat_map(of)
@@ -379,8 +379,8 @@ fn past(measured: &Measurements<Point>) -> Result<Finding, String> {
     let mut finding = Finding::of(1.0 - alone);
     for home in HOMES {
         let whole = geometric_mean(sizes(256 * KIB, MIB).map(|bytes| {
-            let past = rates.of(past_whole(Flushing::NonTemporal, home, bytes))?;
-            Ok(past / rates.of(past_whole(Flushing::None, home, bytes))?)
+            let past = rates.of(past_whole(Flush::NonTemporal, home, bytes))?;
+            Ok(past / rates.of(past_whole(Flush::None, home, bytes))?)
         }))?;
         let met = (whole - 0.5).abs() <= 0.125;
         let what =
@@ -418,7 +418,7 @@ fn owned(measured: &Measurements<Point>) -> Result<Finding, String> {
 }
 
 fn directed(node: Node, direction: Direction, bytes: u64) -> Point {
-    let plain = Transfer::of_open_mpi(Holder::Socket, bytes);
+    let plain = Transfer::of_open_mpi(Placement::Socket, bytes);
     transfer(node, Transfer { direction, ..plain })
 }
 
@@ -477,7 +477,7 @@ fn window_sizes() -> impl Iterator<Item = u64> + Clone {
 }
 
 fn window_transfer(bytes: u64) -> Point {
-    transfer(Node::Intel, Transfer::of_open_mpi(Holder::Socket, bytes))
+    transfer(Node::Intel, Transfer::of_open_mpi(Placement::Socket, bytes))
 }
 
 fn window_points() -> Vec<Point> {

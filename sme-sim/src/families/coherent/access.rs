@@ -2,7 +2,7 @@
 
 use super::chip::{Chip, Place, Stream};
 use super::lines::Spot;
-use crate::parts::coherence::{Event, State};
+use crate::parts::coherence::{Event, Next, Row, State, Table};
 use crate::time::Time;
 
 /// Lines of a page, beyond which the prefetcher does not run.
@@ -58,10 +58,8 @@ impl Chip {
     fn finds(&mut self, at: Place, wants: Wants) -> (Spot, Found) {
         let spot = self.lines.spot(wants.line);
         let state = self.lines.inner(spot, at.socket)[usize::from(at.cache)];
-        let asks = match wants.event {
-            Event::Store => !matches!(state, State::Modified | State::Exclusive),
-            _ => state == State::Invalid,
-        };
+        let row = self.within.row(state, wants.event);
+        let asks = row.is_none_or(|row| row.asks);
         let found = match asks {
             true => Found::Beyond,
             false if self.cores[at.core].first.note(wants.line).is_some() => Found::First,
@@ -149,10 +147,9 @@ impl Chip {
     /// The copy of a core, which may be written, is.
     fn stores_here(&mut self, at: Place, (line, spot): (u64, Spot)) {
         let (table, states) = (self.within, self.lines.inner(spot, at.socket));
-        let state = &mut states[usize::from(at.cache)];
-        debug_assert!(table.row(*state, Event::Store).is_some_and(|row| !row.asks));
-        *state = State::Modified;
-        self.lines.outer(spot)[at.socket] = State::Modified;
+        hits(table, &mut states[usize::from(at.cache)]);
+        let (table, states) = (self.between, self.lines.outer(spot));
+        hits(table, &mut states[at.socket]);
         self.lines.line(spot).is_stale_in_memory = true;
         self.cores[at.core].first.set_note(line, 1);
         self.drops_beside(at, line);
@@ -194,5 +191,21 @@ impl Chip {
         let stream = &mut self.cores[at.core].streams[index];
         (stream.last, stream.reached) = (line, reached);
         busy
+    }
+}
+
+/// A copy is stored to that may be.
+fn hits(table: &Table, state: &mut State) {
+    let row = table.row(*state, Event::Store);
+    debug_assert!(
+        row.is_some_and(|row| !row.asks),
+        "{state:?} may not be written"
+    );
+    if let Some(Row {
+        next: Next::To(next),
+        ..
+    }) = row
+    {
+        *state = next;
     }
 }

@@ -228,9 +228,8 @@ impl Chip {
             self.moves_out(at, (victim, spot), third, now);
         } else {
             let row = self.within.row(state, Event::Evict);
-            debug_assert_eq!(row.map(|row| row.writes_back), Some(is_dirty));
             self.lines.inner(spot, at.socket)[usize::from(at.cache)] = State::Invalid;
-            if is_dirty {
+            if row.is_some_and(|row| row.writes_back) {
                 // The third level has the bytes, and knows that the module has not.
                 *self.lines.holders(spot, at.socket) &= !(1 << at.cache);
             }

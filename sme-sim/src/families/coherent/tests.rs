@@ -8,7 +8,7 @@ use super::chip::{Chip, is_dirty};
 use super::spec::CoherentSpec;
 use super::*;
 use crate::machine::Machine;
-use crate::parts::coherence::{Event, State};
+use crate::parts::coherence::{Event, Next, Row, State, Table};
 use crate::time::Time;
 
 /// Caches of a few lines, so that all of them overflow.
@@ -183,6 +183,106 @@ proptest! {
         for machine in ["xeon-e5-2650", "opteron-6272"] {
             prop_assert_eq!(runs(chip(machine, SMALL), &deeds), Ok(()), "{}", machine);
         }
+    }
+}
+
+/// So many accesses, drawn in a fixed way: most to a few lines that are shared by many.
+fn drawn(count: u32) -> Vec<(u32, u64, Deed)> {
+    let mut random = 1_u64;
+    let mut draw = |below: u64| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    let deed = |number| match number {
+        0..=5 => Deed::Loads,
+        6..=10 => Deed::Stores,
+        11 => Deed::StoresPast,
+        _ => Deed::Flushes,
+    };
+    (0..count)
+        .map(|_| (draw(64) as u32, draw(2) << 22 | draw(40), deed(draw(13))))
+        .collect()
+}
+
+/// Wrong rows, each by a state, an event and the row in its place.
+fn wrong_rows(table: &Table) -> Vec<(State, Event, Row)> {
+    let mut wrong = Vec::new();
+    for state in table.states() {
+        let row = |event| table.row(state, event);
+        // A copy stays where it has to go.
+        for event in [Event::OtherStores, Event::Flush] {
+            if let Some(right) = row(event).filter(|_| state != State::Invalid) {
+                let next = Next::To(state);
+                wrong.push((state, event, Row { next, ..right }));
+            }
+        }
+        // One that was alone still believes it is; one that is not writes all the same.
+        if let Some(right) = row(Event::OtherLoads).filter(|_| state.is_writable()) {
+            let next = Next::To(state);
+            wrong.push((state, Event::OtherLoads, Row { next, ..right }));
+        }
+        if let Some(right) = row(Event::Store).filter(|right| right.asks) {
+            wrong.push((
+                state,
+                Event::Store,
+                Row {
+                    asks: false,
+                    ..right
+                },
+            ));
+        }
+        // A modified copy becomes a clean one, and memory does not get it.
+        if let Some(right) = row(Event::OtherLoads).filter(|right| right.writes_back) {
+            let row = Row {
+                writes_back: false,
+                ..right
+            };
+            wrong.push((state, Event::OtherLoads, row));
+        }
+    }
+    wrong
+}
+
+/// Every wrong row of the table between sockets is found out by the rules, and those of the table within
+/// one: or by the assertions of what no table may lead to.
+#[test]
+fn wrong_tables_are_found_out() {
+    let deeds = drawn(3_000);
+    let is_found = |chip: Chip| {
+        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runs(chip, &deeds)));
+        !matches!(ran, Ok(Ok(())))
+    };
+    for machine in ["xeon-e5-2650", "opteron-6272"] {
+        assert!(!is_found(chip(machine, SMALL)), "{machine}");
+        let (between, within) = (chip(machine, SMALL).between, chip(machine, SMALL).within);
+        let mut tried = 0;
+        for (table, is_between) in [(between, true), (within, false)] {
+            for (state, event, row) in wrong_rows(table) {
+                // Within a socket the third level has the bytes in the place of memory.
+                if !is_between
+                    && event == Event::OtherLoads
+                    && !row.writes_back
+                    && row.next != Next::To(state)
+                {
+                    continue;
+                }
+                let mut chip = chip(machine, SMALL);
+                let mutant: &'static Table = Box::leak(Box::new(table.with((state, event), row)));
+                match is_between {
+                    true => chip.between = mutant,
+                    false => chip.within = mutant,
+                }
+                tried += 1;
+                let level = if is_between { "between" } else { "within" };
+                assert!(
+                    is_found(chip),
+                    "{machine}, {level}: {state:?} {event:?} {row:?}"
+                );
+            }
+        }
+        assert!(tried > 10, "{tried}");
     }
 }
 

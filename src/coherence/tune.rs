@@ -1,0 +1,199 @@
+//! Advice for an MPI implementer: which chunks, how many, in which direction, flushed or not. Predicted by
+//! the model from a table, and confirmed by the transfer on a simulated machine.
+
+use std::num::NonZero;
+
+use super::bench::{Bench, BenchError};
+use super::model::{self, Chunks, Flush, PredictError, SharedBuffer};
+use super::table::{Row, Table};
+use super::transfer::{Direction, Transfer};
+use super::transition::{Curve, Placement, Transition, Variant};
+
+/// The settings of a library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Bytes of a chunk.
+    pub chunk_bytes: NonZero<u64>,
+    /// Chunks of a ring.
+    pub ring: u32,
+    /// The direction of their use.
+    pub direction: Direction,
+    /// How they are brought to memory.
+    pub flush: Flush,
+}
+
+/// What is searched: a message between two cores, and the values of settings.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// Where the cores are.
+    pub placement: Placement,
+    /// Bytes of the message.
+    pub message_bytes: NonZero<u64>,
+    /// Bytes of chunks.
+    pub chunks: Vec<NonZero<u64>>,
+    /// Chunks of rings.
+    pub rings: Vec<u32>,
+}
+
+impl Setting {
+    /// Open MPI's: eight chunks of 32 KiB, the same way every time, not flushed.
+    pub fn of_open_mpi() -> Self {
+        let chunk_bytes = const { NonZero::new(32 << 10).expect("not zero") };
+        Self {
+            chunk_bytes,
+            ring: 8,
+            direction: Direction::Same,
+            flush: Flush::None,
+        }
+    }
+}
+
+impl Search {
+    /// All settings, Open MPI's first.
+    pub fn settings(&self) -> Vec<Setting> {
+        let mut all = vec![Setting::of_open_mpi()];
+        for &chunk_bytes in &self.chunks {
+            for &ring in &self.rings {
+                for &direction in Direction::ALL {
+                    for &flush in Flush::ALL {
+                        let setting = Setting {
+                            chunk_bytes,
+                            ring,
+                            direction,
+                            flush,
+                        };
+                        if !all.contains(&setting) {
+                            all.push(setting);
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// The throughput of `setting` by Eq. 1, in 10^9 bytes a second, where buffers are used again. It
+    /// does not depend on the ring's length. In one direction the sender owns a chunk that it writes
+    /// again, if the table has such stores; otherwise it shares it.
+    ///
+    /// # Errors
+    /// The table does not have a step, or not at this size.
+    pub fn predicted(&self, table: &Table, setting: Setting) -> Result<f64, PredictError> {
+        let owned = Curve::plain(Transition::SHO, self.placement);
+        let has_owned = table.curves().any(|curve| curve == owned);
+        let shared = match setting.direction {
+            Direction::Same if has_owned => SharedBuffer::Owned,
+            _ => SharedBuffer::Shared,
+        };
+        // What the receiver has flushed nobody owns.
+        let shared = match setting.flush {
+            Flush::Receiver => SharedBuffer::Shared,
+            _ => shared,
+        };
+        let transfer = model::Transfer {
+            shared,
+            flush: setting.flush,
+            ..model::Transfer::of_paper(self.placement)
+        };
+        let chunks = Chunks::new(self.message_bytes, setting.chunk_bytes);
+        Ok(transfer.predict(table, chunks)?.pipelined_gb_per_s)
+    }
+
+    /// The throughput of `setting` on a simulated machine, in 10^9 bytes a second.
+    ///
+    /// # Errors
+    /// As [`Transfer::time`].
+    pub fn simulated(&self, bench: &Bench, setting: Setting) -> Result<f64, BenchError> {
+        let bytes = self.message_bytes.get();
+        let transfer = Transfer {
+            chunk_bytes: setting.chunk_bytes.get(),
+            ring: setting.ring,
+            direction: setting.direction,
+            flush: setting.flush,
+            ..Transfer::of_open_mpi(self.placement, bytes)
+        };
+        transfer.gb_per_s(bench)
+    }
+
+    /// The rows of a throughput table that predictions need, of a simulated machine.
+    ///
+    /// # Errors
+    /// As [`Bench::throughput`].
+    pub fn rows(&self, bench: &Bench) -> Result<Vec<Row>, BenchError> {
+        let bytes = self.message_bytes.get();
+        let name = bench.name();
+        let curves = bench.curves().into_iter().filter(|curve| {
+            let other = curve.holder() != Curve::plain(Transition::LMM, self.placement).holder();
+            let is_elsewhere = curve.transition().involves_another_core() && other;
+            !is_elsewhere && is_used(*curve)
+        });
+        let row = |curve| {
+            let rate = bench.throughput(curve, bytes)?;
+            Ok(Row::new(name.as_str(), curve, bytes, rate))
+        };
+        curves.map(row).collect()
+    }
+}
+
+/// Whether a prediction with buffers that are used again may look at this curve.
+fn is_used(curve: Curve) -> bool {
+    match curve.transition() {
+        Transition::SHS | Transition::SHO => true,
+        Transition::LMM => true,
+        Transition::LHM | Transition::SHM => curve.variant() == Variant::Plain,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use sme_sim::machine::Machine;
+
+    use super::*;
+
+    fn search(placement: Placement) -> Search {
+        let bytes = |bytes| NonZero::new(bytes).unwrap();
+        Search {
+            placement,
+            message_bytes: bytes(64 << 10),
+            chunks: vec![bytes(8 << 10), bytes(32 << 10)],
+            rings: vec![2, 8],
+        }
+    }
+
+    #[test]
+    fn every_setting_is_tried_once() {
+        let all = search(Placement::Socket).settings();
+        assert_eq!(all.len(), 2 * 2 * 2 * 4);
+        let different: BTreeSet<String> = all.iter().map(|of| format!("{of:?}")).collect();
+        assert_eq!(different.len(), all.len());
+        assert_eq!(all[0], Setting::of_open_mpi());
+    }
+
+    /// On the Opteron alternating directions are foreseen to be faster, and are; on the Xeon neither.
+    #[test]
+    fn advice_is_confirmed() {
+        for (machine, gains) in [("opteron-6272", true), ("xeon-e5-2650", false)] {
+            let bench = Bench::new(Arc::new(Machine::builtin(machine).unwrap())).unwrap();
+            let search = search(Placement::Socket);
+            let table = Table::new(search.rows(&bench).unwrap()).unwrap();
+            let same = Setting::of_open_mpi();
+            let alternating = Setting {
+                direction: Direction::Alternating,
+                ..same
+            };
+            let predicted = [same, alternating].map(|of| search.predicted(&table, of).unwrap());
+            let simulated = [same, alternating].map(|of| search.simulated(&bench, of).unwrap());
+            for [same, alternating] in [predicted, simulated] {
+                assert_eq!(
+                    alternating > 1.05 * same,
+                    gains,
+                    "{machine}: {same} {alternating}"
+                );
+            }
+        }
+    }
+}
