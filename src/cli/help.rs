@@ -133,10 +133,10 @@ Examples:
 
 /// `sme mpi tune --help`
 pub const TUNE: &str = "\
-All messages of a ping-pong go one way, and then another: normal, eager, and through channel queues
-lazy and dma. From the sizes that are powers of two a line of cost is fitted for each, t = K N + h.
-The thresholds by these lines say from which length on which mode is the best; those by simulation
-are searched for between the sizes, to 8 bytes.
+All messages of a ping-pong go one way, and then another: normal, eager, and through channel
+queues lazy and dma. From the sizes that are powers of two a line of cost is fitted for each,
+t = K N + h. The thresholds by these lines say from which length on which mode is the best;
+those by simulation are searched for between the sizes, to 8 bytes.
 
 The aim latency is half of a round; the aim rate is the time of the call that sends.
 

@@ -476,7 +476,7 @@ mod tests {
         assert!(
             summary.ends_with(
                 "161 figures: 1 reproduced, 1 calibrated, 2 deviating (1 explained, 0 of them in part), \
-                 24 not checked, 132 not simulated, 1 failed\n"
+                 25 not checked, 131 not simulated, 1 failed\n"
             ),
             "{summary}"
         );

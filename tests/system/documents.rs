@@ -278,7 +278,7 @@ fn the_chapter_on_mpi_shows_what_the_program_prints() {
 
 #[test]
 fn the_chapter_on_coherence_shows_what_the_program_prints() {
-    shows_what_is_printed("docs/coherence.md", 3);
+    shows_what_is_printed("docs/coherence.md", 4);
 }
 
 #[test]

@@ -10,12 +10,12 @@ Examples:
 
 /// `sme coherence bench --help`
 pub const BENCH: &str = "\
-The first core of the first socket loads or stores a buffer in its socket's memory whose lines it has
-prepared (a hit) or another core has (a miss), in one state; see sme coherence measure, which does
-the same on this computer, for states and variants. Of each row there is a run of its own, with empty
-caches. Across sockets the other core is the first of the second socket, within one the first of
-another module. A pass ends when its last store is performed. A copy that another core has flushed is
-gone everywhere: SHS flushed is a store that misses.
+The first core of the first socket loads or stores a buffer in its socket's memory whose lines
+it has prepared (a hit) or another core has (a miss), in one state; see sme coherence measure,
+which does the same on this computer, for states and variants. Of each row there is a run of its
+own, with empty caches. Across sockets the other core is the first of the second socket, within
+one the first of another module. A pass ends when its last store is performed. A copy that
+another core has flushed is gone everywhere: SHS flushed is a store that misses.
 
 Rows are JSON lines, the table of sme coherence predict.
 
@@ -27,8 +27,8 @@ Examples:
 /// `sme coherence transfer --help`
 pub const TRANSFER: &str = "\
 Two cores send each other messages in turn: the sender copies a chunk into the ring and sets its
-flag, the receiver copies it out of there and sets the flag back. Every message begins at the first
-chunk of the ring. time_us is that of one message, the mean of six.
+flag, the receiver copies it out of there and sets the flag back. Every message begins at the
+first chunk of the ring. time_us is that of one message, the mean of six.
 
 Examples:
   sme coherence transfer --placement remote --flush non-temporal
@@ -84,11 +84,11 @@ Examples:
 
 /// `sme coherence tune --help`
 pub const TUNE_TRANSFER: &str = "\
-Every setting of chunks, rings, direction and flush is predicted by Eq. 1 from the throughputs of the
-machine at the size of the message, and simulated as sme coherence transfer does, with buffers that
-are used again. The best are shown, and Open MPI's as the last: 8 chunks of 32768 bytes, the same way
-every time, not flushed. Gains are over that one. Eq. 1 does not know of the ring's length, nor of
-the time in which a receiver flushes.
+Every setting of chunks, rings, direction and flush is predicted by Eq. 1 from the throughputs
+of the machine at the size of the message, and simulated as sme coherence transfer does, with
+buffers that are used again. The best are shown, and Open MPI's as the last: 8 chunks of 32768
+bytes, the same way every time, not flushed. Gains are over that one. Eq. 1 does not know of the
+ring's length, nor of the time in which a receiver flushes.
 
 Examples:
   sme coherence tune --machine opteron-6272 --size 65536
