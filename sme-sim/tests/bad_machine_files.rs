@@ -326,7 +326,7 @@ fn every_message_about_keys_and_sections() {
         (
             replaced("", "family", Some("family = \"mesh of trees\"")),
             format!(
-                r#"m.toml:{family}: unknown family "mesh of trees"; there are sme-cluster, scc, mppa and ideal"#
+                r#"m.toml:{family}: unknown family "mesh of trees"; there are sme-cluster, scc, mppa, cache-coherent and ideal"#
             ),
         ),
         (

@@ -20,7 +20,7 @@ use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 /// One machine of each family whose nodes have atomic operations.
-const MACHINES: [&str; 2] = ["sme-prototype", "ideal"];
+const MACHINES: [&str; 3] = ["sme-prototype", "opteron-6272", "ideal"];
 
 #[test]
 fn every_family_is_tested() {

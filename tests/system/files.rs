@@ -94,8 +94,9 @@ fn no_command_loses_a_file() {
             argument.get_value_parser().type_id() == file
                 && !["out", "figures"].contains(&id(argument).as_str())
         };
-        let reads =
-            |argument: &clap::Arg| ["machine", "input", "files"].contains(&id(argument).as_str());
+        let reads = |argument: &clap::Arg| {
+            ["machine", "input", "files", "table"].contains(&id(argument).as_str())
+        };
         let outputs = arguments.iter().filter(|a| is_path(a) && !reads(a));
         for output in outputs {
             let others = arguments.iter().filter(|a| reads(a) || is_path(a));
