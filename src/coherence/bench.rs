@@ -25,7 +25,7 @@ pub enum BenchError {
     Lacks {
         /// The machine's name.
         machine: String,
-        /// What it would need.
+        /// The thing that it would need.
         missing: &'static str,
     },
     /// The buffer is no number of words, or the machine has no room for it.

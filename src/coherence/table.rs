@@ -46,7 +46,7 @@ pub struct Row {
     pub state: State,
     /// Where the other core that has a copy is.
     pub holder: Holder,
-    /// What is different from a plain pass.
+    /// The difference from a plain pass.
     pub variant: Variant,
     /// Size of the buffer (bytes).
     pub buffer_bytes: u64,
@@ -300,7 +300,7 @@ fn unreadable(shown: &str, error: &io::Error) -> TableError {
 pub struct TableError {
     /// The file, and the line where there is one.
     pub place: String,
-    /// What is wrong there.
+    /// The mistake there.
     pub reason: String,
 }
 

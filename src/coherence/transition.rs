@@ -250,7 +250,7 @@ impl From<Placement> for Holder {
     }
 }
 
-/// What is different from a plain pass over the buffer (Sec. IV-C and IV-D).
+/// The difference from a plain pass over the buffer (Sec. IV-C and IV-D).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
@@ -342,7 +342,7 @@ impl Curve {
         self.holder
     }
 
-    /// What is different from a plain pass.
+    /// The difference from a plain pass.
     pub fn variant(self) -> Variant {
         self.variant
     }

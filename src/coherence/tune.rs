@@ -22,7 +22,7 @@ pub struct Setting {
     pub flush: Flush,
 }
 
-/// What is searched: a message between two cores, and the values of settings.
+/// A search: a message between two cores, and the values of settings.
 #[derive(Clone, Debug)]
 pub struct Search {
     /// Where the cores are.
@@ -85,7 +85,7 @@ impl Search {
             Direction::Same if has_owned => SharedBuffer::Owned,
             _ => SharedBuffer::Shared,
         };
-        // What the receiver has flushed nobody owns.
+        // Nobody owns a chunk that the receiver has flushed.
         let shared = match setting.flush {
             Flush::Receiver => SharedBuffer::Shared,
             _ => shared,

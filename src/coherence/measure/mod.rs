@@ -48,7 +48,7 @@ pub enum MeasureError {
     Pin {
         /// The CPU.
         id: usize,
-        /// What the system says.
+        /// The system's error.
         reason: std::io::Error,
     },
     /// The system gives no thread.

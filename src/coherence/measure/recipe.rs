@@ -39,11 +39,11 @@ pub enum Pass {
 pub struct Recipe {
     /// Who does what to the whole buffer, one after the other.
     pub preparation: Vec<(Who, Pass)>,
-    /// What the measuring thread does then, with the clock running.
+    /// The pass of the measuring thread, with the clock running.
     pub timed: Pass,
 }
 
-/// What a measurement has.
+/// The means of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Means {
     /// Holders on the socket of the measuring CPU.

@@ -43,7 +43,7 @@ pub struct Plan {
     pub transitions: Vec<Transition>,
 }
 
-/// What was measured, and what was not.
+/// The rows that were measured, and those that were not.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// The rows of the table.

@@ -29,7 +29,7 @@ const BATCHES: usize = 8;
 #[repr(align(128))]
 struct Word(AtomicU64);
 
-/// What another thread is to do.
+/// The task of another thread.
 #[derive(Clone, Copy, Debug, Default)]
 enum Job {
     #[default]

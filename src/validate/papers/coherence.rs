@@ -1,4 +1,4 @@
-//! What cache coherence costs MPI in shared memory (Putigny et al.): throughputs by cache state, copies and
+//! The costs of cache coherence for MPI in shared memory (Putigny et al.): throughputs by cache state, copies and
 //! transfers, on the two nodes of the paper.
 
 use std::fmt;
@@ -369,7 +369,7 @@ fn past_points() -> Vec<Point> {
     alone.chain(whole).collect()
 }
 
-/// What non-temporal stores cost the sender's copy, and the whole transfer.
+/// The costs of non-temporal stores to the sender's copy, and to the whole transfer.
 fn past(measured: &Measurements<Point>) -> Result<Finding, String> {
     let rates = Rates(measured);
     let alone = geometric_mean(sizes(64 * KIB, MIB).map(|bytes| {

@@ -1,4 +1,4 @@
-//! What is known of each line: its bytes, the states of all copies, who may have one.
+//! The records of lines: their bytes, the states of all copies, the modules that may have one.
 
 use rustc_hash::FxHashMap;
 

@@ -34,7 +34,7 @@ pub(super) struct Passage {
     block: Vec<u64>,
 }
 
-/// What a pass does to each of its words.
+/// The accesses of a pass to each of its words.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plan {
     words: u32,

@@ -1,4 +1,4 @@
-//! What accesses queue for: places in buffers, and parts that serve one after the other.
+//! The queues of accesses: places in buffers, and parts that serve one after the other.
 
 use crate::time::Time;
 

@@ -58,7 +58,7 @@ pub struct CoherentSpec {
     pub hop: Time,
     /// A line over a link between sockets.
     pub link_line: Time,
-    /// What the home of a line does behind the answer of another socket that had modified it.
+    /// The home's work on a line behind the answer of another socket that had modified it.
     pub completion: Time,
     /// A line from memory, behind the third level.
     pub memory: Time,
@@ -85,14 +85,14 @@ pub struct Port {
     pub store: Time,
     /// Moving it from one level to the next, in or out.
     pub fill: Time,
-    /// What a load that misses the first level takes besides.
+    /// The time that a load takes besides which misses the first level.
     pub miss: Time,
 }
 
 /// Asking another module of the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snoop {
-    /// What an access takes longer that asks one whose copy is clean, or takes it away.
+    /// The time by which an access is longer that asks one whose copy is clean, or takes it away.
     pub clean: Time,
     /// The same of one whose copy is newer than memory, and comes along.
     pub dirty: Time,
@@ -102,7 +102,7 @@ pub struct Snoop {
     pub busy_second: Time,
     /// The same of a clean line, or of one that has gone.
     pub busy_clean: Time,
-    /// What a store to an owned copy does before it asks the others: it writes the line back.
+    /// The write-back of an owned copy before a store to it asks the others.
     pub owned: Time,
 }
 

@@ -32,7 +32,7 @@ fn chip(machine: &str, constants: &[(&str, &str)]) -> Chip {
     Chip::new(Arc::new(spec.clone()))
 }
 
-/// What a core does to a line.
+/// An action of a core on a line.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Loads,
