@@ -14,9 +14,9 @@ pub enum Stores {
     NonTemporal,
 }
 
-/// Passes over words that follow one another. Words are accessed in no order that others may rely on; a
-/// pass ends when all its loads have their data and all its stores are performed, as behind a fence. Where
-/// the machine has no such thing it is a loop of [single accesses](word_by_word).
+/// Passes over words that follow one another. Words are accessed in no order that others may rely
+/// on; a pass ends when all its loads have their data and all its stores are performed, as behind a
+/// fence. Where the machine has no such thing it is a loop of [single accesses](word_by_word).
 pub trait Passes: Cacheable {
     /// Loads `words` words from `from` on; returns their wrapping sum.
     #[track_caller]

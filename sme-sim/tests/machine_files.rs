@@ -160,8 +160,8 @@ fn every_constant_says_why() {
                 "{name}"
             );
         }
-        // The others model no published machine, or one whose figures have to come out of constants that
-        // other sources give.
+        // The others model no published machine, or one whose figures have to come out of constants
+        // that other sources give.
         let is_fitted = machine.fitted().count() > 0;
         let published = [
             "sme-prototype",

@@ -1,11 +1,11 @@
-//! Microbenchmarks on a simulated machine: a buffer whose lines some cores bring into a state, and one
-//! core's pass over it, timed. Of each throughput there is one run of its own, with empty caches and a
-//! fresh buffer: all cores' copies are flushed, the state is prepared, and the pass is one between two
-//! fences. A simulation has no noise: one pass is enough.
+//! Microbenchmarks on a simulated machine: a buffer whose lines some cores bring into a state, and
+//! one core's pass over it, timed. Of each throughput there is one run of its own, with empty
+//! caches and a fresh buffer: all cores' copies are flushed, the state is prepared, and the pass is
+//! one between two fences. A simulation has no noise: one pass is enough.
 
 use std::sync::Arc;
 
-use sme_memory::{Memory, Passes, Place, Route, Stores, Until, Word};
+use sme_memory::{Atomic, Memory, Passes, Place, Route, Stores, Until, Word};
 use sme_sim::machine::{CannotBuild, Coherence, Machine, Setup};
 use sme_sim::observe::failure::Failure;
 use sme_sim::parts::coherence::Protocol;
@@ -102,8 +102,8 @@ impl Bench {
         curves
     }
 
-    /// A core of another module of the measuring core's socket, or of another socket: the first that has
-    /// no other role, of which each `number` is one.
+    /// A core of another module of the measuring core's socket, or of another socket: the first
+    /// that has no other role, of which each `number` is one.
     pub(super) fn other(&self, holder: Holder, number: u32) -> Result<Core, BenchError> {
         let shape = self.machine.shape();
         let lacks = |missing| BenchError::Lacks {
@@ -187,8 +187,8 @@ impl Bench {
         Ok(steps)
     }
 
-    /// The throughput of `curve` for a buffer of `bytes`, in 10^9 bytes a second. The buffer lies in the
-    /// memory of the socket of the measuring core.
+    /// The throughput of `curve` for a buffer of `bytes`, in 10^9 bytes a second. The buffer lies
+    /// in the memory of the socket of the measuring core.
     ///
     /// # Errors
     /// As [`BenchError`] says.
@@ -198,8 +198,8 @@ impl Bench {
         Ok(bytes as f64 / time.as_ns())
     }
 
-    /// The throughput of the receiver's copy: of a buffer that another core has written into one that the
-    /// measuring core has, in 10^9 bytes a second.
+    /// The throughput of the receiver's copy: of a buffer that another core has written into one
+    /// that the measuring core has, in 10^9 bytes a second.
     ///
     /// # Errors
     /// As [`BenchError`] says.
@@ -216,8 +216,8 @@ impl Bench {
         Ok(bytes as f64 / self.run(steps, words)?.as_ns())
     }
 
-    /// The throughput of the sender's copy: of a buffer that the measuring core has into one that it has
-    /// written before and another core has read, with such stores, in 10^9 bytes a second.
+    /// The throughput of the sender's copy: of a buffer that the measuring core has into one that
+    /// it has written before and another core has read, with such stores, in 10^9 bytes a second.
     ///
     /// # Errors
     /// As [`BenchError`] says.
@@ -298,7 +298,7 @@ async fn performs(memory: ThreadMemory, me: Core, steps: Arc<[Step]>, words: u32
         memory.word(place(BUFFER), Route::Nearest),
         memory.word(place(BUFFER + MAX_BUFFER_BYTES), Route::Nearest),
     );
-    // Each has a line of its own in which it is told, so that nobody's waiting disturbs another.
+    // Each is told in a line of its own, so that threads that wait do not disturb each other.
     let told = |core: Core| {
         let line = u64::from(core.node * 64 + core.core);
         memory.flag(place(64 * line), Route::Nearest)
@@ -340,13 +340,12 @@ async fn does(
     }
 }
 
-/// The core-to-core latency: half of the time in which a line goes to another core and back, each of
-/// which compares and swaps a word when it has the other's value.
+/// The core-to-core latency: half of the time in which a line goes to another core and back, each
+/// of which compares and swaps a word when it has the other's value.
 ///
 /// # Errors
 /// As [`BenchError`] says.
 pub fn round_trip(bench: &Bench, holder: Holder) -> Result<Time, BenchError> {
-    use sme_memory::Atomic;
     const ROUNDS: u64 = 64;
     let other = bench.other(holder, 0)?;
     let setup = Setup::new(bench.machine.shape(), other.node + 1, other.core + 1);

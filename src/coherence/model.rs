@@ -1,9 +1,9 @@
 //! Eq. 1 to 3: from the throughput of single accesses to that of a message between two cores that
 //! goes through a shared buffer, chunk by chunk (Sec. III-A and III-C of the paper).
 //!
-//! The sender copies a chunk from its buffer to the shared one, and the receiver copies it out while
-//! the sender is at the next. [`Transfer`] says which access each of the four steps is (Table II),
-//! [`Copies`] how fast the two copies are, and [`Chunks`] how a message is cut up. Called by
+//! The sender copies a chunk from its buffer to the shared one, and the receiver copies it out
+//! while the sender is at the next. [`Transfer`] says which access each of the four steps is (Table
+//! II), [`Copies`] how fast the two copies are, and [`Chunks`] how a message is cut up. Called by
 //! `sme coherence predict`. Sizes are bytes, times nanoseconds, throughputs 10^9 bytes a second,
 //! which is bytes a nanosecond.
 
@@ -17,8 +17,8 @@ use super::transition::{Curve, Placement, Transition, TransitionError, Variant};
 /// How the load and the store of a copy go together (Sec. III-C and IV-A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports {
-    /// The core loads and stores at the same time, as the paper assumes: a copy takes as long as the
-    /// slower of the two.
+    /// The core loads and stores at the same time, as the paper assumes: a copy takes as long as
+    /// the slower of the two.
     Separate,
     /// Loads and stores take turns at one port: a copy takes as long as both together. The paper
     /// measures within 10 % of it from the L3 on (Fig. 5).
@@ -97,8 +97,8 @@ impl Copies {
         bytes as f64 / self.receiver_gb_per_s
     }
 
-    /// The sequential time (ns): the receiver begins when the sender is done with the message. It is
-    /// Eq. 1 for a single chunk.
+    /// The sequential time (ns): the receiver begins when the sender is done with the message. It
+    /// is Eq. 1 for a single chunk.
     pub fn sequential_ns(self, bytes: u64) -> f64 {
         self.sender_ns(bytes) + self.receiver_ns(bytes)
     }
@@ -154,8 +154,8 @@ impl Copies {
 pub enum Buffer {
     /// Its lines are modified in the caches of its core: LHM at the sender, SHM at the receiver.
     Reused,
-    /// It is in memory and in no cache: LMI at the sender, SMI at the receiver. Table II writes Load
-    /// and Store Miss Modified, and Sec. III-A says that these misses go to main memory.
+    /// It is in memory and in no cache: LMI at the sender, SMI at the receiver. Table II writes
+    /// Load and Store Miss Modified, and Sec. III-A says that these misses go to main memory.
     NotReused,
 }
 
@@ -179,8 +179,8 @@ sme_barrier::names!(SharedBuffer, "shared buffer", {
     Modified => "modified",
 });
 
-/// How a copy of the shared buffer is brought to memory before the other core asks for it (Sec. IV-C
-/// and IV-D).
+/// How a copy of the shared buffer is brought to memory before the other core asks for it (Sec.
+/// IV-C and IV-D).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
     /// Not at all.

@@ -1,6 +1,6 @@
-//! The experiment of Sec. IV: a message copied twice, by its sender into a ring of chunks in shared memory
-//! and by its receiver out of it, as Open MPI and MPICH do within a node, without the rest of an MPI
-//! library. Two cores send each other messages in turn on a simulated machine.
+//! The experiment of Sec. IV: a message copied twice, by its sender into a ring of chunks in shared
+//! memory and by its receiver out of it, as Open MPI and MPICH do within a node, without the rest
+//! of an MPI library. Two cores send each other messages in turn on a simulated machine.
 
 use sme_memory::{Flag, Memory, Passes, Place, Route, Stores, Until, Word};
 use sme_sim::machine::Setup;
@@ -57,8 +57,8 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Open MPI's: chunks of 32 KiB, eight of them, a ring for each sender in its own memory, both buffers
-    /// used again.
+    /// Open MPI's: chunks of 32 KiB, eight of them, a ring for each sender in its own memory, both
+    /// buffers used again.
     pub fn of_open_mpi(placement: Placement, message_bytes: u64) -> Self {
         Self {
             placement,
@@ -133,7 +133,8 @@ impl Transfer {
 /// The name of the span in which all messages are that count.
 const ROUNDS: &str = "rounds";
 
-/// Where a node's part of shared memory has what: two rings, their flags, buffers of the application.
+/// Where a node's part of shared memory has what: two rings, their flags, buffers of the
+/// application.
 const RINGS: u64 = 1 << 20;
 const BUFFERS: u64 = RINGS + 2 * MAX_BUFFER_BYTES;
 
@@ -197,8 +198,8 @@ impl<'a> Side<'a> {
         if is_receive { receives } else { sends }
     }
 
-    /// The number of the application's buffers, those for sends and those for receives in turn: one of
-    /// each, or one for each message.
+    /// The number of the application's buffers, those for sends and those for receives in turn: one
+    /// of each, or one for each message.
     fn buffers(&self) -> u64 {
         match self.transfer.reuses {
             (true, true) => 2,
@@ -244,7 +245,8 @@ impl<'a> Side<'a> {
         (ring as usize, Place { node, offset })
     }
 
-    /// The flag that says in which state a chunk is: how often it was filled and emptied, modulo 128.
+    /// The flag that says in which state a chunk is: how often it was filled and emptied, modulo
+    /// 128.
     fn flag(&self, ring: usize, slot: u64) -> Flag {
         let offset = 64 * (u64::from(self.transfer.ring) * ring as u64 + slot);
         self.memory.flag(
@@ -311,8 +313,8 @@ impl<'a> Side<'a> {
         self.messages[1] += 1;
     }
 
-    /// The chunk of a ring for the part of a message at `offset`: its flag, its place, how often it was
-    /// used before. Every message begins at the first chunk.
+    /// The chunk of a ring for the part of a message at `offset`: its flag, its place, how often it
+    /// was used before. Every message begins at the first chunk.
     fn chunk(&mut self, ring: usize, place: Place, offset: u64) -> (Flag, Word, u64) {
         let bytes = self.transfer.chunk_bytes;
         let slot = offset / bytes % u64::from(self.transfer.ring);

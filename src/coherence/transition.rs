@@ -348,8 +348,8 @@ impl Curve {
     }
 }
 
-/// The curves of a table, as far as a machine has them: every transition at both placements, and the
-/// variants of those that a transfer goes through.
+/// The curves of a table, as far as a machine has them: every transition at both placements, and
+/// the variants of those that a transfer goes through.
 pub fn of_tables() -> Vec<Curve> {
     let mut curves = Vec::new();
     for &placement in Placement::ALL {

@@ -1,5 +1,5 @@
-//! Advice for an MPI implementer: which chunks, how many, in which direction, flushed or not. Predicted by
-//! the model from a table, and confirmed by the transfer on a simulated machine.
+//! Advice for an MPI implementer: which chunks, how many, in which direction, flushed or not.
+//! Predicted by the model from a table, and confirmed by the transfer on a simulated machine.
 
 use std::num::NonZero;
 
@@ -72,9 +72,9 @@ impl Search {
         all
     }
 
-    /// The throughput of `setting` by Eq. 1, in 10^9 bytes a second, where buffers are used again. It
-    /// does not depend on the ring's length. In one direction the sender owns a chunk that it writes
-    /// again, if the table has such stores; otherwise it shares it.
+    /// The throughput of `setting` by Eq. 1, in 10^9 bytes a second, where buffers are used again.
+    /// It does not depend on the ring's length. In one direction the sender owns a chunk that it
+    /// writes again, if the table has such stores; otherwise it shares it.
     ///
     /// # Errors
     /// The table does not have a step, or not at this size.
@@ -85,7 +85,7 @@ impl Search {
             Direction::Same if has_owned => SharedBuffer::Owned,
             _ => SharedBuffer::Shared,
         };
-        // Nobody owns a chunk that the receiver has flushed.
+        // No cache has a chunk that the receiver has flushed.
         let shared = match setting.flush {
             Flush::Receiver => SharedBuffer::Shared,
             _ => shared,
@@ -173,7 +173,8 @@ mod tests {
         assert_eq!(all[0], Setting::of_open_mpi());
     }
 
-    /// On the Opteron alternating directions are foreseen to be faster, and are; on the Xeon neither.
+    /// On the Opteron alternating directions are foreseen to be faster, and are; on the Xeon
+    /// neither.
     #[test]
     fn advice_is_confirmed() {
         for (machine, gains) in [("opteron-6272", true), ("xeon-e5-2650", false)] {

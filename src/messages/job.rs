@@ -329,8 +329,8 @@ impl Job {
         all.saturating_sub(LIBRARY_BYTES)
     }
 
-    /// Whether ranks share memory with locks beside the channel: a rank's is its node's, so that each
-    /// has a node of its own.
+    /// Whether ranks share memory with locks beside the channel: a rank's is its node's, so that
+    /// each has a node of its own.
     pub fn has_area(&self) -> bool {
         if self.library == Library::Queues || self.per_node() != 1 {
             return false;

@@ -1,17 +1,19 @@
-//! Cache-coherent multiprocessors as users meet them: microbenchmarks, transfers, latencies that nothing
-//! was fitted to.
+//! Cache-coherent multiprocessors as users meet them: microbenchmarks, transfers, latencies that
+//! nothing was fitted to.
 
 use std::sync::Arc;
 
 use sme::coherence::bench::{Bench, round_trip};
 use sme::coherence::table::Table;
 use sme::coherence::transition::Holder;
-use sme_sim::machine::Machine;
+use sme_memory::{Memory, Place, Register, Route, TestAndSet, Until};
+use sme_sim::machine::{Machine, Setup};
+use sme_sim::parts::contract::ThreadMemory;
 
 use crate::command::{sme, text};
 
-/// The core-to-core latency of two Xeon E5-2690, the same microarchitecture at 2.9 to 3.3 GHz, as the
-/// medians of a public table have it: half of a compare-and-swap's round trip.
+/// The core-to-core latency of two Xeon E5-2690, the same microarchitecture at 2.9 to 3.3 GHz, as
+/// the medians of a public table have it: half of a compare-and-swap's round trip.
 #[test]
 fn core_to_core_latencies_are_those_of_the_microarchitecture() {
     for clock in ["2900 MHz", "3300 MHz"] {
@@ -26,8 +28,8 @@ fn core_to_core_latencies_are_those_of_the_microarchitecture() {
     }
 }
 
-/// The table that `bench` prints is one that `predict` takes, the same for any number of workers, and
-/// two runs of it are the same.
+/// The table that `bench` prints is one that `predict` takes, the same for any number of workers,
+/// and two runs of it are the same.
 #[test]
 fn a_table_of_a_simulated_machine_is_read_back() {
     let of = |workers: u32| {
@@ -107,4 +109,46 @@ fn a_transfer_takes_its_time_by_any_way() {
     assert!(time("--flush receiver") > plain);
     assert!(time("--reuse none") > plain);
     assert!(time("--ring 1") > plain, "nothing overlaps");
+}
+
+/// Threads of both sockets take a register that is never cleared, and one waits for a flag that a
+/// thread of the other socket has set to another value: the run ends, and the report names all of
+/// it.
+#[test]
+fn a_register_that_is_never_cleared_ends_with_the_deadlock_report() {
+    let machine = Machine::builtin("xeon-e5-2650").unwrap();
+    let place = Place {
+        node: 0,
+        offset: 64,
+    };
+    let program = move |memory: ThreadMemory, node, core| async move {
+        let flag = memory.flag(place, Route::Nearest);
+        match (node, core) {
+            (1, 0) => memory.set(flag, 2).await,
+            (0, 0) => drop(memory.wait(flag, Until::Is(1)).await),
+            _ => memory.take(Register { node: 1, number: 0 }).await,
+        }
+    };
+    let mut run = machine
+        .build(Setup::new(machine.shape(), 2, 3), program)
+        .unwrap();
+    let report = run.run(1, |_| {}).unwrap_err().to_string();
+    assert!(report.starts_with("deadlock"), "{report}");
+    // One of the four has the register.
+    assert!(report.contains("4 threads wait"), "{report}");
+    run_again(&machine, place, program);
+}
+
+/// The report of a second run, which keeps the last writes.
+fn run_again<F: Future<Output = ()> + Send + 'static>(
+    machine: &Machine,
+    place: Place,
+    program: impl Fn(ThreadMemory, u32, u32) -> F,
+) {
+    let mut run = machine
+        .build(Setup::new(machine.shape(), 2, 3), program)
+        .unwrap();
+    run.keep_last_writes(&[place]);
+    let report = run.run(1, |_| {}).unwrap_err().to_string();
+    assert!(report.contains("last written by node 1 core 0"), "{report}");
 }

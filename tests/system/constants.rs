@@ -75,8 +75,18 @@ const EXCEPTIONS: [Exception; 25] = [
         &[],
         "a lock takes one register of a node; others are for programs of one's own",
     ),
-    exception("machine.registers", Change::Halved, COHERENT, "likewise"),
-    exception("machine.registers", Change::Doubled, COHERENT, "likewise"),
+    exception(
+        "machine.registers",
+        Change::Halved,
+        COHERENT,
+        "a lock takes one of them",
+    ),
+    exception(
+        "machine.registers",
+        Change::Doubled,
+        COHERENT,
+        "a lock takes one of them",
+    ),
     exception(
         "machine.shared_memory",
         Change::Halved,

@@ -35,8 +35,8 @@ pub trait AddressSpace: Send + Sync {
         false
     }
 
-    /// Whether a pass over many words is one operation of the machine; otherwise it is as many loads or
-    /// stores.
+    /// Whether a pass over many words is one operation of the machine; otherwise it is as many
+    /// loads or stores.
     fn makes_passes(&self) -> bool {
         false
     }
@@ -117,7 +117,8 @@ pub enum FaultReason {
     Misaligned,
     /// An atomic operation on memory outside the coherent domain.
     NotAtomic,
-    /// A futex in the memory of another node, whose operating system knows nothing of this one's threads.
+    /// A futex in the memory of another node, whose operating system knows nothing of this one's
+    /// threads.
     SleepsElsewhere,
     /// An operation that the machine does not have.
     Lacks(#[serde(with = "by_number")] Capability),

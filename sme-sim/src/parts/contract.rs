@@ -98,8 +98,8 @@ pub enum Operation {
     Fill(Word, u64, u32, WaitSite),
     /// The same past the caches.
     FillPast(Word, u64, u32, WaitSite),
-    /// [`Passes::copy_words`](sme_memory::Passes::copy_words): from the one place, to the other, through the
-    /// caches.
+    /// [`Passes::copy_words`](sme_memory::Passes::copy_words): from the one place, to the other,
+    /// through the caches.
     CopyWords(Word, Word, u32, WaitSite),
     /// The same with stores past the caches.
     CopyPast(Word, Word, u32, WaitSite),

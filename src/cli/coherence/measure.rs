@@ -19,8 +19,8 @@ use crate::report::stop::{Stop, one_line, to_stderr};
 /// The flags of `sme coherence measure`.
 #[derive(Args, Clone, Debug)]
 pub struct MeasureFlags {
-    /// CPUs, the one that is timed first, as Linux numbers them [default: the first that the process
-    /// may use, two on other cores of its socket, and two on another socket]
+    /// CPUs, the one that is timed first, as Linux numbers them [default: the first that the
+    /// process may use, two on other cores of its socket, and two on another socket]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     cores: Option<String>,
     /// Sizes of the buffer in bytes, multiples of 64

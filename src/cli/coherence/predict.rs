@@ -39,8 +39,8 @@ pub struct PredictFlags {
     /// are in memory
     #[arg(long, value_name = "NAME", default_value = "both")]
     reuse: String,
-    /// The shared buffer in the sender's cache: shared (SHS), owned (SHO, MOESI in one direction) or
-    /// modified (SHM, where the store buffer hides the invalidation of the receiver's copy)
+    /// The shared buffer in the sender's cache: shared (SHS), owned (SHO, MOESI in one direction)
+    /// or modified (SHM, where the store buffer hides the invalidation of the receiver's copy)
     #[arg(long, value_name = "NAME", default_value = "shared")]
     shared_buffer: String,
     /// Who writes copies of the shared buffer back: none, sender, receiver (whose time for that is

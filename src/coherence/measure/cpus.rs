@@ -1,8 +1,9 @@
-//! The CPUs of this computer: which the process may use, where they are, and threads pinned to them.
+//! The CPUs of this computer: which the process may use, where they are, and threads pinned to
+//! them.
 //!
 //! A *CPU* is what Linux calls one: a hardware thread. Sockets and cores are those that sysfs tells
-//! (`/sys/devices/system/cpu/cpuN/topology`); in a container it may not. On other systems than Linux
-//! no thread can be pinned, and no CPU is told of.
+//! (`/sys/devices/system/cpu/cpuN/topology`); in a container it may not. On other systems than
+//! Linux no thread can be pinned, and no CPU is told of.
 
 use std::fs;
 use std::path::Path;
@@ -90,8 +91,8 @@ impl Cpus {
     /// Those with these numbers, the measuring one first.
     ///
     /// # Errors
-    /// As [`Self::default_of_process`]; none or more than [`MOST`], one twice, one that the process may
-    /// not use.
+    /// As [`Self::default_of_process`]; none or more than [`MOST`], one twice, one that the process
+    /// may not use.
     pub fn named(ids: &[usize]) -> Result<Self, MeasureError> {
         let allowed = allowed()?;
         for (at, &id) in ids.iter().enumerate() {

@@ -19,8 +19,8 @@ pub struct Line([u64; LINE_BYTES / 8]);
 /// Whether this processor's lines can be flushed, and stored past the caches.
 pub const HAS_FLUSH: bool = cfg!(target_arch = "x86_64");
 
-/// Reads every word; returns their sum, so that the compiler cannot leave a load out. The sums of the
-/// words of a line are independent, for vector loads.
+/// Reads every word; returns their sum, so that the compiler cannot leave a load out. The sums of
+/// the words of a line are independent, for vector loads.
 pub fn load(lines: &[Line]) -> u64 {
     let mut sums = [0u64; LINE_BYTES / 8];
     for line in black_box(lines) {
@@ -75,9 +75,10 @@ fn stream_sse2(lines: &mut [Line], value: u64) {
     for line in lines {
         let words: *mut __m128i = std::ptr::from_mut(line).cast();
         for at in 0..LINE_BYTES / size_of::<__m128i>() {
-            // SAFETY: a line is 64 bytes, aligned to 64, and borrowed mutably; the four vectors of 16
-            // bytes lie within it and are aligned, and any bytes make words. Non-temporal stores are
-            // not ordered with others: nothing reads or writes the lines before the fence below.
+            // SAFETY: a line is 64 bytes, aligned to 64, and borrowed mutably; the four vectors of
+            // 16 bytes lie within it and are aligned, and any bytes make words. Non-temporal stores
+            // are not ordered with others: nothing reads or writes the lines before the fence
+            // below.
             unsafe { _mm_stream_si128(words.add(at), pair) };
         }
     }

@@ -1,8 +1,9 @@
 //! How a buffer is brought into a state before a pass, and which pass it is.
 //!
-//! Read by [`super::run`]. Every recipe begins with the buffer in no cache, where it can be flushed.
-//! States follow from what every protocol of the MESI family does: a core that reads a line which no
-//! cache has holds it exclusive, a second reader makes both shared, a writer has the only copy.
+//! Read by [`super::run`]. Every recipe begins with the buffer in no cache, where it can be
+//! flushed. States follow from what every protocol of the MESI family does: a core that reads a
+//! line which no cache has holds it exclusive, a second reader makes both shared, a writer has the
+//! only copy.
 
 use std::fmt;
 
@@ -161,7 +162,7 @@ pub fn recipe(curve: Curve, means: Means) -> Result<Recipe, Unmeasurable> {
     if accessed.state() == State::Owned && !means.has_owned {
         return Err(Unmeasurable::NoOwned);
     }
-    // A store makes a line modified from whatever it was.
+    // A store leaves a line modified, whichever state it was in.
     let is_stored = state.last().is_some_and(|&(_, pass)| pass == Store);
     if !means.has_flush && (!is_stored || curve.variant() != Variant::Plain) {
         return Err(Unmeasurable::NoFlush);

@@ -63,8 +63,9 @@ pub struct Team<'t> {
     ball: &'t Word,
 }
 
-/// Calls `measure` on a thread pinned to the measuring CPU of `cpus`, with a thread pinned to each of
-/// the others beside it, and a buffer of `bytes` whose pages the measuring thread has touched first.
+/// Calls `measure` on a thread pinned to the measuring CPU of `cpus`, with a thread pinned to each
+/// of the others beside it, and a buffer of `bytes` whose pages the measuring thread has touched
+/// first.
 ///
 /// # Errors
 /// No such threads, no such memory, or what `measure` returns.
@@ -129,7 +130,8 @@ struct StopAll<'t>(&'t [Mailbox]);
 impl Drop for StopAll<'_> {
     fn drop(&mut self) {
         for mailbox in self.0 {
-            // A job that is under way ends first; one that will never end is of a thread that is gone.
+            // A job that is under way ends first; one that will never end is of a thread that is
+            // gone.
             if mailbox.finish().is_ok() {
                 mailbox.post(Job::Stop);
             }
@@ -279,8 +281,8 @@ impl Team<'_> {
         mailbox.finish()
     }
 
-    /// A round trip of a cache line between the measuring thread and the `holder`-th holder (ns), by
-    /// compare-and-swap: the fastest of a few batches.
+    /// A round trip of a cache line between the measuring thread and the `holder`-th holder (ns),
+    /// by compare-and-swap: the fastest of a few batches.
     ///
     /// # Errors
     /// Its thread is gone.

@@ -23,8 +23,8 @@ struct Core {
 }
 
 /// The oracle: two cores that pass chunks through a ring of `ring` slots, event by event. A core
-/// that is idle begins its next chunk if the ring lets it; then the earlier end of a copy is the next
-/// event.
+/// that is idle begins its next chunk if the ring lets it; then the earlier end of a copy is the
+/// next event.
 fn ring_schedule_ns(copies: Copies, chunks: &[u64], ring: usize) -> f64 {
     let (mut sender, mut receiver) = (Core::default(), Core::default());
     let mut now = 0.0;

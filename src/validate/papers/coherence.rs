@@ -1,5 +1,5 @@
-//! The costs of cache coherence for MPI in shared memory (Putigny et al.): throughputs by cache state, copies and
-//! transfers, on the two nodes of the paper.
+//! The costs of cache coherence for MPI in shared memory (Putigny et al.): throughputs by cache
+//! state, copies and transfers, on the two nodes of the paper.
 
 use std::fmt;
 use std::num::NonZero;
@@ -207,12 +207,12 @@ fn estimator(id: &str) -> Option<Estimator<Point>> {
         "coherence.large.sender" => faster(Transition::LHM, Transition::SHS),
         "coherence.copy.small" => Estimator::new(copy_points, copy_share),
         "coherence.reuse" => Estimator::new(reuse_points, reuse),
-        "coherence.lmm_flush" => flush(Transition::LMM, 64 * KIB, |gains, _| {
+        "coherence.lmm_flush" => flush(Transition::LMM, 64 * KIB, |gains| {
             let (least, most) = extremes(gains)?;
             let all = format!("{:.2} to {:.2} times as fast", least, most);
             Ok(Finding::of(least - 1.0).provided(most <= 2.0, all))
         }),
-        "coherence.shs_flush" => flush(Transition::SHS, 128 * KIB, |gains, _| {
+        "coherence.shs_flush" => flush(Transition::SHS, 128 * KIB, |gains| {
             let mean = geometric_mean(gains)?;
             let most = format!("{mean:.2} times as fast, at most 1.15");
             Ok(Finding::of(mean - 1.0).provided(mean <= 1.15, most))
@@ -317,13 +317,13 @@ fn reuse(measured: &Measurements<Point>) -> Result<Finding, String> {
     Ok(Finding::of(least).noting(format!("at most {most:.2} times")))
 }
 
-type Gains<'a> = Vec<Result<f64, String>>;
+type Gains = Vec<Result<f64, String>>;
 
 /// The gain by a remote flush, over sizes of at least `from`.
 fn flush(
     transition: Transition,
     from: u64,
-    find: fn(Gains<'_>, &Rates<'_>) -> Result<Finding, String>,
+    find: fn(Gains) -> Result<Finding, String>,
 ) -> Estimator<Point> {
     let all = move || sizes(from, 4 * MIB);
     let both = move |bytes| {
@@ -337,7 +337,7 @@ fn flush(
                 let [plain, flushed] = both(bytes).map(|point| rates.of(point));
                 Ok(flushed? / plain?)
             };
-            find(all().map(gain).collect(), &rates)
+            find(all().map(gain).collect())
         }),
     }
 }

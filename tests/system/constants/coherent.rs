@@ -1,4 +1,5 @@
-//! The workloads of cache-coherent multiprocessors: passes by state, transfers, and small runs of the program.
+//! The workloads of cache-coherent multiprocessors: passes by state, transfers, and small runs of
+//! the program.
 
 use sme_memory::Cacheable;
 use sme_sim::machine::Setup;

@@ -1,4 +1,5 @@
-//! A core's accesses to lines: its port, its fill buffers, the levels of its caches, its prefetcher.
+//! A core's accesses to lines: its port, its fill buffers, the levels of its caches, its
+//! prefetcher.
 
 use super::chip::{Chip, Place, Stream};
 use super::lines::Spot;
@@ -38,19 +39,50 @@ enum Found {
     Beyond,
 }
 
+impl Wants {
+    /// One word of `line`, or a part of it.
+    pub(super) fn word(line: u64, event: Event) -> Self {
+        Self {
+            line,
+            event,
+            words: 1,
+        }
+    }
+}
+
 impl Chip {
-    /// The time at which a core can make an access, from `now` on: when its port is free, and places
-    /// for a line that it has to wait for.
-    pub(super) fn can_begin(&mut self, core: u32, wants: Wants, now: Time) -> Time {
+    /// A core loads from a line or stores to it at `now`.
+    ///
+    /// # Errors
+    /// The time from which it can, if that is later: when its port is free, and places for a line
+    /// that it has to wait for.
+    pub(super) fn tries(&mut self, core: u32, wants: Wants, now: Time) -> Result<Made, Time> {
         let at = self.place(core);
-        let port = now.max(self.cores[at.core].port);
-        match self.finds(at, wants).1 {
+        let (spot, found) = self.finds(at, wants);
+        let begin = self.can_begin(at, found, now);
+        match begin > now {
+            true => Err(begin),
+            false => Ok(self.makes(at, wants, (spot, found), begin)),
+        }
+    }
+
+    /// The same as soon as it can from `now` on.
+    pub(super) fn access(&mut self, core: u32, wants: Wants, now: Time) -> Made {
+        let at = self.place(core);
+        let (spot, found) = self.finds(at, wants);
+        let begin = self.can_begin(at, found, now);
+        self.makes(at, wants, (spot, found), begin)
+    }
+
+    fn can_begin(&self, at: Place, found: Found, now: Time) -> Time {
+        let core = &self.cores[at.core];
+        let port = now.max(core.port);
+        match found {
             Found::First => port,
-            Found::Second => port.max(self.cores[at.core].buffers.free_from()),
+            Found::Second => port.max(core.buffers.free_from()),
             Found::Beyond => {
-                let buffers = self.cores[at.core].buffers.free_from();
-                port.max(buffers)
-                    .max(self.modules[at.module].queue.free_from())
+                let queue = self.modules[at.module].queue.free_from();
+                port.max(core.buffers.free_from()).max(queue)
             }
         }
     }
@@ -68,10 +100,13 @@ impl Chip {
         (spot, found)
     }
 
-    /// A core loads from a line or stores to it, at a time at which it [can](Self::can_begin).
-    pub(super) fn access(&mut self, core: u32, wants: Wants, begin: Time) -> Made {
-        let at = self.place(core);
-        let (spot, found) = self.finds(at, wants);
+    fn makes(
+        &mut self,
+        at: Place,
+        wants: Wants,
+        (spot, found): (Spot, Found),
+        begin: Time,
+    ) -> Made {
         let Wants { line, event, words } = wants;
         let port = self.spec.port;
         let whole = match event {
@@ -81,12 +116,10 @@ impl Chip {
         let mut busy = Time::from_ps(whole.as_ps() * u64::from(words) / 8);
         let there = match found {
             Found::First => {
-                self.hits += 1;
                 self.cores[at.core].first.touch(line);
                 begin
             }
             Found::Second => {
-                self.hits += 1;
                 self.modules[at.module].second.touch(line);
                 let there = (begin + self.spec.hits_second).max(self.lines.line(spot).ready);
                 self.cores[at.core].buffers.take(there);
@@ -119,22 +152,23 @@ impl Chip {
         Made { there, next }
     }
 
-    /// The time from `now` on at which a core can store past the caches.
-    pub(super) fn can_store_past(&self, core: u32, now: Time) -> Time {
-        let core = &self.cores[core as usize];
-        now.max(core.port).max(core.buffers.free_from())
-    }
-
-    /// A core stores to a line past the caches, at a time at which it [can](Self::can_store_past). The
-    /// buffer that gathers the line is a fill buffer.
-    pub(super) fn access_past(&mut self, core: u32, wants: Wants, begin: Time) -> Made {
+    /// A core stores to a line past the caches at `now`. The buffer that gathers the line is a fill
+    /// buffer.
+    ///
+    /// # Errors
+    /// As [`Self::tries`].
+    pub(super) fn tries_past(&mut self, core: u32, wants: Wants, now: Time) -> Result<Made, Time> {
         let at = self.place(core);
+        let begin = self.can_begin(at, Found::Second, now);
+        if begin > now {
+            return Err(begin);
+        }
         let there = self.stores_past(at, wants.line, begin);
         self.cores[at.core].buffers.take(there);
         let store = self.spec.port.store.as_ps() * u64::from(wants.words) / 8;
         let next = begin + Time::from_ps(store);
         self.cores[at.core].port = next;
-        Made { there, next }
+        Ok(Made { there, next })
     }
 
     fn missing(&self, event: Event) -> Time {
@@ -155,9 +189,9 @@ impl Chip {
         self.drops_beside(at, line);
     }
 
-    /// The prefetcher follows loads that miss the first level: within a page in ascending order it asks
-    /// for the next lines, as long as there is room to wait for them. The time for which the core's
-    /// port is busy with that.
+    /// The prefetcher follows loads that miss the first level: within a page in ascending order it
+    /// asks for the next lines, as long as there is room to wait for them. The time for which the
+    /// core's port is busy with that.
     fn runs_ahead(&mut self, at: Place, line: u64, now: Time) -> Time {
         let page = line / PAGE_LINES;
         let streams = &mut self.cores[at.core].streams;

@@ -1,6 +1,6 @@
-//! The state that all cores share: their caches, the records of lines, and the parts that accesses queue
-//! for. A transaction changes all states at once, when it is asked for, and says when it is over; one
-//! on a line that another transaction is busy with begins behind that.
+//! The state that all cores share: their caches, the records of lines, and the parts that accesses
+//! queue for. A transaction changes all states at once, when it is asked for, and says when it is
+//! over; one on a line that another transaction is busy with begins behind that.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::lines::{Lines, Spot};
 use super::queues::{Places, Server};
 use super::spec::CoherentSpec;
+use crate::observe::last_writes::LastWrites;
 use crate::parts::cache::line_set::LineSet;
 use crate::parts::coherence::{Event, State, Table};
 use crate::time::Time;
@@ -73,14 +74,16 @@ pub(super) struct Chip {
     pub(super) between: &'static Table,
     /// Threads that spin, by the line that they look at.
     pub(super) watchers: FxHashMap<u64, Vec<Spinner>>,
-    /// Accesses that a cache of the core has served, and lines that came from elsewhere.
-    pub(super) hits: u64,
-    pub(super) fills: u64,
-    pub(super) write_backs: u64,
+    /// The last writes to a few words of each socket's memory, in the run that explains a deadlock.
+    pub(super) last_writes: Vec<Option<Box<LastWrites>>>,
 }
 
 /// Addresses of a core's own memory, which no other core reaches.
 pub(super) const PRIVATE: u64 = 1 << 60;
+
+/// Addresses of the words that stand for test-and-set registers: a line each, above the memory of
+/// all sockets.
+pub(super) const REGISTERS: u64 = 1 << 59;
 
 /// Bytes of a core's own memory.
 pub(super) const PRIVATE_BYTES: u64 = 1 << 36;
@@ -117,9 +120,7 @@ impl Chip {
             within: spec.within().table(),
             between: spec.protocol.table(),
             watchers: FxHashMap::default(),
-            hits: 0,
-            fills: 0,
-            write_backs: 0,
+            last_writes: (0..sockets).map(|_| None).collect(),
             spec,
         }
     }
@@ -128,7 +129,7 @@ impl Chip {
     pub(super) fn home(&self, line: u64) -> usize {
         let address = self.spec.first.line().address(line);
         let socket = match address & PRIVATE {
-            0 => address / self.spec.shared_bytes,
+            0 => (address & !REGISTERS) / self.spec.shared_bytes,
             _ => (address & !PRIVATE) / PRIVATE_BYTES / u64::from(self.spec.cores),
         };
         socket as usize % self.sockets.len()
@@ -163,7 +164,7 @@ impl Chip {
         module * cores..(module + 1) * cores
     }
 
-    /// Whether a core of `module` has `line` in its first level as it has stored it.
+    /// Whether a core of `module` has `line` in its first level.
     pub(super) fn is_in_first(&self, module: usize, line: u64) -> bool {
         let mut cores = self.cores_of(module);
         cores.any(|core| self.cores[core].first.note(line).is_some())
@@ -196,12 +197,12 @@ impl Chip {
     /// Memory gets the line at `spot`.
     pub(super) fn writes_back(&mut self, spot: Spot, line: u64, at: Time) {
         self.lines.line(spot).is_stale_in_memory = false;
-        self.write_backs += 1;
         let home = self.home(line);
         self.sockets[home].memory.serve(at, self.spec.memory_line);
     }
 
-    /// `core` has `line` in its first level from then on; the time for which its port is busy with that.
+    /// `core` has `line` in its first level from then on; the time for which its port is busy with
+    /// that.
     pub(super) fn fills_first(&mut self, at: Place, line: u64) -> Time {
         let fill = self.spec.port.fill;
         match self.cores[at.core].first.insert(line, 0) {
@@ -210,8 +211,8 @@ impl Chip {
         }
     }
 
-    /// Its module has `line` in its second level from then on; the time for which the port of the core
-    /// is busy with that.
+    /// Its module has `line` in its second level from then on; the time for which the port of the
+    /// core is busy with that.
     pub(super) fn fills_second(&mut self, at: Place, line: u64, now: Time) -> Time {
         let fill = self.spec.port.fill;
         let Some((victim, _)) = self.modules[at.module].second.insert(line, 0) else {
@@ -223,7 +224,7 @@ impl Chip {
         let spot = self.lines.spot(victim);
         let states = self.lines.inner(spot, at.socket);
         let state = states[usize::from(at.cache)];
-        let is_dirty = is_dirty(state);
+        let is_dirty = state.is_dirty();
         if let Some(third) = self.third() {
             self.moves_out(at, (victim, spot), third, now);
         } else {
@@ -245,7 +246,7 @@ impl Chip {
         let states = self.lines.inner(spot, at.socket);
         let state = std::mem::replace(&mut states[usize::from(at.cache)], State::Invalid);
         let held = states[usize::from(third)];
-        if held == State::Invalid || is_dirty(state) {
+        if held == State::Invalid || state.is_dirty() {
             states[usize::from(third)] = state;
         }
         if held == State::Invalid
@@ -265,8 +266,8 @@ impl Chip {
         }
     }
 
-    /// The third level of a socket has lost `line` to another. If it holds all that the others hold,
-    /// they lose it as well.
+    /// The third level of a socket has lost `line` to another. If it holds all that the others
+    /// hold, they lose it as well.
     fn leaves_third(&mut self, socket: usize, line: u64, now: Time) {
         let spot = self.lines.spot(line);
         let third = self.third();
@@ -291,8 +292,8 @@ impl Chip {
             .lines
             .inner(spot, socket)
             .iter()
-            .any(|&state| is_dirty(state));
-        if is_dirty(state) && !still_owned {
+            .any(|state| state.is_dirty());
+        if state.is_dirty() && !still_owned {
             self.writes_back(spot, line, now);
         }
         let outer = self.lines.outer(spot);
@@ -302,7 +303,7 @@ impl Chip {
                 *self.lines.holders(spot, socket) = 0;
             }
             // Memory has it again, and some modules have clean copies.
-            false if is_dirty(state) && !still_owned => outer[socket] = State::Shared,
+            false if state.is_dirty() && !still_owned => outer[socket] = State::Shared,
             false => {}
         }
     }
@@ -330,11 +331,6 @@ impl Chip {
             .sum();
         self.lines.heap_bytes() + firsts + seconds + thirds
     }
-}
-
-/// Whether a copy is newer than what lies behind it.
-pub(super) fn is_dirty(state: State) -> bool {
-    matches!(state, State::Modified | State::Owned)
 }
 
 /// Where a core stands.

@@ -1,17 +1,18 @@
 //! Cache-coherent multiprocessors: sockets with memory of their own, whose cores share one coherent
-//! memory. A socket is a node; all of them together are one node of the kernel, since a line moves from
-//! one to another sooner than a window is long.
+//! memory. A socket is a node; all of them together are one node of the kernel, since a line moves
+//! from one to another sooner than a window is long.
 //!
 //! * `spec`: the constants of its machine files.
 //! * `space`: places and addresses.
-//! * `lines`, `queues`, `chip`: what all cores share: the records of lines, the parts that accesses queue for,
-//!   the caches.
-//! * `transaction`: what happens to a line that a module does not have; `access`: a core's side of it.
-//! * `socket`: a node, and how its threads' operations begin; `pass`: passes over many lines; `spin`: reads
-//!   and waits.
+//! * `lines`, `queues`, `chip`: what all cores share: the records of lines, the parts that accesses
+//!   queue for, the caches.
+//! * `transaction`: what happens to a line that a module does not have; `access`: a core's side of
+//!   it.
+//! * `socket`: a node, and how its threads' operations begin; `pass`: passes over many lines;
+//!   `spin`: reads and waits.
 //!
-//! Caches keep tags and states, and memory the bytes of all: coherent copies never differ. The tables of
-//! [`crate::parts::coherence`] say what becomes of states.
+//! Caches keep tags and states, and memory the bytes of all: coherent copies never differ. The
+//! tables of [`crate::parts::coherence`] say what becomes of states.
 //!
 //! Sources: the machines of Putigny et al. (Sec. IV), and what their machine files name.
 

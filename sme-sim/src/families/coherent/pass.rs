@@ -1,7 +1,7 @@
 //! Passes over many lines: sums, fills, copies and flushes of blocks, and the copies that layers of
-//! messages ask for, whose own side is the core's own memory. Each is a loop that the core executes out
-//! of order: it begins an access as soon as its port and a place to wait for the line are free, and waits
-//! for data only at the end.
+//! messages ask for, whose own side is the core's own memory. Each is a loop that the core executes
+//! out of order: it begins an access as soon as its port and a place to wait for the line are free,
+//! and waits for data only at the end.
 
 use sme_memory::Own;
 
@@ -246,11 +246,10 @@ impl Socket {
         let core = self.core(cpu, thread);
         let wants = self.wants(piece, from, Event::Load)?;
         let mut chip = self.chip.lock();
-        let begin = chip.can_begin(core, wants, cpu.now);
-        if begin > cpu.now {
-            return Ok(Some(begin));
-        }
-        let made = chip.access(core, wants, begin);
+        let made = match chip.tries(core, wants, cpu.now) {
+            Ok(made) => made,
+            Err(later) => return Ok(Some(later)),
+        };
         let spot = chip.lines.spot(wants.line);
         let words = chip.lines.line(spot).words;
         drop(chip);
@@ -285,16 +284,13 @@ impl Socket {
         let wants = self.wants(piece, to, Event::Store)?;
         let plan = self.passes[number].plan;
         let mut chip = self.chip.lock();
-        let begin = match plan.past_caches {
-            true => chip.can_store_past(core, cpu.now),
-            false => chip.can_begin(core, wants, cpu.now),
-        };
-        if begin > cpu.now {
-            return Ok(Some(begin));
-        }
         let made = match plan.past_caches {
-            true => chip.access_past(core, wants, begin),
-            false => chip.access(core, wants, begin),
+            true => chip.tries_past(core, wants, cpu.now),
+            false => chip.tries(core, wants, cpu.now),
+        };
+        let made = match made {
+            Ok(made) => made,
+            Err(later) => return Ok(Some(later)),
         };
         let pass = &mut self.passes[number];
         let stored = &mut chip.cores[core as usize].stored;

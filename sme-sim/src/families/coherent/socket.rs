@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sme_memory::{Capability, Register};
 
 use super::access::Wants;
-use super::chip::Chip;
+use super::chip::{Chip, REGISTERS};
 use super::pass::Passage;
 use super::space::CoherentSpace;
 use super::spec::CoherentSpec;
@@ -32,7 +32,6 @@ pub(super) struct Socket {
     pub(super) passes: Vec<Passage>,
     /// The lines that a thread spins on, by thread.
     pub(super) spins: Vec<Vec<u64>>,
-    last_writes: Option<Box<LastWrites>>,
 }
 
 /// From one socket to a thread of another, or of its own.
@@ -49,9 +48,6 @@ pub(super) enum Later {
     Passes(u16),
 }
 
-/// Words that stand for test-and-set registers lie above the memory of all sockets, a line each.
-const REGISTERS: u64 = 1 << 59;
-
 impl Socket {
     pub(super) fn new(
         me: u32,
@@ -66,7 +62,6 @@ impl Socket {
             chip,
             passes: Vec::new(),
             spins: Vec::new(),
-            last_writes: None,
         }
     }
 
@@ -87,8 +82,8 @@ impl Socket {
     }
 
     /// Writes `bytes` of the word at `address`; that can be seen from `at` on.
-    pub(super) fn write(
-        &mut self,
+    fn write(
+        &self,
         cpu: &mut Cpu,
         thread: u16,
         (address, bytes, value): (u64, Bytes, u64),
@@ -102,13 +97,12 @@ impl Socket {
         *word = bytes.merge(*word, value);
         record.writer = Some((self.me, thread));
         let woken = chip.watchers.remove(&line);
-        drop(chip);
-        if let Some(last_writes) = &mut self.last_writes
-            && let Ok(place) = self.space.place(address)
-            && place.node == self.me
+        if let Ok(place) = self.space.place(address)
+            && let Some(last_writes) = &mut chip.last_writes[place.node as usize]
         {
             last_writes.wrote(place.offset, bytes, (cpu.now, (self.me, thread)));
         }
+        drop(chip);
         cpu.wrote(address & !7);
         cpu.progress();
         for (node, spinner) in woken.unwrap_or_default() {
@@ -122,15 +116,10 @@ impl Socket {
             Ok(line) => line,
             Err(reason) => return cpu.refuse(thread, Some(address), reason),
         };
-        let wants = Wants {
-            line,
-            event: Event::Store,
-            words: 1,
-        };
+        let wants = Wants::word(line, Event::Store);
         let core = self.core(cpu, thread);
         let mut chip = self.chip.lock();
-        let begin = chip.can_begin(core, wants, cpu.now);
-        let made = chip.access(core, wants, begin);
+        let made = chip.access(core, wants, cpu.now);
         let stored = &mut chip.cores[core as usize].stored;
         // Stores are performed in their order.
         *stored = made.there.max(made.next).max(*stored);
@@ -140,8 +129,8 @@ impl Socket {
         cpu.done(thread, 0, made.next.since(cpu.now));
     }
 
-    /// An atomic operation: it waits for all earlier stores, and nothing of the thread goes on beside it.
-    /// The word before, and how long it takes.
+    /// An atomic operation: it waits for all earlier stores, and nothing of the thread goes on
+    /// beside it. The word before, and how long it takes.
     fn updates(
         &mut self,
         cpu: &mut Cpu,
@@ -151,15 +140,10 @@ impl Socket {
     ) -> Result<(u64, Time), FaultReason> {
         let bytes = Bytes::word(address);
         let line = self.line(address, bytes)?;
-        let wants = Wants {
-            line,
-            event: Event::Store,
-            words: 1,
-        };
+        let wants = Wants::word(line, Event::Store);
         let core = self.core(cpu, thread);
         let mut chip = self.chip.lock();
         let begin = cpu.now.max(chip.cores[core as usize].stored);
-        let begin = chip.can_begin(core, wants, begin);
         let made = chip.access(core, wants, begin);
         let end = made.there.max(made.next) + self.spec.atomic;
         let spot = chip.lines.spot(line);
@@ -167,7 +151,11 @@ impl Socket {
         record.ready = record.ready.max(end);
         let before = record.words[usize::from(bytes.word)];
         drop(chip);
-        self.write(cpu, thread, (address, bytes, update(before)), end);
+        let after = update(before);
+        // Threads that spin see no other value, and nothing has got further.
+        if after != before {
+            self.write(cpu, thread, (address, bytes, after), end);
+        }
         Ok((before, end.since(cpu.now)))
     }
 
@@ -190,7 +178,7 @@ impl Socket {
     }
 
     /// Tests and sets, takes or clears a register.
-    pub(super) fn register(&mut self, cpu: &mut Cpu, thread: u16, register: Register) {
+    fn register(&mut self, cpu: &mut Cpu, thread: u16, register: Register) {
         let operation = cpu.thread(thread).operation;
         let word = match self.register_word(register) {
             Ok(word) => word,
@@ -201,10 +189,7 @@ impl Socket {
         }
         match self.updates(cpu, thread, word, |_| 1) {
             Err(reason) => cpu.refuse(thread, None, reason),
-            Ok((1, takes))
-                if matches!(operation, Operation::Take(..)) && !cpu.is_killed(thread) =>
-            {
-                let _ = takes;
+            Ok((1, _)) if matches!(operation, Operation::Take(..)) && !cpu.is_killed(thread) => {
                 self.spins_on(cpu, thread, [self.space.line().number(word)]);
             }
             Ok((before, takes)) => cpu.done(thread, (before == 0).into(), takes),
@@ -232,8 +217,8 @@ impl Socket {
         cpu.done(thread, 0, end.since(cpu.now));
     }
 
-    /// All lines that caches of the socket hold go to memory. No instruction of these machines writes
-    /// them back and keeps them.
+    /// All lines that caches of the socket hold go to memory. No instruction of these machines
+    /// writes them back and keeps them.
     fn write_back(&mut self, cpu: &mut Cpu, thread: u16) {
         let core = self.core(cpu, thread);
         let mut chip = self.chip.lock();
@@ -326,7 +311,8 @@ impl Hardware for Socket {
         }
     }
 
-    /// Threads sleep on words of their own socket's memory: each has an operating system of its own.
+    /// Threads sleep on words of their own socket's memory: each has an operating system of its
+    /// own.
     fn word(&self, _: &Cpu, address: u64) -> Result<(u64, u64), FaultReason> {
         let place = self.space.place(address)?;
         if place.node != self.me {
@@ -358,11 +344,13 @@ impl Hardware for Socket {
         let word = record.map_or((0, None), |record| {
             (record.words[usize::from(bytes.word)], record.writer)
         });
-        AtHome::of(word, self.last_writes.as_deref(), offset, bytes)
+        let kept = chip.last_writes[self.me as usize].as_deref();
+        AtHome::of(word, kept, offset, bytes)
     }
 
     fn keep_last_writes(&mut self, offsets: &[u64]) {
-        self.last_writes = Some(Box::new(LastWrites::of(offsets.iter().copied())));
+        let kept = LastWrites::of(offsets.iter().copied());
+        self.chip.lock().last_writes[self.me as usize] = Some(Box::new(kept));
     }
 
     fn preset(&mut self, offset: u64, value: u64) {

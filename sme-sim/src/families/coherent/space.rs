@@ -1,4 +1,5 @@
-//! Places and addresses: all memory is coherent, whichever socket it belongs to and by whichever route.
+//! Places and addresses: all memory is coherent, whichever socket it belongs to and by whichever
+//! route.
 
 use sme_memory::{Place, Route};
 

@@ -1,5 +1,5 @@
-//! Reads and waits. A thread that waits for a flag reads its copy of the line over and over, which nothing
-//! else notices; when another core takes the line away, it reads it anew.
+//! Reads and waits. A thread that waits for a flag reads its copy of the line over and over, which
+//! nothing else notices; when another core takes the line away, it reads it anew.
 
 use super::access::Wants;
 use super::socket::{Cpu, Socket};
@@ -17,15 +17,10 @@ impl Socket {
                 Ok(line) => line,
                 Err(reason) => return cpu.refuse(thread, Some(address), reason),
             };
-            let wants = Wants {
-                line,
-                event: Event::Load,
-                words: 1,
-            };
+            let wants = Wants::word(line, Event::Load);
             let core = self.core(cpu, thread);
             let mut chip = self.chip.lock();
-            let begin = chip.can_begin(core, wants, cpu.now + takes);
-            let made = chip.access(core, wants, begin);
+            let made = chip.access(core, wants, cpu.now + takes);
             let spot = chip.lines.spot(line);
             let word = chip.lines.line(spot).words[usize::from(bytes.word)];
             drop(chip);

@@ -1,10 +1,10 @@
-//! Random accesses of all cores to a few lines, through caches that are too small for them: after each,
-//! the states, the tags and the records agree, and the rules of coherence hold.
+//! Random accesses of all cores to a few lines, through caches that are too small for them: after
+//! each, the states, the tags and the records agree, and the rules of coherence hold.
 
 use proptest::prelude::*;
 
-use super::access::Wants;
-use super::chip::{Chip, is_dirty};
+use super::access::{Made, Wants};
+use super::chip::Chip;
 use super::spec::CoherentSpec;
 use super::*;
 use crate::machine::Machine;
@@ -56,6 +56,17 @@ fn deeds() -> impl Strategy<Value = Vec<(u32, u64, Deed)>> {
     prop::collection::vec((0..64_u32, line, deed), 1..600)
 }
 
+/// Tries again when the core can, from `now` on; the time of that.
+fn when_it_can(now: Time, mut tries: impl FnMut(Time) -> Result<Made, Time>) -> (Time, Made) {
+    let mut at = now;
+    loop {
+        match tries(at) {
+            Ok(made) => return (at, made),
+            Err(later) => at = later,
+        }
+    }
+}
+
 fn does(chip: &mut Chip, core: u32, line: u64, deed: Deed, now: Time) -> Time {
     let wants = |event| Wants {
         line,
@@ -68,16 +79,11 @@ fn does(chip: &mut Chip, core: u32, line: u64, deed: Deed, now: Time) -> Time {
                 Deed::Loads => Event::Load,
                 _ => Event::Store,
             };
-            let begin = chip.can_begin(core, wants(event), now);
-            let made = chip.access(core, wants(event), begin);
+            let (begin, made) = when_it_can(now, |at| chip.tries(core, wants(event), at));
             assert!(made.there >= begin && made.next >= begin && begin >= now);
             begin
         }
-        Deed::StoresPast => {
-            let begin = chip.can_store_past(core, now);
-            chip.access_past(core, wants(Event::Store), begin);
-            begin
-        }
+        Deed::StoresPast => when_it_can(now, |at| chip.tries_past(core, wants(Event::Store), at)).0,
         Deed::Flushes => {
             let place = chip.place(core);
             chip.flushes(place, line, now);
@@ -107,8 +113,8 @@ fn broken_rule(chip: &mut Chip, line: u64) -> Option<String> {
         if count(&inner, ALONE) > 0 && !ALONE.contains(&of_socket) {
             return Some(format!("{inner:?} in a socket that is {:?}", of_socket));
         }
-        let dirty = inner.iter().any(|&state| is_dirty(state));
-        if dirty && !is_dirty(of_socket) {
+        let dirty = inner.iter().any(|&state| state.is_dirty());
+        if dirty && !of_socket.is_dirty() {
             return Some(format!("{inner:?} in a clean socket"));
         }
         any_dirty |= dirty;
@@ -127,7 +133,10 @@ fn broken_rule(chip: &mut Chip, line: u64) -> Option<String> {
                 return Some(format!("the third level has it: {in_third}, {inner:?}"));
             }
             Some(_) if held(&inner) == 0 && of_socket != State::Invalid => {
-                return Some(format!("nobody has the copy of a socket: {:?}", of_socket));
+                return Some(format!(
+                    "no cache has the copy of a socket: {:?}",
+                    of_socket
+                ));
             }
             _ => {}
         }
@@ -245,8 +254,8 @@ fn wrong_rows(table: &Table) -> Vec<(State, Event, Row)> {
     wrong
 }
 
-/// Every wrong row of the table between sockets is found out by the rules, and those of the table within
-/// one: or by the assertions of what no table may lead to.
+/// Every wrong row of the table between sockets is found out by the rules, and those of the table
+/// within one: or by the assertions of what no table may lead to.
 #[test]
 fn wrong_tables_are_found_out() {
     let deeds = drawn(3_000);
@@ -293,8 +302,8 @@ fn load(chip: &mut Chip, core: u32, line: u64, now: Time) -> Time {
         event: Event::Load,
         words: 1,
     };
-    let begin = chip.can_begin(core, wants, now);
-    chip.access(core, wants, begin).there.since(begin)
+    let (begin, made) = when_it_can(now, |at| chip.tries(core, wants, at));
+    made.there.since(begin)
 }
 
 #[test]
@@ -315,7 +324,7 @@ fn a_load_takes_what_its_level_takes() {
     assert_eq!(
         load(&mut chip, 2, 0, at(5)),
         cycles(38),
-        "two have it: nobody can have written it"
+        "two have it, and neither may write"
     );
     does(&mut chip, 3, 0, Deed::Stores, at(6));
     assert_eq!(

@@ -1,20 +1,20 @@
-//! Transactions: what happens to a line, and how long it takes, when a module's caches do not have it or
-//! may not write it.
+//! Transactions: what happens to a line, and how long it takes, when a module's caches do not have
+//! it or may not write it.
 //!
 //! The protocol is on two levels, both by the tables of `parts::coherence`. Within a socket the
-//! modules are the caches, and an inclusive third level is what they have in common: it has the newest
-//! bytes, and knows who may have a copy. An exclusive one is a cache among them. Between sockets each
-//! socket is one cache, and memory at the line's home is behind all.
+//! modules are the caches, and an inclusive third level is what they have in common: it has the
+//! newest bytes, and knows who may have a copy. An exclusive one is a cache among them. Between
+//! sockets each socket is one cache, and memory at the line's home is behind all.
 
-use super::chip::{Chip, Place, is_dirty};
+use super::chip::{Chip, Place};
 use super::lines::Spot;
 use crate::parts::coherence::line::{self, Source};
 use crate::parts::coherence::{Event, State};
 use crate::time::Time;
 
 impl Chip {
-    /// The module of `at` gets `line`, or the right to write it, in a transaction that is asked for at
-    /// `now`; when it is over.
+    /// The module of `at` gets `line`, or the right to write it, in a transaction that is asked for
+    /// at `now`; when it is over.
     pub(super) fn transaction(
         &mut self,
         at: Place,
@@ -22,7 +22,6 @@ impl Chip {
         event: Event,
         now: Time,
     ) -> Time {
-        self.fills += 1;
         let begin = now.max(self.lines.line(spot).ready);
         let has_copy = self.lines.inner(spot, at.socket)[usize::from(at.cache)] != State::Invalid;
         let end = match event {
@@ -38,8 +37,7 @@ impl Chip {
     /// A load.
     fn gets_copy(&mut self, at: Place, (line, spot): (u64, Spot), begin: Time) -> Time {
         let behind_third = begin + self.spec.hits_third;
-        if self.takes_from_third(at, spot) {
-            self.sockets[at.socket].third.remove(line);
+        if self.takes_from_third(at, (line, spot)) {
             return behind_third;
         }
         if self.lines.outer(spot)[at.socket] == State::Invalid {
@@ -49,7 +47,7 @@ impl Chip {
         }
         let asked = self.may_have(at, spot);
         let owner = self.owner(at, spot);
-        let is_owner_dirty = owner.is_some_and(|cache| is_dirty(self.state(at, spot, cache)));
+        let is_owner_dirty = owner.is_some_and(|cache| self.state(at, spot, cache).is_dirty());
         let end = match owner {
             Some(owner) if is_owner_dirty => {
                 self.snoop(at.socket, owner, (line, true), behind_third)
@@ -76,11 +74,7 @@ impl Chip {
         has_copy: bool,
     ) -> Time {
         let behind_third = begin + self.spec.hits_third;
-        let moved = self.takes_from_third(at, spot);
-        if moved {
-            self.sockets[at.socket].third.remove(line);
-        }
-        let has_bytes = has_copy || moved;
+        let has_bytes = has_copy || self.takes_from_third(at, (line, spot));
         let own = self.state(at, spot, at.cache);
         let outer = self.lines.outer(spot)[at.socket];
         // The others are asked when an owned copy has been written back.
@@ -90,7 +84,7 @@ impl Chip {
         };
         let asked = self.may_have(at, spot);
         let owner = self.owner(at, spot).filter(|&cache| cache != at.cache);
-        let owner = owner.filter(|&cache| is_dirty(self.state(at, spot, cache)));
+        let owner = owner.filter(|&cache| self.state(at, spot, cache).is_dirty());
         let here = match owner {
             // The owner's bytes are the same as those that are here already.
             Some(owner) => self.snoop(at.socket, owner, (line, !has_bytes), asks),
@@ -182,10 +176,7 @@ impl Chip {
     ) -> Time {
         let (table, asked) = (self.within, *self.lines.holders(spot, other));
         let states = self.lines.inner(spot, other);
-        let dirty = (0..)
-            .zip(states.iter())
-            .find(|(_, state)| is_dirty(**state));
-        let dirty = dirty.map(|(cache, _)| cache);
+        let dirty = newer(states);
         let changed = line::tell(table, states, None, told);
         let dropped = changed.map_or(0, |effect| effect.dropped);
         let there = sent + self.spec.hop;
@@ -214,8 +205,8 @@ impl Chip {
         self.sockets[other].links[at.socket].serve(answered, busy) + self.spec.hop
     }
 
-    /// The socket has clean copies of the line, which do not answer: it comes from another socket that
-    /// has a newer one, or from memory.
+    /// The socket has clean copies of the line, which do not answer: it comes from another socket
+    /// that has a newer one, or from memory.
     fn comes_from_beyond(
         &mut self,
         at: Place,
@@ -223,7 +214,7 @@ impl Chip {
         behind_third: Time,
     ) -> Time {
         let mut states = self.lines.outer(spot).iter();
-        match states.position(|&state| is_dirty(state)) {
+        match states.position(|state| state.is_dirty()) {
             Some(owner) if owner != at.socket => {
                 let there = behind_third + self.spec.hop + self.spec.snoop.dirty;
                 let link = &mut self.sockets[owner].links[at.socket];
@@ -237,7 +228,7 @@ impl Chip {
     fn comes_from_memory(&mut self, at: Place, line: u64, behind_third: Time) -> Time {
         let home = self.home(line);
         debug_assert!(
-            !self.is_stale_in_memory(line),
+            !(self.lines.look(line)).is_some_and(|record| record.is_stale_in_memory),
             "line {line:#x} is read from memory, which has not got its newest bytes"
         );
         let arrives = match home == at.socket {
@@ -254,11 +245,6 @@ impl Chip {
                 self.sockets[home].links[at.socket].serve(read, self.spec.link_line) + self.spec.hop
             }
         }
-    }
-
-    fn is_stale_in_memory(&mut self, line: u64) -> bool {
-        let spot = self.lines.spot(line);
-        self.lines.line(spot).is_stale_in_memory
     }
 
     /// An owned copy is written back before it is written to.
@@ -302,7 +288,7 @@ impl Chip {
     }
 
     /// The module gets the line of an exclusive third level, which then has it no longer.
-    fn takes_from_third(&mut self, at: Place, spot: Spot) -> bool {
+    fn takes_from_third(&mut self, at: Place, (line, spot): (u64, Spot)) -> bool {
         let Some(third) = self.third() else {
             return false;
         };
@@ -313,6 +299,7 @@ impl Chip {
         }
         states[usize::from(at.cache)] =
             std::mem::replace(&mut states[usize::from(third)], State::Invalid);
+        self.sockets[at.socket].third.remove(line);
         true
     }
 
@@ -336,17 +323,19 @@ impl Chip {
     /// The cache of the socket whose copy is alone, or newer than what lies behind it.
     fn owner(&mut self, at: Place, spot: Spot) -> Option<u16> {
         let mut states = (0..).zip(self.lines.inner(spot, at.socket).iter());
-        let owner = states.find(|(_, state)| is_dirty(**state) || **state == State::Exclusive);
+        let owner = states.find(|(_, state)| state.is_dirty() || **state == State::Exclusive);
         owner.map(|(cache, _)| cache)
     }
 
-    /// All copies of the line go, wherever they are, and memory has it (`clflush`); when that is done.
+    /// All copies of the line go, wherever they are, and memory has it (`clflush`); when that is
+    /// done.
     pub(super) fn flushes(&mut self, at: Place, line: u64, now: Time) -> Time {
         let end = self.drops_everywhere(at, line, now);
         end + self.spec.flush
     }
 
-    /// The line goes to memory past all caches, which lose their copies; when memory has accepted it.
+    /// The line goes to memory past all caches, which lose their copies; when memory has accepted
+    /// it.
     pub(super) fn stores_past(&mut self, at: Place, line: u64, now: Time) -> Time {
         let end = self.drops_everywhere(at, line, now);
         let home = self.home(line);
@@ -381,10 +370,7 @@ impl Chip {
                 false => begin + self.spec.hits_third + self.spec.hop,
             };
             let (table, states) = (self.within, self.lines.inner(spot, socket));
-            let dirty = (0..)
-                .zip(states.iter())
-                .find(|(_, state)| is_dirty(**state));
-            let dirty = dirty.map(|(cache, _)| cache);
+            let dirty = newer(states);
             let changed = line::tell(table, states, None, Event::Flush);
             let dropped = changed.map_or(0, |effect| effect.dropped);
             let answered = match dirty {
@@ -409,6 +395,12 @@ impl Chip {
         self.lines.line(spot).ready = end;
         end
     }
+}
+
+/// The cache whose copy is newer than the bytes behind it.
+fn newer(states: &[State]) -> Option<u16> {
+    let at = states.iter().position(|state| state.is_dirty())?;
+    Some(at as u16)
 }
 
 /// The only bit that is set, if it is the only one.

@@ -1,5 +1,5 @@
-//! The tags of one level of a cache, without bytes: which lines it holds, by least recent use, with a
-//! note of the caller's on each.
+//! The tags of one level of a cache, without bytes: which lines it holds, by least recent use, with
+//! a note of the caller's on each.
 
 use super::geometry::Geometry;
 use super::second::{Room, Tags};

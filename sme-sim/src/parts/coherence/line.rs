@@ -47,8 +47,8 @@ pub struct NoRow {
     pub event: Event,
 }
 
-/// A load, a store or an eviction at `cache`, with everything that the home does for it. `copies` are
-/// the states of all caches' copies of the line, at most 64.
+/// A load, a store or an eviction at `cache`, with everything that the home does for it. `copies`
+/// are the states of all caches' copies of the line, at most 64.
 ///
 /// # Errors
 /// [`NoRow`]: the table is not whole; nothing has changed.
@@ -83,8 +83,8 @@ pub(super) const fn asks_as(event: Event) -> Event {
     }
 }
 
-/// Where the bytes come from for `event` at a cache whose copy is in `state`, if one that was told of
-/// it is `told`.
+/// Where the bytes come from for `event` at a cache whose copy is in `state`, if one that was told
+/// of it is `told`.
 #[inline]
 pub(super) fn source_of(event: Event, state: State, told: Option<Source>) -> Option<Source> {
     match event {

@@ -1,11 +1,12 @@
-//! Transactions as messages, delivered in every order: three caches with room for one line each, two
-//! lines, and a home for each line that takes one transaction at a time.
+//! Transactions as messages, delivered in every order: three caches with room for one line each,
+//! two lines, and a home for each line that takes one transaction at a time.
 //!
-//! A cache asks the home; the home probes the others, each of which acts by its row of the table and
-//! answers; once all have, the home sends the bytes, and is free when the cache says that it has them.
-//! A copy that is to be written back waits for the home beside the cache, and is probed there. In every
-//! state that can be reached there is one writer at most, no copy is stale, the newest bytes are
-//! somewhere, and what is outstanding can go on. A protocol with a fault is found out.
+//! A cache asks the home; the home probes the others, each of which acts by its row of the table
+//! and answers; once all have, the home sends the bytes, and is free when the cache says that it
+//! has them. A copy that is to be written back waits for the home beside the cache, and is probed
+//! there. In every state that can be reached there is one writer at most, no copy is stale, the
+//! newest bytes are somewhere, and what is outstanding can go on. A protocol with a fault is found
+//! out.
 
 use std::collections::VecDeque;
 
@@ -23,9 +24,11 @@ enum Fault {
     None,
     /// A home takes a transaction while one of another cache is under way.
     TakesTwo,
-    /// A home that takes a write-back writes the bytes, though the line has been taken from the cache.
+    /// A home that takes a write-back writes the bytes, though the line has been taken from the
+    /// cache.
     WritesBackWhatIsGone,
-    /// A home waits for a write-back that will not come, for the line has been taken from the cache.
+    /// A home waits for a write-back that will not come, for the line has been taken from the
+    /// cache.
     WaitsForWhatIsGone,
     /// A cache answers no probe while it waits for a line itself.
     AnswersLater,
@@ -143,8 +146,8 @@ impl Digits {
 }
 
 impl Cache {
-    /// Everything but for whom it was probed, as a number, where `line` says which line is the first.
-    /// As a home takes one transaction at a time, that is told by the others.
+    /// Everything but for whom it was probed, as a number, where `line` says which line is the
+    /// first. As a home takes one transaction at a time, that is told by the others.
     fn number(&self, first: usize) -> u64 {
         let mut digits = Digits(0);
         let which = |line: usize| (line ^ first) as u64;
@@ -527,7 +530,8 @@ impl Model<'_> {
         send(&mut of.messages[line].done, back)
     }
 
-    /// All states that can be reached, but for how caches and lines are numbered; the first violation.
+    /// All states that can be reached, but for how caches and lines are numbered; the first
+    /// violation.
     fn explore(&self) -> Result<usize, String> {
         let begin = Machine::new();
         let mut seen = FxHashSet::from_iter([begin.key()]);
@@ -560,8 +564,8 @@ impl Model<'_> {
     }
 }
 
-/// Each delivery leaves fewer messages to come of the transactions that are under way: where one can
-/// always be delivered, they end.
+/// Each delivery leaves fewer messages to come of the transactions that are under way: where one
+/// can always be delivered, they end.
 #[test]
 fn messages_in_every_order_are_coherent_and_come_to_an_end() {
     for protocol in Protocol::ALL {

@@ -10,8 +10,8 @@
 //! others (Putigny et al., Sec. III and IV-E). Nothing here takes time.
 //!
 //! That the tables are coherent is a test of every state that three caches and two lines can come
-//! into, by transactions that are done at once (`line/tests.rs`) and by messages that are delivered in
-//! any order (`messages.rs`).
+//! into, by transactions that are done at once (`line/tests.rs`) and by messages that are delivered
+//! in any order (`messages.rs`).
 
 pub mod line;
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! A line's copies in two bytes and a set, for a home that has lines by the million.
 //!
-//! In every protocol here all copies of a line are in [`State::Shared`] but one at most: the one that
-//! may be written, that is newer than memory, or that answers. So the set of those who hold a copy,
-//! and which of them is not merely shared and in what state, tell the state of each. Transactions have
-//! the same effect as those of [`line`](super::line) on a state for each cache.
+//! In every protocol here all copies of a line are in [`State::Shared`] but one at most: the one
+//! that may be written, that is newer than memory, or that answers. So the set of those who hold a
+//! copy, and which of them is not merely shared and in what state, tell the state of each.
+//! Transactions have the same effect as those of [`line`](super::line) on a state for each cache.
 
 use super::line::{Effect, NoRow, Source, asks_as, source_of};
 use super::{Event, Next, State, Table};
@@ -119,8 +119,8 @@ impl Summary {
         self.tell(table, holders, None, Event::Flush)
     }
 
-    /// The home tells all caches but `by` of an event: see [`line::tell`](super::line::tell). Caches
-    /// without a copy are not asked: to them it means nothing in any protocol.
+    /// The home tells all caches but `by` of an event: see [`line::tell`](super::line::tell).
+    /// Caches without a copy are not asked: to them it means nothing in any protocol.
     ///
     /// # Errors
     /// As [`access`](Self::access).
@@ -310,7 +310,8 @@ mod tests {
         }
     }
 
-    /// From every state that can be reached every act has the same effect on a state for each cache.
+    /// From every state that can be reached every act has the same effect on a state for each
+    /// cache.
     #[test]
     fn a_summary_is_a_state_for_each_cache() {
         for protocol in Protocol::ALL {

@@ -56,7 +56,8 @@ impl Node {
             Operation::Interrupt(_) | Operation::TakeInterrupt(_) => {
                 self.stops(core, None, FaultReason::Lacks(Capability::Interrupts));
             }
-            // Its address space says that blocks and passes are loads and stores: no program asks for one.
+            // Its address space says that blocks and passes are loads and stores: no program asks
+            // for one.
             Operation::Put(..)
             | Operation::Get(..)
             | Operation::Copy(..)

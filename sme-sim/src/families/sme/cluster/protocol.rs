@@ -1,4 +1,5 @@
-//! The protocol of the node's caches, MOESI, whose rows [`super::domain`] and [`super::caches`] perform.
+//! The protocol of the node's caches, MOESI, whose rows [`super::domain`] and [`super::caches`]
+//! perform.
 
 use crate::parts::coherence::{Event, Protocol, Row, State, Table};
 

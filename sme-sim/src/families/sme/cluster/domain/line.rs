@@ -132,8 +132,8 @@ impl Line {
         self.images.write_copies(bytes, value);
     }
 
-    /// Updates the bytes of the only copy, whose core may store; the value before. `expected` is for
-    /// a compare-exchange.
+    /// Updates the bytes of the only copy, whose core may store; the value before. `expected` is
+    /// for a compare-exchange.
     pub(super) fn update(
         &mut self,
         bytes: Bytes,

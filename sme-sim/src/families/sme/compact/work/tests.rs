@@ -97,8 +97,8 @@ impl Line {
         )
     }
 
-    /// The transactions that may start. A thread asks for a copy that it lacks; if it has one when its read
-    /// starts, a store of its own was faster.
+    /// The transactions that may start. A thread asks for a copy that it lacks; if it has one when
+    /// its read starts, a store of its own was faster.
     fn all(&self, threads: &[u16], loads: &[u16]) -> Vec<Does> {
         let may_load = |core: &u16| {
             let state = self.states[usize::from(*core)];
@@ -194,8 +194,8 @@ impl Kept {
         }
     }
 
-    /// Lets the transaction start at its home while all spin on their copies: the line after it, and a
-    /// bit for each thread that asks again.
+    /// Lets the transaction start at its home while all spin on their copies: the line after it,
+    /// and a bit for each thread that asks again.
     fn starts(self, form: &Form, does: Does) -> (Self, u64) {
         let mut work = self.work(form);
         match self {
