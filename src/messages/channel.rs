@@ -2,10 +2,11 @@
 
 use std::panic::Location;
 
+use sme_mpi::channel::chunks::Chunks;
 use sme_mpi::channel::queues::Queues;
 use sme_mpi::channel::sections::Sections;
 use sme_mpi::channel::shared::Shared;
-use sme_mpi::channel::transfers::{Abilities, Outbound, Started, Ticket, Transfers};
+use sme_mpi::channel::transfers::{Abilities, NoTransfers, Outbound, Started, Ticket, Transfers};
 use sme_mpi::channel::{Channel, Pending, Segment};
 use sme_mpi::mppaipc::IpcError;
 use sme_sim::parts::contract::ThreadMemory;
@@ -16,6 +17,8 @@ use super::processor::Core;
 pub enum SimulatedChannel {
     /// Through sections of shared memory.
     Sections(Box<Sections<ThreadMemory, Core>>),
+    /// Through rings of chunks in coherent memory.
+    Chunks(Box<Chunks<ThreadMemory, Core>>),
     /// Through queues of a network on chip.
     Queues(Box<Queues<ThreadMemory, Core>>),
 }
@@ -25,6 +28,7 @@ macro_rules! of_each {
     ($channel:ident, $inner:ident => $does:expr) => {
         match $channel {
             SimulatedChannel::Sections($inner) => $does,
+            SimulatedChannel::Chunks($inner) => $does,
             SimulatedChannel::Queues($inner) => $does,
         }
     };
@@ -35,6 +39,10 @@ macro_rules! of_transfers {
     ($channel:ident, $inner:ident => $does:expr) => {
         match $channel {
             SimulatedChannel::Sections($inner) => $does,
+            SimulatedChannel::Chunks(_) => {
+                let $inner = &NoTransfers;
+                $does
+            }
             SimulatedChannel::Queues(queues) => {
                 let $inner = queues.portals();
                 $does
@@ -50,7 +58,7 @@ impl SimulatedChannel {
     /// [`IpcError`]
     pub async fn meet(&self) -> Result<(), IpcError> {
         match self {
-            Self::Sections(_) => Ok(()),
+            Self::Sections(_) | Self::Chunks(_) => Ok(()),
             Self::Queues(queues) => queues.meet().await,
         }
     }
@@ -58,7 +66,7 @@ impl SimulatedChannel {
     /// The rank makes no calls any more: what the channel has started ends.
     pub async fn stop(&self) {
         match self {
-            Self::Sections(_) => {}
+            Self::Sections(_) | Self::Chunks(_) => {}
             Self::Queues(queues) => queues.stop().await,
         }
     }

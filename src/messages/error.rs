@@ -1,7 +1,7 @@
 //! The errors of jobs.
 
 use sme_memory::Lacks;
-use sme_mpi::channel::sections::NoRoom;
+use sme_mpi::channel::layout::NoRoom;
 use sme_mpi::error::MpiError;
 use sme_mpi::mppaipc::IpcError;
 use sme_mpi::process::death::{Death, Ending};

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sme_memory::{Capabilities, Capability, Memory, Place};
+use sme_mpi::channel::chunks::{Chunks, Ring};
+use sme_mpi::channel::layout::{Layout, Reach};
 use sme_mpi::channel::queues::portals::Buffers;
 use sme_mpi::channel::queues::{self, Queues};
-use sme_mpi::channel::sections::{Layout, Reach, Sections};
+use sme_mpi::channel::sections::Sections;
 use sme_mpi::channel::shared::Shared;
 use sme_mpi::channel::transfers::Modes;
 use sme_mpi::mppaipc::{Hardware, Room};
@@ -81,6 +83,8 @@ pub struct Job {
     pub lazy_bytes: u64,
     /// Control messages that each rank may have under way to each other one.
     pub credits: u32,
+    /// The rings of channel chunks.
+    pub ring: Ring,
     /// Threads of this computer that simulate it; nothing that comes out depends on them.
     pub workers: usize,
 }
@@ -158,6 +162,10 @@ const PROCESSES: u32 = 1 << 12;
 impl Job {
     /// Of so many ranks, simulated by one thread.
     pub fn new(machine: Arc<Machine>, library: Library, ranks: u32) -> Self {
+        let ring = Ring {
+            is_at_sender: machine.shape().coherence.is_some(),
+            ..Ring::OF_OPEN_MPI
+        };
         Self {
             machine,
             library,
@@ -168,6 +176,7 @@ impl Job {
             modes: library.modes(),
             lazy_bytes: LAZY_BYTES,
             credits: CREDITS,
+            ring,
             workers: 1,
         }
     }
@@ -225,6 +234,7 @@ impl Job {
             }
             Library::Sccshm => Layout::of_memory(placed, shape.buffer_bytes, Reach::Tagged),
             Library::Sections | Library::Queues => in_memory,
+            Library::Chunks => Layout::of_rings(placed, shape.buffer_bytes, self.ring.bytes()),
             Library::Registered => {
                 let left = shape.shared_bytes.saturating_sub(in_memory.end());
                 in_memory.with_registered(left / u64::from(self.per_node()))
@@ -271,7 +281,7 @@ impl Job {
             return self.check_managed();
         }
         let needs: &[Capability] = match self.library {
-            library @ (Library::Sections | Library::Registered) => {
+            library @ (Library::Sections | Library::Registered | Library::Chunks) => {
                 if shape.pool_devices > 0 {
                     return Err(Error::PoolOnly(library, name()));
                 }
@@ -373,17 +383,22 @@ impl Job {
             mpi.channel().meet().await?;
             return Ok(mpi);
         }
-        let channel = Sections::new(memory.clone(), core.clone(), rank, self.layout())?;
+        let area = self.has_area().then(|| {
+            let begin = self.behind_channel();
+            let bytes = self.machine.shape().shared_bytes.saturating_sub(begin);
+            Shared::new(memory.clone(), core.clone(), begin, bytes)
+        });
+        if self.library == Library::Chunks {
+            let setting = (self.layout(), self.ring);
+            let channel = Chunks::new(memory.clone(), core, rank, setting)?;
+            let channel = channel.with_eager(self.modes.eager_bytes).with_area(area);
+            return Ok(Mpi::new(SimulatedChannel::Chunks(Box::new(channel))));
+        }
+        let channel = Sections::new(memory.clone(), core, rank, self.layout())?;
         let channel = match self.library {
             Library::Registered => channel.with_transfers(self.modes),
             _ => channel.with_eager(self.modes.eager_bytes),
         };
-        if !self.has_area() {
-            return Ok(Mpi::new(SimulatedChannel::Sections(Box::new(channel))));
-        }
-        let begin = self.behind_channel();
-        let bytes = self.machine.shape().shared_bytes.saturating_sub(begin);
-        let area = Shared::new(memory.clone(), core, begin, bytes);
         let channel = Box::new(channel.with_area(area));
         Ok(Mpi::new(SimulatedChannel::Sections(channel)))
     }

@@ -39,6 +39,8 @@ pub enum Library {
     Sections,
     /// The same, with data that go to a buffer of the receiver's when its receive is there.
     Registered,
+    /// MPI through rings of chunks in coherent memory ([`sme_mpi::channel::chunks`]).
+    Chunks,
     /// MPI through queues of a network on chip ([`sme_mpi::channel::queues`]).
     Queues,
 }
@@ -49,6 +51,7 @@ sme_barrier::names!(Library, "channel", {
     Sccshm => "sccshm",
     Sections => "sections",
     Registered => "registered",
+    Chunks => "chunks",
     Queues => "queues",
 });
 
@@ -71,6 +74,7 @@ impl Library {
     pub fn of_mpi(machine: &Machine) -> Self {
         match machine.shape().buffer_bytes {
             0 if machine.capabilities().has(Capability::Network) => Self::Queues,
+            0 if machine.shape().coherence.is_some() => Self::Chunks,
             0 => Self::Sections,
             _ => Self::Sccmpb,
         }

@@ -436,6 +436,8 @@ fn every_channel_carries_every_collective() {
         ("sme-prototype", "sections", "3,21"),
         ("ualink", "sections", "5"),
         ("ideal", "sections", "5"),
+        ("sme-prototype", "chunks", "3,21"),
+        ("xeon-e5-2650", "chunks", "3,16"),
         ("mppa256", "queues", "3,16"),
     ] {
         for call in calls {

@@ -5,6 +5,9 @@
 //! simulated time, and so has the library's own [work](Work): both are the channel's business.
 
 mod arena;
+mod bells;
+pub mod chunks;
+pub mod layout;
 pub mod queues;
 pub mod sections;
 pub mod shared;

@@ -103,3 +103,45 @@ pub trait Transfers: Send + Sync {
     /// Wakes the server: there is a transfer for it to start.
     fn wake_server(&self) -> impl Future<Output = ()> + Send;
 }
+
+/// The transfers of a channel that has none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTransfers;
+
+impl Transfers for NoTransfers {
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            modes: Modes::NORMAL,
+            has_server: false,
+            shows_arrivals: false,
+        }
+    }
+
+    async fn open(&self, _: u64, _: Option<u64>) -> Option<Ticket> {
+        None
+    }
+
+    async fn take(&self, _: Ticket, _: u64) -> Option<Vec<u8>> {
+        None
+    }
+
+    async fn close(&self, _: Ticket) {}
+
+    async fn push(&self, data: Outbound) -> Result<(), Outbound> {
+        Err(data)
+    }
+
+    async fn start(&self, data: Outbound) -> Result<Started, Outbound> {
+        Err(data)
+    }
+
+    async fn has_left(&self, _: Started) -> bool {
+        true
+    }
+
+    async fn copy(&self, _: &[u8], _: Option<u64>) -> Option<u64> {
+        None
+    }
+
+    async fn wake_server(&self) {}
+}

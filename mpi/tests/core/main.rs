@@ -3,8 +3,8 @@
 // A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
+mod channels;
 mod ports;
-mod sections;
 mod worlds;
 
 use std::sync::{Arc, Mutex};

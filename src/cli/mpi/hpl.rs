@@ -64,9 +64,9 @@ pub struct HplFlags {
     /// the machine's core.arithmetic]
     #[arg(long, value_name = "GFLOPS", allow_negative_numbers = true)]
     core_gflops: Option<String>,
-    /// The channel that carries MPI's messages: sccmpb, sccshm, sections, registered or queues
-    /// [default: sccmpb on a chip with message passing buffers, queues on one with networks between
-    /// its memories, else sections]
+    /// The channel that carries MPI's messages: sccmpb, sccshm, sections, registered, chunks or
+    /// queues [default: sccmpb on a chip with message passing buffers, queues on one with networks
+    /// between its memories, chunks where all memory is coherent, else sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! The parameters of a channel that commands take: which messages go which way.
 
 use clap::Args;
+use sme_mpi::channel::chunks::Ring;
 use sme_mpi::channel::transfers::Modes;
 
 use crate::cli::read::{self, Values};
@@ -49,15 +50,43 @@ pub(super) struct ModeFlags {
         help_heading = "Channel queues"
     )]
     credits: Option<String>,
+    /// Bytes of a chunk, a multiple of 64; Open MPI has 32768, MPICH 65536 [default: 32768]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        allow_negative_numbers = true,
+        help_heading = "Channel chunks"
+    )]
+    chunk: Option<String>,
+    /// Chunks of the ring from each rank to each other one [default: 8]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        help_heading = "Channel chunks"
+    )]
+    ring: Option<String>,
 }
 
 /// The most slots of a queue that a rank has for each other one.
 const MOST_CREDITS: u32 = 256;
 
 impl ModeFlags {
-    /// A flag that is given, if one is.
-    pub(super) fn given(&self) -> Option<&'static str> {
-        self.eager.as_ref().map(|_| "--eager").or(self.of_queues())
+    /// The flags that are given, each with the channels that have such a thing.
+    fn all_given(&self) -> impl Iterator<Item = (&'static str, fn(Library) -> bool)> {
+        let is_queues: fn(Library) -> bool = |library| library == Library::Queues;
+        let is_chunks: fn(Library) -> bool = |library| library == Library::Chunks;
+        let flags = [
+            ("--lazy", &self.lazy, is_queues),
+            ("--dma", &self.dma, is_queues),
+            ("--lazy-buffer", &self.lazy_buffer, is_queues),
+            ("--credits", &self.credits, is_queues),
+            ("--chunk", &self.chunk, is_chunks),
+            ("--ring", &self.ring, is_chunks),
+            ("--eager", &self.eager, Library::is_mpi),
+        ];
+        let given = flags.into_iter().filter(|(_, value, _)| value.is_some());
+        given.map(|(flag, _, is_of)| (flag, is_of))
     }
 
     /// A flag that says which way messages go, if one is given.
@@ -68,31 +97,13 @@ impl ModeFlags {
         given("--eager", &self.eager).or(lazy).or(dma)
     }
 
-    /// The same of those that are of channel queues.
-    fn of_queues(&self) -> Option<&'static str> {
-        let flags = [
-            ("--lazy", &self.lazy),
-            ("--dma", &self.dma),
-            ("--lazy-buffer", &self.lazy_buffer),
-            ("--credits", &self.credits),
-        ];
-        let mut given = flags.iter().filter(|(_, value)| value.is_some());
-        given.next().map(|(flag, _)| *flag)
-    }
-
     /// The jobs with these parameters.
     pub(super) fn apply(&self, jobs: Vec<Job>) -> Result<Vec<Job>, Stop> {
-        let Some(flag) = self.given() else {
-            return Ok(jobs);
-        };
-        let flag = self.of_queues().unwrap_or(flag);
-        let has = |job: &Job| match flag {
-            "--eager" => job.library.is_mpi(),
-            _ => job.library == Library::Queues,
-        };
-        if let Some(other) = jobs.iter().find(|job| !has(job)) {
-            let why = format!("channel {} has no such thing", other.library);
-            return Err(Stop::flag(flag, why));
+        for (flag, is_of) in self.all_given() {
+            if let Some(other) = jobs.iter().find(|job| !is_of(job.library)) {
+                let why = format!("channel {} has no such thing", other.library);
+                return Err(Stop::flag(flag, why));
+            }
         }
         jobs.into_iter().map(|job| self.applied(job)).collect()
     }
@@ -132,7 +143,38 @@ impl ModeFlags {
             modes,
             lazy_bytes: lazy_buffer,
             credits,
+            ring: self.ring(job.ring)?,
             ..job
+        })
+    }
+
+    fn ring(&self, default: Ring) -> Result<Ring, Stop> {
+        let chunk_bytes = match &self.chunk {
+            None => default.chunk_bytes,
+            Some(text) => {
+                let flag = "--chunk";
+                let bytes = read::numbers(flag, text, 64, Ring::MOST_CHUNK_BYTES, Values::One)?;
+                let bytes = read::one(flag, bytes)?;
+                if !bytes.is_multiple_of(64) {
+                    return Err(Stop::flag(flag, format!("{bytes} is not a multiple of 64")));
+                }
+                bytes
+            }
+        };
+        let chunks = match &self.ring {
+            None => default.chunks,
+            Some(text) => {
+                let flag = "--ring";
+                read::one(
+                    flag,
+                    read::counts(flag, text, 1, Ring::MOST_CHUNKS, Values::One)?,
+                )?
+            }
+        };
+        Ok(Ring {
+            chunk_bytes,
+            chunks,
+            ..default
         })
     }
 }

@@ -31,8 +31,9 @@ pub struct NasFlags {
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     core_seconds: Option<String>,
     /// The channel that carries the messages: rcce (RCCE's blocking calls), sccmpb, sccshm,
-    /// sections, registered or queues (MPI) [default: rcce on a chip with message passing buffers,
-    /// queues on one with networks between its memories, else sections]
+    /// sections, registered, chunks or queues (MPI) [default: rcce on a chip with message passing
+    /// buffers, queues on one with networks between its memories, chunks where all memory is
+    /// coherent, else sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
     /// Ranks of the job, which fill one node after the other: squares for bt, powers of two for lu

@@ -31,9 +31,10 @@ pub struct PingPongFlags {
     machine: MachineFlags,
     /// The channel that carries MPI's messages: sccmpb (RCKMPI's, through the SCC's message passing
     /// buffers), sccshm (through memory behind that chip), sections (through the nodes' shared
-    /// memory), registered (the same, long data straight into the receiver's buffer), queues
-    /// (through a network on chip); or rcce (RCCE's messages) [default: rcce on a chip with such
-    /// buffers, queues on one with such networks, else sections]
+    /// memory), registered (the same, long data straight into the receiver's buffer), chunks
+    /// (through rings in that memory, as Open MPI), queues (through a network on chip); or rcce
+    /// (RCCE's messages) [default: rcce on a chip with such buffers, queues on one with such
+    /// networks, chunks where all memory is coherent, else sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
     /// Ranks of the job, which fill one node after the other [default: all cores, at most

@@ -26,9 +26,10 @@ pub struct PscwFlags {
     machine: MachineFlags,
     /// The channel that carries the messages: sccmpb (RCKMPI's, through the SCC's message passing
     /// buffers), sccshm (through memory behind that chip), sections (through the nodes' shared
-    /// memory), registered (the same, long data straight into the receiver's buffer), or queues
-    /// (through a network on chip) [default: sccmpb on a chip with such buffers, queues on one with
-    /// such networks, else sections]
+    /// memory), registered (the same, long data straight into the receiver's buffer), chunks
+    /// (through rings in that memory, as Open MPI), or queues (through a network on chip) [default:
+    /// sccmpb on a chip with such buffers, queues on one with such networks, chunks where all
+    /// memory is coherent, else sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
     /// Classes of synchronization: deferred or immediate, by messages, or trigger-only, in shared

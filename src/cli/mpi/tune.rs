@@ -20,9 +20,9 @@ pub struct TuneFlags {
     /// The machine.
     #[command(flatten)]
     machine: MachineFlags,
-    /// The channel that carries the messages: sccmpb, sccshm, sections, registered or queues
-    /// [default: sccmpb on a chip with message passing buffers, queues on one with networks between
-    /// its memories, else sections]
+    /// The channel that carries the messages: sccmpb, sccshm, sections, registered, chunks or
+    /// queues [default: sccmpb on a chip with message passing buffers, queues on one with networks
+    /// between its memories, chunks where all memory is coherent, else sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
     /// Ranks of the job, which fill one node after the other [default: all cores, at most 48]

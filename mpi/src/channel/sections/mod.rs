@@ -8,8 +8,6 @@
 //! * On other machines they are in the shared memory of the rank's node. A rank looks at its flags
 //!   through coherent caches, and a tree of bells says which of them to look at.
 
-mod bells;
-mod layout;
 mod places;
 
 use std::collections::VecDeque;
@@ -20,12 +18,12 @@ use sme_memory::{
     AnyFlag, Blocks, Flag, Flags, Memory, Place, Route, Tagged, TestAndSet, Timer, Until, Word,
 };
 
+use super::bells::Bells;
+use super::layout::{Layout, Level, NoRoom, Reach, Row};
 use super::shared::Shared;
 use super::transfers::Modes;
 use super::{Channel, Processor, Segment, gather, own};
 use crate::device::EAGER_BYTES;
-pub use layout::{Layout, MOST_REGISTERED, NoRoom, Reach};
-use layout::{Level, Row};
 use places::Places;
 
 /// The channel of one rank.
@@ -88,10 +86,9 @@ impl<M: Memory, P> Sections<M, P> {
         })
     }
 
-    /// The same with shared memory beside it: `area`.
+    /// The same with shared memory beside it, if there is any: `area`.
     #[must_use]
-    pub fn with_area(self, area: Shared<M, P>) -> Self {
-        let area = Some(area);
+    pub fn with_area(self, area: Option<Shared<M, P>>) -> Self {
         Self { area, ..self }
     }
 
@@ -159,10 +156,55 @@ impl<M: Memory, P> Sections<M, P> {
         }
     }
 
+    fn bells(&self) -> Bells<'_, M> {
+        Bells {
+            memory: &self.memory,
+            layout: &self.layout,
+            levels: &self.levels,
+            me: self.me,
+        }
+    }
+
     /// Sets a flag in the part of `of`, and its bells.
     async fn tells(&self, of: u32, flag: Place, value: u8) {
         self.memory.set(self.flag(flag), value).await;
-        self.rings(of).await;
+        self.bells().ring(of).await;
+    }
+
+    /// Takes note of all flags whose bells ring.
+    async fn hears(&self) {
+        for other in self.bells().silence().await {
+            let full = self.flag(self.layout.full(self.me, other));
+            if self.memory.read(full).await != 0 {
+                let mut state = self.state.lock();
+                if !state.full.contains(&other) {
+                    state.full.push_back(other);
+                }
+            }
+            let read = self.flag(self.layout.read_by(self.me, other));
+            if self.memory.read(read).await != 0 {
+                self.memory.set(read, 0).await;
+                self.state.lock().is_free[other as usize] = true;
+            }
+        }
+    }
+
+    /// Waits until bytes have come, or a section of `full` is free.
+    async fn waits_for_bell(&self, full: &[u32]) {
+        let Some(top) = self.bells().top() else {
+            return;
+        };
+        loop {
+            self.hears().await;
+            let is_free = || {
+                let state = self.state.lock();
+                full.iter().any(|&to| state.is_free[to as usize])
+            };
+            if self.knows_of_bytes() || is_free() {
+                return;
+            }
+            self.memory.wait(top, Until::IsNot(0)).await;
+        }
     }
 
     /// Drops what lies in the own part: the rank before on this core has died. Those that have sent

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use sme_memory::{AnyFlag, Blocks, Memory, Own, Tagged, TestAndSet, Timer, Word};
 
 use super::Sections;
-use super::layout::LINE;
 use crate::channel::arena::Arena;
+use crate::channel::layout::LINE;
 use crate::channel::transfers::{Abilities, Modes, Outbound, Started, Ticket, Transfers};
 use crate::channel::{Processor, Work, bytes_of, own, words_of};
 

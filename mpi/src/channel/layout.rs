@@ -1,14 +1,17 @@
-//! The places of flags, bells and sections.
+//! The places of flags, bells and sections in the memory of channels that have these.
 
 use sme_memory::Place;
 
-use crate::channel::transfers::Ticket;
+use super::transfers::Ticket;
 
-/// Bytes of a line.
+/// Bytes of a line of a chip with message passing buffers.
 pub(super) const LINE: u64 = 32;
 
-/// Lines of a section at most: a flag has seven bits for the words of a piece.
-const MOST_LINES: u64 = 31;
+/// Bytes of a line of the machines that have rings of chunks, or a multiple.
+const LONG_LINE: u64 = 64;
+
+/// Bytes of a section at most whose flag says in seven bits how many words are in it.
+const MOST_BYTES: u64 = 31 * LINE;
 
 /// Flag pairs, or bells of the level below, that one bell stands for. Of 4 to 64, eight gave the
 /// shortest barriers on the SME cluster.
@@ -21,12 +24,16 @@ pub struct Layout {
     pub ranks: u32,
     /// Ranks on each node, in the order of their numbers.
     pub per_node: u32,
-    /// The offset in a node's memory at which the parts of its ranks begin, a multiple of 32.
+    /// The offset in a node's memory at which the parts of its ranks begin, a multiple of `line`.
     pub begin: u64,
-    /// Bytes of each part, a multiple of 32.
+    /// Bytes of each part, a multiple of `line`.
     pub bytes: u64,
     /// How ranks reach it.
     pub reach: Reach,
+    /// Bytes of a section at most, a multiple of `line`.
+    pub most: u64,
+    /// Bytes to a multiple of which sections begin: 32 or 64.
+    pub line: u64,
     /// Bytes of each rank's registered buffer behind the parts of its node, a multiple of 32 and at
     /// most [`MOST_REGISTERED`].
     pub registered: u64,
@@ -80,6 +87,8 @@ impl Layout {
             begin: 0,
             bytes,
             reach: Reach::Tagged,
+            most: MOST_BYTES,
+            line: LINE,
             registered: 0,
         }
     }
@@ -92,11 +101,33 @@ impl Layout {
             begin: begin.next_multiple_of(LINE),
             bytes: 0,
             reach,
+            most: MOST_BYTES,
+            line: LINE,
             registered: 0,
         };
-        let sections = u64::from(ranks) * MOST_LINES * LINE;
-        let bytes = layout.before_sections() + sections;
-        Self { bytes, ..layout }
+        layout.with_longest_sections()
+    }
+
+    /// Of these ranks, with room for a ring of `ring_bytes` in each section, from `begin` on in
+    /// each node's memory, which is coherent.
+    pub fn of_rings((ranks, per_node): (u32, u32), begin: u64, ring_bytes: u64) -> Self {
+        let layout = Self {
+            ranks,
+            per_node,
+            begin: begin.next_multiple_of(LONG_LINE),
+            bytes: 0,
+            reach: Reach::Coherent,
+            most: ring_bytes.next_multiple_of(LONG_LINE),
+            line: LONG_LINE,
+            registered: 0,
+        };
+        layout.with_longest_sections()
+    }
+
+    fn with_longest_sections(self) -> Self {
+        let sections = u64::from(self.ranks) * self.most;
+        let bytes = self.before_sections() + sections;
+        Self { bytes, ..self }
     }
 
     /// The same with registered buffers of so many bytes, cut to whole lines.
@@ -134,8 +165,8 @@ impl Layout {
     pub(super) fn sections(&self) -> Option<Row> {
         let first = self.before_sections();
         let left = self.bytes.checked_sub(first)?;
-        let bytes = left / u64::from(self.ranks) / LINE * LINE;
-        let bytes = bytes.min(MOST_LINES * LINE);
+        let bytes = left / u64::from(self.ranks) / self.line * self.line;
+        let bytes = bytes.min(self.most);
         (bytes > 0).then_some(Row { first, bytes })
     }
 
@@ -171,7 +202,8 @@ impl Layout {
     fn before_sections(&self) -> u64 {
         let bells = self.levels();
         let bells = bells.last().map(|top| top.offset + u64::from(top.count));
-        bells.unwrap_or(self.flags_bytes()).next_multiple_of(LINE)
+        let end = bells.unwrap_or(self.flags_bytes());
+        end.next_multiple_of(self.line)
     }
 
     fn place(&self, rank: u32, offset: u64) -> Place {
@@ -254,13 +286,18 @@ mod tests {
 
     #[test]
     fn no_two_things_are_at_one_place() {
-        for reach in [Reach::Tagged, Reach::Coherent] {
-            for (ranks, per_node) in [(1, 1), (5, 1), (16, 4), (40, 8), (300, 3)] {
-                let layout = Layout::of_memory((ranks, per_node), 64, reach);
-                let layout = layout.with_registered(100);
+        let kinds: [fn((u32, u32)) -> Layout; 3] = [
+            |placed| Layout::of_memory(placed, 64, Reach::Tagged),
+            |placed| Layout::of_memory(placed, 64, Reach::Coherent),
+            |placed| Layout::of_rings(placed, 65, 1000),
+        ];
+        for kind in kinds {
+            for placed in [(1, 1), (5, 1), (16, 4), (40, 8), (300, 3)] {
+                let (ranks, _) = placed;
+                let layout = kind(placed).with_registered(100);
                 assert_eq!(layout.check(), Ok(()));
                 let sections = layout.sections().expect("room");
-                assert_eq!(sections.bytes, MOST_LINES * LINE);
+                assert_eq!(sections.bytes, layout.most);
                 let mut used: Vec<(Place, u64)> = Vec::new();
                 for of in [0, ranks / 2, ranks - 1] {
                     for other in 0..ranks {
