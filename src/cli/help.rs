@@ -5,7 +5,7 @@
 mod coherence;
 mod managed;
 
-pub use coherence::{BENCH, COHERENCE, MEASURE, PREDICT, TRANSFER, TUNE_TRANSFER};
+pub use coherence::{BENCH, COHERENCE, CURVES, MEASURE, PREDICT, TRANSFER, TUNE_TRANSFER};
 pub use managed::{BT, CG, CONNECT, INFECT, INVADE, RETREAT, SIMPSON, SPAWN};
 
 use sme_barrier::{Mapping, TreeShape};
@@ -549,6 +549,7 @@ mod tests {
             MEASURE,
             PREDICT,
             TRANSFER,
+            CURVES,
             TUNE_TRANSFER,
             TUNE,
         ];

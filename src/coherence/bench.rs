@@ -12,6 +12,7 @@ use sme_sim::parts::coherence::Protocol;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
+use super::model::Flush;
 use super::transition::{Access, Curve, Holder, LocalCopy, State, Variant, of_tables};
 
 /// Why there is no throughput.
@@ -98,8 +99,24 @@ impl Bench {
     /// without other sockets where there is one.
     pub fn curves(&self) -> Vec<Curve> {
         let mut curves = of_tables();
-        curves.retain(|&curve| self.plan(curve).is_ok());
+        curves.retain(|&curve| self.has(curve).is_ok());
         curves
+    }
+
+    /// Whether it has a curve.
+    ///
+    /// # Errors
+    /// [`BenchError::Lacks`]
+    pub(super) fn has(&self, curve: Curve) -> Result<(), BenchError> {
+        self.plan(curve).map(drop)
+    }
+
+    /// Whether it has another core there.
+    ///
+    /// # Errors
+    /// [`BenchError::Lacks`]
+    pub(super) fn has_other(&self, holder: Holder) -> Result<(), BenchError> {
+        self.other(holder, 0).map(drop)
     }
 
     /// A core of another module of the measuring core's socket, or of another socket: the first
@@ -217,26 +234,32 @@ impl Bench {
     }
 
     /// The throughput of the sender's copy: of a buffer that the measuring core has into one that
-    /// it has written before and another core has read, with such stores, in 10^9 bytes a second.
+    /// it has written before and another core has read, brought to memory by `flush`, in 10^9 bytes
+    /// a second. A flush by the sender is within the time, one by the receiver before it.
     ///
     /// # Errors
     /// As [`BenchError`] says.
-    pub fn sender_copy(
-        &self,
-        holder: Holder,
-        bytes: u64,
-        stores: Stores,
-    ) -> Result<f64, BenchError> {
+    pub fn sender_copy(&self, holder: Holder, bytes: u64, flush: Flush) -> Result<f64, BenchError> {
         let (words, me) = (words(bytes)?, MEASURES);
+        let other = self.other(holder, 0)?;
         let of = |core, deed| Step { core, deed };
-        let steps = vec![
-            of(me, Deed::StoresSecond),
-            of(self.other(holder, 0)?, Deed::LoadsSecond),
+        let mut steps = vec![of(me, Deed::StoresSecond), of(other, Deed::LoadsSecond)];
+        if flush == Flush::Receiver {
+            steps.push(of(other, Deed::FlushesSecond));
+        }
+        let stores = match flush {
+            Flush::NonTemporal => Stores::NonTemporal,
+            _ => Stores::Cached,
+        };
+        steps.extend([
             of(me, Deed::Stores(Stores::Cached)),
             of(me, Deed::Begins),
             of(me, Deed::Copies(stores)),
-            of(me, Deed::Ends),
-        ];
+        ]);
+        if flush == Flush::Sender {
+            steps.push(of(me, Deed::FlushesSecond));
+        }
+        steps.push(of(me, Deed::Ends));
         Ok(bytes as f64 / self.run(steps, words)?.as_ns())
     }
 
@@ -282,9 +305,10 @@ enum Deed {
     Loads,
     Stores(Stores),
     Flushes,
-    /// Stores to the second buffer, or loads from it.
+    /// Stores to the second buffer, loads from it, or flushes of it.
     StoresSecond,
     LoadsSecond,
+    FlushesSecond,
     /// From the first buffer to the second.
     Copies(Stores),
     Begins,
@@ -334,6 +358,7 @@ async fn does(
         Deed::Flushes => memory.flush_words(first, words).await,
         Deed::StoresSecond => memory.fill(second, words, 2, Stores::Cached).await,
         Deed::LoadsSecond => drop(memory.sum(second, words).await),
+        Deed::FlushesSecond => memory.flush_words(second, words).await,
         Deed::Copies(stores) => memory.copy_words(first, second, words, stores).await,
         Deed::Begins => memory.begin(timed).await,
         Deed::Ends => memory.end(timed).await,

@@ -7,6 +7,7 @@
 //! * [`table`]: their throughput by buffer size, as JSON lines.
 //! * [`transfer`]: the two-copy transfer on simulated machines.
 //! * [`measure`]: that table, measured on this computer.
+//! * [`point`], [`figures`]: experiments, and the figures of the paper that are made of them.
 //! * [`tune`]: the settings of a library that are best by it, and by transfers.
 //! * [`model`]: Eq. 1 to 3, from a table to the throughput of a message.
 //!
@@ -14,8 +15,10 @@
 //! model reads it and knows nothing of where it came from.
 
 pub mod bench;
+pub mod figures;
 pub mod measure;
 pub mod model;
+pub mod point;
 pub mod table;
 pub mod transfer;
 pub mod transition;

@@ -4,6 +4,7 @@
 //! command reads its flags into a run whose flags fit together.
 
 mod bench;
+mod curves;
 mod measure;
 mod predict;
 mod simulated;
@@ -30,6 +31,9 @@ pub enum CoherenceCommand {
     /// Copy messages through a ring of chunks on a simulated machine
     #[command(after_help = super::help::TRANSFER)]
     Transfer(Box<transfer::TransferFlags>),
+    /// Simulate the paper's figures, line by line, and draw them
+    #[command(after_help = super::help::CURVES)]
+    Curves(Box<curves::CurvesFlags>),
     /// Find the chunks, the ring, the direction and the flush with which a message is fastest
     #[command(after_help = super::help::TUNE_TRANSFER)]
     Tune(Box<tune::TuneFlags>),
@@ -45,6 +49,7 @@ enum Runs {
     Measure(measure::MeasureRun),
     Predict(predict::PredictRun),
     Transfer(transfer::TransferRun),
+    Curves(curves::CurvesRun),
     Tune(tune::TuneRun),
 }
 
@@ -56,6 +61,7 @@ impl CoherenceRun {
             CoherenceCommand::Measure(flags) => Runs::Measure(flags.read()?),
             CoherenceCommand::Predict(flags) => Runs::Predict(flags.read()?),
             CoherenceCommand::Transfer(flags) => Runs::Transfer(flags.read()?),
+            CoherenceCommand::Curves(flags) => Runs::Curves(flags.read()?),
             CoherenceCommand::Tune(flags) => Runs::Tune(flags.read()?),
         };
         Ok(Self(runs))
@@ -68,6 +74,7 @@ impl CoherenceRun {
             Runs::Measure(run) => run.run(),
             Runs::Predict(run) => run.run(),
             Runs::Transfer(run) => run.run(),
+            Runs::Curves(run) => run.run(),
             Runs::Tune(run) => run.run(),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
+use sme_sim::machine::Machine;
 
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
@@ -26,15 +27,27 @@ pub(super) struct CoherentFlags {
 }
 
 impl CoherentFlags {
+    /// As if they were given.
+    pub(super) fn new(machine: &str, set: &[String]) -> Self {
+        Self {
+            machine: machine.to_owned(),
+            set: set.to_vec(),
+        }
+    }
+
     /// The machine.
     pub(super) fn bench(&self) -> Result<Bench, Stop> {
         let machine = args::machine(&MachineFlags {
             name: self.machine.clone(),
             set: self.set.clone(),
         })?;
-        let flag = format!("--machine {}", self.machine);
-        Bench::new(Arc::new(machine)).map_err(|error| Stop::flag(&flag, error))
+        bench(&format!("--machine {}", self.machine), machine)
     }
+}
+
+/// Benchmarks on `machine`, which `flag` has named.
+pub(super) fn bench(flag: &str, machine: Machine) -> Result<Bench, Stop> {
+    Bench::new(Arc::new(machine)).map_err(|error| Stop::flag(flag, error))
 }
 
 /// Reads sizes in bytes, each a multiple of `unit`.

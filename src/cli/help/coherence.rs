@@ -82,6 +82,18 @@ Examples:
   sme coherence measure --cores 0,8 --sizes 16384..33554432*2 --repetitions 51 -o remote.json
   sme coherence measure --transitions LMM,SHS --sizes 65536,1048576";
 
+/// `sme coherence curves --help`
+pub const CURVES: &str = "\
+Figures 2, 4, 5, 6, 8, 9, 10 and 12 are of the Xeon, 13 and 14 of the Opteron; --machine puts all
+of them on another machine, and leaves out those that it cannot have. A row is a point of a line:
+simulated, predicted by the model from simulated accesses, or published. The paper prints no
+numbers with its curves: what is published is a factor of its text times a simulated line.
+
+Examples:
+  sme coherence curves --figures plots -o curves.csv
+  sme coherence curves --paper 13,14 --sizes 16384..1048576*2
+  sme coherence curves --paper 2 --machine opteron-6272 --figures plots";
+
 /// `sme coherence tune --help`
 pub const TUNE_TRANSFER: &str = "\
 Every setting of chunks, rings, direction and flush is predicted by Eq. 1 from the throughputs

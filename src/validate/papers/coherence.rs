@@ -5,18 +5,18 @@ use std::fmt;
 use std::num::NonZero;
 use std::sync::Arc;
 
-use sme_memory::Stores;
 use sme_sim::machine::Machine;
 
 use super::{Estimator, EstimatorOf, Figures, Finding, Fit, On, Paper};
 use crate::coherence::bench::{Bench, BenchError};
 use crate::coherence::model::{self, Chunks, Flush};
+use crate::coherence::point::{Node, What, sizes};
 use crate::coherence::table::{Row, Table};
 use crate::coherence::transfer::{Direction, Home, Transfer};
 use crate::coherence::transition::{Curve, Holder, Placement, Transition, Variant};
 use crate::validate::measure::{self, Measurements, Simulate};
 
-/// One experiment.
+/// One experiment, on one of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     node: Node,
@@ -24,39 +24,15 @@ pub struct Point {
     bytes: u64,
 }
 
-/// The two nodes of the paper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Node {
-    Intel,
-    Amd,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum What {
-    Pass(Curve),
-    ReceiverCopy(Holder),
-    SenderCopy(Holder, Stores),
-    Transfer(Transfer),
-}
-
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = self.bytes;
-        match self.what {
-            What::Pass(curve) => write!(f, "{curve} of {bytes} bytes"),
-            What::ReceiverCopy(_) => write!(f, "a receiver's copy of {bytes} bytes"),
-            What::SenderCopy(..) => write!(f, "a sender's copy of {bytes} bytes"),
-            What::Transfer(_) => write!(f, "a transfer of {bytes} bytes"),
-        }
+        write!(f, "{} of {} bytes", self.what, self.bytes)
     }
 }
 
 impl measure::Point for Point {
     fn cost(&self) -> u64 {
-        match self.what {
-            What::Transfer(transfer) => self.bytes * u64::from(4 * transfer.rounds),
-            _ => 3 * self.bytes,
-        }
+        self.what.cost(self.bytes)
     }
 
     fn is_program(&self) -> bool {
@@ -118,12 +94,7 @@ impl Simulate<Point> for Coherent {
             Node::Intel => &self.intel,
             Node::Amd => &self.amd,
         };
-        let gb_per_s = match point.what {
-            What::Pass(curve) => bench.throughput(curve, point.bytes),
-            What::ReceiverCopy(holder) => bench.receiver_copy(holder, point.bytes),
-            What::SenderCopy(holder, stores) => bench.sender_copy(holder, point.bytes, stores),
-            What::Transfer(transfer) => transfer.gb_per_s(bench),
-        };
+        let gb_per_s = point.what.gb_per_s(bench, point.bytes);
         let gb_per_s = gb_per_s.map_err(|error| error.to_string())?;
         Ok(point.bytes as f64 / gb_per_s / 1e3)
     }
@@ -137,11 +108,6 @@ impl Rates<'_> {
     fn of(&self, point: Point) -> Result<f64, String> {
         Ok(point.bytes as f64 / self.0.microseconds(point)? / 1e3)
     }
-}
-
-/// Powers of two from one to the other.
-fn sizes(from: u64, to: u64) -> impl Iterator<Item = u64> + Clone {
-    std::iter::successors(Some(from), |bytes| Some(2 * bytes)).take_while(move |&bytes| bytes <= to)
 }
 
 const KIB: u64 = 1 << 10;
@@ -168,13 +134,6 @@ fn across(transition: Transition, variant: Variant, bytes: u64) -> Point {
 }
 
 fn transfer(node: Node, transfer: Transfer) -> Point {
-    // A large one has chunks enough to be steady in its first round.
-    let rounds = if transfer.message_bytes > 2 * MIB {
-        1
-    } else {
-        2
-    };
-    let transfer = Transfer { rounds, ..transfer };
     Point {
         node,
         what: What::Transfer(transfer),
@@ -342,8 +301,8 @@ fn flush(
     }
 }
 
-fn past_alone(stores: Stores, bytes: u64) -> Point {
-    copy(What::SenderCopy(Holder::Remote, stores), bytes)
+fn past_alone(flush: Flush, bytes: u64) -> Point {
+    copy(What::SenderCopy(Holder::Remote, flush), bytes)
 }
 
 fn past_whole(flush: Flush, home: Home, bytes: u64) -> Point {
@@ -359,9 +318,8 @@ fn past_whole(flush: Flush, home: Home, bytes: u64) -> Point {
 const HOMES: [Home; 2] = [Home::Sender, Home::Receiver];
 
 fn past_points() -> Vec<Point> {
-    let stores = [Stores::Cached, Stores::NonTemporal];
-    let alone = sizes(64 * KIB, MIB).flat_map(|bytes| stores.map(|of| past_alone(of, bytes)));
     let ways = [Flush::None, Flush::NonTemporal];
+    let alone = sizes(64 * KIB, MIB).flat_map(|bytes| ways.map(|way| past_alone(way, bytes)));
     let whole = sizes(256 * KIB, MIB).flat_map(|bytes| {
         let of = move |home| ways.map(move |way| past_whole(way, home, bytes));
         HOMES.into_iter().flat_map(of)
@@ -373,8 +331,8 @@ fn past_points() -> Vec<Point> {
 fn past(measured: &Measurements<Point>) -> Result<Finding, String> {
     let rates = Rates(measured);
     let alone = geometric_mean(sizes(64 * KIB, MIB).map(|bytes| {
-        let past = rates.of(past_alone(Stores::NonTemporal, bytes))?;
-        Ok(past / rates.of(past_alone(Stores::Cached, bytes))?)
+        let past = rates.of(past_alone(Flush::NonTemporal, bytes))?;
+        Ok(past / rates.of(past_alone(Flush::None, bytes))?)
     }))?;
     let mut finding = Finding::of(1.0 - alone);
     for home in HOMES {
