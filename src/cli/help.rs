@@ -5,7 +5,9 @@
 mod coherence;
 mod managed;
 
-pub use coherence::{BENCH, COHERENCE, CURVES, MEASURE, PREDICT, TRANSFER, TUNE_TRANSFER};
+pub use coherence::{
+    BENCH, COHERENCE, COMPARE_TRANSFER, CURVES, MEASURE, PREDICT, TRANSFER, TUNE_TRANSFER,
+};
 pub use managed::{BT, CG, CONNECT, INFECT, INVADE, RETREAT, SIMPSON, SPAWN};
 
 use sme_barrier::{Mapping, TreeShape};
@@ -549,6 +551,7 @@ mod tests {
             MEASURE,
             PREDICT,
             TRANSFER,
+            COMPARE_TRANSFER,
             CURVES,
             TUNE_TRANSFER,
             TUNE,

@@ -9,12 +9,14 @@
 //! * [`measure`]: that table, measured on this computer.
 //! * [`point`], [`figures`]: experiments, and the figures of the paper that are made of them.
 //! * [`tune`]: the settings of a library that are best by it, and by transfers.
+//! * [`compare`]: a message by the model, by the transfer and by MPI.
 //! * [`model`]: Eq. 1 to 3, from a table to the throughput of a message.
 //!
 //! Called by `sme coherence`. A microbenchmark, simulated or on this computer, writes a table; the
 //! model reads it and knows nothing of where it came from.
 
 pub mod bench;
+pub mod compare;
 pub mod figures;
 pub mod measure;
 pub mod model;

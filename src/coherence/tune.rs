@@ -4,7 +4,7 @@
 use std::num::NonZero;
 
 use super::bench::{Bench, BenchError};
-use super::model::{self, Chunks, Flush, PredictError, SharedBuffer};
+use super::model::{self, Chunks, Flush, Ports, PredictError, Prediction, SharedBuffer};
 use super::table::{Row, Table};
 use super::transfer::{Direction, Transfer};
 use super::transition::{Curve, Placement, Transition, Variant};
@@ -72,13 +72,18 @@ impl Search {
         all
     }
 
-    /// The throughput of `setting` by Eq. 1, in 10^9 bytes a second, where buffers are used again.
-    /// It does not depend on the ring's length. In one direction the sender owns a chunk that it
-    /// writes again, if the table has such stores; otherwise it shares it.
+    /// The prediction for `setting`, where buffers are used again. It does not depend on the ring's
+    /// length. In one direction the sender owns a chunk that it writes again, if the table has such
+    /// stores; otherwise it shares it.
     ///
     /// # Errors
     /// The table does not have a step, or not at this size.
-    pub fn predicted(&self, table: &Table, setting: Setting) -> Result<f64, PredictError> {
+    pub fn predicted(
+        &self,
+        table: &Table,
+        setting: Setting,
+        ports: Ports,
+    ) -> Result<Prediction, PredictError> {
         let owned = Curve::plain(Transition::SHO, self.placement);
         let has_owned = table.curves().any(|curve| curve == owned);
         let shared = match setting.direction {
@@ -93,10 +98,10 @@ impl Search {
         let transfer = model::Transfer {
             shared,
             flush: setting.flush,
+            ports,
             ..model::Transfer::of_paper(self.placement)
         };
-        let chunks = Chunks::new(self.message_bytes, setting.chunk_bytes);
-        Ok(transfer.predict(table, chunks)?.pipelined_gb_per_s)
+        transfer.predict(table, Chunks::new(self.message_bytes, setting.chunk_bytes))
     }
 
     /// The throughput of `setting` on a simulated machine, in 10^9 bytes a second.
@@ -186,7 +191,8 @@ mod tests {
                 direction: Direction::Alternating,
                 ..same
             };
-            let predicted = [same, alternating].map(|of| search.predicted(&table, of).unwrap());
+            let predicted = |of| search.predicted(&table, of, Ports::Separate).unwrap();
+            let predicted = [same, alternating].map(|of| predicted(of).pipelined_gb_per_s);
             let simulated = [same, alternating].map(|of| search.simulated(&bench, of).unwrap());
             for [same, alternating] in [predicted, simulated] {
                 assert_eq!(

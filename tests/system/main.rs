@@ -9,6 +9,7 @@ mod command;
 mod cli;
 mod cli_flags;
 mod coherence;
+mod coherence_curves;
 mod coherence_model;
 mod coherent;
 mod conformance;

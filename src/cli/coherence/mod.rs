@@ -4,6 +4,7 @@
 //! command reads its flags into a run whose flags fit together.
 
 mod bench;
+mod compare;
 mod curves;
 mod measure;
 mod predict;
@@ -31,6 +32,9 @@ pub enum CoherenceCommand {
     /// Copy messages through a ring of chunks on a simulated machine
     #[command(after_help = super::help::TRANSFER)]
     Transfer(Box<transfer::TransferFlags>),
+    /// Set predictions beside the transfer and an MPI ping-pong, by the size of the message
+    #[command(after_help = super::help::COMPARE_TRANSFER)]
+    Compare(Box<compare::CompareFlags>),
     /// Simulate the paper's figures, line by line, and draw them
     #[command(after_help = super::help::CURVES)]
     Curves(Box<curves::CurvesFlags>),
@@ -49,6 +53,7 @@ enum Runs {
     Measure(measure::MeasureRun),
     Predict(predict::PredictRun),
     Transfer(transfer::TransferRun),
+    Compare(compare::CompareRun),
     Curves(curves::CurvesRun),
     Tune(tune::TuneRun),
 }
@@ -61,6 +66,7 @@ impl CoherenceRun {
             CoherenceCommand::Measure(flags) => Runs::Measure(flags.read()?),
             CoherenceCommand::Predict(flags) => Runs::Predict(flags.read()?),
             CoherenceCommand::Transfer(flags) => Runs::Transfer(flags.read()?),
+            CoherenceCommand::Compare(flags) => Runs::Compare(flags.read()?),
             CoherenceCommand::Curves(flags) => Runs::Curves(flags.read()?),
             CoherenceCommand::Tune(flags) => Runs::Tune(flags.read()?),
         };
@@ -74,6 +80,7 @@ impl CoherenceRun {
             Runs::Measure(run) => run.run(),
             Runs::Predict(run) => run.run(),
             Runs::Transfer(run) => run.run(),
+            Runs::Compare(run) => run.run(),
             Runs::Curves(run) => run.run(),
             Runs::Tune(run) => run.run(),
         }

@@ -9,6 +9,7 @@ use super::simulated::{CoherentFlags, sizes, stopped};
 use crate::cli::flags::FileFlags;
 use crate::cli::read::{self, Values};
 use crate::coherence::bench::{Bench, BenchError};
+use crate::coherence::model::Ports;
 use crate::coherence::table::Table;
 use crate::coherence::tune::{Search, Setting};
 use crate::progress::{self, Watch};
@@ -191,10 +192,12 @@ impl TuneRun {
         watch.end();
         let mut tried = Vec::with_capacity(settings.len());
         for (setting, simulated) in settings.into_iter().zip(simulated) {
-            let predicted = self.search.predicted(table, setting);
+            let predicted = self.search.predicted(table, setting, Ports::Separate);
             tried.push(Tried {
                 setting,
-                predicted: predicted.map_err(|error| Stop::flag("--table", error))?,
+                predicted: predicted
+                    .map_err(|error| Stop::flag("--table", error))?
+                    .pipelined_gb_per_s,
                 simulated: simulated.map_err(refused)?,
             });
         }

@@ -82,6 +82,18 @@ Examples:
   sme coherence measure --cores 0,8 --sizes 16384..33554432*2 --repetitions 51 -o remote.json
   sme coherence measure --transitions LMM,SHS --sizes 65536,1048576";
 
+/// `sme coherence compare --help`
+pub const COMPARE_TRANSFER: &str = "\
+For each size: the model of the paper from simulated accesses, both copies one after the other
+(sequential), by Eq. 1 (pipelined) and all along (parallel); the transfer of sme coherence
+transfer; and the ping-pong of sme mpi pingpong between the same two cores, through rings of the
+same chunks. Application buffers are used again. bound_by is the access that bounds the prediction.
+
+Examples:
+  sme coherence compare
+  sme coherence compare --machine opteron-6272 --placement remote --shared-port
+  sme coherence compare --sizes 65536,1048576 --chunk 65536 --ring 2 --format csv";
+
 /// `sme coherence curves --help`
 pub const CURVES: &str = "\
 Figures 2, 4, 5, 6, 8, 9, 10 and 12 are of the Xeon, 13 and 14 of the Opteron; --machine puts all
