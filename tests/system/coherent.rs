@@ -111,6 +111,26 @@ fn a_transfer_takes_its_time_by_any_way() {
     assert!(time("--ring 1") > plain, "nothing overlaps");
 }
 
+/// A ring as long as the third level evicts its first chunks by itself, which the other die then
+/// loads from memory (Sec. IV-C: 640 buffers of 32 KiB for 20 MiB, 192 for 6 MiB). With a level of
+/// 768 KiB those are 24; a longer ring gains nothing.
+#[test]
+fn as_many_chunks_as_the_third_level_holds_flush_themselves() {
+    let rate = |ring: u32| {
+        let output = sme(&format!(
+            "coherence transfer --machine opteron-6272 --placement remote --sizes 2097152 \
+             --set cache.l2_size=128KiB --set cache.l3_size=768KiB --ring {ring} --format csv"
+        ));
+        let complaint = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{complaint}");
+        let row = text(&output.stdout).lines().nth(1).unwrap();
+        row.rsplit(',').next().unwrap().parse::<f64>().unwrap()
+    };
+    let [short, enough, longer] = [8, 24, 64].map(rate);
+    assert!(enough > 1.3 * short, "{enough} {short}");
+    assert!((longer / enough - 1.0).abs() < 0.01, "{longer} {enough}");
+}
+
 /// Threads of both sockets take a register that is never cleared, and one waits for a flag that a
 /// thread of the other socket has set to another value: the run ends, and the report names all of
 /// it.

@@ -227,13 +227,22 @@ pub(crate) fn coherent(read: &mut Reader<'_>) -> CoherentSpec {
         "l3_hit",
         "a load that the third level serves",
     );
-    let first = geometry(read, &["cache.l1_size", "cache.l1_ways"], (first, first));
+    let inner = first;
+    let first = geometry(
+        read,
+        &["cache.l1_size", "cache.l1_ways"],
+        Geometry::single(LineSize::B64, first, "first"),
+    );
     let second = geometry(
         read,
         &["cache.l2_size", "cache.l2_ways", "cache.l1_size"],
-        (first.1, second),
+        Geometry::new(LineSize::B64, inner, second),
     );
-    let third = geometry(read, &["cache.l3_size", "cache.l3_ways"], (third, third));
+    let third = geometry(
+        read,
+        &["cache.l3_size", "cache.l3_ways"],
+        Geometry::single(LineSize::B64, third, "third"),
+    );
     let mut section = read.section("coherence");
     let protocol = section.word(
         "protocol",
@@ -327,9 +336,9 @@ pub(crate) fn coherent(read: &mut Reader<'_>) -> CoherentSpec {
         fill_buffers,
         queue,
         ahead,
-        first: first.0,
-        second: second.0,
-        third: third.0,
+        first,
+        second,
+        third,
         is_inclusive,
         hits_second,
         hits_third,
@@ -403,20 +412,17 @@ fn size(
     )
 }
 
-/// A level as the outer one of two, and its size.
+/// A level as the outer one of two, or as both.
 fn geometry(
     read: &mut Reader<'_>,
     names: &[&str],
-    (inner, outer): (Size, Size),
-) -> (Geometry, Size) {
-    let geometry: Result<Geometry, GeometryError> = Geometry::new(LineSize::B64, inner, outer);
+    geometry: Result<Geometry, GeometryError>,
+) -> Geometry {
     read.rule(names, geometry.is_ok(), || {
-        geometry
-            .err()
-            .map(|error| error.to_string())
-            .unwrap_or_default()
+        let error = geometry.as_ref().err();
+        error.map(GeometryError::to_string).unwrap_or_default()
     });
-    (geometry.unwrap_or(Geometry::one_line(LineSize::B64)), outer)
+    geometry.unwrap_or(Geometry::one_line(LineSize::B64))
 }
 
 fn software(section: &mut SectionReader<'_, '_>, core: Clock) -> Software {

@@ -4,7 +4,7 @@
 
 use thiserror::Error;
 
-use super::{Level, LineSize};
+use super::LineSize;
 
 /// More lines than any core's cache has; their numbers fit 32 bits.
 const MOST_LINES: u64 = 1 << 28;
@@ -24,7 +24,7 @@ pub struct Geometry {
 pub enum GeometryError {
     /// A level without ways or without sets holds nothing.
     #[error("the {0} level of the cache is empty")]
-    Empty(Level),
+    Empty(&'static str),
     /// The size is not a number of full sets.
     #[error(
         "the {level} level of the cache cannot have {bytes} bytes in {ways} ways: \
@@ -32,7 +32,7 @@ pub enum GeometryError {
     )]
     PartSet {
         /// Which level.
-        level: Level,
+        level: &'static str,
         /// Its size, in bytes.
         bytes: u64,
         /// Its ways.
@@ -44,7 +44,7 @@ pub enum GeometryError {
     #[error("the {level} level of the cache would have {sets} sets: not a power of two")]
     Sets {
         /// Which level.
-        level: Level,
+        level: &'static str,
         /// How many sets it would have.
         sets: u64,
     },
@@ -52,7 +52,7 @@ pub enum GeometryError {
     #[error("the {level} level of the cache would have {lines} lines: more than {MOST_LINES}")]
     Huge {
         /// Which level.
-        level: Level,
+        level: &'static str,
         /// How many lines it would have.
         lines: u64,
     },
@@ -89,8 +89,8 @@ impl Geometry {
         (l1_bytes, l1_ways): (u64, u32),
         (l2_bytes, l2_ways): (u64, u32),
     ) -> Result<Self, GeometryError> {
-        let l1_sets = sets(line, Level::First, l1_bytes, l1_ways)?;
-        let l2_sets = sets(line, Level::Second, l2_bytes, l2_ways)?;
+        let l1_sets = sets(line, "first", l1_bytes, l1_ways)?;
+        let l2_sets = sets(line, "second", l2_bytes, l2_ways)?;
         let first = u64::from(l1_sets) * u64::from(l1_ways);
         let second = u64::from(l2_sets) * u64::from(l2_ways);
         if first > second {
@@ -102,6 +102,26 @@ impl Geometry {
             l1_ways,
             l2_sets,
             l2_ways,
+        })
+    }
+
+    /// One level, of so many bytes in so many ways, which errors call `level`: `third`, say. It is
+    /// given for both.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn single(
+        line: LineSize,
+        (bytes, ways): (u64, u32),
+        level: &'static str,
+    ) -> Result<Self, GeometryError> {
+        let sets = sets(line, level, bytes, ways)?;
+        Ok(Geometry {
+            line,
+            l1_sets: sets,
+            l1_ways: ways,
+            l2_sets: sets,
+            l2_ways: ways,
         })
     }
 
@@ -137,7 +157,7 @@ impl Geometry {
     }
 }
 
-fn sets(line: LineSize, level: Level, bytes: u64, ways: u32) -> Result<u32, GeometryError> {
+fn sets(line: LineSize, level: &'static str, bytes: u64, ways: u32) -> Result<u32, GeometryError> {
     if ways == 0 || bytes == 0 {
         return Err(GeometryError::Empty(level));
     }
@@ -182,7 +202,7 @@ mod tests {
     #[test]
     fn what_cannot_be_built_is_refused() {
         use GeometryError::*;
-        let (first, second) = (Level::First, Level::Second);
+        let (first, second) = ("first", "second");
         let (level, ways) = (first, 2);
         let cases = [
             ((0, 2, 512, 2), Empty(first)),
@@ -216,5 +236,8 @@ mod tests {
             let geometry = Geometry::new(LineSize::B64, (l1, l1_ways), (l2, l2_ways));
             assert_eq!(geometry, Err(error));
         }
+        let third = Geometry::single(LineSize::B64, (384, 2), "third");
+        let (level, sets) = ("third", 3);
+        assert_eq!(third, Err(Sets { level, sets }));
     }
 }
