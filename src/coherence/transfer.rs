@@ -1,12 +1,16 @@
 //! The experiment of Sec. IV: a message copied twice, by its sender into a ring of chunks in shared
 //! memory and by its receiver out of it, as Open MPI and MPICH do within a node, without the rest
-//! of an MPI library. Two cores send each other messages in turn on a simulated machine.
+//! of an MPI library. Two cores send each other messages in turn, here on a simulated machine; on
+//! this computer [`super::measure::transfer`] executes the same [`protocol`].
 
 use sme_memory::{Flag, Memory, Passes, Place, Route, Stores, Until, Word};
 use sme_sim::machine::Setup;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
+pub mod protocol;
+
+use self::protocol::{Act, Step};
 use super::bench::{Bench, BenchError, Core, MAX_BUFFER_BYTES};
 use super::model::Flush;
 use super::transition::Placement;
@@ -52,7 +56,8 @@ pub struct Transfer {
     pub home: Home,
     /// Whether each message is sent from the buffer of the one before, and received into it.
     pub reuses: (bool, bool),
-    /// Messages that are timed, there and back; as many go before them.
+    /// Round trips that are timed: a message there and one back. As many go before them on a
+    /// simulated machine.
     pub rounds: u32,
 }
 
@@ -85,15 +90,19 @@ impl Transfer {
         let mut machine = bench
             .machine()
             .build(setup, move |memory, node, core| async move {
-                let me = Core { node, core };
                 let first = Core { node: 0, core: 0 };
-                let side = match me {
-                    _ if me == first => 0,
-                    _ if me == other => 1,
+                let me = match (Core { node, core }) {
+                    me if me == first => 0,
+                    me if me == other => 1,
                     _ => return,
                 };
-                let nodes = [first.node, other.node];
-                Side::new(&memory, transfer, side, nodes).plays().await;
+                let side = Side {
+                    memory: &memory,
+                    transfer,
+                    me,
+                    nodes: [first.node, other.node],
+                };
+                side.plays().await;
             })?;
         machine.run(1, |_| {})?;
         let spans = machine.spans().called(ROUNDS);
@@ -144,42 +153,30 @@ struct Side<'a> {
     transfer: Transfer,
     me: u32,
     nodes: [u32; 2],
-    /// How often each chunk of each ring was filled.
-    turns: [Vec<u64>; 2],
-    /// Messages that it has sent, and received.
-    messages: [u64; 2],
 }
 
-impl<'a> Side<'a> {
-    fn new(memory: &'a ThreadMemory, transfer: Transfer, me: u32, nodes: [u32; 2]) -> Self {
-        Self {
-            memory,
-            transfer,
-            me,
-            nodes,
-            turns: [(); 2].map(|()| vec![0; transfer.ring as usize]),
-            messages: [0; 2],
-        }
-    }
-
-    async fn plays(&mut self) {
+impl Side<'_> {
+    async fn plays(&self) {
         let span = Span::new(ROUNDS, 0);
         // The application has made the data, and its buffers are there.
-        for buffer in 0..self.buffers() {
-            let (at, is_receive) = (self.buffer(buffer), buffer % 2 == 1);
-            self.memory.fill(at, self.words(), 3, Stores::Cached).await;
-            if !self.reuses(is_receive) {
-                self.memory.flush_words(at, self.words()).await;
+        for number in 0..self.buffers() {
+            for act in Act::ALL {
+                let at = self.buffer(act, number);
+                self.memory.fill(at, self.words(), 3, Stores::Cached).await;
+                if !self.transfer.reuses(act) {
+                    self.memory.flush_words(at, self.words()).await;
+                }
             }
         }
-        for round in 0..2 * self.transfer.rounds {
-            if round == self.transfer.rounds && self.me == 0 {
+        let rounds = u64::from(self.transfer.rounds);
+        for round in 0..2 * rounds {
+            if round == rounds && self.me == 0 {
                 self.memory.begin(span).await;
             }
             for sender in 0..2 {
-                match sender == self.me {
-                    true => self.sends().await,
-                    false => self.receives().await,
+                let act = Act::of(self.me, sender);
+                for step in self.transfer.steps(round, sender, act) {
+                    self.copies(act, step).await;
                 }
             }
         }
@@ -192,26 +189,22 @@ impl<'a> Side<'a> {
         (self.transfer.message_bytes / 8) as u32
     }
 
-    /// Whether messages are sent from, or received into, the buffer of the one before.
-    fn reuses(&self, is_receive: bool) -> bool {
-        let (sends, receives) = self.transfer.reuses;
-        if is_receive { receives } else { sends }
-    }
-
-    /// The number of the application's buffers, those for sends and those for receives in turn: one
-    /// of each, or one for each message.
+    /// The number of the application's buffers for sends, and of those for receives: one, or one
+    /// for each message.
     fn buffers(&self) -> u64 {
         match self.transfer.reuses {
-            (true, true) => 2,
-            _ => 4 * u64::from(self.transfer.rounds),
+            (true, true) => 1,
+            _ => 2 * u64::from(self.transfer.rounds),
         }
     }
 
-    /// The application's buffer of that number, in the core's own memory.
-    fn buffer(&self, number: u64) -> Word {
+    /// The application's buffer of that number, in the core's own memory, where those for sends
+    /// and those for receives take turns.
+    fn buffer(&self, act: Act, number: u64) -> Word {
         let bytes = self.transfer.message_bytes.next_multiple_of(4096) + 4096;
         let of_side = u64::from(self.me) * (1 << 33);
-        let offset = BUFFERS + of_side + number * bytes;
+        let turn = 2 * number + u64::from(act == Act::Receive);
+        let offset = BUFFERS + of_side + turn * bytes;
         self.memory.word(
             Place {
                 node: self.nodes[self.me as usize],
@@ -221,32 +214,14 @@ impl<'a> Side<'a> {
         )
     }
 
-    /// The buffer of this message: one for sends, one for receives, or others in turn.
-    fn buffer_of_message(&self, is_receive: bool) -> Word {
-        let turn = match self.reuses(is_receive) {
-            true => 0,
-            false => self.messages[usize::from(is_receive)],
-        };
-        self.buffer(2 * turn + u64::from(is_receive))
+    /// A chunk of a ring.
+    fn chunk(&self, ring: usize, slot: u64) -> Word {
+        let offset = RINGS + ring as u64 * MAX_BUFFER_BYTES + slot * self.transfer.chunk_bytes;
+        let node = self.nodes[self.transfer.home_of(ring)];
+        self.memory.word(Place { node, offset }, Route::Nearest)
     }
 
-    /// The ring of `sender`, the node whose memory it is in, and where it begins there.
-    fn ring(&self, sender: u32) -> (usize, Place) {
-        let ring = match self.transfer.direction {
-            Direction::Same => sender,
-            Direction::Alternating => 0,
-        };
-        let home = match self.transfer.home {
-            Home::Sender => ring,
-            Home::Receiver => 1 - ring,
-        };
-        let offset = RINGS + u64::from(ring) * MAX_BUFFER_BYTES;
-        let node = self.nodes[home as usize];
-        (ring as usize, Place { node, offset })
-    }
-
-    /// The flag that says in which state a chunk is: how often it was filled and emptied, modulo
-    /// 128.
+    /// The flag that says in which state a chunk is, modulo 128.
     fn flag(&self, ring: usize, slot: u64) -> Flag {
         let offset = 64 * (u64::from(self.transfer.ring) * ring as u64 + slot);
         self.memory.flag(
@@ -258,72 +233,21 @@ impl<'a> Side<'a> {
         )
     }
 
-    /// The chunks of a message, as their offsets in it and their words.
-    fn chunks(&self) -> impl Iterator<Item = (u64, u32)> + use<> {
-        let Transfer {
-            message_bytes,
-            chunk_bytes,
-            ..
-        } = self.transfer;
-        let offsets = (0..message_bytes).step_by(chunk_bytes as usize);
-        offsets.map(move |offset| {
-            (
-                offset,
-                ((message_bytes - offset).min(chunk_bytes) / 8) as u32,
-            )
-        })
-    }
-
-    async fn sends(&mut self) {
-        let from = self.buffer_of_message(false);
-        let (ring, place) = self.ring(self.me);
-        let stores = match self.transfer.flush {
-            Flush::NonTemporal => Stores::NonTemporal,
-            _ => Stores::Cached,
+    async fn copies(&self, act: Act, step: Step) {
+        let flag = self.flag(step.ring, step.slot);
+        let chunk = self.chunk(step.ring, step.slot);
+        let buffer = Word(self.buffer(act, step.buffer).0 + step.offset_bytes);
+        let (from, to) = match act {
+            Act::Send => (buffer, chunk),
+            Act::Receive => (chunk, buffer),
         };
-        for (offset, words) in self.chunks() {
-            let (flag, to, turn) = self.chunk(ring, place, offset);
-            self.memory.wait(flag, Until::Is(state(2 * turn))).await;
-            self.memory
-                .copy_words(Word(from.0 + offset), to, words, stores)
-                .await;
-            if self.transfer.flush == Flush::Sender {
-                self.memory.flush_words(to, words).await;
-            }
-            self.memory.set(flag, state(2 * turn + 1)).await;
+        let words = (step.bytes / 8) as u32;
+        self.memory.wait(flag, Until::Is(state(step.state))).await;
+        self.memory.copy_words(from, to, words, step.stores).await;
+        if step.is_flushed {
+            self.memory.flush_words(chunk, words).await;
         }
-        self.messages[0] += 1;
-    }
-
-    async fn receives(&mut self) {
-        let to = self.buffer_of_message(true);
-        let (ring, place) = self.ring(1 - self.me);
-        for (offset, words) in self.chunks() {
-            let (flag, from, turn) = self.chunk(ring, place, offset);
-            self.memory.wait(flag, Until::Is(state(2 * turn + 1))).await;
-            let to = Word(to.0 + offset);
-            self.memory
-                .copy_words(from, to, words, Stores::Cached)
-                .await;
-            if self.transfer.flush == Flush::Receiver {
-                self.memory.flush_words(from, words).await;
-            }
-            self.memory.set(flag, state(2 * turn + 2)).await;
-        }
-        self.messages[1] += 1;
-    }
-
-    /// The chunk of a ring for the part of a message at `offset`: its flag, its place, how often it
-    /// was used before. Every message begins at the first chunk.
-    fn chunk(&mut self, ring: usize, place: Place, offset: u64) -> (Flag, Word, u64) {
-        let bytes = self.transfer.chunk_bytes;
-        let slot = offset / bytes % u64::from(self.transfer.ring);
-        let turns = &mut self.turns[ring][slot as usize];
-        let turn = *turns;
-        *turns += 1;
-        let offset = place.offset + slot * bytes;
-        let word = self.memory.word(Place { offset, ..place }, Route::Nearest);
-        (self.flag(ring, slot), word, turn)
+        self.memory.set(flag, state(step.state + 1)).await;
     }
 }
 
