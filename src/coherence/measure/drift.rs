@@ -1,13 +1,12 @@
 //! Rows that were measured on one placement of the CPUs, kept from those that were not.
 //!
 //! A virtual machine may put its CPUs on other cores at any time, and nothing in it says so but the
-//! round trip of a cache line. A table would then be of two machines. Called by [`super::run`] when
-//! all rows are measured. Times in nanoseconds.
+//! round trip of a cache line. A table would then be of two machines. Called by [`super::run`]
+//! and [`super::transfer`] when all rows are measured. Times in nanoseconds.
 
 use std::collections::BTreeMap;
 
-use crate::coherence::table::Row;
-use crate::coherence::transition::{Curve, Placement};
+use crate::coherence::transition::Placement;
 
 /// By which factor a round trip may differ: before a row from that after it, and either from the
 /// median of all rows.
@@ -35,11 +34,9 @@ impl Trips {
 
 /// A row and what was measured around it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
-    /// The curve of the row.
-    pub curve: Curve,
+pub struct Candidate<R> {
     /// The row.
-    pub row: Row,
+    pub row: R,
     /// The round trips, where there is another CPU.
     pub trips: Option<Trips>,
 }
@@ -55,20 +52,19 @@ pub struct RoundTrip {
     pub ns: f64,
 }
 
-/// A row that was measured and not kept.
+/// Rows, and round trips of their CPUs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Dropped {
-    /// Its curve.
-    pub curve: Curve,
-    /// Its size (bytes).
-    pub buffer_bytes: u64,
-    /// Why.
-    pub reason: String,
+pub struct Settled<R> {
+    /// The rows whose round trips are like the median of all with the same CPU.
+    pub rows: Vec<R>,
+    /// The others, and why each was dropped.
+    pub dropped: Vec<(R, String)>,
+    /// The medians.
+    pub round_trips: Vec<RoundTrip>,
 }
 
-/// The rows whose round trips are like the median of all with the same CPU, the others, and these
-/// medians.
-pub fn settled(candidates: Vec<Candidate>) -> (Vec<Row>, Vec<Dropped>, Vec<RoundTrip>) {
+/// Compares the round trips of all rows.
+pub fn settled<R>(candidates: Vec<Candidate<R>>) -> Settled<R> {
     let mut of_cpu: BTreeMap<usize, (Placement, Vec<f64>)> = BTreeMap::new();
     for trips in candidates.iter().filter_map(|candidate| candidate.trips) {
         let (_, all) = of_cpu
@@ -85,7 +81,7 @@ pub fn settled(candidates: Vec<Candidate>) -> (Vec<Row>, Vec<Dropped>, Vec<Round
     let medians: Vec<RoundTrip> = of_cpu.into_iter().map(median).collect();
 
     let (mut rows, mut dropped) = (Vec::new(), Vec::new());
-    for Candidate { curve, row, trips } in candidates {
+    for Candidate { row, trips } in candidates {
         let usual = |trips: Trips| {
             let of_cpu = medians.iter().find(|trip| trip.cpu == trips.cpu);
             of_cpu.map_or(trips.before, |trip| trip.ns)
@@ -97,14 +93,17 @@ pub fn settled(candidates: Vec<Candidate>) -> (Vec<Row>, Vec<Dropped>, Vec<Round
         });
         match off {
             None => rows.push(row),
-            Some((ns, usual)) => dropped.push(Dropped {
-                curve,
-                buffer_bytes: row.buffer_bytes,
-                reason: format!("the round trip was {ns:.0} ns, and {usual:.0} ns with most rows"),
-            }),
+            Some((ns, usual)) => dropped.push((
+                row,
+                format!("the round trip was {ns:.0} ns, and {usual:.0} ns with most rows"),
+            )),
         }
     }
-    (rows, dropped, medians)
+    Settled {
+        rows,
+        dropped,
+        round_trips: medians,
+    }
 }
 
 fn are_alike(one: f64, other: f64) -> bool {
@@ -113,13 +112,12 @@ fn are_alike(one: f64, other: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::transition::of_tables;
     use super::*;
 
-    fn candidates(trips: &[Option<(usize, f64, f64)>]) -> Vec<Candidate> {
-        let candidate = |(curve, trips): (Curve, &Option<(usize, f64, f64)>)| Candidate {
-            curve,
-            row: Row::new("m", curve, 64, 1.0),
+    /// Rows that are numbered.
+    fn candidates(trips: &[Option<(usize, f64, f64)>]) -> Vec<Candidate<usize>> {
+        let candidate = |(row, trips): (usize, &Option<(usize, f64, f64)>)| Candidate {
+            row,
             trips: trips.map(|(cpu, before, after)| Trips {
                 cpu,
                 placement: Placement::Socket,
@@ -127,37 +125,38 @@ mod tests {
                 after,
             }),
         };
-        of_tables().into_iter().zip(trips).map(candidate).collect()
+        trips.iter().enumerate().map(candidate).collect()
     }
 
     #[test]
     fn rows_of_another_placement_than_most_are_dropped() {
-        let all = candidates(&[
+        let settled = settled(candidates(&[
             Some((1, 200.0, 210.0)),
             Some((1, 60.0, 60.0)),
             None,
             Some((1, 200.0, 200.0)),
             Some((2, 60.0, 89.0)),
             Some((1, 205.0, 308.0)),
-        ]);
-        let (rows, dropped, medians) = settled(all.clone());
-        let kept = [0, 2, 3, 4].map(|at: usize| all[at].row.clone());
-        assert_eq!(rows, kept);
-        let curves: Vec<Curve> = dropped.iter().map(|row| row.curve).collect();
-        assert_eq!(curves, [all[1].curve, all[5].curve]);
+        ]));
+        assert_eq!(settled.rows, [0, 2, 3, 4]);
+        let dropped: Vec<usize> = settled.dropped.iter().map(|&(row, _)| row).collect();
+        assert_eq!(dropped, [1, 5]);
         assert_eq!(
-            dropped[0].reason,
+            settled.dropped[0].1,
             "the round trip was 60 ns, and 200 ns with most rows"
         );
-        let medians: Vec<(usize, f64)> = medians.iter().map(|trip| (trip.cpu, trip.ns)).collect();
+        let of_cpu = |trip: &RoundTrip| (trip.cpu, trip.ns);
+        let medians: Vec<(usize, f64)> = settled.round_trips.iter().map(of_cpu).collect();
         assert_eq!(medians, [(1, 200.0), (2, 89.0)]);
     }
 
     #[test]
     fn without_another_cpu_every_row_is_kept() {
-        let all = candidates(&[None, None]);
-        let (rows, dropped, medians) = settled(all);
-        assert_eq!((rows.len(), dropped.len(), medians.len()), (2, 0, 0));
-        assert_eq!(settled(Vec::new()), (Vec::new(), Vec::new(), Vec::new()));
+        let all = settled(candidates(&[None, None]));
+        assert_eq!(
+            (all.rows, all.dropped, all.round_trips),
+            (vec![0, 1], vec![], vec![])
+        );
+        assert_eq!(settled(candidates(&[])).rows, [0; 0]);
     }
 }

@@ -1,8 +1,8 @@
-//! Passes over a buffer of cache lines: loads, stores, flushes, non-temporal stores.
+//! Passes over a buffer of cache lines: loads, stores, flushes, non-temporal stores; and copies.
 //!
-//! Called by the threads of `super::team`, which time them. Each pass ends with a fence, so that
-//! its stores have reached the caches when it returns. Flushes and non-temporal stores are
-//! instructions of x86-64 that Rust gives no safe form.
+//! Called by the threads of `super::team`, which time them, and by `super::pair`. Each pass ends with
+//! a fence, so that its stores have reached the caches when it returns. Flushes and non-temporal
+//! stores are instructions of x86-64 that Rust gives no safe form.
 #![allow(unsafe_code)]
 
 use std::hint::black_box;
@@ -16,8 +16,20 @@ pub const LINE_BYTES: usize = 64;
 #[repr(C, align(64))]
 pub struct Line([u64; LINE_BYTES / 8]);
 
-/// Whether this processor's lines can be flushed, and stored past the caches.
-pub const HAS_FLUSH: bool = cfg!(target_arch = "x86_64");
+impl Line {
+    /// A line of words that no other number gives.
+    pub fn numbered(number: u64) -> Self {
+        // An odd factor: a permutation of all words.
+        let word = |at: usize| {
+            (number.wrapping_mul(8).wrapping_add(at as u64)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        Self(std::array::from_fn(word))
+    }
+}
+
+/// Whether this processor's lines can be flushed, and stored past the caches. Miri has neither
+/// instruction.
+pub const HAS_FLUSH: bool = cfg!(all(target_arch = "x86_64", not(miri)));
 
 /// Reads every word; returns their sum, so that the compiler cannot leave a load out. The sums of
 /// the words of a line are independent, for vector loads.
@@ -46,19 +58,19 @@ pub fn store(lines: &mut [Line], value: u64) {
 /// Takes every line out of all caches of the computer, and writes it back where it is modified.
 /// Where there is no such instruction nothing happens ([`HAS_FLUSH`]).
 pub fn flush(lines: &[Line]) {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     for line in black_box(lines) {
         // SAFETY: CLFLUSH takes any address that may be read, as that of a line of a slice may, and
         // changes no byte. Every x86-64 processor has it: it came with SSE2.
         unsafe { std::arch::x86_64::_mm_clflush(std::ptr::from_ref(line).cast()) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     black_box(lines);
     fence(Ordering::SeqCst);
 }
 
 /// Writes every word by non-temporal stores; by ordinary ones where there are none ([`HAS_FLUSH`]).
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 pub fn stream(lines: &mut [Line], value: u64) {
     // SAFETY: every x86-64 processor has SSE2.
     unsafe { stream_sse2(black_box(&mut *lines), black_box(value)) };
@@ -66,7 +78,7 @@ pub fn stream(lines: &mut [Line], value: u64) {
     fence(Ordering::SeqCst);
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "sse2")]
 fn stream_sse2(lines: &mut [Line], value: u64) {
     use std::arch::x86_64::{__m128i, _mm_set1_epi64x, _mm_sfence, _mm_stream_si128};
@@ -88,9 +100,49 @@ fn stream_sse2(lines: &mut [Line], value: u64) {
 }
 
 /// Writes every word: this processor has no non-temporal stores here.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub fn stream(lines: &mut [Line], value: u64) {
     store(lines, value);
+}
+
+/// Copies as many lines as both have, by ordinary stores: the C library's `memcpy`, as MPI
+/// libraries do.
+pub fn copy(from: &[Line], to: &mut [Line]) {
+    let count = from.len().min(to.len());
+    black_box(&mut to[..count]).copy_from_slice(black_box(&from[..count]));
+    black_box(to);
+}
+
+/// [`copy`] by non-temporal stores; by ordinary ones where there are none ([`HAS_FLUSH`]).
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub fn copy_past_caches(from: &[Line], to: &mut [Line]) {
+    // SAFETY: every x86-64 processor has SSE2.
+    unsafe { copy_past_caches_sse2(black_box(from), black_box(&mut *to)) };
+    black_box(to);
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "sse2")]
+fn copy_past_caches_sse2(from: &[Line], to: &mut [Line]) {
+    use std::arch::x86_64::{__m128i, _mm_load_si128, _mm_sfence, _mm_stream_si128};
+
+    for (from, to) in from.iter().zip(to) {
+        let from: *const __m128i = std::ptr::from_ref(from).cast();
+        let to: *mut __m128i = std::ptr::from_mut(to).cast();
+        for at in 0..LINE_BYTES / size_of::<__m128i>() {
+            // SAFETY: as in `stream_sse2` for the line that is written; the one that is read is
+            // another, borrowed for as long, and as large and aligned.
+            unsafe { _mm_stream_si128(to.add(at), _mm_load_si128(from.add(at))) };
+        }
+    }
+    // As in `stream_sse2`.
+    _mm_sfence();
+}
+
+/// [`copy`]: this processor has no non-temporal stores here.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub fn copy_past_caches(from: &[Line], to: &mut [Line]) {
+    copy(from, to);
 }
 
 #[cfg(test)]
@@ -112,5 +164,21 @@ mod tests {
         assert_eq!(load(&lines[1..3]), 16u64.wrapping_mul(1 << 62));
         flush(&[]);
         stream(&mut [], 1);
+    }
+
+    #[test]
+    fn copies_are_of_the_lines_that_both_have() {
+        let from: Vec<Line> = (0..5).map(Line::numbered).collect();
+        for copies in [copy, copy_past_caches] {
+            let mut to = vec![Line::default(); 4];
+            copies(&from[1..3], &mut to[1..]);
+            assert_eq!(to, [Line::default(), from[1], from[2], Line::default()]);
+            copies(&from, &mut to);
+            assert_eq!(to, from[..4]);
+            copies(&[], &mut to);
+            assert_eq!(to, from[..4]);
+        }
+        let words: std::collections::HashSet<u64> = from.iter().flat_map(|line| line.0).collect();
+        assert_eq!(words.len(), 40, "no word twice");
     }
 }

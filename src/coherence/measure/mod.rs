@@ -1,21 +1,35 @@
-//! The throughput table of this computer: buffers are brought into a state by threads pinned to
-//! CPUs, and one pass over them is timed (Sec. III-C of the paper).
+//! Measurements of this computer by threads pinned to its CPUs: its throughput table, for which
+//! buffers are brought into a state and one pass over them is timed (Sec. III-C of the paper), and
+//! its transfers.
 //!
-//! * [`cpus`]: which CPUs there are and where. [`lines`]: loads, stores and flushes.
-//! * [`recipe`]: how a state is prepared. `team`: the threads. [`run`]: repetitions and rows.
-//! * [`drift`]: rows that were measured while the computer was another.
+//! * [`cpus`]: which CPUs there are and where. [`lines`]: loads, stores, flushes and copies.
+//! * [`recipe`]: how a state is prepared. [`run`]: the rows of the table.
+//! * [`transfer`]: the two-copy transfer. `pair`: its two threads. `ring`: the memory they share.
+//! * `team`: the threads of a measurement. `spin`: how threads wait.
+//! * `steady`: repetitions of a row until nothing has moved. [`drift`]: rows that were measured
+//!   while the computer was another.
 //!
-//! Called by `sme coherence measure`. Throughputs are 10^9 bytes a second. A figure is of one
+//! Called by `sme coherence measure` and `sme coherence transfer --host`. Throughputs are 10^9 bytes a second. A figure is of one
 //! computer at one time, and no test depends on one.
 
 pub mod cpus;
 pub mod drift;
 pub mod lines;
+mod pair;
 pub mod recipe;
+mod ring;
 pub mod run;
+mod spin;
+mod steady;
 mod team;
+pub mod transfer;
 
 use thiserror::Error;
+
+use self::cpus::Cpus;
+use self::recipe::Unmeasurable;
+use super::bench::BenchError;
+use super::transition::Placement;
 
 /// Why nothing was measured.
 #[derive(Debug, Error)]
@@ -57,9 +71,63 @@ pub enum MeasureError {
     /// The system gives no buffer.
     #[error("there is no memory for a buffer of {0} bytes")]
     Memory(usize),
+    /// There is no other CPU at the placement of a transfer.
+    #[error("{}", no_holder(.cpus, *.placement))]
+    NoHolder {
+        /// The CPUs that there are.
+        cpus: Cpus,
+        /// The placement.
+        placement: Placement,
+    },
+    /// A message, a chunk or a ring is none, or too large.
+    #[error(transparent)]
+    Size(#[from] BenchError),
+    /// A message or a chunk is no number of cache lines.
+    #[error("{0} bytes is no multiple of {line}", line = lines::LINE_BYTES)]
+    Lines(u64),
+    /// A transfer flushes lines, and this computer cannot.
+    #[error("{}", Unmeasurable::NoFlush)]
+    NoFlush(Flushed),
+    /// A message was received with other bytes than it was sent with.
+    #[error("a message of {0} bytes was received with other bytes than it was sent with")]
+    Bytes(u64),
     /// A thread has panicked.
     #[error("a measuring thread has panicked")]
     Panicked,
+}
+
+/// The lines that a transfer has to flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flushed {
+    /// Those of chunks; or it stores them past the caches.
+    Chunks,
+    /// Those of application buffers that are not used again.
+    Buffers,
+}
+
+/// The CPUs of `cpus`, none of which is at `placement`.
+fn no_holder(cpus: &Cpus, placement: Placement) -> String {
+    let first = cpus.measuring;
+    let others = cpus.holders.iter().map(|&other| {
+        let place = match first.placement_of(other) {
+            Placement::Socket => "on its socket",
+            Placement::Remote => "on another socket",
+        };
+        format!("CPU {} {place}", other.id)
+    });
+    let others: Vec<String> = others.collect();
+    let others = match others.is_empty() {
+        true => "no other CPU".to_owned(),
+        false => others.join(", "),
+    };
+    let wanted = match placement {
+        Placement::Socket => "on the socket",
+        Placement::Remote => "on another socket than that",
+    };
+    format!(
+        "needs a CPU {wanted} of CPU {}; there is {others}",
+        first.id
+    )
 }
 
 fn listed(cpus: &[usize]) -> String {

@@ -6,27 +6,17 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use sme_sim::time::Time;
-
 use super::MeasureError;
 use super::cpus::Cpus;
-use super::drift::{Candidate, Dropped, RoundTrip, Trips, settled};
+use super::drift::{Candidate, RoundTrip, settled};
 use super::lines::{HAS_FLUSH, LINE_BYTES};
-use super::recipe::{self, Means, Pass, Recipe, Unmeasurable, Who};
+use super::recipe::{self, Means, Recipe, Unmeasurable, Who};
+use super::steady::{clock_ns, steadily};
 use super::team::{Team, with_team};
 use crate::coherence::table::Row;
 use crate::coherence::transition::of_tables;
 use crate::coherence::transition::{Curve, Holder, Placement, Transition};
 use crate::progress::Watch;
-use crate::quantile::nearest_rank;
-
-/// The percentile of the times of a row, by nearest rank: of 21 the third shortest. Interrupts and
-/// other processes only ever add time, and the very shortest may be a clock that was corrected.
-pub const PERCENTILE: usize = 10;
-/// How often a row is measured until nothing has moved.
-pub const ATTEMPTS: u32 = 3;
-/// How many times as long as a look at the clock a pass must take.
-pub const LEAST_CLOCKS: u64 = 4;
 
 /// A measurement.
 #[derive(Clone, Debug)]
@@ -99,85 +89,78 @@ pub fn measure(plan: &Plan, watch: &dyn Watch) -> Result<Report, MeasureError> {
     watch.end();
     let (measured, dropped) = measured?;
     report.dropped = dropped;
-    let (rows, elsewhere, round_trips) = settled(measured);
-    report.rows = rows;
-    report.dropped.extend(elsewhere);
-    report.round_trips = round_trips;
+    let settled = settled(measured);
+    report.rows = settled.rows.into_iter().map(|(_, row)| row).collect();
+    let elsewhere = settled.dropped.into_iter();
+    report
+        .dropped
+        .extend(elsewhere.map(|((curve, row), reason)| Dropped {
+            curve,
+            buffer_bytes: row.buffer_bytes,
+            reason,
+        }));
+    report.round_trips = settled.round_trips;
     Ok(report)
 }
 
-/// The shortest time of a pass over nothing (ns): the clock and the fence.
-fn clock_ns(team: &Team<'_>) -> u64 {
-    let times = (0..1_000).map(|_| team.pass(Pass::Load, 0));
-    times.min().unwrap_or_default().max(1)
+/// A row that was measured and not kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dropped {
+    /// Its curve.
+    pub curve: Curve,
+    /// Its size (bytes).
+    pub buffer_bytes: u64,
+    /// Why.
+    pub reason: String,
 }
 
 struct Run<'r> {
     plan: &'r Plan,
     team: &'r Team<'r>,
     clock_ns: u64,
-    measured: Vec<Candidate>,
+    measured: Vec<Candidate<(Curve, Row)>>,
     dropped: Vec<Dropped>,
 }
 
 impl Run<'_> {
-    /// Measures a row until nothing moved meanwhile, a few times at most.
     fn row(&mut self, curve: Curve, recipe: &Recipe, bytes: usize) -> Result<(), MeasureError> {
         let placement = match curve.holder() {
             Holder::Remote => Placement::Remote,
             Holder::Local | Holder::Socket => Placement::Socket,
         };
         let holders = self.plan.cpus.holders_at(placement);
-        let mut reason = String::new();
-        for _ in 0..ATTEMPTS {
-            let before = self.round_trip_ns(&holders)?;
-            let ns = self.repetitions(recipe, &holders, bytes)?;
-            let after = self.round_trip_ns(&holders)?;
-            if !self
-                .team
-                .is_in_place(&holders[..used(recipe).min(holders.len())])
-            {
-                reason = "a thread ran on another CPU than its own".to_owned();
-                continue;
+        let measured = steadily(
+            self.team,
+            (&holders, used(recipe), placement),
+            ("a pass", self.clock_ns),
+            || self.repetitions(recipe, &holders, bytes),
+        )?;
+        match measured {
+            Ok((ns, trips)) => {
+                let gb_per_s = bytes as f64 / ns as f64;
+                let machine = self.plan.machine.as_str();
+                let row = Row::new(machine, curve, bytes as u64, gb_per_s);
+                self.measured.push(Candidate {
+                    row: (curve, row),
+                    trips,
+                });
             }
-            let first = holders.first().zip(before.zip(after));
-            let trips = first.map(|(&first, (before, after))| Trips {
-                cpu: self.plan.cpus.holders[first].id,
-                placement,
-                before,
-                after,
-            });
-            if let Some(trips) = trips.filter(|trips| !trips.is_steady()) {
-                let Trips { before, after, .. } = trips;
-                reason = format!("the round trip went from {before:.0} to {after:.0} ns");
-                continue;
-            }
-            if ns < LEAST_CLOCKS * self.clock_ns {
-                let clock = self.clock_ns;
-                reason = format!("a pass takes {ns} ns, reading the clock {clock} ns");
-                break;
-            }
-            let gb_per_s = bytes as f64 / ns as f64;
-            let machine = self.plan.machine.as_str();
-            let row = Row::new(machine, curve, bytes as u64, gb_per_s);
-            self.measured.push(Candidate { curve, row, trips });
-            return Ok(());
+            Err(reason) => self.dropped.push(Dropped {
+                curve,
+                buffer_bytes: bytes as u64,
+                reason,
+            }),
         }
-        self.dropped.push(Dropped {
-            curve,
-            buffer_bytes: bytes as u64,
-            reason,
-        });
         Ok(())
     }
 
-    /// The low quantile of the times of a pass (ns), without the clock's.
+    /// The times of a pass (ns).
     fn repetitions(
         &self,
         recipe: &Recipe,
         holders: &[usize],
         bytes: usize,
-    ) -> Result<u64, MeasureError> {
+    ) -> Result<Vec<u64>, MeasureError> {
         let count = bytes / LINE_BYTES;
         let mut times = Vec::with_capacity(self.plan.repetitions as usize);
         for _ in 0..self.plan.repetitions {
@@ -191,20 +174,9 @@ impl Run<'_> {
                     Who::Sharer => self.team.pass_of(holders[1], pass, count)?,
                 }
             }
-            let ns = self.team.pass(recipe.timed, count);
-            let ns = ns.saturating_sub(self.clock_ns).max(1);
-            times.push(Time::from_ps(ns.saturating_mul(1_000)));
+            times.push(self.team.pass(recipe.timed, count));
         }
-        times.sort_unstable();
-        Ok(nearest_rank(&times, PERCENTILE).as_ps() / 1_000)
-    }
-
-    /// The round trip to the first of `holders` (ns), where there is one.
-    fn round_trip_ns(&self, holders: &[usize]) -> Result<Option<f64>, MeasureError> {
-        let first = holders.first().copied();
-        first
-            .map(|first| self.team.round_trip_ns(first))
-            .transpose()
+        Ok(times)
     }
 }
 

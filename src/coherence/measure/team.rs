@@ -1,12 +1,15 @@
 //! Threads pinned to CPUs that work on one buffer in turn: the measuring thread gives each of the
 //! others a pass to do, waits for it, and hands a cache line to and fro with it.
 //!
-//! Called by [`super::run`]. A thread that waits spins, so that its core stays awake, and yields
-//! after a while, for there may be more threads than CPUs. Times in nanoseconds.
+//! Called by [`super::run`], and by [`super::transfer`] for a thread that does its own part beside
+//! the measuring one. Times in nanoseconds.
 
+use std::fmt;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::mpsc;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Instant;
 
@@ -16,21 +19,15 @@ use super::MeasureError;
 use super::cpus::{self, Cpus};
 use super::lines::{self, Line};
 use super::recipe::Pass;
+use super::spin::{Gone, Word, spin_until};
 
-/// Turns of a spinning thread before it yields.
-const PATIENCE: u32 = 1_000;
 /// Round trips in a batch.
 const TRIPS: u64 = 200;
 /// Batches, of which the fastest counts: the others may have been interrupted.
 const BATCHES: usize = 8;
 
-/// A word in cache lines of its own: two of 64 bytes, because some processors fetch them in pairs.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Word(AtomicU64);
-
 /// The task of another thread.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Default)]
 enum Job {
     #[default]
     Nothing,
@@ -38,8 +35,16 @@ enum Job {
     Pass(Pass, usize),
     /// The other side of [`TRIPS`] round trips.
     Trips,
+    /// Something else.
+    Call(Box<dyn FnOnce() + Send>),
     /// The end.
     Stop,
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a job")
+    }
 }
 
 /// Where a thread is given jobs.
@@ -84,7 +89,7 @@ pub fn with_team<T: Send>(
         for (mailbox, &cpu) in mailboxes.iter().zip(&cpus.holders) {
             let (buffer, ball, report) = (&buffer, &ball, report.clone());
             let serve = move || {
-                let _gone = Gone(mailbox);
+                let _gone = Gone(&mailbox.is_gone);
                 let pinned = cpus::pin(cpu);
                 let is_pinned = pinned.is_ok();
                 // The receiver is there until all have reported.
@@ -139,15 +144,6 @@ impl Drop for StopAll<'_> {
     }
 }
 
-/// Marks a thread's end, a panic's too.
-struct Gone<'t>(&'t Mailbox);
-
-impl Drop for Gone<'_> {
-    fn drop(&mut self) {
-        self.0.is_gone.store(true, Ordering::Release);
-    }
-}
-
 impl Mailbox {
     /// Gives an idle thread a job.
     fn post(&self, job: Job) {
@@ -169,7 +165,7 @@ impl Mailbox {
             if spin_until(is_given, &never).is_err() {
                 return;
             }
-            let job = *self.job.lock();
+            let job = mem::take(&mut *self.job.lock());
             match job {
                 Job::Nothing => {}
                 Job::Pass(pass, count) => do_pass(first(&mut buffer.lock(), count), pass),
@@ -178,48 +174,13 @@ impl Mailbox {
                         ball.hand_over(2 * trip + 1);
                     }
                 }
+                // Whoever waits for the outcome of a call that panicked finds none.
+                Job::Call(call) => drop(catch_unwind(AssertUnwindSafe(call))),
                 Job::Stop => return,
             }
             self.cpu.store(cpus::current(), Ordering::Relaxed);
             self.turn.0.fetch_add(1, Ordering::Release);
         }
-    }
-}
-
-impl Word {
-    /// Waits for `turn` and makes it the next.
-    fn hand_over(&self, turn: u64) {
-        let mut turns = 0;
-        while self
-            .0
-            .compare_exchange_weak(turn, turn + 1, Ordering::AcqRel, Ordering::Relaxed)
-            .is_err()
-        {
-            wait_a_turn(&mut turns);
-        }
-    }
-}
-
-/// Spins until `is_there`.
-///
-/// # Errors
-/// The thread that was to bring it about is gone.
-fn spin_until(is_there: impl Fn() -> bool, is_gone: &AtomicBool) -> Result<(), MeasureError> {
-    let mut turns = 0;
-    while !is_there() {
-        if turns > PATIENCE && is_gone.load(Ordering::Acquire) && !is_there() {
-            return Err(MeasureError::Panicked);
-        }
-        wait_a_turn(&mut turns);
-    }
-    Ok(())
-}
-
-fn wait_a_turn(turns: &mut u32) {
-    std::hint::spin_loop();
-    *turns = turns.saturating_add(1);
-    if *turns > PATIENCE {
-        thread::yield_now();
     }
 }
 
@@ -279,6 +240,37 @@ impl Team<'_> {
         let mailbox = &self.mailboxes[holder];
         mailbox.post(Job::Pass(pass, count));
         mailbox.finish()
+    }
+
+    /// The `holder`-th holder does `theirs` while the measuring thread does `mine`. Where one of
+    /// them failed because the other was gone, the other's error counts.
+    ///
+    /// # Errors
+    /// Its thread is gone, or what either returns.
+    pub fn beside<T, U: Send + 'static>(
+        &self,
+        holder: usize,
+        theirs: impl FnOnce() -> Result<U, MeasureError> + Send + 'static,
+        mine: impl FnOnce() -> Result<T, MeasureError>,
+    ) -> Result<(T, U), MeasureError> {
+        let mailbox = &self.mailboxes[holder];
+        let outcome = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&outcome);
+        mailbox.post(Job::Call(Box::new(move || {
+            *slot.lock() = Some(theirs());
+        })));
+        let mine = mine();
+        mailbox.finish()?;
+        let theirs = outcome.lock().take();
+        match (mine, theirs.ok_or(MeasureError::Panicked)?) {
+            (Ok(mine), Ok(theirs)) => Ok((mine, theirs)),
+            (Ok(_) | Err(MeasureError::Panicked), Err(error)) | (Err(error), _) => Err(error),
+        }
+    }
+
+    /// The CPU of the `holder`-th holder.
+    pub fn cpu_of(&self, holder: usize) -> usize {
+        self.cpus.holders[holder].id
     }
 
     /// A round trip of a cache line between the measuring thread and the `holder`-th holder (ns),
@@ -343,6 +335,27 @@ mod tests {
         });
         let word = 0x0123_4567_89ab_cdef_u64;
         assert_eq!(done.unwrap(), word.wrapping_mul(64 * 8));
+    }
+
+    #[test]
+    fn a_call_runs_beside_the_measuring_thread() {
+        let cpus = team_of(1);
+        let id = cpus.holders[0].id;
+        let both = with_team(&cpus, 64, |team| {
+            assert_eq!(team.cpu_of(0), id);
+            team.beside(0, || Ok(cpus::current()), || Ok(7))
+        });
+        assert_eq!(both.unwrap(), (7, id));
+        let first_error = with_team(&cpus, 64, |team| {
+            let mine = || Err::<(), _>(MeasureError::Panicked);
+            team.beside(0, || Err::<(), _>(MeasureError::NoCpu), mine)
+        });
+        assert!(matches!(first_error, Err(MeasureError::NoCpu)));
+        let panicked = with_team(&cpus, 64, |team| {
+            let theirs = || -> Result<(), _> { std::panic::resume_unwind(Box::new("on purpose")) };
+            team.beside(0, theirs, || Ok(()))
+        });
+        assert!(matches!(panicked, Err(MeasureError::Panicked)));
     }
 
     #[test]
