@@ -5,16 +5,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::host::{self, Host, stopped};
 use crate::cli::memory;
 use crate::cli::read::{self, Values};
-use crate::coherence::measure::MeasureError;
 use crate::coherence::measure::cpus::Cpus;
 use crate::coherence::measure::lines::LINE_BYTES;
-use crate::coherence::measure::run::{Plan, Report, measure, processor};
+use crate::coherence::measure::run::{Plan, Report, measure};
 use crate::coherence::transition::{Curve, Transition};
 use crate::progress;
 use crate::report::output::Output;
-use crate::report::stop::{Stop, one_line, to_stderr};
+use crate::report::stop::{Stop, to_stderr};
 
 /// The flags of `sme coherence measure`.
 #[derive(Args, Clone, Debug)]
@@ -52,37 +52,24 @@ pub struct MeasureFlags {
 
 /// The largest buffer (bytes).
 const MOST_BYTES: u64 = 1 << 32;
-/// The largest number of a CPU.
-const MOST_CPU: u64 = 1 << 20;
 
 /// A measurement whose flags fit together.
 #[derive(Debug)]
 pub(super) struct MeasureRun {
-    /// Looked for when the measurement begins, for they are this computer's.
-    cores: Option<Vec<usize>>,
+    host: Host,
     sizes: Vec<usize>,
     repetitions: u32,
     transitions: Vec<Transition>,
-    name: Option<String>,
     output: Option<PathBuf>,
 }
 
 impl MeasureFlags {
     pub(super) fn read(&self) -> Result<MeasureRun, Stop> {
-        let name = self.name.as_ref().map(|name| one_line(name));
-        if name.as_ref().is_some_and(String::is_empty) {
-            return Err(Stop::flag("--name", "a machine needs a name"));
-        }
-        let cores = self.cores.as_ref().map(|text| {
-            let ids = read::numbers("--cores", text, 0, MOST_CPU, Values::Many)?;
-            Ok(ids.into_iter().map(|id| id as usize).collect())
-        });
         Ok(MeasureRun {
-            cores: cores.transpose()?,
+            host: Host::read(self.cores.as_deref(), self.name.as_deref())?,
             sizes: sizes(&self.sizes)?,
             repetitions: read::repetitions(&self.repetitions)?,
             transitions: self.transitions.as_deref().map_or(Ok(Vec::new()), named)?,
-            name,
             output: self.output.clone(),
         })
     }
@@ -123,13 +110,9 @@ impl MeasureRun {
             largest as u64,
             memory::available(),
         )?;
-        let cpus = match &self.cores {
-            Some(ids) => Cpus::named(ids),
-            None => Cpus::default_of_process(),
-        };
         let plan = Plan {
-            machine: self.name.clone().unwrap_or_else(|| one_line(&processor())),
-            cpus: cpus.map_err(stopped)?,
+            machine: self.host.name(),
+            cpus: self.host.cpus()?,
             sizes: self.sizes.clone(),
             repetitions: self.repetitions,
             transitions: self.transitions.clone(),
@@ -148,42 +131,20 @@ impl MeasureRun {
     }
 }
 
-fn stopped(error: MeasureError) -> Stop {
-    match error {
-        MeasureError::NoPinning
-        | MeasureError::ManyCpus(_)
-        | MeasureError::TwiceCpu(_)
-        | MeasureError::ForbiddenCpu { .. } => Stop::flag("--cores", error),
-        MeasureError::Memory(_) => Stop::flag("--sizes", error),
-        other => Stop::Failed(one_line(&other.to_string())),
-    }
-}
-
 /// Says on stderr which CPUs are used.
 fn begun(cpus: &Cpus) {
     let mut text = format!("CPU {} is timed", cpus.measuring.id);
     for &cpu in &cpus.holders {
-        let place = cpus.measuring.placement_of(cpu).name();
-        let core = match cpu.shares_core_with(cpus.measuring) {
-            true => " of the same core, so that its misses are hits of the shared caches",
-            false => "",
-        };
-        text += &format!("; CPU {} prepares ({place}{core})", cpu.id);
+        let place = host::place(cpus.measuring, cpu);
+        text += &format!("; CPU {} prepares ({place})", cpu.id);
     }
     to_stderr(&(text + "\n"));
-    if cfg!(debug_assertions) {
-        to_stderr("this program was built without optimization: throughputs are too low\n");
-    }
+    host::warn_if_unoptimized();
 }
 
 /// Says on stderr what the rows do not: round trips, and what is missing.
 fn told(report: &Report, cpus: &Cpus) {
-    for trip in &report.round_trips {
-        to_stderr(&format!(
-            "round trip between CPU {} and CPU {} ({}): {:.1} ns\n",
-            cpus.measuring.id, trip.cpu, trip.placement, trip.ns
-        ));
-    }
+    host::tell_round_trips(cpus.measuring, &report.round_trips);
     for (reason, curves) in &report.unmeasurable {
         let names: Vec<String> = curves.iter().map(Curve::to_string).collect();
         to_stderr(&format!("not measured: {}: {reason}\n", names.join(", ")));

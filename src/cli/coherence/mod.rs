@@ -6,6 +6,8 @@
 mod bench;
 mod compare;
 mod curves;
+mod host;
+mod host_transfer;
 mod measure;
 mod predict;
 mod simulated;
@@ -29,7 +31,7 @@ pub enum CoherenceCommand {
     /// bounds it
     #[command(after_help = super::help::PREDICT)]
     Predict(Box<predict::PredictFlags>),
-    /// Copy messages through a ring of chunks on a simulated machine
+    /// Copy messages through a ring of chunks on a simulated machine, or on this computer
     #[command(after_help = super::help::TRANSFER)]
     Transfer(Box<transfer::TransferFlags>),
     /// Set predictions beside the transfer and an MPI ping-pong, by the size of the message

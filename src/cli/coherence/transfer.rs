@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use super::host::Host;
+use super::host_transfer;
 use super::simulated::{CoherentFlags, sizes, stopped};
 use crate::cli::flags::FileFlags;
 use crate::cli::read::{self, Values};
@@ -65,6 +67,30 @@ pub struct TransferFlags {
     /// How many threads of this computer simulate [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     workers: Option<String>,
+    /// Measure on this computer, between two pinned threads, instead of simulating
+    #[arg(long, conflicts_with_all = ["machine", "set", "workers"])]
+    host: bool,
+    /// With --host: CPUs, the one that is timed first, as Linux numbers them [default: the first
+    /// that the process may use, and another one at --placement]
+    #[arg(
+        long,
+        value_name = "A,B",
+        requires = "host",
+        allow_negative_numbers = true
+    )]
+    cores: Option<String>,
+    /// With --host: how many round trips are timed for each row
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "host",
+        default_value = "21",
+        allow_negative_numbers = true
+    )]
+    repetitions: String,
+    /// With --host: the machine's name in the rows [default: what the system calls the processor]
+    #[arg(long, value_name = "TEXT", requires = "host")]
+    name: Option<String>,
     #[command(flatten)]
     file: FileFlags,
 }
@@ -72,10 +98,19 @@ pub struct TransferFlags {
 /// Transfers whose flags fit together.
 #[derive(Debug)]
 pub(super) struct TransferRun {
-    bench: Bench,
+    on: Where,
+    placement: Placement,
     transfers: Vec<Transfer>,
-    workers: usize,
     file: FileFlags,
+}
+
+/// The machine on which they run.
+#[derive(Debug)]
+enum Where {
+    /// A simulated one, by so many threads.
+    Simulated(Bench, usize),
+    /// This computer.
+    Host(Host),
 }
 
 const HEADING: [&str; 13] = [
@@ -99,14 +134,14 @@ const MOST_CHUNKS: u64 = 1 << 16;
 
 impl TransferFlags {
     pub(super) fn read(&self) -> Result<TransferRun, Stop> {
-        let bench = self.machine.bench()?;
+        let on = self.place()?;
         let messages = sizes("--sizes", &self.sizes, 64, Values::Many)?;
         let chunk = read::one("--chunk", sizes("--chunk", &self.chunk, 64, Values::One)?)?;
         let ring = read::numbers("--ring", &self.ring, 1, MOST_CHUNKS, Values::One)?;
         let ring = read::one("--ring", ring)? as u32;
         let placement: Placement = read::name("--placement", &self.placement)?;
         let reuse: super::predict::Reuse = read::name("--reuse", &self.reuse)?;
-        let plain = Transfer {
+        let mut plain = Transfer {
             chunk_bytes: chunk,
             ring,
             direction: read::name::<Direction>("--direction", &self.direction)?,
@@ -115,6 +150,9 @@ impl TransferFlags {
             reuses: reuse.of_sides(),
             ..Transfer::of_open_mpi(placement, chunk)
         };
+        if self.host {
+            plain.rounds = read::repetitions(&self.repetitions)?;
+        }
         let transfers = messages.into_iter().map(|message_bytes| Transfer {
             message_bytes,
             ..plain
@@ -126,34 +164,35 @@ impl TransferFlags {
                 .map_err(|error| Stop::flag("--ring", error))?;
         }
         Ok(TransferRun {
-            bench,
+            on,
+            placement,
             transfers,
-            workers: match &self.workers {
-                Some(text) => read::host_threads("--workers", text)?,
-                None => read::all_host_threads(),
-            },
             file: self.file.clone(),
         })
+    }
+
+    fn place(&self) -> Result<Where, Stop> {
+        if self.host {
+            let host = Host::read(self.cores.as_deref(), self.name.as_deref())?;
+            return Ok(Where::Host(host));
+        }
+        let workers = match &self.workers {
+            Some(text) => read::host_threads("--workers", text)?,
+            None => read::all_host_threads(),
+        };
+        Ok(Where::Simulated(self.machine.bench()?, workers))
     }
 }
 
 impl TransferRun {
     pub(super) fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
-        let times = over(
-            &self.transfers,
-            self.workers,
-            |transfer| transfer.message_bytes,
-            |transfer| transfer.time(&self.bench),
-        );
-        let on = On::new(self.bench.machine());
-        let mut rows = Vec::with_capacity(times.len());
-        for (transfer, time) in self.transfers.iter().zip(times) {
-            let time = time.map_err(stopped)?;
-            rows.push(vec![
-                Cell::text(&on.machine),
-                Cell::text(&on.machine_hash),
-                Cell::text(&on.set),
+        let timed = match &self.on {
+            Where::Simulated(bench, workers) => self.simulated(bench, *workers)?,
+            Where::Host(host) => host_transfer::rows(host, self.placement, &self.transfers)?,
+        };
+        let row = |(machine, transfer, ns): ([Cell; 3], Transfer, f64)| {
+            let setting = [
                 Cell::text(transfer.placement),
                 Cell::text(transfer.direction),
                 Cell::text(transfer.flush),
@@ -162,11 +201,34 @@ impl TransferRun {
                 Cell::Count(transfer.message_bytes),
                 Cell::Count(transfer.chunk_bytes),
                 Cell::Count(transfer.ring.into()),
-                Cell::real(time.as_us()),
-                Cell::real(transfer.message_bytes as f64 / time.as_ns()),
-            ]);
-        }
+                Cell::real(ns / 1e3),
+                Cell::real(transfer.message_bytes as f64 / ns),
+            ];
+            machine.into_iter().chain(setting).collect()
+        };
+        let rows: Vec<Vec<Cell>> = timed.into_iter().map(row).collect();
         output.push(&rendered(&HEADING, &rows, self.file.format()))?;
         output.commit()
+    }
+
+    /// The name, hash and overrides of the machine, each transfer, and its time (ns).
+    fn simulated(
+        &self,
+        bench: &Bench,
+        workers: usize,
+    ) -> Result<Vec<([Cell; 3], Transfer, f64)>, Stop> {
+        let times = over(
+            &self.transfers,
+            workers,
+            |transfer| transfer.message_bytes,
+            |transfer| transfer.time(bench),
+        );
+        let on = On::new(bench.machine());
+        let machine = [&on.machine, &on.machine_hash, &on.set].map(Cell::text);
+        let timed = self.transfers.iter().zip(times).map(|(&transfer, time)| {
+            let time = time.map_err(stopped)?;
+            Ok((machine.clone(), transfer, time.as_ns()))
+        });
+        timed.collect()
     }
 }

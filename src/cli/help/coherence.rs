@@ -30,10 +30,17 @@ Two cores send each other messages in turn: the sender copies a chunk into the r
 flag, the receiver copies it out of there and sets the flag back. Every message begins at the
 first chunk of the ring. time_us is that of one message, the mean of six.
 
+With --host two threads of this computer do the same, pinned to CPUs. time_us is half of the 10th
+percentile of the round trips, by nearest rank; three go before them, whose bytes are compared, and
+so are those of the last. Copies are the C library's memcpy, or non-temporal stores; buffers that
+are not used again are flushed before each message. Rows whose threads or CPUs have moved are
+measured again or dropped, as by sme coherence measure; stderr says which.
+
 Examples:
   sme coherence transfer --placement remote --flush non-temporal
   sme coherence transfer --machine opteron-6272 --direction alternating --format csv
-  sme coherence transfer --sizes 1048576 --chunk 65536 --ring 16 --reuse receiver";
+  sme coherence transfer --sizes 1048576 --chunk 65536 --ring 16 --reuse receiver
+  sme coherence transfer --host --cores 0,1 --flush non-temporal --format csv -o host.csv";
 
 /// `sme coherence predict --help`
 pub const PREDICT: &str = "\
