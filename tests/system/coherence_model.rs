@@ -1,5 +1,5 @@
 //! `sme coherence` as its users meet it: predictions from a table that the test writes, tables that
-//! are refused, and a measurement of this computer, of which no figure is looked at.
+//! are refused, and measurements of this computer, of which no figure is looked at.
 
 use std::fs;
 use std::path::Path;
@@ -217,6 +217,98 @@ fn this_computer_is_measured_into_a_table() {
     let stderr = text(&absent.stderr);
     assert!(
         stderr.starts_with("sme: --cores: this process cannot run on CPU "),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn transfers_that_cannot_be_measured_are_refused() {
+    for (flags, expected) in [
+        ("--cores 0,1", "--host"),
+        ("--repetitions 3", "--host"),
+        ("--name here", "--host"),
+        ("--host --machine xeon-e5-2650", "--machine"),
+        ("--host --set core.clock=1GHz", "--set"),
+        ("--host --workers 1", "--workers"),
+        (
+            "--host --repetitions 0",
+            "sme: --repetitions 0: 0 is too small; at least 1\n",
+        ),
+        (
+            "--host --sizes 100",
+            "sme: --sizes: 100 is not a multiple of 64\n",
+        ),
+        ("--host --cores 0,x", "sme: --cores 0,x: "),
+        ("--host --cores 0,1048577", "1048577 is too large"),
+    ] {
+        let output = sme(&format!("coherence transfer {flags}"));
+        assert_eq!(output.status.code(), Some(2), "{flags}");
+        let stderr = text(&output.stderr);
+        assert_eq!(
+            (stderr.lines().count(), text(&output.stdout)),
+            (1, ""),
+            "{flags}: {stderr}"
+        );
+        assert!(stderr.contains(expected), "{flags}: {stderr}");
+    }
+}
+
+/// A measured row has the columns of a simulated one.
+#[test]
+#[cfg(target_os = "linux")]
+fn transfers_are_measured_on_this_computer() {
+    let directory = TempDir::new().unwrap();
+    let simulated = sme("coherence transfer --sizes 4096 --format csv");
+    let heading = text(&simulated.stdout).lines().next().unwrap().to_owned();
+    let settings = [
+        ("--reuse both", "socket,same,none,sender,both"),
+        #[cfg(target_arch = "x86_64")]
+        (
+            "--direction alternating --flush non-temporal --home receiver --reuse none",
+            "socket,alternating,non-temporal,receiver,none",
+        ),
+    ];
+    for (flags, setting) in settings {
+        let command = "coherence transfer --host --sizes 4096,65536 --chunk 16384 --ring 2 \
+                       --repetitions 3 --name here -o here.csv";
+        let output = sme_in(directory.path(), &format!("{command} {flags}"));
+        let stderr = text(&output.stderr);
+        if output.status.code() == Some(2) && stderr.contains("there is no other CPU") {
+            return skipped("a second CPU to send messages to");
+        }
+        assert!(stderr.contains(" is timed; "), "{stderr}");
+        // On a busy computer both rows may have been disturbed.
+        if output.status.code() == Some(1) {
+            assert!(stderr.ends_with("sme: nothing was measured\n"), "{stderr}");
+            assert!(!directory.path().join("here.csv").exists());
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        let file = fs::read_to_string(directory.path().join("here.csv")).unwrap();
+        fs::remove_file(directory.path().join("here.csv")).unwrap();
+        let (first, rows) = file.split_once('\n').unwrap();
+        assert_eq!(first, heading);
+        let dropped = stderr.matches("dropped: messages of ").count();
+        assert_eq!(rows.lines().count() + dropped, 2, "{file}{stderr}");
+        for row in rows.lines() {
+            let rest = row.strip_prefix(&format!("here,,,{setting},")).unwrap();
+            let numbers: Vec<f64> = rest.split(',').map(|cell| cell.parse().unwrap()).collect();
+            let [message, chunk, ring, time_us, gb_per_s] = numbers[..] else {
+                panic!("{row}");
+            };
+            assert!([4096.0, 65536.0].contains(&message));
+            assert_eq!((chunk, ring), (16384.0, 2.0));
+            assert!(
+                (message / 1e3 / time_us / gb_per_s - 1.0).abs() < 1e-3,
+                "{row}"
+            );
+        }
+    }
+    let elsewhere = sme("coherence transfer --host --cores 0 --placement remote");
+    assert_eq!(elsewhere.status.code(), Some(2));
+    let stderr = text(&elsewhere.stderr);
+    assert!(
+        stderr.ends_with("there is no other CPU\n") || stderr.contains("cannot run on CPU 0"),
         "{stderr}"
     );
 }
