@@ -1,5 +1,6 @@
 #!/bin/sh
-# The native memory and barriers under Miri, which finds undefined behaviour and data races.
+# The native memory and barriers, and the memory that the threads of a measured transfer share, under
+# Miri, which finds undefined behaviour and data races.
 # Miri comes with a nightly toolchain only: where it is missing this says so and succeeds.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -8,5 +9,6 @@ if ! cargo +nightly miri --version >/dev/null 2>&1; then
     exit 0
 fi
 # The clock and the number of processors are the host's.
-MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-disable-isolation" \
-    cargo +nightly miri test -p sme-memory -p sme-barrier --test native
+export MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-disable-isolation"
+cargo +nightly miri test -p sme-memory -p sme-barrier --test native
+cargo +nightly miri test -p sme --lib -- coherence::measure::ring coherence::measure::pair

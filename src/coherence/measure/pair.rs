@@ -2,7 +2,8 @@
 //! on the rings that both share.
 //!
 //! Called by [`super::transfer`] on two pinned threads. Core 0 reads the clock. The application's
-//! buffers belong to the thread that sends from them and receives into them.
+//! buffers belong to the thread that sends from them and receives into them. The one `unsafe` here
+//! is the promise about states of chunks that [`super::ring`] asks for.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
@@ -370,7 +371,7 @@ mod tests {
         assert!(matches!(pair.play(0), Err(MeasureError::Panicked)));
         // There is no memory for buffers: the other waits for none.
         let huge = Transfer {
-            message_bytes: 1 << 60,
+            message_bytes: 1 << 63,
             ..every_setting()[0]
         };
         let sides = played(&Pair::new(huge, 1));
