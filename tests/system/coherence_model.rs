@@ -312,3 +312,48 @@ fn transfers_are_measured_on_this_computer() {
         "{stderr}"
     );
 }
+
+/// Predictions from a table of this computer stand beside a transfer on it; there is no MPI.
+#[test]
+fn predictions_are_compared_with_this_computer() {
+    let directory = with_table(&flat_table());
+    let command = "coherence compare --sizes 65536 --chunk 32768 --repetitions 3 --format csv";
+    let output = sme_in(
+        directory.path(),
+        &format!("{command} --host --table table.json"),
+    );
+    let stderr = text(&output.stderr);
+    if output.status.code() == Some(2) && stderr.contains("there is no other CPU") {
+        return skipped("a second CPU to send messages to");
+    }
+    if output.status.code() == Some(1) {
+        return assert!(stderr.ends_with("sme: nothing was measured\n"), "{stderr}");
+    }
+    let stdout = text(&output.stdout);
+    let row: Vec<&str> = stdout.lines().nth(1).unwrap().split(',').collect();
+    let settings = ["toy", "", "", "socket", "32768", "8", "65536"];
+    assert_eq!(row[..7], settings);
+    assert_eq!(row[7..10], ["3.333333", "4.000000", "5.000000"]);
+    let transfer: f64 = row[10].parse().unwrap();
+    let share: f64 = row[12].parse().unwrap();
+    assert!(
+        transfer > 0.0 && (share * transfer / 4.0 - 1.0).abs() < 1e-3,
+        "{row:?}"
+    );
+    assert_eq!([row[11], row[13], row[14]], ["", "", "LMM socket"]);
+    for (flags, expected) in [
+        ("--host", "--table"),
+        ("--table table.json", "--host"),
+        ("--cores 0,1", "--host"),
+        ("--host --table none.json", "none.json"),
+        (
+            "--host --table table.json --placement remote",
+            "the table has no row of SHS remote",
+        ),
+    ] {
+        let output = sme_in(directory.path(), &format!("{command} {flags}"));
+        assert_eq!(output.status.code(), Some(2), "{flags}");
+        let stderr = text(&output.stderr);
+        assert!(stderr.contains(expected), "{flags}: {stderr}");
+    }
+}

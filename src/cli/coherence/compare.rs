@@ -1,15 +1,21 @@
 //! `sme coherence compare`.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 
 use clap::Args;
+use sme_mpi::channel::chunks::Ring;
 
+use super::host::Host;
+use super::host_transfer;
 use super::simulated::{CoherentFlags, sizes, stopped};
 use crate::cli::flags::FileFlags;
 use crate::cli::read::{self, Values};
 use crate::coherence::bench::Bench;
-use crate::coherence::compare::{CompareError, Compared, Outcome};
-use crate::coherence::model::Ports;
+use crate::coherence::compare::{CompareError, Compared};
+use crate::coherence::model::{Ports, Prediction};
+use crate::coherence::table::Table;
+use crate::coherence::transfer::Transfer;
 use crate::coherence::transition::Placement;
 use crate::messages::Measurement;
 use crate::progress::{self, Watch};
@@ -18,7 +24,6 @@ use crate::report::row::{Cell, rendered};
 use crate::report::stop::{Stop, one_line};
 use crate::validate::measure::over;
 use crate::validate::papers::On;
-use sme_mpi::channel::chunks::Ring;
 
 /// The flags of `sme coherence compare`.
 #[derive(Args, Clone, Debug)]
@@ -59,6 +64,35 @@ pub struct CompareFlags {
     /// How many threads of this computer simulate [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     workers: Option<String>,
+    /// Predict from --table, and measure the transfer on this computer, between two pinned threads;
+    /// without MPI
+    #[arg(
+        long,
+        requires = "table",
+        conflicts_with_all = ["machine", "set", "workers"]
+    )]
+    host: bool,
+    /// With --host: this computer's throughput table, of sme coherence measure
+    #[arg(long, value_name = "FILE", requires = "host")]
+    table: Option<PathBuf>,
+    /// With --host: CPUs, the one that is timed first, as Linux numbers them [default: the first
+    /// that the process may use, and another one at --placement]
+    #[arg(
+        long,
+        value_name = "A,B",
+        requires = "host",
+        allow_negative_numbers = true
+    )]
+    cores: Option<String>,
+    /// With --host: how many round trips are timed for each row
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "host",
+        default_value = "21",
+        allow_negative_numbers = true
+    )]
+    repetitions: String,
     #[command(flatten)]
     file: FileFlags,
 }
@@ -66,10 +100,27 @@ pub struct CompareFlags {
 /// Comparisons whose flags fit together.
 #[derive(Debug)]
 pub(super) struct CompareRun {
-    bench: Bench,
+    on: Where,
     compared: Vec<Compared>,
-    workers: usize,
     file: FileFlags,
+}
+
+/// The machine.
+#[derive(Debug)]
+enum Where {
+    /// A simulated one, by so many threads.
+    Simulated(Bench, usize),
+    /// This computer, with its table; so many round trips are timed.
+    Host(Host, Table, u32),
+}
+
+/// The figures of one message.
+struct Found {
+    /// Name, hash and overrides.
+    machine: [Cell; 3],
+    predicted: Prediction,
+    transfer_gb_per_s: f64,
+    mpi_gb_per_s: Option<f64>,
 }
 
 const HEADING: [&str; 15] = [
@@ -92,7 +143,6 @@ const HEADING: [&str; 15] = [
 
 impl CompareFlags {
     pub(super) fn read(&self) -> Result<CompareRun, Stop> {
-        let bench = self.machine.bench()?;
         let not_zero = |flag: &str, size: u64| {
             NonZero::new(size).ok_or_else(|| Stop::flag(flag, "0 is too small"))
         };
@@ -114,69 +164,137 @@ impl CompareFlags {
                 },
             });
         }
-        for one in &compared {
-            let ping_pong = one.ping_pong(&bench).map_err(stopped)?;
-            let is_possible = ping_pong.job().check();
-            is_possible.map_err(|error| Stop::flag("--chunk or --ring", error))?;
+        let on = self.place()?;
+        if let Where::Simulated(bench, _) = &on {
+            for one in &compared {
+                let ping_pong = one.ping_pong(bench).map_err(stopped)?;
+                let is_possible = ping_pong.job().check();
+                is_possible.map_err(|error| Stop::flag("--chunk or --ring", error))?;
+            }
         }
         Ok(CompareRun {
-            bench,
+            on,
             compared,
-            workers: match &self.workers {
-                Some(text) => read::host_threads("--workers", text)?,
-                None => read::all_host_threads(),
-            },
             file: self.file.clone(),
         })
+    }
+
+    fn place(&self) -> Result<Where, Stop> {
+        if let Some(table) = &self.table {
+            let host = Host::read(self.cores.as_deref(), None)?;
+            let repetitions = read::repetitions(&self.repetitions)?;
+            let table =
+                Table::read(table).map_err(|error| Stop::Input(one_line(&error.to_string())))?;
+            return Ok(Where::Host(host, table, repetitions));
+        }
+        let workers = match &self.workers {
+            Some(text) => read::host_threads("--workers", text)?,
+            None => read::all_host_threads(),
+        };
+        Ok(Where::Simulated(self.machine.bench()?, workers))
     }
 }
 
 impl CompareRun {
     pub(super) fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
-        let watch = progress::on_stderr();
-        let watch: &dyn Watch = watch.as_ref();
-        watch.begin("messages", self.compared.len() as u64);
-        let cost = |one: &Compared| one.message_bytes.get();
-        let outcomes = over(&self.compared, self.workers, cost, |one| {
-            let outcome = one.simulate(&self.bench);
-            watch.advance(1);
-            outcome
-        });
-        watch.end();
-        let mut rows = Vec::with_capacity(outcomes.len());
-        for (one, outcome) in self.compared.iter().zip(outcomes) {
-            rows.push(self.row(one, &outcome.map_err(failed)?));
-        }
+        let found = match &self.on {
+            Where::Simulated(bench, workers) => self.simulated(bench, *workers)?,
+            Where::Host(host, table, repetitions) => self.measured(host, table, *repetitions)?,
+        };
+        let rows: Vec<Vec<Cell>> = found.into_iter().map(row).collect();
         output.push(&rendered(&HEADING, &rows, self.file.format()))?;
         output.commit()
     }
 
-    fn row(&self, one: &Compared, outcome: &Outcome) -> Vec<Cell> {
-        let on = On::new(self.bench.machine());
-        let Outcome {
-            predicted,
-            transfer_gb_per_s,
-            mpi_gb_per_s,
-        } = outcome;
-        vec![
-            Cell::text(&on.machine),
-            Cell::text(&on.machine_hash),
-            Cell::text(&on.set),
-            Cell::text(one.placement),
-            Cell::Count(one.chunk_bytes.get()),
-            Cell::Count(one.ring.into()),
-            Cell::Count(one.message_bytes.get()),
-            Cell::real(predicted.sequential_gb_per_s),
-            Cell::real(predicted.pipelined_gb_per_s),
-            Cell::real(predicted.parallel_gb_per_s),
-            Cell::real(*transfer_gb_per_s),
-            Cell::real(*mpi_gb_per_s),
-            Cell::real(predicted.pipelined_gb_per_s / transfer_gb_per_s),
-            Cell::real(mpi_gb_per_s / transfer_gb_per_s),
-            Cell::text(predicted.bound_by),
-        ]
+    fn simulated(&self, bench: &Bench, workers: usize) -> Result<Vec<(Compared, Found)>, Stop> {
+        let watch = progress::on_stderr();
+        let watch: &dyn Watch = watch.as_ref();
+        watch.begin("messages", self.compared.len() as u64);
+        let cost = |one: &Compared| one.message_bytes.get();
+        let outcomes = over(&self.compared, workers, cost, |one| {
+            let outcome = one.simulate(bench);
+            watch.advance(1);
+            outcome
+        });
+        watch.end();
+        let on = On::new(bench.machine());
+        let machine = [&on.machine, &on.machine_hash, &on.set].map(Cell::text);
+        let found = self.compared.iter().zip(outcomes).map(|(&one, outcome)| {
+            let outcome = outcome.map_err(failed)?;
+            let found = Found {
+                machine: machine.clone(),
+                predicted: outcome.predicted,
+                transfer_gb_per_s: outcome.transfer_gb_per_s,
+                mpi_gb_per_s: Some(outcome.mpi_gb_per_s),
+            };
+            Ok((one, found))
+        });
+        found.collect()
     }
+
+    /// The rows of the transfers that were not dropped.
+    fn measured(
+        &self,
+        host: &Host,
+        table: &Table,
+        rounds: u32,
+    ) -> Result<Vec<(Compared, Found)>, Stop> {
+        let mut predictions = Vec::with_capacity(self.compared.len());
+        for one in &self.compared {
+            let predicted = one.predicted(table);
+            predictions.push(predicted.map_err(|error| Stop::flag("--table", error))?);
+        }
+        let transfer = |one: &Compared| Transfer {
+            chunk_bytes: one.chunk_bytes.get(),
+            ring: one.ring,
+            rounds,
+            ..Transfer::of_open_mpi(one.placement, one.message_bytes.get())
+        };
+        let transfers: Vec<Transfer> = self.compared.iter().map(transfer).collect();
+        // All have the same.
+        let placement = self.compared.first().map(|one| one.placement);
+        let timed = host_transfer::rows(host, placement.unwrap_or(Placement::Socket), &transfers)?;
+        let mut found = Vec::with_capacity(timed.len());
+        for ([_, hash, set], transfer, ns) in timed {
+            let bytes = transfer.message_bytes;
+            let of = (self.compared.iter()).position(|one| one.message_bytes.get() == bytes);
+            let Some(index) = of else { continue };
+            let one = Found {
+                machine: [Cell::text(table.machine()), hash, set],
+                predicted: predictions[index],
+                transfer_gb_per_s: bytes as f64 / ns,
+                mpi_gb_per_s: None,
+            };
+            found.push((self.compared[index], one));
+        }
+        Ok(found)
+    }
+}
+
+fn row((one, found): (Compared, Found)) -> Vec<Cell> {
+    let Found {
+        machine,
+        predicted,
+        transfer_gb_per_s,
+        mpi_gb_per_s,
+    } = found;
+    let optional = |value: Option<f64>| value.map_or(Cell::Absent, Cell::real);
+    let figures = [
+        Cell::text(one.placement),
+        Cell::Count(one.chunk_bytes.get()),
+        Cell::Count(one.ring.into()),
+        Cell::Count(one.message_bytes.get()),
+        Cell::real(predicted.sequential_gb_per_s),
+        Cell::real(predicted.pipelined_gb_per_s),
+        Cell::real(predicted.parallel_gb_per_s),
+        Cell::real(transfer_gb_per_s),
+        optional(mpi_gb_per_s),
+        Cell::real(predicted.pipelined_gb_per_s / transfer_gb_per_s),
+        optional(mpi_gb_per_s.map(|mpi| mpi / transfer_gb_per_s)),
+        Cell::text(predicted.bound_by),
+    ];
+    machine.into_iter().chain(figures).collect()
 }
 
 fn failed(error: CompareError) -> Stop {
