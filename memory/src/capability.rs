@@ -40,6 +40,8 @@ pub enum Capability {
     Network,
     /// An operating system that ends threads ([`Processes`](crate::Processes)).
     Processes,
+    /// Clocks and voltages that programs change ([`Scaling`](crate::Scaling)).
+    Scaling,
 }
 
 impl Capability {
@@ -58,6 +60,7 @@ impl Capability {
         Self::Timer,
         Self::Network,
         Self::Processes,
+        Self::Scaling,
     ];
 
     /// The name in tables and messages, in the plural.
@@ -76,6 +79,7 @@ impl Capability {
             Self::Timer => "a timer",
             Self::Network => "a network on chip between memories",
             Self::Processes => "an operating system that ends threads",
+            Self::Scaling => "clocks and voltages that programs change",
         }
     }
 }

@@ -25,6 +25,7 @@ mod messages;
 pub mod native;
 mod network;
 mod passes;
+mod scaling;
 mod steps;
 
 pub use address::{Flag, Flags, Place, Register, Route, Word};
@@ -35,4 +36,5 @@ pub use contract::{
 pub use messages::{AnyFlag, Blocks, Interrupts, Own, Tagged, Timer};
 pub use network::{Gathers, Mailbox, Network, NodeSet, Receives, Transfer};
 pub use passes::{Passes, Stores, word_by_word};
+pub use scaling::{LEAST_DIVIDER, MOST_DIVIDER, Refused, Scaling};
 pub use steps::{FlagRow, Followers, Leader, Step};

@@ -52,6 +52,14 @@ impl Time {
     pub const fn times(self, count: u64) -> Time {
         Time(self.0 * count)
     }
+
+    /// This span by `to / of`, which is not 0, rounded up to a picosecond.
+    pub const fn scaled(self, to: u32, of: u32) -> Time {
+        if to == of {
+            return self;
+        }
+        Time((self.0 as u128 * to as u128).div_ceil(of as u128) as u64)
+    }
 }
 
 impl Add for Time {

@@ -1,6 +1,7 @@
 //! No constant of a machine is without effect: each, halved or doubled, moves the output of some
 //! small workload, or is refused, or stands in a list of exceptions with its reason.
 
+mod clocks;
 mod coherent;
 mod networks;
 
@@ -55,7 +56,49 @@ const COHERENT: &[&str] = &["xeon-e5-2650", "opteron-6272"];
 
 const TODAY: &[&str] = &["cxl-pool", "ualink"];
 
-const EXCEPTIONS: [Exception; 25] = [
+/// Voltages that allow the fastest clock there is, whatever more they would allow.
+const FAST_ENOUGH: &str = "no divider makes a clock that fast";
+
+/// Of a chip that begins with the fastest clock at 1.1 V.
+const AS_IT_BEGINS: &str = "a voltage of at least the first allows the first clock";
+
+const EXCEPTIONS: [Exception; 31] = [
+    exception(
+        "island.at_1100_mv",
+        Change::Doubled,
+        &["scc", "scc-800"],
+        FAST_ENOUGH,
+    ),
+    exception(
+        "island.at_1200_mv",
+        Change::Doubled,
+        &["scc", "scc-800"],
+        FAST_ENOUGH,
+    ),
+    exception(
+        "island.at_1300_mv",
+        Change::Doubled,
+        &["scc", "scc-800"],
+        FAST_ENOUGH,
+    ),
+    exception(
+        "island.at_1100_mv",
+        Change::Halved,
+        &["scc-800"],
+        AS_IT_BEGINS,
+    ),
+    exception(
+        "island.at_1200_mv",
+        Change::Halved,
+        &["scc-800"],
+        AS_IT_BEGINS,
+    ),
+    exception(
+        "island.at_1300_mv",
+        Change::Halved,
+        &["scc-800"],
+        AS_IT_BEGINS,
+    ),
     exception(
         "node.private_memory",
         Change::Halved,
@@ -286,7 +329,11 @@ const ON_CHIP: [&str; 13] = [
 ];
 
 fn workloads_of_chip() -> Vec<Box<Workload>> {
-    let library: [Box<Workload>; 2] = [Box::new(parts_of_core), Box::new(one_core)];
+    let library: [Box<Workload>; 3] = [
+        Box::new(parts_of_core),
+        Box::new(one_core),
+        Box::new(clocks::clocks_and_voltages),
+    ];
     let commands = ON_CHIP.map(|command| -> Box<Workload> {
         Box::new(move |name, set| of_command(command, name, set))
     });

@@ -96,6 +96,17 @@ impl<E> EventQueue<E> {
         Some((first.at, first.event))
     }
 
+    /// Moves events: each to the time that `to` says for it, if it says one.
+    pub fn moves(&mut self, mut to: impl FnMut(Time, &E) -> Option<Time>) {
+        let mut moved = |pending: &mut Pending<E>| {
+            pending.at = to(pending.at, &pending.event).unwrap_or(pending.at);
+        };
+        self.one.iter_mut().for_each(&mut moved);
+        let mut all = std::mem::take(&mut self.heap).into_vec();
+        all.iter_mut().for_each(moved);
+        self.heap = all.into();
+    }
+
     /// How many events are pending.
     pub fn len(&self) -> usize {
         usize::from(self.one.is_some()) + self.heap.len()
@@ -175,6 +186,26 @@ mod tests {
             numbered.sort_unstable();
             let taken: Vec<_> = std::iter::from_fn(|| queue.pop().map(|(_, e)| e)).collect();
             prop_assert_eq!(taken, numbered);
+        }
+
+        #[test]
+        fn moved_events_come_in_order(
+            events in proptest::collection::vec((0u64..50, 0u64..50, any::<bool>()), 0..100),
+        ) {
+            let mut queue = EventQueue::new();
+            for (number, &(at, to, moves)) in (0..).zip(&events) {
+                queue.push(Time::from_ps(at), 0, number, (number, moves.then_some(to)));
+            }
+            queue.moves(|_, &(_, to)| to.map(Time::from_ps));
+            let taken: Vec<_> = std::iter::from_fn(|| queue.pop())
+                .map(|(at, (number, _))| (at.as_ps(), number))
+                .collect();
+            let mut expected: Vec<(u64, u64)> = (0..)
+                .zip(&events)
+                .map(|(number, &(at, to, moves))| (if moves { to } else { at }, number))
+                .collect();
+            expected.sort_unstable();
+            prop_assert_eq!(taken, expected);
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::kernel::peers::{Alone, Peers};
 use crate::kernel::thread::Programs;
 use crate::kernel::window::Exchanged;
 use crate::observe::calls::ThreadCall;
+use crate::observe::energy::Energy;
 use crate::observe::failure::Failure;
 use crate::observe::gauge::Progress;
 use crate::observe::log;
@@ -122,6 +123,9 @@ pub trait Readable: System {
 
     /// What went through the caches of memory that nothing keeps coherent between nodes.
     fn cache_traffic(&self) -> CacheTraffic;
+
+    /// The energy that all of it has taken until the last program ended, where its file has figures of power.
+    fn energy(&self) -> Option<Energy>;
 
     /// Lets the memory of `place.node` hold `value` in the word at `place` from the beginning: as if
     /// a program had been loaded. If loads are to be checked, that must have been said before.

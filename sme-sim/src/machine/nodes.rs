@@ -12,6 +12,7 @@ use crate::kernel::peers::{self, Peers};
 use crate::kernel::window::{self, Exchanged, Joint, NoTask, Verdict};
 use crate::observe::among::{Among, Figures};
 use crate::observe::calls::ThreadCall;
+use crate::observe::energy::Energy;
 use crate::observe::failure::{self, Failure, Fault, Standstill};
 use crate::observe::gauge::Progress;
 use crate::observe::log::{self, Log};
@@ -85,6 +86,16 @@ pub trait Inhabited: window::Locality<Task = NoTask> + Waits + Sized {
 
     /// What went through its caches of memory that nothing keeps coherent between nodes.
     fn cache_traffic(&self) -> CacheTraffic;
+
+    /// When the last of its programs has ended, where it knows.
+    fn programs_ended(&self) -> Time {
+        Time::ZERO
+    }
+
+    /// The energy that it has taken from the begin to `until`, where the machine has figures of power.
+    fn energy(&self, _until: Time) -> Option<Energy> {
+        None
+    }
 
     /// Lets it keep the last writes of the words at these offsets of its shared memory.
     fn keep_last_writes(&mut self, offsets: &[u64]);
@@ -318,6 +329,15 @@ impl<N: Inhabited> Readable for Nodes<N> {
             all += node.cache_traffic();
         }
         all
+    }
+
+    fn energy(&self) -> Option<Energy> {
+        let ends = self.nodes.iter().map(N::programs_ended);
+        let until = ends.max().unwrap_or_default();
+        let mut nodes = self.nodes.iter();
+        let first = nodes.next()?.energy(until)?;
+        let others = nodes.filter_map(|node| node.energy(until));
+        Some(others.fold(first, Energy::and))
     }
 
     /// No copy of the word may have been made yet.

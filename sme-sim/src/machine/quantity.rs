@@ -2,7 +2,7 @@
 //!
 //! The reader of machine files ([`super::Machine`]) hands every constant's text to
 //! [`Limits::parse`] and gets back a whole number of the dimension's base unit: picoseconds,
-//! Hertz, bytes, bits, bytes per second, cycles, or a plain count. The arithmetic is decimal and
+//! Hertz, bytes, bits, bytes per second, cycles, millivolts, milliwatts, or a plain count. The arithmetic is decimal and
 //! exact: an amount that is not a whole number of the base unit is an error, never rounded.
 
 use std::fmt;
@@ -28,6 +28,10 @@ pub enum Dimension {
     Cycles,
     /// How many of something: a whole number without a unit.
     Count,
+    /// A voltage, in millivolts.
+    Voltage,
+    /// A power, in milliwatts.
+    Power,
 }
 
 pub(crate) struct Unit {
@@ -73,6 +77,10 @@ const UNITS: &[Unit] = &[
     unit("TB/s", Dimension::Bandwidth, 1_000_000_000_000),
     unit("cycles", Dimension::Cycles, 1),
     unit("cycle", Dimension::Cycles, 1),
+    unit("mV", Dimension::Voltage, 1),
+    unit("V", Dimension::Voltage, 1_000),
+    unit("mW", Dimension::Power, 1),
+    unit("W", Dimension::Power, 1_000),
 ];
 
 impl Dimension {
@@ -86,6 +94,8 @@ impl Dimension {
             Dimension::Bandwidth => "a bandwidth",
             Dimension::Cycles => "a number of cycles",
             Dimension::Count => "a count",
+            Dimension::Voltage => "a voltage",
+            Dimension::Power => "a power",
         }
     }
 
@@ -99,6 +109,8 @@ impl Dimension {
             Dimension::Bandwidth => "B/s",
             Dimension::Cycles => "cycles",
             Dimension::Count => "",
+            Dimension::Voltage => "mV",
+            Dimension::Power => "mW",
         }
     }
 
@@ -155,6 +167,8 @@ impl Dimension {
             Dimension::Bandwidth => &["MB/s", "GB/s", "kB/s", "B/s"],
             Dimension::Cycles => &["cycles"],
             Dimension::Count => &[""],
+            Dimension::Voltage => &["V", "mV"],
+            Dimension::Power => &["W", "mW"],
         }
     }
 }
@@ -404,7 +418,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const DIMENSIONS: [Dimension; 7] = [
+    const DIMENSIONS: [Dimension; 9] = [
         Dimension::Time,
         Dimension::Frequency,
         Dimension::Memory,
@@ -412,6 +426,8 @@ mod tests {
         Dimension::Bandwidth,
         Dimension::Cycles,
         Dimension::Count,
+        Dimension::Voltage,
+        Dimension::Power,
     ];
 
     fn any(dimension: Dimension) -> Limits {
@@ -440,6 +456,8 @@ mod tests {
                 7_000,
             ),
             ("32", Dimension::Count, 32),
+            ("1.14 V", Dimension::Voltage, 1140),
+            ("87.7 W", Dimension::Power, 87_700),
         ] {
             assert_eq!(any(dimension).parse(text), Ok(amount), "{text}");
         }
@@ -549,7 +567,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(amount: u64, small in 0u64..100_000, which in 0usize..7) {
+        fn what_is_written_is_read_back(amount: u64, small in 0u64..100_000, which in 0usize..9) {
             for amount in [amount, small, amount >> 20] {
                 let text = DIMENSIONS[which].write(amount);
                 prop_assert_eq!(any(DIMENSIONS[which]).parse(&text), Ok(amount), "{}", text);
@@ -565,7 +583,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_or_refused_in_one_line(text in "\\PC*|[0-9.]{0,50} ?[a-zA-Z/]{0,4}|[\\x00-\\x7f]*", which in 0usize..7) {
+        fn any_text_is_read_or_refused_in_one_line(text in "\\PC*|[0-9.]{0,50} ?[a-zA-Z/]{0,4}|[\\x00-\\x7f]*", which in 0usize..9) {
             if let Err(error) = any(DIMENSIONS[which]).parse(&text) {
                 let message = error.to_string();
                 prop_assert!(!message.is_empty() && !message.contains(char::is_control), "{:?}", message);

@@ -234,6 +234,30 @@ impl SectionReader<'_, '_> {
         self.amount(key, Dimension::Bandwidth, range, meaning)
     }
 
+    /// A voltage, in millivolts.
+    pub(crate) fn voltage(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u32>,
+        meaning: &'static str,
+    ) -> u32 {
+        let (least, most) = (u64::from(*range.start()), u64::from(*range.end()));
+        let amount = self.amount(key, Dimension::Voltage, least..=most, meaning);
+        u32::try_from(amount).unwrap_or(*range.end())
+    }
+
+    /// A power, in milliwatts.
+    pub(crate) fn power(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u32>,
+        meaning: &'static str,
+    ) -> u32 {
+        let (least, most) = (u64::from(*range.start()), u64::from(*range.end()));
+        let amount = self.amount(key, Dimension::Power, least..=most, meaning);
+        u32::try_from(amount).unwrap_or(*range.end())
+    }
+
     /// An amount of memory, in bytes.
     pub(crate) fn memory(
         &mut self,

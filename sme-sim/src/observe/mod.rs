@@ -2,6 +2,7 @@
 //!
 //! * [`among`]: what several processes tell each other of a run that they share.
 //! * [`calls`]: the calls of libraries that threads are in.
+//! * [`energy`]: the energy that a machine has taken.
 //! * [`failure`]: why a run did not end well.
 //! * [`gauge`]: how far a run is.
 //! * [`log`]: what nodes tell the checker of stale reads, and the timeline.
@@ -19,6 +20,7 @@
 
 pub mod among;
 pub mod calls;
+pub mod energy;
 pub mod failure;
 pub mod gauge;
 pub mod last_writes;

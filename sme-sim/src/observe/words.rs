@@ -82,6 +82,10 @@ pub fn done(core: u16, operation: &Operation, at: &dyn Fn(u64) -> String) -> Str
         Operation::TakeInterrupt(_) => format!("{core} takes an interrupt"),
         Operation::Now => format!("{core} has read the time"),
         Operation::Network => format!("{core} has asked its network interface"),
+        Operation::SetDivider(divider) => format!("{core} has its clock divided by {divider}"),
+        Operation::SetVoltage(millivolts) => {
+            format!("{core} has its voltage set to {millivolts} mV")
+        }
         Operation::Delay(_) => format!("{core} computes"),
         Operation::Mark(_) => core,
     }

@@ -132,6 +132,8 @@ pub enum FaultReason {
     NoSuchRegister,
     /// A wait for any of no flags.
     NoFlags,
+    /// A divider that no clock has, or a voltage that no regulator has.
+    NoSuchSetting,
     /// Memory of a node that only the node's own cores reach.
     Foreign,
     /// A network was asked for what it cannot do, or carried what its receiver cannot take.
@@ -169,6 +171,9 @@ impl fmt::Display for FaultReason {
                 );
             }
             FaultReason::NoFlags => "a wait for any of no flags never ends",
+            FaultReason::NoSuchSetting => {
+                "no tile has such a divider of its clock, and no island such a voltage"
+            }
             FaultReason::Foreign => "only its node's own cores reach that memory",
             FaultReason::Network(fault) => return fault.fmt(f),
             FaultReason::NoSuchRegister => "no node has such a test-and-set register",

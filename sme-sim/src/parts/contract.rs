@@ -120,6 +120,10 @@ pub enum Operation {
     /// Something of [`Network`](sme_memory::Network): the machine finds [what](take_network_call)
     /// besides.
     Network,
+    /// [`Scaling::set_divider`](sme_memory::Scaling::set_divider)
+    SetDivider(u32),
+    /// [`Scaling::set_voltage`](sme_memory::Scaling::set_voltage), in millivolts.
+    SetVoltage(u32),
     /// Computes for a while.
     Delay(Time),
     /// Tells the observers something; takes no time.

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod chip;
+mod clocks;
 mod parts;
 mod programs;
 mod waits;

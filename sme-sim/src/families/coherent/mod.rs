@@ -73,6 +73,7 @@ impl Family for CoherentSpec {
             interfaces: Interfaces::default(),
             pool_devices: 0,
             memory_hops: Vec::new(),
+            domains: None,
             coherence: Some(Coherence {
                 protocol: self.protocol,
                 module: self.module,

@@ -279,6 +279,9 @@ impl Hardware for Socket {
             Operation::Interrupt(_) | Operation::TakeInterrupt(_) => {
                 cpu.refuse(thread, None, FaultReason::Lacks(Capability::Interrupts));
             }
+            Operation::SetDivider(_) | Operation::SetVoltage(_) => {
+                cpu.refuse(thread, None, FaultReason::Lacks(Capability::Scaling));
+            }
             // Calls of the system, delays and marks do not come here.
             _ => cpu.done(thread, 0, Time::ZERO),
         }

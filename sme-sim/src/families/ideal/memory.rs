@@ -354,6 +354,9 @@ impl Hardware for Memory {
             }
             Operation::Now => cpu.tells_time(thread, Time::ZERO),
             Operation::Network => cpu.refuse(thread, None, FaultReason::Lacks(Capability::Network)),
+            Operation::SetDivider(_) | Operation::SetVoltage(_) => {
+                cpu.refuse(thread, None, FaultReason::Lacks(Capability::Scaling));
+            }
             // A fence: posted stores leave at once. Calls of the system do not come here.
             _ => cpu.done(thread, 0, Time::ZERO),
         }

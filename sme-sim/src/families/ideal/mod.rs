@@ -48,6 +48,7 @@ impl Family for IdealSpec {
             interfaces: Interfaces::default(),
             pool_devices: 0,
             memory_hops: Vec::new(),
+            domains: None,
             coherence: None,
             footprint: FOOTPRINT,
         }

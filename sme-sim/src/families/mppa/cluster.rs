@@ -394,6 +394,9 @@ impl Hardware for Cluster {
             Operation::Interrupt(_) | Operation::TakeInterrupt(_) => {
                 cpu.refuse(thread, None, FaultReason::Lacks(Capability::Interrupts));
             }
+            Operation::SetDivider(_) | Operation::SetVoltage(_) => {
+                cpu.refuse(thread, None, FaultReason::Lacks(Capability::Scaling));
+            }
             // A fence: stores are performed as they are asked for. Calls of the system, delays and
             // marks do not come here.
             _ => cpu.done(thread, 0, Time::ZERO),

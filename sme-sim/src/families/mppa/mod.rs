@@ -67,6 +67,7 @@ impl Family for MppaSpec {
             },
             pool_devices: 0,
             memory_hops: Vec::new(),
+            domains: None,
             coherence: None,
             footprint: FOOTPRINT,
         }

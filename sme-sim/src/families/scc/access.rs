@@ -2,13 +2,16 @@
 //! A core has one at a time, stores included; only lines that a cache had to give up leave without
 //! an answer.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use serde::{Deserialize, Serialize};
 use sme_memory::Place;
 
 use super::core::{Core, Cpu, Gathered, Mapped};
 use super::layout::{Chip, SEGMENT};
 use super::lut::{Entry, Target};
-use super::spec::accesses;
+use super::spec::{SccSpec, accesses};
 use crate::machine::node::{Hardware, Seen, Waiting};
 use crate::observe::staleness::What as Told;
 use crate::parts::address::{AddressSpace, FaultReason};
@@ -65,7 +68,7 @@ pub(super) struct Copied {
 /// Some bytes of the aligned 64 around a line: a bit for each in the mask.
 type Written = (u64, [u64; 8]);
 
-/// Messages between cores. All but the last three ask for something.
+/// Messages between cores. All but the last four ask for something.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Sends {
     Read(At, Bytes),
@@ -81,6 +84,12 @@ pub(super) enum Sends {
     Interrupt,
     ReadEntry(u8),
     WriteEntry(u8, u64),
+    /// A command to the clock of the core's tile.
+    Divider(u32),
+    /// A command to the voltage of that island \[mV\].
+    Voltage(u32, u32),
+    /// The core's clock or voltage has changed.
+    Changed,
     Answer(u64),
     Drained,
     Line(Copied, [u64; 8]),
@@ -99,7 +108,11 @@ impl Sends {
     /// Bytes of data on the way there.
     fn bytes(&self, line: u64) -> u64 {
         match self {
-            Sends::Write(..) | Sends::WriteLine(..) | Sends::WriteEntry(..) => 4,
+            Sends::Write(..)
+            | Sends::WriteLine(..)
+            | Sends::WriteEntry(..)
+            | Sends::Divider(_)
+            | Sends::Voltage(..) => 4,
             Sends::Drain(..) | Sends::GivesUp(..) => line,
             _ => 0,
         }
@@ -119,7 +132,15 @@ struct Latency {
 impl Core {
     /// The latency of an access to `at` by a core of tile `by`.
     fn latency(&self, at: At, by: u32, of_line: bool) -> Latency {
-        let spec = &*self.spec;
+        if by == self.tile || !self.tuned.load(Ordering::Relaxed) {
+            return Self::latency_of(&self.spec, at, by, of_line);
+        }
+        // Its core has another clock, perhaps.
+        let spec = Arc::clone(self.islands.lock().spec(by));
+        Self::latency_of(&spec, at, by, of_line)
+    }
+
+    fn latency_of(spec: &SccSpec, at: At, by: u32, of_line: bool) -> Latency {
         let is_near = Chip::tile_of(at.node) == by;
         let (whole, there, busy) = match at.site {
             Site::Memory => {
@@ -284,6 +305,15 @@ impl Core {
                 *self.lut.entry(number.into()) = Entry::from_bits(bits);
                 self.answers(cpu, by, (At::registers(me), 0), Sends::Answer(0));
             }
+            Sends::Divider(divider) => {
+                cpu.traces("(clock) is commanded", by, here(0), None);
+                self.takes_divider(cpu, by, divider);
+            }
+            Sends::Voltage(island, millivolts) => {
+                cpu.traces("(regulator) is commanded", by, here(0), None);
+                self.takes_voltage(cpu, by, (island, millivolts));
+            }
+            Sends::Changed => self.has_changed(cpu),
             Sends::Answer(value) => {
                 cpu.traces("comes", (me, thread), self.asked(cpu, thread, from), None);
                 self.answered(cpu, thread, value);
@@ -318,7 +348,13 @@ impl Core {
     }
 
     /// Answers `by` with `what`, which carries so many bytes.
-    fn answers(&mut self, cpu: &mut Cpu, by: (u32, u16), (at, bytes): (At, u64), what: Sends) {
+    pub(super) fn answers(
+        &mut self,
+        cpu: &mut Cpu,
+        by: (u32, u16),
+        (at, bytes): (At, u64),
+        what: Sends,
+    ) {
         let to = Chip::tile_of(by.0);
         let is_line = match what {
             Sends::Line(copied, _) => copied.mapped != Mapped::Uncached,
@@ -402,7 +438,9 @@ impl Core {
             | Operation::TestAndSet(_)
             | Operation::Take(..)
             | Operation::Clear(_)
-            | Operation::Interrupt(_) => cpu.done(thread, value, Time::ZERO),
+            | Operation::Interrupt(_)
+            | Operation::SetDivider(_)
+            | Operation::SetVoltage(_) => cpu.done(thread, value, Time::ZERO),
             Operation::Put(..) | Operation::Get(..) | Operation::Copy(..) => {
                 self.transfer(cpu, thread);
             }

@@ -1,6 +1,7 @@
 //! A core: its caches, the memory that belongs to it, and how its operations begin.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -8,13 +9,16 @@ use sme_memory::{Capability, Register};
 
 use super::access::{At, Sends};
 use super::contents::Contents;
+use super::islands::Islands;
 use super::layout::Chip;
 use super::lut::{Lut, Target};
 use super::mesh::Mesh;
 use super::spec::SccSpec;
 use super::spin::Spinner;
 use super::transfer::Transfer;
+use super::tune::Meter;
 use crate::machine::node::{Hardware, Message, Processor, Waiting};
+use crate::observe::energy::Energy;
 use crate::observe::last_writes::LastWrites;
 use crate::observe::staleness::What as Told;
 use crate::observe::survey::AtHome;
@@ -38,6 +42,10 @@ pub(super) struct Core {
     pub(super) spec: Arc<SccSpec>,
     pub(super) space: SccSpace,
     pub(super) mesh: Arc<Mutex<Mesh>>,
+    pub(super) islands: Arc<Mutex<Islands>>,
+    /// Whether any clock of the chip has changed.
+    pub(super) tuned: Arc<AtomicBool>,
+    pub(super) meter: Meter,
     pub(super) lut: Lut,
     /// By offset in its own numbering: its buffer, its parts of memory.
     pub(super) words: Contents,
@@ -57,6 +65,15 @@ pub(super) struct Core {
     pub(super) traffic: CacheTraffic,
 }
 
+/// The things that all cores of a chip share.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) mesh: Arc<Mutex<Mesh>>,
+    pub(super) islands: Arc<Mutex<Islands>>,
+    /// Whether any clock has changed.
+    pub(super) tuned: Arc<AtomicBool>,
+}
+
 /// The content of the write-combine buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gathered {
@@ -74,6 +91,10 @@ pub(super) enum Later {
     Samples(u16),
     /// It goes on with copying a block.
     Moves(u16),
+    /// A command of that core and its thread to the clock of the tile acts.
+    Retunes(u32, u16),
+    /// The same of one to the voltage of that island.
+    Regulates(u32, u16, u32),
 }
 
 /// The mapping of a page.
@@ -99,7 +120,11 @@ impl Core {
         me: u32,
         space: SccSpace,
         spec: Arc<SccSpec>,
-        mesh: Arc<Mutex<Mesh>>,
+        Shared {
+            mesh,
+            islands,
+            tuned,
+        }: Shared,
     ) -> Self {
         Self {
             me,
@@ -108,6 +133,9 @@ impl Core {
             words: Contents::new(space.chip.buffer_bytes),
             space,
             mesh,
+            islands,
+            tuned,
+            meter: Meter::new(&spec),
             taken: false,
             regular: Cache::new(spec.caches),
             tagged: Cache::new(spec.tagged),
@@ -251,6 +279,8 @@ impl Hardware for Core {
                 cpu.refuse(thread, None, FaultReason::Lacks(Capability::Atomics));
             }
             Operation::Now => cpu.tells_time(thread, self.spec.timestamp),
+            Operation::SetDivider(divider) => self.commands_clock(cpu, thread, divider),
+            Operation::SetVoltage(millivolts) => self.commands_voltage(cpu, thread, millivolts),
             Operation::Network => cpu.refuse(thread, None, FaultReason::Lacks(Capability::Network)),
             // Calls of the system, delays and marks do not come here.
             _ => cpu.done(thread, 0, Time::ZERO),
@@ -269,6 +299,8 @@ impl Hardware for Core {
                 cpu.goes_on(thread);
                 self.transfer(cpu, thread);
             }
+            Later::Retunes(core, thread) => self.retunes(cpu, (core, thread)),
+            Later::Regulates(core, thread, island) => self.regulates(cpu, (core, thread), island),
         }
     }
 
@@ -344,6 +376,10 @@ impl Hardware for Core {
 
     fn cache_traffic(&self) -> CacheTraffic {
         self.traffic
+    }
+
+    fn energy(&self, cpu: &Cpu, until: Time) -> Option<Energy> {
+        Some(self.taken(cpu, until))
     }
 
     fn bytes(&self) -> usize {

@@ -56,6 +56,11 @@ impl Chip {
         core / 2
     }
 
+    /// The cores of `tile`.
+    pub fn cores_of(tile: u32) -> [u32; 2] {
+        [2 * tile, 2 * tile + 1]
+    }
+
     /// Column and row of `tile`.
     pub fn position(&self, tile: u32) -> (u32, u32) {
         (tile % self.columns, tile / self.columns)

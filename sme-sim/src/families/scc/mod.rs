@@ -9,6 +9,8 @@
 //! * `core`: a core and how its operations begin; `store`, `spin`, `transfer`: stores and flushes, reads
 //!   and waits, copies of blocks; `access`: what leaves the core; `registers`: test-and-set registers and
 //!   tables as addresses.
+//! * `islands`: clocks of tiles, voltages of islands; `power`: what they take; `tune`: commands to them, and
+//!   energy.
 //!
 //! Sources: the measurements of a real chip in the Barrelfish technical note 005 (its figures are rows
 //! `scc.*` of `sme validate`), and what Intel's and HPI's Linux drivers say about registers and caches.
@@ -16,29 +18,34 @@
 mod access;
 mod contents;
 mod core;
+mod islands;
 mod layout;
 mod lut;
 mod mesh;
+mod power;
 mod registers;
 mod space;
 pub(crate) mod spec;
 mod spin;
 mod store;
 mod transfer;
+mod tune;
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sme_memory::{Capabilities, Capability};
+use sme_memory::{Capabilities, Capability, LEAST_DIVIDER, MOST_DIVIDER};
 
-use self::core::Core;
+use self::core::{Core, Shared};
 use crate::kernel::peers::Peers;
 use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
 use crate::machine::node::Blueprint;
 use crate::machine::nodes::{Apart, on_one_process};
-use crate::machine::shape::{Footprint, Interfaces, Setup, Shape};
+use crate::machine::shape::{Domains, Footprint, Interfaces, Setup, Shape};
 use crate::observe::among::Among;
 use crate::parts::fabric::NetworkKind;
+use islands::Islands;
+use layout::Chip;
 use mesh::Mesh;
 use space::SccSpace;
 use spec::SccSpec;
@@ -50,6 +57,23 @@ const FOOTPRINT: Footprint = Footprint {
     thread_of_large_node: 512,
     switch_port: 0,
 };
+
+impl SccSpec {
+    fn domains(&self) -> Domains {
+        let (chip, settings) = (self.chip, self.settings);
+        let tiles = (0..chip.cores()).map(Chip::tile_of);
+        let dividers = LEAST_DIVIDER..=MOST_DIVIDER;
+        Domains {
+            islands: tiles.clone().map(|tile| chip.island_of(tile)).collect(),
+            tiles: tiles.collect(),
+            divider: settings.divider,
+            millivolts: settings.voltage,
+            least_millivolts: dividers
+                .map(|divider| settings.least_voltage(divider))
+                .collect(),
+        }
+    }
+}
 
 impl Family for SccSpec {
     fn shape(&self) -> Shape {
@@ -70,6 +94,7 @@ impl Family for SccSpec {
             memory_hops: (0..self.chip.cores())
                 .map(|core| self.chip.hops_to_controller(core))
                 .collect(),
+            domains: Some(self.domains()),
             coherence: None,
             footprint: FOOTPRINT,
         }
@@ -85,6 +110,7 @@ impl Family for SccSpec {
             Capability::Interrupts,
             Capability::Timer,
             Capability::Processes,
+            Capability::Scaling,
         ])
     }
 
@@ -101,7 +127,11 @@ impl Family for SccSpec {
             line: self.line,
         };
         let spec = Arc::new(self.clone());
-        let mesh = Arc::new(Mutex::new(Mesh::new(self.chip, (self.hop, self.flit))));
+        let shared = Shared {
+            mesh: Arc::new(Mutex::new(Mesh::new(self.chip, (self.hop, self.flit)))),
+            islands: Arc::new(Mutex::new(Islands::new(&spec))),
+            tuned: Arc::default(),
+        };
         // Cores without programs hold memory, too.
         let all = self.chip.cores();
         let machine = Blueprint {
@@ -110,7 +140,7 @@ impl Family for SccSpec {
             cores: 1,
             operation: self.operation,
             system: (self.system, self.wbinvd),
-            hardware: |node| Core::new(node, space, Arc::clone(&spec), Arc::clone(&mesh)),
+            hardware: |node| Core::new(node, space, Arc::clone(&spec), shared.clone()),
         };
         let among = Among::new(peers, all);
         Ok(Box::new(machine.nodes(among, &setup, threads)))

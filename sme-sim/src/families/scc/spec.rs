@@ -1,6 +1,8 @@
 //! The constants of the family `scc`.
 
+use super::islands::{self, Settings};
 use super::layout::{Chip, SEGMENT};
+use super::power::{self, ChipPower};
 use crate::machine::reader::Reader;
 use crate::machine::shape::Software;
 use crate::machine::system::delays;
@@ -62,6 +64,10 @@ pub struct SccSpec {
     pub interrupt: Time,
     /// The costs of the operating system.
     pub system: Delays,
+    /// Clocks and voltages.
+    pub settings: Settings,
+    /// The power of its parts.
+    pub power: ChipPower,
 }
 
 /// In picoseconds: the longest step of starting a process.
@@ -231,6 +237,8 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
         ..software
     };
     let system = delays(&mut read.section("os"));
+    let settings = islands::read(read, core);
+    let power = power::read(read, mesh.hz());
     SccSpec {
         chip: Chip::new(columns, rows, buffer_bytes),
         line,
@@ -256,12 +264,37 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
         register,
         interrupt,
         system,
+        settings,
+        power,
     }
 }
 
 impl SccSpec {
     /// Bytes of each core's shared memory: a segment of the address space.
     pub const SHARED_BYTES: u64 = SEGMENT;
+
+    /// The constants of a core whose tile has that divider, where they are apart from the programs' own: all that
+    /// is counted in its cycles.
+    pub(super) fn at_divider(&self, divider: u32) -> Self {
+        let at = |span: Time| span.scaled(divider, self.settings.divider);
+        let in_core = self.memory.0 - self.at_controller;
+        Self {
+            operation: at(self.operation),
+            arithmetic: at(self.arithmetic),
+            copy: at(self.copy),
+            timestamp: at(self.timestamp),
+            invalidate: at(self.invalidate),
+            gather: at(self.gather),
+            hits: (at(self.hits.0), at(self.hits.1)),
+            wbinvd: at(self.wbinvd),
+            buffer: (at(self.buffer.0), at(self.buffer.1)),
+            memory: (at(in_core) + self.at_controller, self.memory.1),
+            register: at(self.register),
+            interrupt: at(self.interrupt),
+            system: self.system.scaled(divider, self.settings.divider),
+            ..self.clone()
+        }
+    }
 
     /// The time of `count` accesses of 32 bits one after the other, of which each takes `access`; a
     /// program's own instructions around the last are not in it.

@@ -298,6 +298,16 @@ impl Core {
         }
     }
 
+    /// The clock is another from now on: threads that spin begin a round.
+    pub(super) fn spins_anew(&mut self, cpu: &mut Cpu) {
+        for number in 0..self.spinners.len() {
+            if let On::Buffer { since, samples, .. } = &mut self.spinners[number].on {
+                (*since, *samples) = (cpu.now, None);
+                self.plan_again(cpu, number);
+            }
+        }
+    }
+
     /// `thread` spins no longer.
     pub(super) fn no_longer_spins(&mut self, thread: u16) {
         self.spinners.retain(|spinner| spinner.thread != thread);

@@ -40,6 +40,7 @@ impl Family for ClusterSpec {
             interfaces: Interfaces::default(),
             pool_devices: self.pool.devices,
             memory_hops: Vec::new(),
+            domains: None,
             coherence: None,
             footprint: FOOTPRINT,
         }

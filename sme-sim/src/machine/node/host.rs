@@ -19,7 +19,7 @@ impl<H: Hardware> Host for Node<H> {
     }
 
     fn delays(&self) -> Delays {
-        self.cpu.setting.system.0
+        self.cpu.pace.delays
     }
 
     fn now(&self) -> Time {

@@ -17,6 +17,7 @@ use crate::kernel::window::{self, Inbox, NoLate, NoTask, Outbox};
 use crate::machine::family::NodeThreads;
 use crate::machine::shape::Setup;
 use crate::observe::among::Among;
+use crate::observe::energy::Energy;
 use crate::observe::survey::AtHome;
 use crate::observe::traffic::CacheTraffic;
 use crate::observe::unwritten::Dirty;
@@ -78,6 +79,11 @@ pub trait Hardware: Send + Sized {
     /// The traffic of caches that are not coherent between nodes.
     fn cache_traffic(&self) -> CacheTraffic {
         CacheTraffic::default()
+    }
+
+    /// The energy that the node has taken from the begin to `until`, where the machine has figures of power.
+    fn energy(&self, _cpu: &Processor<Self>, _until: Time) -> Option<Energy> {
+        None
     }
 
     /// Bytes of simulator state.

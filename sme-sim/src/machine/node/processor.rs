@@ -105,6 +105,28 @@ pub enum Seen {
     Not,
 }
 
+/// A node's own costs at its clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// Its cycles are longer than those of the machine's constants by the first to the second.
+    ratio: (u32, u32),
+    operation: Time,
+    pub(super) delays: Delays,
+    walk: Time,
+}
+
+impl Pace {
+    fn new(setting: &Setting, (to, of): (u32, u32)) -> Self {
+        let (delays, walk) = setting.system;
+        Self {
+            ratio: (to, of),
+            operation: setting.operation.scaled(to, of),
+            delays: delays.scaled(to, of),
+            walk: walk.scaled(to, of),
+        }
+    }
+}
+
 /// The threads of a node.
 pub struct Processor<H: Hardware> {
     /// The node's number.
@@ -112,6 +134,7 @@ pub struct Processor<H: Hardware> {
     /// The time.
     pub now: Time,
     pub(super) setting: Arc<Setting>,
+    pub(super) pace: Pace,
     queue: EventQueue<Event<H>>,
     sequence: u64,
     /// To be sent, and when it is there, when the event that goes on is over.
@@ -135,6 +158,8 @@ pub struct Processor<H: Hardware> {
     pub(super) progress: u64,
     pub(super) posted: u64,
     pub(super) performed: u64,
+    /// The end of the last program here.
+    pub(super) ended: Time,
 }
 
 impl<H: Hardware> Processor<H> {
@@ -161,6 +186,8 @@ impl<H: Hardware> Processor<H> {
             progress: 0,
             posted: 0,
             performed: 0,
+            ended: Time::ZERO,
+            pace: Pace::new(&setting, (1, 1)),
             setting,
         };
         for thread in 0..count {
@@ -195,7 +222,7 @@ impl<H: Hardware> Processor<H> {
     /// The operation of `thread` is done `after` from now, its own instructions apart; it is told
     /// `answer`.
     pub fn done(&mut self, thread: u16, answer: u64, after: Time) {
-        self.ends(thread, answer, (after, self.setting.operation));
+        self.ends(thread, answer, (after, self.pace.operation));
     }
 
     /// The operation of `thread` is done in a picosecond, its own instructions included: no program
@@ -368,6 +395,37 @@ impl<H: Hardware> Processor<H> {
         &mut self.blocks[number]
     }
 
+    /// From now on the node's cycles are longer than those of the machine's constants by `to / of`. What
+    /// threads compute goes on so; other operations that have begun end as they would have.
+    pub fn retunes(&mut self, (to, of): (u32, u32)) {
+        let before = std::mem::replace(&mut self.pace, Pace::new(&self.setting, (to, of)));
+        self.system.costs(self.pace.delays.sharing);
+        // Both by the same constants.
+        let (was, now, of_before) = (before.ratio.0, self.now, before.ratio.1);
+        let (threads, system) = (&self.threads, &self.system);
+        self.queue.moves(|at, event| match *event {
+            Event::System(os::Event::Resume(thread)) => {
+                let state = &threads[usize::from(thread)];
+                let Operation::Delay(_) = state.operation else {
+                    return None;
+                };
+                // Without its core it has not executed since.
+                let since = system.put_off_since(thread).unwrap_or(now);
+                let left = at.since(since).scaled(to * of_before, was * of);
+                (state.waiting == Waiting::Nothing).then_some(now.max(since + left))
+            }
+            _ => None,
+        });
+    }
+
+    /// The time that its cores have executed, or waited for the hardware, by `now`: the rest of the time they
+    /// are halted.
+    pub fn busy(&self, now: Time) -> Time {
+        let all_ended = self.threads.iter().all(|t| t.waiting == Waiting::Finished);
+        let alone = || if all_ended { self.ended.min(now) } else { now };
+        self.system.busy(now).unwrap_or_else(alone)
+    }
+
     // For the node.
 
     /// `thread` ends when its operation is over.
@@ -378,6 +436,7 @@ impl<H: Hardware> Processor<H> {
     /// The program of `thread` has ended, or ends here.
     pub(super) fn finishes(&mut self, thread: u16) {
         self.waits(thread, Waiting::Finished);
+        self.ended = self.now;
         self.programs.forget(thread.into());
     }
 
@@ -418,12 +477,13 @@ impl<H: Hardware> Processor<H> {
     }
 
     pub(super) fn computes(&mut self, thread: u16, span: Time) {
-        self.ends(thread, 0, (Time::ZERO, span));
+        let (to, of) = self.pace.ratio;
+        self.ends(thread, 0, (Time::ZERO, span.scaled(to, of)));
     }
 
     /// The system is called to let the caches be written back, which takes it some time.
     pub(super) fn calls_write_back(&mut self, thread: u16) {
-        let (delays, walk) = self.setting.system;
+        let Pace { delays, walk, .. } = self.pace;
         let at = self.now + delays.system_call + walk;
         self.marks(thread, at, "calls the system");
         self.push(at, Event::System(os::Event::Call(thread)));

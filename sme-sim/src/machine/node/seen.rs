@@ -7,6 +7,7 @@ use crate::kernel::thread::Site;
 use crate::machine::nodes::Inhabited;
 use crate::observe::among::Figures;
 use crate::observe::calls::OpenCall;
+use crate::observe::energy::Energy;
 use crate::observe::failure::Fault;
 use crate::observe::log::Log;
 use crate::observe::path::PathStep;
@@ -128,6 +129,14 @@ impl<H: Hardware> Inhabited for Node<H> {
 
     fn cache_traffic(&self) -> CacheTraffic {
         self.hardware.cache_traffic()
+    }
+
+    fn programs_ended(&self) -> Time {
+        self.cpu.ended
+    }
+
+    fn energy(&self, until: Time) -> Option<Energy> {
+        self.hardware.energy(&self.cpu, until)
     }
 
     fn keep_last_writes(&mut self, offsets: &[u64]) {

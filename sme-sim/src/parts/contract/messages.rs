@@ -4,11 +4,13 @@
 use std::cell::RefCell;
 use std::future::Future;
 
-use sme_memory::{AnyFlag, Blocks, Flags, Interrupts, Memory, Own, Tagged, Timer, Until, Word};
+use sme_memory::{
+    AnyFlag, Blocks, Flags, Interrupts, Memory, Own, Refused, Scaling, Tagged, Timer, Until, Word,
+};
 
 use super::{Operation, ThreadMemory};
 use crate::kernel::site::WaitSite;
-use crate::kernel::thread::ask;
+use crate::kernel::thread::{Answer, ask};
 
 /// The place of a block in its thread's own memory, in an [`Operation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,5 +162,22 @@ impl Interrupts for ThreadMemory {
 impl Timer for ThreadMemory {
     fn now(&self) -> impl Future<Output = u64> + Send {
         ask(|| Operation::Now)
+    }
+}
+
+/// The answer to an [`Operation::SetDivider`] or an [`Operation::SetVoltage`].
+impl Answer for Result<(), Refused> {
+    fn from_mailbox(answer: u64) -> Self {
+        Refused::from_answer(answer)
+    }
+}
+
+impl Scaling for ThreadMemory {
+    fn set_divider(&self, divider: u32) -> impl Future<Output = Result<(), Refused>> + Send {
+        ask(move || Operation::SetDivider(divider))
+    }
+
+    fn set_voltage(&self, millivolts: u32) -> impl Future<Output = Result<(), Refused>> + Send {
+        ask(move || Operation::SetVoltage(millivolts))
     }
 }

@@ -30,7 +30,7 @@ pub struct Costs {
 /// The threads of a node and its cores.
 #[derive(Debug)]
 pub struct Sharing {
-    costs: Costs,
+    pub(super) costs: Costs,
     cores: Vec<Core>,
     threads: Vec<Thread>,
 }
@@ -39,6 +39,10 @@ pub struct Sharing {
 struct Core {
     /// The thread that has it.
     has: Option<u16>,
+    /// Since when some thread has had it, if one has.
+    busy_since: Time,
+    /// The time before for which some thread had it.
+    was_busy: Time,
     /// Since when, a switch included.
     since: Time,
     /// Threads that want it, in their order.
@@ -145,6 +149,18 @@ impl Sharing {
         self.threads[usize::from(thread)].core
     }
 
+    /// The time that all cores have been some thread's by `now`.
+    pub fn busy(&self, now: Time) -> Time {
+        let busy = self.cores.iter().map(|core| core.busy(now));
+        busy.fold(Time::ZERO, |all, one| all + one)
+    }
+
+    /// Since when `thread` has lacked its core in the middle of what it executes, if it does.
+    pub fn put_off_since(&self, thread: u16) -> Option<Time> {
+        let put_off = self.cores[usize::from(self.core_of(thread))].put_off?;
+        (put_off.thread == thread && put_off.executes).then_some(put_off.since)
+    }
+
     /// The thread that has `core`.
     pub fn has(&self, core: u16) -> Option<u16> {
         self.cores[usize::from(core)].has
@@ -229,7 +245,7 @@ impl Sharing {
             }
             None => core.since = now,
         }
-        core.has = Some(thread);
+        core.gives(now, Some(thread));
         core.urgent_since = Some(now);
         Turn::Now
     }
@@ -334,6 +350,22 @@ impl Sharing {
 }
 
 impl Core {
+    /// It is that thread's from now on.
+    fn gives(&mut self, now: Time, next: Option<u16>) {
+        match (self.has, next) {
+            (None, Some(_)) => self.busy_since = now,
+            (Some(_), None) => self.was_busy += now.since(self.busy_since),
+            _ => {}
+        }
+        self.has = next;
+    }
+
+    /// The time that it has been some thread's by `now`.
+    fn busy(&self, now: Time) -> Time {
+        let since = self.has.map_or(now, |_| self.busy_since);
+        self.was_busy + now.since(since)
+    }
+
     /// Whether others want it.
     fn is_wanted(&self) -> bool {
         !self.want.is_empty() || !self.urgent.is_empty() || self.put_off.is_some()
@@ -360,7 +392,7 @@ impl Core {
     fn next(&mut self, now: Time, costs: Costs) -> Option<Next> {
         let before = self.has;
         if let Some(thread) = self.urgent.pop_front() {
-            self.has = Some(thread);
+            self.gives(now, Some(thread));
             self.urgent_since = Some(now);
             return Some(Next { thread, at: now });
         }
@@ -369,8 +401,9 @@ impl Core {
             return self.goes_back(now + costs.switch, put_off);
         }
         self.owed = Time::ZERO;
-        self.has = self.want.pop_front();
-        let thread = self.has?;
+        let next = self.want.pop_front();
+        self.gives(now, next);
+        let thread = next?;
         // Nothing has to be changed for who has it already.
         let at = if before == Some(thread) {
             now

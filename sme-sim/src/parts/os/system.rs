@@ -27,6 +27,24 @@ pub struct Delays {
     pub sharing: Costs,
 }
 
+impl Delays {
+    /// The same by `to / of`, of a core whose cycles are so much longer; a quantum is the timer's.
+    pub fn scaled(self, to: u32, of: u32) -> Self {
+        let at = |span: Time| span.scaled(to, of);
+        Self {
+            system_call: at(self.system_call),
+            sleep: at(self.sleep),
+            wake: at(self.wake),
+            resume: at(self.resume),
+            start: at(self.start),
+            sharing: Costs {
+                switch: at(self.sharing.switch),
+                quantum: self.sharing.quantum,
+            },
+        }
+    }
+}
+
 /// The state of a node's system: sleepers by word `W`, and the sharing of cores from the first
 /// started thread on.
 #[derive(Debug)]
@@ -71,6 +89,25 @@ impl<W: PartialEq> System<W> {
     pub fn core_of(&self, thread: u16) -> u16 {
         let shared = self.shared.as_ref();
         shared.map_or(thread, |shared| shared.sharing.core_of(thread))
+    }
+
+    /// The time that cores have been some thread's by `now`; none if threads do not share cores.
+    pub fn busy(&self, now: Time) -> Option<Time> {
+        let shared = self.shared.as_ref()?;
+        Some(shared.sharing.busy(now))
+    }
+
+    /// Since when `thread` has lacked its core in the middle of what it executes, if it does.
+    pub fn put_off_since(&self, thread: u16) -> Option<Time> {
+        let shared = self.shared.as_ref()?;
+        shared.sharing.put_off_since(thread)
+    }
+
+    /// Sharing a core costs that from now on.
+    pub fn costs(&mut self, costs: Costs) {
+        if let Some(shared) = &mut self.shared {
+            shared.sharing.costs = costs;
+        }
     }
 
     /// Whether signals are to come at a time.

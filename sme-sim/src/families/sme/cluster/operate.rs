@@ -56,6 +56,9 @@ impl Node {
             Operation::Interrupt(_) | Operation::TakeInterrupt(_) => {
                 self.stops(core, None, FaultReason::Lacks(Capability::Interrupts));
             }
+            Operation::SetDivider(_) | Operation::SetVoltage(_) => {
+                self.stops(core, None, FaultReason::Lacks(Capability::Scaling));
+            }
             // Its address space says that blocks and passes are loads and stores: no program asks
             // for one.
             Operation::Put(..)
