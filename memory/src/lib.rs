@@ -36,5 +36,5 @@ pub use contract::{
 pub use messages::{AnyFlag, Blocks, Interrupts, Own, Tagged, Timer};
 pub use network::{Gathers, Mailbox, Network, NodeSet, Receives, Transfer};
 pub use passes::{Passes, Stores, word_by_word};
-pub use scaling::{LEAST_DIVIDER, MOST_DIVIDER, Refused, Scaling};
+pub use scaling::{Domains, LEAST_DIVIDER, MOST_DIVIDER, Refused, Scaling};
 pub use steps::{FlagRow, Followers, Leader, Step};

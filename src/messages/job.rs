@@ -20,6 +20,7 @@ use sme_mpi::rcce;
 use sme_mpi::window;
 use sme_sim::machine::{Machine, Readable, Setup};
 use sme_sim::observe::calls::ThreadCall;
+use sme_sim::observe::energy::Energy;
 use sme_sim::observe::path::PathStep;
 use sme_sim::observe::spans::{SpanTimes, Spans};
 use sme_sim::observe::timeline::Recorded;
@@ -47,7 +48,7 @@ const BUFFER_BYTES: u64 = 128 << 10;
 pub const LAZY_BYTES: u64 = 64 << 10;
 
 /// The capabilities that a process manager needs, MPI through message passing buffers included.
-const MANAGED: [Capability; 7] = [
+const MANAGED: [Capability; 8] = [
     Capability::Tagged,
     Capability::AnyFlag,
     Capability::Timer,
@@ -55,6 +56,7 @@ const MANAGED: [Capability; 7] = [
     Capability::Interrupts,
     Capability::TestAndSet,
     Capability::Processes,
+    Capability::Scaling,
 ];
 
 /// The library as such a rank has it.
@@ -125,6 +127,8 @@ pub struct Observed {
     pub messages: u64,
     /// Simulated events.
     pub events: u64,
+    /// The energy until the last program ended, on machines with figures of power.
+    pub energy: Option<Energy>,
 }
 
 /// The outcomes of the ranks' programs.
@@ -498,6 +502,7 @@ impl Job {
         Ok(Observed {
             messages,
             events: machine.events(),
+            energy: machine.energy(),
             timeline,
             critical_path,
             spans,

@@ -170,6 +170,10 @@ where
             }
         };
         let daemon = daemon.with_image(self.files.clone(), Arc::new(image));
+        let daemon = match &self.job.machine.shape().domains {
+            Some(domains) => daemon.with_domains(Arc::new(domains.clone())),
+            None => daemon,
+        };
         if let Some(kill) = self.job.kill.filter(|kill| kill.core == core) {
             daemon.is_struck_after(kill.at.as_ps() / 1_000).await;
         }

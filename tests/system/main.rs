@@ -8,6 +8,7 @@ mod command;
 
 mod cli;
 mod cli_flags;
+mod clocks;
 mod coherence;
 mod coherence_curves;
 mod coherence_model;

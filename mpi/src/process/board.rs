@@ -9,6 +9,26 @@ use super::command::MOST_CORES;
 /// Bytes from one flag to the next.
 const STRIDE: u64 = 8;
 
+/// Flags beside that of a command, and what a core wants of its clock and voltage: in the row of commands beside
+/// that of the core to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// The program for which a command is, and one.
+    Program = 1,
+    /// The divider, or the voltage in tenths of a volt, of a command.
+    Setting = 2,
+    /// A daemon changes the clocks and voltages of its island.
+    Lock = 3,
+    /// The program for which the core wants its clock or voltage changed, and one.
+    Wants = 4,
+    /// The divider that it wants.
+    Divider = 5,
+    /// The voltage that it wants, in tenths of a volt.
+    Tenths = 6,
+    /// Of the first core of a tile the divider; 0 is the first one.
+    IsDivider = 7,
+}
+
 /// The board of a chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Board {
@@ -53,6 +73,20 @@ impl Board {
         memory.flag(self.place(of, row, other), Route::Global)
     }
 
+    /// A flag beside that of `other`'s command to core `of`.
+    pub(super) fn beside<M: Memory>(&self, memory: &M, of: u32, other: u32, what: Beside) -> Flag {
+        let Place { node, offset } = self.place(of, Row::Commands, other);
+        let offset = offset + what as u64;
+        memory.flag(Place { node, offset }, Route::Global)
+    }
+
+    /// The flag with the voltage of an island, in tenths of a volt, at its first core; 0 is the first one.
+    pub(super) fn voltage<M: Memory>(&self, memory: &M, first: u32) -> Flag {
+        let Place { node, offset } = self.place(first, Row::Results, first);
+        let offset = offset + 1;
+        memory.flag(Place { node, offset }, Route::Global)
+    }
+
     /// The flags of a row.
     pub(super) fn flags<M: Memory>(&self, memory: &M, of: u32, row: Row) -> Flags {
         Flags {
@@ -64,10 +98,13 @@ impl Board {
 
     /// The name of the variable at `place`, for reports.
     pub fn variable(&self, place: Place) -> Option<String> {
-        let flag = place.offset.checked_sub(self.begin)? / STRIDE;
+        let offset = place.offset.checked_sub(self.begin)?;
+        let (flag, beside) = (offset / STRIDE, offset % STRIDE);
         let cores = u64::from(self.cores);
         let (of, other) = (place.node, flag.checked_rem(cores)?);
         match flag / cores {
+            0 if beside == Beside::Lock as u64 => Some(format!("the lock of core {of}'s island")),
+            0 | 1 if beside > 0 => Some(format!("core {of}'s wishes for clocks and voltages")),
             0 => Some(format!("core {other}'s command to core {of}")),
             1 => Some(format!("core {other}'s result for core {of}")),
             _ => None,

@@ -5,7 +5,7 @@
 pub type Program = u8;
 
 /// Cores of a chip at most: programs and commands fit into seven bits.
-pub const MOST_CORES: u32 = 59;
+pub const MOST_CORES: u32 = 58;
 
 /// A command to a daemon, or to the manager of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,17 +33,31 @@ pub enum Command {
     Reserve(Program),
     /// Hold it for that program no longer.
     Release(Program),
+    /// For the program that is beside the command: the clock of the core's tile is to have the divider that is
+    /// beside it too, once all cores of the tile want that; 0 takes back what was wanted of clock and voltage.
+    Tune,
+    /// The same for the voltage of the core's island, in tenths of a volt.
+    Supply,
 }
 
 /// The result of a command: the holder of the core, when it has been carried out; of
-/// [`Command::Reserve`] none if that program has held it before.
+/// [`Command::Reserve`] none if that program has held it before. Of a command to a clock or a voltage that these
+/// do not allow it is [`Held::REFUSED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held(pub Option<Program>);
+
+impl Held {
+    /// A clock too fast for a voltage: the clock, or the voltage, is that with which it began.
+    pub const REFUSED: Self = Self(Some(Program::MAX >> 1));
+    const REFUSED_FLAG: u8 = 127;
+}
 
 impl Command {
     const RESERVE: u8 = 10;
     const RELEASE: u8 = Self::RESERVE + MOST_CORES as u8;
     const LAST: u8 = Self::RELEASE + (MOST_CORES as u8 - 1);
+    const TUNE: u8 = Self::LAST + 1;
+    const SUPPLY: u8 = Self::TUNE + 1;
 
     /// As a flag's value.
     pub(super) fn to_flag(self) -> u8 {
@@ -59,6 +73,8 @@ impl Command {
             Self::Kill => 9,
             Self::Reserve(program) => Self::RESERVE + program,
             Self::Release(program) => Self::RELEASE + program,
+            Self::Tune => Self::TUNE,
+            Self::Supply => Self::SUPPLY,
         }
     }
 
@@ -71,6 +87,8 @@ impl Command {
             Self::Kill => "daemon: Kill",
             Self::Reserve(_) => "daemon: Reserve",
             Self::Release(_) => "daemon: Release",
+            Self::Tune => "daemon: Tune",
+            Self::Supply => "daemon: Supply",
             Self::Ask => "mpiexec: Ask",
             Self::Meet => "mpiexec: Meet",
             Self::StartAll => "mpiexec: StartAll",
@@ -101,6 +119,8 @@ impl Command {
             9 => Self::Kill,
             Self::RESERVE..Self::RELEASE => Self::Reserve(flag - Self::RESERVE),
             Self::RELEASE..=Self::LAST => Self::Release(flag - Self::RELEASE),
+            Self::TUNE => Self::Tune,
+            Self::SUPPLY => Self::Supply,
             _ => return None,
         })
     }
@@ -109,12 +129,18 @@ impl Command {
 impl Held {
     /// As a flag's value.
     pub(super) fn to_flag(self) -> u8 {
-        self.0.map_or(1, |program| 2 + program)
+        match self {
+            Self::REFUSED => Self::REFUSED_FLAG,
+            Self(holder) => holder.map_or(1, |program| 2 + program),
+        }
     }
 
     /// The result that a flag's value is.
     pub(super) fn from_flag(flag: u8) -> Self {
-        Self(flag.checked_sub(2))
+        match flag {
+            Self::REFUSED_FLAG => Self::REFUSED,
+            _ => Self(flag.checked_sub(2)),
+        }
     }
 }
 
@@ -133,6 +159,8 @@ mod tests {
             Command::Ended,
             Command::Died,
             Command::Kill,
+            Command::Tune,
+            Command::Supply,
         ]);
         all.extend((0..=last).map(Command::Reserve));
         all.extend((0..=last).map(Command::Release));
@@ -143,10 +171,10 @@ mod tests {
         }
         flags.sort_unstable();
         flags.dedup();
-        assert_eq!(flags.len(), 9 + 2 * MOST_CORES as usize);
+        assert_eq!(flags.len(), 11 + 2 * MOST_CORES as usize);
         assert!(flags.iter().all(|flag| (1..128).contains(flag)));
         assert_eq!(Command::from_flag(0), None);
-        for held in [Held(None), Held(Some(0)), Held(Some(last))] {
+        for held in [Held(None), Held(Some(0)), Held(Some(last)), Held::REFUSED] {
             assert_eq!(Held::from_flag(held.to_flag()), held);
             assert!((1..128).contains(&held.to_flag()));
         }

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use sme_memory::{AnyFlag, Interrupts, Processes, Spawn, TestAndSet, ThreadId, Timer};
+use sme_memory::{
+    AnyFlag, Domains, Interrupts, Processes, Scaling, Spawn, TestAndSet, ThreadId, Timer,
+};
 
 use super::board::{Board, Row};
+use super::clocks::Warden;
 use super::command::{Command, Held, Program};
 use super::death::{Cause, Death};
 use super::module::{self, Registered};
@@ -47,6 +50,8 @@ pub struct Daemon<M, P> {
     running: Option<Running>,
     /// The last process here has died: messages to it may lie there.
     after_death: bool,
+    /// Its part in clocks and voltages, on chips that let programs change them.
+    warden: Option<Warden>,
 }
 
 /// The process that runs on a core.
@@ -74,7 +79,7 @@ const LOOKS_AGAIN_NS: u64 = 50_000;
 
 impl<M, P> Daemon<M, P>
 where
-    M: AnyFlag + Interrupts + TestAndSet + Processes + Timer + Clone + 'static,
+    M: AnyFlag + Interrupts + TestAndSet + Processes + Timer + Scaling + Clone + 'static,
     P: Processor,
 {
     /// That of the core whose thread has `memory`, which is held for `holder` to begin with. Ends
@@ -93,7 +98,16 @@ where
             image: None,
             running: None,
             after_death: false,
+            warden: None,
         }
+    }
+
+    /// The same, which carries out commands to the clock and the voltage of its core as well, on a chip that
+    /// has these.
+    #[must_use]
+    pub fn with_domains(self, domains: Arc<Domains>) -> Self {
+        let warden = Some(Warden::new(domains, self.sigmod.memory.node()));
+        Self { warden, ..self }
     }
 
     /// The same, which starts processes of this program as `files` say. A process that ends gives
@@ -171,13 +185,38 @@ where
         {
             self.forgets_answer(program).await;
         }
-        let held = self.reservation.takes(command);
+        let held = match command {
+            Command::Tune | Command::Supply => self.wishes(sender, command).await,
+            Command::Release(program) if self.reservation == Reservation(Some(program)) => {
+                self.returns_clock().await;
+                self.reservation.takes(command)
+            }
+            _ => self.reservation.takes(command),
+        };
         self.sigmod.answers(sender, held).await;
         match command {
             Command::Start => self.starts().await,
             Command::Kill => self.kills(ToDie::ByManager).await,
             Command::Stop => self.sigmod.memory.join(self.module).await,
             _ => {}
+        }
+    }
+
+    /// Carries out what the holder of the core wants of its clock or voltage.
+    async fn wishes(&mut self, sender: u32, command: Command) -> Held {
+        let Reservation(holder) = self.reservation;
+        let Sigmod { memory, board, .. } = &self.sigmod;
+        match &mut self.warden {
+            Some(warden) => warden.takes(memory, board, (sender, command), holder).await,
+            None => Held(None),
+        }
+    }
+
+    /// Lets clock and voltage be as at the begin: the core is about to be free.
+    async fn returns_clock(&mut self) {
+        let Sigmod { memory, board, .. } = &self.sigmod;
+        if let Some(warden) = &mut self.warden {
+            warden.withdraws(memory, board).await;
         }
     }
 
@@ -228,6 +267,7 @@ where
                 let manager = running.manager.into();
                 self.sigmod.command(manager, Command::Ended).await;
                 self.sigmod.result(manager).await;
+                self.returns_clock().await;
                 self.reservation = Reservation(None);
             }
             Exit::Failed => self.has_died(running, Some(Cause::Failed)).await,

@@ -8,6 +8,7 @@
 //! * [`daemon`]: holds its core for one program at a time.
 //! * [`sigmod`]: `sigmod_command`, `sigmod_result` and `sigmod_command_sync`.
 //! * [`invade`]: surveys cores and reserves them.
+//! * [`clocks`]: clocks of tiles and voltages of islands, which come with their cores.
 //! * [`start`]: processes that daemons start.
 //! * [`manager`]: `mpiexec`, which starts a program and serves its processes' requests.
 //! * [`death`]: processes that die, and the end of their programs.
@@ -18,6 +19,7 @@
 //! it, and no program waits for a core while it holds others.
 
 mod board;
+pub mod clocks;
 pub mod command;
 pub mod daemon;
 pub mod death;

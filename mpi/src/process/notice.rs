@@ -95,7 +95,7 @@ mod tests {
         for notice in [
             Notice::Ready,
             Notice::Command(0, Command::Query),
-            Notice::Command(47, Command::Release(58)),
+            Notice::Command(47, Command::Release(57)),
             Notice::Ended(process, Exit::Done),
             Notice::Ended(process, Exit::Failed),
             Notice::Ended(ThreadId(0), Exit::Done),

@@ -43,4 +43,4 @@ pub use file::{Machine, MachineError, declared, family_names};
 pub use quantity::{Dimension, Limits};
 pub use quantity_error::QuantityError;
 pub use reader::{Constant, Domain};
-pub use shape::{Coherence, Domains, Footprint, Pinning, Setup, Shape, Software};
+pub use shape::{Coherence, Footprint, Pinning, Setup, Shape, Software};

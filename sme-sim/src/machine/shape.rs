@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use sme_memory::Domains;
+
 use crate::parts::coherence::Protocol;
 use crate::parts::core_set::MOST_CORES;
 use crate::parts::fabric::{NetworkKind, Topology};
@@ -128,31 +130,6 @@ impl Software {
             login: slower(self.login),
             subsystem_percent: self.subsystem_percent,
         }
-    }
-}
-
-/// The tiles that have a clock of their own, and the islands that have a voltage of their own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Domains {
-    /// The tile of each node.
-    pub tiles: Vec<u32>,
-    /// The island of each node.
-    pub islands: Vec<u32>,
-    /// The divider with which all tiles begin, at the machine's clock.
-    pub divider: u32,
-    /// The voltage with which all islands begin \[mV\].
-    pub millivolts: u32,
-    /// The lowest voltage \[mV\] for each divider, from [`LEAST_DIVIDER`](sme_memory::LEAST_DIVIDER) on.
-    pub least_millivolts: Vec<u32>,
-}
-
-impl Domains {
-    /// The lowest voltage \[mV\] at which tiles run with that divider; that to begin with if there is no such
-    /// divider.
-    pub fn voltage_of(&self, divider: u32) -> u32 {
-        let index = divider.checked_sub(sme_memory::LEAST_DIVIDER);
-        let least = index.and_then(|index| self.least_millivolts.get(index as usize));
-        least.copied().unwrap_or(self.millivolts)
     }
 }
 

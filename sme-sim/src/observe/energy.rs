@@ -22,6 +22,21 @@ pub struct Energy {
     pub slowed: Time,
     /// The same below the voltage with which they begin.
     pub lowered: Time,
+    /// The changes of clocks and voltages, by core, in the order in which they acted.
+    pub changes: Vec<Change>,
+}
+
+/// A core's clock or voltage has changed, or been set anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When.
+    pub at: Time,
+    /// The core.
+    pub core: u32,
+    /// The divider of its clock from then on.
+    pub divider: u32,
+    /// Its voltage from then on \[mV\].
+    pub millivolts: u32,
 }
 
 impl Energy {
@@ -46,6 +61,7 @@ impl Energy {
         self.busy += other.busy;
         self.slowed += other.slowed;
         self.lowered += other.lowered;
+        self.changes.extend(other.changes);
         self
     }
 }

@@ -18,7 +18,7 @@ use super::spin::Spinner;
 use super::transfer::Transfer;
 use super::tune::Meter;
 use crate::machine::node::{Hardware, Message, Processor, Waiting};
-use crate::observe::energy::Energy;
+use crate::observe::energy::{Change, Energy};
 use crate::observe::last_writes::LastWrites;
 use crate::observe::staleness::What as Told;
 use crate::observe::survey::AtHome;
@@ -46,6 +46,8 @@ pub(super) struct Core {
     /// Whether any clock of the chip has changed.
     pub(super) tuned: Arc<AtomicBool>,
     pub(super) meter: Meter,
+    /// The changes of its clock and voltage.
+    pub(super) changes: Vec<Change>,
     pub(super) lut: Lut,
     /// By offset in its own numbering: its buffer, its parts of memory.
     pub(super) words: Contents,
@@ -136,6 +138,7 @@ impl Core {
             islands,
             tuned,
             meter: Meter::new(&spec),
+            changes: Vec::new(),
             taken: false,
             regular: Cache::new(spec.caches),
             tagged: Cache::new(spec.tagged),

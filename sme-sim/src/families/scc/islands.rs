@@ -106,9 +106,12 @@ impl Settings {
     /// The lowest voltage of the table at which cores run with that divider \[mV\], at most the highest.
     pub fn least_voltage(&self, divider: u32) -> u32 {
         let mut levels = LEVELS.iter().copied();
-        levels
-            .find(|&level| self.allows(level, divider))
-            .unwrap_or(LEVELS[6])
+        let level = levels.find(|&level| self.allows(level, divider));
+        let level = level.unwrap_or(LEVELS[6]);
+        match divider >= self.divider {
+            true => level.min(self.voltage),
+            false => level,
+        }
     }
 
     /// From a command to a tile with that divider until another one acts.

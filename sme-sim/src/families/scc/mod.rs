@@ -34,14 +34,14 @@ mod tune;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sme_memory::{Capabilities, Capability, LEAST_DIVIDER, MOST_DIVIDER};
+use sme_memory::{Capabilities, Capability, Domains, LEAST_DIVIDER, MOST_DIVIDER};
 
 use self::core::{Core, Shared};
 use crate::kernel::peers::Peers;
 use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
 use crate::machine::node::Blueprint;
 use crate::machine::nodes::{Apart, on_one_process};
-use crate::machine::shape::{Domains, Footprint, Interfaces, Setup, Shape};
+use crate::machine::shape::{Footprint, Interfaces, Setup, Shape};
 use crate::observe::among::Among;
 use crate::parts::fabric::NetworkKind;
 use islands::Islands;

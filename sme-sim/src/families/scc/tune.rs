@@ -17,7 +17,7 @@ use super::islands::is_voltage;
 use super::layout::Chip;
 use super::spec::SccSpec;
 use crate::machine::node::Waiting;
-use crate::observe::energy::Energy;
+use crate::observe::energy::{Change, Energy};
 use crate::parts::address::FaultReason;
 use crate::time::Time;
 
@@ -160,6 +160,12 @@ impl Core {
         self.meter.millivolts = islands.voltage(self.space.chip.island_of(self.tile));
         self.spec = Arc::clone(islands.spec(self.tile));
         drop(islands);
+        self.changes.push(Change {
+            at: now,
+            core: self.me,
+            divider,
+            millivolts: self.meter.millivolts,
+        });
         if divider != before {
             cpu.retunes((divider, self.spec.settings.divider));
             self.spins_anew(cpu);
@@ -185,6 +191,7 @@ impl Core {
             busy,
             slowed: meter.slowed,
             lowered: meter.lowered,
+            changes: self.changes.clone(),
         }
     }
 }
