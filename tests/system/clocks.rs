@@ -18,6 +18,8 @@ use sme_sim::observe::energy::Energy;
 use sme_sim::parts::contract::ThreadMemory;
 use sme_sim::time::Time;
 
+use crate::command::{sme_in, text};
+
 const CORES: u32 = 48;
 
 /// Cores whose tiles and islands the programs want: those of two islands.
@@ -174,7 +176,7 @@ fn check(deeds: &[(Program, Deed)], energy: &Energy) -> Result<(), String> {
     // From the last time before `at` at which `program` came to hold `core` until it gave it back.
     let held = |program: Program, core: u32, at: u64| {
         let mut since = None;
-        for &(by, deed) in deeds.iter().filter(|(by, _)| *by == program) {
+        for &(_, deed) in deeds.iter().filter(|(by, _)| *by == program) {
             match deed {
                 Deed::Holds(of, from) if of == core && from <= at => since = Some(from),
                 Deed::Gave(of, until)
@@ -187,7 +189,6 @@ fn check(deeds: &[(Program, Deed)], energy: &Energy) -> Result<(), String> {
                 }
                 _ => {}
             }
-            let _ = by;
         }
         None
     };
@@ -314,4 +315,62 @@ fn a_command_past_the_daemons_is_found() {
     let (deeds, energy) = run(&[vec![turn]]);
     let found = check(&deeds, &energy).unwrap_err();
     assert!(found.contains("nobody who holds [46, 47]"), "{found}");
+}
+
+/// `sme mpi power`: with the divider of the begin the run of `sme mpi simpson`; slower cores take less energy and
+/// leave the result as it is; whole islands go to a lower voltage where all their cores wait; wrong flags.
+#[test]
+fn the_command_shows_what_slower_cores_save() {
+    let directory = tempfile::tempdir().unwrap();
+    let rows = |line: &str| -> Vec<serde_json::Value> {
+        let ran = sme_in(directory.path(), &format!("{line} --no-host --format json"));
+        assert!(ran.status.success(), "{}", text(&ran.stderr));
+        let lines = text(&ran.stdout).lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let number = |row: &serde_json::Value, key: &str| row[key].as_f64().unwrap();
+    let flags = "--tolerance 0.0001 --points 200000";
+    let slowed = rows(&format!("mpi power {flags} --dividers 2,4,16"));
+    let kept = rows(&format!("mpi power {flags} --dividers 4 --keep-voltage"));
+    let plain = rows(&format!("mpi simpson {flags} --variant invasive"));
+    for key in ["energy_j", "time_s", "messages"] {
+        assert_eq!(slowed[0][key], plain[0][key], "{key}");
+    }
+    let energies: Vec<f64> = slowed.iter().map(|row| number(row, "energy_j")).collect();
+    assert!(
+        energies.is_sorted_by(|one, next| one > next),
+        "{energies:?}"
+    );
+    assert_eq!(slowed[1]["frequency_mhz"], 400.0);
+    assert_eq!(slowed[1]["voltage_v"], 0.7);
+    assert!(number(&slowed[1], "slowed_core_s") > 0.0);
+    assert!(number(&slowed[2], "lowered_core_s") > 0.0);
+    assert_eq!(number(&slowed[0], "slowed_core_s"), 0.0);
+    assert_eq!(number(&kept[0], "lowered_core_s"), 0.0);
+    for row in &slowed {
+        let parts = ["cores_j", "mesh_j", "memory_j", "clock_j"].map(|key| number(row, key));
+        let all: f64 = parts.iter().sum();
+        assert!((all - number(row, "energy_j")).abs() < 1e-5, "{row}");
+        let delay = number(row, "energy_j") * number(row, "run_s");
+        assert!(
+            (delay - number(row, "energy_delay_js")).abs() < 1e-4,
+            "{row}"
+        );
+    }
+    for (flags, why) in [
+        ("--dividers 1", "--dividers 1: 1 is too small"),
+        ("--dividers 17", "--dividers 17: 17 is too large"),
+        ("--machine mppa256", "--machine: a process manager needs"),
+        (
+            "--set power.fast_cores=1W",
+            "the two operating points make a part of the power negative",
+        ),
+    ] {
+        let refused = sme_in(directory.path(), &format!("mpi power {flags}"));
+        assert_eq!(refused.status.code(), Some(2), "{flags}");
+        let said = text(&refused.stderr);
+        assert!(said.contains(why) && said.lines().count() == 1, "{said}");
+    }
 }

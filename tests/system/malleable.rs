@@ -19,6 +19,7 @@ fn integrate(variant: Variant, tolerance: f64, points: u64) -> Outcome {
         variant,
         tolerance,
         points,
+        waiting: None,
     };
     simpson.run().unwrap()
 }

@@ -13,7 +13,9 @@
 
 use std::sync::Arc;
 
-use sme_memory::{Domains, Interrupts, Memory, Scaling, TestAndSet, Until};
+use sme_memory::{
+    Domains, Interrupts, LEAST_DIVIDER, MOST_DIVIDER, Memory, Scaling, TestAndSet, Until,
+};
 
 use super::board::{Beside, Board};
 use super::command::{Command, Held, Program};
@@ -62,11 +64,10 @@ where
         (tile, divider): (u32, Option<u32>),
     ) -> Result<(), NotSet> {
         let cores = cores_in(&domains.tiles, tile);
-        let is_allowed = |divider| domains.voltage_of(divider) <= domains.millivolts;
-        if cores.is_empty() || divider.is_some_and(|divider| !is_allowed(divider)) {
+        let setting = divider.map_or(Some(0), |divider| divider_of(domains, divider));
+        let Some(setting) = setting.filter(|_| !cores.is_empty()) else {
             return Err(NotSet::NoSuch);
-        }
-        let setting = divider.unwrap_or(0) as u8;
+        };
         let wishes = self.wishes(program, &cores, (Command::Tune, setting));
         let results = wishes.await;
         self.agreed(program, domains, (&cores, results)).await
@@ -148,6 +149,13 @@ fn cores_in(domains: &[u32], domain: u32) -> Vec<u32> {
     let cores = (0..).zip(domains);
     let cores = cores.filter(|&(_, &of)| of == domain);
     cores.map(|(core, _)| core).collect()
+}
+
+/// That divider, if it is allowed.
+fn divider_of(domains: &Domains, divider: u32) -> Option<u8> {
+    let is_allowed = (LEAST_DIVIDER..=MOST_DIVIDER).contains(&divider)
+        && domains.voltage_of(divider) <= domains.millivolts;
+    is_allowed.then_some(divider as u8)
 }
 
 /// That voltage in tenths of a volt, if it is allowed.
@@ -342,5 +350,44 @@ async fn wanted<M: Memory>(
     match all {
         Some((_, setting)) if agree => setting,
         _ => before,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_those_that_the_begin_allows() {
+        let domains = Domains {
+            tiles: vec![0, 0, 1, 1],
+            islands: vec![0; 4],
+            divider: 3,
+            millivolts: 1100,
+            // With divider 2 more than at the begin.
+            least_millivolts: [1200, 1000, 800].into_iter().chain([700; 12]).collect(),
+        };
+        let dividers = [0, 1, 2, 3, 16, 17].map(|divider| divider_of(&domains, divider));
+        assert_eq!(dividers, [None, None, None, Some(3), Some(16), None]);
+        let voltages = [600, 700, 750, 1100, 1200];
+        let voltages = voltages.map(|millivolts| tenths_of(&domains, millivolts));
+        assert_eq!(voltages, [None, Some(7), None, Some(11), None]);
+        assert_eq!(cores_in(&domains.tiles, 1), [2, 3]);
+        assert_eq!(cores_in(&domains.tiles, 2), []);
+    }
+
+    #[test]
+    fn errors_say_why() {
+        let not_held = |holder| NotSet::NotHeld { core: 5, holder };
+        for (error, text) in [
+            (not_held(Some(3)), "core 5 of it is program 3's"),
+            (not_held(None), "core 5 of it is free"),
+            (
+                NotSet::TooFast { island: 2 },
+                "a tile of island 2 would run too fast with its voltage",
+            ),
+        ] {
+            assert_eq!(error.to_string(), text);
+        }
     }
 }

@@ -52,6 +52,21 @@ Examples:
   sme mpi simpson --variant invasive --figures plots
   sme mpi simpson --tolerance 0.002 --set process.exec=1ms";
 
+/// `sme mpi power --help`
+pub const POWER: &str = "\
+`sme mpi simpson --variant invasive`, in which a process that has nothing to integrate in a level of the tree
+wants the clock of its tile divided by so much until the level is done, and its island at the lowest voltage
+for that clock. A tile changes if both of its cores want it, an island if all eight do. divider, frequency_mhz
+and voltage_v are what such a process wants; with the divider of the begin all stays as it is. energy_j is that
+of the chip with its memory over run_s, from the start of the machine to the end of the last program, cores_j,
+mesh_j, memory_j and clock_j its parts; slowed_core_s and lowered_core_s are the times of all cores together
+below the first clock and the first voltage, busy_core_s those for which they were not halted.
+
+Examples:
+  sme mpi power
+  sme mpi power --machine scc-800 --dividers 2,3,16 --keep-voltage
+  sme mpi power --set power.halted=100 --format json";
+
 /// `sme mpi cg --help`
 pub const CG: &str = "\
 The Poisson equation on a square, by conjugate gradients. The vectors are in blocks of rows over the

@@ -79,6 +79,7 @@ impl Point for Cg {
         "core_gflops",
         "processes_max",
         "time_us",
+        "energy_j",
         "residual",
     ];
 
@@ -96,6 +97,7 @@ impl Point for Cg {
             Cell::real(self.core_gflops),
             Cell::Count(most.unwrap_or(0).into()),
             Cell::micros(outcome.time),
+            Cell::real(outcome.energy.total_j()),
             Cell::Number(format!("{:.3e}", outcome.residual)),
         ]
     }

@@ -15,6 +15,7 @@ mod managed;
 mod modes;
 mod nas;
 mod pingpong;
+mod power;
 mod pscw;
 mod simpson;
 mod spawn;
@@ -78,6 +79,9 @@ pub enum MpiCommand {
     /// and the midpoint rule, time by levels of the tree
     #[command(after_help = super::help::SIMPSON)]
     Simpson(Box<simpson::SimpsonFlags>),
+    /// The same integration with the cores that wait slowed down: time and energy by the divider of their clock
+    #[command(after_help = super::help::POWER)]
+    Power(Box<power::PowerFlags>),
     /// A system is solved by conjugate gradients, by a program that grows and shrinks and deals its
     /// vectors out again: time by phases
     #[command(after_help = super::help::CG)]
@@ -193,6 +197,7 @@ enum Runs {
     Infect(Points<infect::Infect>),
     Retreat(Points<infect::Retreat>),
     Simpson(Points<simpson::Simpson>),
+    Power(Points<power::Slowed>),
     Bt(Points<bt::Launched>),
     Cg(Points<cg::Cg>),
     Spawn(Points<spawn::Spawn>),
@@ -232,6 +237,7 @@ impl MpiRun {
             MpiCommand::Infect(flags) => Runs::Infect(flags.read()?),
             MpiCommand::Retreat(flags) => Runs::Retreat(flags.read_retreat()?),
             MpiCommand::Simpson(flags) => Runs::Simpson(flags.read()?),
+            MpiCommand::Power(flags) => Runs::Power(flags.read()?),
             MpiCommand::Bt(flags) => Runs::Bt(flags.read()?),
             MpiCommand::Cg(flags) => Runs::Cg(flags.read()?),
             MpiCommand::Spawn(flags) => Runs::Spawn(flags.read()?),
@@ -253,6 +259,7 @@ impl MpiRun {
             Runs::Infect(points) => points.run(),
             Runs::Retreat(points) => points.run(),
             Runs::Simpson(points) => points.run(),
+            Runs::Power(points) => points.run(),
             Runs::Bt(points) => points.run(),
             Runs::Cg(points) => points.run(),
             Runs::Spawn(points) => points.run(),

@@ -18,10 +18,10 @@ use crate::report::row::Cell;
 use crate::report::stop::Stop;
 
 /// Differences that the criterion may allow.
-const TOLERANCES: RangeInclusive<f64> = 1e-6..=1e6;
+pub(super) const TOLERANCES: RangeInclusive<f64> = 1e-6..=1e6;
 
 /// The most points of a leaf.
-const MOST_POINTS: u64 = 100_000_000;
+pub(super) const MOST_POINTS: u64 = 100_000_000;
 
 /// The flags of `sme mpi simpson`.
 #[derive(Args, Clone, Debug)]
@@ -67,6 +67,7 @@ impl SimpsonFlags {
             variant,
             tolerance,
             points,
+            waiting: None,
         });
         let runs = Points::new(runs.collect(), &self.watch, "--variant makes")?;
         runs.drawn(
@@ -77,7 +78,7 @@ impl SimpsonFlags {
 }
 
 /// A time in seconds.
-fn seconds(time: Time) -> Cell {
+pub(super) fn seconds(time: Time) -> Cell {
     Cell::real(time.as_us() * 1e-6)
 }
 
@@ -90,6 +91,7 @@ impl Point for Simpson {
         "processes_max",
         "time_s",
         "total_s",
+        "energy_j",
         "integral",
         "exact",
     ];
@@ -107,6 +109,7 @@ impl Point for Simpson {
             Cell::Count(most.unwrap_or(0).into()),
             seconds(outcome.time),
             seconds(outcome.total),
+            Cell::real(outcome.energy.total_j()),
             // The last digits differ with the computer's exponential.
             Cell::Number(format!("{:.3}", outcome.result)),
             Cell::Number(format!("{:.3}", exact())),

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use sme_mpi::op::Op;
 use sme_mpi::process::manager::Kind;
 use sme_mpi::rank::{Blocks, PROC_NULL, Source, Tag};
+use sme_sim::observe::energy::Energy;
 use sme_sim::parts::contract::Span;
 use sme_sim::time::Time;
 
@@ -57,6 +58,8 @@ pub struct Outcome {
     pub residual: f64,
     /// The phases.
     pub phases: Vec<Phase>,
+    /// The energy of the machine until the last program ended.
+    pub energy: Energy,
 }
 
 /// From the program's begin to its end, at rank 0.
@@ -311,6 +314,7 @@ impl Measurement for Cg {
             time: whole.last_end.since(whole.first_begin),
             residual,
             phases: phases.collect(),
+            energy: observed.energy.clone().unwrap_or_default(),
         };
         Ok((outcome, observed))
     }

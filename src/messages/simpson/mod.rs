@@ -11,8 +11,11 @@ mod tree;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use sme_memory::Memory as _;
 use sme_mpi::op::Op;
+use sme_mpi::process::command::Command;
 use sme_mpi::process::manager::Kind;
+use sme_sim::observe::energy::Energy;
 use sme_sim::parts::contract::Span;
 use sme_sim::time::Time;
 
@@ -56,6 +59,18 @@ pub struct Simpson {
     pub tolerance: f64,
     /// Points of the midpoint rule in each leaf, at least 1.
     pub points: u64,
+    /// The clock and voltage that processes want while they have nothing to do in a level; without them
+    /// these stay as they are.
+    pub waiting: Option<Slow>,
+}
+
+/// A clock and a voltage of cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slow {
+    /// The divider of the clock.
+    pub divider: u8,
+    /// The voltage in tenths of a volt; none if it is not to be changed.
+    pub tenths: Option<u8>,
 }
 
 /// A level of the tree, as it was walked.
@@ -84,6 +99,8 @@ pub struct Outcome {
     pub total: Time,
     /// The levels, the root first.
     pub levels: Vec<Level>,
+    /// The energy of the machine until the last program ended.
+    pub energy: Energy,
 }
 
 /// The findings of rank 0.
@@ -126,10 +143,20 @@ impl Simpson {
                     integral += self.integrates(&process, interval).await;
                 }
             }
+            let waits = self.waits(&intervals, &leaves);
+            if let Some(Slow { divider, tenths }) = waits {
+                wishes(&process, Command::Tune, divider).await;
+                if let Some(tenths) = tenths {
+                    wishes(&process, Command::Supply, tenths).await;
+                }
+            }
             // Each is a leaf, or not, of one process; of the others it is not.
             let (mut all_leaves, mut all) = (vec![0_u8; intervals.len()], [0.0]);
             world.allreduce(&leaves, &mut all_leaves, &Op::Max).await?;
             world.allreduce(&[integral], &mut all, &Op::Sum).await?;
+            if waits.is_some() {
+                wishes(&process, Command::Tune, 0).await;
+            }
             sum += all[0];
             let leaves: Vec<bool> = all_leaves.iter().map(|&leaf| leaf != 0).collect();
             let halved = intervals.iter().zip(&leaves).filter(|(_, leaf)| !**leaf);
@@ -160,6 +187,13 @@ impl Simpson {
                 return Ok(());
             }
         }
+    }
+
+    /// What a process wants in a level in which it has no leaf, if others have one.
+    fn waits(&self, intervals: &[Interval], own_leaves: &[u8]) -> Option<Slow> {
+        let is_leaf = |interval: &Interval| interval.is_leaf(self.tolerance);
+        self.waiting
+            .filter(|_| own_leaves.iter().all(|&leaf| leaf == 0) && intervals.iter().any(is_leaf))
     }
 
     /// Gives the world a process for each of `intervals`, as far as there are cores; whether this
@@ -223,6 +257,15 @@ impl Simpson {
     }
 }
 
+/// Tells the daemon of a process's core what the program wants of its clock, or its voltage. Another process of
+/// its tile, or its island, may want something else: then nothing changes.
+async fn wishes(process: &Process, command: Command, setting: u8) {
+    let (member, core) = (&process.member, process.memory.node());
+    let program = member.begun().program;
+    let wish = (command, setting);
+    member.sigmod.wishes(program, &[core], wish).await;
+}
+
 impl Measurement for Simpson {
     type Outcome = Outcome;
 
@@ -263,6 +306,7 @@ impl Measurement for Simpson {
             time: whole.last_end.since(whole.first_begin),
             total: total.last_end.since(total.first_begin),
             levels: levels.collect(),
+            energy: observed.energy.clone().unwrap_or_default(),
         };
         Ok((outcome, observed))
     }

@@ -98,8 +98,8 @@ impl Settings {
         if millivolts >= self.voltage && divider >= self.divider {
             return true;
         }
-        let levels = LEVELS.iter().zip(self.fastest);
-        let fastest = levels.filter(|&(&level, _)| level <= millivolts).last();
+        let mut levels = LEVELS.iter().zip(self.fastest).rev();
+        let fastest = levels.find(|&(&level, _)| level <= millivolts);
         fastest.is_some_and(|(_, hertz)| self.hertz(divider) <= hertz as f64)
     }
 

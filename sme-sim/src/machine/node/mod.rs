@@ -3,6 +3,7 @@
 //! for the checker of loads, traces. A family writes the hardware ([`Hardware`]).
 
 mod host;
+mod pace;
 mod processor;
 mod seen;
 mod waits;

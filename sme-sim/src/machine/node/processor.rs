@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sme_memory::Place;
 
 use super::Hardware;
+use super::pace::Pace;
 use crate::kernel::queue::EventQueue;
 use crate::kernel::thread::{Programs, Threads};
 use crate::kernel::window::Outbox;
@@ -105,28 +106,6 @@ pub enum Seen {
     Not,
 }
 
-/// A node's own costs at its clock.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
-    /// Its cycles are longer than those of the machine's constants by the first to the second.
-    ratio: (u32, u32),
-    operation: Time,
-    pub(super) delays: Delays,
-    walk: Time,
-}
-
-impl Pace {
-    fn new(setting: &Setting, (to, of): (u32, u32)) -> Self {
-        let (delays, walk) = setting.system;
-        Self {
-            ratio: (to, of),
-            operation: setting.operation.scaled(to, of),
-            delays: delays.scaled(to, of),
-            walk: walk.scaled(to, of),
-        }
-    }
-}
-
 /// The threads of a node.
 pub struct Processor<H: Hardware> {
     /// The node's number.
@@ -135,7 +114,7 @@ pub struct Processor<H: Hardware> {
     pub now: Time,
     pub(super) setting: Arc<Setting>,
     pub(super) pace: Pace,
-    queue: EventQueue<Event<H>>,
+    pub(super) queue: EventQueue<Event<H>>,
     sequence: u64,
     /// To be sent, and when it is there, when the event that goes on is over.
     sent: Vec<(u32, Time, Message<H::Message>)>,
@@ -393,37 +372,6 @@ impl<H: Hardware> Processor<H> {
             self.blocks.resize(number + 1, Vec::new());
         }
         &mut self.blocks[number]
-    }
-
-    /// From now on the node's cycles are longer than those of the machine's constants by `to / of`. What
-    /// threads compute goes on so; other operations that have begun end as they would have.
-    pub fn retunes(&mut self, (to, of): (u32, u32)) {
-        let before = std::mem::replace(&mut self.pace, Pace::new(&self.setting, (to, of)));
-        self.system.costs(self.pace.delays.sharing);
-        // Both by the same constants.
-        let (was, now, of_before) = (before.ratio.0, self.now, before.ratio.1);
-        let (threads, system) = (&self.threads, &self.system);
-        self.queue.moves(|at, event| match *event {
-            Event::System(os::Event::Resume(thread)) => {
-                let state = &threads[usize::from(thread)];
-                let Operation::Delay(_) = state.operation else {
-                    return None;
-                };
-                // Without its core it has not executed since.
-                let since = system.put_off_since(thread).unwrap_or(now);
-                let left = at.since(since).scaled(to * of_before, was * of);
-                (state.waiting == Waiting::Nothing).then_some(now.max(since + left))
-            }
-            _ => None,
-        });
-    }
-
-    /// The time that its cores have executed, or waited for the hardware, by `now`: the rest of the time they
-    /// are halted.
-    pub fn busy(&self, now: Time) -> Time {
-        let all_ended = self.threads.iter().all(|t| t.waiting == Waiting::Finished);
-        let alone = || if all_ended { self.ended.min(now) } else { now };
-        self.system.busy(now).unwrap_or_else(alone)
     }
 
     // For the node.

@@ -128,6 +128,7 @@ impl Experiment {
                     variant,
                     tolerance: TOLERANCE,
                     points: POINTS,
+                    waiting: None,
                 };
                 let total = |outcome: simpson::Outcome| match variant {
                     // It needs no process manager.
