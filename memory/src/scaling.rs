@@ -1,5 +1,5 @@
-//! Clocks and voltages that programs change, as on the Intel SCC: nodes are grouped into *tiles* with a
-//! clock, and tiles into *islands* with a voltage. Machines with fixed ones do not have it.
+//! Clocks and voltages that programs change, as on the Intel SCC: nodes are grouped into *tiles*
+//! with a clock, and tiles into *islands* with a voltage. Machines with fixed ones do not have it.
 
 use std::future::Future;
 
@@ -45,8 +45,8 @@ pub struct Domains {
 }
 
 impl Domains {
-    /// The lowest voltage \[mV\] at which tiles run with that divider; that to begin with if there is no such
-    /// divider.
+    /// The lowest voltage \[mV\] at which tiles run with that divider; that to begin with if there
+    /// is no such divider.
     pub fn voltage_of(&self, divider: u32) -> u32 {
         let index = divider.checked_sub(LEAST_DIVIDER);
         let least = index.and_then(|index| self.least_millivolts.get(index as usize));
@@ -89,20 +89,20 @@ impl Refused {
     }
 }
 
-/// Memory of a node whose clock and voltage programs change. They act on the node's whole tile, or island:
-/// whether others may be slowed is for the programs to agree on.
+/// Memory of a node whose clock and voltage programs change. They act on the node's whole tile, or
+/// island: whether others may be slowed is for the programs to agree on.
 pub trait Scaling: Memory {
-    /// Lets the clock of this node's tile be the global clock by `divider`, from [`LEAST_DIVIDER`] to
-    /// [`MOST_DIVIDER`] (RCCE_set_frequency_divider). Ends when that acts; operations that have begun
-    /// before end as they would have, but for computing, which goes on at the new clock.
+    /// Lets the clock of this node's tile be the global clock by `divider`, from [`LEAST_DIVIDER`]
+    /// to [`MOST_DIVIDER`] (RCCE_set_frequency_divider). Ends when that acts; operations that have
+    /// begun before end as they would have, but for computing, which goes on at the new clock.
     ///
     /// # Errors
     /// [`Refused`] if the voltage of the tile does not allow that clock.
     fn set_divider(&self, divider: u32) -> impl Future<Output = Result<(), Refused>> + Send;
 
-    /// Lets the voltage of this node's island be `millivolts` (RCCE_iset_power and RCCE_wait_power of the
-    /// voltage alone). Ends when it is; until then all goes on at the old one. The chip has one regulator,
-    /// which takes one command after the other.
+    /// Lets the voltage of this node's island be `millivolts` (RCCE_iset_power and RCCE_wait_power
+    /// of the voltage alone). Ends when it is; until then all goes on at the old one. The chip has
+    /// one regulator, which takes one command after the other.
     ///
     /// # Errors
     /// [`Refused`] if the clock of a tile of the island is too fast for that voltage.

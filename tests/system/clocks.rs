@@ -1,5 +1,5 @@
-//! Clocks and voltages that programs invade with their cores: none changes those of cores that it does not
-//! hold, and cores that are given back are as they were at the begin.
+//! Clocks and voltages that programs invade with their cores: none changes those of cores that it
+//! does not hold, and cores that are given back are as they were at the begin.
 
 use std::sync::Arc;
 
@@ -56,7 +56,8 @@ fn domains(machine: &Machine) -> Domains {
     machine.shape().domains.clone().unwrap()
 }
 
-/// Runs `turns` of programs on cores of their own, the last of the chip; what they did, and the changes.
+/// Runs `turns` of programs on cores of their own, the last of the chip; what they did, and the
+/// changes.
 fn run(programs: &[Vec<Turn>]) -> (Vec<(Program, Deed)>, Energy) {
     let machine = Machine::builtin("scc-800").unwrap();
     let board = Board::at_end(CORES, 8192).unwrap();
@@ -168,8 +169,8 @@ fn expects(set: Result<(), NotSet>, all: &(impl Iterator<Item = u32> + Clone), o
     }
 }
 
-/// The first violation: a change away from the begin outside a command of a program that holds all cores of
-/// the domain, or one that outlasts that.
+/// The first violation: a change away from the begin outside a command of a program that holds all
+/// cores of the domain, or one that outlasts that.
 fn check(deeds: &[(Program, Deed)], energy: &Energy) -> Result<(), String> {
     let machine = Machine::builtin("scc-800").unwrap();
     let of = domains(&machine);
@@ -317,8 +318,9 @@ fn a_command_past_the_daemons_is_found() {
     assert!(found.contains("nobody who holds [46, 47]"), "{found}");
 }
 
-/// `sme mpi power`: with the divider of the begin the run of `sme mpi simpson`; slower cores take less energy and
-/// leave the result as it is; whole islands go to a lower voltage where all their cores wait; wrong flags.
+/// `sme mpi power`: with the divider of the begin the run of `sme mpi simpson`; slower cores take
+/// less energy and leave the result as it is; whole islands go to a lower voltage where all their
+/// cores wait; wrong flags.
 #[test]
 fn the_command_shows_what_slower_cores_save() {
     let directory = tempfile::tempdir().unwrap();

@@ -9,8 +9,8 @@ use super::command::MOST_CORES;
 /// Bytes from one flag to the next.
 const STRIDE: u64 = 8;
 
-/// Flags beside that of a command, and what a core wants of its clock and voltage: in the row of commands beside
-/// that of the core to itself.
+/// Flags beside that of a command, and what a core wants of its clock and voltage: in the row of
+/// commands beside that of the core to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beside {
     /// The program for which a command is, and one.
@@ -80,7 +80,8 @@ impl Board {
         memory.flag(Place { node, offset }, Route::Global)
     }
 
-    /// The flag with the voltage of an island, in tenths of a volt, at its first core; 0 is the first one.
+    /// The flag with the voltage of an island, in tenths of a volt, at its first core; 0 is the
+    /// first one.
     pub(super) fn voltage<M: Memory>(&self, memory: &M, first: u32) -> Flag {
         let Place { node, offset } = self.place(first, Row::Results, first);
         let offset = offset + 1;

@@ -1,15 +1,16 @@
-//! Clocks of tiles and voltages of islands as resources that a program invades with their cores: a tile's clock
-//! is commanded by the program that holds both of its cores, an island's voltage by the one that holds all
-//! eight.
+//! Clocks of tiles and voltages of islands as resources that a program invades with their cores: a
+//! tile's clock is commanded by the program that holds both of its cores, an island's voltage by
+//! the one that holds all eight.
 //!
-//! Each daemon keeps what the holder of its core wants. A tile has another divider than at the begin only while
-//! all its cores want one for the same program, and an island another voltage: that on which all agree, or as
-//! long as they do not, the one before. When a core is given back, or its program takes its wish back, tile and
-//! island return to what they had at the begin, the voltage first, before anyone hears that the core is free.
+//! Each daemon keeps what the holder of its core wants. A tile has another divider than at the
+//! begin only while all its cores want one for the same program, and an island another voltage:
+//! that on which all agree, or as long as they do not, the one before. When a core is given back,
+//! or its program takes its wish back, tile and island return to what they had at the begin, the
+//! voltage first, before anyone hears that the core is free.
 //!
-//! Daemons of an island look at each other's wishes and change clocks one at a time, under a lock of one flag
-//! each: Lamport's one-bit algorithm (*The Mutual Exclusion Problem, Part II*, J. ACM 33(2), 1986), which
-//! also the machines have whose memory can do no more than read and write.
+//! Daemons of an island look at each other's wishes and change clocks one at a time, under a lock
+//! of one flag each: Lamport's one-bit algorithm (*The Mutual Exclusion Problem, Part II*, J. ACM
+//! 33(2), 1986), which also the machines have whose memory can do no more than read and write.
 
 use std::sync::Arc;
 
@@ -36,8 +37,8 @@ pub enum NotSet {
         /// The program that holds it.
         holder: Option<Program>,
     },
-    /// There is no such tile, island, divider or voltage: a divider is allowed that the voltage of the begin allows,
-    /// and a voltage of whole tenths of a volt up to that one.
+    /// There is no such tile, island, divider or voltage: a divider is allowed that the voltage of
+    /// the begin allows, and a voltage of whole tenths of a volt up to that one.
     #[error("there is no such tile or island, or it has no such setting")]
     NoSuch,
     /// The clock would be too fast for the voltage. It is now that of the begin.
@@ -93,8 +94,9 @@ where
         self.agreed(program, domains, (&cores, results)).await
     }
 
-    /// Tells the daemons of `cores` what `program` wants of each: with [`Command::Tune`] a divider, with
-    /// [`Command::Supply`] tenths of a volt, 0 for what was at the begin. The results, in their order.
+    /// Tells the daemons of `cores` what `program` wants of each: with [`Command::Tune`] a divider,
+    /// with [`Command::Supply`] tenths of a volt, 0 for what was at the begin. The results, in
+    /// their order.
     pub async fn wishes(
         &self,
         program: Program,
@@ -118,7 +120,8 @@ where
         results
     }
 
-    /// The outcome of wishes of `cores`; if one is not the program's, those of the others are taken back.
+    /// The outcome of wishes of `cores`; if one is not the program's, those of the others are taken
+    /// back.
     async fn agreed(
         &self,
         program: Program,
@@ -251,8 +254,8 @@ impl Warden {
         }
     }
 
-    /// Sets the clock of the tile and the voltage of the island to what their cores want; whether these allow each
-    /// other.
+    /// Sets the clock of the tile and the voltage of the island to what their cores want; whether
+    /// these allow each other.
     async fn settles<M: Memory + Scaling>(&self, memory: &M, board: &Board) -> bool {
         let state = board.voltage(memory, self.island[0]);
         let before = memory.read(state).await;
@@ -324,8 +327,8 @@ impl Warden {
     }
 }
 
-/// The setting on which `cores` agree; if they all want one for the same program but not the same, `before`; 0 if
-/// they do not.
+/// The setting on which `cores` agree; if they all want one for the same program but not the same,
+/// `before`; 0 if they do not.
 async fn wanted<M: Memory>(
     memory: &M,
     board: &Board,

@@ -33,16 +33,17 @@ pub enum Command {
     Reserve(Program),
     /// Hold it for that program no longer.
     Release(Program),
-    /// For the program that is beside the command: the clock of the core's tile is to have the divider that is
-    /// beside it too, once all cores of the tile want that; 0 takes back what was wanted of clock and voltage.
+    /// For the program that is beside the command: the clock of the core's tile is to have the
+    /// divider that is beside it too, once all cores of the tile want that; 0 takes back what was
+    /// wanted of clock and voltage.
     Tune,
     /// The same for the voltage of the core's island, in tenths of a volt.
     Supply,
 }
 
 /// The result of a command: the holder of the core, when it has been carried out; of
-/// [`Command::Reserve`] none if that program has held it before. Of a command to a clock or a voltage that these
-/// do not allow it is [`Held::REFUSED`].
+/// [`Command::Reserve`] none if that program has held it before. Of a command to a clock or a
+/// voltage that these do not allow it is [`Held::REFUSED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held(pub Option<Program>);
 

@@ -102,8 +102,8 @@ where
         }
     }
 
-    /// The same, which carries out commands to the clock and the voltage of its core as well, on a chip that
-    /// has these.
+    /// The same, which carries out commands to the clock and the voltage of its core as well, on a
+    /// chip that has these.
     #[must_use]
     pub fn with_domains(self, domains: Arc<Domains>) -> Self {
         let warden = Some(Warden::new(domains, self.sigmod.memory.node()));

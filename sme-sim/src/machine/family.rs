@@ -124,7 +124,8 @@ pub trait Readable: System {
     /// What went through the caches of memory that nothing keeps coherent between nodes.
     fn cache_traffic(&self) -> CacheTraffic;
 
-    /// The energy that all of it has taken until the last program ended, where its file has figures of power.
+    /// The energy that all of it has taken until the last program ended, where its file has figures
+    /// of power.
     fn energy(&self) -> Option<Energy>;
 
     /// Lets the memory of `place.node` hold `value` in the word at `place` from the beginning: as if

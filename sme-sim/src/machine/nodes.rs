@@ -92,7 +92,8 @@ pub trait Inhabited: window::Locality<Task = NoTask> + Waits + Sized {
         Time::ZERO
     }
 
-    /// The energy that it has taken from the begin to `until`, where the machine has figures of power.
+    /// The energy that it has taken from the begin to `until`, where the machine has figures of
+    /// power.
     fn energy(&self, _until: Time) -> Option<Energy> {
         None
     }

@@ -1,9 +1,10 @@
 //! Quantities as a machine file writes them, `156 MHz` or `1.21 us`, read without rounding.
 //!
 //! The reader of machine files ([`super::Machine`]) hands every constant's text to
-//! [`Limits::parse`] and gets back a whole number of the dimension's base unit: picoseconds,
-//! Hertz, bytes, bits, bytes per second, cycles, millivolts, milliwatts, or a plain count. The arithmetic is decimal and
-//! exact: an amount that is not a whole number of the base unit is an error, never rounded.
+//! [`Limits::parse`] and gets back a whole number of the dimension's base unit: picoseconds, Hertz,
+//! bytes, bits, bytes per second, cycles, millivolts, milliwatts, or a plain count. The arithmetic
+//! is decimal and exact: an amount that is not a whole number of the base unit is an error, never
+//! rounded.
 
 use std::fmt;
 

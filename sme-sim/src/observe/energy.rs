@@ -1,5 +1,5 @@
-//! The energy that a machine has taken, by its parts. Families whose machine files have figures of power add it
-//! up while they run.
+//! The energy that a machine has taken, by its parts. Families whose machine files have figures of
+//! power add it up while they run.
 
 use crate::time::Time;
 

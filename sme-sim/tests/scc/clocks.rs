@@ -90,8 +90,8 @@ fn times(machine: &dyn Readable) -> Vec<Time> {
         .collect()
 }
 
-/// A tile whose clock is divided takes as long as on a machine all of whose cores have that clock, but for
-/// rounding; the core of another tile as long as ever.
+/// A tile whose clock is divided takes as long as on a machine all of whose cores have that clock,
+/// but for rounding; the core of another tile as long as ever.
 #[test]
 fn a_tile_runs_at_the_clock_of_its_divider() {
     for (divider, clock) in [(4, "400MHz"), (8, "200MHz"), (16, "100MHz")] {
@@ -136,7 +136,8 @@ fn a_tile_runs_at_the_clock_of_its_divider() {
     }
 }
 
-/// A core that computes while the other core of its tile changes the clock goes on with what is left.
+/// A core that computes while the other core of its tile changes the clock goes on with what is
+/// left.
 #[test]
 fn computing_goes_on_at_the_new_clock() {
     let machine = machine(&[]);
@@ -206,8 +207,8 @@ fn a_clock_too_fast_for_the_voltage_is_refused() {
     assert_eq!(results, expected);
 }
 
-/// All tiles of an island that slow down, a lower voltage, and the way back; the regulator takes one command
-/// after the other.
+/// All tiles of an island that slow down, a lower voltage, and the way back; the regulator takes
+/// one command after the other.
 #[test]
 fn the_regulator_takes_its_time() {
     let ends: Arc<Mutex<Vec<(u32, u64)>>> = Arc::default();
@@ -257,8 +258,8 @@ fn the_regulator_takes_its_time() {
     assert!(energy.slowed > energy.lowered);
 }
 
-/// The published power of cores at two points, of one core: parts with and without the clock, at `volts` and
-/// `gigahertz`; by hand from the two equations.
+/// The published power of cores at two points, of one core: parts with and without the clock, at
+/// `volts` and `gigahertz`; by hand from the two equations.
 fn watts(volts: f64, gigahertz: f64) -> (f64, f64) {
     let (fast, slow) = (1.14_f64.powi(2), 0.7_f64.powi(2) * 0.125);
     let switching = (87.7 * 0.7 - 5.1 * 1.14) / (fast * 0.7 - slow * 1.14);
@@ -272,8 +273,8 @@ fn watts(volts: f64, gigahertz: f64) -> (f64, f64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// The energy of a core that executes and is halted in turn while its tile's clock changes, against the
-    /// sum over its schedule.
+    /// The energy of a core that executes and is halted in turn while its tile's clock changes,
+    /// against the sum over its schedule.
     #[test]
     fn energy_is_the_integral_of_the_schedule(
         steps in prop::collection::vec((2..17_u32, 100..2000_u64, 100..2000_u64), 1..6),
@@ -312,8 +313,8 @@ proptest! {
             expected[1] += halted * (executes + sleeps) * switching;
             expected.iter_mut().for_each(|sum| *sum += (executes + sleeps) * rest);
         }
-        // Calls of the system: the child's start and end, and an alarm, a sleep and a wake each step, at the
-        // slowest clock and the power of the fastest.
+        // Calls of the system: the child's start and end, and an alarm, a sleep and a wake each
+        // step, at the slowest clock and the power of the fastest.
         let (switching, rest) = watts(1.1, 0.8);
         let bound = 300e-6 * (1 + steps.len()) as f64 * (switching + rest);
         for core in TILE {

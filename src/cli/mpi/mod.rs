@@ -79,7 +79,8 @@ pub enum MpiCommand {
     /// and the midpoint rule, time by levels of the tree
     #[command(after_help = super::help::SIMPSON)]
     Simpson(Box<simpson::SimpsonFlags>),
-    /// The same integration with the cores that wait slowed down: time and energy by the divider of their clock
+    /// The same integration with the cores that wait slowed down: time and energy by the divider of
+    /// their clock
     #[command(after_help = super::help::POWER)]
     Power(Box<power::PowerFlags>),
     /// A system is solved by conjugate gradients, by a program that grows and shrinks and deals its

@@ -18,14 +18,15 @@ use crate::report::stop::Stop;
 pub struct PowerFlags {
     #[command(flatten)]
     program: ProgramFlags,
-    /// Dividers of the clock of cores that wait, such as 2,4,16 [default: the one with which all begin, and
-    /// others up to 16]
+    /// Dividers of the clock of cores that wait, such as 2,4,16 [default: the one with which all
+    /// begin, and others up to 16]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     dividers: Option<String>,
     /// Leave the voltage of islands whose cores all wait as it is
     #[arg(long)]
     keep_voltage: bool,
-    /// An interval is halved until Simpson's rule differs from that of its halves by at most 15 times this
+    /// An interval is halved until Simpson's rule differs from that of its halves by at most 15
+    /// times this
     #[arg(
         long,
         value_name = "NUMBER",

@@ -59,8 +59,8 @@ pub struct Simpson {
     pub tolerance: f64,
     /// Points of the midpoint rule in each leaf, at least 1.
     pub points: u64,
-    /// The clock and voltage that processes want while they have nothing to do in a level; without them
-    /// these stay as they are.
+    /// The clock and voltage that processes want while they have nothing to do in a level; without
+    /// them these stay as they are.
     pub waiting: Option<Slow>,
 }
 
@@ -257,8 +257,8 @@ impl Simpson {
     }
 }
 
-/// Tells the daemon of a process's core what the program wants of its clock, or its voltage. Another process of
-/// its tile, or its island, may want something else: then nothing changes.
+/// Tells the daemon of a process's core what the program wants of its clock, or its voltage.
+/// Another process of its tile, or its island, may want something else: then nothing changes.
 async fn wishes(process: &Process, command: Command, setting: u8) {
     let (member, core) = (&process.member, process.memory.node());
     let program = member.begun().program;

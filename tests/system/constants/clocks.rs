@@ -13,8 +13,8 @@ use super::machine;
 /// Cores of the chip with which the first island is complete.
 const CORES: u32 = 16;
 
-/// An island at each voltage in turn, and a tile of it with each divider there: which of them are allowed,
-/// the time of it, and the energy.
+/// An island at each voltage in turn, and a tile of it with each divider there: which of them are
+/// allowed, the time of it, and the energy.
 pub fn clocks_and_voltages(name: &str, set: Option<&str>) -> String {
     let machine = machine(name, set);
     let found: Arc<Mutex<Vec<String>>> = Arc::default();

@@ -1,8 +1,10 @@
-//! Clocks of tiles and voltages of islands, as the whole chip has them, and its voltage regulator. Each
-//! island is 2 x 2 tiles with one voltage; each tile divides the global clock by a divider of its own
-//! (Intel's RCCE, `RCCE_power_management.c`, whose table says which clock each voltage allows at most).
+//! Clocks of tiles and voltages of islands, as the whole chip has them, and its voltage regulator.
+//! Each island is 2 x 2 tiles with one voltage; each tile divides the global clock by a divider of
+//! its own (Intel's RCCE, `RCCE_power_management.c`, whose table says which clock each voltage
+//! allows at most).
 //!
-//! All cores of the chip share this state ([`Islands`]); each has its constants at the clock of its tile.
+//! All cores of the chip share this state ([`Islands`]); each has its constants at the clock of its
+//! tile.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,8 +22,8 @@ const LEVELS: [u32; 7] = [700, 800, 900, 1000, 1100, 1200, 1300];
 /// Columns and rows of an island's tiles.
 const SIDE: u32 = 2;
 
-/// The column of the tile at whose router the system interface is, and with it the regulator; it is in the
-/// first row.
+/// The column of the tile at whose router the system interface is, and with it the regulator; it is
+/// in the first row.
 const REGULATOR_COLUMN: u32 = 3;
 
 /// The constants of clocks and voltages.
@@ -103,7 +105,8 @@ impl Settings {
         fastest.is_some_and(|(_, hertz)| self.hertz(divider) <= hertz as f64)
     }
 
-    /// The lowest voltage of the table at which cores run with that divider \[mV\], at most the highest.
+    /// The lowest voltage of the table at which cores run with that divider \[mV\], at most the
+    /// highest.
     pub fn least_voltage(&self, divider: u32) -> u32 {
         let mut levels = LEVELS.iter().copied();
         let level = levels.find(|&level| self.allows(level, divider));
@@ -210,7 +213,8 @@ impl Islands {
         self.tiles[tile as usize].changes();
     }
 
-    /// A command to the regulator comes at `now`, for `island`; the time at which the voltage is there.
+    /// A command to the regulator comes at `now`, for `island`; the time at which the voltage is
+    /// there.
     ///
     /// # Errors
     /// [`Refused`] if the clock of a tile, now or soon, is too fast for it.

@@ -9,8 +9,8 @@
 //! * `core`: a core and how its operations begin; `store`, `spin`, `transfer`: stores and flushes, reads
 //!   and waits, copies of blocks; `access`: what leaves the core; `registers`: test-and-set registers and
 //!   tables as addresses.
-//! * `islands`: clocks of tiles, voltages of islands; `power`: what they take; `tune`: commands to them, and
-//!   energy.
+//! * `islands`: clocks of tiles, voltages of islands; `power`: what they take; `tune`: commands to
+//!   them, and energy.
 //!
 //! Sources: the measurements of a real chip in the Barrelfish technical note 005 (its figures are rows
 //! `scc.*` of `sme validate`), and what Intel's and HPI's Linux drivers say about registers and caches.

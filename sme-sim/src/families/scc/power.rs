@@ -1,12 +1,12 @@
 //! The power of the chip, from two published operating points (Howard et al., *A 48-Core IA-32
-//! Message-Passing Processor with DVFS in 45nm CMOS*, ISSCC 2010, and JSSC 46(1), 2011): 125 W at 1.14 V and
-//! 25 W at 0.7 V, each by component.
+//! Message-Passing Processor with DVFS in 45nm CMOS*, ISSCC 2010, and JSSC 46(1), 2011): 125 W at
+//! 1.14 V and 25 W at 0.7 V, each by component.
 //!
-//! Power is two parts, one that goes with the square of the voltage times the clock, and the rest. The rest
-//! goes with the voltage in cores and mesh, as that of a constant current of leakage; it is constant in memory
-//! with its controllers and in the global clock, which hang on supplies of their own (with a current of leakage
-//! the two points would make the first part negative). Both parts are solved from the two points: two
-//! equations, two unknowns.
+//! Power is two parts, one that goes with the square of the voltage times the clock, and the rest.
+//! The rest goes with the voltage in cores and mesh, as that of a constant current of leakage; it
+//! is constant in memory with its controllers and in the global clock, which hang on supplies of
+//! their own (with a current of leakage the two points would make the first part negative). Both
+//! parts are solved from the two points: two equations, two unknowns.
 //!
 //! A machine file has the points; `tune` and `core` add up energy. Units: volts, gigahertz, watts.
 
@@ -38,8 +38,8 @@ struct Point {
 }
 
 impl Power {
-    /// The power through both points; `leaks` says of which kind the rest is. None if a part of it would be
-    /// negative, or the points do not tell its parts apart.
+    /// The power through both points; `leaks` says of which kind the rest is. None if a part of it
+    /// would be negative, or the points do not tell its parts apart.
     fn through([one, other]: [Point; 2], leaks: bool) -> Option<Self> {
         let switches = |point: Point| point.volts * point.volts * point.gigahertz;
         let weight = |point: Point| if leaks { point.volts } else { 1.0 };

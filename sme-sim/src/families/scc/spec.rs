@@ -273,8 +273,8 @@ impl SccSpec {
     /// Bytes of each core's shared memory: a segment of the address space.
     pub const SHARED_BYTES: u64 = SEGMENT;
 
-    /// The constants of a core whose tile has that divider, where they are apart from the programs' own: all that
-    /// is counted in its cycles.
+    /// The constants of a core whose tile has that divider, where they are apart from the programs'
+    /// own: all that is counted in its cycles.
     pub(super) fn at_divider(&self, divider: u32) -> Self {
         let at = |span: Time| span.scaled(divider, self.settings.divider);
         let in_core = self.memory.0 - self.at_controller;

@@ -1,10 +1,10 @@
-//! Commands to the clock of a tile and the voltage of an island, their effect on the core, and the energy that
-//! it takes.
+//! Commands to the clock of a tile and the voltage of an island, their effect on the core, and the
+//! energy that it takes.
 //!
-//! A command to the clock goes to the registers of the own tile, one to the voltage to those of the system
-//! interface. When it acts, all cores of the tile or the island are told at once, which takes no time:
-//! nothing on the chip stands for it. Power changes with clock and voltage, and with whether the core is
-//! halted; the energy is added up from one change to the next.
+//! A command to the clock goes to the registers of the own tile, one to the voltage to those of the
+//! system interface. When it acts, all cores of the tile or the island are told at once, which
+//! takes no time: nothing on the chip stands for it. Power changes with clock and voltage, and with
+//! whether the core is halted; the energy is added up from one change to the next.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -82,7 +82,8 @@ pub trait Hardware: Send + Sized {
         CacheTraffic::default()
     }
 
-    /// The energy that the node has taken from the begin to `until`, where the machine has figures of power.
+    /// The energy that the node has taken from the begin to `until`, where the machine has figures
+    /// of power.
     fn energy(&self, _cpu: &Processor<Self>, _until: Time) -> Option<Energy> {
         None
     }

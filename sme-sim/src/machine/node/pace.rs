@@ -1,5 +1,5 @@
-//! The clock of a node where it changes during a run: what is counted in its cycles takes longer or shorter from
-//! then on, and what its threads compute goes on so.
+//! The clock of a node where it changes during a run: what is counted in its cycles takes longer or
+//! shorter from then on, and what its threads compute goes on so.
 
 use super::Hardware;
 use super::processor::{Event, Processor, Setting, Waiting};
@@ -30,8 +30,8 @@ impl Pace {
 }
 
 impl<H: Hardware> Processor<H> {
-    /// From now on the node's cycles are longer than those of the machine's constants by `to / of`. What
-    /// threads compute goes on so; other operations that have begun end as they would have.
+    /// From now on the node's cycles are longer than those of the machine's constants by `to / of`.
+    /// What threads compute goes on so; other operations that have begun end as they would have.
     pub fn retunes(&mut self, (to, of): (u32, u32)) {
         let before = std::mem::replace(&mut self.pace, Pace::new(&self.setting, (to, of)));
         self.system.costs(self.pace.delays.sharing);
@@ -53,8 +53,8 @@ impl<H: Hardware> Processor<H> {
         });
     }
 
-    /// The time that its cores have executed, or waited for the hardware, by `now`: the rest of the time they
-    /// are halted.
+    /// The time that its cores have executed, or waited for the hardware, by `now`: the rest of the
+    /// time they are halted.
     pub fn busy(&self, now: Time) -> Time {
         let all_ended = self.threads.iter().all(|t| t.waiting == Waiting::Finished);
         let alone = || if all_ended { self.ended.min(now) } else { now };
