@@ -14,6 +14,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub mod args;
 pub mod barrier;
+mod charts;
 pub mod coherence;
 pub mod extrapolate;
 pub mod fft;

@@ -4,6 +4,8 @@
 use std::num::NonZero;
 use std::sync::Arc;
 
+use sme_mpi::channel::chunks::NoRing;
+
 use super::bench::{Bench, BenchError};
 use super::model::{Flush, Ports, PredictError, Prediction};
 use super::table::{Table, TableError};
@@ -53,6 +55,9 @@ pub enum CompareError {
     /// The model does not say.
     #[error(transparent)]
     Predict(#[from] PredictError),
+    /// The channel has no such ring.
+    #[error(transparent)]
+    Ring(#[from] NoRing),
     /// The ping-pong.
     #[error(transparent)]
     Message(#[from] job::Error),
@@ -106,14 +111,13 @@ impl Compared {
     /// The ping-pong between the same two cores.
     ///
     /// # Errors
-    /// [`BenchError::Lacks`] if there is no such core.
-    pub fn ping_pong(&self, bench: &Bench) -> Result<PingPong, BenchError> {
+    /// [`CompareError`] if there is no such core, or no such ring.
+    pub fn ping_pong(&self, bench: &Bench) -> Result<PingPong, CompareError> {
         let other = bench.other(self.placement.into(), 0)?;
         let machine = bench.machine();
         let partner = other.node * machine.shape().cores + other.core;
         let mut job = Job::new(Arc::clone(machine), Library::Chunks, partner + 1);
-        job.ring.chunk_bytes = self.chunk_bytes.get();
-        job.ring.chunks = self.ring;
+        job.ring = job.ring.resized(self.chunk_bytes.get(), self.ring)?;
         Ok(PingPong {
             job,
             first: 0,

@@ -1,15 +1,15 @@
 //! The figures of the paper that show throughputs: what each of their lines is, simulated or
 //! predicted, and what the text says of it.
 //!
-//! Drawn by `sme coherence curves`. The paper prints no numbers with its curves: the published lines
-//! are the factors of its text, times a simulated line. Throughputs are 10^9 bytes a second.
+//! Drawn by `sme coherence curves`. The paper prints no numbers with its curves: the published
+//! lines are the factors of its text, times a simulated line. Throughputs are 10^9 bytes a second.
 
 use std::num::NonZero;
 
 use super::bench::{Bench, BenchError};
-use super::model::{self, Chunks, Flush, Ports, Prediction};
+use super::model::{self, Chunks, Flush, Ports, PredictError, Prediction};
 use super::point::{Node, What};
-use super::table::{Row, Table};
+use super::table::{Row, Table, TableError};
 use super::transfer::{Direction, Home, Transfer};
 use super::transition::{
     Access, Curve, Holder, LocalCopy, Placement, State, Transition, TransitionError, Variant,
@@ -74,7 +74,7 @@ pub enum Overlap {
 }
 
 impl Source {
-    /// In a word, for tables.
+    /// Returns the word for it in tables: `simulated`, `predicted` or `published`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Simulated(_) => "simulated",
@@ -107,11 +107,17 @@ const STEPS: [Transition; 4] = [
 ];
 
 /// Why a line has no throughput.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum FigureError {
+    /// The simulated accesses are no table.
+    #[error(transparent)]
+    Table(#[from] TableError),
     /// The model does not say.
-    #[error("{0}")]
-    Predict(String),
+    #[error(transparent)]
+    Predict(#[from] PredictError),
+    /// The message has no bytes.
+    #[error("a message of no bytes")]
+    Empty,
 }
 
 impl Figure {
@@ -185,13 +191,12 @@ impl Figure {
 
 /// The prediction for a message in chunks of Open MPI's, from the throughputs of [`STEPS`].
 fn message(overlap: Overlap, bytes: u64, passes: &[f64]) -> Result<f64, FigureError> {
-    let wrong = |error: String| FigureError::Predict(error);
     let rows = STEPS.iter().zip(passes).map(|(&step, &rate)| {
         let curve = Curve::plain(step, Placement::Socket);
         Row::new("simulated", curve, bytes, rate)
     });
-    let table = Table::new(rows.collect::<Vec<_>>()).map_err(|error| wrong(error.to_string()))?;
-    let size = |bytes| NonZero::new(bytes).ok_or_else(|| wrong("a message of no bytes".into()));
+    let table = Table::new(rows.collect::<Vec<_>>())?;
+    let size = |bytes| NonZero::new(bytes).ok_or(FigureError::Empty);
     let chunk = Transfer::of_open_mpi(Placement::Socket, bytes).chunk_bytes;
     let chunks = Chunks::new(size(bytes)?, size(chunk)?);
     let Prediction {
@@ -199,9 +204,7 @@ fn message(overlap: Overlap, bytes: u64, passes: &[f64]) -> Result<f64, FigureEr
         parallel_gb_per_s,
         pipelined_gb_per_s,
         ..
-    } = model::Transfer::of_paper(Placement::Socket)
-        .predict(&table, chunks)
-        .map_err(|error| wrong(error.to_string()))?;
+    } = model::Transfer::of_paper(Placement::Socket).predict(&table, chunks)?;
     Ok(match overlap {
         Overlap::Sequential => sequential_gb_per_s,
         Overlap::Pipelined => pipelined_gb_per_s,
@@ -209,7 +212,7 @@ fn message(overlap: Overlap, bytes: u64, passes: &[f64]) -> Result<f64, FigureEr
     })
 }
 
-/// The sizes at which the text says something of all.
+/// All sizes, of a statement of the text that is not limited to some.
 const ALL: (u64, u64) = (0, u64::MAX);
 
 fn simulated(name: &'static str, what: What) -> Line {

@@ -173,6 +173,10 @@ impl Channel for SimulatedChannel {
         of_each!(self, inner => inner.wait(full, site).await);
     }
 
+    async fn wait_until_read(&self, site: &'static Location<'static>) {
+        of_each!(self, inner => inner.wait_until_read(site).await);
+    }
+
     fn unread(&self) -> Vec<u32> {
         of_each!(self, inner => inner.unread())
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sme_memory::{Capabilities, Capability, Memory, Place};
-use sme_mpi::channel::chunks::{Chunks, Ring};
+use sme_mpi::channel::chunks::{self, Chunks, Ring};
 use sme_mpi::channel::layout::{Layout, Reach};
 use sme_mpi::channel::queues::portals::Buffers;
 use sme_mpi::channel::queues::{self, Queues};
@@ -166,10 +166,7 @@ const PROCESSES: u32 = 1 << 12;
 impl Job {
     /// Of so many ranks, simulated by one thread.
     pub fn new(machine: Arc<Machine>, library: Library, ranks: u32) -> Self {
-        let ring = Ring {
-            is_at_sender: machine.shape().coherence.is_some(),
-            ..Ring::OF_OPEN_MPI
-        };
+        let ring = Ring::of_open_mpi(machine.shape().coherence.is_some());
         Self {
             machine,
             library,
@@ -575,6 +572,9 @@ impl Job {
         match place.offset.checked_sub(self.behind_channel()) {
             Some(offset) if self.has_area() => {
                 window::variable(Place { offset, ..place }, self.ranks)
+            }
+            _ if self.library == Library::Chunks => {
+                chunks::variable(&self.layout(), self.ring, place)
             }
             _ => self.layout().variable(place),
         }

@@ -31,9 +31,9 @@ pub struct Layout {
     /// How ranks reach it.
     pub reach: Reach,
     /// Bytes of a section at most, a multiple of `line`.
-    pub most: u64,
+    most: u64,
     /// Bytes to a multiple of which sections begin: 32 or 64.
-    pub line: u64,
+    line: u64,
     /// Bytes of each rank's registered buffer behind the parts of its node, a multiple of 32 and at
     /// most [`MOST_REGISTERED`].
     pub registered: u64,
@@ -66,6 +66,19 @@ pub(super) struct Level {
     /// The offset of the first in a part.
     offset: u64,
     pub(super) count: u32,
+}
+
+/// What is at a place in a rank's part, or behind the parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Bell,
+    /// The flag of that other rank for what it has sent.
+    Full(u32),
+    /// Its flag for what it has read.
+    Read(u32),
+    /// The section that is shared with it, and the offset there.
+    Section(u32, u64),
+    Registered,
 }
 
 /// Parts without room for a section of one line for each rank.
@@ -243,8 +256,8 @@ impl Layout {
         }
     }
 
-    /// The name of the variable at `place`, for reports.
-    pub fn variable(&self, place: Place) -> Option<String> {
+    /// The rank in whose part `place` is, and what is there.
+    pub(super) fn part(&self, place: Place) -> Option<(u32, Part)> {
         let Place { node, offset } = place;
         if let Some(behind) = offset.checked_sub(self.parts_end())
             && let Some(number) = behind.checked_div(self.registered)
@@ -252,7 +265,7 @@ impl Layout {
             let number = u32::try_from(number).ok()?;
             let rank = node * self.per_node + number;
             let is_one = number < self.per_node && rank < self.ranks;
-            return is_one.then(|| format!("rank {rank}'s registered buffer"));
+            return is_one.then_some((rank, Part::Registered));
         }
         let within = offset.checked_sub(self.begin)?;
         let number = u32::try_from(within / self.bytes).ok()?;
@@ -262,21 +275,40 @@ impl Layout {
         }
         let sections = self.sections()?;
         if within >= self.flags_bytes() && within < sections.first {
-            return Some(format!("rank {rank}'s bell"));
+            return Some((rank, Part::Bell));
         }
-        let (name, other) = match within.checked_sub(sections.first) {
-            Some(behind) => ("section", behind / sections.bytes),
+        let is_rank = |other: u64| {
+            u32::try_from(other)
+                .ok()
+                .filter(|&other| other < self.ranks)
+        };
+        let part = match within.checked_sub(sections.first) {
+            Some(behind) => {
+                let other = is_rank(behind / sections.bytes)?;
+                Part::Section(other, behind % sections.bytes)
+            }
             None => {
                 let pair = 2 * self.apart();
-                let is_full = within % pair < self.apart();
-                (
-                    if is_full { "full flag" } else { "read flag" },
-                    within / pair,
-                )
+                let other = is_rank(within / pair)?;
+                match within % pair < self.apart() {
+                    true => Part::Full(other),
+                    false => Part::Read(other),
+                }
             }
         };
-        let is_one = other < u64::from(self.ranks);
-        is_one.then(|| format!("rank {other}'s {name} at rank {rank}"))
+        Some((rank, part))
+    }
+
+    /// The name of the variable at `place` of a channel through sections, for reports.
+    pub fn variable(&self, place: Place) -> Option<String> {
+        let (rank, part) = self.part(place)?;
+        Some(match part {
+            Part::Bell => format!("rank {rank}'s bell"),
+            Part::Full(other) => format!("rank {other}'s full flag at rank {rank}"),
+            Part::Read(other) => format!("rank {other}'s read flag at rank {rank}"),
+            Part::Section(other, _) => format!("rank {other}'s section at rank {rank}"),
+            Part::Registered => format!("rank {rank}'s registered buffer"),
+        })
     }
 }
 

@@ -195,6 +195,15 @@ pub trait Channel: Send + Sync {
     /// The ranks that have not read yet what lies in shared memory for them.
     fn unread(&self) -> Vec<u32>;
 
+    /// Waits until bytes have arrived from any rank, or one of [`Self::unread`] has read something.
+    /// Where a stream has room for one piece, that is room in it.
+    fn wait_until_read(&self, site: &'static Location<'static>) -> impl Future<Output = ()> + Send {
+        async move {
+            let unread = self.unread();
+            self.wait(&unread, site).await;
+        }
+    }
+
     /// Charges the cost of all this work, each so many times.
     fn work(&self, work: &[(Work, u32)]) -> impl Future<Output = ()> + Send {
         self.processor().work(work)

@@ -54,10 +54,12 @@ where
     M: Interrupts + TestAndSet,
     P: Processor,
 {
-    /// Lets `tile` have that divider for `program`, or the one of the begin. Ends when it has.
+    /// Lets `tile` have that divider for `program`, or the one of the begin, with which the wishes of
+    /// its cores for the island's voltage are taken back as well. Ends when it has.
     ///
     /// # Errors
-    /// [`NotSet`], also if the program has lost a core meanwhile. The clock is that of the begin then.
+    /// [`NotSet`], also if the program has lost a core meanwhile. All wishes of the tile's cores are
+    /// taken back then, so that its clock is that of the begin.
     pub async fn set_frequency(
         &self,
         program: Program,
@@ -74,10 +76,12 @@ where
         self.agreed(program, domains, (&cores, results)).await
     }
 
-    /// Lets `island` have that voltage for `program`, or the one of the begin. Ends when it has.
+    /// Lets `island` have that voltage for `program`, or the one of the begin, with which the wishes
+    /// of its cores for the clocks of their tiles are taken back as well. Ends when it has.
     ///
     /// # Errors
-    /// As of [`Self::set_frequency`].
+    /// [`NotSet`], also if the program has lost a core meanwhile. All wishes of the island's cores
+    /// that it holds are taken back then, those for clocks, too.
     pub async fn set_voltage(
         &self,
         program: Program,

@@ -50,11 +50,10 @@ impl<C: Channel> Mpi<C> {
         async move {
             loop {
                 self.progress().await;
-                let unread = self.channel.unread();
-                if unread.is_empty() {
+                if self.channel.unread().is_empty() {
                     return;
                 }
-                self.channel.wait(&unread, site).await;
+                self.channel.wait_until_read(site).await;
             }
         }
     }

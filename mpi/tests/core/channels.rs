@@ -81,6 +81,8 @@ async fn hears_from_everyone<C: Channel>(mpi: Mpi<C>, seen: &Mutex<Vec<u32>>) {
         assert!(senders.into_iter().eq(0..size));
     }
     mpi.finalize().await.unwrap();
+    mpi.vacate().await;
+    assert_eq!(mpi.channel().unread(), []);
     seen.lock().unwrap().push(me);
 }
 
@@ -123,11 +125,7 @@ fn everyone_hears_from_everyone_through_chunks() {
         ((17, 16), 32 << 10, 8),
     ] {
         for is_at_sender in [false, true] {
-            let ring = Ring {
-                chunk_bytes,
-                chunks,
-                is_at_sender,
-            };
+            let ring = Ring::new(chunk_bytes, chunks, is_at_sender).unwrap();
             let layout = Layout::of_rings(placed, 32, ring.bytes());
             let seen = Mutex::new(Vec::new());
             let channel = |memory, me| Chunks::new(memory, Free, me, (layout, ring)).unwrap();
@@ -145,7 +143,7 @@ fn flags_that_fill_the_buffers_are_refused() {
     assert_eq!(check(170, bytes), Ok(()));
     assert_eq!(check(ranks, bytes), Err(NoRoom { ranks, bytes }));
     assert!(check(0, bytes).is_err());
-    let ring = Ring::OF_OPEN_MPI;
+    let ring = Ring::of_open_mpi(true);
     let layout = Layout::of_rings((2, 2), 0, ring.bytes() - 64);
     let size = Size {
         nodes: 1,

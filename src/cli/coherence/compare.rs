@@ -165,11 +165,14 @@ impl CompareFlags {
             });
         }
         let on = self.place()?;
-        if let Where::Simulated(bench, _) = &on {
-            for one in &compared {
-                let ping_pong = one.ping_pong(bench).map_err(stopped)?;
+        let refused = |error: &dyn std::fmt::Display| Stop::flag("--chunk or --ring", error);
+        for one in &compared {
+            let is_possible = transfer(one, 1).check();
+            is_possible.map_err(|error| refused(&error))?;
+            if let Where::Simulated(bench, _) = &on {
+                let ping_pong = one.ping_pong(bench).map_err(failed)?;
                 let is_possible = ping_pong.job().check();
-                is_possible.map_err(|error| Stop::flag("--chunk or --ring", error))?;
+                is_possible.map_err(|error| refused(&error))?;
             }
         }
         Ok(CompareRun {
@@ -245,13 +248,8 @@ impl CompareRun {
             let predicted = one.predicted(table);
             predictions.push(predicted.map_err(|error| Stop::flag("--table", error))?);
         }
-        let transfer = |one: &Compared| Transfer {
-            chunk_bytes: one.chunk_bytes.get(),
-            ring: one.ring,
-            rounds,
-            ..Transfer::of_open_mpi(one.placement, one.message_bytes.get())
-        };
-        let transfers: Vec<Transfer> = self.compared.iter().map(transfer).collect();
+        let transfers = self.compared.iter().map(|one| transfer(one, rounds));
+        let transfers: Vec<Transfer> = transfers.collect();
         // All have the same.
         let placement = self.compared.first().map(|one| one.placement);
         let timed = host_transfer::rows(host, placement.unwrap_or(Placement::Socket), &transfers)?;
@@ -269,6 +267,16 @@ impl CompareRun {
             found.push((self.compared[index], one));
         }
         Ok(found)
+    }
+}
+
+/// The transfer of so many rounds.
+fn transfer(one: &Compared, rounds: u32) -> Transfer {
+    Transfer {
+        chunk_bytes: one.chunk_bytes.get(),
+        ring: one.ring,
+        rounds,
+        ..Transfer::of_open_mpi(one.placement, one.message_bytes.get())
     }
 }
 
@@ -300,6 +308,7 @@ fn row((one, found): (Compared, Found)) -> Vec<Cell> {
 fn failed(error: CompareError) -> Stop {
     match error {
         CompareError::Bench(error) => stopped(error),
+        CompareError::Ring(error) => Stop::flag("--chunk or --ring", error),
         other => Stop::Failed(one_line(&other.to_string())),
     }
 }

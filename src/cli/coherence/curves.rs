@@ -9,6 +9,7 @@ use clap::Args;
 use sme_sim::machine::Machine;
 
 use super::simulated::{CoherentFlags, bench, sizes, stopped};
+use crate::cli::charts::Charts;
 use crate::cli::flags::FileFlags;
 use crate::cli::read::{self, Values};
 use crate::coherence::bench::Bench;
@@ -156,25 +157,28 @@ impl CurvesFlags {
                 Err(error) => to_stderr(&format!("left out: figure {number}: {error}\n")),
             }
         }
-        Ok(kept)
+        match kept.is_empty() {
+            true => Err(Stop::flag(
+                "--machine",
+                format!("{name} can have no figure"),
+            )),
+            false => Ok(kept),
+        }
     }
 }
 
 impl CurvesRun {
     pub(super) fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
-        if let Some(directory) = &self.directory {
-            std::fs::create_dir_all(directory)
-                .map_err(|error| Stop::unwritable("--figures", directory, &error))?;
-        }
+        let numbers = self.figures.iter().map(|(figure, _)| Some(figure.number));
+        let names = numbers.chain([None]).map(file_name);
+        let charts = Charts::open(self.directory.as_deref(), names)?;
         let simulated = self.simulate()?;
         output.push(&rendered(&HEADING, &rows(&simulated), self.file.format()))?;
-        if let Some(directory) = &self.directory {
-            for (number, svg) in chart::drawn(&simulated)? {
-                let mut file = Output::file("--figures", &directory.join(file_name(number)))?;
-                file.push(&svg)?;
-                file.commit()?;
-            }
+        if !charts.is_empty() {
+            let drawn = chart::drawn(&simulated)?.into_iter();
+            let named = drawn.map(|(number, svg)| (file_name(number), svg));
+            charts.write(&named.collect::<Vec<_>>())?;
         }
         output.commit()
     }

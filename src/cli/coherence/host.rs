@@ -1,5 +1,5 @@
-//! The parts that `sme coherence measure` and `sme coherence transfer --host` share: which CPUs of
-//! this computer, under which name, and what is said on stderr.
+//! The parts that `sme coherence measure`, and `transfer` and `compare` with `--host`, share: which
+//! CPUs of this computer, under which name, and what is said on stderr.
 
 use crate::cli::read::{self, Values};
 use crate::coherence::measure::cpus::{Cpu, Cpus};

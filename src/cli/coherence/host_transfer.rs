@@ -1,4 +1,4 @@
-//! `sme coherence transfer --host`: the same rows, measured on this computer.
+//! `--host` of `sme coherence transfer` and `compare`: transfers measured on this computer.
 
 use super::host::{self, Host, stopped};
 use crate::cli::memory;
@@ -10,8 +10,8 @@ use crate::progress;
 use crate::report::row::Cell;
 use crate::report::stop::{Stop, to_stderr};
 
-/// Measures `transfers` between two CPUs of `host`: the name, hash and overrides of the machine, each
-/// transfer that was not dropped, and its time (ns), in their order.
+/// Measures `transfers` between two CPUs of `host`. Returns the name, hash and overrides of the
+/// machine, each transfer that was not dropped, and its time (ns), in their order.
 pub(super) fn rows(
     host: &Host,
     placement: Placement,

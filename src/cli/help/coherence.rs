@@ -31,9 +31,9 @@ flag, the receiver copies it out of there and sets the flag back. Every message 
 first chunk of the ring. time_us is that of one message, the mean of six.
 
 With --host two threads of this computer do the same, pinned to CPUs. time_us is half of the 10th
-percentile of the round trips, by nearest rank; three go before them, whose bytes are compared, and
-so are those of the last. Copies are the C library's memcpy, or non-temporal stores; buffers that
-are not used again are flushed before each message. Rows whose threads or CPUs have moved are
+percentile of the round trips, by nearest rank; three go before them, whose bytes are compared,
+and so are those of the last. Copies are the C library's memcpy, or non-temporal stores; buffers
+that are not used again are flushed before each message. Rows whose threads or CPUs have moved are
 measured again or dropped, as by sme coherence measure; stderr says which.
 
 Examples:

@@ -7,6 +7,7 @@ use clap::Args;
 use sme_sim::machine::Machine;
 
 use super::{HEAD, MOST_RANKS, RANKS, head, rounds, stop};
+use crate::cli::charts::Charts;
 use crate::cli::flags::FileFlags;
 use crate::cli::read::{self, Values};
 use crate::messages::compare::{Compared, Outcome};
@@ -105,10 +106,7 @@ impl CompareFlags {
 impl CompareRun {
     pub(super) fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
-        if let Some(directory) = &self.figures {
-            std::fs::create_dir_all(directory)
-                .map_err(|error| Stop::unwritable("--figures", directory, &error))?;
-        }
+        let charts = Charts::open(self.figures.as_deref(), [FILE.to_owned()])?;
         let mut outcomes = Vec::new();
         for one in &self.compared {
             outcomes.push((one, one.run().map_err(stop)?));
@@ -118,11 +116,10 @@ impl CompareRun {
         if format == Format::Table {
             output.push(&format!("\n{}", published()))?;
         }
-        if let Some(directory) = &self.figures {
-            let mut file = Output::file("--figures", &directory.join(FILE))?;
+        if !charts.is_empty() {
             let drawn = chart(&outcomes).to_svg();
-            file.push(&drawn.map_err(|error| Stop::Failed(error.to_string()))?)?;
-            file.commit()?;
+            let drawn = drawn.map_err(|error| Stop::Failed(error.to_string()))?;
+            charts.write(&[(FILE.to_owned(), drawn)])?;
         }
         output.commit()
     }

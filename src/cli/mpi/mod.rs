@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use sme_sim::machine::Machine;
 
+use super::charts::Charts;
 use super::flags::OutputFlags;
 use super::memory;
 use super::names;
@@ -180,7 +181,7 @@ struct Points<P> {
     points: Vec<P>,
     watch: WatchFlags,
     /// The directory of their charts.
-    figures: Option<PathBuf>,
+    figures: Option<(PathBuf, Vec<String>)>,
 }
 
 /// A command whose flags fit together.
@@ -401,17 +402,21 @@ impl<P: Point> Points<P> {
                 ("--figures", Some(&file)),
             ])?;
         }
-        let figures = Some(directory.to_owned());
+        let names = files.iter().map(|&name| name.to_owned());
+        let figures = Some((directory.to_owned(), names.collect()));
         Ok(Self { figures, ..self })
     }
 
     fn run(&self) -> Result<(), Stop> {
         let file = &self.watch.output.file;
         let mut output = Output::file_or_stdout(file.output.as_deref())?;
-        if let Some(directory) = &self.figures {
-            std::fs::create_dir_all(directory)
-                .map_err(|error| Stop::unwritable("--figures", directory, &error))?;
-        }
+        let (directory, names) = self
+            .figures
+            .as_ref()
+            .map_or((None, &[][..]), |(directory, names)| {
+                (Some(directory.as_path()), names.as_slice())
+            });
+        let charts = Charts::open(directory, names.iter().cloned())?;
         let mut timeline = match &self.watch.timeline {
             Some(path) => Some(Output::file(timeline::FLAG, path)?),
             None => None,
@@ -465,13 +470,14 @@ impl<P: Point> Points<P> {
             Format::Table => output.push(&format!("\n{paths}"))?,
             _ => stop::to_stderr(&paths),
         }
-        if let Some(directory) = &self.figures {
+        if !charts.is_empty() {
+            let mut drawn = Vec::new();
             for (name, chart) in P::draw(&outcomes) {
-                let mut file = Output::file("--figures", &directory.join(name))?;
-                let drawn = chart.to_svg();
-                file.push(&drawn.map_err(|error| Stop::Failed(error.to_string()))?)?;
-                file.commit()?;
+                let svg = chart.to_svg();
+                let svg = svg.map_err(|error| Stop::Failed(error.to_string()))?;
+                drawn.push((name.to_owned(), svg));
             }
+            charts.write(&drawn)?;
         }
         output.commit()
     }

@@ -150,19 +150,15 @@ impl ModeFlags {
 
     fn ring(&self, default: Ring) -> Result<Ring, Stop> {
         let chunk_bytes = match &self.chunk {
-            None => default.chunk_bytes,
+            None => default.chunk_bytes(),
             Some(text) => {
                 let flag = "--chunk";
                 let bytes = read::numbers(flag, text, 64, Ring::MOST_CHUNK_BYTES, Values::One)?;
-                let bytes = read::one(flag, bytes)?;
-                if !bytes.is_multiple_of(64) {
-                    return Err(Stop::flag(flag, format!("{bytes} is not a multiple of 64")));
-                }
-                bytes
+                read::one(flag, bytes)?
             }
         };
         let chunks = match &self.ring {
-            None => default.chunks,
+            None => default.chunks(),
             Some(text) => {
                 let flag = "--ring";
                 read::one(
@@ -171,10 +167,7 @@ impl ModeFlags {
                 )?
             }
         };
-        Ok(Ring {
-            chunk_bytes,
-            chunks,
-            ..default
-        })
+        let ring = default.resized(chunk_bytes, chunks);
+        ring.map_err(|error| Stop::flag("--chunk or --ring", error))
     }
 }

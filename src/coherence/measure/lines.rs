@@ -1,8 +1,8 @@
 //! Passes over a buffer of cache lines: loads, stores, flushes, non-temporal stores; and copies.
 //!
-//! Called by the threads of `super::team`, which time them, and by `super::pair`. Each pass ends with
-//! a fence, so that its stores have reached the caches when it returns. Flushes and non-temporal
-//! stores are instructions of x86-64 that Rust gives no safe form.
+//! Called by the threads of `super::team`, which time them, and by `super::pair`. Each pass ends
+//! with a fence, so that its stores have reached the caches when it returns. Flushes and
+//! non-temporal stores are instructions of x86-64 that Rust gives no safe form.
 #![allow(unsafe_code)]
 
 use std::hint::black_box;

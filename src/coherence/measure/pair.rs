@@ -42,6 +42,8 @@ pub struct Pair {
 pub enum Fault {
     /// Lets every chunk go without copying it.
     NoCopy(Act),
+    /// The same after the warm-up.
+    NoCopyLater(Act),
     /// Copies the lines of each chunk but the last.
     ShortCopy(Act),
     /// Ends in the middle.
@@ -85,9 +87,8 @@ impl Pair {
             }
         }
         let mut side = Side::new(self, core)?;
-        let end = self.warm_up + u64::from(self.transfer.rounds);
         let mut times = Vec::with_capacity(self.transfer.rounds as usize);
-        for round in 0..end {
+        for round in 0..self.end() {
             side.prepare(round);
             match core {
                 0 => self.ready.wait(round + 1, side.is_other_gone())?,
@@ -101,31 +102,28 @@ impl Pair {
             if round >= self.warm_up {
                 times.push(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
             }
-            if round < self.warm_up || round + 1 == end {
+            if self.is_compared(round) {
                 side.check(round)?;
             }
         }
         Ok(times)
     }
 
-    /// The warm-up round in which the message of `round` was written into its buffer.
-    fn written_in(&self, round: u64) -> u64 {
-        match self.transfer.reuses(Act::Send) {
-            _ if round < self.warm_up => round,
-            true => self.warm_up - 1,
-            false => round % self.warm_up,
-        }
+    /// The number of rounds.
+    fn end(&self) -> u64 {
+        self.warm_up + u64::from(self.transfer.rounds)
     }
 
-    /// The line of a message at this position.
-    fn line(&self, round: u64, sender: u32, at: usize) -> Line {
-        let message = 2 * self.written_in(round) + u64::from(sender);
-        Line::numbered((message << 32) | at as u64)
+    /// Whether the messages of `round` are new ones, and compared: those of the warm-up, and of the
+    /// last round.
+    fn is_compared(&self, round: u64) -> bool {
+        round < self.warm_up || round + 1 == self.end()
     }
 
     #[cfg(test)]
-    fn lines_to_copy(&self, act: Act, count: usize) -> usize {
+    fn lines_to_copy(&self, (round, act): (u64, Act), count: usize) -> usize {
         match self.fault {
+            Some(Fault::NoCopyLater(broken)) if broken == act && round >= self.warm_up => 0,
             Some(Fault::NoCopy(broken)) if broken == act => 0,
             Some(Fault::ShortCopy(broken)) if broken == act => count - 1,
             Some(Fault::Ends(broken)) if broken == act => {
@@ -136,7 +134,7 @@ impl Pair {
     }
 
     #[cfg(not(test))]
-    fn lines_to_copy(&self, _: Act, count: usize) -> usize {
+    fn lines_to_copy(&self, _: (u64, Act), count: usize) -> usize {
         count
     }
 }
@@ -203,10 +201,10 @@ impl<'p> Side<'p> {
     /// memory.
     fn prepare(&mut self, round: u64) {
         let (pair, core) = (self.pair, self.core);
-        if round < pair.warm_up {
+        if pair.is_compared(round) {
             let message = self.of_round(Act::Send, round);
             for (at, line) in message.iter_mut().enumerate() {
-                *line = pair.line(round, core, at);
+                *line = line_of(round, core, at);
             }
         }
         for act in Act::ALL {
@@ -228,7 +226,7 @@ impl<'p> Side<'p> {
             let lines = step.bytes as usize / LINE_BYTES;
             let buffer = &mut buffers[step.buffer as usize % count][begin..][..lines];
             let work = |chunk: &mut [Line]| {
-                let copied = pair.lines_to_copy(act, lines);
+                let copied = pair.lines_to_copy((round, act), lines);
                 copy(act, step, &mut buffer[..copied], &mut chunk[..copied]);
                 if step.is_flushed {
                     lines::flush(chunk);
@@ -250,12 +248,18 @@ impl<'p> Side<'p> {
     fn check(&mut self, round: u64) -> Result<(), MeasureError> {
         let (pair, sender) = (self.pair, 1 - self.core);
         let received = self.of_round(Act::Receive, round);
-        let is_right = |(at, line): (usize, &Line)| *line == pair.line(round, sender, at);
+        let is_right = |(at, line): (usize, &Line)| *line == line_of(round, sender, at);
         match received.iter().enumerate().all(is_right) {
             true => Ok(()),
             false => Err(MeasureError::Bytes(pair.transfer.message_bytes)),
         }
     }
+}
+
+/// The line at this position of the message that `sender` sends in a round that is compared.
+fn line_of(round: u64, sender: u32, at: usize) -> Line {
+    let message = 2 * round + u64::from(sender);
+    Line::numbered((message << 32) | at as u64)
 }
 
 /// Copies a chunk of a message.
@@ -344,7 +348,11 @@ mod tests {
                 assert_eq!(side.unwrap().len(), 2);
             }
             for act in Act::ALL {
-                for fault in [Fault::NoCopy(act), Fault::ShortCopy(act)] {
+                for fault in [
+                    Fault::NoCopy(act),
+                    Fault::NoCopyLater(act),
+                    Fault::ShortCopy(act),
+                ] {
                     let mut pair = Pair::new(transfer, 3);
                     pair.fault = Some(fault);
                     let caught = played(&pair);

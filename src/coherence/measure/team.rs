@@ -174,7 +174,7 @@ impl Mailbox {
                         ball.hand_over(2 * trip + 1);
                     }
                 }
-                // Whoever waits for the outcome of a call that panicked finds none.
+                // A call that panicked leaves no outcome.
                 Job::Call(call) => drop(catch_unwind(AssertUnwindSafe(call))),
                 Job::Stop => return,
             }

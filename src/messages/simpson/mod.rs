@@ -143,7 +143,7 @@ impl Simpson {
                     integral += self.integrates(&process, interval).await;
                 }
             }
-            let waits = self.waits(&intervals, &leaves);
+            let waits = self.wish_while_waiting(&intervals, &leaves);
             if let Some(Slow { divider, tenths }) = waits {
                 wishes(&process, Command::Tune, divider).await;
                 if let Some(tenths) = tenths {
@@ -190,7 +190,7 @@ impl Simpson {
     }
 
     /// What a process wants in a level in which it has no leaf, if others have one.
-    fn waits(&self, intervals: &[Interval], own_leaves: &[u8]) -> Option<Slow> {
+    fn wish_while_waiting(&self, intervals: &[Interval], own_leaves: &[u8]) -> Option<Slow> {
         let is_leaf = |interval: &Interval| interval.is_leaf(self.tolerance);
         self.waiting
             .filter(|_| own_leaves.iter().all(|&leaf| leaf == 0) && intervals.iter().any(is_leaf))

@@ -15,13 +15,13 @@ use parking_lot::Mutex;
 use sme_memory::{AnyFlag, Blocks, Flag, Memory, Place, Route, Tagged, TestAndSet, Timer, Until};
 
 use super::bells::Bells;
-use super::layout::{Layout, Level, NoRoom, Row};
+use super::layout::{Layout, Level, NoRoom, Part, Row};
 use super::shared::Shared;
 use super::transfers::NoTransfers;
 use super::{Channel, Processor, Segment, bytes_of, own};
 use crate::device::EAGER_BYTES;
-pub use ring::Ring;
 use ring::{LINE_WORDS, Packed};
+pub use ring::{NoRing, Ring};
 
 /// Counts of a flag: it has seven bits.
 const COUNTS: u8 = 128;
@@ -45,8 +45,7 @@ pub struct Chunks<M, P> {
 struct State {
     to: Vec<Outgoing>,
     from: Vec<Incoming>,
-    /// Ranks from which there are bytes that have not been asked for, in the order in which they
-    /// get their turns.
+    /// Ranks with unread bytes, in the order of their turns.
     ready: VecDeque<u32>,
 }
 
@@ -92,6 +91,25 @@ impl Outgoing {
     fn under_way(&self) -> u32 {
         u32::from(self.filled.wrapping_sub(self.emptied) % COUNTS)
     }
+}
+
+/// The name of the variable at `place` of a channel with such rings, for reports.
+pub fn variable(layout: &Layout, ring: Ring, place: Place) -> Option<String> {
+    let (rank, part) = layout.part(place)?;
+    Some(match part {
+        Part::Bell => format!("rank {rank}'s bell"),
+        Part::Full(other) => format!("rank {other}'s count of filled chunks at rank {rank}"),
+        Part::Read(other) => format!("rank {other}'s count of emptied chunks at rank {rank}"),
+        Part::Section(other, offset) => {
+            let (from, to) = match ring.is_at_sender() {
+                true => (rank, other),
+                false => (other, rank),
+            };
+            let chunk = ring.chunk_at(offset);
+            format!("chunk {chunk} of rank {from}'s ring to rank {to}")
+        }
+        Part::Registered => return None,
+    })
 }
 
 impl<M: Memory + Blocks, P> Chunks<M, P> {
@@ -158,7 +176,7 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
 
     /// The place of a chunk of the ring from one rank to another.
     fn chunk(&self, (from, to): (u32, u32), number: u32) -> Place {
-        let (of, other) = match self.ring.is_at_sender {
+        let (of, other) = match self.ring.is_at_sender() {
             true => (from, to),
             false => (to, from),
         };
@@ -184,7 +202,7 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
     }
 
     fn has_room(&self, to: u32) -> bool {
-        self.state.lock().to[to as usize].under_way() < self.ring.chunks
+        self.state.lock().to[to as usize].under_way() < self.ring.chunks()
     }
 
     /// Fills the next chunk to a rank.
@@ -203,7 +221,7 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
         self.memory.fence().await;
         let filled = {
             let outgoing = &mut self.state.lock().to[to as usize];
-            outgoing.next = (outgoing.next + 1) % self.ring.chunks;
+            outgoing.next = (outgoing.next + 1) % self.ring.chunks();
             outgoing.filled = (outgoing.filled + 1) % COUNTS;
             outgoing.filled
         };
@@ -251,7 +269,7 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
     async fn empties(&self, from: u32) {
         let emptied = {
             let incoming = &mut self.state.lock().from[from as usize];
-            incoming.next = (incoming.next + 1) % self.ring.chunks;
+            incoming.next = (incoming.next + 1) % self.ring.chunks();
             incoming.emptied = (incoming.emptied + 1) % COUNTS;
             incoming.emptied
         };
@@ -375,6 +393,25 @@ where
         }
     }
 
+    async fn wait_until_read(&self, site: &'static Location<'static>) {
+        let emptied = || -> Vec<u8> {
+            let state = self.state.lock();
+            state.to.iter().map(|outgoing| outgoing.emptied).collect()
+        };
+        let before = emptied();
+        self.processor.waits(site).await;
+        let Some(top) = self.bells().top() else {
+            return;
+        };
+        loop {
+            self.hears().await;
+            if !self.state.lock().ready.is_empty() || emptied() != before {
+                return;
+            }
+            self.memory.wait(top, Until::IsNot(0)).await;
+        }
+    }
+
     fn unread(&self) -> Vec<u32> {
         let state = self.state.lock();
         let all = (0..).zip(&state.to);
@@ -385,5 +422,41 @@ where
 
     async fn now(&self) -> u64 {
         self.memory.now().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_have_the_names_of_what_is_there() {
+        for is_at_sender in [false, true] {
+            let ring = Ring::new(128, 3, is_at_sender).expect("a ring");
+            let layout = Layout::of_rings((3, 2), 64, ring.bytes());
+            let name = |place| variable(&layout, ring, place);
+            let ends = match is_at_sender {
+                true => (0, 1),
+                false => (1, 0),
+            };
+            let rings = layout.sections().expect("room for rings");
+            let chunk = layout.section(rings, ends).plus(ring.offset(2) + 72);
+            assert_eq!(
+                name(chunk).as_deref(),
+                Some("chunk 2 of rank 0's ring to rank 1")
+            );
+            let filled = layout.full(1, 0);
+            assert_eq!(
+                name(filled).as_deref(),
+                Some("rank 0's count of filled chunks at rank 1")
+            );
+            let emptied = layout.read_by(2, 1);
+            assert_eq!(
+                name(emptied).as_deref(),
+                Some("rank 1's count of emptied chunks at rank 2")
+            );
+            let bell = layout.bell(2, layout.levels()[0], 0);
+            assert_eq!(name(bell).as_deref(), Some("rank 2's bell"));
+        }
     }
 }

@@ -17,13 +17,24 @@ const SHORT_BITS: u32 = 8;
 /// The ring from one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
-    /// Bytes of data of a chunk, a multiple of 64.
+    chunk_bytes: u64,
+    chunks: u32,
+    is_at_sender: bool,
+}
+
+/// A ring that there cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a ring of {chunks} chunks of {chunk_bytes} bytes: it has 1 to {most_chunks} chunks of a \
+     multiple of 64 bytes, at most {most_bytes}",
+    most_chunks = Ring::MOST_CHUNKS,
+    most_bytes = Ring::MOST_CHUNK_BYTES
+)]
+pub struct NoRing {
+    /// Bytes of data of a chunk.
     pub chunk_bytes: u64,
-    /// Chunks, from 1 to [`Self::MOST_CHUNKS`].
+    /// Chunks.
     pub chunks: u32,
-    /// Whether it is in the sender's part of memory, as Open MPI has it; else it is in the
-    /// receiver's, where a machine whose nodes reach each other by slow loads has it.
-    pub is_at_sender: bool,
 }
 
 impl Ring {
@@ -33,12 +44,64 @@ impl Ring {
     /// Bytes of data of a chunk at most.
     pub const MOST_CHUNK_BYTES: u64 = 1 << 28;
 
-    /// Open MPI's: eight chunks of 32 KiB (MPICH's have 64 KiB), at the sender.
-    pub const OF_OPEN_MPI: Self = Self {
-        chunk_bytes: 32 << 10,
-        chunks: 8,
-        is_at_sender: true,
-    };
+    /// Of so many chunks, each of so many bytes of data. It is in the sender's part of memory, as
+    /// Open MPI has it, or in the receiver's, where a machine whose nodes reach each other by slow
+    /// loads has it.
+    ///
+    /// # Errors
+    /// [`NoRing`]
+    pub fn new(chunk_bytes: u64, chunks: u32, is_at_sender: bool) -> Result<Self, NoRing> {
+        let has_bytes = (64..=Self::MOST_CHUNK_BYTES).contains(&chunk_bytes);
+        let has_chunks = (1..=Self::MOST_CHUNKS).contains(&chunks);
+        match has_bytes && has_chunks && chunk_bytes.is_multiple_of(64) {
+            true => Ok(Self {
+                chunk_bytes,
+                chunks,
+                is_at_sender,
+            }),
+            false => Err(NoRing {
+                chunk_bytes,
+                chunks,
+            }),
+        }
+    }
+
+    /// Open MPI's: eight chunks of 32 KiB (MPICH's have 64 KiB).
+    pub fn of_open_mpi(is_at_sender: bool) -> Self {
+        Self {
+            chunk_bytes: 32 << 10,
+            chunks: 8,
+            is_at_sender,
+        }
+    }
+
+    /// The same with another number of chunks, of another size.
+    ///
+    /// # Errors
+    /// [`NoRing`]
+    pub fn resized(self, chunk_bytes: u64, chunks: u32) -> Result<Self, NoRing> {
+        Self::new(chunk_bytes, chunks, self.is_at_sender)
+    }
+
+    /// Bytes of data of a chunk.
+    pub fn chunk_bytes(self) -> u64 {
+        self.chunk_bytes
+    }
+
+    /// Its chunks.
+    pub fn chunks(self) -> u32 {
+        self.chunks
+    }
+
+    /// Whether it is in the sender's part of memory.
+    pub fn is_at_sender(self) -> bool {
+        self.is_at_sender
+    }
+
+    /// The number of the chunk at an offset.
+    pub(super) fn chunk_at(self, offset: u64) -> u64 {
+        offset / self.offset(1)
+    }
 
     /// Its bytes, with the line at the begin of each chunk.
     pub fn bytes(self) -> u64 {
@@ -112,7 +175,7 @@ mod tests {
             data in prop::collection::vec(any::<u8>(), 0..400),
             lines in 1u64..4,
         ) {
-            let ring = Ring { chunk_bytes: 64 * lines, ..Ring::OF_OPEN_MPI };
+            let ring = Ring::new(64 * lines, 8, true).unwrap();
             let whole = [header.clone(), data.clone()].concat();
             let mut stream = Vec::new();
             while stream.len() < whole.len() {
@@ -140,7 +203,7 @@ mod tests {
             bytes,
             address: None,
         });
-        let packed = Ring::OF_OPEN_MPI.packed(&segments);
+        let packed = Ring::of_open_mpi(true).packed(&segments);
         assert_eq!(
             (packed.bytes, packed.line.len(), packed.data.len()),
             (56, 8, 0)
@@ -149,10 +212,21 @@ mod tests {
             bytes,
             address: None,
         });
-        let packed = Ring::OF_OPEN_MPI.packed(&segments);
+        let packed = Ring::of_open_mpi(true).packed(&segments);
         assert_eq!(
             (packed.bytes, packed.line.len(), packed.data.len()),
             (57, 5, 4)
         );
+    }
+
+    #[test]
+    fn rings_that_lose_or_hold_nothing_are_refused() {
+        for (chunk_bytes, chunks) in [(0, 8), (96, 8), (1 << 29, 8), (64, 0), (64, 65)] {
+            let refused = NoRing {
+                chunk_bytes,
+                chunks,
+            };
+            assert_eq!(Ring::new(chunk_bytes, chunks, true), Err(refused));
+        }
     }
 }

@@ -90,8 +90,9 @@ pub struct ChipPower {
     pub halted: f64,
 }
 
-/// Cores of the chip that was measured.
+/// Cores of the chip that was measured, and its tiles.
 const MEASURED_CORES: f64 = 48.0;
+const MEASURED_TILES: f64 = 24.0;
 
 impl ChipPower {
     /// A core that executes, the part that depends on the clock \[W\].
@@ -111,8 +112,8 @@ const MOST_POWER: u32 = 1_000_000;
 /// In millivolts.
 const VOLTAGES: std::ops::RangeInclusive<u32> = 100..=5000;
 
-/// Reads or lists the constants; the mesh runs at so many Hertz.
-pub(super) fn read(read: &mut Reader<'_>, mesh_hz: u64) -> ChipPower {
+/// Reads or lists the constants, of a chip of so many tiles whose mesh runs at so many Hertz.
+pub(super) fn read(read: &mut Reader<'_>, (tiles, mesh_hz): (u32, u64)) -> ChipPower {
     let mut section = read.section("power");
     let mut volts = |key, meaning| f64::from(section.voltage(key, VOLTAGES, meaning)) / 1e3;
     let fast = volts("fast_voltage", "all voltages at the faster operating point");
@@ -184,11 +185,12 @@ pub(super) fn read(read: &mut Reader<'_>, mesh_hz: u64) -> ChipPower {
     let mesh = through(&["power.fast_routers", "power.slow_routers"], mesh, true);
     let memory = through(&["power.fast_memory", "power.slow_memory"], memory, false);
     let global = through(&["power.fast_global", "power.slow_global"], global, false);
+    let of_tiles = f64::from(tiles) / MEASURED_TILES;
     ChipPower {
         cores,
-        mesh_watts: mesh.watts(mesh_volts, mesh_ghz),
+        mesh_watts: mesh.watts(mesh_volts, mesh_ghz) * of_tiles,
         memory_watts: memory.watts(mesh_volts, mesh_ghz),
-        clock_watts: global.watts(mesh_volts, mesh_ghz),
+        clock_watts: global.watts(mesh_volts, mesh_ghz) * of_tiles,
         halted,
     }
 }

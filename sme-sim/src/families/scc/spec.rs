@@ -238,7 +238,7 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
     };
     let system = delays(&mut read.section("os"));
     let settings = islands::read(read, core);
-    let power = power::read(read, mesh.hz());
+    let power = power::read(read, (columns * rows, mesh.hz()));
     SccSpec {
         chip: Chip::new(columns, rows, buffer_bytes),
         line,
