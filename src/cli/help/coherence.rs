@@ -94,9 +94,9 @@ pub const COMPARE_TRANSFER: &str = "\
 For each size: the model of the paper from simulated accesses, both copies one after the other
 (sequential), by Eq. 1 (pipelined) and all along (parallel); the transfer of sme coherence
 transfer; and the ping-pong of sme mpi pingpong between the same two cores, through rings of the
-same chunks. Application buffers are used again. bound_by is the access that bounds the prediction.
-With --host the model takes the throughputs that sme coherence measure has written, and the
-transfer is executed on this computer.
+same chunks. Application buffers are used again. bound_by is the access that bounds the
+prediction. With --host the model takes the throughputs that sme coherence measure has written,
+and the transfer is executed on this computer.
 
 Examples:
   sme coherence compare
