@@ -116,10 +116,7 @@ where
             self.memory.set(beside(Beside::Setting), setting).await;
             self.command(core, command).await;
         }
-        let mut results = Vec::new();
-        for &core in cores {
-            results.push(self.result(core).await);
-        }
+        let results = self.results(cores).await;
         self.memory.clear(own).await;
         results
     }

@@ -72,11 +72,17 @@ where
         for &core in cores {
             self.command(core, command).await;
         }
-        let mut results = Vec::new();
+        let results = self.results(cores).await;
+        self.memory.clear(own).await;
+        results
+    }
+
+    /// The results of `cores`, all of which have a command, in their order.
+    pub(super) async fn results(&self, cores: &[u32]) -> Vec<Held> {
+        let mut results = Vec::with_capacity(cores.len());
         for &core in cores {
             results.push(self.result(core).await);
         }
-        self.memory.clear(own).await;
         results
     }
 

@@ -8,15 +8,14 @@ use sme_mpi::channel::chunks::Ring;
 
 use super::host::Host;
 use super::host_transfer;
-use super::simulated::{CoherentFlags, sizes, stopped};
+use super::simulated::{CoherentFlags, MessageFlags, stopped};
 use crate::cli::flags::FileFlags;
-use crate::cli::read::{self, Values};
+use crate::cli::read;
 use crate::coherence::bench::Bench;
 use crate::coherence::compare::{CompareError, Compared};
 use crate::coherence::model::{Ports, Prediction};
 use crate::coherence::table::Table;
 use crate::coherence::transfer::Transfer;
-use crate::coherence::transition::Placement;
 use crate::messages::Measurement;
 use crate::progress::{self, Watch};
 use crate::report::output::Output;
@@ -30,34 +29,8 @@ use crate::validate::papers::On;
 pub struct CompareFlags {
     #[command(flatten)]
     machine: CoherentFlags,
-    /// Sizes of the message in bytes, multiples of 64, a list such as 65536,1048576 or
-    /// 32768..4194304*2
-    #[arg(
-        long,
-        value_name = "LIST",
-        default_value = "16384..4194304*2",
-        allow_negative_numbers = true
-    )]
-    sizes: String,
-    /// Size of a chunk in bytes, a multiple of 64; Open MPI has 32768, MPICH 65536
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value = "32768",
-        allow_negative_numbers = true
-    )]
-    chunk: String,
-    /// Chunks of a ring
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "8",
-        allow_negative_numbers = true
-    )]
-    ring: String,
-    /// Where the two cores are: socket (the same) or remote (different ones)
-    #[arg(long, value_name = "NAME", default_value = "socket")]
-    placement: String,
+    #[command(flatten)]
+    messages: MessageFlags,
     /// For the model: loads and stores of a copy take turns at one port, instead of overlapping
     #[arg(long)]
     shared_port: bool,
@@ -146,18 +119,13 @@ impl CompareFlags {
         let not_zero = |flag: &str, size: u64| {
             NonZero::new(size).ok_or_else(|| Stop::flag(flag, "0 is too small"))
         };
-        let chunk = read::one("--chunk", sizes("--chunk", &self.chunk, 64, Values::One)?)?;
-        let chunk_bytes = not_zero("--chunk", chunk)?;
-        let ring = read::counts("--ring", &self.ring, 1, Ring::MOST_CHUNKS, Values::One)?;
-        let ring = read::one("--ring", ring)?;
-        let placement: Placement = read::name("--placement", &self.placement)?;
         let mut compared = Vec::new();
-        for size in sizes("--sizes", &self.sizes, 64, Values::Many)? {
+        for transfer in self.messages.read(Ring::MOST_CHUNKS.into())? {
             compared.push(Compared {
-                placement,
-                message_bytes: not_zero("--sizes", size)?,
-                chunk_bytes,
-                ring,
+                placement: transfer.placement,
+                message_bytes: not_zero("--sizes", transfer.message_bytes)?,
+                chunk_bytes: not_zero("--chunk", transfer.chunk_bytes)?,
+                ring: transfer.ring,
                 ports: match self.shared_port {
                     true => Ports::Shared,
                     false => Ports::Separate,
@@ -250,9 +218,7 @@ impl CompareRun {
         }
         let transfers = self.compared.iter().map(|one| transfer(one, rounds));
         let transfers: Vec<Transfer> = transfers.collect();
-        // All have the same.
-        let placement = self.compared.first().map(|one| one.placement);
-        let timed = host_transfer::rows(host, placement.unwrap_or(Placement::Socket), &transfers)?;
+        let timed = host_transfer::rows(host, &transfers)?;
         let mut found = Vec::with_capacity(timed.len());
         for ([_, hash, set], transfer, ns) in timed {
             let bytes = transfer.message_bytes;

@@ -10,16 +10,17 @@ use crate::progress;
 use crate::report::row::Cell;
 use crate::report::stop::{Stop, to_stderr};
 
-/// Measures `transfers` between two CPUs of `host`. Returns the name, hash and overrides of the
-/// machine, each transfer that was not dropped, and its time (ns), in their order.
+/// Measures `transfers`, all of one placement, between two CPUs of `host`. Returns the name, hash
+/// and overrides of the machine, each transfer that was not dropped, and its time (ns), in their
+/// order.
 pub(super) fn rows(
     host: &Host,
-    placement: Placement,
     transfers: &[Transfer],
 ) -> Result<Vec<([Cell; 3], Transfer, f64)>, Stop> {
+    let first = transfers.first();
     let plan = HostTransfers {
         cpus: host.cpus()?,
-        placement,
+        placement: first.map_or(Placement::Socket, |transfer| transfer.placement),
         transfers: transfers.to_vec(),
     };
     let pair = plan.check().map_err(stopped)?;

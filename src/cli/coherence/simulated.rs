@@ -9,6 +9,8 @@ use crate::cli::args;
 use crate::cli::flags::MachineFlags;
 use crate::cli::read::{self, Values};
 use crate::coherence::bench::{Bench, BenchError, MAX_BUFFER_BYTES};
+use crate::coherence::transfer::Transfer;
+use crate::coherence::transition::Placement;
 use crate::report::stop::Stop;
 
 /// The machine.
@@ -48,6 +50,57 @@ impl CoherentFlags {
 /// Benchmarks on `machine`, which `flag` has named.
 pub(super) fn bench(flag: &str, machine: Machine) -> Result<Bench, Stop> {
     Bench::new(Arc::new(machine)).map_err(|error| Stop::flag(flag, error))
+}
+
+/// The flags of messages through a ring that `sme coherence transfer` and `compare` share.
+#[derive(Args, Clone, Debug)]
+pub(super) struct MessageFlags {
+    /// Sizes of the message in bytes, multiples of 64, a list such as 65536,1048576 or
+    /// 32768..4194304*2
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "16384..4194304*2",
+        allow_negative_numbers = true
+    )]
+    sizes: String,
+    /// Size of a chunk in bytes, a multiple of 64; Open MPI has 32768, MPICH 65536
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "32768",
+        allow_negative_numbers = true
+    )]
+    chunk: String,
+    /// Chunks of a ring
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "8",
+        allow_negative_numbers = true
+    )]
+    ring: String,
+    /// Where the two cores are: socket (the same) or remote (different ones)
+    #[arg(long, value_name = "NAME", default_value = "socket")]
+    placement: String,
+}
+
+impl MessageFlags {
+    /// Transfers of Open MPI's kind with these sizes, chunks and ring, of at most so many chunks,
+    /// and this placement; there is at least one.
+    pub(super) fn read(&self, most_chunks: u64) -> Result<Vec<Transfer>, Stop> {
+        let messages = sizes("--sizes", &self.sizes, 64, Values::Many)?;
+        let chunk = read::one("--chunk", sizes("--chunk", &self.chunk, 64, Values::One)?)?;
+        let ring = read::numbers("--ring", &self.ring, 1, most_chunks, Values::One)?;
+        let ring = read::one("--ring", ring)? as u32;
+        let placement: Placement = read::name("--placement", &self.placement)?;
+        let transfers = messages.into_iter().map(|message_bytes| Transfer {
+            chunk_bytes: chunk,
+            ring,
+            ..Transfer::of_open_mpi(placement, message_bytes)
+        });
+        Ok(transfers.collect())
+    }
 }
 
 /// Reads sizes in bytes, each a multiple of `unit`.

@@ -4,13 +4,12 @@ use clap::Args;
 
 use super::host::Host;
 use super::host_transfer;
-use super::simulated::{CoherentFlags, sizes, stopped};
+use super::simulated::{CoherentFlags, MessageFlags, stopped};
 use crate::cli::flags::FileFlags;
-use crate::cli::read::{self, Values};
+use crate::cli::read;
 use crate::coherence::bench::Bench;
 use crate::coherence::model::Flush;
 use crate::coherence::transfer::{Direction, Home, Transfer};
-use crate::coherence::transition::Placement;
 use crate::report::output::Output;
 use crate::report::row::{Cell, rendered};
 use crate::report::stop::Stop;
@@ -22,34 +21,8 @@ use crate::validate::papers::On;
 pub struct TransferFlags {
     #[command(flatten)]
     machine: CoherentFlags,
-    /// Sizes of the message in bytes, multiples of 64, a list such as 65536,1048576 or
-    /// 32768..4194304*2
-    #[arg(
-        long,
-        value_name = "LIST",
-        default_value = "16384..4194304*2",
-        allow_negative_numbers = true
-    )]
-    sizes: String,
-    /// Size of a chunk in bytes, a multiple of 64; Open MPI has 32768, MPICH 65536
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value = "32768",
-        allow_negative_numbers = true
-    )]
-    chunk: String,
-    /// Chunks of a ring
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "8",
-        allow_negative_numbers = true
-    )]
-    ring: String,
-    /// Where the two cores are: socket (the same) or remote (different ones)
-    #[arg(long, value_name = "NAME", default_value = "socket")]
-    placement: String,
+    #[command(flatten)]
+    messages: MessageFlags,
     /// Whether a chunk goes the same way every time, or in alternating directions: same or
     /// alternating
     #[arg(long, value_name = "NAME", default_value = "same")]
@@ -99,7 +72,6 @@ pub struct TransferFlags {
 #[derive(Debug)]
 pub(super) struct TransferRun {
     on: Where,
-    placement: Placement,
     transfers: Vec<Transfer>,
     file: FileFlags,
 }
@@ -135,29 +107,20 @@ const MOST_CHUNKS: u64 = 1 << 16;
 impl TransferFlags {
     pub(super) fn read(&self) -> Result<TransferRun, Stop> {
         let on = self.place()?;
-        let messages = sizes("--sizes", &self.sizes, 64, Values::Many)?;
-        let chunk = read::one("--chunk", sizes("--chunk", &self.chunk, 64, Values::One)?)?;
-        let ring = read::numbers("--ring", &self.ring, 1, MOST_CHUNKS, Values::One)?;
-        let ring = read::one("--ring", ring)? as u32;
-        let placement: Placement = read::name("--placement", &self.placement)?;
         let reuse: super::predict::Reuse = read::name("--reuse", &self.reuse)?;
-        let mut plain = Transfer {
-            chunk_bytes: chunk,
-            ring,
-            direction: read::name::<Direction>("--direction", &self.direction)?,
-            flush: read::name::<Flush>("--flush", &self.flush)?,
-            home: read::name::<Home>("--home", &self.home)?,
-            reuses: reuse.of_sides(),
-            ..Transfer::of_open_mpi(placement, chunk)
-        };
-        if self.host {
-            plain.rounds = read::repetitions(&self.repetitions)?;
+        let direction = read::name::<Direction>("--direction", &self.direction)?;
+        let flush = read::name::<Flush>("--flush", &self.flush)?;
+        let home = read::name::<Home>("--home", &self.home)?;
+        let mut transfers = self.messages.read(MOST_CHUNKS)?;
+        for transfer in &mut transfers {
+            transfer.direction = direction;
+            transfer.flush = flush;
+            transfer.home = home;
+            transfer.reuses = reuse.of_sides();
+            if self.host {
+                transfer.rounds = read::repetitions(&self.repetitions)?;
+            }
         }
-        let transfers = messages.into_iter().map(|message_bytes| Transfer {
-            message_bytes,
-            ..plain
-        });
-        let transfers: Vec<Transfer> = transfers.collect();
         for transfer in &transfers {
             transfer
                 .check()
@@ -165,7 +128,6 @@ impl TransferFlags {
         }
         Ok(TransferRun {
             on,
-            placement,
             transfers,
             file: self.file.clone(),
         })
@@ -189,7 +151,7 @@ impl TransferRun {
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let timed = match &self.on {
             Where::Simulated(bench, workers) => self.simulated(bench, *workers)?,
-            Where::Host(host) => host_transfer::rows(host, self.placement, &self.transfers)?,
+            Where::Host(host) => host_transfer::rows(host, &self.transfers)?,
         };
         let row = |(machine, transfer, ns): ([Cell; 3], Transfer, f64)| {
             let setting = [

@@ -4,7 +4,7 @@ use clap::Args;
 use sme_memory::{Domains, MOST_DIVIDER};
 
 use super::managed::ProgramFlags;
-use super::simpson::{MOST_POINTS, TOLERANCES, seconds};
+use super::simpson::{IntegrationFlags, seconds};
 use super::{Point, Points, WatchFlags};
 use crate::cli::read::{self, Values};
 use crate::messages::Measurement;
@@ -25,23 +25,8 @@ pub struct PowerFlags {
     /// Leave the voltage of islands whose cores all wait as it is
     #[arg(long)]
     keep_voltage: bool,
-    /// An interval is halved until Simpson's rule differs from that of its halves by at most 15
-    /// times this
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value = "0.02",
-        allow_negative_numbers = true
-    )]
-    tolerance: String,
-    /// Points of the midpoint rule in an interval that is not halved
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value = "1000000",
-        allow_negative_numbers = true
-    )]
-    points: String,
+    #[command(flatten)]
+    integration: IntegrationFlags,
     #[command(flatten)]
     watch: WatchFlags,
 }
@@ -74,9 +59,7 @@ impl PowerFlags {
         let default = default.join(",");
         let text = self.dividers.as_ref().unwrap_or(&default);
         let dividers = read::counts("--dividers", text, least, MOST_DIVIDER, Values::Many)?;
-        let tolerance = read::real("--tolerance", &self.tolerance, &TOLERANCES)?;
-        let points = read::numbers("--points", &self.points, 1, MOST_POINTS, Values::One)?;
-        let points = read::one("--points", points)?;
+        let (tolerance, points) = self.integration.read()?;
         let base = job.machine.megahertz("core.clock").unwrap_or_default();
         let runs = dividers.into_iter().map(|divider| {
             let millivolts = self.voltage(&domains, divider);

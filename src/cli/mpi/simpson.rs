@@ -18,19 +18,14 @@ use crate::report::row::Cell;
 use crate::report::stop::Stop;
 
 /// Differences that the criterion may allow.
-pub(super) const TOLERANCES: RangeInclusive<f64> = 1e-6..=1e6;
+const TOLERANCES: RangeInclusive<f64> = 1e-6..=1e6;
 
 /// The most points of a leaf.
-pub(super) const MOST_POINTS: u64 = 100_000_000;
+const MOST_POINTS: u64 = 100_000_000;
 
-/// The flags of `sme mpi simpson`.
+/// The flags of an integration.
 #[derive(Args, Clone, Debug)]
-pub struct SimpsonFlags {
-    #[command(flatten)]
-    program: ProgramFlags,
-    /// Variants: serial, by one process, or invasive, by a world that grows and shrinks
-    #[arg(long, value_name = "LIST", default_value = "serial,invasive")]
-    variant: String,
+pub(super) struct IntegrationFlags {
     /// An interval is halved until Simpson's rule differs from that of its halves by at most 15
     /// times this
     #[arg(
@@ -48,6 +43,27 @@ pub struct SimpsonFlags {
         allow_negative_numbers = true
     )]
     points: String,
+}
+
+impl IntegrationFlags {
+    /// The tolerance, and the points.
+    pub(super) fn read(&self) -> Result<(f64, u64), Stop> {
+        let tolerance = read::real("--tolerance", &self.tolerance, &TOLERANCES)?;
+        let points = read::numbers("--points", &self.points, 1, MOST_POINTS, Values::One)?;
+        Ok((tolerance, read::one("--points", points)?))
+    }
+}
+
+/// The flags of `sme mpi simpson`.
+#[derive(Args, Clone, Debug)]
+pub struct SimpsonFlags {
+    #[command(flatten)]
+    program: ProgramFlags,
+    /// Variants: serial, by one process, or invasive, by a world that grows and shrinks
+    #[arg(long, value_name = "LIST", default_value = "serial,invasive")]
+    variant: String,
+    #[command(flatten)]
+    integration: IntegrationFlags,
     /// Draw Fig. 8 of Comprés et al. into this directory: fig8-tree.svg, fig8-processes.svg
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     figures: Option<PathBuf>,
@@ -58,9 +74,7 @@ pub struct SimpsonFlags {
 impl SimpsonFlags {
     pub(super) fn read(&self) -> Result<Points<Simpson>, Stop> {
         let (job, _) = self.program.job(&self.watch)?;
-        let tolerance = read::real("--tolerance", &self.tolerance, &TOLERANCES)?;
-        let points = read::numbers("--points", &self.points, 1, MOST_POINTS, Values::One)?;
-        let points = read::one("--points", points)?;
+        let (tolerance, points) = self.integration.read()?;
         let variants = read::names("--variant", &self.variant, Values::Many)?;
         let runs = variants.into_iter().map(|variant| Simpson {
             job: job.clone(),
