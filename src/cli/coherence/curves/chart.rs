@@ -28,7 +28,13 @@ pub(super) fn drawn(simulated: &[Simulated<'_>]) -> Result<Vec<(Option<u32>, Str
 }
 
 /// Colours that are told apart.
-const COLOURS: [(u8, u8, u8); 4] = [BLUES[3], ORANGES[3], (60, 140, 70), (130, 80, 160)];
+const COLOURS: [(u8, u8, u8); 5] = [
+    BLUES[3],
+    ORANGES[3],
+    (60, 140, 70),
+    (130, 80, 160),
+    (90, 90, 90),
+];
 
 /// The colour of what the paper says.
 const PUBLISHED: (u8, u8, u8) = (170, 40, 40);
@@ -88,11 +94,24 @@ fn chart(of: &Simulated<'_>) -> Chart {
         y: Axis {
             label: "Throughput [GB/s]".into(),
             ticks: Vec::new(),
-            scaling: Scaling::Linear,
+            scaling: scaling(&curves),
         },
         curves,
         marks: Vec::new(),
         caption: Vec::new(),
+    }
+}
+
+/// Logarithmic if the largest throughput is so many times the smallest.
+const WIDE: f64 = 6.0;
+
+fn scaling(curves: &[Curve]) -> Scaling {
+    let rates = curves.iter().flat_map(|curve| &curve.points);
+    let rates = rates.map(|&(_, rate)| rate);
+    let least = rates.clone().fold(f64::INFINITY, f64::min);
+    match rates.fold(0.0, f64::max) > WIDE * least {
+        true => Scaling::Logarithmic,
+        false => Scaling::Linear,
     }
 }
 
