@@ -103,6 +103,24 @@ fn figures_that_a_machine_cannot_have_are_left_out_or_refused() {
     }
 }
 
+/// The file of one chart cannot be written: nothing is simulated, and no other file appears.
+#[test]
+fn nothing_is_drawn_where_one_chart_cannot_be() {
+    let directory = TempDir::new().unwrap();
+    fs::create_dir_all(directory.path().join("plots/coherence-13.svg")).unwrap();
+    for line in [
+        "coherence curves --paper 12,13 --figures plots -o rows.csv",
+        "coherence curves --machine xeon-e5-2650 --set machine.cores=1 --set machine.sockets=1 \
+         --figures plots -o rows.csv",
+    ] {
+        let output = sme_in(directory.path(), line);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert!(!directory.path().join("rows.csv").exists(), "{line}");
+        let files = fs::read_dir(directory.path().join("plots")).unwrap();
+        assert_eq!(files.count(), 1, "{line}");
+    }
+}
+
 /// A row of `compare` has the figures of `transfer`; its order of predictions is that of the model.
 #[test]
 fn predictions_stand_beside_what_comes_out() {
@@ -122,6 +140,11 @@ fn predictions_stand_beside_what_comes_out() {
     for (flags, expected) in [
         ("--ring 0", "sme: --ring 0: 0 is too small; at least 1\n"),
         ("--ring 65", "sme: --ring 65: 65 is too large; at most 64\n"),
+        (
+            "--chunk 8388608 --ring 64 --sizes 65536",
+            "sme: --chunk or --ring: a buffer of 536870912 bytes: it must be a multiple of 8, at \
+             least 8 and at most 268435456\n",
+        ),
         (
             "--machine scc",
             "sme: --machine scc: machine scc is not coherent between its nodes; xeon-e5-2650 is, \
