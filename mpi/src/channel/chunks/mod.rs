@@ -1,7 +1,7 @@
 //! A channel through rings of chunks in coherent memory, as Open MPI and MPICH have within a node:
 //! each pair of ranks has a ring for each direction, which the sender fills and the receiver
 //! empties while the sender fills the next chunk. Two flags of a pair count, modulo 128, the chunks
-//! that were filled and those that were emptied; [bells](super::bells) say which flags to look at.
+//! that were filled and those that were emptied; `bells` say which flags to look at.
 //!
 //! A chunk has a line for the header of a packet, and the data behind it, so that whole lines of
 //! data are copied to whole lines. Short data have room in the header's line.
