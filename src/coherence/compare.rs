@@ -98,7 +98,7 @@ impl Compared {
     /// # Errors
     /// [`CompareError`]
     pub fn simulate(&self, bench: &Bench) -> Result<Outcome, CompareError> {
-        let table = Table::new(self.search().rows(bench)?)?;
+        let table = Table::new(self.search().rows(bench, &[Flush::None])?)?;
         let ping_pong = self.ping_pong(bench)?;
         let sent = ping_pong.run()?;
         Ok(Outcome {

@@ -20,11 +20,11 @@ use super::transition::{
 pub struct Figure {
     /// Its number in the paper.
     pub number: u32,
-    /// What it shows.
+    /// Its title: the accesses or transfers that it shows.
     pub title: &'static str,
     /// The node that it was measured on.
     pub node: Node,
-    /// What the sizes are of.
+    /// The thing whose size the x axis has: `buffer` or `message`.
     pub size_of: &'static str,
     /// Its lines, in the order of the legend.
     pub lines: Vec<Line>,

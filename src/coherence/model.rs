@@ -202,6 +202,18 @@ sme_barrier::names!(Flush, "flush", {
     NonTemporal => "non-temporal",
 });
 
+impl Flush {
+    /// The variants of the sender's store (step 2) and of the receiver's load (step 3).
+    pub fn variants(self) -> (Variant, Variant) {
+        match self {
+            Self::None => (Variant::Plain, Variant::Plain),
+            Self::Sender => (Variant::FlushedAfter, Variant::Flushed),
+            Self::Receiver => (Variant::Flushed, Variant::Plain),
+            Self::NonTemporal => (Variant::NonTemporal, Variant::Flushed),
+        }
+    }
+}
+
 /// A transfer between two cores: everything that decides which curves of a table it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
@@ -252,12 +264,7 @@ impl Transfer {
             Buffer::Reused => Transition::SHM,
             Buffer::NotReused => Transition::SMI,
         };
-        let (store, load) = match self.flush {
-            Flush::None => (Variant::Plain, Variant::Plain),
-            Flush::Sender => (Variant::FlushedAfter, Variant::Flushed),
-            Flush::Receiver => (Variant::Flushed, Variant::Plain),
-            Flush::NonTemporal => (Variant::NonTemporal, Variant::Flushed),
-        };
+        let (store, load) = self.flush.variants();
         let plain = |transition| Curve::plain(transition, self.placement);
         Ok([
             plain(source),

@@ -120,17 +120,18 @@ impl Search {
         transfer.gb_per_s(bench)
     }
 
-    /// The rows of a throughput table that predictions need, of a simulated machine.
+    /// The rows of a throughput table that predictions of settings with these flushes need, of a
+    /// simulated machine.
     ///
     /// # Errors
     /// As [`Bench::throughput`].
-    pub fn rows(&self, bench: &Bench) -> Result<Vec<Row>, BenchError> {
+    pub fn rows(&self, bench: &Bench, flushes: &[Flush]) -> Result<Vec<Row>, BenchError> {
         let bytes = self.message_bytes.get();
         let name = bench.name();
         let curves = bench.curves().into_iter().filter(|curve| {
             let other = curve.holder() != Curve::plain(Transition::LMM, self.placement).holder();
             let is_elsewhere = curve.transition().involves_another_core() && other;
-            !is_elsewhere && is_used(*curve)
+            !is_elsewhere && flushes.iter().any(|&flush| is_used(*curve, flush))
         });
         let row = |curve| {
             let rate = bench.throughput(curve, bytes)?;
@@ -140,11 +141,12 @@ impl Search {
     }
 }
 
-/// Whether a prediction with buffers that are used again may look at this curve.
-fn is_used(curve: Curve) -> bool {
+/// Whether a prediction with buffers that are used again and this flush may look at this curve.
+fn is_used(curve: Curve, flush: Flush) -> bool {
+    let (store, load) = flush.variants();
     match curve.transition() {
-        Transition::SHS | Transition::SHO => true,
-        Transition::LMM => true,
+        Transition::SHS | Transition::SHO => curve.variant() == store,
+        Transition::LMM => curve.variant() == load,
         Transition::LHM | Transition::SHM => curve.variant() == Variant::Plain,
         _ => false,
     }
@@ -185,7 +187,7 @@ mod tests {
         for (machine, gains) in [("opteron-6272", true), ("xeon-e5-2650", false)] {
             let bench = Bench::new(Arc::new(Machine::builtin(machine).unwrap())).unwrap();
             let search = search(Placement::Socket);
-            let table = Table::new(search.rows(&bench).unwrap()).unwrap();
+            let table = Table::new(search.rows(&bench, Flush::ALL).unwrap()).unwrap();
             let same = Setting::of_open_mpi();
             let alternating = Setting {
                 direction: Direction::Alternating,

@@ -68,7 +68,7 @@ pub(super) struct Level {
     pub(super) count: u32,
 }
 
-/// What is at a place in a rank's part, or behind the parts.
+/// The kind of thing at a place in a rank's part, or behind the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Bell,
@@ -256,7 +256,7 @@ impl Layout {
         }
     }
 
-    /// The rank in whose part `place` is, and what is there.
+    /// The rank in whose part `place` is, and the thing there.
     pub(super) fn part(&self, place: Place) -> Option<(u32, Part)> {
         let Place { node, offset } = place;
         if let Some(behind) = offset.checked_sub(self.parts_end())

@@ -86,7 +86,7 @@ async fn hears_from_everyone<C: Channel>(mpi: Mpi<C>, seen: &Mutex<Vec<u32>>) {
     seen.lock().unwrap().push(me);
 }
 
-/// What a rank sends at a place of a message.
+/// The word that a rank sends at a place of a message.
 fn value(rank: u32, word: u64) -> u64 {
     u64::from(rank) << 32 | word
 }

@@ -212,6 +212,19 @@ impl SectionReader<'_, '_> {
         }
     }
 
+    /// An amount of at most 32 bits.
+    fn small(
+        &mut self,
+        key: &'static str,
+        dimension: Dimension,
+        range: RangeInclusive<u32>,
+        meaning: &'static str,
+    ) -> u32 {
+        let (least, most) = (u64::from(*range.start()), u64::from(*range.end()));
+        let amount = self.amount(key, dimension, least..=most, meaning);
+        u32::try_from(amount).unwrap_or(*range.end())
+    }
+
     /// A number of things.
     pub(crate) fn count(
         &mut self,
@@ -219,9 +232,7 @@ impl SectionReader<'_, '_> {
         range: RangeInclusive<u32>,
         meaning: &'static str,
     ) -> u32 {
-        let (least, most) = (u64::from(*range.start()), u64::from(*range.end()));
-        let amount = self.amount(key, Dimension::Count, least..=most, meaning);
-        u32::try_from(amount).unwrap_or(*range.end())
+        self.small(key, Dimension::Count, range, meaning)
     }
 
     /// A bandwidth, in bytes per second.
@@ -241,9 +252,7 @@ impl SectionReader<'_, '_> {
         range: RangeInclusive<u32>,
         meaning: &'static str,
     ) -> u32 {
-        let (least, most) = (u64::from(*range.start()), u64::from(*range.end()));
-        let amount = self.amount(key, Dimension::Voltage, least..=most, meaning);
-        u32::try_from(amount).unwrap_or(*range.end())
+        self.small(key, Dimension::Voltage, range, meaning)
     }
 
     /// A power, in milliwatts.
@@ -253,9 +262,7 @@ impl SectionReader<'_, '_> {
         range: RangeInclusive<u32>,
         meaning: &'static str,
     ) -> u32 {
-        let (least, most) = (u64::from(*range.start()), u64::from(*range.end()));
-        let amount = self.amount(key, Dimension::Power, least..=most, meaning);
-        u32::try_from(amount).unwrap_or(*range.end())
+        self.small(key, Dimension::Power, range, meaning)
     }
 
     /// An amount of memory, in bytes.

@@ -107,7 +107,7 @@ fn a_tile_runs_at_the_clock_of_its_divider() {
         assert_eq!(tuned.len(), 21);
         for (step, (&tuned, &fixed)) in tuned.iter().zip(&fixed).enumerate() {
             let by_file = match step {
-                // What a machine file gives as a time is a time of the base clock.
+                // A time in a machine file is one at the base clock.
                 17 => Time::from_ns(800).scaled(divider, 2),
                 _ => fixed,
             };
@@ -306,7 +306,7 @@ proptest! {
         let mut expected = [0.0, 0.0];
         for &(divider, executes_us, sleeps_us) in &steps {
             let (switching, rest) = watts(1.1, 0.8 * 2.0 / f64::from(divider));
-            // What is computed is given at the base clock.
+            // Programs name the time of a computation at the base clock.
             let executes = executes_us as f64 * 1e-6 * f64::from(divider) / 2.0;
             let sleeps = sleeps_us as f64 * 1e-6;
             expected[0] += executes * switching + halted * sleeps * switching;

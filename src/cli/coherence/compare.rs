@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use sme_mpi::channel::chunks::Ring;
 
-use super::host::Host;
+use super::host::{Host, HostFlags};
 use super::host_transfer;
 use super::simulated::{CoherentFlags, MessageFlags, stopped};
 use crate::cli::flags::FileFlags;
@@ -48,24 +48,8 @@ pub struct CompareFlags {
     /// With --host: this computer's throughput table, of sme coherence measure
     #[arg(long, value_name = "FILE", requires = "host")]
     table: Option<PathBuf>,
-    /// With --host: CPUs, the one that is timed first, as Linux numbers them [default: the first
-    /// that the process may use, and another one at --placement]
-    #[arg(
-        long,
-        value_name = "A,B",
-        requires = "host",
-        allow_negative_numbers = true
-    )]
-    cores: Option<String>,
-    /// With --host: how many round trips are timed for each row
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "host",
-        default_value = "21",
-        allow_negative_numbers = true
-    )]
-    repetitions: String,
+    #[command(flatten)]
+    on_host: HostFlags,
     #[command(flatten)]
     file: FileFlags,
 }
@@ -152,8 +136,8 @@ impl CompareFlags {
 
     fn place(&self) -> Result<Where, Stop> {
         if let Some(table) = &self.table {
-            let host = Host::read(self.cores.as_deref(), None)?;
-            let repetitions = read::repetitions(&self.repetitions)?;
+            let host = self.on_host.read(None)?;
+            let repetitions = self.on_host.rounds()?;
             let table =
                 Table::read(table).map_err(|error| Stop::Input(one_line(&error.to_string())))?;
             return Ok(Where::Host(host, table, repetitions));

@@ -183,17 +183,10 @@ impl CurvesRun {
         output.commit()
     }
 
-    fn simulate(&self) -> Result<Vec<Simulated<'_>>, Stop> {
-        let mut points: Vec<(&Bench, What, u64)> = Vec::new();
-        for (figure, bench) in &self.figures {
-            for what in figure.needs() {
-                points.extend(
-                    self.sizes
-                        .iter()
-                        .map(|&bytes| (bench.as_ref(), what, bytes)),
-                );
-            }
-        }
+    /// The throughputs of each experiment, by size.
+    fn rates(&self, experiments: &[(&Bench, What)]) -> Result<Vec<Vec<f64>>, Stop> {
+        let of = |&(bench, what)| self.sizes.iter().map(move |&bytes| (bench, what, bytes));
+        let points: Vec<(&Bench, What, u64)> = experiments.iter().flat_map(of).collect();
         let watch = progress::on_stderr();
         let watch: &dyn Watch = watch.as_ref();
         watch.begin("points", points.len() as u64);
@@ -205,16 +198,36 @@ impl CurvesRun {
         });
         watch.end();
         let rates = rates.into_iter().collect::<Result<Vec<f64>, _>>();
-        let mut rates = rates.map_err(stopped)?.into_iter();
+        let rates = rates.map_err(stopped)?;
+        Ok(rates
+            .chunks(self.sizes.len())
+            .map(<[f64]>::to_vec)
+            .collect())
+    }
+
+    fn simulate(&self) -> Result<Vec<Simulated<'_>>, Stop> {
+        // Figures have experiments in common.
+        let mut experiments: Vec<(&Bench, What)> = Vec::new();
+        let find = |experiments: &[(&Bench, What)], bench: &Bench, what: What| {
+            let mut known = experiments.iter();
+            known.position(|&(other, of)| std::ptr::eq(other, bench) && of == what)
+        };
+        for (figure, bench) in &self.figures {
+            for what in figure.needs() {
+                if find(&experiments, bench, what).is_none() {
+                    experiments.push((bench, what));
+                }
+            }
+        }
+        let rates = self.rates(&experiments)?;
         let mut simulated = Vec::new();
         for (figure, bench) in &self.figures {
-            // By experiment, and then by size.
-            let measured: Vec<Vec<f64>> = (figure.needs().iter())
-                .map(|_| rates.by_ref().take(self.sizes.len()).collect())
-                .collect();
+            let needs = figure.needs().into_iter();
+            let places = needs.filter_map(|what| find(&experiments, bench, what));
+            let of_needs: Vec<&Vec<f64>> = places.map(|place| &rates[place]).collect();
             let mut by_size = Vec::new();
             for (index, &bytes) in self.sizes.iter().enumerate() {
-                let measured: Vec<f64> = measured.iter().map(|of| of[index]).collect();
+                let measured: Vec<f64> = of_needs.iter().map(|of| of[index]).collect();
                 let rates = figure.rates(bytes, &measured);
                 by_size.push((
                     bytes,

@@ -1,12 +1,49 @@
 //! The parts that `sme coherence measure`, and `transfer` and `compare` with `--host`, share: which
 //! CPUs of this computer, under which name, and what is said on stderr.
 
+use clap::Args;
+
 use crate::cli::read::{self, Values};
 use crate::coherence::measure::cpus::{Cpu, Cpus};
 use crate::coherence::measure::drift::RoundTrip;
 use crate::coherence::measure::run::processor;
 use crate::coherence::measure::{Flushed, MeasureError};
 use crate::report::stop::{Stop, one_line, to_stderr};
+
+/// The flags beside `--host` of `sme coherence transfer` and `compare`.
+#[derive(Args, Clone, Debug)]
+pub(super) struct HostFlags {
+    /// With --host: CPUs, the one that is timed first, as Linux numbers them [default: the first
+    /// that the process may use, and another one at --placement]
+    #[arg(
+        long,
+        value_name = "A,B",
+        requires = "host",
+        allow_negative_numbers = true
+    )]
+    cores: Option<String>,
+    /// With --host: how many round trips are timed for each row
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "host",
+        default_value = "21",
+        allow_negative_numbers = true
+    )]
+    repetitions: String,
+}
+
+impl HostFlags {
+    /// The host, of that name if there is one.
+    pub(super) fn read(&self, name: Option<&str>) -> Result<Host, Stop> {
+        Host::read(self.cores.as_deref(), name)
+    }
+
+    /// How many round trips are timed.
+    pub(super) fn rounds(&self) -> Result<u32, Stop> {
+        read::repetitions(&self.repetitions)
+    }
+}
 
 /// The largest number of a CPU.
 const MOST_CPU: u64 = 1 << 20;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::host::Host;
+use super::host::{Host, HostFlags};
 use super::host_transfer;
 use super::simulated::{CoherentFlags, MessageFlags, stopped};
 use crate::cli::flags::FileFlags;
@@ -43,24 +43,8 @@ pub struct TransferFlags {
     /// Measure on this computer, between two pinned threads, instead of simulating
     #[arg(long, conflicts_with_all = ["machine", "set", "workers"])]
     host: bool,
-    /// With --host: CPUs, the one that is timed first, as Linux numbers them [default: the first
-    /// that the process may use, and another one at --placement]
-    #[arg(
-        long,
-        value_name = "A,B",
-        requires = "host",
-        allow_negative_numbers = true
-    )]
-    cores: Option<String>,
-    /// With --host: how many round trips are timed for each row
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "host",
-        default_value = "21",
-        allow_negative_numbers = true
-    )]
-    repetitions: String,
+    #[command(flatten)]
+    on_host: HostFlags,
     /// With --host: the machine's name in the rows [default: what the system calls the processor]
     #[arg(long, value_name = "TEXT", requires = "host")]
     name: Option<String>,
@@ -118,7 +102,7 @@ impl TransferFlags {
             transfer.home = home;
             transfer.reuses = reuse.of_sides();
             if self.host {
-                transfer.rounds = read::repetitions(&self.repetitions)?;
+                transfer.rounds = self.on_host.rounds()?;
             }
         }
         for transfer in &transfers {
@@ -135,7 +119,7 @@ impl TransferFlags {
 
     fn place(&self) -> Result<Where, Stop> {
         if self.host {
-            let host = Host::read(self.cores.as_deref(), self.name.as_deref())?;
+            let host = self.on_host.read(self.name.as_deref())?;
             return Ok(Where::Host(host));
         }
         let workers = match &self.workers {

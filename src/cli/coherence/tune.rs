@@ -9,7 +9,7 @@ use super::simulated::{CoherentFlags, sizes, stopped};
 use crate::cli::flags::FileFlags;
 use crate::cli::read::{self, Values};
 use crate::coherence::bench::{Bench, BenchError};
-use crate::coherence::model::Ports;
+use crate::coherence::model::{Flush, Ports};
 use crate::coherence::table::Table;
 use crate::coherence::tune::{Search, Setting};
 use crate::progress::{self, Watch};
@@ -153,7 +153,7 @@ impl TuneRun {
         let table = match (&self.table, &self.bench) {
             (Some(table), _) => table.clone(),
             (None, Some(bench)) => {
-                let rows = self.search.rows(bench).map_err(refused)?;
+                let rows = self.search.rows(bench, Flush::ALL).map_err(refused)?;
                 Table::new(rows).map_err(|error| Stop::Failed(one_line(&error.to_string())))?
             }
             (None, None) => return Err(Stop::Failed("neither a table nor a machine".into())),

@@ -19,7 +19,7 @@ use super::spin::{Gone, Word, spin_until};
 use crate::coherence::transfer::Transfer;
 use crate::coherence::transfer::protocol::{Act, Step};
 
-/// What the two threads of a transfer share.
+/// The state that the two threads of a transfer share.
 #[derive(Debug)]
 pub struct Pair {
     transfer: Transfer,
@@ -278,7 +278,7 @@ fn buffer(bytes: usize) -> Result<Vec<Line>, MeasureError> {
     lines
         .try_reserve_exact(count)
         .map_err(|_| MeasureError::Memory(bytes))?;
-    // Zeros may be pages that nobody has touched.
+    // A page of zeros may not be there before it is written to.
     lines.resize(count, Line::numbered(u64::MAX));
     Ok(lines)
 }

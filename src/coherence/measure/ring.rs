@@ -39,7 +39,7 @@ impl Ring {
         lines
             .try_reserve_exact(count)
             .map_err(|_| none(count, LINE_BYTES))?;
-        // Zeros may be pages that nobody has touched.
+        // A page of zeros may not be there before it is written to.
         lines.resize_with(count, || UnsafeCell::new(Line::numbered(u64::MAX)));
         let mut flags = Vec::new();
         flags

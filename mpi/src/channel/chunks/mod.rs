@@ -18,7 +18,7 @@ use super::bells::Bells;
 use super::layout::{Layout, Level, NoRoom, Part, Row};
 use super::shared::Shared;
 use super::transfers::NoTransfers;
-use super::{Channel, Processor, Segment, bytes_of, own};
+use super::{Channel, Processor, Segment, own};
 use crate::device::EAGER_BYTES;
 use ring::{LINE_WORDS, Packed};
 pub use ring::{NoRing, Ring};
@@ -205,6 +205,11 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
         self.state.lock().to[to as usize].under_way() < self.ring.chunks()
     }
 
+    /// Whether it knows of bytes that have not been read.
+    fn has_bytes(&self) -> bool {
+        !self.state.lock().ready.is_empty()
+    }
+
     /// Fills the next chunk to a rank.
     async fn fills(&self, to: u32, packed: Packed, address: Option<u64>) {
         let number = self.state.lock().to[to as usize].next;
@@ -260,9 +265,8 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
         let behind = at.plus(8 * (LINE_WORDS as u64 + first));
         let behind = self.memory.word(behind, Route::Nearest);
         self.memory.get(behind, &mut words, address.map(own)).await;
-        let skipped = read % 8;
-        let bytes = bytes_of(&words, skipped + count);
-        into.extend_from_slice(&bytes[skipped as usize..]);
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+        into.extend(bytes.skip((read % 8) as usize).take(count as usize));
     }
 
     /// The chunk from a rank is empty.
@@ -276,6 +280,24 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
         let read = self.flag(self.layout.read_by(from, self.me));
         self.memory.set(read, emptied).await;
         self.bells().ring(from).await;
+    }
+}
+
+impl<M: Memory + Blocks, P: Processor> Chunks<M, P> {
+    /// Waits until bytes have come, or the flags whose bells ring make `is_done` true.
+    async fn waits_for(&self, site: &'static Location<'static>, is_done: impl Fn() -> bool) {
+        self.processor.waits(site).await;
+        // A channel of at least one rank has bells.
+        let Some(top) = self.bells().top() else {
+            return;
+        };
+        loop {
+            self.hears().await;
+            if self.has_bytes() || is_done() {
+                return;
+            }
+            self.memory.wait(top, Until::IsNot(0)).await;
+        }
     }
 }
 
@@ -329,7 +351,7 @@ where
     }
 
     async fn arrived(&self) -> Option<u32> {
-        if self.state.lock().ready.is_empty() {
+        if !self.has_bytes() {
             self.hears().await;
         }
         self.state.lock().ready.front().copied()
@@ -375,21 +397,9 @@ where
     }
 
     async fn wait(&self, full: &[u32], site: &'static Location<'static>) {
-        let has_bytes = || !self.state.lock().ready.is_empty();
-        if has_bytes() {
-            return;
-        }
-        self.processor.waits(site).await;
-        // A channel of at least one rank has bells.
-        let Some(top) = self.bells().top() else {
-            return;
-        };
-        loop {
-            self.hears().await;
-            if has_bytes() || full.iter().any(|&to| self.has_room(to)) {
-                return;
-            }
-            self.memory.wait(top, Until::IsNot(0)).await;
+        if !self.has_bytes() {
+            let has_room = || full.iter().any(|&to| self.has_room(to));
+            self.waits_for(site, has_room).await;
         }
     }
 
@@ -399,17 +409,7 @@ where
             state.to.iter().map(|outgoing| outgoing.emptied).collect()
         };
         let before = emptied();
-        self.processor.waits(site).await;
-        let Some(top) = self.bells().top() else {
-            return;
-        };
-        loop {
-            self.hears().await;
-            if !self.state.lock().ready.is_empty() || emptied() != before {
-                return;
-            }
-            self.memory.wait(top, Until::IsNot(0)).await;
-        }
+        self.waits_for(site, || emptied() != before).await;
     }
 
     fn unread(&self) -> Vec<u32> {

@@ -88,7 +88,7 @@ impl Ring {
         self.chunk_bytes
     }
 
-    /// Its chunks.
+    /// The number of its chunks.
     pub fn chunks(self) -> u32 {
         self.chunks
     }
@@ -121,14 +121,17 @@ impl Ring {
         };
         let header = &header.bytes[..header.bytes.len().min(SHORT_BYTES)];
         let is_whole = header.len() == segments[0].bytes.len();
-        let all = data
-            .iter()
-            .flat_map(|segment| segment.bytes.iter().copied());
-        let most = match is_whole {
+        let mut left = match is_whole {
             true => self.chunk_bytes as usize,
             false => 0,
         };
-        let data: Vec<u8> = all.take(most).collect();
+        let mut taken = Vec::new();
+        for segment in data {
+            let part = &segment.bytes[..segment.bytes.len().min(left)];
+            taken.extend_from_slice(part);
+            left -= part.len();
+        }
+        let data = taken;
         let bytes = header.len() + data.len();
         let is_short = bytes <= SHORT_BYTES;
         let (short, data) = match is_short {

@@ -31,7 +31,8 @@ impl Pace {
 
 impl<H: Hardware> Processor<H> {
     /// From now on the node's cycles are longer than those of the machine's constants by `to / of`.
-    /// What threads compute goes on so; other operations that have begun end as they would have.
+    /// Threads that compute go on at that pace; other operations that have begun end as they would
+    /// have.
     pub fn retunes(&mut self, (to, of): (u32, u32)) {
         let before = std::mem::replace(&mut self.pace, Pace::new(&self.setting, (to, of)));
         self.system.costs(self.pace.delays.sharing);
