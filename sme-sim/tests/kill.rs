@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use proptest::prelude::*;
 use sme_memory::{
-    AnyFlag, Capability, Flag, Flags, Futex, Interrupts, Memory, Place, Processes, Register, Route,
-    Spawn, TestAndSet, Timer, Until, Word,
+    AnyFlag, Atomic, Cacheable, Capability, Flag, Flags, Futex, Interrupts, Memory, Place,
+    Processes, Register, Route, Spawn, TestAndSet, Timer, Until, Word,
 };
 use sme_sim::machine::{Machine, Readable, Setup};
 use sme_sim::parts::contract::ThreadMemory;
@@ -27,10 +27,11 @@ const REGISTER: Register = Register { node: 0, number: 0 };
 
 /// The machines whose operating system ends threads.
 fn machines() -> Vec<(&'static str, Machine)> {
-    let all = ["ideal", "scc", "mppa256"].map(|name| (name, Machine::builtin(name).unwrap()));
+    let all = ["ideal", "scc", "mppa256", "sme-prototype"];
+    let all = all.map(|name| (name, Machine::builtin(name).unwrap()));
     let ends = |(_, machine): &(_, Machine)| machine.capabilities().has(Capability::Processes);
     let ending: Vec<_> = all.into_iter().filter(ends).collect();
-    assert_eq!(ending.len(), 3);
+    assert_eq!(ending.len(), 4);
     ending
 }
 
@@ -55,11 +56,15 @@ where
 }
 
 fn flag(memory: &ThreadMemory, number: u64) -> Flag {
+    flag_by(memory, number, Route::Nearest)
+}
+
+fn flag_by(memory: &ThreadMemory, number: u64, route: Route) -> Flag {
     let place = Place {
         node: 0,
         offset: 64 * number,
     };
-    memory.flag(place, Route::Nearest)
+    memory.flag(place, route)
 }
 
 fn word(memory: &ThreadMemory, number: u64) -> Word {
@@ -74,6 +79,10 @@ fn word(memory: &ThreadMemory, number: u64) -> Word {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     Flag,
+    /// In memory, past the caches.
+    Uncached,
+    /// A copy that nothing keeps coherent.
+    Copy,
     Any,
     All,
     Register,
@@ -86,8 +95,10 @@ enum Wait {
 }
 
 impl Wait {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Flag,
+        Self::Uncached,
+        Self::Copy,
         Self::Any,
         Self::All,
         Self::Register,
@@ -102,6 +113,8 @@ impl Wait {
     fn needs(self) -> Capability {
         match self {
             Self::Flag | Self::All | Self::Computes | Self::Nothing => Capability::Words,
+            Self::Uncached => Capability::Remote,
+            Self::Copy => Capability::Caching,
             Self::Any => Capability::AnyFlag,
             Self::Register => Capability::TestAndSet,
             Self::Signal | Self::Join => Capability::Threads,
@@ -120,6 +133,14 @@ impl Wait {
         };
         match self {
             Self::Flag => drop(memory.wait(first, Until::IsNot(0)).await),
+            Self::Uncached | Self::Copy => {
+                let route = match self {
+                    Self::Copy => Route::Cached,
+                    _ => Route::Global,
+                };
+                let first = flag_by(memory, 2, route);
+                memory.wait(first, Until::IsNot(0)).await;
+            }
             Self::Any => drop(memory.wait_any(flags, Until::IsNot(0)).await),
             Self::All => memory.wait_all(flags, Until::IsNot(0)).await,
             Self::Register => memory.take(REGISTER).await,
@@ -260,8 +281,86 @@ proptest! {
         after_ns in 300_000..400_000_u64,
         which in 0..3_usize,
     ) {
-        let (_, machine) = &machines()[which];
+        let mut machines = machines();
+        machines.retain(|(_, machine)| machine.capabilities().has(Capability::TestAndSet));
+        let (_, machine) = &machines[which];
         counts_until_killed(machine, core.min(machine.shape().cores - 1), after_ns);
+    }
+}
+
+/// Accesses of a thread to lines that others use, on nodes that can do the last ones.
+async fn accesses(memory: &ThreadMemory, which: u64, round: u64, has: (bool, bool)) {
+    let (caching, atomics) = has;
+    let routes = [Route::Nearest, Route::Global, Route::Cached];
+    let routes = &routes[..if caching { 3 } else { 2 }];
+    let route = routes[(which / 4) as usize % routes.len()];
+    let place = Place {
+        node: 0,
+        offset: 64 * (which % 4),
+    };
+    let word = memory.word(place, route);
+    match which / 16 % 4 {
+        0 => memory.store(word, round).await,
+        1 => drop(memory.load(word).await),
+        2 if caching => memory.flush(word).await,
+        3 if atomics => drop(
+            memory
+                .fetch_add(memory.word(place, Route::Nearest), 1)
+                .await,
+        ),
+        _ => memory.fence().await,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 32 } else { 256 }))]
+
+    /// A thread is killed in the midst of any access: the lines that it used go on to be used, and
+    /// it does nothing more.
+    #[test]
+    fn lines_outlive_a_thread_that_was_killed(
+        core in 0..2_u32,
+        after_ns in 100_000..140_000_u64,
+        order in prop::collection::vec(0..64_u64, 1..12),
+        which in 0..4_usize,
+    ) {
+        let (_, machine) = &machines()[which];
+        let core = core.min(machine.shape().cores - 1);
+        let capabilities = machine.capabilities();
+        let has = (
+            capabilities.has(Capability::Caching),
+            capabilities.has(Capability::Atomics),
+        );
+        let rounds = Arc::new(AtomicU64::new(0));
+        let counts = Arc::clone(&rounds);
+        let end = run(machine, move |memory: ThreadMemory| {
+            let (order, counts) = (order.clone(), Arc::clone(&counts));
+            async move {
+                let goes = order.clone();
+                let victim = move |memory: ThreadMemory| async move {
+                    for round in 0.. {
+                        for &which in &goes {
+                            accesses(&memory, which, round, has).await;
+                        }
+                        counts.store(round, Relaxed);
+                    }
+                };
+                let victim = memory.spawn(Some(core), victim).await;
+                memory.alarm(after_ns, 1).await;
+                memory.take_signal().await;
+                memory.kill(victim).await;
+                memory.join(victim).await;
+                for which in 0..64 {
+                    accesses(&memory, which, 7, has).await;
+                }
+                memory.fence().await;
+                for &which in &order {
+                    accesses(&memory, which, 8, has).await;
+                }
+            }
+        });
+        // It shares the core, or not: it is killed within a quantum, and lasts no longer.
+        prop_assert!(end < 12_000_000, "{end} ns, {} rounds", rounds.load(Relaxed));
     }
 }
 

@@ -54,6 +54,7 @@ impl Family for ClusterSpec {
             Capability::Futexes,
             Capability::Threads,
             Capability::Timer,
+            Capability::Processes,
         ])
     }
 

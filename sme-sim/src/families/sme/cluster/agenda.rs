@@ -53,6 +53,8 @@ pub enum Event {
     WrittenBack(u16),
     /// The quantum of the thread that has this core may be over.
     TimesOut(u16),
+    /// A signal that a thread has asked for is due.
+    Rings(u16),
 }
 
 /// The pending events of one node, and the trace of what causes them where that was asked for.

@@ -259,6 +259,14 @@ impl Domain {
         self.agents[usize::from(core)].awaited = bytes;
     }
 
+    /// Lets `core` spin on the line no longer; whether it did.
+    pub fn stops_spinning(&mut self, core: u16, line: u32) -> bool {
+        let roles = &mut self.lines[line as usize].roles;
+        let spins = roles.has(Role::Spins, core);
+        roles.remove(Role::Spins, core);
+        spins
+    }
+
     /// The newest value of `bytes`, wherever it is (an observer's and the operating system's view).
     pub fn newest(&self, line: u32, bytes: Bytes) -> u64 {
         self.lines[line as usize].newest(bytes)

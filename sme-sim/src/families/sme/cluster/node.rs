@@ -188,6 +188,7 @@ impl Node {
             Event::Stored(core) => self.stored(core),
             Event::WrittenBack(core) => self.written_back(core),
             Event::TimesOut(core) => self.times_out(core),
+            Event::Rings(core) => self.rings(core),
         }
     }
 
@@ -236,8 +237,13 @@ impl Node {
 
     /// Lets the thread of `core` run until it asks for something that takes time.
     fn resume(&mut self, core: u16) {
+        // Only on a node where threads share cores one has been killed.
+        let is_shared = self.system.is_shared();
+        if is_shared && self.ends_if_killed(core) {
+            return;
+        }
         self.cores[core].waiting = Waiting::Nothing;
-        if self.system.is_shared() && !self.has_its_turn(core) {
+        if is_shared && !self.has_its_turn(core) {
             return;
         }
         self.here.progress += 1;
@@ -250,8 +256,7 @@ impl Node {
         loop {
             let (operation, ahead, hits) = self.poll(core);
             let Some(operation) = operation else {
-                self.cores[core].waiting = Waiting::Finished;
-                return self.has_ended(core);
+                return self.ends(core);
             };
             if let Operation::Spawn(_) = operation {
                 self.takes_start(core);
@@ -310,6 +315,9 @@ impl Node {
 
     /// [`Event::Begin`]: the node has caught up with `core`.
     fn begins(&mut self, core: u16) {
+        if self.system.is_shared() && self.ends_if_killed(core) {
+            return;
+        }
         self.here.agenda.tell(|t| t.resumed(core));
         match self.cores[core].operation {
             Operation::Mark(mark) => {
@@ -393,6 +401,9 @@ impl window::Node for Node {
                     let Some((_, event)) = self.here.agenda.pop() else {
                         break;
                     };
+                    if self.system.is_shared() && self.is_superfluous(event) {
+                        continue;
+                    }
                     self.here.now = event_at;
                     self.here.events += 1;
                     self.perform(event, message.at(), outbox);

@@ -37,6 +37,8 @@ impl Node {
             | Operation::Join(..)
             | Operation::SendSignal(..)
             | Operation::TakeSignal(_)
+            | Operation::Kill(_)
+            | Operation::Alarm(..)
             | Operation::GiveWay => self.when_drained(core),
             Operation::TestAndSet(_) | Operation::Take(..) | Operation::Clear(_) => {
                 self.stops(core, None, FaultReason::Lacks(Capability::TestAndSet));
@@ -46,9 +48,6 @@ impl Node {
             }
             Operation::InvalidateTagged => {
                 self.stops(core, None, FaultReason::Lacks(Capability::Tagged));
-            }
-            Operation::Kill(_) | Operation::Alarm(..) => {
-                self.stops(core, None, FaultReason::Lacks(Capability::Processes));
             }
             Operation::Network => {
                 self.stops(core, None, FaultReason::Lacks(Capability::Network));
@@ -172,6 +171,7 @@ impl Node {
         let operation = self.cores[core].operation;
         let rest = self.here.constants.operation;
         match operation {
+            _ if self.cores[core].is_killed => self.is_done(core, value, after + rest),
             Operation::Wait(_, until, _) if !until.holds(value as u8) => {
                 self.wait_on(core, address)
             }
@@ -231,7 +231,7 @@ impl Node {
         };
         let mut looked = 0;
         loop {
-            if flags.count == 0 {
+            if flags.count == 0 || self.cores[core].is_killed {
                 let took = self.here.constants.l1.times(looked) + self.here.constants.operation;
                 self.is_done(core, 0, took);
                 return;
@@ -362,6 +362,7 @@ impl Node {
         let held = self.domain.cached(core, line, bytes);
         let seen = held.or((transaction.bytes == bytes).then_some(transaction.value));
         match (seen, until) {
+            _ if self.cores[core].is_killed => self.is_done(core, 0, Time::ZERO),
             (None, _) => self.fetch(core, line, bytes),
             (Some(value), Some(until)) if !until.holds(value as u8) => {
                 if held.is_some() {
@@ -508,6 +509,8 @@ impl Node {
             | Operation::Join(..)
             | Operation::SendSignal(..)
             | Operation::TakeSignal(_)
+            | Operation::Kill(_)
+            | Operation::Alarm(..)
             | Operation::GiveWay => return self.enter_system(core),
             Operation::FetchAdd(word, amount) => (word, Update::Add, amount),
             Operation::Swap(word, value) => (word, Update::Swap, value),

@@ -143,6 +143,7 @@ impl Inhabited for Node {
         });
         let fetching = self.caches.iter().any(|caches| !caches.is_quiet());
         survey.moving |= moving || fetching || self.domain.serves_a_core();
+        survey.moving |= self.system.awaits_alarm();
         if !survey.moving {
             let polling = self.cores.iter().filter(|c| c.waiting == Waiting::Uncached);
             survey.looks.extend(polling.map(|core| core.looks));

@@ -4,8 +4,6 @@
 //! Each thread is to the hardware a core of its own, on the socket of the core that it has: it
 //! finds store buffer and caches as it left them.
 
-use sme_memory::Capability;
-
 use super::agenda;
 use super::core::{Core, Waiting};
 use super::node::Node;
@@ -16,6 +14,51 @@ use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 use crate::parts::os::{Activity, Costs, Deed, Delays, Event, Host, System, Woken};
 use crate::time::Time;
+
+impl Node {
+    /// The program of `thread` has ended, or ends here. The stores that it has buffered leave.
+    pub(super) fn ends(&mut self, thread: u16) {
+        self.cores[thread].waiting = Waiting::Finished;
+        self.threads.forget(thread.into());
+        self.has_ended(thread);
+    }
+
+    /// Whether `event` is about a thread that was killed before it.
+    pub(super) fn is_superfluous(&self, event: agenda::Event) -> bool {
+        match event {
+            agenda::Event::Resume(thread) | agenda::Event::Rings(thread) => {
+                self.cores[thread].waiting == Waiting::Finished
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether `thread`, whose operation is over, was killed in the middle of it; it ends then.
+    #[cold]
+    pub(super) fn ends_if_killed(&mut self, thread: u16) -> bool {
+        let is_killed = self.cores[thread].is_killed;
+        if is_killed {
+            self.ends(thread);
+        }
+        is_killed
+    }
+
+    /// Lets `thread`, if it spins on a copy of a line, do so no longer; whether it has. Otherwise
+    /// the line is on its way, and the thread has it before it ends.
+    fn stops_spinning(&mut self, thread: u16) -> bool {
+        let Some((address, ..)) = self.cores[thread].awaited() else {
+            return false;
+        };
+        match self.here.constants.map.target(address) {
+            Ok(Target::Local(physical)) => {
+                let line = self.domain.line(physical);
+                self.domain.stops_spinning(thread, line)
+            }
+            Ok(Target::Cached(_)) => self.caches().0.stops_spinning(thread, address),
+            _ => false,
+        }
+    }
+}
 
 impl Host for Node {
     /// Line and word.
@@ -95,8 +138,7 @@ impl Host for Node {
                 Event::Call(thread) => agenda::Event::System(thread),
                 Event::Woken(thread) => agenda::Event::Woken(thread),
                 Event::TimesOut(core) => agenda::Event::TimesOut(core),
-                // No program sets an alarm: it would have been refused.
-                Event::Rings(_) => return,
+                Event::Rings(thread) => agenda::Event::Rings(thread),
             },
         );
     }
@@ -110,7 +152,15 @@ impl Host for Node {
     }
 
     fn kill(&mut self, thread: u16) {
-        self.stops(thread, None, FaultReason::Lacks(Capability::Processes));
+        let Core {
+            waiting, operation, ..
+        } = self.cores[thread];
+        match (waiting, operation) {
+            (Waiting::Finished | Waiting::Fault, _) => {}
+            (Waiting::Asleep, _) | (Waiting::Nothing, Operation::Delay(_)) => self.ends(thread),
+            (Waiting::Cache, _) if self.stops_spinning(thread) => self.ends(thread),
+            _ => self.cores[thread].is_killed = true,
+        }
     }
 
     fn refuse(&mut self, thread: u16, reason: FaultReason) {
@@ -135,7 +185,12 @@ impl Host for Node {
     fn watch(&mut self, deed: Deed) {
         let now = self.here.now;
         match deed {
-            Deed::Rings(_) => {}
+            Deed::Rings(thread) => {
+                self.here.agenda.tell(|t| t.in_system(thread));
+                if let Some(log) = &mut self.here.log {
+                    log.rings(now, thread);
+                }
+            }
             Deed::Calls(thread, at) => self.here.agenda.tell(|t| t.calls(at, thread)),
             Deed::Serves(thread) => self.here.agenda.tell(|t| t.in_system(thread)),
             Deed::Sleeps(thread, at) => self.here.agenda.tell(|t| t.sleeps(at, thread)),

@@ -218,6 +218,15 @@ impl Caches {
         self.spinners.push((core, line));
     }
 
+    /// `core` waits no longer for its copy of the line at `address` to change; whether it did.
+    pub fn stops_spinning(&mut self, core: u16, address: u64) -> bool {
+        let (line, _) = line_and_word(self.line, address);
+        let place = self.spinners.iter().position(|&one| one == (core, line));
+        place
+            .map(|place| self.spinners.swap_remove(place))
+            .is_some()
+    }
+
     /// `core` gets a copy of `line`; what it displaces is written back.
     fn install(&mut self, around: &mut Around<'_>, core: u16, held: Held) {
         let cache = &mut self.of(core, &around.here.constants).cache;
