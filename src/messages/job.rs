@@ -15,6 +15,7 @@ use sme_mpi::channel::shared::Shared;
 use sme_mpi::channel::transfers::Modes;
 use sme_mpi::mppaipc::{Hardware, Room};
 use sme_mpi::process::Board;
+use sme_mpi::process::alert::Alert;
 use sme_mpi::rank::Mpi;
 use sme_mpi::rcce;
 use sme_mpi::window;
@@ -47,8 +48,9 @@ const BUFFER_BYTES: u64 = 128 << 10;
 /// The buffer among them for data that are sent later, at most.
 pub const LAZY_BYTES: u64 = 64 << 10;
 
-/// The capabilities that a process manager needs, MPI through message passing buffers included.
-const MANAGED: [Capability; 8] = [
+/// The capabilities that a process manager needs on a chip with message passing buffers, MPI through
+/// these included.
+const MANAGED_CHIP: [Capability; 8] = [
     Capability::Tagged,
     Capability::AnyFlag,
     Capability::Timer,
@@ -57,6 +59,14 @@ const MANAGED: [Capability; 8] = [
     Capability::TestAndSet,
     Capability::Processes,
     Capability::Scaling,
+];
+
+/// The same on a cluster whose nodes share memory.
+const MANAGED_CLUSTER: [Capability; 4] = [
+    Capability::Atomics,
+    Capability::Timer,
+    Capability::Threads,
+    Capability::Processes,
 ];
 
 /// The library as such a rank has it.
@@ -74,8 +84,8 @@ pub struct Job {
     /// Whether there is one rank more, the last, on an I/O subsystem: of channel queues, with a
     /// rank on each cluster.
     pub has_io: bool,
-    /// Whether each core has a daemon of a process manager ([`sme_mpi::process`]), which takes a
-    /// part of its message passing buffer.
+    /// Whether each core of the chip, or each node of the cluster, has a daemon of a process manager
+    /// ([`sme_mpi::process`]), which takes a part of its message passing buffer, or of its memory.
     pub is_managed: bool,
     /// A process that something outside kills, of a job whose cores have daemons.
     pub kill: Option<Kill>,
@@ -191,8 +201,20 @@ impl Job {
         }
     }
 
-    /// Ranks on each node: as many as it has cores, or one where only these share a memory.
+    /// The same on so many nodes of a cluster, of which each takes the place of a core.
+    pub fn managed_cluster(machine: Arc<Machine>, nodes: u32) -> Self {
+        Self {
+            is_managed: true,
+            ..Self::new(machine, Library::Sections, nodes)
+        }
+    }
+
+    /// Ranks on each node: as many as it has cores, or one where only these share a memory, or where
+    /// nodes are what programs reserve.
     pub fn per_node(&self) -> u32 {
+        if self.is_managed {
+            return 1;
+        }
         let reach_others = self.machine.capabilities().has(Capability::Remote);
         match reach_others {
             true => self.machine.shape().cores.min(self.ranks),
@@ -246,9 +268,19 @@ impl Job {
     /// The board of its process manager; without room for one ([`Error::NoManager`]) that of no
     /// core.
     pub fn board(&self) -> Board {
+        self.manager_board().unwrap_or(Board {
+            begin: 0,
+            cores: 0,
+            alert: Alert::Interrupt,
+        })
+    }
+
+    fn manager_board(&self) -> Option<Board> {
         let shape = self.machine.shape();
-        let board = Board::at_end(shape.nodes, shape.buffer_bytes);
-        board.unwrap_or(Board { begin: 0, cores: 0 })
+        match self.library {
+            Library::Sections => Board::in_memory(self.ranks, self.layout().end()),
+            _ => Board::at_end(shape.nodes, shape.buffer_bytes),
+        }
     }
 
     /// Threads that run beside the ranks of each node.
@@ -313,11 +345,24 @@ impl Job {
     /// Whether the machine can run the daemons of a process manager.
     fn check_managed(&self) -> Result<(), Error> {
         let shape = self.machine.shape();
-        let needs = Capabilities::of(&MANAGED);
+        let name = || self.machine.name().to_owned();
+        let is_cluster = self.library == Library::Sections;
+        let needs = match is_cluster {
+            true => Capabilities::of(&MANAGED_CLUSTER),
+            false => Capabilities::of(&MANAGED_CHIP),
+        };
         self.machine.suffices("a process manager", needs)?;
-        match Board::at_end(shape.nodes, shape.buffer_bytes) {
-            Some(_) => Ok(self.layout().check()?),
-            None => Err(Error::NoManager(self.machine.name().to_owned())),
+        if is_cluster && shape.pool_devices > 0 {
+            return Err(Error::PoolOnly(self.library, name()));
+        }
+        let Some(board) = self.manager_board() else {
+            return Err(Error::NoManager(name()));
+        };
+        self.layout().check()?;
+        let (needed, there) = (board.end(), shape.shared_bytes);
+        match needed > there && is_cluster {
+            true => Err(Error::NoMemory { needed, there }),
+            false => Ok(()),
         }
     }
 
@@ -514,9 +559,13 @@ impl Job {
         if !self.is_managed {
             return recorded;
         }
+        let module = match self.board().alert {
+            Alert::Interrupt => "module",
+            Alert::Bell => "poller",
+        };
         for node in 0..self.all_ranks() {
             recorded.roles.insert((node, DAEMON), "daemon".into());
-            recorded.roles.insert((node, DAEMON + 1), "module".into());
+            recorded.roles.insert((node, DAEMON + 1), module.into());
         }
         for (node, call) in &recorded.calls {
             let role = match call.call.name {

@@ -2,12 +2,16 @@
 //! for each core that may send one, and a row for results, one for each that may answer. What they
 //! say fits into seven bits.
 
-use sme_memory::{Flag, Flags, Memory, Place, Route};
+use sme_memory::{Flag, Flags, Memory, Place, Route, Word};
 
-use super::command::MOST_CORES;
+use super::alert::Alert;
+use super::command::{Command, MOST_CORES, MOST_IN_COMMAND};
 
 /// Bytes from one flag to the next.
 const STRIDE: u64 = 8;
+
+/// Bytes of a line in memory that nodes share, or a multiple.
+const LINE: u64 = 64;
 
 /// Flags beside that of a command, and what a core wants of its clock and voltage: in the row of
 /// commands beside that of the core to itself.
@@ -29,13 +33,16 @@ pub(super) enum Beside {
     IsDivider = 7,
 }
 
-/// The board of a chip.
+/// The board of a chip, whose resources are cores, or of a cluster, whose resources are nodes: each
+/// is a core to the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Board {
-    /// The offset in each core's buffer at which it begins, a multiple of 32.
+    /// The offset in each core's buffer, or each node's memory, at which it begins, a multiple of 32.
     pub begin: u64,
-    /// Cores of the chip, at most [`MOST_CORES`].
+    /// Cores of the chip, or nodes of the cluster, at most [`MOST_CORES`].
     pub cores: u32,
+    /// How they hear of commands.
+    pub alert: Alert,
 }
 
 /// The rows of each core's part.
@@ -57,7 +64,65 @@ impl Board {
     /// has more than [`MOST_CORES`].
     pub fn at_end(cores: u32, buffer_bytes: u64) -> Option<Self> {
         let begin = buffer_bytes.checked_sub(Self::bytes(cores))?;
-        (cores <= MOST_CORES).then_some(Self { begin, cores })
+        (cores <= MOST_CORES).then_some(Self {
+            begin,
+            cores,
+            alert: Alert::Interrupt,
+        })
+    }
+
+    /// That of so many nodes, in the memory of each from `after` on; none if there are more than
+    /// [`MOST_CORES`].
+    pub fn in_memory(nodes: u32, after: u64) -> Option<Self> {
+        (nodes <= MOST_CORES).then_some(Self {
+            begin: after.next_multiple_of(LINE),
+            cores: nodes,
+            alert: Alert::Bell,
+        })
+    }
+
+    /// The offset behind the board.
+    pub fn end(&self) -> u64 {
+        match self.alert {
+            Alert::Interrupt => self.begin + Self::bytes(self.cores),
+            Alert::Bell => self.turn_offset() + LINE,
+        }
+    }
+
+    /// The offset of a node's bell, on a line of its own.
+    fn bell_offset(&self) -> u64 {
+        (self.begin + Self::bytes(self.cores)).next_multiple_of(LINE)
+    }
+
+    /// The offset of the word under which a node's programs take turns, on a line of its own.
+    fn turn_offset(&self) -> u64 {
+        self.bell_offset() + LINE
+    }
+
+    /// One's own memory is read through the caches where these are coherent.
+    fn route(&self) -> Route {
+        match self.alert {
+            Alert::Interrupt => Route::Global,
+            Alert::Bell => Route::Nearest,
+        }
+    }
+
+    /// The bell of `node`.
+    pub(super) fn bell<M: Memory>(&self, memory: &M, node: u32) -> Flag {
+        let offset = self.bell_offset();
+        memory.flag(Place { node, offset }, self.route())
+    }
+
+    /// The word under which programs of `node` take turns.
+    pub(super) fn turn_word<M: Memory>(&self, memory: &M, node: u32) -> Word {
+        let offset = self.turn_offset();
+        memory.word(Place { node, offset }, self.route())
+    }
+
+    /// Whether a command says beside it for which program it is, as there are too many to say so in
+    /// it.
+    pub(super) fn says_beside(&self, command: Command) -> bool {
+        self.cores > MOST_IN_COMMAND && command.program().is_some()
     }
 
     fn place(&self, of: u32, row: Row, other: u32) -> Place {
@@ -70,14 +135,14 @@ impl Board {
 
     /// The flag of `other` in the part of core `of`.
     pub(super) fn flag<M: Memory>(&self, memory: &M, of: u32, row: Row, other: u32) -> Flag {
-        memory.flag(self.place(of, row, other), Route::Global)
+        memory.flag(self.place(of, row, other), self.route())
     }
 
     /// A flag beside that of `other`'s command to core `of`.
     pub(super) fn beside<M: Memory>(&self, memory: &M, of: u32, other: u32, what: Beside) -> Flag {
         let Place { node, offset } = self.place(of, Row::Commands, other);
         let offset = offset + what as u64;
-        memory.flag(Place { node, offset }, Route::Global)
+        memory.flag(Place { node, offset }, self.route())
     }
 
     /// The flag with the voltage of an island, in tenths of a volt, at its first core; 0 is the
@@ -85,7 +150,7 @@ impl Board {
     pub(super) fn voltage<M: Memory>(&self, memory: &M, first: u32) -> Flag {
         let Place { node, offset } = self.place(first, Row::Results, first);
         let offset = offset + 1;
-        memory.flag(Place { node, offset }, Route::Global)
+        memory.flag(Place { node, offset }, self.route())
     }
 
     /// The flags of a row.
@@ -99,15 +164,33 @@ impl Board {
 
     /// The name of the variable at `place`, for reports.
     pub fn variable(&self, place: Place) -> Option<String> {
+        if self.alert == Alert::Bell && place.offset >= self.bell_offset() {
+            return match place.offset & !7 {
+                offset if offset == self.bell_offset() => {
+                    Some(format!("the bell of node {}'s daemon", place.node))
+                }
+                offset if offset == self.turn_offset() => {
+                    Some(format!("the turn of node {}'s programs", place.node))
+                }
+                _ => None,
+            };
+        }
+        let unit = match self.alert {
+            Alert::Interrupt => "core",
+            Alert::Bell => "node",
+        };
         let offset = place.offset.checked_sub(self.begin)?;
         let (flag, beside) = (offset / STRIDE, offset % STRIDE);
         let cores = u64::from(self.cores);
         let (of, other) = (place.node, flag.checked_rem(cores)?);
         match flag / cores {
-            0 if beside == Beside::Lock as u64 => Some(format!("the lock of core {of}'s island")),
-            0 | 1 if beside > 0 => Some(format!("core {of}'s wishes for clocks and voltages")),
-            0 => Some(format!("core {other}'s command to core {of}")),
-            1 => Some(format!("core {other}'s result for core {of}")),
+            0 if beside == Beside::Lock as u64 => Some(format!("the lock of {unit} {of}'s island")),
+            0 if beside == Beside::Program as u64 => Some(format!(
+                "the program of {unit} {other}'s command to {unit} {of}"
+            )),
+            0 | 1 if beside > 0 => Some(format!("{unit} {of}'s wishes for clocks and voltages")),
+            0 => Some(format!("{unit} {other}'s command to {unit} {of}")),
+            1 => Some(format!("{unit} {other}'s result for {unit} {of}")),
             _ => None,
         }
     }

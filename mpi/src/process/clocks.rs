@@ -14,10 +14,9 @@
 
 use std::sync::Arc;
 
-use sme_memory::{
-    Domains, Interrupts, LEAST_DIVIDER, MOST_DIVIDER, Memory, Scaling, TestAndSet, Until,
-};
+use sme_memory::{Domains, LEAST_DIVIDER, MOST_DIVIDER, Memory, Scaling, Until};
 
+use super::alert::Means;
 use super::board::{Beside, Board};
 use super::command::{Command, Held, Program};
 use super::sigmod::Sigmod;
@@ -51,7 +50,7 @@ pub enum NotSet {
 
 impl<M, P> Sigmod<M, P>
 where
-    M: Interrupts + TestAndSet,
+    M: Means,
     P: Processor,
 {
     /// Lets `tile` have that divider for `program`, or the one of the begin, with which the wishes of
@@ -107,8 +106,7 @@ where
         cores: &[u32],
         (command, setting): (Command, u8),
     ) -> Vec<Held> {
-        let own = self.own_register();
-        self.memory.take(own).await;
+        self.board.takes_turn(&self.memory).await;
         let me = self.memory.node();
         for &core in cores {
             let beside = |what| self.board.beside(&self.memory, core, me, what);
@@ -117,7 +115,7 @@ where
             self.command(core, command).await;
         }
         let results = self.results(cores).await;
-        self.memory.clear(own).await;
+        self.board.ends_turn(&self.memory).await;
         results
     }
 

@@ -4,8 +4,11 @@
 /// own as long as it runs.
 pub type Program = u8;
 
-/// Cores of a chip at most: programs and commands fit into seven bits.
-pub const MOST_CORES: u32 = 58;
+/// Cores of a chip, or nodes of a cluster, at most: programs and results fit into seven bits.
+pub const MOST_CORES: u32 = 124;
+
+/// With more cores than that a command does not say itself for which program it is, in seven bits.
+pub(super) const MOST_IN_COMMAND: u32 = 56;
 
 /// A command to a daemon, or to the manager of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,14 +58,26 @@ impl Held {
 
 impl Command {
     const RESERVE: u8 = 10;
-    const RELEASE: u8 = Self::RESERVE + MOST_CORES as u8;
-    const LAST: u8 = Self::RELEASE + (MOST_CORES as u8 - 1);
+    const RELEASE: u8 = Self::RESERVE + MOST_IN_COMMAND as u8;
+    const LAST: u8 = Self::RELEASE + (MOST_IN_COMMAND as u8 - 1);
     const TUNE: u8 = Self::LAST + 1;
     const SUPPLY: u8 = Self::TUNE + 1;
+    const RESERVE_BESIDE: u8 = Self::SUPPLY + 1;
+    const RELEASE_BESIDE: u8 = Self::RESERVE_BESIDE + 1;
 
-    /// As a flag's value.
-    pub(super) fn to_flag(self) -> u8 {
+    /// The program for which cores are held or released.
+    pub(super) fn program(self) -> Option<Program> {
         match self {
+            Self::Reserve(program) | Self::Release(program) => Some(program),
+            _ => None,
+        }
+    }
+
+    /// As a flag's value; `beside` it is the program, if need be.
+    pub(super) fn to_flag(self, beside: bool) -> u8 {
+        match self {
+            Self::Reserve(_) if beside => Self::RESERVE_BESIDE,
+            Self::Release(_) if beside => Self::RELEASE_BESIDE,
             Self::Query => 1,
             Self::Stop => 2,
             Self::Start => 3,
@@ -106,9 +121,16 @@ impl Command {
         )
     }
 
-    /// The command that a flag's value is, if it is one.
-    pub(super) fn from_flag(flag: u8) -> Option<Self> {
+    /// Whether beside a flag of that value is a program.
+    pub(super) fn is_beside(flag: u8) -> bool {
+        flag == Self::RESERVE_BESIDE || flag == Self::RELEASE_BESIDE
+    }
+
+    /// The command that a flag's value is, with a program and one beside it, if it is one.
+    pub(super) fn from_flag(flag: u8, beside: u8) -> Option<Self> {
         Some(match flag {
+            Self::RESERVE_BESIDE => Self::Reserve(beside.checked_sub(1)?),
+            Self::RELEASE_BESIDE => Self::Release(beside.checked_sub(1)?),
             1 => Self::Query,
             2 => Self::Stop,
             3 => Self::Start,
@@ -151,7 +173,7 @@ mod tests {
 
     #[test]
     fn flags_are_read_as_they_were_written() {
-        let last = MOST_CORES as Program - 1;
+        let last = MOST_IN_COMMAND as Program - 1;
         let mut all = vec![Command::Query, Command::Stop, Command::Start];
         all.extend([
             Command::Ask,
@@ -167,15 +189,24 @@ mod tests {
         all.extend((0..=last).map(Command::Release));
         let mut flags = Vec::new();
         for command in all {
-            assert_eq!(Command::from_flag(command.to_flag()), Some(command));
-            flags.push(command.to_flag());
+            let flag = command.to_flag(false);
+            assert_eq!(Command::from_flag(flag, 0), Some(command));
+            flags.push(flag);
+        }
+        let many = MOST_CORES as Program - 1;
+        for command in [Command::Reserve(many), Command::Release(many)] {
+            let (flag, beside) = (command.to_flag(true), many + 1);
+            assert!(Command::is_beside(flag) && beside < 128);
+            assert_eq!(Command::from_flag(flag, beside), Some(command));
+            assert_eq!(Command::from_flag(flag, 0), None);
+            flags.push(flag);
         }
         flags.sort_unstable();
         flags.dedup();
-        assert_eq!(flags.len(), 11 + 2 * MOST_CORES as usize);
+        assert_eq!(flags.len(), 13 + 2 * MOST_IN_COMMAND as usize);
         assert!(flags.iter().all(|flag| (1..128).contains(flag)));
-        assert_eq!(Command::from_flag(0), None);
-        for held in [Held(None), Held(Some(0)), Held(Some(last)), Held::REFUSED] {
+        assert_eq!(Command::from_flag(0, 0), None);
+        for held in [Held(None), Held(Some(0)), Held(Some(many)), Held::REFUSED] {
             assert_eq!(Held::from_flag(held.to_flag()), held);
             assert!((1..128).contains(&held.to_flag()));
         }

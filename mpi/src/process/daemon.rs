@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use sme_memory::{
-    AnyFlag, Domains, Interrupts, Processes, Scaling, Spawn, TestAndSet, ThreadId, Timer,
-};
+use sme_memory::{AnyFlag, Domains, Processes, Scaling, Spawn, ThreadId, Timer};
 
+use super::alert::Means;
 use super::board::{Board, Row};
 use super::clocks::Warden;
 use super::command::{Command, Held, Program};
@@ -79,7 +78,7 @@ const LOOKS_AGAIN_NS: u64 = 50_000;
 
 impl<M, P> Daemon<M, P>
 where
-    M: AnyFlag + Interrupts + TestAndSet + Processes + Timer + Scaling + Clone + 'static,
+    M: AnyFlag + Means + Processes + Timer + Scaling + Clone + 'static,
     P: Processor,
 {
     /// That of the core whose thread has `memory`, which is held for `holder` to begin with. Ends
@@ -281,16 +280,15 @@ where
             return;
         };
         running.to_die = Some(by);
-        let memory = &self.sigmod.memory;
-        let own = self.sigmod.own_register();
-        if !memory.test_and_set(own).await {
+        let (memory, board) = (&self.sigmod.memory, &self.sigmod.board);
+        if !board.tries_turn(memory).await {
             let pause_ns = LOOKS_AGAIN_NS + memory.now().await % (LOOKS_AGAIN_NS / 7);
             memory.alarm(pause_ns, Notice::KillsAgain.to_value()).await;
             return;
         }
         memory.kill(running.process).await;
         memory.join(running.process).await;
-        memory.clear(own).await;
+        board.ends_turn(memory).await;
         if let Some(running) = self.running.take() {
             let cause = (by == ToDie::Struck).then_some(Cause::Killed);
             self.has_died(running, cause).await;

@@ -1,7 +1,6 @@
 //! Invading: cores are surveyed and reserved, as many as are wanted and to be had.
 
-use sme_memory::{Interrupts, TestAndSet};
-
+use super::alert::Means;
 use super::command::{Command, Held, Program};
 use super::sigmod::Sigmod;
 use crate::channel::Processor;
@@ -21,7 +20,7 @@ pub struct Wish {
 
 impl<M, P> Sigmod<M, P>
 where
-    M: Interrupts + TestAndSet,
+    M: Means,
     P: Processor,
 {
     /// A wish for any cores but the own one, from `least` to `most` of them, those with the lowest
@@ -62,18 +61,17 @@ where
     }
 
     /// Gives all of `cores` a command, and then collects the results; one process of the core at a
-    /// time, under its test-and-set register.
+    /// time.
     pub async fn all(&self, cores: &[u32], command: Command) -> Vec<Held> {
         if cores.is_empty() {
             return Vec::new();
         }
-        let own = self.own_register();
-        self.memory.take(own).await;
+        self.board.takes_turn(&self.memory).await;
         for &core in cores {
             self.command(core, command).await;
         }
         let results = self.results(cores).await;
-        self.memory.clear(own).await;
+        self.board.ends_turn(&self.memory).await;
         results
     }
 

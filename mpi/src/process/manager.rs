@@ -2,8 +2,9 @@
 //! program's processes, serves their requests one after the other, and hears of their ends. It
 //! shares the core on which the program has begun.
 
-use sme_memory::{Interrupts, Spawn, TestAndSet, ThreadId};
+use sme_memory::{Spawn, ThreadId};
 
+use super::alert::Means;
 use super::command::{Command, Held, Program};
 use super::death::Ending;
 use super::module::Registered;
@@ -51,7 +52,7 @@ struct Started {
 
 impl<M, P> Manager<M, P>
 where
-    M: Interrupts + TestAndSet + Spawn,
+    M: Means + Spawn,
     P: Processor,
 {
     /// That of `program`, on the core that has that number and those `registered` processes.
@@ -159,8 +160,7 @@ where
                 self.hears_of_end().await;
             }
         }
-        let own = self.sigmod.own_register();
-        self.sigmod.memory.take(own).await;
+        self.sigmod.board.takes_turn(&self.sigmod.memory).await;
         let groups = self.started.iter();
         let others: Vec<u32> = groups.flat_map(|group| group.cores.clone()).collect();
         for &other in &others {
@@ -173,7 +173,7 @@ where
         for &other in &others {
             self.sigmod.result(other).await;
         }
-        self.sigmod.memory.clear(own).await;
+        self.sigmod.board.ends_turn(&self.sigmod.memory).await;
         let reserved = self.frees_all(&others, core).await;
         Ending {
             core,

@@ -2,8 +2,9 @@
 //! started.
 
 use parking_lot::Mutex;
-use sme_memory::{Interrupts, Spawn, TestAndSet};
+use sme_memory::Spawn;
 
+use super::alert::Means;
 use super::command::Command;
 use super::invade::Wish;
 use super::notice::Notice;
@@ -31,7 +32,7 @@ pub struct Member<M, P> {
 
 impl<M, P> Member<M, P>
 where
-    M: Interrupts + TestAndSet + Spawn,
+    M: Means + Spawn,
     P: Processor,
 {
     /// The process that has been forked so, on the thread that `sigmod` has.
@@ -105,7 +106,7 @@ where
 
 impl<M, P> Starter for Member<M, P>
 where
-    M: Interrupts + TestAndSet + Spawn,
+    M: Means + Spawn,
     P: Processor,
 {
     /// Reserves the cores that are missing, and asks the manager to let all their daemons start a
@@ -130,7 +131,7 @@ where
 
 impl<M, P> NameService for Member<M, P>
 where
-    M: Interrupts + TestAndSet + Spawn,
+    M: Means + Spawn,
     P: Processor,
 {
     async fn publish(&self, service: &str, port: &str) -> Result<(), Fault> {

@@ -2,6 +2,7 @@
 //! kernel *module* there that turns interrupts into signals, and the library through which programs
 //! give daemons commands.
 //!
+//! * [`alert`]: how a core hears of commands, by interrupts or by bells in memory.
 //! * `board`: where commands and results lie, in the message passing buffer of each core.
 //! * [`module`]: takes interrupts, and signals to the daemon what has come.
 //! * [`command`]: what a daemon can be told, and what it answers.
@@ -18,6 +19,7 @@
 //! A core is reserved by its own daemon, for the first program that asks. So no two programs hold
 //! it, and no program waits for a core while it holds others.
 
+pub mod alert;
 mod board;
 pub mod clocks;
 pub mod command;

@@ -7,9 +7,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use sme_memory::{AnyFlag, Interrupts, Spawn, ThreadId, Until};
+use sme_memory::{AnyFlag, Spawn, ThreadId};
 
-use super::board::{Board, Row};
+use super::alert::Means;
+use super::board::{Beside, Board, Row};
 use super::command::Command;
 use super::notice::Notice;
 
@@ -45,22 +46,28 @@ impl Registered {
 }
 
 /// Runs the module of a core, whose thread has `memory`, until the daemon is told to stop.
-pub async fn run<M: AnyFlag + Interrupts + Spawn>(memory: M, board: Board, to: Registered) {
+pub async fn run<M: AnyFlag + Means + Spawn>(memory: M, board: Board, to: Registered) {
     let me = memory.node();
-    let commands = board.flags(&memory, me, Row::Commands);
     // One that has sent a command may well send the next.
     let (mut first, mut ends) = (0, false);
     memory
         .send_signal(to.daemon, Notice::Ready.to_value())
         .await;
     while !ends {
-        memory.take_interrupt().await;
-        while let Some(sender) = memory.find_any(commands, first, Until::IsNot(0)).await {
+        board.is_alerted(&memory).await;
+        while let Some(sender) = board.sender(&memory, first).await {
             let flag = board.flag(&memory, me, Row::Commands, sender);
             let value = memory.read(flag).await;
+            let beside = match Command::is_beside(value) {
+                true => {
+                    let beside = board.beside(&memory, me, sender, Beside::Program);
+                    memory.read(beside).await
+                }
+                false => 0,
+            };
             memory.set(flag, 0).await;
             // Senders send nothing else.
-            let command = Command::from_flag(value).unwrap_or(Command::Query);
+            let command = Command::from_flag(value, beside).unwrap_or(Command::Query);
             let notice = Notice::Command(sender, command);
             memory.send_signal(to.of(command), notice.to_value()).await;
             first = sender;

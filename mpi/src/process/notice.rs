@@ -42,7 +42,11 @@ impl Notice {
     pub(super) fn to_value(self) -> u64 {
         match self {
             Self::Ready => 0,
-            Self::Command(sender, command) => u64::from(sender) << 8 | u64::from(command.to_flag()),
+            Self::Command(sender, command) => {
+                let beside = command.program().map_or(0, |program| program + 1);
+                let flag = command.to_flag(beside > 0);
+                u64::from(sender) << 16 | u64::from(beside) << 8 | u64::from(flag)
+            }
             Self::Ended(process, Exit::Done) => ENDED | u64::from(process.0),
             Self::Ended(process, Exit::Failed) => ENDED | FAILED | u64::from(process.0),
             Self::Kill => KILL,
@@ -78,8 +82,8 @@ impl Notice {
             STRUCK => Self::Struck,
             _ => {
                 // Modules and processes send nothing else.
-                let command = Command::from_flag(value as u8).unwrap_or(Command::Query);
-                Self::Command((value >> 8) as u32, command)
+                let command = Command::from_flag(value as u8, (value >> 8) as u8);
+                Self::Command((value >> 16) as u32, command.unwrap_or(Command::Query))
             }
         }
     }
@@ -96,6 +100,7 @@ mod tests {
             Notice::Ready,
             Notice::Command(0, Command::Query),
             Notice::Command(47, Command::Release(57)),
+            Notice::Command(123, Command::Reserve(123)),
             Notice::Ended(process, Exit::Done),
             Notice::Ended(process, Exit::Failed),
             Notice::Ended(ThreadId(0), Exit::Done),

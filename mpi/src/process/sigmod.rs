@@ -1,9 +1,10 @@
 //! The library by which a program on a core gives daemons commands (Comprés et al., Sec. 3.2). A
 //! program waits for the result of a command before it gives the same daemon another one.
 
-use sme_memory::{Interrupts, Register, TestAndSet, Until};
+use sme_memory::{Register, Until};
 
-use super::board::{Board, Row};
+use super::alert::{Alert, Means};
+use super::board::{Beside, Board, Row};
 use super::command::{Command, Held};
 use crate::channel::{Processor, Work};
 
@@ -17,7 +18,7 @@ pub struct Sigmod<M, P> {
 
 impl<M, P> Sigmod<M, P>
 where
-    M: Interrupts + TestAndSet,
+    M: Means,
     P: Processor,
 {
     /// That of the program whose thread has `memory`.
@@ -33,17 +34,16 @@ where
     pub async fn command(&self, core: u32, command: Command) {
         let me = self.memory.node();
         self.processor.work(&[(Work::Target, 1)]).await;
-        let flag = self.board.flag(&self.memory, core, Row::Commands, me);
-        self.memory.set(flag, command.to_flag()).await;
-        self.memory.interrupt(core).await;
-    }
-
-    /// The test-and-set register of the own core.
-    pub(super) fn own_register(&self) -> Register {
-        Register {
-            node: self.memory.node(),
-            number: 0,
+        if let Some(program) = command.program()
+            && self.board.says_beside(command)
+        {
+            let beside = self.board.beside(&self.memory, core, me, Beside::Program);
+            self.memory.set(beside, program + 1).await;
         }
+        let flag = self.board.flag(&self.memory, core, Row::Commands, me);
+        let value = command.to_flag(self.board.says_beside(command));
+        self.memory.set(flag, value).await;
+        self.board.alerts(&self.memory, core).await;
     }
 
     /// Tells the manager on `core` something that it does not answer. Waits first until the module
@@ -73,16 +73,22 @@ where
     }
 
     /// `sigmod_command_sync`: gives a command and waits for its result, alone: under the
-    /// test-and-set register of the core.
+    /// test-and-set register of the core. Where there is none it is alone on its own node.
     pub async fn command_sync(&self, core: u32, command: Command) -> Held {
         let register = Register {
             node: core,
             number: 0,
         };
-        self.memory.take(register).await;
+        match self.board.alert {
+            Alert::Interrupt => self.memory.take(register).await,
+            Alert::Bell => self.board.takes_turn(&self.memory).await,
+        }
         self.command(core, command).await;
         let held = self.result(core).await;
-        self.memory.clear(register).await;
+        match self.board.alert {
+            Alert::Interrupt => self.memory.clear(register).await,
+            Alert::Bell => self.board.ends_turn(&self.memory).await,
+        }
         held
     }
 }

@@ -17,6 +17,7 @@
 //! * `quantity`, `quantity_error`: numbers with units, exact, and what is wrong with others.
 //! * `document`: the file as TOML, with lines for the messages.
 //! * `reader`: declared constants, read from a document.
+//! * `processes`: the costs of a process manager.
 //! * `system`: the constants of the operating system that families declare alike.
 //! * `file`: loading, overriding, identifying and showing a machine.
 //! * `catalog`: the machines and families that are part of the program.
@@ -28,6 +29,7 @@ pub mod family;
 mod file;
 pub mod node;
 pub mod nodes;
+pub(crate) mod processes;
 pub(crate) mod quantity;
 mod quantity_error;
 pub(crate) mod reader;

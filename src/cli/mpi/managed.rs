@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use clap::Args;
-use sme_sim::machine::{Dimension, Limits};
+use sme_mpi::process::command::MOST_CORES;
+use sme_sim::machine::{Dimension, Limits, Machine};
 
 use super::{WatchFlags, caption};
 use crate::cli::args;
@@ -13,6 +14,9 @@ use crate::messages::job::{Job, Kill};
 use crate::paper::BLUES;
 use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke};
 use crate::report::stop::Stop;
+
+/// Nodes of a cluster where no flag says otherwise: those of the prototype.
+const NODES: u32 = 64;
 
 /// The times at which a process may be killed, up to a thousand seconds.
 const KILLS: Limits = Limits::new(Dimension::Time, 0, 1_000_000_000_000_000);
@@ -30,6 +34,9 @@ pub(super) struct ManagedFlags {
     /// Override a machine constant, with its unit; may be repeated
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     set: Vec<String>,
+    /// Nodes of a cluster, each with a daemon: they take the place of a chip's cores [default: 64]
+    #[arg(long, value_name = "NODES", allow_negative_numbers = true)]
+    nodes: Option<String>,
 }
 
 /// The machine, for programs under managers.
@@ -50,15 +57,36 @@ impl ManagedFlags {
             name: self.machine.clone(),
             set: self.set.clone(),
         })?;
-        let cores = machine.shape().nodes;
         let workers = watch.workers()?;
         let job = Job {
             workers,
-            ..Job::managed(Arc::new(machine))
+            ..self.daemons(Arc::new(machine))?
         };
         job.check()
             .map_err(|error| Stop::flag("--machine", error))?;
+        let cores = job.ranks;
         Ok((job, cores))
+    }
+
+    /// The daemons of all cores of a chip, or of some nodes of a cluster.
+    fn daemons(&self, machine: Arc<Machine>) -> Result<Job, Stop> {
+        let is_chip = machine.shape().buffer_bytes > 0;
+        if is_chip && self.nodes.is_some() {
+            let why = "is for clusters; all cores of a chip have daemons";
+            return Err(Stop::flag("--nodes", why));
+        }
+        if is_chip {
+            return Ok(Job::managed(machine));
+        }
+        let most = MOST_CORES.min(Job::most_ranks(&machine));
+        let nodes = match &self.nodes {
+            None => NODES.min(most),
+            Some(text) => {
+                let nodes = read::counts("--nodes", text, 2, most.max(2), Values::One)?;
+                read::one("--nodes", nodes)?
+            }
+        };
+        Ok(Job::managed_cluster(machine, nodes))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::islands::{self, Settings};
 use super::layout::{Chip, SEGMENT};
 use super::power::{self, ChipPower};
+use crate::machine::processes;
 use crate::machine::reader::Reader;
 use crate::machine::shape::Software;
 use crate::machine::system::delays;
@@ -69,9 +70,6 @@ pub struct SccSpec {
     /// The power of its parts.
     pub power: ChipPower,
 }
-
-/// In picoseconds: the longest step of starting a process.
-const PROCESS: u64 = 1_000_000_000_000;
 
 /// In cycles: the longest of what hardware does.
 const CYCLES: u64 = 1_000_000;
@@ -219,23 +217,7 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
         ),
         ..Software::default()
     };
-    let mut section = read.section("process");
-    let mut cost = |key, meaning| section.time(key, 0..=PROCESS, meaning);
-    let software = Software {
-        fork: cost("fork", "a daemon's fork of a process"),
-        exec: cost(
-            "exec",
-            "executing another program in a process, until that begins",
-        ),
-        init: cost(
-            "init",
-            "MPI_Init of one process, without messages and requests of its manager",
-        ),
-        serve: cost("serve", "serving a request at the manager of a program"),
-        serve_socket: cost("serve_socket", "serving a request over TCP/IP"),
-        login: cost("login", "logging in on another core by SSH"),
-        ..software
-    };
+    let software = processes::required(&mut read.section("process"), software);
     let system = delays(&mut read.section("os"));
     let settings = islands::read(read, core);
     let power = power::read(read, (columns * rows, mesh.hz()));

@@ -5,6 +5,8 @@
 //! Amounts are in the base units of [`super::quantity::Dimension`].
 
 use super::spec::*;
+use crate::machine::Software;
+use crate::machine::processes;
 use crate::machine::quantity::Dimension;
 use crate::machine::reader::Reader;
 use crate::parts::cache::Geometry;
@@ -44,6 +46,7 @@ pub(crate) fn cluster(read: &mut Reader<'_>) -> ClusterSpec {
         engine: engine(read),
         link: link(read),
         os: os(read),
+        software: processes::optional(&mut read.section("process"), Software::default()),
         fabric: fabric(read),
         pool: pool(read),
     };

@@ -9,7 +9,7 @@ use super::engine::Design;
 use super::spec::ClusterSpec;
 use crate::kernel::peers::Peers;
 use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
-use crate::machine::shape::{Footprint, Interfaces, Setup, Shape, Software};
+use crate::machine::shape::{Footprint, Interfaces, Setup, Shape};
 use crate::parts::fabric::MAX_HOSTS;
 
 /// What the simulator keeps at most of a machine. Measured, as the memory of whole runs of 16,384 nodes;
@@ -33,7 +33,7 @@ impl Family for ClusterSpec {
             shared_bytes: self.node.shared_bytes,
             buffer_bytes: 0,
             arithmetic: self.core.clock.span(self.core.arithmetic_cycles),
-            software: Software::default(),
+            software: self.software,
             recovery: self.uncached.turnaround,
             network: self.fabric.topology,
             io_nodes: 0,

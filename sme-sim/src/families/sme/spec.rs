@@ -2,6 +2,7 @@
 
 use super::engine::Kind;
 use super::engine::packet::RESPONSE_HEADER_BYTES;
+use crate::machine::Software;
 use crate::machine::quantity::Delay;
 use crate::parts::cache::Geometry;
 use crate::parts::core_set;
@@ -29,6 +30,8 @@ pub struct ClusterSpec {
     pub link: LinkSpec,
     /// `[os]`
     pub os: OsSpec,
+    /// `[process]`: the costs of a process manager; a file may leave them out.
+    pub software: Software,
     /// `[fabric]`
     pub fabric: FabricSpec,
     /// `[pool]`
