@@ -42,6 +42,8 @@ pub enum Capability {
     Processes,
     /// Clocks and voltages that programs change ([`Scaling`](crate::Scaling)).
     Scaling,
+    /// Look-up tables that programs change ([`Tables`](crate::Tables)).
+    Tables,
 }
 
 impl Capability {
@@ -61,6 +63,7 @@ impl Capability {
         Self::Network,
         Self::Processes,
         Self::Scaling,
+        Self::Tables,
     ];
 
     /// The name in tables and messages, in the plural.
@@ -80,6 +83,7 @@ impl Capability {
             Self::Network => "a network on chip between memories",
             Self::Processes => "an operating system that ends threads",
             Self::Scaling => "clocks and voltages that programs change",
+            Self::Tables => "look-up tables that programs change",
         }
     }
 }

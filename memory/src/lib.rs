@@ -27,6 +27,7 @@ mod network;
 mod passes;
 mod scaling;
 mod steps;
+mod tables;
 
 pub use address::{Flag, Flags, Place, Register, Route, Word};
 pub use capability::{Capabilities, Capability, Lacks};
@@ -38,3 +39,4 @@ pub use network::{Gathers, Mailbox, Network, NodeSet, Receives, Transfer};
 pub use passes::{Passes, Stores, word_by_word};
 pub use scaling::{Domains, LEAST_DIVIDER, MOST_DIVIDER, Refused, Scaling};
 pub use steps::{FlagRow, Followers, Leader, Step};
+pub use tables::{Segments, Tables};

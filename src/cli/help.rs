@@ -8,7 +8,7 @@ mod managed;
 pub use coherence::{
     BENCH, COHERENCE, COMPARE_TRANSFER, CURVES, MEASURE, PREDICT, TRANSFER, TUNE_TRANSFER,
 };
-pub use managed::{BT, CG, CONNECT, INFECT, INVADE, POWER, RETREAT, SIMPSON, SPAWN};
+pub use managed::{BORROW, BT, CG, CONNECT, INFECT, INVADE, POWER, RETREAT, SIMPSON, SPAWN};
 
 use sme_barrier::{Mapping, TreeShape};
 use sme_hdl::bench::BENCHES;

@@ -38,11 +38,11 @@ pub enum Error {
         then: Option<Box<Error>>,
     },
     /// There was no process to be killed.
-    #[error("no process runs on core {} at {} ms", .0.core, .0.at.as_us() / 1e3)]
-    Spared(Kill),
-    /// All programs have ended, and cores are not free.
-    #[error("cores {0:?} are reserved when all programs have ended")]
-    Reserved(Vec<u32>),
+    #[error("no process runs on {} {} at {} ms", .1, .0.core, .0.at.as_us() / 1e3)]
+    Spared(Kill, &'static str),
+    /// All programs have ended, and cores, or nodes, are not free.
+    #[error("{1}s {0:?} are reserved when all programs have ended")]
+    Reserved(Vec<u32>, &'static str),
     /// Nodes do not reach each other's memory.
     #[error(
         "channel {0} needs memory of each node that the others reach; nodes of machine {1} share a pool's"

@@ -3,6 +3,7 @@
 //! Called by `sme mpi` and by [`crate::validate`]; calls `sme-mpi` for the libraries and `sme-sim`
 //! for the machine.
 
+pub mod borrow;
 pub mod cg;
 pub mod channel;
 pub mod collective;

@@ -22,6 +22,7 @@ use sme_mpi::rank::Mpi;
 use sme_sim::observe::spans::SpanTimes;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 
+use super::borrow;
 use super::channel::SimulatedChannel;
 use super::job::{Error, Job, Kill, Observe, Observed, SimulatedMpi};
 use super::processor::Core;
@@ -102,7 +103,7 @@ impl Wrong {
     fn outcome(
         mut self,
         files: &Files,
-        kill: Option<Kill>,
+        (kill, unit): (Option<Kill>, &'static str),
         ran: Result<Observed, Error>,
     ) -> Result<Observed, Error> {
         let deaths = files.deaths();
@@ -129,7 +130,7 @@ impl Wrong {
         }
         let observed = ran?;
         match kill.filter(|kill| deaths.iter().all(|death| death.core != kill.core)) {
-            Some(spared) => Err(Error::Spared(spared)),
+            Some(spared) => Err(Error::Spared(spared, unit)),
             None => Ok(observed),
         }
     }
@@ -170,6 +171,8 @@ where
             }
         };
         let daemon = daemon.with_image(self.files.clone(), Arc::new(image));
+        let segments = borrow::segments(self.job.machine.shape()).count;
+        let daemon = daemon.with_segments(segments);
         let daemon = match &self.job.machine.shape().domains {
             Some(domains) => daemon.with_domains(Arc::new(domains.clone())),
             None => daemon,
@@ -224,7 +227,7 @@ where
             memory.give_way().await;
         }
         if !left.is_empty() {
-            let error = Error::Reserved(left);
+            let error = Error::Reserved(left, self.job.board().alert.unit());
             self.wrong.lock().error.get_or_insert(error);
         }
         sigmod.all(&all, Command::Stop).await;
@@ -316,7 +319,7 @@ where
         return ran;
     };
     let wrong = std::mem::take(&mut *run.wrong.lock());
-    let mut observed = wrong.outcome(&run.files, job.kill, ran)?;
+    let mut observed = wrong.outcome(&run.files, (job.kill, job.board().alert.unit()), ran)?;
     observed.messages = run.messages.load(Ordering::Relaxed);
     Ok(observed)
 }

@@ -12,24 +12,24 @@ use sme_memory::Memory as _;
 use sme_mpi::op::Op;
 use sme_mpi::process::death::Cause;
 use sme_mpi::rank::{Source, Tag};
-use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
 use crate::command::{sme, text};
-use crate::worlds::begin;
+use crate::worlds::{self, JOBS, begin};
 
-/// A managed job on the SCC, with quick starts: deaths fall into all parts of a short run.
-fn job(kill: Option<Kill>) -> Job {
+/// Managed jobs on the SCC and on the SME cluster, with quick starts: deaths fall into all parts of a
+/// short run.
+fn jobs(kill: Option<Kill>) -> [Job; JOBS] {
     let quick = [
         ("process.exec", "200us"),
         ("process.fork", "100us"),
         ("process.init", "100us"),
     ];
-    let machine = Machine::builtin("scc-800").unwrap();
-    Job {
+    worlds::jobs().map(|job| Job {
         kill,
-        ..Job::managed(Arc::new(machine.with(&quick).unwrap()))
-    }
+        machine: Arc::new(job.machine.with(&quick).unwrap()),
+        ..job
+    })
 }
 
 fn kill(core: u32, at_us: u64) -> Option<Kill> {
@@ -70,8 +70,9 @@ async fn grows_and_shrinks(process: Arc<Process>, rounds: u32) -> Result<(), Err
     Ok(())
 }
 
-/// Two such programs, of which a process is killed; whether there was one.
-fn one_is_killed(kill: Kill) -> bool {
+/// Two such programs on the machine of that number, of which a process is killed; whether there was
+/// one.
+fn one_is_killed(which: usize, kill: Kill) -> bool {
     let done: Arc<Mutex<Vec<u32>>> = Arc::default();
     let ended = Arc::clone(&done);
     let process = move |process: Arc<Process>| {
@@ -86,11 +87,12 @@ fn one_is_killed(kill: Kill) -> bool {
         }
     };
     let begins = [begin(0, 2), begin(20, 3)];
-    let ran = programs::run(&job(Some(kill)), Observe::default(), &begins, process);
+    let job = &jobs(Some(kill))[which];
+    let ran = programs::run(job, Observe::default(), &begins, process);
     let mut ended = ended.lock().clone();
     ended.sort_unstable();
     match ran.unwrap_err() {
-        Error::Spared(spared) => {
+        Error::Spared(spared, _) => {
             assert_eq!((spared, ended), (kill, vec![0, 20]));
             false
         }
@@ -120,8 +122,12 @@ proptest! {
     /// At any time, in any call, a death ends the rest of the program, all cores are
     /// free, and another program on the chip goes on.
     #[test]
-    fn a_death_ends_its_program_and_no_other(core in 0..6_u32, at_us in 400..12_000_u64) {
-        one_is_killed(kill(core, at_us).unwrap());
+    fn a_death_ends_its_program_and_no_other(
+        core in 0..6_u32,
+        at_us in 400..12_000_u64,
+        which in 0..JOBS,
+    ) {
+        one_is_killed(which, kill(core, at_us).unwrap());
     }
 }
 
@@ -129,10 +135,11 @@ proptest! {
 /// used.
 #[test]
 fn some_are_killed_and_some_are_spared() {
-    assert!(one_is_killed(kill(0, 3_000).unwrap()));
-    assert!(one_is_killed(kill(20, 3_000).unwrap()));
-    assert!(!one_is_killed(kill(47, 3_000).unwrap()));
-    assert!(!one_is_killed(kill(0, 1).unwrap()));
+    for which in 0..JOBS {
+        let killed = [(0, 1_000), (20, 1_000), (47, 1_000), (0, 1)]
+            .map(|(core, at_us)| one_is_killed(which, kill(core, at_us).unwrap()));
+        assert_eq!(killed, [true, true, false, false]);
+    }
 }
 
 /// The report names rank, core, cause and what the program held.
@@ -150,21 +157,25 @@ fn the_report_says_who_died_why_and_what_it_held() {
         world.receive(&mut got, Source::Rank(1), Tag::Any).await?;
         Ok(())
     };
-    let ran = programs::run(&job(None), Observe::default(), &[begin(5, 3)], process);
-    let text = ran.unwrap_err().to_string();
-    let begin = "rank 1 of program 5, on core 0, ended with an error at ";
-    assert!(text.starts_with(begin), "{text}");
-    let end = "; the program held cores 2, 3 without a process; its manager has ended the other 2 \
-               processes";
-    assert!(text.ends_with(end), "{text}");
-    let why = " ms: MPI_Send: dest: there is no rank 9 among 3 (MPI_ERR_RANK)";
-    assert!(text.contains(why), "{text}");
+    for (job, unit) in jobs(None).into_iter().zip(["core", "node"]) {
+        let ran = programs::run(&job, Observe::default(), &[begin(5, 3)], process);
+        let text = ran.unwrap_err().to_string();
+        let begin = format!("rank 1 of program 5, on {unit} 0, ended with an error at ");
+        assert!(text.starts_with(&begin), "{text}");
+        let end = format!(
+            "; the program held {unit}s 2, 3 without a process; its manager has ended the other 2 \
+             processes"
+        );
+        assert!(text.ends_with(&end), "{text}");
+        let why = " ms: MPI_Send: dest: there is no rank 9 among 3 (MPI_ERR_RANK)";
+        assert!(text.contains(why), "{text}");
+    }
 }
 
 /// A process that computes, or waits for a message, is killed at the time that was wanted.
 #[test]
 fn a_process_that_computes_is_killed_at_once() {
-    for computes in [false, true] {
+    for (which, computes) in [(0, false), (0, true), (1, false), (1, true)] {
         let process = move |process: Arc<Process>| async move {
             if computes {
                 process.memory.delay(Time::from_ns(1_000_000_000)).await;
@@ -175,7 +186,8 @@ fn a_process_that_computes_is_killed_at_once() {
             Ok(())
         };
         let wanted = kill(1, 20_000);
-        let ran = programs::run(&job(wanted), Observe::default(), &[begin(0, 4)], process);
+        let job = &jobs(wanted)[which];
+        let ran = programs::run(job, Observe::default(), &[begin(0, 4)], process);
         let Err(Error::Died { death, ending, .. }) = ran else {
             panic!("the process on core 1 should have died");
         };
@@ -191,6 +203,12 @@ fn a_process_that_computes_is_killed_at_once() {
 /// A program that begins where another has died, with messages under way, does not get them.
 #[test]
 fn later_processes_do_not_get_messages_of_the_dead() {
+    for job in jobs(kill(2, 20_000)) {
+        sends_to_later_processes(&job);
+    }
+}
+
+fn sends_to_later_processes(job: &Job) {
     let process = |process: Arc<Process>| async move {
         let (mpi, program) = (&process.mpi, process.member.begun().program);
         let world = mpi.world();
@@ -220,7 +238,7 @@ fn later_processes_do_not_get_messages_of_the_dead() {
         Ok(())
     };
     let begins = [begin(0, 5), begin(40, 1)];
-    let ran = programs::run(&job(kill(2, 20_000)), Observe::default(), &begins, process);
+    let ran = programs::run(job, Observe::default(), &begins, process);
     match ran {
         Err(Error::Died { death, ending, .. }) => {
             assert_eq!((death.program, death.core, ending.ended), (0, 2, 4));
@@ -249,6 +267,11 @@ fn the_command_tells_of_the_death() {
             "bt --kill 3",
             2,
             "sme: --kill: needs a core and a time, as in 7@50ms",
+        ),
+        (
+            "infect --machine sme-prototype --nodes 4 --kill 3@1s",
+            2,
+            "sme: no process runs on node 3 at 1000 ms",
         ),
         ("spawn --kill 3@5", 2, "sme: --kill: "),
         ("simpson --kill 3@1h", 2, "sme: --kill: "),

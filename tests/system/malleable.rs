@@ -153,8 +153,21 @@ fn the_command_repeats_itself() {
         ("--points 0", "--points 0:"),
         ("--variant parallel", "--variant: 'parallel' is not known"),
         (
-            "--machine sme-prototype",
+            "--machine xeon-e5-2650",
             "--machine: a process manager needs",
+        ),
+        (
+            "--machine cxl-pool",
+            "--machine: channel sections needs memory of each node",
+        ),
+        ("--nodes 48", "--nodes: is for clusters"),
+        (
+            "--machine sme-prototype --nodes 125",
+            "--nodes 125: 125 is too large; at most 124",
+        ),
+        (
+            "--machine sme-prototype --set node.shared_memory=4KiB",
+            "--machine: the channel takes",
         ),
     ] {
         let refused = sme_in(directory.path(), &format!("mpi simpson {flags}"));

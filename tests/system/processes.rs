@@ -24,41 +24,52 @@ use sme_sim::time::Time;
 
 use crate::command::{sme_in, text};
 
-/// Cores of the chip of these tests.
+/// Cores of the chip of these tests, and the nodes of the cluster on which programs are.
 const CORES: u32 = 48;
+
+/// Nodes of the cluster: so many that commands say beside them for which program they are.
+const NODES: u32 = 64;
+
+/// The machines, with what is reserved there.
+const MACHINES: [(&str, u32); 2] = [("scc-800", CORES), ("sme-prototype", NODES)];
 
 type Library = Sigmod<ThreadMemory, Free>;
 
-fn board() -> Board {
-    Board::at_end(CORES, 8192).unwrap()
+fn board((_, cores): (&str, u32)) -> Board {
+    match cores {
+        CORES => Board::at_end(cores, 8192).unwrap(),
+        _ => Board::in_memory(cores, 100).unwrap(),
+    }
 }
 
-/// Runs a daemon on every core, and `program` on each of `on` beside it, which begins with its own
-/// core; when all programs have ended the daemons end. Panics if that is not so.
+/// Runs a daemon on every core of the machine, and `program` on each of `on` beside it, which begins
+/// with its own core; when all programs have ended the daemons end. Panics if that is not so.
 fn run<F: Future<Output = ()> + Send + 'static>(
+    on_machine: (&str, u32),
     on: &[u32],
     program: impl Fn(Library, ThreadMemory) -> F + Clone + Send + Sync + 'static,
 ) {
-    let machine = Machine::builtin("scc-800").unwrap();
-    let setup = Setup::new(machine.shape(), CORES, 1).with_room(3);
+    let (name, cores) = on_machine;
+    let (machine, board) = (Machine::builtin(name).unwrap(), board(on_machine));
+    let setup = Setup::new(machine.shape(), cores, 1).with_room(3);
     let running = Arc::new(Mutex::new(on.len()));
     let started = |memory: ThreadMemory, node: u32, _| {
         let (program, running) = (program.clone(), Arc::clone(&running));
         let is_on = on.contains(&node);
         async move {
             let holder = is_on.then_some(node as Program);
-            let daemon = Daemon::start(memory.clone(), Free, board(), holder).await;
+            let daemon = Daemon::start(memory.clone(), Free, board, holder).await;
             if is_on {
-                let begun = |memory: ThreadMemory| async move {
-                    program(Sigmod::new(memory.clone(), Free, board()), memory.clone()).await;
+                let begun = move |memory: ThreadMemory| async move {
+                    program(Sigmod::new(memory.clone(), Free, board), memory.clone()).await;
                     let is_last = {
                         let mut running = running.lock();
                         *running -= 1;
                         *running == 0
                     };
                     if is_last {
-                        let library = Sigmod::new(memory, Free, board());
-                        let all: Vec<u32> = (0..CORES).collect();
+                        let library = Sigmod::new(memory, Free, board);
+                        let all: Vec<u32> = (0..cores).collect();
                         library.all(&all, Command::Stop).await;
                     }
                 };
@@ -113,8 +124,8 @@ struct Round {
 }
 
 impl Round {
-    fn wish(&self, own: u32) -> Wish {
-        let candidates = (0..CORES).map(|core| (core + self.first) % CORES);
+    fn wish(&self, own: u32, cores: u32) -> Wish {
+        let candidates = (0..cores).map(|core| (core + self.first) % cores);
         Wish {
             least: self.least,
             most: self.most,
@@ -145,7 +156,8 @@ fn invaders() -> impl Strategy<Value = Vec<Invader>> {
 }
 
 /// Lets these programs run, and sees that at the end all cores but theirs are free; what was wrong.
-fn conflicts(invaders: Vec<Invader>) -> Vec<String> {
+fn conflicts(machine: (&str, u32), invaders: Vec<Invader>) -> Vec<String> {
+    let (_, cores) = machine;
     let wrong: Arc<Mutex<Vec<String>>> = Arc::default();
     let believed = Arc::new(Believed::default());
     let on: Vec<u32> = invaders.iter().map(|invader| invader.core).collect();
@@ -156,7 +168,7 @@ fn conflicts(invaders: Vec<Invader>) -> Vec<String> {
     let (told, ended) = (Arc::clone(&wrong), Arc::new(Mutex::new(0)));
     let all = invaders.len();
     let starts = Arc::new(on.clone());
-    run(&on, move |library, memory| {
+    run(machine, &on, move |library, memory| {
         let own = memory.node();
         let invader = invaders.iter().find(|invader| invader.core == own).cloned();
         let invader = invader.expect("an invader on each of these cores");
@@ -165,7 +177,7 @@ fn conflicts(invaders: Vec<Invader>) -> Vec<String> {
         async move {
             let program = own as Program;
             for round in &invader.rounds {
-                let wish = round.wish(own);
+                let wish = round.wish(own, cores);
                 memory.delay(Time::from_ns(round.rests)).await;
                 let held = match round.is_wrong {
                     true => {
@@ -196,7 +208,7 @@ fn conflicts(invaders: Vec<Invader>) -> Vec<String> {
                 *ended == all
             };
             if is_last {
-                let cores: Vec<u32> = (0..CORES).collect();
+                let cores: Vec<u32> = (0..cores).collect();
                 for (core, held) in library.survey(&cores).await.into_iter().enumerate() {
                     let own = starts.contains(&(core as u32));
                     let expected = Held(own.then_some(core as Program));
@@ -217,8 +229,11 @@ proptest! {
 
     /// In any interleaving no core is held twice, none is lost, and all programs end.
     #[test]
-    fn no_core_is_held_twice(invaders in invaders()) {
-        prop_assert_eq!(conflicts(invaders), Vec::<String>::new());
+    fn no_core_is_held_twice(
+        invaders in invaders(),
+        machine in prop::sample::select(MACHINES.to_vec()),
+    ) {
+        prop_assert_eq!(conflicts(machine, invaders), Vec::<String>::new());
     }
 }
 
@@ -237,12 +252,12 @@ fn a_program_that_takes_what_it_was_refused_is_found_out() {
         core,
         rounds: vec![round(is_wrong); 2],
     };
-    assert_eq!(
-        conflicts(vec![invader(3, false), invader(9, false)]),
-        [""; 0]
-    );
-    let found = conflicts(vec![invader(3, false), invader(9, true)]);
-    assert!(!found.is_empty());
+    for machine in MACHINES {
+        let heeding = vec![invader(3, false), invader(9, false)];
+        assert_eq!(conflicts(machine, heeding), [""; 0]);
+        let found = conflicts(machine, vec![invader(3, false), invader(9, true)]);
+        assert!(!found.is_empty());
+    }
 }
 
 /// The daemon of a core whose program computes answers as fast as that of a free one, but for the
@@ -252,7 +267,7 @@ fn a_daemon_interrupts_the_program_of_its_core() {
     const SPAN_NS: u64 = 400_000;
     let times: Arc<Mutex<[u64; 4]>> = Arc::default();
     let told = Arc::clone(&times);
-    run(&[0, 7], move |library, memory| {
+    run(MACHINES[0], &[0, 7], move |library, memory| {
         let times = Arc::clone(&told);
         async move {
             if memory.node() == 7 {
@@ -294,10 +309,41 @@ fn invading_takes_longer_for_more_cores() {
     assert!((21.0..30.0).contains(&time(2)), "{said}");
     let again = sme_in(directory.path(), &format!("{line} --workers 2"));
     assert_eq!(text(&again.stdout), said);
-    let refused = sme_in(directory.path(), "mpi invade --machine sme-prototype");
+    let refused = sme_in(directory.path(), "mpi invade --machine xeon-e5-2650");
     assert_eq!(refused.status.code(), Some(2));
     let why = text(&refused.stderr);
     assert!(why.contains("--machine: a process manager needs"), "{why}");
+}
+
+/// A daemon on a node of the cluster has a core to itself: its program computes on, and all that it
+/// takes is the way of a bell and of an answer.
+#[test]
+fn a_daemon_of_a_node_leaves_its_program_alone() {
+    const SPAN_NS: u64 = 400_000;
+    let computed: Arc<Mutex<u64>> = Arc::default();
+    let told = Arc::clone(&computed);
+    run(MACHINES[1], &[0, 7], move |library, memory| {
+        let told = Arc::clone(&told);
+        async move {
+            if memory.node() == 7 {
+                let begin = memory.now().await;
+                memory.delay(Time::from_ns(SPAN_NS)).await;
+                *told.lock() = memory.now().await - begin;
+                return;
+            }
+            memory.delay(Time::from_ns(100_000)).await;
+            for _ in 0..9 {
+                let begin = memory.now().await;
+                let held = library.command_sync(7, Command::Query).await;
+                assert_eq!(held, Held(Some(7)));
+                let took = memory.now().await - begin;
+                // Two ways of 2 us between distant nodes, and a thread that is woken.
+                assert!((4_000..20_000).contains(&took), "{took}");
+            }
+        }
+    });
+    let longer = *computed.lock() - SPAN_NS;
+    assert!(longer < 100, "{longer}");
 }
 
 /// The time in which a world of so many ranks accepts one of so many others on the SCC, and both

@@ -29,6 +29,18 @@ struct Malleable {
     rounds: Vec<(u32, u64)>,
 }
 
+/// Machines of which all that has daemons is of this size.
+pub const JOBS: usize = 2;
+
+/// The cores of the chip, and as many nodes of the cluster: daemons on all of them.
+pub fn jobs() -> [Job; JOBS] {
+    let [chip, cluster] = ["scc-800", "sme-prototype"].map(|name| Machine::builtin(name).unwrap());
+    [
+        Job::managed(Arc::new(chip)),
+        Job::managed_cluster(Arc::new(cluster), CORES),
+    ]
+}
+
 /// A program that begins on a core with so many processes, under the invasive manager.
 pub fn begin(core: Program, processes: u32) -> Begin {
     let manager = Kind::Invasive;
@@ -54,8 +66,7 @@ fn malleable() -> impl Strategy<Value = Vec<Malleable>> {
 }
 
 /// Runs them; the times at which their worlds have grown, and at which they could not.
-fn grow_and_shrink(programs: &[Malleable]) -> (u32, u32) {
-    let job = Job::managed(Arc::new(Machine::builtin("scc-800").unwrap()));
+fn grow_and_shrink(job: &Job, programs: &[Malleable]) -> (u32, u32) {
     let begins: Vec<Begin> = programs.iter().map(|program| program.begin).collect();
     let holders: Arc<Mutex<BTreeMap<u32, Program>>> = Arc::default();
     let counts: Arc<Mutex<(u32, u32)>> = Arc::default();
@@ -107,7 +118,7 @@ fn grow_and_shrink(programs: &[Malleable]) -> (u32, u32) {
             Ok(())
         }
     };
-    programs::run(&job, Observe::default(), &begins, process).unwrap();
+    programs::run(job, Observe::default(), &begins, process).unwrap();
     assert!(holders.lock().is_empty());
     *counts.lock()
 }
@@ -118,8 +129,11 @@ proptest! {
     /// Programs that share a chip, grow and shrink: no core has two processes, what was sent to one
     /// process never reaches a later one, all programs end and all cores are free.
     #[test]
-    fn worlds_grow_and_shrink_side_by_side(programs in malleable()) {
-        grow_and_shrink(&programs);
+    fn worlds_grow_and_shrink_side_by_side(
+        programs in malleable(),
+        which in 0..JOBS,
+    ) {
+        grow_and_shrink(&jobs()[which], &programs);
     }
 }
 
@@ -130,9 +144,15 @@ fn a_core_has_one_process_after_the_other() {
     // Cores are free some time after their processes have left the world.
     let rounds = [46, 47, 46, 1, 46].map(|count| (count, 2_000_000)).to_vec();
     let begin = begin(7, 2);
-    let (grown, refused) = grow_and_shrink(&[Malleable { begin, rounds }]);
-    // Both ranks of the program are refused 47 cores.
-    assert_eq!((grown, refused), (4, 2));
+    for job in jobs() {
+        let malleable = Malleable {
+            begin,
+            rounds: rounds.clone(),
+        };
+        let (grown, refused) = grow_and_shrink(&job, &[malleable]);
+        // Both ranks of the program are refused 47 cores.
+        assert_eq!((grown, refused), (4, 2));
+    }
 }
 
 /// Growing costs milliseconds for each process more, shrinking microseconds: at the least a tenth.
@@ -165,7 +185,12 @@ fn shrinking_is_faster_than_growing() {
 /// connects. Processes of two parts of a program are started together, and know their parts.
 #[test]
 fn a_program_finds_another_by_name() {
-    let job = Job::managed(Arc::new(Machine::builtin("scc-800").unwrap()));
+    for job in jobs() {
+        finds_another_by_name(&job);
+    }
+}
+
+fn finds_another_by_name(job: &Job) {
     let parts: Arc<Mutex<Vec<(u32, u32)>>> = Arc::default();
     let told = Arc::clone(&parts);
     let process = move |process: Arc<Process>| {
@@ -221,7 +246,7 @@ fn a_program_finds_another_by_name() {
         }
     };
     let begins = [begin(3, 2), begin(20, 3)];
-    programs::run(&job, Observe::default(), &begins, process).unwrap();
+    programs::run(job, Observe::default(), &begins, process).unwrap();
     let mut parts = parts.lock().clone();
     parts.sort_unstable();
     assert_eq!(parts, [(0, 0), (1, 0), (2, 2), (3, 2), (4, 2)]);
@@ -231,7 +256,12 @@ fn a_program_finds_another_by_name() {
 /// program cannot have them before.
 #[test]
 fn what_was_reserved_is_free_at_the_end() {
-    let job = Job::managed(Arc::new(Machine::builtin("scc-800").unwrap()));
+    for job in jobs() {
+        is_free_at_the_end(&job);
+    }
+}
+
+fn is_free_at_the_end(job: &Job) {
     let process = |process: Arc<Process>| async move {
         let (mpi, member) = (&process.mpi, &process.member);
         match member.begun().program {
@@ -251,5 +281,5 @@ fn what_was_reserved_is_free_at_the_end() {
         Ok(())
     };
     let begins = [begin(0, 1), begin(40, 1)];
-    programs::run(&job, Observe::default(), &begins, process).unwrap();
+    programs::run(job, Observe::default(), &begins, process).unwrap();
 }

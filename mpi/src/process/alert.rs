@@ -15,6 +15,16 @@ pub enum Alert {
     Bell,
 }
 
+impl Alert {
+    /// The name of what has a daemon, for reports.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Interrupt => "core",
+            Self::Bell => "node",
+        }
+    }
+}
+
 /// A memory with the means of one of the two. Which it has is known when it runs.
 pub trait Means: Interrupts + TestAndSet + Atomic {}
 

@@ -33,6 +33,15 @@ pub(super) enum Beside {
     IsDivider = 7,
 }
 
+/// Flags beside that of a result: the memory that is lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lent {
+    /// The first segment.
+    First = 2,
+    /// The number of segments.
+    Count = 3,
+}
+
 /// The board of a chip, whose resources are cores, or of a cluster, whose resources are nodes: each
 /// is a core to the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +154,13 @@ impl Board {
         memory.flag(Place { node, offset }, self.route())
     }
 
+    /// A flag beside the result of core `other` in the part of core `of`.
+    pub(super) fn lent<M: Memory>(&self, memory: &M, (of, other): (u32, u32), what: Lent) -> Flag {
+        let Place { node, offset } = self.place(of, Row::Results, other);
+        let offset = offset + what as u64;
+        memory.flag(Place { node, offset }, self.route())
+    }
+
     /// The flag with the voltage of an island, in tenths of a volt, at its first core; 0 is the
     /// first one.
     pub(super) fn voltage<M: Memory>(&self, memory: &M, first: u32) -> Flag {
@@ -175,10 +191,7 @@ impl Board {
                 _ => None,
             };
         }
-        let unit = match self.alert {
-            Alert::Interrupt => "core",
-            Alert::Bell => "node",
-        };
+        let unit = self.alert.unit();
         let offset = place.offset.checked_sub(self.begin)?;
         let (flag, beside) = (offset / STRIDE, offset % STRIDE);
         let cores = u64::from(self.cores);
@@ -187,6 +200,9 @@ impl Board {
             0 if beside == Beside::Lock as u64 => Some(format!("the lock of {unit} {of}'s island")),
             0 if beside == Beside::Program as u64 => Some(format!(
                 "the program of {unit} {other}'s command to {unit} {of}"
+            )),
+            1 if beside == Lent::First as u64 || beside == Lent::Count as u64 => Some(format!(
+                "the memory of {unit} {other} that {unit} {of} borrows"
             )),
             0 | 1 if beside > 0 => Some(format!("{unit} {of}'s wishes for clocks and voltages")),
             0 => Some(format!("{unit} {other}'s command to {unit} {of}")),

@@ -42,10 +42,17 @@ pub enum Command {
     Tune,
     /// The same for the voltage of the core's island, in tenths of a volt.
     Supply,
+    /// Lend the program that is beside the command at most so many segments of the core's memory as
+    /// are beside it too, with 0 none. What was lent, or with 0 what could be, is beside the result.
+    Borrow,
+    /// The program that is beside the command returns what it has borrowed, from the segment on that
+    /// is beside it too, or with 0 all.
+    Return,
 }
 
 /// The result of a command: the holder of the core, when it has been carried out; of
-/// [`Command::Reserve`] none if that program has held it before. Of a command to a clock or a
+/// [`Command::Reserve`] none if that program has held it before, and of [`Command::Borrow`] the
+/// program, or none if nothing was lent. Of a command to a clock or a
 /// voltage that these do not allow it is [`Held::REFUSED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held(pub Option<Program>);
@@ -64,6 +71,8 @@ impl Command {
     const SUPPLY: u8 = Self::TUNE + 1;
     const RESERVE_BESIDE: u8 = Self::SUPPLY + 1;
     const RELEASE_BESIDE: u8 = Self::RESERVE_BESIDE + 1;
+    const BORROW: u8 = Self::RELEASE_BESIDE + 1;
+    const RETURN: u8 = Self::BORROW + 1;
 
     /// The program for which cores are held or released.
     pub(super) fn program(self) -> Option<Program> {
@@ -91,6 +100,8 @@ impl Command {
             Self::Release(program) => Self::RELEASE + program,
             Self::Tune => Self::TUNE,
             Self::Supply => Self::SUPPLY,
+            Self::Borrow => Self::BORROW,
+            Self::Return => Self::RETURN,
         }
     }
 
@@ -105,6 +116,8 @@ impl Command {
             Self::Release(_) => "daemon: Release",
             Self::Tune => "daemon: Tune",
             Self::Supply => "daemon: Supply",
+            Self::Borrow => "daemon: Borrow",
+            Self::Return => "daemon: Return",
             Self::Ask => "mpiexec: Ask",
             Self::Meet => "mpiexec: Meet",
             Self::StartAll => "mpiexec: StartAll",
@@ -144,6 +157,8 @@ impl Command {
             Self::RELEASE..=Self::LAST => Self::Release(flag - Self::RELEASE),
             Self::TUNE => Self::Tune,
             Self::SUPPLY => Self::Supply,
+            Self::BORROW => Self::Borrow,
+            Self::RETURN => Self::Return,
             _ => return None,
         })
     }
@@ -184,6 +199,8 @@ mod tests {
             Command::Kill,
             Command::Tune,
             Command::Supply,
+            Command::Borrow,
+            Command::Return,
         ]);
         all.extend((0..=last).map(Command::Reserve));
         all.extend((0..=last).map(Command::Release));
@@ -203,7 +220,7 @@ mod tests {
         }
         flags.sort_unstable();
         flags.dedup();
-        assert_eq!(flags.len(), 13 + 2 * MOST_IN_COMMAND as usize);
+        assert_eq!(flags.len(), 15 + 2 * MOST_IN_COMMAND as usize);
         assert!(flags.iter().all(|flag| (1..128).contains(flag)));
         assert_eq!(Command::from_flag(0, 0), None);
         for held in [Held(None), Held(Some(0)), Held(Some(many)), Held::REFUSED] {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use sme_memory::{AnyFlag, Domains, Processes, Scaling, Spawn, ThreadId, Timer};
 
 use super::alert::Means;
-use super::board::{Board, Row};
+use super::board::{Beside, Board, Lent, Row};
 use super::clocks::Warden;
 use super::command::{Command, Held, Program};
 use super::death::{Cause, Death};
+use super::lending::Lender;
 use super::module::{self, Registered};
 use super::notice::{Exit, Notice};
 use super::sigmod::Sigmod;
@@ -49,6 +50,8 @@ pub struct Daemon<M, P> {
     running: Option<Running>,
     /// The last process here has died: messages to it may lie there.
     after_death: bool,
+    /// Its part in lending memory.
+    lender: Lender,
     /// Its part in clocks and voltages, on chips that let programs change them.
     warden: Option<Warden>,
 }
@@ -97,6 +100,7 @@ where
             image: None,
             running: None,
             after_death: false,
+            lender: Lender::default(),
             warden: None,
         }
     }
@@ -107,6 +111,13 @@ where
     pub fn with_domains(self, domains: Arc<Domains>) -> Self {
         let warden = Some(Warden::new(domains, self.sigmod.memory.node()));
         Self { warden, ..self }
+    }
+
+    /// The same, which lends segments of its core's memory, of which there are so many.
+    #[must_use]
+    pub fn with_segments(self, segments: u32) -> Self {
+        let lender = Lender::new(segments);
+        Self { lender, ..self }
     }
 
     /// The same, which starts processes of this program as `files` say. A process that ends gives
@@ -186,6 +197,7 @@ where
         }
         let held = match command {
             Command::Tune | Command::Supply => self.wishes(sender, command).await,
+            Command::Borrow | Command::Return => self.lends(sender, command).await,
             Command::Release(program) if self.reservation == Reservation(Some(program)) => {
                 self.returns_clock().await;
                 self.reservation.takes(command)
@@ -199,6 +211,22 @@ where
             Command::Stop => self.sigmod.memory.join(self.module).await,
             _ => {}
         }
+    }
+
+    /// Lends memory to the sender, or takes it back.
+    async fn lends(&mut self, sender: u32, command: Command) -> Held {
+        let Sigmod { memory, board, .. } = &self.sigmod;
+        let me = memory.node();
+        let beside = |what| board.beside(memory, me, sender, what);
+        let program = memory.read(beside(Beside::Program)).await.saturating_sub(1);
+        let setting = memory.read(beside(Beside::Setting)).await;
+        let (held, lent) = self.lender.takes(command, program, setting.into());
+        if command == Command::Borrow {
+            let flag = |what| board.lent(memory, (sender, me), what);
+            memory.set(flag(Lent::First), lent.start as u8).await;
+            memory.set(flag(Lent::Count), lent.len() as u8).await;
+        }
+        held
     }
 
     /// Carries out what the holder of the core wants of its clock or voltage.
@@ -306,6 +334,7 @@ where
                 rank: running.rank,
                 birth: running.birth,
                 core: memory.node(),
+                unit: self.sigmod.board.alert.unit(),
                 cause,
                 at_ns: memory.now().await,
             });

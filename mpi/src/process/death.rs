@@ -14,8 +14,10 @@ pub struct Death {
     pub rank: u32,
     /// The number of those among all that were started together, from 1.
     pub birth: u32,
-    /// Its core.
+    /// Its core, or its node.
     pub core: u32,
+    /// The name of what has daemons: "core" or "node".
+    pub unit: &'static str,
     /// The cause.
     pub cause: Cause,
     /// The time, in nanoseconds since the machine was started.
@@ -36,6 +38,8 @@ pub enum Cause {
 pub struct Ending {
     /// The core of the process that the manager first heard to have died.
     pub core: u32,
+    /// As [`Death::unit`].
+    pub unit: &'static str,
     /// Processes that it has ended.
     pub ended: u32,
     /// Cores that the program held without a process; they are free.
@@ -49,6 +53,7 @@ impl fmt::Display for Death {
             rank,
             birth,
             core,
+            unit,
             cause,
             at_ns,
         } = self;
@@ -63,21 +68,22 @@ impl fmt::Display for Death {
         let at_ms = *at_ns as f64 / 1e6;
         write!(
             f,
-            " of program {program}, on core {core}, {how} at {at_ms:.6} ms"
+            " of program {program}, on {unit} {core}, {how} at {at_ms:.6} ms"
         )
     }
 }
 
 impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = self.unit;
         match &self.reserved[..] {
-            [] => f.write_str("the program held no core without a process")?,
-            [core] => write!(f, "the program held core {core} without a process")?,
+            [] => write!(f, "the program held no {unit} without a process")?,
+            [core] => write!(f, "the program held {unit} {core} without a process")?,
             cores => {
                 let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
                 write!(
                     f,
-                    "the program held cores {} without a process",
+                    "the program held {unit}s {} without a process",
                     cores.join(", ")
                 )?;
             }

@@ -141,7 +141,7 @@ where
 
 /// The first run of at most so many numbers in `free`, which ascend, that is so long, or else the
 /// first of the longest; none if there is none.
-fn run_of(free: &[u32], most: u32) -> Option<Vec<u32>> {
+pub(super) fn run_of(free: &[u32], most: u32) -> Option<Vec<u32>> {
     let runs = free.chunk_by(|one, next| one + 1 == *next);
     let cut = |run: &[u32]| run[..run.len().min(most as usize)].to_vec();
     let mut best: Option<Vec<u32>> = None;

@@ -85,7 +85,8 @@ where
         let wish = self.sigmod.any(others, others);
         let mut cores = self.sigmod.invade(self.program, &wish).await;
         if cores.len() as u64 != u64::from(others) {
-            let text = format!("{count} cores are not to be had");
+            let unit = self.sigmod.board.alert.unit();
+            let text = format!("{count} {unit}s are not to be had");
             return Err(Fault::new(ErrorClass::Spawn, "processes", text));
         }
         cores.insert(0, me);
@@ -177,6 +178,7 @@ where
         let reserved = self.frees_all(&others, core).await;
         Ending {
             core,
+            unit: self.sigmod.board.alert.unit(),
             ended,
             reserved,
         }
@@ -194,6 +196,8 @@ where
         let held = held.filter(|(_, held)| *held == Held(Some(self.program)));
         let mut held: Vec<u32> = held.map(|(core, _)| core).collect();
         self.sigmod.release(self.program, &held).await;
+        let lenders: Vec<u32> = (0..self.sigmod.board.cores).collect();
+        self.sigmod.return_all(self.program, &lenders).await;
         // This one last: its daemon waits until the manager's quantum is over.
         self.sigmod.release(self.program, &[me]).await;
         held.retain(|core| *core != died && !others.contains(core));

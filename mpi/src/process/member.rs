@@ -7,6 +7,7 @@ use sme_memory::Spawn;
 use super::alert::Means;
 use super::command::Command;
 use super::invade::Wish;
+use super::lending::{Lease, MemoryWish};
 use super::notice::Notice;
 use super::sigmod::Sigmod;
 use super::start::{Begun, Files};
@@ -28,6 +29,8 @@ pub struct Member<M, P> {
     files: Files,
     /// Cores that are reserved and have no process yet.
     reserved: Mutex<Vec<u32>>,
+    /// The memory that it has borrowed.
+    leases: Mutex<Vec<Lease>>,
 }
 
 impl<M, P> Member<M, P>
@@ -42,6 +45,7 @@ where
             begun,
             files,
             reserved: Mutex::default(),
+            leases: Mutex::default(),
         }
     }
 
@@ -64,8 +68,26 @@ where
         reserved.len() as u32
     }
 
-    /// Gives back the cores that are reserved and have no process.
+    /// Borrows memory of other cores, as `wish` has it, apart from the cores themselves; the leases
+    /// of this call. They end with the process at the latest.
+    pub async fn invade_memory(&self, wish: &MemoryWish) -> Vec<Lease> {
+        let leases = self.sigmod.invade_memory(self.begun.program, wish).await;
+        self.leases.lock().extend(&leases);
+        leases
+    }
+
+    /// Returns memory that was borrowed, of which nothing is in the own caches any more.
+    pub async fn return_memory(&self, leases: &[Lease]) {
+        let mut own = leases.to_vec();
+        own.retain(|lease| self.leases.lock().contains(lease));
+        self.leases.lock().retain(|lease| !own.contains(lease));
+        self.sigmod.return_memory(self.begun.program, &own).await;
+    }
+
+    /// Gives back the cores that are reserved and have no process, and the memory that was borrowed.
     pub async fn release(&self) {
+        let leases = std::mem::take(&mut *self.leases.lock());
+        self.sigmod.return_memory(self.begun.program, &leases).await;
         let cores = std::mem::take(&mut *self.reserved.lock());
         self.sigmod.release(self.begun.program, &cores).await;
     }
@@ -118,7 +140,8 @@ where
         let missing = count.saturating_sub(self.reserved.lock().len() as u32);
         if missing > 0 && self.invade(missing).await < count {
             self.release().await;
-            let text = format!("{count} cores are not to be had");
+            let unit = self.sigmod.board.alert.unit();
+            let text = format!("{count} {unit}s are not to be had");
             return Err(Fault::new(ErrorClass::Spawn, "maxprocs", text));
         }
         let me = self.sigmod.memory.node();

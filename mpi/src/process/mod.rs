@@ -9,6 +9,7 @@
 //! * [`daemon`]: holds its core for one program at a time.
 //! * [`sigmod`]: `sigmod_command`, `sigmod_result` and `sigmod_command_sync`.
 //! * [`invade`]: surveys cores and reserves them.
+//! * [`lending`]: memory, which is reserved apart from cores.
 //! * [`clocks`]: clocks of tiles and voltages of islands, which come with their cores.
 //! * [`start`]: processes that daemons start.
 //! * [`manager`]: `mpiexec`, which starts a program and serves its processes' requests.
@@ -26,6 +27,7 @@ pub mod command;
 pub mod daemon;
 pub mod death;
 pub mod invade;
+pub mod lending;
 pub mod manager;
 pub mod member;
 pub mod module;

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use sme_memory::Domains;
+use sme_memory::{Domains, Segments};
 
 use crate::parts::coherence::Protocol;
 use crate::parts::core_set::MOST_CORES;
@@ -31,6 +31,8 @@ pub struct Shape {
     pub arithmetic: Time,
     /// The costs of a message library's own work; no time where a machine file does not say.
     pub software: Software,
+    /// The memory that a node has to itself, on machines whose programs change look-up tables.
+    pub segments: Option<Segments>,
     /// From the answer to an uncached load until nothing of it is in the way of the next.
     pub recovery: Time,
     /// How nodes are joined where nobody says otherwise.

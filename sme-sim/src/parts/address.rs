@@ -41,6 +41,17 @@ pub trait AddressSpace: Send + Sync {
         false
     }
 
+    /// The address of an entry of a node's look-up table, on machines whose programs change them.
+    fn table_entry(&self, node: u32, entry: u32) -> Option<u64> {
+        let _ = (node, entry);
+        None
+    }
+
+    /// The content of an entry that leads nowhere.
+    fn unused_entry(&self) -> u64 {
+        0
+    }
+
     /// Devices that hold memory and have no threads, numbered behind the nodes that have.
     fn devices(&self) -> u32 {
         0

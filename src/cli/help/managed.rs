@@ -15,6 +15,20 @@ Examples:
   sme mpi invade --cores 8,24 --near-memory
   sme mpi invade --cores 2..48 --figures plots";
 
+/// `sme mpi borrow --help`
+pub const BORROW: &str = "\
+The daemon of each core lends memory of the core, apart from the core itself, which another program may
+hold: 12 of the 16 segments of 16 MiB that an SCC core has to itself; of a cluster's node 12 sixteenths of
+its shared memory. A program on core 0 borrows segments of one core after the other (time_us), maps them
+into its own table of addresses where there is one (map_us), and loads 256 lines of the last lender's
+memory, borrowed_load_ns each, and of its own. At last it writes back what its caches have, and returns the
+memory (return_us).
+
+Examples:
+  sme mpi borrow
+  sme mpi borrow --segments 12 --from 1,13,25,47
+  sme mpi borrow --machine sme-prototype --segments 12 --from 1,63 --explain";
+
 /// `sme mpi infect --help`
 pub const INFECT: &str = "\
 A program of some processes reserves cores and has a process started on each, as sme mpi spawn does;

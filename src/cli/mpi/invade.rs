@@ -39,6 +39,10 @@ pub struct InvadeFlags {
 impl InvadeFlags {
     pub(super) fn read(&self) -> Result<Points<Invade>, Stop> {
         let (job, all) = self.managed.job(&self.watch)?;
+        if self.near_memory && job.machine.shape().memory_hops.is_empty() {
+            let why = "memory is equally near to all nodes of this machine";
+            return Err(Stop::flag("--near-memory", why));
+        }
         let default = format!("2..{all}");
         let cores = self.cores.as_ref().unwrap_or(&default);
         let cores = read::counts("--cores", cores, 2, all, Values::Many)?;
@@ -54,9 +58,13 @@ impl InvadeFlags {
 }
 
 impl Invade {
-    /// The mean distance of all cores of the program to the controllers that serve them.
+    /// The mean distance of all cores of the program to the controllers that serve them, on a chip
+    /// that has such.
     fn memory_hops(&self, outcome: &Outcome) -> Cell {
         let hops = &self.job.machine.shape().memory_hops;
+        if hops.is_empty() {
+            return Cell::Absent;
+        }
         // Core 0 is its own.
         let cores = [0].into_iter().chain(outcome.granted.iter().copied());
         let hops = cores.filter_map(|core| hops.get(core as usize).copied());

@@ -3,6 +3,7 @@
 //! Called by [`super::main`]; simulated by [`crate::messages`]. Each command reads its flags into
 //! points, of which every one is a simulation and a row.
 
+mod borrow;
 mod bt;
 mod cg;
 mod collective;
@@ -69,6 +70,10 @@ pub enum MpiCommand {
     /// A program reserves cores of a chip with a process manager (MPI_Comm_invade): time by cores
     #[command(after_help = super::help::INVADE)]
     Invade(Box<invade::InvadeFlags>),
+    /// A program borrows memory of other cores, apart from these: time by segments, and what a load
+    /// of it takes
+    #[command(after_help = super::help::BORROW)]
+    Borrow(Box<borrow::BorrowFlags>),
     /// The world of a program grows by processes on other cores (MPI_Comm_infect): time by
     /// processes
     #[command(after_help = super::help::INFECT)]
@@ -196,6 +201,7 @@ enum Runs {
     Nas(Points<nas::NasRun>),
     Hpl(Points<hpl::HplRun>),
     Invade(Points<invade::Invade>),
+    Borrow(Points<borrow::Borrow>),
     Infect(Points<infect::Infect>),
     Retreat(Points<infect::Retreat>),
     Simpson(Points<simpson::Simpson>),
@@ -236,6 +242,7 @@ impl MpiRun {
             MpiCommand::Nas(flags) => Runs::Nas(flags.read()?),
             MpiCommand::Hpl(flags) => Runs::Hpl(flags.read()?),
             MpiCommand::Invade(flags) => Runs::Invade(flags.read()?),
+            MpiCommand::Borrow(flags) => Runs::Borrow(flags.read()?),
             MpiCommand::Infect(flags) => Runs::Infect(flags.read()?),
             MpiCommand::Retreat(flags) => Runs::Retreat(flags.read_retreat()?),
             MpiCommand::Simpson(flags) => Runs::Simpson(flags.read()?),
@@ -258,6 +265,7 @@ impl MpiRun {
             Runs::Nas(points) => points.run(),
             Runs::Hpl(points) => points.run(),
             Runs::Invade(points) => points.run(),
+            Runs::Borrow(points) => points.run(),
             Runs::Infect(points) => points.run(),
             Runs::Retreat(points) => points.run(),
             Runs::Simpson(points) => points.run(),

@@ -66,6 +66,7 @@ impl Family for CoherentSpec {
             shared_bytes: self.shared_bytes,
             buffer_bytes: 0,
             arithmetic: self.arithmetic,
+            segments: None,
             software: self.software,
             recovery: self.operation,
             network: NetworkKind::Mesh2d,

@@ -41,6 +41,7 @@ impl Family for IdealSpec {
             shared_bytes: self.shared_bytes,
             buffer_bytes: 0,
             arithmetic: self.arithmetic,
+            segments: None,
             software: Software::default(),
             recovery: self.operation,
             network: NetworkKind::Mesh2d,
@@ -55,7 +56,9 @@ impl Family for IdealSpec {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let all = Capabilities::of(Capability::ALL).without(Capability::Network);
+        let all = Capabilities::of(Capability::ALL)
+            .without(Capability::Network)
+            .without(Capability::Tables);
         match self.registers {
             0 => all.without(Capability::TestAndSet),
             _ => all,

@@ -57,6 +57,7 @@ impl Family for MppaSpec {
             shared_bytes: self.memory.0.bytes,
             buffer_bytes: 0,
             arithmetic: self.arithmetic,
+            segments: None,
             software: self.software,
             recovery: self.operation,
             network: NetworkKind::Chip([self.layout.nodes(), 1, 1]),

@@ -19,7 +19,7 @@ use crate::parts::address::FaultReason;
 pub const ENTRIES: usize = 256;
 
 /// Segments of a core's private memory.
-const PRIVATE_SEGMENTS: u32 = 16;
+pub const PRIVATE_SEGMENTS: u32 = 16;
 
 /// The first segments of each kind.
 pub const SHARED: u32 = 0x80;
@@ -47,7 +47,7 @@ pub struct Entry(u32);
 
 impl Entry {
     /// Leads nowhere: there is no tile at (15, 15).
-    const UNUSED: Self = Self::new(0, 0, (15, 15));
+    pub const UNUSED: Self = Self::new(0, 0, (15, 15));
 
     const fn new(part: u32, sub: u32, (x, y): (u32, u32)) -> Self {
         Self(part | sub << 10 | x << 13 | y << 17)

@@ -34,7 +34,7 @@ mod tune;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sme_memory::{Capabilities, Capability, Domains, LEAST_DIVIDER, MOST_DIVIDER};
+use sme_memory::{Capabilities, Capability, Domains, LEAST_DIVIDER, MOST_DIVIDER, Segments};
 
 use self::core::{Core, Shared};
 use crate::kernel::peers::Peers;
@@ -86,6 +86,11 @@ impl Family for SccSpec {
             buffer_bytes: self.chip.buffer_bytes,
             arithmetic: self.arithmetic,
             software: self.software,
+            segments: Some(Segments {
+                bytes: layout::SEGMENT,
+                count: lut::PRIVATE_SEGMENTS,
+                unused: lut::SHARED - lut::PRIVATE_SEGMENTS,
+            }),
             recovery: self.operation,
             network: NetworkKind::Chip([2, self.chip.columns(), self.chip.rows()]),
             io_nodes: 0,
@@ -111,6 +116,7 @@ impl Family for SccSpec {
             Capability::Timer,
             Capability::Processes,
             Capability::Scaling,
+            Capability::Tables,
         ])
     }
 

@@ -15,6 +15,11 @@ const TEST_AND_SET: [u64; 2] = [0x200, 0x400];
 /// Offsets of their look-up tables, whose entries are eight bytes apart.
 const TABLES: [u64; 2] = [0x800, 0x1000];
 
+/// The offset of an entry of the table of `core` among the registers of its tile.
+pub(super) fn table_entry(core: u32, entry: u8) -> u64 {
+    TABLES[core as usize % 2] + 8 * u64::from(entry)
+}
+
 /// A register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {

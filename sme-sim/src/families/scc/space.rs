@@ -5,7 +5,8 @@
 use sme_memory::{Place, Route};
 
 use super::layout::{Chip, SEGMENT};
-use super::lut::{BUFFERS, SHARED};
+use super::lut::{BUFFERS, Entry, REGISTERS, SHARED};
+use super::registers::table_entry;
 use crate::parts::address::{AddressSpace, CACHEABLE, TAGGED, Way};
 use crate::parts::line_size::LineSize;
 
@@ -82,6 +83,15 @@ impl AddressSpace for SccSpace {
 
     fn moves_blocks(&self) -> bool {
         true
+    }
+
+    fn table_entry(&self, node: u32, entry: u32) -> Option<u64> {
+        let offset = table_entry(node, u8::try_from(entry).ok()?);
+        Some(u64::from(REGISTERS + Chip::tile_of(node)) * SEGMENT + offset)
+    }
+
+    fn unused_entry(&self) -> u64 {
+        Entry::UNUSED.bits()
     }
 }
 

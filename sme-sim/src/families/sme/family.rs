@@ -33,6 +33,7 @@ impl Family for ClusterSpec {
             shared_bytes: self.node.shared_bytes,
             buffer_bytes: 0,
             arithmetic: self.core.clock.span(self.core.arithmetic_cycles),
+            segments: None,
             software: self.software,
             recovery: self.uncached.turnaround,
             network: self.fabric.topology,

@@ -5,12 +5,14 @@ use std::cell::RefCell;
 use std::future::Future;
 
 use sme_memory::{
-    AnyFlag, Blocks, Flags, Interrupts, Memory, Own, Refused, Scaling, Tagged, Timer, Until, Word,
+    AnyFlag, Blocks, Flags, Interrupts, Memory, Own, Refused, Scaling, Tables, Tagged, Timer,
+    Until, Word,
 };
 
 use super::{Operation, ThreadMemory};
 use crate::kernel::site::WaitSite;
 use crate::kernel::thread::{Answer, ask};
+use crate::parts::address::CACHEABLE;
 
 /// The place of a block in its thread's own memory, in an [`Operation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +164,34 @@ impl Interrupts for ThreadMemory {
 impl Timer for ThreadMemory {
     fn now(&self) -> impl Future<Output = u64> + Send {
         ask(|| Operation::Now)
+    }
+}
+
+impl Tables for ThreadMemory {
+    async fn map(&self, entry: u32, node: u32, its: u32) {
+        if let Some(from) = self.space.get().table_entry(node, its) {
+            let leads = self.load(Word(from)).await;
+            self.leads(entry, leads).await;
+        }
+    }
+
+    async fn unmap(&self, entry: u32) {
+        let nowhere = self.space.get().unused_entry();
+        self.leads(entry, nowhere).await;
+    }
+
+    fn own_word(&self, Own(at): Own) -> Word {
+        Word(CACHEABLE | at)
+    }
+}
+
+impl ThreadMemory {
+    /// Writes an entry of the own node's table; later accesses go where it says.
+    async fn leads(&self, entry: u32, content: u64) {
+        if let Some(to) = self.space.get().table_entry(self.node, entry) {
+            self.store(Word(to), content).await;
+            self.fence().await;
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Fig. 4 of Comprés et al., drawn from the rows of `sme mpi invade`.
 
+use sme_mpi::process::alert::Alert;
+
 use super::super::managed::{chart as chart_of, simulated};
 use super::{Invade, Outcome};
 use crate::plot::{Chart, Marks, Scaling, Symbol};
@@ -21,11 +23,18 @@ pub(super) fn chart(outcomes: &[(&Invade, Outcome)]) -> Chart {
         points: vec![PUBLISHED],
         symbol: Symbol::Diamond,
     }];
-    let axes = [
-        ("Cores, the program's own included", Scaling::Linear),
-        ("Time [µs]", Scaling::Linear),
-    ];
-    let titles = ["Reserving cores: MPI_Comm_invade", "Fig. 4"];
     let job = outcomes.first().map(|(run, _)| &run.job);
+    let (title, cores) = match job.map(|job| job.board().alert) {
+        Some(Alert::Bell) => (
+            "Reserving nodes: MPI_Comm_invade",
+            "Nodes, the program's own included",
+        ),
+        _ => (
+            "Reserving cores: MPI_Comm_invade",
+            "Cores, the program's own included",
+        ),
+    };
+    let axes = [(cores, Scaling::Linear), ("Time [µs]", Scaling::Linear)];
+    let titles = [title, "Fig. 4"];
     chart_of(job, titles, axes, (curves, marks))
 }

@@ -1,0 +1,90 @@
+//! `sme mpi borrow`.
+
+use clap::Args;
+
+use super::managed::ManagedFlags;
+use super::{Point, Points, WatchFlags};
+use crate::cli::read::{self, Values};
+pub(super) use crate::messages::borrow::Borrow;
+use crate::messages::borrow::{BORROWS, Outcome};
+use crate::plot::Chart;
+use crate::report::row::Cell;
+use crate::report::stop::Stop;
+
+/// The flags of `sme mpi borrow`.
+#[derive(Args, Clone, Debug)]
+pub struct BorrowFlags {
+    #[command(flatten)]
+    managed: ManagedFlags,
+    /// Segments of memory that the program is to have, such as 1,12,48
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "1,4,12,48",
+        allow_negative_numbers = true
+    )]
+    segments: String,
+    /// The first core, or node, whose memory is asked for, such as 1,47; the others follow in the
+    /// order of their numbers
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
+    from: String,
+    #[command(flatten)]
+    watch: WatchFlags,
+}
+
+impl BorrowFlags {
+    pub(super) fn read(&self) -> Result<Points<Borrow>, Stop> {
+        let (job, cores) = self.managed.job(&self.watch)?;
+        let most = Borrow::most(&job);
+        let segments = read::counts("--segments", &self.segments, 1, most, Values::Many)?;
+        let from = read::counts("--from", &self.from, 1, cores - 1, Values::Many)?;
+        let points = from.iter().flat_map(|&from| {
+            let job = &job;
+            segments.iter().map(move |&segments| Borrow {
+                job: job.clone(),
+                segments,
+                from,
+            })
+        });
+        Points::new(points.collect(), &self.watch, "--segments and --from make")
+    }
+}
+
+impl Point for Borrow {
+    const KEYS: &[&str] = &[
+        "segments",
+        "from",
+        "lenders",
+        "time_us",
+        "map_us",
+        "own_load_ns",
+        "borrowed_load_ns",
+        "return_us",
+    ];
+
+    const EXPLAINED: (&str, &str) = (BORROWS, "the last call that borrows");
+
+    fn cells(&self, outcome: &Outcome) -> Vec<Cell> {
+        let mut lenders: Vec<u32> = outcome.leases.iter().map(|lease| lease.core).collect();
+        lenders.dedup();
+        vec![
+            Cell::Count(self.segments.into()),
+            Cell::Count(self.from.into()),
+            Cell::Count(lenders.len() as u64),
+            Cell::micros(outcome.borrows),
+            Cell::micros(outcome.maps),
+            Cell::real(outcome.loads_own.as_ns()),
+            Cell::real(outcome.loads_borrowed.as_ns()),
+            Cell::micros(outcome.returns),
+        ]
+    }
+
+    fn draw(_: &[(&Self, Outcome)]) -> Vec<(&'static str, Chart)> {
+        Vec::new()
+    }
+}
