@@ -109,7 +109,7 @@ impl Borrow {
             core.leaves("MPI_Comm_invade").await;
             memory.end(span(BORROWS)).await;
             memory.begin(span(MAPS)).await;
-            let map = Map::of(&self.job, &memory, &lent).await;
+            let map = Map::of(self.job.machine.shape(), &memory, &lent).await;
             memory.end(span(MAPS)).await;
             let intact = self.uses(&memory, (&map, &lent), round).await;
             memory.begin(span(RETURNS)).await;
@@ -147,6 +147,8 @@ impl Borrow {
         let span = Span::new(LOADS_OWN, round);
         memory.begin(span).await;
         for line in 0..LINES {
+            // Others in each round: caches of a node's own memory keep what they have.
+            let line = round * LINES + line;
             memory.load(map.own_word(memory, line)).await;
         }
         memory.end(span).await;
@@ -155,7 +157,7 @@ impl Borrow {
 }
 
 /// The way to memory that was borrowed.
-struct Map {
+pub struct Map {
     segments: Segments,
     line_bytes: u64,
     /// Where each lease begins.
@@ -175,8 +177,7 @@ enum At {
 
 impl Map {
     /// Maps `leases` behind the own memory, one after the other, where the machine has tables.
-    async fn of(job: &Job, memory: &ThreadMemory, leases: &[Lease]) -> Self {
-        let shape = job.machine.shape();
+    pub async fn of(shape: &Shape, memory: &ThreadMemory, leases: &[Lease]) -> Self {
         let mut map = Self {
             segments: segments(shape),
             line_bytes: shape.line_bytes.into(),
@@ -203,8 +204,8 @@ impl Map {
         map
     }
 
-    /// A word of a line of that lease.
-    fn word(&self, memory: &ThreadMemory, lease: usize, line: u32) -> Word {
+    /// A word of a line of the lease with that number.
+    pub fn word(&self, memory: &ThreadMemory, lease: usize, line: u32) -> Word {
         let offset = u64::from(line) * self.line_bytes;
         match self.at[lease] {
             At::Mapped(Own(first)) => memory.own_word(Own(first + offset)),
@@ -231,9 +232,14 @@ impl Map {
         }
     }
 
-    /// Writes back what the caches have, and unmaps it.
-    async fn drops(self, memory: &ThreadMemory) {
+    /// Writes back what the caches have, and unmaps it: it can be returned then.
+    pub async fn drops(self, memory: &ThreadMemory) {
         memory.write_back_invalidate().await;
+        self.unmaps(memory).await;
+    }
+
+    /// Unmaps it, and leaves in the caches what they have.
+    pub async fn unmaps(self, memory: &ThreadMemory) {
         for entry in (self.segments.count..).take(self.entries as usize) {
             memory.unmap(entry).await;
         }

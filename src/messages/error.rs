@@ -43,6 +43,9 @@ pub enum Error {
     /// All programs have ended, and cores, or nodes, are not free.
     #[error("{1}s {0:?} are reserved when all programs have ended")]
     Reserved(Vec<u32>, &'static str),
+    /// All programs have ended, and memory is lent.
+    #[error("memory of {1}s {0:?} is lent when all programs have ended")]
+    Lent(Vec<u32>, &'static str),
     /// Nodes do not reach each other's memory.
     #[error(
         "channel {0} needs memory of each node that the others reach; nodes of machine {1} share a pool's"

@@ -13,6 +13,7 @@ use sme_mpi::process::Exit;
 use sme_mpi::process::command::{Command, Held, Program};
 use sme_mpi::process::daemon::Daemon;
 use sme_mpi::process::death::{Cause, Ending};
+use sme_mpi::process::lending::KEPT;
 use sme_mpi::process::manager::{Kind, Manager};
 use sme_mpi::process::member::Member;
 use sme_mpi::process::module::Registered;
@@ -229,6 +230,16 @@ where
         if !left.is_empty() {
             let error = Error::Reserved(left, self.job.board().alert.unit());
             self.wrong.lock().error.get_or_insert(error);
+        }
+        if self.files.have_borrowed() {
+            let count = borrow::segments(self.job.machine.shape()).count;
+            let free = all.iter().zip(sigmod.survey_memory(&all).await);
+            let lenders = free.filter(|&(_, free)| free != count.saturating_sub(KEPT));
+            let lenders: Vec<u32> = lenders.map(|(&core, _)| core).collect();
+            if !lenders.is_empty() {
+                let error = Error::Lent(lenders, self.job.board().alert.unit());
+                self.wrong.lock().error.get_or_insert(error);
+            }
         }
         sigmod.all(&all, Command::Stop).await;
     }

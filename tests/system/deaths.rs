@@ -11,6 +11,7 @@ use sme::messages::programs::{self, Process};
 use sme_memory::Memory as _;
 use sme_mpi::op::Op;
 use sme_mpi::process::death::Cause;
+use sme_mpi::process::lending::MemoryWish;
 use sme_mpi::rank::{Source, Tag};
 use sme_sim::time::Time;
 
@@ -47,6 +48,12 @@ async fn grows_and_shrinks(process: Arc<Process>, rounds: u32) -> Result<(), Err
             let mut reserved = [0];
             if mpi.world().rank() == 0 {
                 reserved[0] = process.member.invade(3).await;
+                let wish = MemoryWish {
+                    least: 1,
+                    most: 20,
+                    candidates: vec![1, 2, 21, 22],
+                };
+                process.member.invade_memory(&wish).await;
             }
             mpi.world().broadcast(&mut reserved, 0).await?;
             mpi.infect(&process.member, reserved[0].min(2)).await?;

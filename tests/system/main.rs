@@ -29,6 +29,7 @@ mod golden;
 mod hpl;
 mod ideal;
 mod latency;
+mod lending;
 mod lines;
 mod litmus;
 mod locks;

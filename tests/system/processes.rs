@@ -30,10 +30,13 @@ const CORES: u32 = 48;
 /// Nodes of the cluster: so many that commands say beside them for which program they are.
 const NODES: u32 = 64;
 
-/// The machines, with what is reserved there.
-const MACHINES: [(&str, u32); 2] = [("scc-800", CORES), ("sme-prototype", NODES)];
+/// Segments of the memory of each.
+pub const SEGMENTS: u32 = 16;
 
-type Library = Sigmod<ThreadMemory, Free>;
+/// The machines, with what is reserved there.
+pub const MACHINES: [(&str, u32); 2] = [("scc-800", CORES), ("sme-prototype", NODES)];
+
+pub type Library = Sigmod<ThreadMemory, Free>;
 
 fn board((_, cores): (&str, u32)) -> Board {
     match cores {
@@ -44,7 +47,7 @@ fn board((_, cores): (&str, u32)) -> Board {
 
 /// Runs a daemon on every core of the machine, and `program` on each of `on` beside it, which begins
 /// with its own core; when all programs have ended the daemons end. Panics if that is not so.
-fn run<F: Future<Output = ()> + Send + 'static>(
+pub fn run<F: Future<Output = ()> + Send + 'static>(
     on_machine: (&str, u32),
     on: &[u32],
     program: impl Fn(Library, ThreadMemory) -> F + Clone + Send + Sync + 'static,
@@ -59,6 +62,7 @@ fn run<F: Future<Output = ()> + Send + 'static>(
         async move {
             let holder = is_on.then_some(node as Program);
             let daemon = Daemon::start(memory.clone(), Free, board, holder).await;
+            let daemon = daemon.with_segments(SEGMENTS);
             if is_on {
                 let begun = move |memory: ThreadMemory| async move {
                     program(Sigmod::new(memory.clone(), Free, board), memory.clone()).await;

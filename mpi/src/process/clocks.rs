@@ -112,7 +112,7 @@ where
             let beside = |what| self.board.beside(&self.memory, core, me, what);
             self.memory.set(beside(Beside::Program), program + 1).await;
             self.memory.set(beside(Beside::Setting), setting).await;
-            self.command(core, command).await;
+            self.requests(core, command).await;
         }
         let results = self.results(cores).await;
         self.board.ends_turn(&self.memory).await;

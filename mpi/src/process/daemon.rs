@@ -292,7 +292,7 @@ where
         match exit {
             Exit::Done => {
                 let manager = running.manager.into();
-                self.sigmod.command(manager, Command::Ended).await;
+                self.sigmod.requests(manager, Command::Ended).await;
                 self.sigmod.result(manager).await;
                 self.returns_clock().await;
                 self.reservation = Reservation(None);

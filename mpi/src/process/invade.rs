@@ -68,7 +68,7 @@ where
         }
         self.board.takes_turn(&self.memory).await;
         for &core in cores {
-            self.command(core, command).await;
+            self.requests(core, command).await;
         }
         let results = self.results(cores).await;
         self.board.ends_turn(&self.memory).await;

@@ -2,9 +2,10 @@
 //! program's processes, serves their requests one after the other, and hears of their ends. It
 //! shares the core on which the program has begun.
 
-use sme_memory::{Spawn, ThreadId};
+use sme_memory::ThreadId;
 
 use super::alert::Means;
+use super::board::Row;
 use super::command::{Command, Held, Program};
 use super::death::Ending;
 use super::module::Registered;
@@ -52,7 +53,7 @@ struct Started {
 
 impl<M, P> Manager<M, P>
 where
-    M: Means + Spawn,
+    M: Means,
     P: Processor,
 {
     /// That of `program`, on the core that has that number and those `registered` processes.
@@ -139,7 +140,7 @@ where
                 self.answers(sender).await;
             }
             Command::Died => {
-                self.ended(sender);
+                self.has_died(sender).await;
                 return Some(self.ends_all(sender).await);
             }
             _ => self.answers(sender).await,
@@ -196,8 +197,10 @@ where
         let held = held.filter(|(_, held)| *held == Held(Some(self.program)));
         let mut held: Vec<u32> = held.map(|(core, _)| core).collect();
         self.sigmod.release(self.program, &held).await;
-        let lenders: Vec<u32> = (0..self.sigmod.board.cores).collect();
-        self.sigmod.return_all(self.program, &lenders).await;
+        if self.files.have_borrowed() {
+            let lenders: Vec<u32> = (0..self.sigmod.board.cores).collect();
+            self.sigmod.return_all(self.program, &lenders).await;
+        }
         // This one last: its daemon waits until the manager's quantum is over.
         self.sigmod.release(self.program, &[me]).await;
         held.retain(|core| *core != died && !others.contains(core));
@@ -215,7 +218,7 @@ where
                     self.ended(sender);
                     return self.answers(sender).await;
                 }
-                Command::Died => return self.ended(sender),
+                Command::Died => return self.has_died(sender).await,
                 _ => {}
             }
         }
@@ -260,6 +263,19 @@ where
         }
         for sender in std::mem::take(&mut group.meet) {
             self.answers(sender).await;
+        }
+    }
+
+    /// The process on core `sender` has died. An answer that it has not read, and which would lie on
+    /// this core where those of its daemon do, is dropped; on another core the daemon does that.
+    async fn has_died(&mut self, sender: u32) {
+        self.ended(sender);
+        let Sigmod { memory, board, .. } = &self.sigmod;
+        let me = memory.node();
+        if sender == me {
+            memory
+                .set(board.flag(memory, me, Row::Results, me), 0)
+                .await;
         }
     }
 

@@ -1,9 +1,6 @@
 //! A process under a manager: its library begins and ends, it asks its manager, and it has others
 //! started.
 
-use parking_lot::Mutex;
-use sme_memory::Spawn;
-
 use super::alert::Means;
 use super::command::Command;
 use super::invade::Wish;
@@ -14,6 +11,7 @@ use super::start::{Begun, Files};
 use crate::channel::{Channel, Processor, Work};
 use crate::error::{ErrorClass, Fault, MpiError};
 use crate::rank::{Arrival, Mpi, NameService, Starter};
+use parking_lot::Mutex;
 
 /// The requests that the library of a process makes of its manager when it begins, as MPICH2's
 /// does over PMI-1 before its barrier: `init`, `get_maxes`, `get_my_kvsname`, `get_universe_size`,
@@ -35,7 +33,7 @@ pub struct Member<M, P> {
 
 impl<M, P> Member<M, P>
 where
-    M: Means + Spawn,
+    M: Means,
     P: Processor,
 {
     /// The process that has been forked so, on the thread that `sigmod` has.
@@ -71,6 +69,7 @@ where
     /// Borrows memory of other cores, as `wish` has it, apart from the cores themselves; the leases
     /// of this call. They end with the process at the latest.
     pub async fn invade_memory(&self, wish: &MemoryWish) -> Vec<Lease> {
+        self.files.borrows();
         let leases = self.sigmod.invade_memory(self.begun.program, wish).await;
         self.leases.lock().extend(&leases);
         leases
@@ -128,7 +127,7 @@ where
 
 impl<M, P> Starter for Member<M, P>
 where
-    M: Means + Spawn,
+    M: Means,
     P: Processor,
 {
     /// Reserves the cores that are missing, and asks the manager to let all their daemons start a
@@ -154,7 +153,7 @@ where
 
 impl<M, P> NameService for Member<M, P>
 where
-    M: Means + Spawn,
+    M: Means,
     P: Processor,
 {
     async fn publish(&self, service: &str, port: &str) -> Result<(), Fault> {

@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use sme_memory::{AnyFlag, Spawn, ThreadId};
+use sme_memory::{AnyFlag, ThreadId};
 
 use super::alert::Means;
 use super::board::{Beside, Board, Row};
@@ -46,7 +46,7 @@ impl Registered {
 }
 
 /// Runs the module of a core, whose thread has `memory`, until the daemon is told to stop.
-pub async fn run<M: AnyFlag + Means + Spawn>(memory: M, board: Board, to: Registered) {
+pub async fn run<M: AnyFlag + Means>(memory: M, board: Board, to: Registered) {
     let me = memory.node();
     // One that has sent a command may well send the next.
     let (mut first, mut ends) = (0, false);

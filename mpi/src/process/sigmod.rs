@@ -46,6 +46,20 @@ where
         self.board.alerts(&self.memory, core).await;
     }
 
+    /// Gives a command whose result is waited for. Of the own core a manager, its process and the
+    /// daemon have one place for results: the last one must have been read by the one for which it
+    /// was.
+    pub(super) async fn requests(&self, core: u32, command: Command) {
+        let me = self.memory.node();
+        if core == me {
+            let own = self.board.flag(&self.memory, me, Row::Results, me);
+            while self.memory.read(own).await != 0 {
+                self.memory.give_way().await;
+            }
+        }
+        self.command(core, command).await;
+    }
+
     /// Tells the manager on `core` something that it does not answer. Waits first until the module
     /// there has taken the last command from here.
     pub(super) async fn tells(&self, core: u32, command: Command) {
@@ -83,7 +97,7 @@ where
             Alert::Interrupt => self.memory.take(register).await,
             Alert::Bell => self.board.takes_turn(&self.memory).await,
         }
-        self.command(core, command).await;
+        self.requests(core, command).await;
         let held = self.result(core).await;
         match self.board.alert {
             Alert::Interrupt => self.memory.clear(register).await,

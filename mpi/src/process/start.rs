@@ -54,6 +54,8 @@ struct Written {
     ports: BTreeMap<String, String>,
     /// In the order in which daemons have seen them.
     deaths: Vec<Death>,
+    /// A process has borrowed memory.
+    have_borrowed: bool,
 }
 
 impl Files {
@@ -118,6 +120,16 @@ impl Files {
     /// Writes a death down.
     pub(super) fn died(&self, death: Death) {
         self.0.lock().deaths.push(death);
+    }
+
+    /// Writes down that a process borrows memory.
+    pub(super) fn borrows(&self) {
+        self.0.lock().have_borrowed = true;
+    }
+
+    /// Whether a process has borrowed memory.
+    pub fn have_borrowed(&self) -> bool {
+        self.0.lock().have_borrowed
     }
 
     /// The processes that have died, but for those that managers have ended.
