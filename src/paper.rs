@@ -1,9 +1,10 @@
 //! The default job: the paper's headline experiment, Fig. 8. Flat and tree barriers on the first
-//! 1 to 64 nodes of an 8×8 mesh, with 1 to 16 threads a node.
+//! 1 to 64 nodes of an 8×8 mesh, with 1 to 16 threads per node.
 //!
 //! Called by the command line when there is no command; simulates through
-//! [`crate::validate::papers::sme::simulator`], draws with [`crate::plot`], and has the published
-//! figures read off by the validation's estimators.
+//! [`crate::validate::papers::sme::simulator`] and draws with [`crate::plot`]. The validation's
+//! estimators read the published figures off the curves, and the validation judges them: tolerances
+//! and verdicts come from there alone.
 
 use std::fs;
 use std::path::Path;
@@ -16,14 +17,17 @@ use crate::fit::Surface;
 use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke, Symbol};
 use crate::progress::{Silent, Watch};
 use crate::report::output::Output;
-use crate::report::row::{self, Cell, Row};
+use crate::report::row::{self, Row};
 use crate::report::stop::{Stop, one_line};
-use crate::report::table::aligned;
+use crate::validate::deviations::Deviations;
 use crate::validate::measure::{Measurements, over};
+use crate::validate::papers::Fit;
 use crate::validate::papers::sme;
 use crate::validate::papers::sme::points::{Point, Variant};
 use crate::validate::papers::sme::simulator::{Simulator, mean_us};
-use crate::validate::published::{self, Comparison};
+use crate::validate::published;
+use crate::validate::report;
+use crate::validate::verdict::Row as Verdict;
 
 /// The machine.
 const MACHINE: &str = "sme-prototype";
@@ -33,7 +37,7 @@ const EPISODES: u32 = 20;
 const SEED: u64 = 1;
 /// Nodes.
 const NODES: std::ops::RangeInclusive<u32> = 1..=64;
-/// Threads a node.
+/// Threads per node.
 const CORES: [u32; 5] = [1, 2, 4, 8, 16];
 /// The two barriers.
 const ALGORITHMS: [Algorithm; 2] = [Algorithm::Flat, Algorithm::Tree];
@@ -43,7 +47,7 @@ const ALGORITHMS: [Algorithm; 2] = [Algorithm::Flat, Algorithm::Tree];
 /// nodes of 16 threads in less than 15 µs (abstract).
 const STATED: [(u32, f64, bool); 3] = [(8, 6.0, true), (64, 11.0, false), (64, 15.0, true)];
 
-/// The figure whose two bends want an explanation beside the table.
+/// The figure whose two bends want an explanation below the table.
 const CONGESTION: &str = "sme.fig8.flat_congestion";
 
 /// The figures that the job prints, and what they are.
@@ -53,22 +57,25 @@ const HEADLINES: [(&str, &str); 8] = [
     ("sme.fig8.tree.64x16", "tree, 64 nodes of 16 threads"),
     (
         CONGESTION,
-        "flat, 16 threads a node: two straight lines break at",
+        "flat, 16 threads per node: the slope changes at",
     ),
     (
         "sme.fig9.r2_logarithmic",
-        "tree: R^2 of a logarithm over the nodes, the smallest",
+        "tree: smallest R^2 of a logarithm of the nodes",
     ),
+    ("sme.fig9.r2_linear", "tree: mean R^2 of a straight line"),
+    ("sme.eq2.a0", "tree: e times as many nodes (a0 of Eq. 2)"),
     (
-        "sme.fig9.r2_linear",
-        "tree: R^2 of a straight line, the mean",
+        "sme.eq2.b1",
+        "tree: one more core in each node (b1 of Eq. 2)",
     ),
-    (
-        "sme.eq2.a0",
-        "tree: a factor e in nodes costs (a0 of Eq. 2)",
-    ),
-    ("sme.eq2.b1", "tree: a core of a node costs (b1 of Eq. 2)"),
 ];
+
+/// What the verdicts in the table mean.
+const VERDICTS: &str = "\
+    calibrated  within the tolerance; a constant was fitted to this figure\n\
+    reproduced  within the tolerance; nothing was fitted to it\n\
+    deviates    outside the tolerance; DEVIATIONS.md has the reason, as far as it is known\n";
 
 /// Simulates Fig. 8 on `workers` threads of the host, writes `fig8.csv` and `fig8.svg` into
 /// `directory`, and returns what to print.
@@ -107,14 +114,15 @@ fn run_episodes(
             .to_svg()
             .map_err(|error| failed(error.to_string()))?,
     )?;
-    let headlines = headlines(&runs).map_err(failed)?;
+    let headlines = headlines(&runs, &simulator.fitted()).map_err(failed)?;
     csv.commit()?;
     svg.commit()?;
     Ok(format!(
         "Barrier latency on {MACHINE}: the first nodes of an 8x8 mesh, {episodes} barriers each (Fig. 8)\n\n\
          {headlines}\n\
+         {VERDICTS}\n\
          Table: {}\nPlot:  {}\n\
-         Every published figure with its verdict: sme validate\n",
+         All published figures, with 100 barriers each: sme validate\n",
         csv_path.display(),
         svg_path.display()
     ))
@@ -166,17 +174,19 @@ fn to_csv(runs: &[(&Experiment, &Outcome)]) -> String {
     text
 }
 
-/// The published figures that these runs determine, beside the simulated ones.
-fn headlines(runs: &[(&Experiment, &Outcome)]) -> Result<String, String> {
+/// The published figures that these runs determine, beside the simulated ones, each with its
+/// verdict. `fits` names the constants and choices that were fitted to figures.
+fn headlines(runs: &[(&Experiment, &Outcome)], fits: &[Fit]) -> Result<String, String> {
     let known = runs.iter().map(|(experiment, outcome)| {
         let point = Point::barrier(experiment.algorithm, experiment.nodes, experiment.cores);
         (point, Ok(mean_us(outcome)))
     });
     let measured = Measurements::known(known.collect());
     let figures = published::built_in().map_err(|error| error.to_string())?;
-    let mut lines = Vec::with_capacity(HEADLINES.len());
+    let deviations = Deviations::built_in();
+    let mut rows = Vec::with_capacity(HEADLINES.len());
     let mut remarks = Vec::new();
-    for (id, what) in HEADLINES {
+    for (id, _) in HEADLINES {
         let (Some(figure), Some(estimator)) = (
             figures.iter().find(|figure| figure.id == id),
             sme::estimator(id),
@@ -184,68 +194,18 @@ fn headlines(runs: &[(&Experiment, &Outcome)]) -> Result<String, String> {
             return Err(format!("{id} is no figure that can be read off"));
         };
         let finding = (estimator.find)(&measured)?;
-        let simulated = finding.simulated;
         if id == CONGESTION {
             remarks.extend(finding.notes.last().map(|note| format!("\nflat, {note}\n")));
         }
-        let bound = match figure.comparison {
-            Comparison::About => "",
-            Comparison::Below => "< ",
-            Comparison::Above => "> ",
-            Comparison::AtLeast => ">= ",
-        };
-        let number = |value: Option<f64>| value.map_or_else(String::new, short);
-        lines.push([
-            what.to_owned(),
-            number(simulated),
-            format!("{bound}{}", number(figure.number())),
-            if figure.unit == "1" {
-                String::new()
-            } else {
-                figure.unit.clone()
-            },
-        ]);
+        rows.push(Verdict::new(
+            figure.clone(),
+            Some(Ok(finding)),
+            fits,
+            &deviations,
+        ));
     }
-    let heading = ["", "simulated", "published", ""].map(str::to_owned);
-    let widest = |column: usize| {
-        let cells = lines
-            .iter()
-            .chain([&heading])
-            .filter_map(|line| line.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let (simulated, published) = (widest(1), widest(2));
-    let flush_right = |[what, a, b, unit]: &[String; 4]| {
-        let cells = [
-            what.clone(),
-            format!("{a:>simulated$}"),
-            format!("{b:>published$}"),
-            unit.clone(),
-        ];
-        cells.map(|cell| {
-            if cell.is_empty() {
-                " ".to_owned()
-            } else {
-                cell
-            }
-        })
-    };
-    let body: Vec<Vec<Cell>> = lines
-        .iter()
-        .map(|line| flush_right(line).map(Cell::Text).to_vec())
-        .collect();
-    Ok(aligned(&flush_right(&heading), &body) + &remarks.concat())
-}
-
-/// Two digits behind the point, or four below 1.
-fn short(value: f64) -> String {
-    if value.fract() == 0.0 {
-        format!("{value}")
-    } else if value.abs() < 1.0 {
-        format!("{value:.4}")
-    } else {
-        format!("{value:.2}")
-    }
+    let named = HEADLINES.iter().map(|(_, what)| (*what).to_owned());
+    Ok(report::comparison("", named, &rows) + &remarks.concat())
 }
 
 /// Fig. 8, with what the text states of it and Eq. 2's curves for 1 and 16 threads a node.
@@ -361,26 +321,64 @@ mod tests {
     fn what_is_printed_and_drawn_is_what_was_simulated() {
         let (experiments, outcomes) = analytic();
         let runs: Vec<_> = experiments.iter().zip(&outcomes).collect();
-        let printed = headlines(&runs).unwrap();
+        let printed = headlines(&runs, &[]).unwrap();
         let line = |what: &str| printed.lines().find(|line| line.starts_with(what)).unwrap();
-        assert!(
-            line("tree, 64 nodes of 16 threads").contains("13.08"),
-            "{printed}"
-        );
-        assert!(
-            line("tree, 8 nodes of 8 threads").contains("< 6"),
-            "{printed}"
-        );
-        assert!(
-            line("flat, 16 threads").contains("40         40  nodes"),
-            "{printed}"
-        );
+        let has = |what: &str, cells: &str| {
+            let words: Vec<&str> = line(what).split_whitespace().collect();
+            assert!(words.join(" ").contains(cells), "{printed}");
+        };
+        has("tree, 64 nodes of 16 threads", "15 13.08 us");
+        has("tree, 8 nodes of 8 threads", "< 6 6.3");
+        has("flat, 16 threads", "40 40 nodes +0.0 % ±15 % reproduced");
         let csv = to_csv(&runs);
         assert_eq!(csv.lines().count(), 1 + 2 * 5 * 64);
         let chart = chart(&runs);
         assert_eq!(chart.curves.len(), 12);
         assert!(chart.curves.iter().all(|curve| curve.points.len() == 64));
         assert!(chart.to_svg().unwrap().contains("stated in the text"));
+    }
+
+    #[test]
+    fn each_line_has_the_verdict_of_the_validation() {
+        let (experiments, outcomes) = analytic();
+        let verdict = |latency_us: f64, fits: &[Fit]| {
+            let changed = experiments
+                .iter()
+                .zip(&outcomes)
+                .map(|(experiment, known)| {
+                    let at = (experiment.algorithm, experiment.nodes, experiment.cores);
+                    match at == (Algorithm::Tree, 8, 8) {
+                        true => outcome((latency_us * 1e6) as u64),
+                        false => known.clone(),
+                    }
+                });
+            let changed: Vec<Outcome> = changed.collect();
+            let runs: Vec<_> = experiments.iter().zip(&changed).collect();
+            let printed = headlines(&runs, fits).unwrap();
+            let of_8x8 = |line: &&str| line.starts_with("tree, 8 nodes of 8 threads");
+            let line = printed.lines().find(of_8x8).unwrap();
+            line.split("  ").last().unwrap().trim().to_owned()
+        };
+        let fit = [Fit::choice("mapping", &["sme.fig8.tree.8x8"])];
+        assert_eq!(verdict(5.9, &[]), "reproduced");
+        assert_eq!(verdict(5.9, &fit), "calibrated");
+        assert_eq!(verdict(6.1, &fit), "deviates, explained in part");
+        assert_eq!(verdict(4.1, &fit), "deviates, explained in part");
+    }
+
+    /// The README shows 20 barriers each, the pinned verdicts are those of 100.
+    #[test]
+    fn the_readme_shows_the_verdicts_that_are_pinned() {
+        let (readme, pinned) = (
+            include_str!("../README.md"),
+            include_str!("../reference/verdicts.txt"),
+        );
+        for (id, what) in HEADLINES {
+            let line = readme.lines().find(|line| line.starts_with(what)).unwrap();
+            let mut verdicts = pinned.lines().filter_map(|line| line.split_once(' '));
+            let (_, verdict) = verdicts.find(|(of, _)| *of == id).unwrap();
+            assert!(line.contains(&format!("  {verdict}")), "{verdict}: {line}");
+        }
     }
 
     #[test]

@@ -13,6 +13,55 @@ use crate::messages::line::Line;
 use crate::report::row::{Cell, csv_record};
 use crate::report::table::aligned;
 
+/// The table of `rows`: the published figure beside the simulated one, the error, the tolerance and
+/// the verdict. The first column, under `heading`, has a name for each row.
+pub fn comparison(heading: &str, names: impl Iterator<Item = String>, rows: &[Row]) -> String {
+    let heading = [
+        heading,
+        "published",
+        "simulated",
+        "unit",
+        "error",
+        "tolerance",
+        "verdict",
+    ];
+    let mut columns: Vec<Vec<String>> = heading.iter().map(|key| vec![key.to_string()]).collect();
+    for (name, row) in names.zip(rows) {
+        let cells = [
+            name,
+            row.figure.written(),
+            simulated(row).unwrap_or_default(),
+            row.figure.unit.clone(),
+            row.error()
+                .map_or_else(String::new, |error| percent(&row.figure, error)),
+            match simulated(row) {
+                Some(_) => tolerance(&row.figure),
+                None => String::new(),
+            },
+            verdict(row),
+        ];
+        for (column, cell) in columns.iter_mut().zip(cells) {
+            column.push(cell);
+        }
+    }
+    for column in columns.iter_mut().skip(1).take(2) {
+        flush_right(column);
+    }
+    if let Some(errors) = columns.get_mut(4) {
+        flush_right(errors);
+    }
+    let line = |index: usize| -> Vec<String> {
+        columns
+            .iter()
+            .filter_map(|column| column.get(index).cloned())
+            .collect()
+    };
+    let body: Vec<Vec<Cell>> = (1..=rows.len())
+        .map(|index| line(index).into_iter().map(Cell::Text).collect())
+        .collect();
+    aligned(&line(0), &body)
+}
+
 /// What identifies a validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
@@ -86,51 +135,8 @@ impl Report {
 
     /// A table, the notes below it, the summary at the end.
     pub fn to_table(&self) -> String {
-        let heading = [
-            "figure",
-            "published",
-            "simulated",
-            "unit",
-            "error",
-            "tolerance",
-            "verdict",
-        ];
-        let mut columns: Vec<Vec<String>> =
-            heading.iter().map(|key| vec![key.to_string()]).collect();
-        for row in &self.rows {
-            let cells = [
-                row.figure.id.clone(),
-                row.figure.written(),
-                simulated(row).unwrap_or_default(),
-                row.figure.unit.clone(),
-                row.error()
-                    .map_or_else(String::new, |error| percent(&row.figure, error)),
-                match simulated(row) {
-                    Some(_) => tolerance(&row.figure),
-                    None => String::new(),
-                },
-                verdict(row),
-            ];
-            for (column, cell) in columns.iter_mut().zip(cells) {
-                column.push(cell);
-            }
-        }
-        for column in columns.iter_mut().skip(1).take(2) {
-            flush_right(column);
-        }
-        if let Some(errors) = columns.get_mut(4) {
-            flush_right(errors);
-        }
-        let line = |index: usize| -> Vec<String> {
-            columns
-                .iter()
-                .filter_map(|column| column.get(index).cloned())
-                .collect()
-        };
-        let body: Vec<Vec<Cell>> = (1..=self.rows.len())
-            .map(|index| line(index).into_iter().map(Cell::Text).collect())
-            .collect();
-        let mut text = aligned(&line(0), &body);
+        let ids = self.rows.iter().map(|row| row.figure.id.clone());
+        let mut text = comparison("figure", ids, &self.rows);
         let notes: String = self.rows.iter().map(notes).collect();
         if !notes.is_empty() {
             text.push('\n');

@@ -344,7 +344,7 @@ fn crossing(measured: &Measurements) -> Result<Finding, String> {
         )
         .provided(
             conditions[1],
-            format!("that grows from {start:+.2} us at 40 nodes, by {growth:+.3} us a node"),
+            format!("that grows from {start:+.2} us at 40 nodes, by {growth:+.3} us per node"),
         )
         .noting(format!("the tree is faster {first}")))
 }
@@ -362,7 +362,7 @@ fn congestion(measured: &Measurements) -> Result<Finding, String> {
     let meeting = fitted(fit::bend(&curve))?;
     let (first, second) = (lines.first.slope.value, lines.second.slope.value);
     let what = format!(
-        "the second slope at least 1.5 times the first: {second:.3} over {first:.3} us a node"
+        "the second slope at least 1.5 times the first: {second:.3} over {first:.3} us per node"
     );
     // Below a whole row of the mesh every node is a hop further away: a bend of its own.
     let row = f64::from(MESH_ROW);
@@ -373,8 +373,8 @@ fn congestion(measured: &Measurements) -> Result<Finding, String> {
         .provided(second >= 1.5 * first && second > 0.0, what)
         .noting(format!("lines that meet bend at {} nodes", meeting.at))
         .noting(format!(
-            "from {row} nodes on, a whole row of the mesh: break at {} nodes, {before:.3} us a \
-             node up to there, {after:.3} beyond",
+            "from {row} nodes on, a whole row of the mesh: break at {} nodes, {before:.3} us \
+             per node up to there, {after:.3} beyond",
             whole.last_of_first
         )))
 }
