@@ -3,6 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+
+/// Held while a document is brought up to date, into which other tests may write too.
+pub static WRITING: Mutex<()> = Mutex::new(());
 
 /// Runs `sme` with these arguments, separated by blanks, in `directory`.
 pub fn sme_in(directory: &Path, arguments: &str) -> Output {

@@ -1,6 +1,6 @@
 //! The documents say what is true: names in ARCHITECTURE.md, CONTRIBUTING.md and docs/programs.md
-//! exist, README.md, docs/programs.md and docs/reports.md show what the program prints, and
-//! docs/sensitivity.md and docs/physics.md are about the constants that the machine has.
+//! exist, README.md and the chapters in docs/ show what the program prints, and docs/sensitivity.md
+//! and docs/physics.md are about the constants that the machine has.
 //!
 //! With `UPDATE=1` in the environment, the program's present output is written into these.
 //! `.ci/refresh` does that, and everything else that shows output.
@@ -14,6 +14,8 @@ use sme::validate::papers::sme::estimator;
 use sme::validate::papers::sme::points::Point;
 use sme::validate::published::{self, Kind};
 use sme_sim::machine::Machine;
+
+use crate::command::WRITING;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -149,27 +151,54 @@ fn a_wrong_name_is_noticed() {
 /// Commands that take too long for a test: `.ci/run` sees to them, and `UPDATE`.
 const LONG: [&str; 2] = ["cargo run --release", "sme validate"];
 
-/// What a command line of a document prints, in a directory of its own, with its error if it fails.
-fn output_of(line: &str) -> String {
-    let arguments = line.strip_prefix("sme").unwrap_or_else(|| {
-        assert_eq!(line, LONG[0]);
-        ""
-    });
-    let output = Command::new(env!("CARGO_BIN_EXE_sme"))
-        .args(arguments.split_whitespace())
-        .current_dir(tempfile::tempdir().unwrap().path())
-        .output()
-        .unwrap();
-    let mut printed = output.stdout;
-    if !output.status.success() {
-        printed.extend(output.stderr);
-    }
-    String::from_utf8(printed).unwrap()
+/// A directory in which the commands of one document run in order. Beside it is `sme`, a clone.
+struct Scratch {
+    directory: tempfile::TempDir,
 }
 
-/// `document` with the present output of every command in its `console` blocks. Of a long output
-/// the block may show parts: a line `…` stands for lines left out, and what follows it is sought.
+impl Scratch {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("mine")).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(root(), directory.path().join("sme")).unwrap();
+        Self { directory }
+    }
+
+    /// What a command line prints, with its error if it fails. Other programs than `sme` are the
+    /// shell's.
+    fn output_of(&self, line: &str) -> String {
+        let sme = match line {
+            _ if line == LONG[0] => Some(""),
+            line => line.strip_prefix("sme "),
+        };
+        let mut command = match sme {
+            Some(arguments) => {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_sme"));
+                command.args(arguments.split_whitespace());
+                command
+            }
+            None => {
+                let mut command = Command::new("sh");
+                command.args(["-c", line]);
+                command
+            }
+        };
+        let directory = self.directory.path().join("mine");
+        let output = command.current_dir(directory).output().unwrap();
+        let mut printed = output.stdout;
+        if !output.status.success() {
+            printed.extend(output.stderr);
+        }
+        String::from_utf8(printed).unwrap()
+    }
+}
+
+/// `document` with the present output of every command in its `console` blocks, which run in order
+/// in one directory. Of a long output the block may show parts: a line `…` stands for lines left
+/// out, and what follows it is sought.
 fn with_present_output(document: &str, long_too: bool) -> String {
+    let scratch = Scratch::new();
     let mut text = String::new();
     let mut lines = document.lines().peekable();
     let mut in_console = false;
@@ -189,7 +218,7 @@ fn with_present_output(document: &str, long_too: bool) -> String {
             shown.push(line);
         }
         if long_too || !LONG.contains(&command) {
-            text.push_str(&excerpt(&output_of(command), &shown));
+            text.push_str(&excerpt(&scratch.output_of(command), &shown));
         } else {
             text.extend(shown.iter().flat_map(|line| [line, "\n"]));
         }
@@ -232,8 +261,9 @@ fn excerpt(output: &str, shown: &[&str]) -> String {
 
 /// Holds what `document` shows against what the program prints, or writes that there.
 fn shows_what_is_printed(document: &str, least_commands: usize) {
-    let shown = read(document);
     let update = std::env::var_os("UPDATE").is_some();
+    let _alone = update.then(|| WRITING.lock().unwrap());
+    let shown = read(document);
     let present = with_present_output(&shown, update);
     assert!(shown.matches("\n$ sme ").count() >= least_commands);
     if update {
@@ -248,7 +278,23 @@ fn shows_what_is_printed(document: &str, least_commands: usize) {
 
 #[test]
 fn the_readme_shows_what_the_program_prints() {
-    shows_what_is_printed("README.md", 4);
+    shows_what_is_printed("README.md", 0);
+    assert!(read("README.md").contains("```console\n$ cargo run --release\n"));
+}
+
+#[test]
+fn the_tour_shows_what_the_program_prints() {
+    shows_what_is_printed("docs/tour.md", 6);
+}
+
+#[test]
+fn the_tutorial_shows_what_the_program_prints() {
+    shows_what_is_printed("docs/tutorial.md", 5);
+}
+
+#[test]
+fn the_chapter_on_machines_shows_what_the_program_prints() {
+    shows_what_is_printed("docs/machines.md", 3);
 }
 
 #[test]

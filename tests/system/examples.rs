@@ -6,7 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+
+use crate::command::WRITING;
 
 /// The program that an example was built to: beside the directory of this test's program.
 fn program(example: &str) -> PathBuf {
@@ -89,22 +90,55 @@ fn my_program() {
     );
 }
 
-/// The code that the chapter shows is that of the example.
+/// The tutorial shows the three runs: what the checker says of a correct program, of one that stands
+/// still, and of one that reads stale data.
 #[test]
-fn the_chapter_shows_code_of_the_example() {
-    let document = include_str!("../../docs/programs.md");
-    let source = include_str!("../../examples/my_program.rs");
+fn hand_over() {
+    is_as_pinned("hand_over");
+    let printed = printed("hand_over", &[]);
+    let (correct, wrong) = printed.split_once("NoAcknowledgement:\n").unwrap();
+    let (deadlock, stale) = wrong.split_once("NoFlush:\n").unwrap();
+    assert!(correct.contains("\n0 stale reads of "), "{correct}");
+    assert!(deadlock.starts_with("deadlock: "), "{deadlock}");
+    assert!(deadlock.contains("at ready[0]"), "{deadlock}");
+    assert!(stale.contains("\n1 stale reads of "), "{stale}");
+    assert!(stale.contains("node 1 must invalidate"), "{stale}");
+    for (name, run) in [
+        ("hand_over", correct.trim_start_matches("None:\n")),
+        ("hand_over deadlock", deadlock),
+        ("hand_over stale", stale),
+    ] {
+        let shown = format!("```text\n{}\n```\n", run.trim_end());
+        is_shown("docs/tutorial.md", name, &shown);
+    }
+}
+
+/// The code that a chapter shows is that of its example.
+#[test]
+fn the_chapters_show_code_of_the_examples() {
+    for (chapter, example, least) in [
+        ("docs/programs.md", "examples/my_program.rs", 4),
+        ("docs/tutorial.md", "examples/hand_over.rs", 2),
+    ] {
+        shows_code_of(chapter, example, least);
+    }
+}
+
+fn shows_code_of(chapter: &str, example: &str, least: usize) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let [document, source] =
+        [chapter, example].map(|file| fs::read_to_string(root.join(file)).unwrap());
     let trimmed = |text: &str| -> Vec<String> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         lines.map(str::to_owned).collect()
     };
-    let source = trimmed(source);
+    let source = trimmed(&source);
     let blocks: Vec<_> = document.split("\n```rust\n").skip(1).collect();
-    assert!(blocks.len() >= 4);
+    assert!(blocks.len() >= least);
     for block in blocks {
         let code = trimmed(block.split("\n```").next().unwrap());
         let is_there = source.windows(code.len()).any(|lines| lines == code);
-        assert!(is_there, "examples/my_program.rs has no {code:#?}");
+        assert!(is_there, "{example} has no {code:#?}");
     }
 }
 
@@ -114,9 +148,6 @@ fn memory_costs() {
     assert!(printed.lines().count() > 20, "{printed}");
     is_shown("docs/programs.md", "memory_costs", &printed);
 }
-
-/// Two tests may write into one document.
-static WRITING: Mutex<()> = Mutex::new(());
 
 /// Between two comments with its name, the document has `text` and nothing else.
 fn is_shown(document: &str, name: &str, text: &str) {

@@ -25,6 +25,7 @@ mod explain;
 mod exploration;
 mod extrapolate;
 mod files;
+mod front_door;
 mod golden;
 mod hpl;
 mod ideal;
