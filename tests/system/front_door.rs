@@ -9,6 +9,8 @@ use crate::command::{sme_in, text};
 
 /// Bytes that README.md may have.
 const README_BYTES: usize = 9 * 1024;
+/// Lines that docs/speed.md may have: history belongs in commits.
+const SPEED_LINES: usize = 60;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -30,9 +32,11 @@ fn table(document: &str, heading: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_readme_is_short() {
+fn the_readme_and_the_chapter_on_speed_are_short() {
     let bytes = read("README.md").len();
     assert!(bytes <= README_BYTES, "README.md has {bytes} bytes");
+    let lines = read("docs/speed.md").lines().count();
+    assert!(lines <= SPEED_LINES, "docs/speed.md has {lines} lines");
 }
 
 #[test]
