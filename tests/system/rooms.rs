@@ -384,3 +384,85 @@ fn no_family_is_named_outside_its_folder() {
         );
     }
 }
+
+/// The rooms of MPI that are about its arguments, and what they may import.
+const OF_ARGUMENTS: [(&str, &[&str]); 3] = [
+    ("datatype", &["error"]),
+    ("op", &["datatype", "error"]),
+    ("topology", &["error", "properties"]),
+];
+
+#[test]
+fn arguments_of_mpi_know_no_channel() {
+    for (room, may) in OF_ARGUMENTS {
+        for file in files(&format!("mpi/src/{room}")) {
+            let source = fs::read_to_string(root().join(&file)).unwrap();
+            let named = Named::of(without_tests(&source));
+            let is_module = |name: &&str| {
+                let path = root().join("mpi/src").join(name);
+                path.is_dir() || path.with_extension("rs").is_file()
+            };
+            let imports = named.after("crate").into_iter().filter(is_module);
+            let wrong: Vec<_> = imports
+                .filter(|name| *name != room && !may.contains(name))
+                .collect();
+            assert!(wrong.is_empty(), "{file} imports {wrong:?}");
+        }
+    }
+}
+
+/// The folders that are rooms: those at the top of each crate, and the families.
+fn rooms() -> Vec<String> {
+    let mut rooms = Vec::new();
+    for parent in [
+        "src",
+        "memory/src",
+        "barrier/src",
+        "mpi/src",
+        "sme-sim/src",
+        "sme-sim/src/families",
+    ] {
+        for entry in fs::read_dir(root().join(parent)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                rooms.push(format!("{parent}/{name}/"));
+            }
+        }
+    }
+    rooms.sort();
+    rooms
+}
+
+/// A folder that is added has to say what always holds in it.
+#[test]
+fn every_room_has_its_invariant() {
+    let document = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, invariants) = document.split_once("\n## Invariants\n").unwrap();
+    let (invariants, _) = invariants.split_once("\n## ").unwrap();
+    // The suite of the contract is a test, and has a document of its own.
+    let exempt = ["memory/src/conformance/"];
+    let is_there = |room: &String| {
+        let opens = |paragraph: &str| {
+            let (bold, _) = paragraph
+                .strip_prefix("**")
+                .and_then(|text| text.split_once("**"))?;
+            bold.replace('\n', " ")
+                .contains(&format!("`{room}`"))
+                .then_some(())
+        };
+        invariants
+            .split("\n\n")
+            .any(|paragraph| opens(paragraph).is_some())
+    };
+    let rooms = rooms();
+    assert!(rooms.len() > 30, "{rooms:?}");
+    let wrong: Vec<&String> = rooms
+        .iter()
+        .filter(|room| !exempt.contains(&room.as_str()) && !is_there(room))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "ARCHITECTURE.md has no invariant of {wrong:?}"
+    );
+}
