@@ -110,7 +110,7 @@ pub enum Form {
     Auto,
     /// Every thread a program of its own: for everything.
     Readable,
-    /// Two bytes a thread at rest: tree and dissemination, in runs that nobody looks into.
+    /// Two bytes a thread at rest: tree and dissemination, in runs that nothing looks into.
     Compact,
 }
 
@@ -268,12 +268,12 @@ pub struct Outcome {
     pub latencies: Vec<Time>,
     /// Loads that went through an engine, over all counted episodes and nodes.
     pub remote_loads: u64,
-    /// Stores that went through an engine, likewise.
+    /// Stores that went through an engine, over all counted episodes and nodes.
     pub remote_stores: u64,
-    /// Bytes over all network links, likewise.
+    /// Bytes over all network links, over all counted episodes.
     pub link_bytes: u64,
-    /// Simulated events of the whole run, warm-up included: what happened at nodes, and whatever engines
-    /// gave out.
+    /// Simulated events of the whole run, warm-up included: what happened at nodes, and the
+    /// outputs of engines.
     pub events: u64,
     /// Simulated time at the end of the run.
     pub end: Time,

@@ -1,7 +1,7 @@
 //! Least squares: the estimators by which curves are read off, here as in the papers.
 //!
-//! Called by `validate` and by the extrapolation; works on plain numbers, in whatever units the
-//! caller has. Linear algebra is `nalgebra`'s, Student's t distribution `statrs`'.
+//! Called by `validate` and by the extrapolation; works on plain numbers, in the units of
+//! the caller. Linear algebra is `nalgebra`'s, Student's t distribution `statrs`'.
 
 mod surface;
 

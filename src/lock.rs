@@ -3,7 +3,7 @@
 //!
 //! Every thread acquires the lock a number of times, one right after the other, and counts up a
 //! word of node 0 while it has it. A hand-over lasts from the end of one such section to the
-//! beginning of the next, whoever has it then: what the lock does to make the word's memory
+//! beginning of the next, of any thread: what the lock does to make the word's memory
 //! coherent is part of it. Called by [`crate::cli::lock`].
 
 use std::sync::Arc;

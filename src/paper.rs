@@ -212,8 +212,8 @@ fn headlines(runs: &[(&Experiment, &Outcome)], fits: &[Fit]) -> Result<String, S
 fn chart(runs: &[(&Experiment, &Outcome)]) -> Chart {
     let mut curves = Vec::new();
     for (algorithm, group, colours) in [
-        (Algorithm::Flat, "Flat, threads a node", ORANGES),
-        (Algorithm::Tree, "Tree, threads a node", BLUES),
+        (Algorithm::Flat, "Flat, threads per node", ORANGES),
+        (Algorithm::Tree, "Tree, threads per node", BLUES),
     ] {
         for (&cores, &colour) in CORES.iter().zip(&colours).rev() {
             let curve = runs.iter().filter(|(experiment, _)| {

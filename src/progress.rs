@@ -1,7 +1,7 @@
 //! Progress of something that takes long: who simulates or measures tells a [`Watch`], and a
 //! person at a terminal sees a bar on stderr. Results never depend on it.
 //!
-//! Called by the experiments, the sweep, the validation and the default job; steps are whatever
+//! Called by the experiments, the sweep, the validation and the default job; steps are what
 //! the caller counts (episodes, points, rows).
 
 use std::fmt;
@@ -27,7 +27,7 @@ pub trait Watch: Sync {
     fn gauge(&self, _gauge: Arc<Gauge>) {}
 }
 
-/// Nobody watches.
+/// No watcher.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -37,7 +37,7 @@ impl Watch for Silent {
     fn end(&self) {}
 }
 
-/// A bar on stderr where that is a terminal, nobody otherwise.
+/// A bar on stderr where that is a terminal, no watcher otherwise.
 pub fn on_stderr() -> Box<dyn Watch> {
     if std::io::stderr().is_terminal() {
         Box::new(Bar::default())
@@ -102,7 +102,7 @@ impl Watch for Bar {
         let began = shown.began;
         let line = move |_: &ProgressState, to: &mut dyn fmt::Write| {
             let text = simulated(&gauge, began.elapsed(), host::rss_bytes());
-            // A line that cannot be written is seen by nobody.
+            // A line that cannot be written is lost, which does no harm.
             to.write_str(&text).unwrap_or_default();
         };
         let template = "{msg} [{bar:20}] {pos}/{len}, {simulated}";

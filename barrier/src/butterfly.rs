@@ -1,6 +1,6 @@
 //! The butterfly barrier: E. D. Brooks III, "The Butterfly Barrier", International Journal of
 //! Parallel Programming 15(4), 1986; flags with parity and sense as in the dissemination barrier,
-//! so that nobody has to reset them.
+//! so that they need no reset.
 //!
 //! Among the local masters: in round k ranks that differ in bit k notify each other; after
 //! log2 nodes rounds everybody has heard of everybody. Inside a node threads are gathered before

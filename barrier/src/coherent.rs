@@ -2,11 +2,11 @@
 //! Scalable Barriers for Future High-Performance Computing Clusters", Sec. VII.
 //!
 //! Between the last arrival and the first departure every cache in the cluster is written back and
-//! invalidated. Nobody acknowledges a posted write, so each node's local master, when all threads of
-//! its node have arrived:
+//! invalidated. A posted write is not acknowledged, so each node's local master, when all threads
+//! of its node have arrived:
 //!
 //! 1. writes the node's caches back ([`Cacheable::write_back_invalidate`], which drops all copies
-//!    too: nobody fetches a line again before it is released);
+//!    too: no thread fetches a line again before it is released);
 //! 2. loads one word from each node that holds shared data, past the caches: what was posted to
 //!    that node before, by whichever thread of this one, has been performed when the load returns;
 //! 3. enters the barrier in earnest, where its threads wait already, touching nothing shared.
@@ -99,7 +99,7 @@ impl<B> Coherent<B> {
     }
 
     /// The same without the second step: wrong, since a posted write may still be on its way. It is
-    /// there for whoever checks that this is found out.
+    /// there for tests that this is found out.
     pub fn without_read_back(mut self) -> Self {
         self.read_back = false;
         self

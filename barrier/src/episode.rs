@@ -3,7 +3,7 @@
 //! Synchronization on Shared-Memory Multiprocessors", ACM TOCS 9(1), 1991.
 //!
 //! A master may be an episode ahead of another, never two. With two sets of flags it then writes a
-//! flag on which nobody waits any more; with one it would overwrite what the other has not yet seen.
+//! flag on which no thread waits any more; with one it would overwrite an unseen value.
 
 /// The number of an episode, modulo 4; begins with 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

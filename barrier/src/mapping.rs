@@ -18,7 +18,7 @@ pub enum Mapping {
     /// Recursively along sub-meshes (Z-order): each group of a power of two stands in a sub-mesh,
     /// its first at the corner.
     SubMesh,
-    /// Likewise, but each group's first is its node nearest to the centre, and the root is there.
+    /// As sub-mesh, but each group's first is its node nearest to the centre, where the root is.
     SubMeshCentre,
     /// Row by row, every other row backwards: neighbours in rank are neighbours in the mesh.
     Snake,

@@ -4,7 +4,7 @@
 //! mutex of U. Drepper, "Futexes Are Tricky", 2004, *mutex2*.
 //!
 //! A lock, a counter of those inside, and an event that the last to arrive increments. The lock is
-//! not released by who took it last: it is kept until the last thread has left, so that nobody
+//! not released by who took it last: it is kept until the last thread has left, so that no thread
 //! enters the next episode while others are still on their way out of this one. One node only, for
 //! it needs atomic operations.
 

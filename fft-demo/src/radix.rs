@@ -20,7 +20,7 @@
 //! | `permute` | n + P (S - 1), and one for each digit of which a thread has keys | n |
 //!
 //! So each key is loaded twice a pass and stored once, and there are ⌈bits of a key / r⌉ passes.
-//! Called by whoever measures programs; calls the [`Team`].
+//! Called by `src/program/` and by tests; calls the [`Team`].
 //!
 //! # Lines that two nodes write
 //!
@@ -331,7 +331,7 @@ impl Radix {
                 let word = self.ranks.word(memory, index, self.spec.route);
                 let count = memory.load(word).await;
                 memory.store(word, keys).await;
-                // Wrapping: what is read of memory that nobody made coherent can be anything.
+                // Wrapping: a value from memory that is not coherent can be anything.
                 keys = keys.wrapping_add(count);
             }
             team.compute(self.spec.threads).await;
@@ -366,8 +366,8 @@ impl Radix {
                 let next = &mut digits.ranks[self.digit(key, pass)];
                 let rank = *next;
                 *next = rank.wrapping_add(1);
-                // A rank outside the array comes of memory that nobody made coherent. The key is
-                // lost, which whoever checks the result will find.
+                // A rank outside the array comes of memory that is not coherent. The key is
+                // lost, which the check of the result will find.
                 if rank < to.words() {
                     memory.store(to.word(memory, rank, route), key).await;
                 }

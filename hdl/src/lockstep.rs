@@ -19,7 +19,7 @@ pub const HISTORY_CYCLES: usize = 200;
 pub trait Traffic {
     /// The inputs of the next cycle, in the order of the device's ports. `outputs` are those of
     /// the cycle before, empty in the first: who offered something sees there whether it was
-    /// taken. With words of zero nothing is sent, and nobody is ready.
+    /// taken. With words of zero nothing is sent, and no reader is ready.
     fn inputs(&mut self, random: &mut Random, outputs: &[Value], inputs: &mut Vec<Value>);
 
     /// Packets, credits and the like that went in or came out so far.

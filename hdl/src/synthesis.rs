@@ -1,7 +1,7 @@
 //! What a block becomes in an FPGA (Lattice ECP5): Yosys maps it, nextpnr places and routes it.
 //!
 //! [`report`] counts look-up tables, flip-flops and memories, and like [`check`] what must not be
-//! there: latches, and nets that nobody or more than one drives. Besides it gives the highest clock of an
+//! there: latches, and nets without exactly one driver. Besides it gives the highest clock of an
 //! ECP5-85k of speed 8 in MHz; the block then stands between registers (see the submodule `harness`),
 //! so that paths through its ports count in full; outputs that only the simulator looks at are left
 //! open. Called by `sme rtl report` and the tests; it needs [`crate::verilog`], `yosys` and, for the
@@ -62,7 +62,7 @@ pub struct Resources {
 pub struct Objections {
     /// Latches.
     pub latches: u64,
-    /// Nets that are read and that nobody drives, or more than one does, and loops.
+    /// Nets that are read without a driver or with more than one, and loops.
     pub undriven: u64,
 }
 

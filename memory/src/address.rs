@@ -1,6 +1,6 @@
 //! Locations and addresses. All offsets and addresses count bytes.
 
-/// A location in the shared partition of one node's memory, the same for whoever names it.
+/// A location in the shared partition of one node's memory, the same for every thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The node whose memory holds the location (its home).
@@ -29,8 +29,8 @@ pub enum Route {
     /// Always by the global address, one's own memory too (a loopback access). Not cached: every
     /// access goes to the memory it names.
     Global,
-    /// By the global address through the caches of one's own node, which keep a copy that nobody
-    /// outside the node invalidates or updates: see [`Cacheable`](crate::Cacheable).
+    /// By the global address through the caches of one's own node, which keep a copy that no
+    /// other node invalidates or updates: see [`Cacheable`](crate::Cacheable).
     Cached,
     /// As a line that is tagged as a message buffer: see [`Tagged`](crate::Tagged). Where a machine has
     /// none, the same as [`Route::Global`].

@@ -56,16 +56,16 @@ pub trait Memory: Send + Sync {
     #[track_caller]
     fn wait_all(&self, flags: Flags, until: Until) -> impl Future<Output = ()> + Send;
 
-    /// Loads a word. Whoever checks a program is told from where it was called.
+    /// Loads a word. A checker of the program is told from where it was called.
     #[track_caller]
     fn load(&self, word: Word) -> impl Future<Output = u64> + Send;
 
-    /// Stores a word, likewise.
+    /// Stores a word. A checker of the program is told from where it was called.
     #[track_caller]
     fn store(&self, word: Word, value: u64) -> impl Future<Output = ()> + Send;
 
     /// Ends when all earlier stores of this thread have left its core: to coherent memory they
-    /// are performed, to remote memory they are posted (nobody acknowledges those).
+    /// are performed, to remote memory they are posted, without an acknowledgement.
     fn fence(&self) -> impl Future<Output = ()> + Send;
 }
 

@@ -369,7 +369,7 @@ fn source(flags: &ExtrapolateFlags, confidence: Confidence) -> Result<Source, St
     Ok(Source::Simulation(experiments))
 }
 
-/// Refuses sizes that determine no fit, whatever their latencies will be.
+/// Refuses sizes that determine no fit, at any latencies.
 fn determined(experiments: &[Experiment], confidence: Confidence) -> Result<(), Stop> {
     let runs: Vec<_> = experiments.iter().map(|e| (e, 0.0)).collect();
     match Series::simulated(&runs).fit(confidence) {

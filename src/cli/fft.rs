@@ -23,7 +23,7 @@ use crate::report::output::Output;
 use crate::report::row::Cell;
 use crate::report::stop::{Stop, to_stderr};
 
-/// Binary logarithm of how many points there are if nobody says.
+/// Default binary logarithm of the number of points.
 const LOG2N: u32 = 16;
 
 /// The flags of `sme fft`.

@@ -17,7 +17,7 @@ use crate::report::output::Output;
 use crate::report::stop::Stop;
 use figures::Figure;
 
-/// Binary logarithm of how many points there are if nobody says: a thread for each of 128 rows.
+/// Default binary logarithm of the number of points: a thread for each of 128 rows.
 const LOG2N: u32 = 14;
 /// The network of the paper's cluster, and its nodes, over all of which it spreads the data.
 const TOPOLOGY: &str = "mesh:8x8";

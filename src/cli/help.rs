@@ -213,7 +213,7 @@ Examples:
 /// `sme rtl report --help`
 pub const RTL_REPORT: &str = "\
 The clock is that of three seeds of the router, smallest, median and largest. Exit status 1 if a block
-has a latch, or a net that nobody drives or more than one does.
+has a latch, or a net without a driver or with more than one.
 
 Examples:
   sme rtl report --block all --no-clock

@@ -102,7 +102,7 @@ fn ended(done: Result<(), Stop>) -> u8 {
         Stop::Help(text) => {
             let mut stdout = Output::stdout();
             let shown = stdout.push(text).and_then(|()| stdout.commit());
-            // Whoever closes the pipe has read enough; a full disk is told.
+            // A reader that closes the pipe has read enough; a full disk is told.
             return ended(shown);
         }
         Stop::Input(_) | Stop::Failed(_) => to_stderr(&format!("sme: {stop}\n")),

@@ -332,7 +332,7 @@ fn units(text: &str) -> Result<u32, String> {
         return Err(format!("'{text}' has more than {DECIMALS} decimals"));
     }
     let padded = format!("{fraction:0<width$}", width = DECIMALS as usize);
-    // Whatever has more digits than a number can have is too large in any case.
+    // A text with more digits than a number can have is too large in any case.
     let whole: u32 = whole.parse().unwrap_or(u32::MAX);
     let fraction: u32 = padded.parse().map_err(|_| no_number())?;
     Ok(whole.saturating_mul(LOAD_UNITS).saturating_add(fraction))

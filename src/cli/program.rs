@@ -32,9 +32,9 @@ use crate::report::timeline;
 /// The nodes of the paper's cluster, over which it spreads the data of its programs.
 const MEMORY_NODES: u32 = 64;
 
-/// [`ProgramFlags::nodes`] if nobody says.
+/// The default of [`ProgramFlags::nodes`].
 const NODES: u32 = 64;
-/// [`ProgramFlags::cores`] if nobody says.
+/// The default of [`ProgramFlags::cores`].
 const CORES: u32 = 4;
 
 /// A kernel whose own flags have been read.

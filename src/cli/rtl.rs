@@ -113,7 +113,7 @@ pub struct AnyEngineFlags {
     /// Override a constant of that machine, with its unit; may be repeated
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     set: Vec<String>,
-    /// The network it stands in [default: mesh:8x8, likewise]
+    /// The network it stands in [default: mesh:8x8]
     #[arg(long, value_name = "SHAPE")]
     topology: Option<String>,
     /// Nodes: the first N positions of the network [default: all]

@@ -1,4 +1,4 @@
-//! `sme sweep`: many experiments, one row each, in a fixed order, whatever the number of jobs;
+//! `sme sweep`: many experiments, one row each, in a fixed order at any number of jobs;
 //! interrupted at any moment, it continues without repeating or losing a row.
 //!
 //! Called by [`super::main`]; calls [`super::args`] for the points, `Experiment::run` for each,

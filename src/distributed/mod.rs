@@ -20,7 +20,7 @@ use sme_sim::kernel::window;
 use crate::report::stop::Stop;
 
 /// The processes of a job, as one of them sees them: [`Peers`] that can also send each other single
-/// messages, of which each waits for nobody.
+/// messages, none of which waits for another process.
 pub trait Crew: Peers {
     /// Sends `message` to process `to`.
     ///

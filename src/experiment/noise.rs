@@ -128,7 +128,7 @@ pub(super) struct Skews {
 const ARRIVALS: u64 = 0x6172_7269_7661_6c73;
 
 impl Skews {
-    /// Whether nobody computes, and nobody is late.
+    /// Whether no thread computes, and none is late.
     pub(super) fn none(&self) -> bool {
         self.work == Time::ZERO && self.skew == Time::ZERO
     }

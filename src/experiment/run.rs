@@ -184,8 +184,8 @@ impl Experiment {
         }
     }
 
-    /// Simulates `barrier`, which may be anybody's, in place of the one that the parameters name;
-    /// what else they say holds. `watch` is told of every counted episode.
+    /// Simulates `barrier`, of any crate, in place of the one that the parameters name; the other
+    /// parameters hold. `watch` is told of every counted episode.
     ///
     /// # Errors
     /// [`Error::Failure`] if a thread's access faults or the run ends in a deadlock,
@@ -286,7 +286,7 @@ impl Experiment {
             EngineKind::Cycle => self.machine.build(self.setup(), program)?,
             _ => extras::with_engines(self, &Alone, self.setup(), program, None)?,
         };
-        // From an episode earlier, so that whatever is under way at the beginning is known.
+        // From an episode earlier, so that operations under way at the beginning are known.
         let from = last.checked_sub(2).map(|e| times[e].last_end);
         again.trace_from(from.unwrap_or(Time::ZERO));
         again.run(self.workers, |_| {})?;

@@ -1,8 +1,8 @@
-//! Sweeps in files: rows of `sme sweep`, or anybody's measurements, as CSV or as one JSON object a
+//! Sweeps in files: rows of `sme sweep`, or other measurements, as CSV or as one JSON object a
 //! line.
 //!
 //! Called by `sme extrapolate`. A row needs `nodes`, `cores_per_node` and a latency in
-//! microseconds; whatever else it says identifies its run, and has to be the same in every row but
+//! microseconds; its other columns identify the run, and have to be the same in every row but
 //! for sizes and seeds: one fit is of one barrier on one machine. Each complaint names file and
 //! line.
 
@@ -18,7 +18,7 @@ use crate::report::recognize::csv_values;
 use crate::report::row::{self, Cell};
 use crate::report::strict;
 
-/// The columns in which a latency is looked for where nobody says which.
+/// The columns in which a latency is looked for by default.
 const LATENCIES: [&str; 2] = ["latency_us", "latency_mean_us"];
 /// What may differ from row to row besides the host: the size, and what only repeats a run.
 /// Topologies are compared by their kind.

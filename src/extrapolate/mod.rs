@@ -1,5 +1,5 @@
 //! From a sweep over small clusters to the latency of large ones: Eq. 2 of Fröning et al.
-//! (Sec. VI), fitted to whatever was simulated or measured.
+//! (Sec. VI), fitted to simulations or measurements.
 //!
 //! Called by `sme extrapolate`; [`input`] reads sweeps from files, [`family`] grows a topology with
 //! the nodes, [`picture`] draws formula and simulation together. Fits are [`crate::fit`]'s.
@@ -138,7 +138,7 @@ pub struct Trend {
     pub points: usize,
     /// y = a·ln(x) + b; none through fewer than three points, which would prove nothing.
     pub logarithmic: Option<Line>,
-    /// y = a·x + b, likewise.
+    /// y = a·x + b; none through fewer than three points.
     pub linear: Option<Line>,
 }
 

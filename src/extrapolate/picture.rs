@@ -10,7 +10,7 @@ use crate::plot::{self, Axis, Band, Chart, Curve, Panel, PlotError, Scaling, Str
 /// One panel: a topology, the formula fitted to its small sizes, and the simulation of all.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// The topology, and what else a reader has to know.
+    /// The topology, and further conditions of the run.
     pub title: String,
     /// Fitted to the first of the samples.
     pub fit: SurfaceFit,

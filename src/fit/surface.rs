@@ -1,6 +1,6 @@
 //! Eq. 2 as a fit: the barrier's latency over nodes and cores, with what the fit does not know.
 //!
-//! Called by `validate` and by the extrapolation. Latencies are in whatever unit the caller has;
+//! Called by `validate` and by the extrapolation. Latencies are in the unit of the caller;
 //! the published coefficients are in microseconds.
 
 use nalgebra::{SMatrix, SVector};

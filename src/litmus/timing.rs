@@ -85,7 +85,7 @@ impl Crowd {
 }
 
 impl Timing {
-    /// Nobody waits for anything, nothing is warm, and there is no crowd.
+    /// No thread waits, nothing is warm, and there is no crowd.
     pub(super) fn plain(test: &Test) -> Self {
         let threads = test.threads.len();
         let leads = |instructions: &Vec<_>| vec![Lead::default(); instructions.len()];

@@ -34,8 +34,8 @@ pub use super::error::Error;
 pub use super::library::Library;
 use super::processor::Core;
 
-/// Messages of channel queues that each rank may have under way to each other one, if nobody says
-/// otherwise.
+/// The default number of messages of channel queues that each rank may have under way to each
+/// other one.
 const CREDITS: u32 = 8;
 
 /// Bytes of a node's memory that channel queues keeps for itself: slots, and buffers for data.
@@ -525,7 +525,7 @@ impl Job {
             Some(name) => match spans.called(name) {
                 [before @ .., last] => {
                     let mut again = self.machine.build(setup, program)?;
-                    // From a span earlier, so that whatever is under way at the beginning is known.
+                    // From a span earlier, so that operations under way at the beginning are known.
                     let from = before.last().map_or(Time::ZERO, |span| span.first_begin);
                     again.trace_from(from);
                     again.run(self.workers, |_| {})?;

@@ -22,7 +22,7 @@ pub(super) fn time<W: FnMut() + Send>(
         for mut wait in waits {
             let (start, started) = mpsc::channel::<()>();
             let measure = move || {
-                // Nobody begins unless all can: if a thread could not be started, the channels
+                // No thread begins unless all can: if a thread could not be started, the channels
                 // close and the others end.
                 started.recv().ok()?;
                 for _ in 0..WARM_UP {

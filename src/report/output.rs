@@ -1,7 +1,7 @@
 //! Where results go: to stdout, or to a file that appears whole or not at all.
 //!
 //! Called by every command. A file is opened before anything is simulated, so that a place
-//! nobody can write to is known at once; it is written under another name in the same directory
+//! without write access is known at once; it is written under another name in the same directory
 //! and renamed at the end. Devices and pipes are written to directly, and so is a file that is open
 //! already: that stdout is redirected to (`/dev/stdout`), or that a shell has opened (`/dev/fd/3`).
 
@@ -107,7 +107,7 @@ impl Output {
         }
     }
 
-    /// Whether results go to a file that appears at the end, which nobody reads along.
+    /// Whether results go to a file that appears at the end, which is not read before that.
     pub fn is_file(&self) -> bool {
         matches!(self.to, To::File(..))
     }
@@ -129,7 +129,7 @@ impl Output {
         written.map_err(|error| self.stopped(&error))
     }
 
-    /// Adds `text` and hands everything on to whoever reads along.
+    /// Adds `text` and hands everything on to a reader.
     pub fn push_now(&mut self, text: &str) -> Result<(), Stop> {
         self.push(text)?;
         self.flush().map_err(|error| self.stopped(&error))
@@ -170,7 +170,7 @@ impl Output {
                 None => BufWriter::new(temporary::in_directory(directory(&target))?),
             };
             let file = writer.into_inner().map_err(|error| error.into_error())?;
-            // Who may read what is replaced may read this, and nobody else.
+            // The same users may read this as may read what it replaces.
             if let Ok(replaced) = fs::metadata(&target) {
                 file.as_file().set_permissions(replaced.permissions())?;
             }

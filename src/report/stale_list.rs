@@ -199,7 +199,7 @@ impl Row<'_> {
         });
     }
 
-    /// Who it was; nobody for the initial value.
+    /// Who it was; `None` for the initial value.
     fn runs(&mut self, who: Option<(Runs, u32)>) {
         let Some((Runs { node, core }, thread)) = who else {
             return (0..3).for_each(|_| self.nothing());

@@ -20,13 +20,13 @@ pub enum Stop {
     /// Help or the version was asked for: this text, on stdout. Exit status 0.
     #[error("{0}")]
     Help(String),
-    /// Whoever read the results has closed the pipe: no more are wanted. Exit status 0.
+    /// The reader of the results has closed the pipe: no more are wanted. Exit status 0.
     #[error("nobody reads the results")]
     Unread,
 }
 
 impl Stop {
-    /// Bad input at `flag`, because of `reason`; a single line whatever `reason` contains.
+    /// Bad input at `flag`, because of `reason`; always a single line.
     pub fn flag(flag: &str, reason: impl std::fmt::Display) -> Self {
         Self::Input(one_line(&format!("{flag}: {reason}")))
     }
@@ -69,7 +69,7 @@ pub fn one_line(text: &str) -> String {
     }
 }
 
-/// Writes to stderr; where nobody can read it, nothing happens (`eprint!` would panic).
+/// Writes to stderr; where that is closed, nothing happens (`eprint!` would panic).
 pub fn to_stderr(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes());

@@ -36,7 +36,7 @@ fn without_name(error: io::Error) -> io::Error {
     }
 }
 
-/// The file called `path` stays, whatever happens.
+/// The file called `path` stays in any case.
 pub fn keep(path: &Path) {
     MADE.lock().retain(|made| made != path);
 }

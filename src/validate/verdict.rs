@@ -79,7 +79,7 @@ pub struct Row {
     pub fitted: Vec<String>,
     /// Published results that its simulation was given as inputs.
     pub used: Vec<Used>,
-    /// Conditions, each with whether it holds, and what else a reader should know.
+    /// Conditions, each with whether it holds, and further notes.
     pub notes: Vec<String>,
 }
 

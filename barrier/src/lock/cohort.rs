@@ -92,7 +92,7 @@ impl Cohort {
         self.last.word(memory, self.between.final_home(), 0)
     }
 
-    /// The node has the lock: it drops its copies, unless nobody else had the lock meanwhile.
+    /// The node has the lock: it drops its copies, unless no other node had the lock meanwhile.
     fn begin<M: Cacheable>(&self, memory: &M) -> impl Future<Output = ()> + Send {
         async move {
             if !self.coherence.depends_on_last() {

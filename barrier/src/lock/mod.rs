@@ -95,7 +95,7 @@ pub enum LockError {
     /// A node takes part without a thread.
     #[error("a lock needs a thread in each of its nodes: give at least 1 a node")]
     NoThreads,
-    /// The protected data lies where nobody is.
+    /// The protected data lies on a node that does not exist.
     #[error("the protected data lies on node {home}, but there are only {nodes}: give lower homes")]
     Home {
         /// The node that was named.

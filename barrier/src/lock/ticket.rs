@@ -6,7 +6,7 @@
 //! ACM TOCS 9(1), 1991 (the ticket lock).
 //!
 //! There are as many flags as threads: the ticket `t` waits at flag `t mod threads`, which changes
-//! once a round. A flag is written by whoever holds the ticket before: one thread at a time, each
+//! once a round. A flag is written by the holder of the ticket before: one thread at a time, each
 //! after it has seen what the one before wrote. Every node has such a lock of its own.
 
 use std::future::Future;
@@ -80,7 +80,7 @@ impl Ticket {
     }
 
     /// The flag at which `ticket` waits, and the value that serves it. Flags begin as 0, which
-    /// serves the very first ticket and nobody else.
+    /// serves the very first ticket only.
     fn turn(&self, ticket: u64) -> (u32, u8) {
         let cores = u64::from(self.cores);
         let index = (ticket % cores) as u32;

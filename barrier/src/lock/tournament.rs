@@ -11,7 +11,7 @@
 //! L. Lamport's bakery ("A New Solution of Dijkstra's Concurrent Programming Problem", CACM 17(8),
 //! 1974) looks at every other node at each acquisition and polls the numbers of those before it:
 //! 3 (nodes - 1) remote loads of more than a microsecond each, and more for every turn of a poll,
-//! one at a time because a socket has one slot for them. Here an acquisition that meets nobody
+//! one at a time because a socket has one slot for them. Here an acquisition without a rival
 //! takes one remote load in each of ⌈log2 nodes⌉ rounds, a release as many, and a wait none.
 //!
 //! # Layout
@@ -25,21 +25,21 @@
 //! # Why it is right on this memory
 //!
 //! *Claim before look.* Peterson's lock needs each rival's claim and turn to have been *performed*
-//! before it reads the other's claim. Nobody acknowledges a posted store, and [`Memory::fence`] says
-//! only that it has left the core. But all three words have one home, stores and loads from one node
-//! to one home stay in order, and so the load that follows the fence reads the claim after both
+//! before it reads the other's claim. Posted stores are not acknowledged, and [`Memory::fence`]
+//! says only that they have left the core. But all three words have one home, stores and loads from
+//! one node to one home stay in order, and so the load that follows the fence reads the claim after both
 //! stores have been performed: the load is its own read-back. At the home itself the words are
 //! coherent local memory, where the fence performs the stores. The turn must not pass the claim:
 //! same home, same order (the fence between them is for real threads, where two threads' stores to
 //! two words are ordered by nothing less). So each match sees sequentially consistent memory, and mutual exclusion
 //! is Peterson's: of two who have claimed, the one whose number is *not* in `turn` goes.
 //!
-//! *Top-down release.* A release withdraws the claims from the last round to the first. Whoever
+//! *Top-down release.* A release withdraws the claims from the last round to the first. A node that
 //! follows from the same half of a match writes the same claim from another node, hence by another
 //! path: the withdrawal must have been performed before the round below is given away. It has been,
 //! since the release then loads `turn` from the same home.
 //!
-//! *Grants.* Whoever leaves, after its claim has gone, reads `turn`. If it names the rival's
+//! *Grants.* A node that leaves reads `turn` after its claim has gone. If it names the rival's
 //! attempt, then the rival, having written claim and turn, would now read that its opponent's claim
 //! is gone: the leaver has looked for it, and posts the attempt's number as a grant. Numbers of
 //! attempts never repeat, so a grant that comes late, after the rival has found out for itself, is
@@ -54,8 +54,8 @@
 //! wait sees more than a few.
 //!
 //! *Fairness.* From the time when a node's turn in a match has been performed until the node has the
-//! lock, nodes of the match's other half have it at most once: whoever of them has won before. So
-//! nobody starves. How often others have it is not bounded while a node is on its way from one
+//! lock, nodes of the match's other half have it at most once: the earlier winner. So
+//! no node starves. How often others have it is not bounded while a node is on its way from one
 //! round to the next; that is so in every tournament.
 
 use std::future::Future;

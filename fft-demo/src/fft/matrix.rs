@@ -110,7 +110,7 @@ pub(super) const fn imaginary(point: Word) -> Word {
 }
 
 /// Loads the point at an address. A macro, as [`store!`] is, and not a function: two loads stand
-/// where it is called, so that whoever checks the program names that place, and so that no future
+/// where it is called, so that a checker of the program names that place, and so that no future
 /// of its own lies around them, which is polled again for every access and costs more than a hit.
 macro_rules! load {
     ($memory:expr, $point:expr) => {{

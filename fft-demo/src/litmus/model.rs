@@ -26,7 +26,7 @@ pub enum Model {
     /// Uncached memory behind engines. Stores wait in their core's buffer, and leave it in order;
     /// what has left a node for one home stays in order, loads among stores, on the way to different
     /// homes it does not. A load is answered from the buffer or leaves when that is empty. MFENCE
-    /// waits for the buffer only: nobody acknowledges what has left.
+    /// waits for the buffer only: no acknowledgement comes back.
     Posted {
         /// The home of each location.
         homes: Vec<u32>,

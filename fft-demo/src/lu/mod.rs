@@ -14,7 +14,7 @@
 //! a word is loaded once for each use of its block, which is what memory behind an engine asks for.
 //! SPLASH-2 has no barrier after the interior, and needs none: what a thread touches next are its
 //! own blocks. Here every phase ends with one, so that each is measured by itself. Other threads
-//! read a block only when it has its last values, so nobody has a copy that goes stale: a
+//! read a block only when it has its last values, so no thread has a copy that goes stale: a
 //! barrier that writes back but drops nothing is enough for this program.
 //!
 //! In step k there are m blocks below block (k, k) and m beside it, m = ⌈n/B⌉ - k - 1. Blocks that
@@ -29,8 +29,8 @@
 //!
 //! For one thread and N = n/B, that is about 2N/3 + 1/2 loads and N/3 + 1/2 stores of each element.
 //!
-//! Called by whoever measures programs; calls the [`Team`]. Indices and sizes count words of eight
-//! bytes, a double each, unless they say bytes.
+//! Called by `src/program/` and by tests; calls the [`Team`]. Indices and sizes count words of
+//! eight bytes, a double each, unless they say bytes.
 
 mod grid;
 mod tiles;

@@ -7,7 +7,7 @@
 //!               └── a register: ones above the last winner <────┘
 //! ```
 //!
-//! The winner is the first after the last one, cyclically, that wants and can; so nobody waits for more
+//! The winner is the first after the last one, cyclically, that wants and can: none waits for more
 //! than one packet of each other. Both searches run side by side, in few levels of logic.
 //!
 //! ```text
@@ -34,9 +34,9 @@ pub struct RoundRobin<const N: usize, const I: usize> {
     /// The winner uses the cycle, and comes last in the next decision. Without a winner it does
     /// nothing.
     pub take: Signal<In, Bit>,
-    /// The winner; 0 if nobody wants and can.
+    /// The winner; 0 if no input wants and can.
     pub winner: Signal<Out, Bits<I>>,
-    /// The winner's bit; 0 if nobody does.
+    /// The winner's bit; 0 if no input does.
     pub grant: Signal<Out, Bits<N>>,
     /// Somebody does.
     pub any: Signal<Out, Bit>,

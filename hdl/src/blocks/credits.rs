@@ -33,7 +33,7 @@ pub struct Credits {
     pub used: Signal<In, Bit>,
     /// There is a place.
     pub available: Signal<Out, Bit>,
-    /// There is one in the next cycle, for whoever decides ahead.
+    /// There is one in the next cycle, for senders that decide ahead.
     pub available_next: Signal<Out, Bit>,
     count: Register<Bits<12>>,
     not_zero: Register<Bit>,

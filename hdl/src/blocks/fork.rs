@@ -8,7 +8,7 @@
 //!
 //! It stands beside a [`SkidBuffer`](super::skid_buffer::SkidBuffer) or
 //! [`PingPong`](super::ping_pong::PingPong), with the same `write` and `read`, and knows of each packet
-//! one bit. Whoever reads the buffer decides by whether there is a packet and where it goes; here both
+//! one bit. Its reader decides by whether there is a packet and where it goes; here both
 //! are in one register, that is, none of the cycle is spent on it.
 //!
 //! ```text

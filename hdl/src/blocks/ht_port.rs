@@ -130,7 +130,7 @@ pub struct HtPort {
     /// The packet for the host, for its data.
     carrier: Signal<Local, DoublewordsBeat>,
     none: Constant<Bits<3>>,
-    /// Whoever wants to send can, of the one kind and the other.
+    /// A packet of the one kind and of the other can be sent.
     both: Constant<Bits<2>>,
 }
 

@@ -13,7 +13,7 @@
 //!
 //! To its neighbours it is a [`Fifo`](super::fifo::Fifo), cycle for cycle, but for `write_data`. The
 //! [switch](super::switch) knows late in a cycle who has won an output; with a cycle more it has time
-//! to fetch the winner's packet, while whoever reads here decides already by `valid`. A packet that
+//! to fetch the winner's packet, while the reader decides already by `valid`. A packet that
 //! is read at once passes by the memory. `write` may come late in the cycle: each register is one table
 //! behind it.
 //!
@@ -44,7 +44,7 @@ pub struct LateFifo<T: Synth> {
     pub ready: Signal<Out, Bit>,
     /// Not empty.
     pub valid: Signal<Out, Bit>,
-    /// Not empty in the next cycle, for whoever decides ahead.
+    /// Not empty in the next cycle, for readers that decide ahead.
     pub valid_next: Signal<Out, Bit>,
     /// The first packet, if valid.
     pub data: Signal<Out, T>,

@@ -103,7 +103,7 @@ pub struct LinkPort {
     pub receive_data: Signal<Out, PacketBeat>,
     /// The channel on which a packet has come in the cycle before, sound or not, one-hot.
     pub arriving_on: Signal<Out, Bits<4>>,
-    /// That packet's target; that of whatever is on the link, if there is none.
+    /// That packet's target; that of the packet on the link, if there is none.
     pub arriving_target: Signal<Out, Bits<20>>,
     /// A packet has come two cycles before whose CRC is wrong.
     pub crc_error: Signal<Out, Bit>,
@@ -155,7 +155,7 @@ pub struct LinkPort {
     pub(crate) late: Constant<Bit>,
     /// Each takes the link for two cycles or more.
     pub(crate) several: Constant<Bit>,
-    /// Whoever wants to send can, of the one kind and the other.
+    /// A packet of the one kind and of the other can be sent.
     both: Constant<Bits<2>>,
     beyond_16: Constant<Bits<16>>,
     beyond_24: Constant<Bits<16>>,

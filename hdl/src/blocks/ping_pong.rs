@@ -43,7 +43,7 @@ pub struct PingPong<T: Synth> {
     pub ready: Signal<Out, Bit>,
     /// Not empty.
     pub valid: Signal<Out, Bit>,
-    /// Not empty in the next cycle, for whoever decides ahead.
+    /// Not empty in the next cycle, for readers that decide ahead.
     pub valid_next: Signal<Out, Bit>,
     /// The first packet, if valid.
     pub data: Signal<Out, T>,

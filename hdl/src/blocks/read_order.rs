@@ -12,7 +12,7 @@
 //!
 //! It stands beside a FIFO of two reads. Each read comes with the number of writes before it, modulo
 //! 2^16, and may go when as many have gone, that is, when the difference has its highest bit clear.
-//! Whoever reads the FIFO decides by that and by much else, so that it is a register, and so is
+//! The reader of the FIFO decides by that and by much else, so that it is a register, and so is
 //! whether there is a first read at all, and one that fails. Three reads can be the first in the next
 //! cycle, and a write more has gone or not: the differences of all six are there before it is known
 //! which it will be.
@@ -51,12 +51,12 @@ pub struct ReadOrder {
     pub write_goes: Signal<In, Bit>,
     /// There is a first read, so many writes have gone as came before it, and it does not fail.
     pub may_read: Signal<Out, Bit>,
-    /// Likewise, and it fails.
+    /// The same, and it fails.
     pub may_fail: Signal<Out, Bit>,
     /// Not `may_read`, from a register of its own: what chooses a packet need not lie with what moves the
     /// reads on.
     pub may_not_read: Signal<Out, Bit>,
-    /// What `may_read` is in the next cycle, for whoever decides ahead.
+    /// What `may_read` is in the next cycle, for readers that decide ahead.
     pub may_read_next: Signal<Out, Bit>,
     /// Of the first read.
     first: Kept<Bits<16>>,
@@ -84,7 +84,7 @@ pub struct ReadOrder {
     ahead_offered: [Signal<Local, Bits<16>>; 2],
     /// If no write goes, and if one does: the first read is in time.
     in_time: [Signal<Local, Bit>; 2],
-    /// Likewise: there is a next read, and it is.
+    /// The same in the next cycle: there is a next read, and it is.
     next_in_time: [Signal<Local, Bit>; 2],
     /// There is a first read in the next cycle, and it is in time.
     goes: Signal<Local, Bit>,

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! To its neighbours it is a [`Fifo`](super::fifo::Fifo) of depth 2, cycle for cycle; that one, which
-//! keeps what waits in a memory, is for many places. `write` decides little here: whoever writes may
+//! keeps what waits in a memory, is for many places. `write` decides little here: the writer may
 //! know late in the cycle that it does.
 //!
 //! ```text

@@ -32,7 +32,7 @@
 //! ```
 //!
 //! Input 4 · p + c is channel c of link port p; the host's requests are input 24, its responses 25.
-//! Whoever has no place to write to must not: the links' credits see to that. Which of these inputs
+//! A sender without a place must not write: the links' credits see to that. Which of these inputs
 //! there are, and which outputs they reach, depends on the topology: see [`Turns`].
 
 use rust_hdl::prelude::*;

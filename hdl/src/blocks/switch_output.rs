@@ -7,8 +7,8 @@
 //! ```
 //!
 //! An input takes part if its first packet goes here and the packet's virtual channel has a place:
-//! whoever wins moves. So the grant needs no second look at the channels, and a channel without a
-//! place holds up nobody else. `select` picks the winner's packet in the cycle after: who wins is
+//! the winner moves. So the grant needs no second look at the channels, and a channel without a
+//! place holds up no other. `select` picks the winner's packet in the cycle after: who wins is
 //! known late in a cycle.
 //!
 //! ```text
@@ -46,7 +46,7 @@ pub struct SwitchOutput {
     pub valid: Signal<Out, Bits<4>>,
     arbiter: RoundRobin<INPUTS, 5>,
     winner: Register<Bits<INPUTS>>,
-    /// All ones but in the first cycle, when nobody requests anything.
+    /// All ones but in the first cycle, which has no request.
     started: Register<Bits<INPUTS>>,
     channel: ChannelInTurn,
     /// The inputs whose first packet has a place on its class's first channel, and on its second.

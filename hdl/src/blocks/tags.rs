@@ -26,7 +26,7 @@
 //! and from afar, so that the search for the lowest begins at a register. `allocate` without a free
 //! tag does nothing, and so does `free` of a tag that no read holds.
 //!
-//! Whoever wants a tag decides with `available` and sends `lowest` on in the same cycle, a long
+//! A block that wants a tag decides by `available` and sends `lowest` on in the same cycle, a long
 //! way. Hence both are registers, and while the lowest tag waits in them, the table looks for the
 //! one after it among the `rest`: what `allocate` decides at the end of the cycle is only which of
 //! two numbers that are there already comes next.

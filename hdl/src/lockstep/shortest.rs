@@ -3,7 +3,7 @@
 //! Zeller and Hildebrandt, *Simplifying and Isolating Failure-Inducing Input* (2002), whose halves and
 //! quarters of a failing input are left out while what remains fails; but as MacIver and Donaldson,
 //! *Test-Case Reduction via Test-Case Generation* (2020), do it, on the [words](super::random) that the
-//! traffic draws and not on the inputs. Sizes stay, and so do the traffic's rules: nobody sends without a
+//! traffic draws and not on the inputs. Sizes and the traffic's rules stay: none sends without a
 //! credit because the cycle was left out in which the credit came back.
 //!
 //! Called by `sme rtl lockstep` once a run has found a difference.
@@ -25,7 +25,7 @@ pub struct Shortest {
 }
 
 /// Takes away from the run `first`, of a pair that `build` makes and that ended at a difference,
-/// whatever it fails without: whole cycles, then what happens in them. Some output differs at its
+/// all that it fails without: whole cycles, then what happens in them. Some output differs at its
 /// end, maybe another one. It simulates no more than `cycles`.
 pub fn shortest(build: &dyn Fn() -> Pair, first: Vec<Words>, cycles: u64) -> Shortest {
     let mut search = Search {

@@ -4,7 +4,7 @@
 //! reset into a variable for each instance, within the block's logic. Here equal modules become
 //! one, called after what it is; copies of inputs give way to the inputs themselves, so that tools
 //! see a plain clock; operands get the width of what they make (see [`super::width`]); ports are declared
-//! where they are listed, one a line; and blanks go that nobody needs. Called by [`super::of`].
+//! where they are listed, one a line; and needless blanks go. Called by [`super::of`].
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,7 +2,7 @@
 //!
 //! Each build is a directory, named by a hash of everything that it was made from, which also
 //! stands in it (`made-from`), so that two builds of the same hash are told apart, with the length of
-//! each file. A directory appears whole or not at all, whoever builds at the same time. What is found
+//! each file. A directory appears whole or not at all, also beside other builds. What is found
 //! is run, so that nobody but the user may have been able to write to it. Where nothing can be kept
 //! that is said on stderr, once, and what is built lasts as long as it is needed.
 

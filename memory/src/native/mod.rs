@@ -1,6 +1,6 @@
 //! The contract on real threads: every operation completes in place, so that a program over
 //! [`Memory`] compiles to the loop one would have written by hand. Used by the native barriers and
-//! by whoever runs a shared-memory program on his own machine. Nodes are regions of one arena:
+//! by shared-memory programs that run on this computer. Nodes are regions of one arena:
 //! the host is one coherent machine, a node is only a number. Addresses in bytes.
 //!
 //! A waiter spins for a bounded time ([`Patience`]) and then sleeps. That somebody sleeps on a

@@ -223,7 +223,7 @@ const MOST_TRACED: u64 = 1 << 20;
 /// The most ranks of a job.
 const MOST_RANKS: u32 = 1 << 14;
 
-/// The ranks of a job if nobody says otherwise: as many as the SCC has cores.
+/// The default number of ranks of a job: as many as the SCC has cores.
 const RANKS: u32 = 48;
 
 /// The most rounds: each is simulated.

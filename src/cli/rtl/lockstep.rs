@@ -171,7 +171,7 @@ impl LockstepRun {
         }
     }
 
-    /// Writes the rows that there are, whatever came behind them.
+    /// Writes the rows that there are, also before an error.
     fn print(&self, mut output: Output, rows: &[Vec<Cell>]) -> Result<(), Stop> {
         if rows.is_empty() {
             return Ok(());

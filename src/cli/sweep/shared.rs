@@ -16,7 +16,7 @@ use crate::distributed::{Crew, gone};
 /// The row of a point, or why it has none, under the point's number.
 pub type Numbered = (usize, Result<Row, Stop>);
 
-/// How long whoever waits for a message sleeps before it looks again: a point takes longer.
+/// How long a process that waits for a message sleeps before it looks again: a point takes longer.
 const NAP: Duration = Duration::from_millis(1);
 
 /// What processes tell each other.
@@ -54,7 +54,7 @@ impl Share {
         Some((index, points.get(index)?))
     }
 
-    /// Whoever still works takes none of these `points` any more.
+    /// Processes that still work take none of these `points` any more.
     pub fn stop(&self, points: usize) {
         self.next.store(points, Ordering::Relaxed);
     }

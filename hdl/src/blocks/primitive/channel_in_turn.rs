@@ -7,7 +7,7 @@ use rust_hdl::prelude::*;
 use super::in_turn::{candidates, compared, groups, next_in, term, wanted_in};
 
 /// On which virtual channel the winner that [`InTurn`](super::InTurn) finds goes on, one-hot; 0 if
-/// nobody wins.
+/// none wins.
 ///
 /// It does not wait for the winner: while the groups of four are compared, each knows already by
 /// which channel it would go on.

@@ -3,7 +3,7 @@
 use rust_hdl::prelude::*;
 
 /// Takes `d` at a rising edge with `enable` high. It is zero from power-on and is not reset:
-/// whoever reads knows what was written.
+/// the reader knows what was written.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct Kept<T: Synth> {
     /// The clock.

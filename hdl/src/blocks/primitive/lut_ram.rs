@@ -3,7 +3,7 @@
 use rust_hdl::prelude::*;
 
 /// 2^A places of `T`. `read_data` follows `read_address` at once; a write is seen after the edge.
-/// Nothing is reset: whoever reads knows what was written.
+/// Nothing is reset: the reader knows what was written.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct LutRam<T: Synth, const A: usize> {
     /// The clock of the writes.

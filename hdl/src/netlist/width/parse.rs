@@ -75,7 +75,7 @@ impl Operator {
         found.map_or("", |(_, sign, _)| sign)
     }
 
-    /// Whether the result is one bit, whatever the operands are.
+    /// Whether the result is one bit, for all operands.
     pub fn is_test(self) -> bool {
         use Operator::*;
         matches!(

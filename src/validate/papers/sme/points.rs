@@ -156,7 +156,7 @@ impl measure::Point for Point {
             // On so many nodes most of the work is the network's, some fifty threads' worth a node.
             Point::Large { nodes, cores, .. } => u64::from(nodes) * (u64::from(cores) + 50),
             Point::Load { .. } => 0,
-            // Whoever runs them, the loads are the same.
+            // On any machine, the loads are the same.
             Point::Fft { mapped, log2n, .. } => {
                 let each = if mapped == Mapped::Cached { 100 } else { 400 };
                 each << log2n
