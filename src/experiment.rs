@@ -110,7 +110,7 @@ pub enum Form {
     Auto,
     /// Every thread a program of its own: for everything.
     Readable,
-    /// Two bytes a thread at rest: tree and dissemination, in runs that nothing looks into.
+    /// Two bytes per thread at rest: tree and dissemination, in runs that nothing looks into.
     Compact,
 }
 
@@ -135,7 +135,7 @@ pub struct Experiment {
     pub topology: Topology,
     /// `--nodes`
     pub nodes: u32,
-    /// `--cores`: threads a node.
+    /// `--cores`: threads per node.
     pub cores: u32,
     /// `--episodes`: counted episodes; one more is simulated before them.
     pub episodes: u32,

@@ -54,7 +54,7 @@ pub struct LockPlan {
     pub topology: Topology,
     /// `--nodes`
     pub nodes: u32,
-    /// `--cores`: threads a node.
+    /// `--cores`: threads per node.
     pub cores: u32,
     /// `--lock`
     pub lock: LockKind,

@@ -128,7 +128,7 @@ fn run_episodes(
     ))
 }
 
-/// Flat before tree, few threads a node before many, few nodes before many.
+/// Flat before tree, few threads per node before many, few nodes before many.
 fn experiments(simulator: &Simulator) -> Vec<Experiment> {
     let mut experiments = Vec::new();
     for algorithm in ALGORITHMS {
@@ -208,7 +208,7 @@ fn headlines(runs: &[(&Experiment, &Outcome)], fits: &[Fit]) -> Result<String, S
     Ok(report::comparison("", named, &rows) + &remarks.concat())
 }
 
-/// Fig. 8, with what the text states of it and Eq. 2's curves for 1 and 16 threads a node.
+/// Fig. 8, with what the text states of it and Eq. 2's curves for 1 and 16 threads per node.
 fn chart(runs: &[(&Experiment, &Outcome)]) -> Chart {
     let mut curves = Vec::new();
     for (algorithm, group, colours) in [

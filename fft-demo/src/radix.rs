@@ -117,7 +117,7 @@ pub enum RadixError {
         /// Bits of a digit.
         radix_bits: u32,
     },
-    /// Nobody is there to do it.
+    /// No thread is there to do it.
     #[error("a sort needs at least one thread")]
     NoThreads,
     /// More than 2^30 words of keys, or of counts of all threads.

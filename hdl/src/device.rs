@@ -25,7 +25,7 @@ pub trait Device {
     /// Its inputs, in the order of the values.
     fn inputs(&self) -> Vec<Port>;
 
-    /// Its outputs, likewise.
+    /// Its outputs, in the order of the values.
     fn outputs(&self) -> Vec<Port>;
 
     /// One cycle: `outputs` becomes what the outputs show with these inputs before the edge that
@@ -184,7 +184,7 @@ pub trait Pins: Block {
 ///
 /// An output `data`, or one whose name ends in `_data`, means something only in cycles in which
 /// `valid`, or the output with `_valid` in that place, is not zero; only then it is compared.
-/// `_channel`, `_crc`, `_stays` and `_before`, which accompany the data, are treated likewise; so are
+/// `_channel`, `_crc`, `_stays` and `_before`, which accompany the data, are treated alike; so are
 /// `found`, `_source`, `_tag` and `_stays`, which a table looks up, with `used`, and the `_source` of a
 /// packet that `waits`.
 #[macro_export]

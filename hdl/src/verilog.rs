@@ -27,7 +27,7 @@ pub fn module_name(block: &str) -> String {
 /// The text of each file of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// Name and text of each: the module, its test bench, the vectors, and what else there is.
+    /// Name and text of each: the module, its test bench, the vectors, and further files.
     pub files: Vec<(String, String)>,
 }
 

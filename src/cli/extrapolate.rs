@@ -138,7 +138,7 @@ pub struct ExtrapolateFlags {
 #[derive(Debug)]
 pub struct ExtrapolateRun {
     source: Source,
-    /// Nodes and cores a node to predict; what is not given is the sweep's.
+    /// Nodes and cores per node to predict; what is not given is the sweep's.
     sizes: (Option<Vec<u32>>, Option<Vec<u32>>),
     paper: bool,
     confidence: Confidence,

@@ -31,7 +31,7 @@ impl PthreadBarrier {
         };
         let count = libc::c_uint::try_from(threads).map_err(|_| refused(libc::EINVAL))?;
         let raw = Box::new(UnsafeCell::new(MaybeUninit::uninit()));
-        // SAFETY: the pointer is to memory of the right size and alignment that nobody else knows
+        // SAFETY: the pointer is to memory of the right size and alignment that no one else knows
         // yet; a null pointer asks for the default attributes.
         match unsafe { libc::pthread_barrier_init(raw.get().cast(), ptr::null(), count) } {
             0 => Ok(Self { raw }),
@@ -50,7 +50,7 @@ impl PthreadBarrier {
 
 impl Drop for PthreadBarrier {
     fn drop(&mut self) {
-        // SAFETY: initialized by `new`, destroyed once, and nobody waits: that would be a borrow.
+        // SAFETY: initialized by `new`, destroyed once, and none waits: that would be a borrow.
         // A thread that has just returned from `wait` may be the last owner: POSIX allows a
         // barrier to be destroyed as soon as one's own wait has returned, because the call blocks
         // until the others have left.

@@ -548,7 +548,7 @@ fn a_full_disk_is_a_complaint() {
     let output = run(full().into(), Stdio::piped(), &row);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(text(&output.stderr).lines().count(), 1);
-    // Nobody can be told, and nothing else happens.
+    // There is no reader to tell, and nothing else happens.
     let output = run(Stdio::piped(), full().into(), "barrier --nodes 0");
     assert_eq!(output.status.code(), Some(2));
 }

@@ -1,4 +1,4 @@
-//! `--engine`: whatever stands in for the engines, the same comes out, byte for byte.
+//! `--engine`: every kind of engine gives the same output, byte for byte.
 
 use std::fs;
 use std::path::Path;

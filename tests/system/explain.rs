@@ -1,5 +1,5 @@
-//! The critical path of an episode: its steps are contiguous and add up to the episode's latency,
-//! whatever runs; asking for it changes nothing; and it is critical: a machine on which something
+//! The critical path of an episode: its steps are contiguous and add up to the episode's latency
+//! in any run; asking for it changes nothing; and it is critical: a machine on which something
 //! takes longer needs longer by as often as that is on the path.
 
 use std::sync::Arc;

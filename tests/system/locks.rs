@@ -1,4 +1,4 @@
-//! The locks on simulated clusters: one thread at a time, nobody stands still, no update is lost,
+//! The locks on simulated clusters: one thread at a time, none stands still, no update is lost,
 //! whether the data under the lock is reached past the caches or through them; and where the lock
 //! does nothing for cached data, updates are lost. The checker of loads finds nothing in the former,
 //! and says of the latter what was forgotten.

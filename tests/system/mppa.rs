@@ -428,7 +428,7 @@ fn interfaces_refuse_what_cannot_be() {
     );
 }
 
-/// A wait for a transfer that nobody sends ends with the report of a deadlock, which names the
+/// A wait for a transfer that is never sent ends with the report of a deadlock, which names the
 /// flag.
 #[test]
 fn a_wait_for_nothing_is_a_deadlock() {

@@ -67,7 +67,7 @@ fn none(wrong: &Wrong) {
     assert_eq!(wrong.all(), Vec::<String>::new());
 }
 
-/// Each program runs, and takes the same time whoever simulates it.
+/// Each program runs, and takes the same time on any number of workers.
 #[test]
 fn programs_run_as_on_real_threads() {
     let mut times = [Vec::new(), Vec::new()];

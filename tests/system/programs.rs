@@ -181,7 +181,7 @@ fn without_a_coherence_point_the_result_is_wrong_and_the_checker_says_where() {
     let begin = "sme: --nodes 4 --cores 1: the result is wrong: the largest error is ";
     assert!(complaint.starts_with(begin), "{complaint}");
 
-    // It is not looked at, then nobody complains; and with the barrier nothing is stale.
+    // Without a check there is no complaint; and with the barrier nothing is stale.
     let unchecked = sme(&format!("{run} --no-check --no-host --format json"));
     assert_eq!(unchecked.status.code(), Some(0));
     let row: Value = serde_json::from_str(text(&unchecked.stdout)).unwrap();
@@ -363,7 +363,7 @@ fn the_smallest_is_right() {
     }
 }
 
-/// The pieces in which data is spread are lines of the caches if nobody says.
+/// The pieces in which data is spread are lines of the caches by default.
 #[test]
 fn data_is_spread_by_the_line() {
     let run = |more: &str| {

@@ -1,4 +1,4 @@
-//! Runs episodes of a barrier and checks that nobody leaves one before all have arrived in it.
+//! Runs episodes of a barrier and checks that no thread leaves one before all have arrived in it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,4 +1,4 @@
-//! The barriers on a memory that reorders whatever the contract lets it reorder, under a scheduler
+//! The barriers on a memory that reorders all that the contract lets it reorder, under a scheduler
 //! that runs threads in any order: an executor independent of the simulator's and of real threads.
 #![allow(clippy::unwrap_used, reason = "a test ends where something is wrong")]
 

@@ -21,9 +21,9 @@ pub enum Fault {
     TurnBeforeClaim,
     /// Who leaves looks whether somebody waits, and then withdraws.
     LookBeforeWithdrawal,
-    /// Nobody is told that he may go.
+    /// No thread is told that it may go.
     NoGrant,
-    /// Nobody is woken.
+    /// No thread is woken.
     NoBell,
     /// Woken before there is anything to be seen.
     BellBeforeGrant,

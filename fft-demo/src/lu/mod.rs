@@ -86,7 +86,7 @@ pub enum LuError {
         /// Rows of a block.
         block: u32,
     },
-    /// Nobody is there to do it.
+    /// No thread is there to do it.
     #[error("a factorization needs at least one thread")]
     NoThreads,
     /// More than 2^30 words.

@@ -35,7 +35,7 @@ const INPUTS: [usize; 4] = [
     CROSSBAR_SWITCH_RESPONSE,
     CROSSBAR_RESPONDER,
 ];
-/// The FIFOs of the readers, likewise.
+/// The FIFOs of the readers.
 const OUTPUTS: [usize; 4] = [
     COMPLETER,
     REQUESTER_RESPONSE,

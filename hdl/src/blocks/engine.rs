@@ -69,7 +69,7 @@ pub struct Engine {
     pub host_out_valid: Signal<Out, Bit>,
     /// That packet.
     pub host_out_data: Signal<Out, DoublewordsBeat>,
-    /// The engine has a place again, likewise.
+    /// The engine has a place again, by channel.
     pub host_out_credit: Signal<Out, Bits<3>>,
 
     /// The last bytes of a packet come over the link.

@@ -123,7 +123,7 @@ pub struct HtPort {
     pub(crate) places: [Credits; 3],
     /// Writes that came from the host, modulo 2^16.
     pub(crate) received: Register<Bits<16>>,
-    /// Writes that came from the completer, likewise.
+    /// Writes that came from the completer, modulo 2^16.
     pub(crate) queued: Register<Bits<16>>,
     /// By channel: there is a packet that may go, and the host has a place.
     may_go: [Register<Bit>; 3],

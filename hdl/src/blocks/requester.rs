@@ -101,7 +101,7 @@ pub struct Requester {
     pub tag_returns: Signal<Out, Bit>,
     /// Of writes and of reads.
     pub(crate) decoders: [AddressDecoder; 2],
-    /// Likewise.
+    /// The requests of writes and of reads.
     pub(crate) requests: [PingPong<PacketBeat>; 2],
     /// The writes as they came, in step with the first of `requests`: the addresses count.
     stores: PingPong<HtBeat>,
@@ -120,7 +120,7 @@ pub struct Requester {
     pub(crate) last_was_write: Register<Bit>,
     /// The write that comes, decoded.
     store: Signal<Local, PacketBeat>,
-    /// The read that comes, likewise.
+    /// The read that comes, decoded.
     load: Signal<Local, PacketBeat>,
     write_can_go: Signal<Local, Bit>,
     write_fails: Signal<Local, Bit>,

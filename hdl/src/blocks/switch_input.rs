@@ -105,7 +105,7 @@ impl SwitchInput {
         Self::new(depth, ways, false)
     }
 
-    /// Of the host, likewise: a packet is written if it is ready.
+    /// Of the host: a packet is written if it is ready.
     pub fn of_host(depth: usize, ways: u8) -> Self {
         Self::new(depth, ways, true)
     }

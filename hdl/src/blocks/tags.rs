@@ -75,7 +75,7 @@ pub struct TagTable<const W: usize> {
     contexts: LutRam<Bits<W>, 5>,
     /// Bit by bit: the tag is free.
     pub(crate) unused: Register<Bits<32>>,
-    /// Likewise, without the lowest.
+    /// The free tags without the lowest, bit by bit.
     pub(crate) rest: Register<Bits<32>>,
     /// Of each four of the rest: one is free.
     pub(crate) groups: Register<Bits<8>>,

@@ -2,7 +2,7 @@
 //!
 //! With the outputs that it sees, what a traffic draws decides all that it does. So a run is known
 //! by its words, cycle by cycle, and [`super::shortest`] takes some of them away: traffic makes
-//! inputs that keep to the rules of whatever is left. For that, a word of zero has to mean that nothing
+//! inputs that keep to the rules of the rest. For that, a word of zero has to mean that nothing
 //! happens.
 
 use std::convert::Infallible;

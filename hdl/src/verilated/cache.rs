@@ -3,7 +3,7 @@
 //! Each build is a directory, named by a hash of everything that it was made from, which also
 //! stands in it (`made-from`), so that two builds of the same hash are told apart, with the length of
 //! each file. A directory appears whole or not at all, also beside other builds. What is found
-//! is run, so that nobody but the user may have been able to write to it. Where nothing can be kept
+//! is run, so that only the user may have been able to write to it. Where nothing can be kept
 //! that is said on stderr, once, and what is built lasts as long as it is needed.
 
 use std::fs::{self, DirEntry, Metadata};
@@ -182,7 +182,7 @@ impl Cache {
 fn say_unkept(error: &VerilatedError) {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
-        // Where nobody can read it, nothing happens.
+        // Where stderr is closed, nothing happens.
         let _ = writeln!(
             io::stderr().lock(),
             "what Verilator builds is not kept: {error}"
@@ -213,13 +213,13 @@ const UNREADY: &str = ".verilated-";
 
 const RANDOM: usize = 6;
 
-/// A new directory that nobody else may look into: in the cache's `directory`, beside what it will
+/// A new directory that other users cannot look into: in the cache's `directory`, beside what it will
 /// be renamed to, or where there is none among the system's temporary files.
 fn temporary(directory: Option<&Path>) -> Result<TempDir, VerilatedError> {
     let directory = directory.map_or_else(std::env::temp_dir, Path::to_owned);
     let mut builder = tempfile::Builder::new();
     builder.prefix(UNREADY).rand_bytes(RANDOM);
-    // Whatever the umask.
+    // At any umask.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
     builder
@@ -252,7 +252,7 @@ fn remove_leftovers(directory: &Path) {
     }
 }
 
-/// Whether nobody else could have written to the directory of a build, or to a file in it.
+/// Whether no other user could have written to the directory of a build, or to a file in it.
 fn is_own_build(path: &Path) -> bool {
     let is_own_entry = |entry: io::Result<DirEntry>| {
         let metadata = entry.and_then(|entry| entry.metadata());
@@ -287,7 +287,7 @@ fn is_own(_metadata: &Metadata) -> bool {
 #[cfg(unix)]
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Lets neither the group nor others write to what is in the directory of a build, whatever the
+/// Lets neither the group nor others write to what is in the directory of a build, at any
 /// umask with which the tools have made it.
 #[cfg(unix)]
 fn close_to_others(directory: &Path) -> io::Result<()> {
@@ -307,7 +307,7 @@ fn close_to_others(_directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes `directory`, which nobody else may look into, and those above it.
+/// Makes `directory`, which no other user may look into, and those above it.
 fn private(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

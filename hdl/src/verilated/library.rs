@@ -149,7 +149,7 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         // SAFETY: the pointer is of this library's `new`, and this is the only place that frees
-        // it; nobody has it afterwards.
+        // it; no reference to it is left afterwards.
         unsafe { (self.library.free)(self.pointer.as_ptr()) }
     }
 }

@@ -360,7 +360,7 @@ const FUTEX: u64 = 1 << 63;
 /// # Panics
 ///
 /// If the program awaits anything that does not complete in place. No operation of this memory
-/// does; a future from elsewhere (a timer, a channel) has nobody here to wake it.
+/// does; a future from elsewhere (a timer, a channel) has nothing here to wake it.
 #[inline]
 pub fn run<F: Future>(program: F) -> F::Output {
     match pin!(program).poll(&mut Context::from_waker(Waker::noop())) {

@@ -51,7 +51,7 @@ struct Simulated {
 }
 
 impl Report {
-    /// What a fit says of `sizes`, each (nodes, cores a node).
+    /// What a fit says of `sizes`, each (nodes, cores per node).
     pub fn formula(series: Series, fit: Extrapolation, sizes: &[(u32, u32)]) -> Self {
         Self::one(Kind::Formula, series, fit, sizes)
     }

@@ -118,7 +118,7 @@ pub fn run(
     Ok(text)
 }
 
-/// Every run, figure by figure, few threads a node before many, few nodes before many.
+/// Every run, figure by figure, few threads per node before many, few nodes before many.
 fn simulate<'f>(
     figures: &'f [Figure],
     task: &FftTask,

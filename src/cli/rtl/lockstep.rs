@@ -145,7 +145,7 @@ impl LockstepRun {
     /// shortest traffic that shows it.
     pub fn run(&self) -> Result<(), Stop> {
         let output = Output::file_or_stdout(self.output.output.as_deref())?;
-        // An impossible place is known before the run, not after it; but where nobody has asked for a
+        // An impossible place is known before the run, not after it; but where no flag asks for a
         // waveform, it is missing only if there is a difference.
         let vcd = self.vcd.as_deref().map(|path| Output::file("--vcd", path));
         let mut vcd = vcd.transpose()?;

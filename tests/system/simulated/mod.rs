@@ -1,4 +1,4 @@
-//! The barriers on simulated clusters: they hold, whatever the shape; those that are broken are
+//! The barriers on simulated clusters: they hold at any shape; those that are broken are
 //! found; and nothing depends on the host.
 
 mod broken;

@@ -23,7 +23,7 @@ pub const fn writer(input: usize) -> usize {
 /// A packet written can be read after the edge. `data` of a reader is what its one-hot `select` picks
 /// of the buffers that it reads, an and-or of what their `read_address`es pointed to in the cycle
 /// before; 0 if it picks none of these. Where something is written in the very cycle in which it is
-/// read, nobody may pick it. Packets move in here and nowhere else in the switch.
+/// read, no reader may pick it. Packets move in here and nowhere else in the switch.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct Buffers {
     /// The clock of the writes.
@@ -47,8 +47,8 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Buffers of these depths, 1 to 32; a reader reads those in `reads`, bit by bit. What nobody
-    /// reads is not there.
+    /// Buffers of these depths, 1 to 32; a reader reads those in `reads`, bit by bit. Buffers
+    /// without a reader are not there.
     pub fn new(depths: &[usize; INPUTS], reads: &[u32; READERS]) -> Self {
         assert!(depths.iter().all(|depth| (1..=32).contains(depth)));
         let places = |&depth: &usize| vec![PacketBeat::default(); depth].into();

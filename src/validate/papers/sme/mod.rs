@@ -18,7 +18,7 @@ use crate::validate::measure;
 
 /// The nodes over which Fig. 9 and Eq. 2 are fitted.
 const NODES: [u32; 6] = [2, 4, 8, 16, 32, 64];
-/// The threads a node for which they are.
+/// The threads per node for which they are.
 const CORES: [u32; 5] = [1, 2, 4, 8, 16];
 
 type Measurements = measure::Measurements<Point>;
@@ -438,7 +438,7 @@ fn fitted_surface(measured: &Measurements) -> Result<Surface, String> {
 pub struct Distance {
     /// The largest.
     pub largest: f64,
-    /// Where that is: nodes, cores a node.
+    /// Where that is: nodes, cores per node.
     pub place: (u32, u32),
     /// Their mean.
     pub mean: f64,
