@@ -8,15 +8,14 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::{Sample, Series, shared};
-use crate::report::recognize::csv_values;
+use crate::report::records::{self, Record};
 use crate::report::row::{self, Cell};
-use crate::report::strict;
+
+pub use crate::report::records::RecordError as InputError;
 
 /// The columns in which a latency is looked for by default.
 const LATENCIES: [&str; 2] = ["latency_us", "latency_mean_us"];
@@ -32,22 +31,10 @@ const FREE: [&str; 8] = [
     "episodes",
     "seed",
 ];
-/// The longest line [bytes].
-const MAX_LINE: u64 = 1 << 20;
 /// The most rows of all files together.
 const MAX_ROWS: usize = 100_000;
 /// The most nodes and the most cores a node: what a node's address has room for, and more.
 const MAX_COUNT: f64 = 4_294_967_295.0;
-
-/// Why files are no sweep.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {reason}")]
-pub struct InputError {
-    /// The file, and the line where there is one.
-    pub place: String,
-    /// What is wrong there.
-    pub reason: String,
-}
 
 /// Which rows are taken, and which of their figures.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +74,7 @@ pub fn read(files: &[impl AsRef<Path>], selection: &Selection) -> Result<Series,
     })
 }
 
-/// The columns of a row, without those of the host.
+/// The columns of a row.
 type Fields = HashMap<String, Cell>;
 
 struct Rows<'s> {
@@ -101,54 +88,17 @@ struct Rows<'s> {
 }
 
 impl Rows<'_> {
-    fn read(&mut self, file: &str, mut reader: impl BufRead) -> Result<(), InputError> {
-        let mut header: Option<Vec<String>> = None;
-        let (mut json, mut taken) = (false, false);
-        for number in 1u64.. {
-            let place = format!("{file}: line {number}");
-            let failed = |reason: String| InputError {
-                place: place.clone(),
-                reason,
-            };
-            let mut bytes = Vec::new();
-            let mut limited = (&mut reader).take(MAX_LINE);
-            let read = limited
-                .read_until(b'\n', &mut bytes)
-                .map_err(|error| InputError {
-                    place: file.to_owned(),
-                    reason: format!("cannot be read: {error}"),
-                })?;
-            match read as u64 {
-                0 => break,
-                MAX_LINE => return Err(failed(format!("is longer than {MAX_LINE} bytes"))),
-                _ => {}
-            }
-            let text = str::from_utf8(&bytes).map_err(|_| failed("is no UTF-8".into()))?;
-            let text = text.trim_start_matches('\u{feff}').trim();
-            if text.is_empty() {
-                continue;
-            }
-            let fields = match &header {
-                None if json || text.starts_with('{') => {
-                    json = true;
-                    json_fields(text).map_err(failed)?
-                }
-                None => {
-                    let names = csv_values(text).ok_or_else(|| {
-                        failed("is no CSV header: its quotes do not match".into())
-                    })?;
-                    check_twice(&names).map_err(failed)?;
-                    self.check_header(&names).map_err(failed)?;
-                    header = Some(names);
-                    continue;
-                }
-                Some(names) => csv_fields(names, text).map_err(failed)?,
-            };
-            taken |= self.take(&place, fields).map_err(failed)?;
-        }
+    fn read(&mut self, file: &str, reader: impl BufRead) -> Result<(), InputError> {
+        let selection = self.selection;
+        let mut taken = false;
+        let take = |place: &str, record: Record| {
+            taken |= self.take(place, record.into_iter().collect())?;
+            Ok(())
+        };
+        records::read(file, reader, |names| check_header(names, selection), take)?;
         match taken {
             true => Ok(()),
-            false if self.selection.only.is_empty() => Err(InputError {
+            false if selection.only.is_empty() => Err(InputError {
                 place: file.to_owned(),
                 reason: "has no row".into(),
             }),
@@ -156,24 +106,6 @@ impl Rows<'_> {
                 place: file.to_owned(),
                 reason: "has no row that --where asks for".into(),
             }),
-        }
-    }
-
-    /// A missing column is known at the header already.
-    fn check_header(&self, names: &[String]) -> Result<(), String> {
-        let has = |name: &str| names.iter().any(|known| known.trim() == name);
-        let missing = |name: &str| format!("has no column {name}; its first line must name it");
-        for name in ["nodes", "cores_per_node"] {
-            if !has(name) {
-                return Err(missing(name));
-            }
-        }
-        match &self.selection.latency {
-            Some(name) if !has(name) => Err(missing(name)),
-            None if !LATENCIES.iter().any(|name| has(name)) => {
-                Err(missing(&LATENCIES.join(" or ")))
-            }
-            _ => Ok(()),
         }
     }
 
@@ -265,57 +197,20 @@ impl Rows<'_> {
     }
 }
 
-/// Refuses a header that names a column twice, of which a row could keep only one.
-fn check_twice(names: &[String]) -> Result<(), String> {
-    let twice = (names.iter().enumerate())
-        .find(|(at, name)| names[..*at].iter().any(|other| other.trim() == name.trim()));
-    match twice {
-        Some((_, name)) => Err(format!("names the column {:?} twice", name.trim())),
-        None => Ok(()),
+/// A missing column is known at the header already.
+fn check_header(names: &[String], selection: &Selection) -> Result<(), String> {
+    let has = |name: &str| names.iter().any(|known| known == name);
+    let missing = |name: &str| format!("has no column {name}; its first line must name it");
+    for name in ["nodes", "cores_per_node"] {
+        if !has(name) {
+            return Err(missing(name));
+        }
     }
-}
-
-fn json_fields(text: &str) -> Result<Fields, String> {
-    let object = strict::object(text)?;
-    let cell = |value: Value| match value {
-        Value::Null => Some(Cell::Absent),
-        Value::Bool(truth) => Some(Cell::Truth(truth)),
-        Value::Number(number) => Some(Cell::Number(number.to_string())),
-        Value::String(text) => Some(Cell::text(text)),
-        // The host, and what no row of a sweep has.
-        Value::Object(_) | Value::Array(_) => None,
-    };
-    let fields = object.into_iter();
-    Ok(fields
-        .filter_map(|(key, value)| Some((key, cell(value)?)))
-        .collect())
-}
-
-fn csv_fields(header: &[String], text: &str) -> Result<Fields, String> {
-    let values = csv_values(text).ok_or("is no CSV row: its quotes do not match")?;
-    if values.len() != header.len() {
-        return Err(format!(
-            "has {} cells under a header of {}",
-            values.len(),
-            header.len()
-        ));
+    match &selection.latency {
+        Some(name) if !has(name) => Err(missing(name)),
+        None if !LATENCIES.iter().any(|name| has(name)) => Err(missing(&LATENCIES.join(" or "))),
+        _ => Ok(()),
     }
-    let cell = |key: &str, value: &str| match value.trim() {
-        "" => Cell::Absent,
-        // Words that may look like numbers.
-        word if ["version", "machine", "machine_hash", "set"].contains(&key) => Cell::text(word),
-        number if is_plain(number) => Cell::Number(number.to_owned()),
-        word => Cell::text(word),
-    };
-    let fields = header.iter().zip(&values);
-    Ok(fields
-        .map(|(key, value)| (key.trim().to_owned(), cell(key.trim(), value)))
-        .collect())
-}
-
-/// Whether `text` is a number as JSON writes it.
-fn is_plain(text: &str) -> bool {
-    serde_json::from_str::<serde_json::Number>(text).is_ok()
 }
 
 /// The number in a column: finite, not negative.

@@ -7,7 +7,9 @@
 //!   files that they replace.
 //! * [`explain`]: a critical path. [`links`]: the load of links. [`stale_list`]: stale loads.
 //!   [`timeline`]: a trace of all threads. [`calls`]: the calls of ranks.
-//! * [`recognize`]: rows that were written before; [`strict`]: JSON without keys that stand twice.
+//! * [`recognize`]: rows that were written before; [`records`]: rows of any kind, read from files;
+//!   [`strict`]: JSON without keys that stand twice.
+//! * [`units`]: what keys say in words.
 //! * [`applies`]: which parameters an algorithm looks at, so that a row leaves the others out.
 //! * [`stop`]: errors and exit statuses.
 
@@ -18,6 +20,7 @@ pub mod links;
 pub mod output;
 pub mod partial;
 pub mod recognize;
+pub mod records;
 pub mod replace;
 pub mod row;
 pub mod stale_list;
@@ -26,6 +29,7 @@ pub mod strict;
 pub mod table;
 pub mod temporary;
 pub mod timeline;
+pub mod units;
 
 use std::path::Path;
 

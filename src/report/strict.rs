@@ -1,6 +1,7 @@
 //! JSON in which no object has a key twice. A parser that keeps the last of them loses the others
 //! silently.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -19,6 +20,46 @@ pub fn object(text: &str) -> Result<Map<String, Value>, String> {
         Ok(Strict(Value::Object(object))) => Ok(object),
         Ok(_) => Err("is no JSON object: it is another value".into()),
         Err(error) => Err(format!("is no JSON object: {error}")),
+    }
+}
+
+/// The entries of the object that `text` is, in their order.
+///
+/// # Errors
+/// As of [`object`].
+pub fn entries(text: &str) -> Result<Vec<(String, Value)>, String> {
+    let Entries(entries) =
+        serde_json::from_str(text).map_err(|error| format!("is no JSON object: {error}"))?;
+    Ok(entries)
+}
+
+struct Entries(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(InOrder).map(Entries)
+    }
+}
+
+struct InOrder;
+
+impl<'de> Visitor<'de> for InOrder {
+    type Value = Vec<(String, Value)>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut found: Self::Value = Vec::new();
+        let mut known = HashSet::new();
+        while let Some((key, Strict(value))) = entries.next_entry::<String, _>()? {
+            if !known.insert(key.clone()) {
+                return Err(A::Error::custom(format!("the key {key:?} stands twice")));
+            }
+            found.push((key, value));
+        }
+        Ok(found)
     }
 }
 
