@@ -137,5 +137,6 @@ fn panel(costs: &[Cost], title: &str, label: &str, of: impl Fn(&Cost) -> f64) ->
             caption: Vec::new(),
         },
         bands: Vec::new(),
+        errors: Vec::new(),
     }
 }

@@ -226,7 +226,7 @@ fn chart(runs: &[(&Experiment, &Outcome)]) -> Chart {
                     .map(|(experiment, outcome)| (experiment.nodes.into(), mean_us(outcome)))
                     .collect(),
                 colour,
-                stroke: Stroke::Solid,
+                stroke: Stroke::Marked,
             });
         }
     }

@@ -13,7 +13,7 @@ use std::fs;
 use std::sync::Arc;
 
 use sme::experiment::{Algorithm, Experiment, Observe, Outcome, Part};
-use sme::plot::{Axis, Chart, Curve, Panel, Scaling, Stroke, sheet};
+use sme::plot::{Axis, Chart, Curve, Page, Panel, Scaling, Stroke, compared};
 use sme::progress::{Silent, Watch, on_stderr};
 use sme::validate::papers::sme::simulator::mean_us;
 use sme_sim::machine::Machine;
@@ -104,7 +104,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", devices::table(dissemination)?);
     print!("{}", switches::tables()?);
     fs::create_dir_all("results")?;
-    fs::write("results/machines-today.svg", sheet(&panels, 2)?)?;
+    let svg = compared(&panels, 2, Page::default())?;
+    fs::write("results/machines-today.svg", svg)?;
     eprintln!("results/machines-today.svg is written");
     Ok(())
 }
@@ -285,6 +286,7 @@ impl Sweep {
                 caption: Vec::new(),
             },
             bands: Vec::new(),
+            errors: Vec::new(),
         }
     }
 }

@@ -5,7 +5,9 @@
 
 use super::Sample;
 use crate::fit::SurfaceFit;
-use crate::plot::{self, Axis, Band, Chart, Curve, Panel, PlotError, Scaling, Stroke};
+use crate::plot::{
+    self, Axis, Band, COLOURS, Chart, Curve, Page, Panel, PlotError, Scaling, Stroke,
+};
 
 /// One panel: a topology, the formula fitted to its small sizes, and the simulation of all.
 #[derive(Clone, Debug)]
@@ -28,7 +30,7 @@ pub struct Picture {
 /// What `plotters` refuses.
 pub fn svg(pictures: &[Picture], machine: &str) -> Result<String, PlotError> {
     let panels: Vec<Panel> = pictures.iter().map(|p| p.panel(machine)).collect();
-    plot::sheet(&panels, 2)
+    plot::compared(&panels, 2, Page::default())
 }
 
 impl Picture {
@@ -86,7 +88,10 @@ impl Picture {
                 self.fit.points, self.fitted_to, self.fit.surface.r_squared,
             )],
         };
-        Panel { chart, bands }
+        Panel {
+            bands,
+            ..Panel::from(chart)
+        }
     }
 
     /// The mean over the runs of each size.
@@ -127,16 +132,6 @@ impl Picture {
             .collect()
     }
 }
-
-/// Far apart for every eye (Okabe and Ito's palette).
-const COLOURS: [(u8, u8, u8); 6] = [
-    (0, 114, 178),
-    (213, 94, 0),
-    (0, 158, 115),
-    (204, 121, 167),
-    (86, 180, 233),
-    (230, 159, 0),
-];
 
 #[cfg(test)]
 mod tests {
@@ -202,7 +197,7 @@ mod tests {
                 .count(),
             4
         );
-        assert!(svg.contains("width=\"2000\" height=\"1240\""));
+        assert!(svg.contains("width=\"2000\" height=\"1276\""));
         assert!(svg.contains("opacity=\"0.14\""));
     }
 }

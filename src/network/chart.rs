@@ -50,7 +50,11 @@ pub fn chart(plan: &NetworkPlan, curves: &[LoadCurve]) -> Chart {
             bound.to_vec(),
             Stroke::Dashed,
         ));
-        drawn.push(line("99th percentile", below(ceiling, tail), Stroke::Solid));
+        drawn.push(line(
+            "99th percentile",
+            below(ceiling, tail),
+            Stroke::Dashed,
+        ));
         // Dots are measured points; the line goes on to the ceiling without one.
         let measured = mean.clone().take_while(|&(_, latency)| latency <= ceiling);
         drawn.push(line("mean", measured.collect(), Stroke::Dotted));

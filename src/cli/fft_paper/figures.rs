@@ -463,8 +463,10 @@ mod tests {
             ] {
                 assert!(svg.contains(part), "{part}\n{svg}");
             }
-            // Two curves with two dots each, and these in the legend.
-            assert_eq!(svg.matches("<circle").count(), 4 + 2);
+            // Two curves of two points, one with circles and one with squares, and the legend.
+            for shape in ["<circle", "<polygon"] {
+                assert_eq!(svg.matches(shape).count(), 2 + 1, "{shape}");
+            }
         }
     }
 

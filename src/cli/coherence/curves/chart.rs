@@ -20,8 +20,7 @@ pub(super) fn drawn(simulated: &[Simulated<'_>]) -> Result<Vec<(Option<u32>, Str
     for of in simulated {
         let chart = chart(of);
         files.push((Some(of.figure.number), chart.to_svg().map_err(failed)?));
-        let bands = Vec::new();
-        panels.push(Panel { chart, bands });
+        panels.push(Panel::from(chart));
     }
     files.push((None, plot::sheet(&panels, COLUMNS).map_err(failed)?));
     Ok(files)
@@ -62,7 +61,7 @@ fn chart(of: &Simulated<'_>) -> Chart {
         });
         let (group, stroke) = match line.source {
             Source::Simulated(_) => ("Simulated", Stroke::Dotted),
-            Source::Message(_) | Source::Copy(_) => ("Predicted", Stroke::Solid),
+            Source::Message(_) | Source::Copy(_) => ("Predicted", Stroke::Marked),
             Source::Published { .. } => ("Published", Stroke::Dashed),
         };
         let colour = match of_paper(line.source) {

@@ -28,7 +28,7 @@ pub(super) fn processes(outcomes: &[(&Simpson, Outcome)]) -> Chart {
             label: run.variant.to_string(),
             points,
             colour,
-            stroke: Stroke::Solid,
+            stroke: Stroke::Marked,
         });
     }
     let marks = vec![Marks {
