@@ -22,6 +22,7 @@ Examples:
   sme
   sme barrier --nodes 64 --cores 16 --topology mesh:8x8 --algorithm tree --explain
   sme sweep --nodes 1..64 --algorithm flat,tree --topology mesh:8x8 -o latency.csv
+  sme plot latency.csv -o latency.pdf
   sme machines show sme-prototype
 
 Exit status: 0 done, 1 the run failed, 2 bad input.";
@@ -299,6 +300,30 @@ Examples:
   sme validate --format csv -o validate.csv
   sme validate --set uncached.arbitration=fifo
   sme validate --no-programs --noise-period 100ms --noise-duration 10us";
+
+/// `sme plot --help`
+pub const PLOT: &str = "\
+Axes are named after their fields, whose ends are their units: latency_mean_us is latency mean [µs].
+Fields that no flag names are chosen, which stderr tells:
+  x       the first number that varies; where none does, the first word that does, with bars
+  y       behind it the first time that varies, else the first number that does
+  series  every field before y that varies, unless x and the fields chosen before it tell it already
+Rows of --explain-to become a bar for each file, whose parts are what its time was spent on. Of rows
+that share x and series, the curve is points without a line.
+
+Axes are linear and begin at 0, unless numbers are below it. A row without x or y is left out; a word
+there, and what is not above 0 on a logarithmic axis, is refused. PDF and PNG are set in DejaVu
+Sans, which is part of the program; SVG leaves fonts to the viewer. See docs/plot.md.
+
+Examples:
+  sme sweep --nodes 2..64*2 --cores 1,4,16 --topology mesh:8x8 -o sweep.csv
+  sme plot sweep.csv -o sweep.svg
+  sme plot sweep.csv --x nodes --y latency_p50_us --errors latency_min_us,latency_p99_us -o a.pdf
+  sme plot sweep.csv --log x --size single-column --style paper -o figure.pdf
+  sme barrier --explain-to path.csv
+  sme plot path.csv -o costs.png
+  sme latency --format csv -o budget.csv
+  sme plot budget.csv --bars --x operation,hops --y cache_ns,memory_ns,engine_ns,link_ns -o b.svg";
 
 /// `sme network --help`
 pub const NETWORK: &str = "\

@@ -33,6 +33,7 @@ pub mod native;
 pub mod network;
 pub mod noise;
 pub mod paths;
+pub mod plot;
 pub mod program;
 pub mod program_row;
 pub mod radix;
@@ -147,6 +148,8 @@ pub enum Job {
     Mpi(Box<mpi::MpiRun>),
     /// `sme coherence`
     Coherence(Box<coherence::CoherenceRun>),
+    /// `sme plot`
+    Plot(Box<plot::PlotRun>),
     /// No command: the paper's headline experiment.
     Paper,
 }
@@ -203,6 +206,9 @@ impl Job {
             }
             Some(Command::Coherence(flags)) => coherence::CoherenceRun::read(&flags.command)
                 .map(|run| Self::Coherence(Box::new(run))),
+            Some(Command::Plot(flags)) => {
+                plot::PlotRun::read(&flags).map(|run| Self::Plot(Box::new(run)))
+            }
             Some(Command::Network(flags)) => {
                 network::NetworkRun::read(&flags).map(|run| Self::Network(Box::new(run)))
             }
@@ -253,6 +259,7 @@ impl Job {
             Self::Litmus(run) => run.run(),
             Self::Mpi(run) => run.run(),
             Self::Coherence(run) => run.run(),
+            Self::Plot(run) => run.run(),
             Self::Paper => paper(),
         }
     }
@@ -325,6 +332,9 @@ enum Command {
     /// How the latency of the network grows with the load, under synthetic traffic
     #[command(after_help = help::NETWORK)]
     Network(Box<network::NetworkFlags>),
+    /// Draw rows that any command wrote, as SVG, PDF or PNG
+    #[command(after_help = help::PLOT)]
+    Plot(Box<plot::PlotFlags>),
 }
 
 #[derive(clap::Args, Debug)]

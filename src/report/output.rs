@@ -119,12 +119,17 @@ impl Output {
 
     /// Adds `text`.
     pub fn push(&mut self, text: &str) -> Result<(), Stop> {
+        self.push_bytes(text.as_bytes())
+    }
+
+    /// Adds `bytes`, which need not be text.
+    pub fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), Stop> {
         let written = match &mut self.to {
-            To::Stdout(writer) => writer.write_all(text.as_bytes()),
+            To::Stdout(writer) => writer.write_all(bytes),
             To::File(writer, target) => {
-                begun(writer, target).and_then(|writer| writer.write_all(text.as_bytes()))
+                begun(writer, target).and_then(|writer| writer.write_all(bytes))
             }
-            To::Device(writer) => writer.write_all(text.as_bytes()),
+            To::Device(writer) => writer.write_all(bytes),
         };
         written.map_err(|error| self.stopped(&error))
     }

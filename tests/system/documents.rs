@@ -315,6 +315,11 @@ fn the_chapter_on_reports_shows_what_the_program_prints() {
 }
 
 #[test]
+fn the_chapter_on_plots_shows_what_the_program_prints() {
+    shows_what_is_printed("docs/plot.md", 8);
+}
+
+#[test]
 fn the_chapter_on_the_scc_shows_what_the_program_prints() {
     shows_what_is_printed("docs/scc.md", 3);
 }

@@ -42,6 +42,7 @@ mod nas;
 mod network;
 mod noise;
 mod physics;
+mod plot;
 mod processes;
 mod programs;
 mod rooms;

@@ -1,0 +1,167 @@
+//! `sme plot`: rows that any command wrote, or anybody else, as a picture.
+//!
+//! Called by [`super::main`]. Files are read by [`crate::report::records`] and drawn by
+//! [`crate::plot`]; here is only which fields go where. Nothing is simulated.
+
+mod choose;
+mod picture;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::plot::export::Kind;
+use crate::plot::{Page, Size, Style};
+use crate::report::output::Output;
+use crate::report::stop::{Stop, to_stderr};
+
+use choose::Chosen;
+use picture::Picture;
+use table::Table;
+
+/// The flags of `sme plot`.
+#[derive(Args, Clone, Debug)]
+pub struct PlotFlags {
+    /// Rows as CSV or JSON lines; - is standard input. Of several files, source_file is a field
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Field along the bottom; of bars their names, which several fields may make
+    #[arg(long, value_name = "FIELD", help_heading = "Fields")]
+    x: Option<String>,
+    /// Fields along the left, all of one unit
+    #[arg(long, value_name = "FIELD,…", help_heading = "Fields")]
+    y: Option<String>,
+    /// A curve, or a part of each bar, for each combination of what these fields hold; "" for none
+    #[arg(long, value_name = "FIELD,…", help_heading = "Fields")]
+    series: Option<String>,
+    /// Take only the rows whose field has this value; may be repeated
+    #[arg(long = "where", value_name = "FIELD=VALUE", help_heading = "Fields")]
+    only: Vec<String>,
+    /// Bars of errors from one field to another, such as two percentiles
+    #[arg(long, value_name = "LOW,HIGH", help_heading = "Fields")]
+    errors: Option<String>,
+    /// Field with published values, drawn as marks; may be repeated
+    #[arg(long, value_name = "FIELD", help_heading = "Fields")]
+    published: Vec<String>,
+    /// A panel for each value of this field, with one scale
+    #[arg(long, value_name = "FIELD", help_heading = "Fields")]
+    panels: Option<String>,
+    /// Stacked bars in the place of curves; rows of one bar and part are added up
+    #[arg(long, help_heading = "Picture")]
+    bars: bool,
+    /// Logarithmic axes
+    #[arg(long, value_name = "AXES", help_heading = "Picture")]
+    log: Option<Logarithmic>,
+    /// Width: 1000 pixels, 3.5 inches, or 7.16 inches
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "screen",
+        help_heading = "Picture"
+    )]
+    size: Size,
+    /// With title and subtitle, or without, for papers
+    #[arg(
+        long,
+        value_name = "STYLE",
+        default_value = "screen",
+        help_heading = "Picture"
+    )]
+    style: Style,
+    /// Title [default: the fields in words]
+    #[arg(long, value_name = "TEXT", help_heading = "Picture")]
+    title: Option<String>,
+    /// Write the picture to FILE.svg, FILE.pdf or FILE.png [default: SVG on stdout]
+    #[arg(
+        short = 'o',
+        long = "output",
+        value_name = "FILE",
+        help_heading = "Output"
+    )]
+    output: Option<PathBuf>,
+}
+
+/// The axes that are logarithmic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Logarithmic {
+    /// The one along the bottom.
+    X,
+    /// The one along the left.
+    Y,
+    /// Both.
+    Xy,
+}
+
+impl PlotFlags {
+    fn is_paper(&self) -> bool {
+        self.style == Style::Paper
+    }
+}
+
+/// A picture whose flags fit together.
+#[derive(Debug)]
+pub struct PlotRun {
+    flags: PlotFlags,
+    only: Vec<(String, String)>,
+    kind: Kind,
+}
+
+impl PlotRun {
+    /// Reads the flags; no file is opened.
+    pub fn read(flags: &PlotFlags) -> Result<Self, Stop> {
+        let is_stdin = |file: &&PathBuf| file.as_path() == Path::new("-");
+        if flags.files.iter().filter(is_stdin).count() > 1 {
+            return Err(Stop::flag("-", "standard input can be read once"));
+        }
+        let kind = match flags.output.as_deref() {
+            None => Kind::Svg,
+            Some(path) if path == Path::new("-") => Kind::Svg,
+            Some(path) => Kind::of_file(path).ok_or_else(|| {
+                let flag = format!("-o {}", path.display());
+                Stop::flag(&flag, "pictures are written as .svg, .pdf or .png")
+            })?,
+        };
+        let only = flags.only.iter().map(|text| {
+            let (key, value) = text
+                .split_once('=')
+                .ok_or_else(|| Stop::flag(&format!("--where {text}"), "FIELD=VALUE"))?;
+            Ok((key.trim().to_owned(), value.to_owned()))
+        });
+        Ok(Self {
+            only: only.collect::<Result<_, Stop>>()?,
+            flags: flags.clone(),
+            kind,
+        })
+    }
+
+    /// Reads the files and draws the picture.
+    pub fn run(&self) -> Result<(), Stop> {
+        let flags = &self.flags;
+        let mut output = Output::file_or_stdout(flags.output.as_deref())?;
+        let table = Table::read(&flags.files, &self.only)?;
+        let chosen = Chosen::new(&table, flags)?;
+        let picture = Picture::new(&table, &chosen, flags)?;
+        let page = Page {
+            size: flags.size,
+            style: flags.style,
+        };
+        let bytes = picture
+            .to_svg(page)
+            .and_then(|svg| self.kind.bytes(svg, page));
+        let bytes = bytes.map_err(|error| match &flags.output {
+            Some(path) => Stop::flag(&format!("-o {}", path.display()), error),
+            None => Stop::Input(error.to_string()),
+        })?;
+        output.push_bytes(&bytes)?;
+        output.commit()?;
+        if let Some(told) = &chosen.told {
+            to_stderr(&format!("plotted: {told}\n"));
+        }
+        if picture.left_out > 0 {
+            let count = picture.left_out;
+            to_stderr(&format!("left out: {count} rows without these numbers\n"));
+        }
+        Ok(())
+    }
+}

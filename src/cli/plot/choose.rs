@@ -1,0 +1,304 @@
+//! Which fields are plotted: those that the flags name, and for the others a choice by what the rows
+//! hold, which docs/plot.md explains.
+
+use std::collections::{HashMap, HashSet};
+
+use super::PlotFlags;
+use super::table::{Row, SOURCE, Table};
+use crate::report::row::Cell;
+use crate::report::stop::Stop;
+use crate::report::units;
+
+/// The most curves of a choice, and the most that a user may ask for: more are not told apart.
+const FEW_CURVES: usize = 12;
+pub const MAX_CURVES: usize = 40;
+
+/// The fields of a picture, by their places in the table.
+#[derive(Debug)]
+pub struct Chosen {
+    /// Along the bottom; of bars the names, which several fields may make.
+    pub x: Vec<usize>,
+    pub y: Vec<usize>,
+    /// A curve, or a part of each bar, for each combination of what these hold.
+    pub series: Vec<usize>,
+    /// The ends of the bars of errors.
+    pub errors: Option<(usize, usize)>,
+    pub published: Vec<usize>,
+    pub panels: Option<usize>,
+    pub is_bars: bool,
+    /// What was chosen here, to be told; nothing where the flags say all.
+    pub told: Option<String>,
+}
+
+/// What a field holds.
+struct Kind {
+    is_numeric: bool,
+    varies: bool,
+    is_zero: bool,
+    present: usize,
+    is_host: bool,
+}
+
+impl Kind {
+    fn of(table: &Table, field: usize) -> Self {
+        let cells = || table.rows.iter().map(move |row| row.cell(field));
+        let there = || cells().filter(|cell| **cell != Cell::Absent);
+        let texts: HashSet<String> = there().map(|cell| cell.to_text()).collect();
+        Self {
+            is_numeric: there().next().is_some() && there().all(|cell| cell.is_number()),
+            varies: texts.len() > 1,
+            is_zero: texts.iter().all(|text| text.parse() == Ok(0.0)),
+            present: there().count(),
+            is_host: table.fields[field].starts_with("host_"),
+        }
+    }
+}
+
+impl Chosen {
+    /// The fields by the flags, and by what the rows hold.
+    pub fn new(table: &Table, flags: &PlotFlags) -> Result<Self, Stop> {
+        let list = |flag: &str, text: &Option<String>| match text {
+            Some(text) => {
+                let names = text
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|name| !name.is_empty());
+                let fields = names.map(|name| table.find(flag, name));
+                fields.collect::<Result<Vec<usize>, Stop>>().map(Some)
+            }
+            None => Ok(None),
+        };
+        let kinds: Vec<Kind> = (0..table.fields.len())
+            .map(|field| Kind::of(table, field))
+            .collect();
+        let (given_x, given_y) = (list("--x", &flags.x)?, list("--y", &flags.y)?);
+        let given_series = list("--series", &flags.series)?;
+        let panels = match &flags.panels {
+            Some(name) => Some(table.find("--panels", name)?),
+            None => None,
+        };
+        let published: Result<Vec<usize>, Stop> = (flags.published.iter())
+            .map(|name| table.find("--published", name))
+            .collect();
+        let errors = match list("--errors", &flags.errors)?.as_deref() {
+            None => None,
+            Some(&[low, high]) => Some((low, high)),
+            Some(_) => return Err(Stop::flag("--errors", "two fields, LOW,HIGH")),
+        };
+        let mut chosen = Self {
+            x: given_x.clone().unwrap_or_default(),
+            y: given_y.clone().unwrap_or_default(),
+            series: given_series.clone().unwrap_or_default(),
+            errors,
+            published: published?,
+            panels,
+            is_bars: flags.bars,
+            told: None,
+        };
+        let is_told = given_x.is_none() || given_y.is_none() || given_series.is_none();
+        if given_x.is_none() && given_y.is_none() && chosen.costs(table, flags) {
+            chosen.check(table)?;
+            chosen.tell(table);
+            return Ok(chosen);
+        }
+        if given_x.is_none() {
+            chosen.x = vec![chosen.choose_x(table, &kinds)?];
+        }
+        let numeric = |&field: &usize| kinds[field].is_numeric || kinds[field].present == 0;
+        chosen.is_bars |= !chosen.x.iter().all(numeric);
+        if chosen.x.len() > 1 && !chosen.is_bars {
+            return Err(Stop::flag("--x", "several fields name bars: --bars"));
+        }
+        if given_y.is_none() {
+            chosen.y = vec![chosen.choose_y(table, &kinds)?];
+            if flags.published.is_empty() && !chosen.is_bars {
+                chosen.published = chosen.comparable(table, &kinds);
+            }
+        }
+        if given_series.is_none() && !(chosen.is_bars && chosen.y.len() > 1) {
+            chosen.choose_series(table, &kinds);
+        }
+        chosen.check(table)?;
+        if is_told {
+            chosen.tell(table);
+        }
+        Ok(chosen)
+    }
+
+    /// Chooses the fields of a critical path, as `--explain-to` writes it, if the rows are one.
+    fn costs(&mut self, table: &Table, flags: &PlotFlags) -> bool {
+        let find = |name: &str| table.fields.iter().position(|field| field == name);
+        let (Some(part), Some(duration)) = (find("part"), find("duration_ns")) else {
+            return false;
+        };
+        self.is_bars = true;
+        self.x = find(SOURCE).into_iter().collect();
+        self.y = vec![duration];
+        if flags.series.is_none() {
+            self.series = [Some(part), find("queued_for")]
+                .into_iter()
+                .flatten()
+                .collect();
+        }
+        true
+    }
+
+    fn choose_x(&self, table: &Table, kinds: &[Kind]) -> Result<usize, Stop> {
+        let free = |field: &usize| !self.y.contains(field) && !self.series.contains(field);
+        let fields = || (0..kinds.len()).filter(free).filter(|&f| !kinds[f].is_host);
+        // Of two fields at least the second has something to show over the first.
+        let numbers = || fields().filter(|&field| kinds[field].is_numeric);
+        let varying = numbers().filter(|&field| kinds[field].varies);
+        let has_y = |x: usize| !self.y.is_empty() || numbers().any(|field| field > x);
+        let words = || fields().find(|&field| kinds[field].varies && !kinds[field].is_numeric);
+        let chosen = (varying.clone().find(|&x| has_y(x) && !self.is_bars))
+            .or_else(words)
+            .or_else(|| varying.clone().next())
+            .or_else(|| numbers().find(|&x| has_y(x)));
+        chosen.ok_or_else(|| no_numbers(table))
+    }
+
+    fn choose_y(&self, table: &Table, kinds: &[Kind]) -> Result<usize, Stop> {
+        let has = |row: &Row, field: usize| *row.cell(field) != Cell::Absent;
+        let over_x = |row: &&Row| self.x.iter().all(|&x| !kinds[x].is_numeric || has(row, x));
+        let with_x: Vec<&Row> = table.rows.iter().filter(over_x).collect();
+        let able = |&field: &usize| {
+            let kind = &kinds[field];
+            let free = !self.x.contains(&field) && !self.series.contains(&field);
+            free && kind.is_numeric && !kind.is_host
+        };
+        let behind = |&field: &usize| self.x.iter().all(|&x| field > x || !kinds[x].is_numeric);
+        let is_full = |&field: &usize| {
+            let there = with_x.iter().filter(|row| has(row, field)).count();
+            there > 0 && 2 * there >= with_x.len()
+        };
+        let is_time = |&field: &usize| {
+            units::words(&table.fields[field])
+                .1
+                .is_some_and(units::is_time)
+        };
+        let all = || (0..kinds.len()).filter(able);
+        let varies = |&field: &usize| kinds[field].varies;
+        let good = || all().filter(behind).filter(is_full);
+        let chosen = (good().filter(varies).find(is_time))
+            .or_else(|| good().find(varies))
+            .or_else(|| good().filter(is_time).find(|&field| !kinds[field].is_zero))
+            .or_else(|| good().next())
+            .or_else(|| all().next());
+        chosen.ok_or_else(|| no_numbers(table))
+    }
+
+    /// The published fields in the unit of y.
+    fn comparable(&self, table: &Table, kinds: &[Kind]) -> Vec<usize> {
+        let unit = |field: usize| units::words(&table.fields[field]).1;
+        let fields = (0..kinds.len()).filter(|field| !self.x.contains(field));
+        let is_one = |field: &usize| {
+            let name = &table.fields[*field];
+            let is_other = self
+                .y
+                .iter()
+                .all(|y| y != field && unit(*y) == unit(*field));
+            name.split('_').any(|word| word == "published") && kinds[*field].is_numeric && is_other
+        };
+        fields.filter(is_one).collect()
+    }
+
+    /// Every field before y that varies and that the fields chosen before it do not tell.
+    fn choose_series(&mut self, table: &Table, kinds: &[Kind]) {
+        let last = self.y.iter().copied().max().unwrap_or(0);
+        for (field, kind) in kinds.iter().enumerate().take(last) {
+            let is_used = [&self.x, &self.y, &self.published]
+                .iter()
+                .any(|used| used.contains(&field));
+            let is_other = self.panels == Some(field) || kind.is_host;
+            if is_used || is_other || !kind.varies {
+                continue;
+            }
+            let known = [&self.x[..], &self.series, self.panels.as_slice()].concat();
+            if is_told_by(table, field, &known) {
+                continue;
+            }
+            let more = [&self.series[..], &[field]].concat();
+            let curves: HashSet<Vec<String>> =
+                table.rows.iter().map(|row| row.texts(&more)).collect();
+            if curves.len() * self.y.len() <= FEW_CURVES {
+                self.series = more;
+            }
+        }
+    }
+
+    /// Refuses fields that cannot stand on one axis.
+    fn check(&self, table: &Table) -> Result<(), Stop> {
+        let unit = |field: usize| units::words(&table.fields[field]).1;
+        let Some(&first) = self.y.first() else {
+            return Err(Stop::flag("--y", "name a field"));
+        };
+        if self.x.is_empty() && !self.is_bars {
+            return Err(Stop::flag("--x", "name a field"));
+        }
+        let ends = self.errors.iter().flat_map(|&(low, high)| [low, high]);
+        let others = self.y.iter().copied().chain(ends);
+        for other in others.chain(self.published.iter().copied()) {
+            if unit(other) != unit(first) {
+                let [one, two] = [first, other].map(|field| &table.fields[field]);
+                let why = format!("{one} and {two} have different units, and the axis has one");
+                return Err(Stop::flag("--y", why));
+            }
+        }
+        if self.errors.is_some() && (self.y.len() > 1 || self.is_bars) {
+            return Err(Stop::flag(
+                "--errors",
+                "are those of one field of --y, on curves",
+            ));
+        }
+        if self.is_bars && !self.published.is_empty() {
+            return Err(Stop::flag(
+                "--published",
+                "is drawn with curves, not with bars",
+            ));
+        }
+        if self.is_bars && self.panels.is_some() {
+            return Err(Stop::flag("--panels", "are of curves, not of bars"));
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, table: &Table) {
+        let names = |fields: &[usize]| {
+            let names = fields.iter().map(|&field| table.fields[field].as_str());
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let (x, y) = (names(&self.x), names(&self.y));
+        let each = match self.is_bars {
+            true => "a part",
+            false => "a curve",
+        };
+        let series = match self.series.is_empty() {
+            true => String::new(),
+            false => format!(", {each} for each {}", names(&self.series)),
+        };
+        let over = match x.is_empty() {
+            true => String::new(),
+            false => format!(" over {x}"),
+        };
+        self.told = Some(format!("{y}{over}{series}"));
+    }
+}
+
+/// Whether rows that agree in `known` always agree in `field`.
+fn is_told_by(table: &Table, field: usize, known: &[usize]) -> bool {
+    let mut told: HashMap<Vec<String>, String> = HashMap::new();
+    table.rows.iter().all(|row: &Row| {
+        let text = row.cell(field).to_text();
+        let first = told.entry(row.texts(known)).or_insert_with(|| text.clone());
+        *first == text
+    })
+}
+
+fn no_numbers(table: &Table) -> Stop {
+    let fields = table.fields.join(", ");
+    Stop::flag(
+        "--x and --y",
+        format!("too few fields hold numbers, of {fields}"),
+    )
+}
