@@ -144,7 +144,7 @@ impl BarrierRun {
         if crew.count() > 1 {
             for (flag, given) in [
                 ("--explain", self.explain),
-                ("--explain-to", self.explain_to.is_some()),
+                (explain::FLAG, self.explain_to.is_some()),
                 (timeline::FLAG, self.timeline.is_some()),
                 ("--waves", self.waves.is_some()),
             ] {
@@ -172,7 +172,7 @@ impl BarrierRun {
         };
         Ok(Opened {
             result: Output::file_or_stdout(self.output.file.output.as_deref())?,
-            explain: open("--explain-to", &self.explain_to)?,
+            explain: open(explain::FLAG, &self.explain_to)?,
             per_thread: open("--per-thread", &self.per_thread)?,
             link_load: open("--link-load", &self.link_load)?,
             timeline: open(timeline::FLAG, &self.timeline)?,

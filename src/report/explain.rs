@@ -48,6 +48,9 @@ pub fn write(mut output: Output, steps: &[PathStep], format: Format) -> Result<(
     output.commit()
 }
 
+/// The flag that asks for the steps as a file.
+pub const FLAG: &str = "--explain-to";
+
 const HEADING: [&str; 6] = ["at_ns", "duration_ns", "node", "part", "queued_for", "what"];
 
 /// The cells of a step of a path that begins at `begin`.

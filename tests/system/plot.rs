@@ -18,7 +18,7 @@ fn done(directory: &Path, arguments: &str) -> String {
 }
 
 /// The quickest runs of commands that write rows, with the file of the rows in the place of FILE.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "barrier --nodes 4 --cores 2 --episodes 3 -o FILE",
     "barrier --nodes 4 --cores 2 --episodes 3 --per-thread FILE -o row.csv",
     "barrier --nodes 4 --cores 2 --episodes 3 --link-load FILE -o row.csv",
@@ -39,6 +39,7 @@ const COMMANDS: [&str; 22] = [
     "mpi collective allreduce --machine scc --ranks 2,4 --sizes 8 --algorithm all -o FILE",
     "mpi pscw --machine scc --targets 1,2 --rounds 3 -o FILE",
     "mpi pscw --machine scc --targets 1 --sync deferred --rounds 3 --timeline FILE -o row.csv",
+    "mpi pingpong --machine scc --sizes 64 --rounds 2 --explain-to FILE -o row.csv",
     "rtl lockstep --block fifo --cycles 100 -o FILE",
     "coherence curves --paper 2 --sizes 16384,65536 -o FILE",
 ];
@@ -412,8 +413,8 @@ fn a_critical_path_is_a_bar_of_what_it_cost() {
 const EXAMPLE: [&str; 2] = [
     "sweep --nodes 2..64*2 --cores 1,16 --algorithm flat,tree --topology mesh:8x8 --episodes 10 \
      --no-host -o sweep.csv",
-    "plot sweep.csv --x nodes --y latency_p50_us --log x --errors latency_min_us,latency_max_us \
-     --size single-column --style paper -o plot.svg",
+    "plot sweep.csv --log x --errors latency_min_us,latency_max_us --size single-column --style paper \
+     -o plot.svg",
 ];
 
 #[test]

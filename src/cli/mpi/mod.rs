@@ -127,6 +127,10 @@ struct WatchFlags {
     /// csv on stderr
     #[arg(long, help_heading = "Output")]
     explain: bool,
+    /// Write that path: at_ns,duration_ns,node,part,queued_for,what as CSV, or as JSON lines if FILE
+    /// ends in .json or .jsonl
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    explain_to: Option<PathBuf>,
     /// Write every call of every rank in one run, and of daemons and managers where there are any:
     /// CSV with rank,call,begin_ns,end_ns,peer,bytes in the order of begin_ns. A file whose name
     /// ends with .pftrace has the calls and waits of every thread, and arrows from the writes of
@@ -373,6 +377,7 @@ impl<P: Point> Points<P> {
         }
         for (flag, given) in [
             ("--explain", watch.explain),
+            (explain::FLAG, watch.explain_to.is_some()),
             (timeline::FLAG, watch.timeline.is_some()),
         ] {
             if given && count > 1 {
@@ -407,6 +412,7 @@ impl<P: Point> Points<P> {
             output::distinct(&[
                 ("-o", self.watch.output.file.output.as_deref()),
                 (timeline::FLAG, self.watch.timeline.as_deref()),
+                (explain::FLAG, self.watch.explain_to.as_deref()),
                 ("--figures", Some(&file)),
             ])?;
         }
@@ -425,16 +431,18 @@ impl<P: Point> Points<P> {
                 (Some(directory.as_path()), names.as_slice())
             });
         let charts = Charts::open(directory, names.iter().cloned())?;
-        let mut timeline = match &self.watch.timeline {
-            Some(path) => Some(Output::file(timeline::FLAG, path)?),
-            None => None,
+        let open = |flag, path: &Option<PathBuf>| match path {
+            Some(path) => Output::file(flag, path).map(Some),
+            None => Ok(None),
         };
+        let mut timeline = open(timeline::FLAG, &self.watch.timeline)?;
+        let mut path = open(explain::FLAG, &self.watch.explain_to)?;
         let (explained, in_words) = P::EXPLAINED;
         let is_trace = self.watch.is_traced();
         let observe = Observe {
             calls: timeline.is_some() && !is_trace,
             timeline: is_trace,
-            critical_path: self.watch.explain.then_some(explained),
+            critical_path: (self.watch.explain || path.is_some()).then_some(explained),
         };
         let mut paths = String::new();
         let watch = progress::on_stderr();
@@ -455,6 +463,10 @@ impl<P: Point> Points<P> {
                     true => timeline::write(output, &observed.timeline)?,
                     false => write_calls(output, &observed.calls)?,
                 }
+            }
+            if let (Some(output), Some(file)) = (path.take(), &self.watch.explain_to) {
+                let format = Format::of_file(file).unwrap_or(Format::Csv);
+                explain::write(output, &observed.critical_path, format)?;
             }
             if self.watch.explain {
                 paths += &explain::critical_path(in_words, &observed.critical_path);
