@@ -303,17 +303,17 @@ Examples:
 
 /// `sme plot --help`
 pub const PLOT: &str = "\
-Axes are named after their fields, whose ends are their units: latency_mean_us is latency mean [µs].
-Fields that no flag names are chosen, which stderr tells:
+Axes are named after their fields, whose ends are their units: latency_mean_us becomes latency
+mean [µs]. Fields that no flag names are chosen, which stderr tells:
   x       the first number that varies; where none does, the first word that does, with bars
   y       behind it the first time that varies, else the first number that does
-  series  every field before y that varies, unless x and the fields chosen before it tell it already
-Rows of --explain-to become a bar for each file, whose parts are what its time was spent on. Of rows
-that share x and series, the curve is points without a line.
+  series  every field before y that varies, unless x and those chosen before it tell it already
+Rows of --explain-to become a bar for each file, whose parts are what its time was spent on. Of
+rows that share x and series, the curve is points without a line.
 
-Axes are linear and begin at 0, unless numbers are below it. A row without x or y is left out; a word
-there, and what is not above 0 on a logarithmic axis, is refused. PDF and PNG are set in DejaVu
-Sans, which is part of the program; SVG leaves fonts to the viewer. See docs/plot.md.
+Axes are linear and begin at 0, unless numbers are below it. A row without x or y is left out.
+Words in their place are refused, and what is not above 0 on a logarithmic axis. PDF and PNG are
+set in DejaVu Sans, which is part of the program; SVG leaves fonts to the viewer. See docs/plot.md.
 
 Examples:
   sme sweep --nodes 2..64*2 --cores 1,4,16 --topology mesh:8x8 -o sweep.csv
