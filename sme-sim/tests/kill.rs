@@ -288,6 +288,41 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 64 } else { 512 }))]
+
+    /// A thread that is about to sleep ends, however far its call has come.
+    #[test]
+    fn a_thread_that_falls_asleep_is_killed(
+        wait in prop::sample::select(vec![Wait::Signal, Wait::Futex, Wait::Interrupt]),
+        after_ns in 0..6_000_u64,
+        stores in 0..4_u64,
+        which in 0..4_usize,
+    ) {
+        let (_, machine) = &machines()[which];
+        prop_assume!(machine.capabilities().has(wait.needs()));
+        let core = 1.min(machine.shape().cores - 1);
+        run(machine, move |memory: ThreadMemory| async move {
+            let began = flag(&memory, 9);
+            let victim = move |memory: ThreadMemory| async move {
+                memory.set(began, 1).await;
+                memory.fence().await;
+                for number in 0..stores {
+                    memory.store(word(&memory, 10 + number), 1).await;
+                }
+                wait.waits(&memory).await;
+            };
+            let victim = memory.spawn(Some(core), victim).await;
+            while memory.read(began).await == 0 {
+                memory.give_way().await;
+            }
+            memory.delay(Time::from_ns(after_ns)).await;
+            memory.kill(victim).await;
+            memory.join(victim).await;
+        });
+    }
+}
+
 /// Accesses of a thread to lines that others use, on nodes that can do the last ones.
 async fn accesses(memory: &ThreadMemory, which: u64, round: u64, has: (bool, bool)) {
     let (caching, atomics) = has;
@@ -299,7 +334,8 @@ async fn accesses(memory: &ThreadMemory, which: u64, round: u64, has: (bool, boo
         offset: 64 * (which % 4),
     };
     let word = memory.word(place, route);
-    match which / 16 % 4 {
+    match which / 16 % 5 {
+        4 => memory.delay(Time::from_ns(round % 7 * 100)).await,
         0 => memory.store(word, round).await,
         1 => drop(memory.load(word).await),
         2 if caching => memory.flush(word).await,
@@ -321,7 +357,7 @@ proptest! {
     fn lines_outlive_a_thread_that_was_killed(
         core in 0..2_u32,
         after_ns in 100_000..140_000_u64,
-        order in prop::collection::vec(0..64_u64, 1..12),
+        order in prop::collection::vec(0..80_u64, 1..12),
         which in 0..4_usize,
     ) {
         let (_, machine) = &machines()[which];

@@ -1,4 +1,4 @@
-//! `sme plot`: rows that any command wrote, or anybody else, as a picture.
+//! `sme plot`: rows of a file, those that a command wrote or others, as a picture.
 //!
 //! Called by [`super::main`]. Files are read by [`crate::report::records`] and drawn by
 //! [`crate::plot`]; here is only which fields go where. Nothing is simulated.

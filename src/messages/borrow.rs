@@ -68,7 +68,7 @@ pub struct Outcome {
 }
 
 /// The segments that each core of a machine of that shape has, or each node of a cluster.
-pub fn segments(shape: &Shape) -> Segments {
+fn segments(shape: &Shape) -> Segments {
     shape.segments.unwrap_or(Segments {
         bytes: shape.shared_bytes / u64::from(OF_PARTITION),
         count: OF_PARTITION,
@@ -76,10 +76,24 @@ pub fn segments(shape: &Shape) -> Segments {
     })
 }
 
+/// The segments of each core of `job`, or each node, for its daemon to lend; 0 where those that it
+/// keeps have no room for what MPI and the daemon have there.
+pub fn lendable(job: &Job) -> u32 {
+    let shape = job.machine.shape();
+    let Segments { bytes, count, .. } = segments(shape);
+    let kept = bytes.saturating_mul(KEPT.into());
+    let needed = 2 * u64::from(LINES) * u64::from(shape.line_bytes);
+    let has_room = shape.segments.is_some() || kept >= job.managed_end();
+    match has_room && bytes >= needed {
+        true => count,
+        false => 0,
+    }
+}
+
 impl Borrow {
     /// The most segments that a program can borrow of all others, and map.
     pub fn most(job: &Job) -> u32 {
-        let Segments { count, unused, .. } = segments(job.machine.shape());
+        let (count, Segments { unused, .. }) = (lendable(job), segments(job.machine.shape()));
         let all = (job.board().cores.saturating_sub(1)).saturating_mul(count.saturating_sub(KEPT));
         all.min(unused)
     }
@@ -266,7 +280,7 @@ impl Measurement for Borrow {
                 let (board, core) = (borrow.job.board(), borrow.job.core(&memory));
                 let holder = (rank == 0).then_some(PROGRAM);
                 let daemon = Daemon::start(memory.clone(), core, board, holder).await;
-                let daemon = daemon.with_segments(segments(borrow.job.machine.shape()).count);
+                let daemon = daemon.with_segments(lendable(&borrow.job));
                 if rank == 0 {
                     let program = move |memory: ThreadMemory| async move {
                         let core = borrow.job.core(&memory);

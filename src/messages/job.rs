@@ -283,6 +283,11 @@ impl Job {
         }
     }
 
+    /// The offset in each node's memory behind the channel and the board of a process manager.
+    pub(super) fn managed_end(&self) -> u64 {
+        self.behind_channel().max(self.board().end())
+    }
+
     /// Threads that run beside the ranks of each node.
     fn threads_beside(&self) -> u32 {
         match self.library {

@@ -172,8 +172,7 @@ where
             }
         };
         let daemon = daemon.with_image(self.files.clone(), Arc::new(image));
-        let segments = borrow::segments(self.job.machine.shape()).count;
-        let daemon = daemon.with_segments(segments);
+        let daemon = daemon.with_segments(borrow::lendable(&self.job));
         let daemon = match &self.job.machine.shape().domains {
             Some(domains) => daemon.with_domains(Arc::new(domains.clone())),
             None => daemon,
@@ -232,7 +231,7 @@ where
             self.wrong.lock().error.get_or_insert(error);
         }
         if self.files.have_borrowed() {
-            let count = borrow::segments(self.job.machine.shape()).count;
+            let count = borrow::lendable(&self.job);
             let free = all.iter().zip(sigmod.survey_memory(&all).await);
             let lenders = free.filter(|&(_, free)| free != count.saturating_sub(KEPT));
             let lenders: Vec<u32> = lenders.map(|(&core, _)| core).collect();
@@ -305,6 +304,12 @@ where
     F: Future<Output = Result<(), Error>> + Send + 'static,
 {
     let begins: Arc<[Begin]> = begins.into();
+    // Programs share files outside of the simulated memory: what they find there would depend on
+    // which of several threads is faster.
+    let job = &Job {
+        workers: 1,
+        ..job.clone()
+    };
     let last: Mutex<Option<Run<P>>> = Mutex::new(None);
     let ran = job.run(observe, |memory, core| {
         // The first core is the first to be set up: another simulation begins with it.

@@ -7,7 +7,7 @@ use plotters::prelude::RGBColor;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontDesc, FontFamily, FontStyle, TextStyle};
 
-/// Fonts with plain figures that most systems have, then whatever has no serifs.
+/// Fonts with plain figures that most systems have, then any without serifs.
 const FONT: &str = "Helvetica, Arial, sans-serif";
 /// Text and axes.
 pub(super) const INK: RGBColor = RGBColor(51, 51, 51);

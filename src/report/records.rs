@@ -1,4 +1,4 @@
-//! Rows in files, as the program writes them or anybody else: CSV with its keys in the first line, or
+//! Rows in files, as this program or another writes them: CSV with its keys in the first line, or
 //! one JSON object a line. Each complaint names file and line.
 //!
 //! Called by [`crate::extrapolate::input`] and [`crate::cli::plot`]; the counterpart of
@@ -87,7 +87,7 @@ pub fn read(
     Ok(())
 }
 
-/// Refuses a header that names a column twice, of which a row could keep only one.
+/// Refuses names of which a row could keep only one, also those that objects within it make.
 fn check_twice(names: &[String]) -> Result<(), String> {
     let mut known = HashSet::new();
     match names.iter().find(|name| !known.insert(name.as_str())) {
@@ -110,6 +110,8 @@ fn json_record(text: &str) -> Result<Record, String> {
             value => record.extend(json_cell(value).map(|cell| (key, cell))),
         }
     }
+    let keys: Vec<String> = record.iter().map(|(key, _)| key.clone()).collect();
+    check_twice(&keys)?;
     Ok(record)
 }
 

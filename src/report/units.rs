@@ -4,7 +4,7 @@
 //! Called by [`crate::cli::plot`] for the names of axes.
 
 /// The ends of keys with what they are as units, longer ones before their own ends.
-const UNITS: [(&str, &str); 19] = [
+const UNITS: [(&str, &str); 20] = [
     ("cycles_per_byte", "cycles/B"),
     ("mb_per_s", "MB/s"),
     ("gb_per_s", "GB/s"),
@@ -15,6 +15,7 @@ const UNITS: [(&str, &str); 19] = [
     ("us", "µs"),
     ("ms", "ms"),
     ("s", "s"),
+    ("bits", "bit"),
     ("bytes", "B"),
     ("percent", "%"),
     ("mhz", "MHz"),

@@ -19,12 +19,14 @@ use crate::command::{sme, text};
 use crate::worlds::{self, JOBS, begin};
 
 /// Managed jobs on the SCC and on the SME cluster, with quick starts: deaths fall into all parts of a
-/// short run.
+/// short run. A core that writes its caches back ends then, and small caches are soon written back.
 fn jobs(kill: Option<Kill>) -> [Job; JOBS] {
     let quick = [
         ("process.exec", "200us"),
         ("process.fork", "100us"),
         ("process.init", "100us"),
+        ("cache.l1_size", "16KiB"),
+        ("cache.l2_size", "32KiB"),
     ];
     worlds::jobs().map(|job| Job {
         kill,

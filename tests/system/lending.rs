@@ -6,6 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use sme::messages::borrow::Map;
+use sme::messages::job::{Error, Job, Kill, Observe};
+use sme::messages::programs::{self, Process};
 use sme_memory::{Cacheable as _, Memory as _};
 use sme_mpi::process::command::{Command, Held, Program};
 use sme_mpi::process::lending::{KEPT, Lease, MemoryWish};
@@ -15,6 +17,7 @@ use sme_sim::time::Time;
 
 use crate::command::{sme_in, text};
 use crate::processes::{Library, MACHINES, SEGMENTS, run};
+use crate::worlds;
 
 /// Cores that programs are on, and whose memory they want.
 const CORES: u32 = 8;
@@ -296,6 +299,58 @@ fn cores_and_memory_are_separate() {
     }
 }
 
+/// What a process has written to memory that it had borrowed is there when it has been killed, and
+/// not later, over the data of the next.
+#[test]
+fn a_killed_borrower_leaves_nothing_in_caches() {
+    for job in worlds::jobs() {
+        let shape = Arc::new(job.machine.shape().clone());
+        let at = Time::from_ns(200_000_000);
+        let job = Job {
+            kill: Some(Kill { core: 1, at }),
+            ..job
+        };
+        let process = move |process: Arc<Process>| {
+            let shape = Arc::clone(&shape);
+            async move {
+                let (memory, member) = (&process.memory, &process.member);
+                let wish = MemoryWish {
+                    least: 1,
+                    most: 1,
+                    candidates: vec![5],
+                };
+                let borrows_first = member.begun().program == 0;
+                match (borrows_first, process.mpi.world().rank()) {
+                    // Until the other has been killed, and its manager has returned its memory.
+                    (false, _) => memory.delay(Time::from_ns(400_000_000)).await,
+                    (true, 0) => {
+                        memory.delay(Time::from_ns(900_000_000)).await;
+                        return Ok(());
+                    }
+                    _ => {}
+                }
+                let leases = member.invade_memory(&wish).await;
+                assert_eq!(leases[0].first, KEPT);
+                let map = Map::of(&shape, memory, &leases).await;
+                let word = map.word(memory, 0, 0);
+                let found = memory.load(word).await;
+                assert_eq!(found, if borrows_first { 0 } else { 7 });
+                memory.store(word, 7).await;
+                if borrows_first {
+                    memory.delay(Time::from_ns(900_000_000)).await;
+                }
+                Ok(())
+            }
+        };
+        let begins = [worlds::begin(0, 2), worlds::begin(20, 1)];
+        let ran = programs::run(&job, Observe::default(), &begins, process);
+        assert!(
+            matches!(ran, Err(Error::Died { then: None, .. })),
+            "{ran:?}"
+        );
+    }
+}
+
 /// The command: farther memory is slower, more lenders take longer, and the bytes do not depend on
 /// workers.
 #[test]
@@ -338,6 +393,10 @@ fn borrowing_takes_longer_from_more_and_farther_cores() {
         ),
         ("--from 48", "--from 48: 48 is too large; at most 47"),
         ("--from 0", "--from 0:"),
+        (
+            "--machine sme-prototype --set node.shared_memory=256KiB",
+            "--machine: MPI and the daemons leave no memory",
+        ),
         ("--machine mppa256", "--machine: a process manager needs"),
     ] {
         let refused = sme_in(directory.path(), &format!("mpi borrow {flags}"));

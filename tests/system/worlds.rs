@@ -13,6 +13,7 @@ use sme::messages::programs::{self, Begin, Process};
 use sme_memory::Memory as _;
 use sme_mpi::error::ErrorClass;
 use sme_mpi::process::command::Program;
+use sme_mpi::process::lending::MemoryWish;
 use sme_mpi::process::manager::Kind;
 use sme_mpi::rank::{Source, Tag};
 use sme_sim::machine::Machine;
@@ -272,8 +273,17 @@ fn is_free_at_the_end(job: &Job) {
             _ => {
                 // The other has reserved by now.
                 process.memory.delay(Time::from_ns(10_000_000)).await;
+                let wish = MemoryWish {
+                    least: 1,
+                    most: 3,
+                    candidates: vec![9],
+                };
+                assert_eq!(member.invade_memory(&wish).await.len(), 1);
                 let refused = mpi.infect(member, 40).await.unwrap_err();
                 assert_eq!(refused.class, ErrorClass::Spawn);
+                // The memory is still its own.
+                let free = member.sigmod.survey_memory(&[8, 9]).await;
+                assert_eq!(free[0] - free[1], 3);
                 assert_eq!(member.invade(40).await, 16);
                 member.release().await;
             }

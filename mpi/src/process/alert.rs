@@ -1,7 +1,9 @@
 //! The ways in which a node hears that a command has come, and in which its programs take turns at
 //! giving commands: by hardware made for it, or by what memory alone can do.
 
-use sme_memory::{AnyFlag, Atomic, Interrupts, Register, Spawn, TestAndSet, Until, Word};
+use sme_memory::{
+    AnyFlag, Atomic, Cacheable, Interrupts, Register, Spawn, TestAndSet, Until, Word,
+};
 
 use super::board::{Board, Row};
 
@@ -25,10 +27,10 @@ impl Alert {
     }
 }
 
-/// A memory with the means of one of the two, and with threads. Which it has is known when it runs.
-pub trait Means: Interrupts + TestAndSet + Atomic + Spawn {}
+/// A memory with the means of one of the two, with caches and with threads. Which it has is known when it runs.
+pub trait Means: Interrupts + TestAndSet + Atomic + Cacheable + Spawn {}
 
-impl<M: Interrupts + TestAndSet + Atomic + Spawn> Means for M {}
+impl<M: Interrupts + TestAndSet + Atomic + Cacheable + Spawn> Means for M {}
 
 impl Board {
     /// Tells `node` that a command lies there.

@@ -107,6 +107,20 @@ where
         (command, setting): (Command, u8),
     ) -> Vec<Held> {
         self.board.takes_turn(&self.memory).await;
+        let results = self
+            .wishes_in_turn(program, cores, (command, setting))
+            .await;
+        self.board.ends_turn(&self.memory).await;
+        results
+    }
+
+    /// The same of a program that has its turn.
+    pub(super) async fn wishes_in_turn(
+        &self,
+        program: Program,
+        cores: &[u32],
+        (command, setting): (Command, u8),
+    ) -> Vec<Held> {
         let me = self.memory.node();
         for &core in cores {
             let beside = |what| self.board.beside(&self.memory, core, me, what);
@@ -114,9 +128,7 @@ where
             self.memory.set(beside(Beside::Setting), setting).await;
             self.requests(core, command).await;
         }
-        let results = self.results(cores).await;
-        self.board.ends_turn(&self.memory).await;
-        results
+        self.results(cores).await
     }
 
     /// The outcome of wishes of `cores`; if one is not the program's, those of the others are taken

@@ -1,5 +1,5 @@
 //! Memory as a resource apart from cores: the daemon of each core lends segments of the memory that
-//! the core has to itself, to any program that asks, whoever holds the core. The segments below
+//! the core has to itself, to any program that asks, also when another one holds the core. The segments below
 //! [`KEPT`] are the core's: of its operating system, and of the process that runs there.
 //!
 //! A segment is lent to one program at a time, until the program returns it or has ended. What the
@@ -95,30 +95,36 @@ where
     pub async fn survey_memory(&self, cores: &[u32]) -> Vec<u32> {
         let mut free = Vec::new();
         for &core in cores {
-            self.wishes(0, &[core], (Command::Borrow, 0)).await;
-            free.push(self.lent(core).await.count);
+            let (_, could) = self.asks_to_borrow(0, core, 0).await;
+            free.push(could.count);
         }
         free
     }
 
     /// At most so many segments of `core` that follow each other, if it lends any.
     async fn borrows(&self, program: Program, core: u32, most: u32) -> Option<Lease> {
-        let wanted = (Command::Borrow, most.min(MOST_SEGMENTS) as u8);
-        if most == 0 || self.wishes(program, &[core], wanted).await != [Held(Some(program))] {
+        if most == 0 {
             return None;
         }
-        Some(self.lent(core).await)
+        let (held, lent) = self.asks_to_borrow(program, core, most).await;
+        (held == Held(Some(program))).then_some(lent)
     }
 
-    /// The lease that lies beside the last result of `core`.
-    async fn lent(&self, core: u32) -> Lease {
+    /// The result of [`Command::Borrow`], with what lies beside it. Programs of the node take turns
+    /// until it has been read: there is one place for all.
+    async fn asks_to_borrow(&self, program: Program, core: u32, most: u32) -> (Held, Lease) {
+        self.board.takes_turn(&self.memory).await;
+        let wanted = (Command::Borrow, most.min(MOST_SEGMENTS) as u8);
+        let results = self.wishes_in_turn(program, &[core], wanted).await;
         let me = self.memory.node();
-        let read = |what| self.board.lent(&self.memory, (me, core), what);
-        Lease {
+        let flag = |what| self.board.lent(&self.memory, (me, core), what);
+        let lease = Lease {
             core,
-            first: self.memory.read(read(Lent::First)).await.into(),
-            count: self.memory.read(read(Lent::Count)).await.into(),
-        }
+            first: self.memory.read(flag(Lent::First)).await.into(),
+            count: self.memory.read(flag(Lent::Count)).await.into(),
+        };
+        self.board.ends_turn(&self.memory).await;
+        (results.first().copied().unwrap_or(Held(None)), lease)
     }
 }
 

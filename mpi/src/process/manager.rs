@@ -197,7 +197,7 @@ where
         let held = held.filter(|(_, held)| *held == Held(Some(self.program)));
         let mut held: Vec<u32> = held.map(|(core, _)| core).collect();
         self.sigmod.release(self.program, &held).await;
-        if self.files.have_borrowed() {
+        if self.files.has_borrowed(self.program) {
             let lenders: Vec<u32> = (0..self.sigmod.board.cores).collect();
             self.sigmod.return_all(self.program, &lenders).await;
         }

@@ -69,7 +69,7 @@ where
     /// Borrows memory of other cores, as `wish` has it, apart from the cores themselves; the leases
     /// of this call. They end with the process at the latest.
     pub async fn invade_memory(&self, wish: &MemoryWish) -> Vec<Lease> {
-        self.files.borrows();
+        self.files.borrows(self.begun.program);
         let leases = self.sigmod.invade_memory(self.begun.program, wish).await;
         self.leases.lock().extend(&leases);
         leases
@@ -83,10 +83,19 @@ where
         self.sigmod.return_memory(self.begun.program, &own).await;
     }
 
-    /// Gives back the cores that are reserved and have no process, and the memory that was borrowed.
+    /// Gives back the cores that are reserved and have no process, and the memory that was borrowed,
+    /// after the caches have written it back.
     pub async fn release(&self) {
         let leases = std::mem::take(&mut *self.leases.lock());
+        if !leases.is_empty() {
+            self.sigmod.memory.write_back_invalidate().await;
+        }
         self.sigmod.return_memory(self.begun.program, &leases).await;
+        self.release_cores().await;
+    }
+
+    /// Gives back the cores alone.
+    async fn release_cores(&self) {
         let cores = std::mem::take(&mut *self.reserved.lock());
         self.sigmod.release(self.begun.program, &cores).await;
     }
@@ -138,7 +147,7 @@ where
             .fold(0, |all: u32, &one| all.saturating_add(one));
         let missing = count.saturating_sub(self.reserved.lock().len() as u32);
         if missing > 0 && self.invade(missing).await < count {
-            self.release().await;
+            self.release_cores().await;
             let unit = self.sigmod.board.alert.unit();
             let text = format!("{count} {unit}s are not to be had");
             return Err(Fault::new(ErrorClass::Spawn, "maxprocs", text));

@@ -1,7 +1,7 @@
 //! Processes that daemons start: a *launch* says what a process has to know, as its arguments and its
 //! environment do, and an *image* is the program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -54,8 +54,8 @@ struct Written {
     ports: BTreeMap<String, String>,
     /// In the order in which daemons have seen them.
     deaths: Vec<Death>,
-    /// A process has borrowed memory.
-    have_borrowed: bool,
+    /// Programs of which a process has borrowed memory.
+    borrowers: BTreeSet<Program>,
 }
 
 impl Files {
@@ -122,14 +122,19 @@ impl Files {
         self.0.lock().deaths.push(death);
     }
 
-    /// Writes down that a process borrows memory.
-    pub(super) fn borrows(&self) {
-        self.0.lock().have_borrowed = true;
+    /// Writes down that a process of `program` borrows memory.
+    pub(super) fn borrows(&self, program: Program) {
+        self.0.lock().borrowers.insert(program);
     }
 
-    /// Whether a process has borrowed memory.
+    /// Whether a process of `program` has borrowed memory.
+    pub(super) fn has_borrowed(&self, program: Program) -> bool {
+        self.0.lock().borrowers.contains(&program)
+    }
+
+    /// Whether a process of any program has.
     pub fn have_borrowed(&self) -> bool {
-        self.0.lock().have_borrowed
+        !self.0.lock().borrowers.is_empty()
     }
 
     /// The processes that have died, but for those that managers have ended.

@@ -11,19 +11,18 @@ use crate::plot::Chart;
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
 
+/// Segments where no flag says otherwise.
+const SEGMENTS: [u32; 4] = [1, 4, 12, 48];
+
 /// The flags of `sme mpi borrow`.
 #[derive(Args, Clone, Debug)]
 pub struct BorrowFlags {
     #[command(flatten)]
     managed: ManagedFlags,
-    /// Segments of memory that the program is to have, such as 1,12,48
-    #[arg(
-        long,
-        value_name = "LIST",
-        default_value = "1,4,12,48",
-        allow_negative_numbers = true
-    )]
-    segments: String,
+    /// Segments of memory that the program is to have, such as 1,12,48 [default: of 1,4,12,48 those
+    /// that are there]
+    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
+    segments: Option<String>,
     /// The first core, or node, whose memory is asked for, such as 1,47; the others follow in the
     /// order of their numbers
     #[arg(
@@ -41,7 +40,14 @@ impl BorrowFlags {
     pub(super) fn read(&self) -> Result<Points<Borrow>, Stop> {
         let (job, cores) = self.managed.job(&self.watch)?;
         let most = Borrow::most(&job);
-        let segments = read::counts("--segments", &self.segments, 1, most, Values::Many)?;
+        if most == 0 {
+            let why = "MPI and the daemons leave no memory of its nodes to be lent";
+            return Err(Stop::flag("--machine", why));
+        }
+        let segments = match &self.segments {
+            Some(text) => read::counts("--segments", text, 1, most, Values::Many)?,
+            None => SEGMENTS.into_iter().filter(|&one| one <= most).collect(),
+        };
         let from = read::counts("--from", &self.from, 1, cores - 1, Values::Many)?;
         let points = from.iter().flat_map(|&from| {
             let job = &job;

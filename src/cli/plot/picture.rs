@@ -303,10 +303,13 @@ fn bars(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, St
     }
     let mut names: Vec<String> = Vec::new();
     let mut parts: Vec<BarPart> = Vec::new();
+    // What they are of: labels of different ones may read the same.
+    let mut names_of: Vec<Vec<String>> = Vec::new();
+    let mut parts_of: Vec<(usize, Vec<String>)> = Vec::new();
     let mut left_out = 0;
     for row in &table.rows {
-        let name = label(row, &chosen.x);
-        let place = names.iter().position(|known| *known == name);
+        let name_of = row.texts(&chosen.x);
+        let place = names_of.iter().position(|known| *known == name_of);
         let mut is_in = false;
         for &field in &chosen.y {
             let Some(length) = table.number(row, field, false)? else {
@@ -317,10 +320,11 @@ fn bars(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, St
                 return Err(table.wrong(row, why));
             }
             is_in = true;
-            let bar = place.unwrap_or_else(|| match names.last() == Some(&name) {
+            let bar = place.unwrap_or_else(|| match names_of.last() == Some(&name_of) {
                 true => names.len() - 1,
                 false => {
-                    names.push(name.clone());
+                    names.push(label(row, &chosen.x));
+                    names_of.push(name_of.clone());
                     names.len() - 1
                 }
             });
@@ -332,9 +336,11 @@ fn bars(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, St
                 (1, false) => label(row, &chosen.series),
                 (_, false) => format!("{words}, {}", label(row, &chosen.series)),
             };
-            let part = parts.iter().position(|part| part.label == label);
+            let part_of = (field, row.texts(&chosen.series));
+            let part = parts_of.iter().position(|known| *known == part_of);
             let part = part.unwrap_or_else(|| {
                 let lengths = Vec::new();
+                parts_of.push(part_of);
                 parts.push(BarPart { label, lengths });
                 parts.len() - 1
             });

@@ -99,6 +99,14 @@ impl<H: Hardware> Host for Node<H> {
         self.cpu.threads.push(child);
     }
 
+    fn ends_if_killed(&mut self, thread: u16) -> bool {
+        let is_killed = self.cpu.is_killed(thread);
+        if is_killed {
+            self.ends(thread);
+        }
+        is_killed
+    }
+
     fn kill(&mut self, thread: u16) {
         let state = self.cpu.thread(thread);
         match state.waiting {

@@ -171,8 +171,8 @@ impl<H: Hardware> Node<H> {
 
     /// Lets `thread` run until it asks for something that takes time.
     fn resume(&mut self, thread: u16) {
-        if self.cpu.is_killed(thread) {
-            return self.ends(thread);
+        if self.ends_if_killed(thread) {
+            return;
         }
         self.cpu.waits(thread, Waiting::Nothing);
         if self.cpu.system.is_shared() && !self.has_its_turn(thread) {

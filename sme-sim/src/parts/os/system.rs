@@ -234,6 +234,10 @@ pub trait Host {
     /// over. It has [ended](Self::has_ended) then.
     fn kill(&mut self, thread: u16);
 
+    /// Whether the thread, whose access is over, was [killed](Self::kill) in the middle of it; it
+    /// ends then.
+    fn ends_if_killed(&mut self, thread: u16) -> bool;
+
     /// Tells who watches.
     fn watch(&mut self, deed: Deed);
 
@@ -248,6 +252,10 @@ pub trait Host {
     /// [`Event::Call`]: the call looks at what it is about.
     fn system_call(&mut self, thread: u16) {
         self.watch(Deed::Serves(thread));
+        // Asleep it would not end.
+        if self.ends_if_killed(thread) {
+            return;
+        }
         match self.operation(thread) {
             Operation::FutexWait(word, expected, _) => {
                 let Some((word, value)) = self.word(thread, word.0) else {

@@ -17,6 +17,7 @@ use crate::time::Time;
 
 impl Node {
     /// The program of `thread` has ended, or ends here. The stores that it has buffered leave.
+    #[cold]
     pub(super) fn ends(&mut self, thread: u16) {
         self.cores[thread].waiting = Waiting::Finished;
         self.threads.forget(thread.into());
@@ -26,21 +27,11 @@ impl Node {
     /// Whether `event` is about a thread that was killed before it.
     pub(super) fn is_superfluous(&self, event: agenda::Event) -> bool {
         match event {
-            agenda::Event::Resume(thread) | agenda::Event::Rings(thread) => {
-                self.cores[thread].waiting == Waiting::Finished
-            }
+            agenda::Event::Resume(thread)
+            | agenda::Event::Begin(thread)
+            | agenda::Event::Rings(thread) => self.cores[thread].waiting == Waiting::Finished,
             _ => false,
         }
-    }
-
-    /// Whether `thread`, whose operation is over, was killed in the middle of it; it ends then.
-    #[cold]
-    pub(super) fn ends_if_killed(&mut self, thread: u16) -> bool {
-        let is_killed = self.cores[thread].is_killed;
-        if is_killed {
-            self.ends(thread);
-        }
-        is_killed
     }
 
     /// Lets `thread`, if it spins on a copy of a line, do so no longer; whether it has. Otherwise
@@ -149,6 +140,15 @@ impl Host for Node {
 
     fn returns(&mut self, thread: u16, answer: u64) {
         self.is_done(thread, answer, Time::ZERO);
+    }
+
+    #[inline]
+    fn ends_if_killed(&mut self, thread: u16) -> bool {
+        let is_killed = self.cores[thread].is_killed;
+        if is_killed {
+            self.ends(thread);
+        }
+        is_killed
     }
 
     fn kill(&mut self, thread: u16) {
