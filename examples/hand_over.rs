@@ -5,12 +5,9 @@
 //! node 1 each time, by a flag in the reader's node; the reader acknowledges by a flag in the
 //! writer's.
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, process::ExitCode};
 
-use sme::program::{Kernel, Mapped, Program};
-use sme_fft_demo::{Array, Placement, Team};
-use sme_memory::{Atomic, Cacheable, Memory, Place, Route, Until};
-use sme_sim::machine::Machine;
+use sme::prelude::*;
 
 const ROUNDS: u8 = 2;
 
@@ -95,8 +92,7 @@ fn run(mistake: Mistake) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    run(Mistake::None)?;
-    run(Mistake::NoAcknowledgement)?;
-    run(Mistake::NoFlush)
+fn main() -> ExitCode {
+    let mistakes = [Mistake::None, Mistake::NoAcknowledgement, Mistake::NoFlush];
+    exit_code(mistakes.into_iter().try_for_each(run))
 }

@@ -2,10 +2,13 @@
 //!
 //! `cargo run --release --example load_latency`
 
-use sme::latency::remote_load_latency;
-use sme_sim::machine::Machine;
+use std::error::Error;
+use std::process::ExitCode;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+use sme::latency::remote_load_latency;
+use sme::prelude::*;
+
+fn latencies() -> Result<(), Box<dyn Error>> {
     for name in ["sme-prototype", "sme-asic"] {
         let machine = Machine::load(name)?;
         let loopback = remote_load_latency(&machine, true)?;
@@ -13,4 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{name}: loopback {loopback}, neighbour {neighbour}");
     }
     Ok(())
+}
+
+fn main() -> ExitCode {
+    exit_code(latencies())
 }

@@ -4,17 +4,13 @@
 //! `cargo run --release --example memory_costs`
 
 use std::error::Error;
-use std::sync::Arc;
+use std::process::ExitCode;
 
+use sme::barrier::lock::LockKind;
 use sme::lock::{Data, LockPlan};
-use sme::program::{CoherencePoint, Kernel, Program};
-use sme_barrier::lock::LockKind;
-use sme_fft_demo::{Array, Placement, Team};
-use sme_memory::{Atomic, Cacheable, Memory, Place, Route, Word};
-use sme_sim::machine::Machine;
-use sme_sim::machine::Setup;
-use sme_sim::parts::contract::{Span, ThreadMemory};
-use sme_sim::time::Time;
+use sme::prelude::*;
+use sme::sim::machine::Setup;
+use sme::sim::parts::contract::{Span, ThreadMemory};
 
 const LINE: u64 = 64;
 /// Times that an access is repeated.
@@ -221,7 +217,11 @@ fn lock(on: &Program, data: Data) -> Result<(f64, f64), Box<dyn Error>> {
     Ok((mean(report.within.mean())?, mean(report.across.mean())?))
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    exit_code(tables())
+}
+
+fn tables() -> Result<(), Box<dyn Error>> {
     let machine = Arc::new(Machine::builtin("sme-prototype")?);
     println!("| one thread, alone | ns |\n|---|---:|");
     for (name, step) in STEPS {

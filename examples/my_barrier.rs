@@ -3,15 +3,9 @@
 //! A chain: everybody passes the word on to the next thread by a flag in that thread's node, and
 //! the last releases every node by a phase in the node's own memory, where all spin in a cache.
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, process::ExitCode};
 
-use sme::experiment::{Algorithm, Observe, Placement};
-use sme::progress::Silent;
-use sme::validate::papers::sme::points::Variant;
-use sme::validate::papers::sme::simulator::{Simulator, mean_us};
-use sme_barrier::{Barrier, Member};
-use sme_memory::{Memory, Place, Route, Until};
-use sme_sim::machine::Machine;
+use sme::prelude::*;
 
 const NODES: u32 = 8;
 const CORES: u32 = 8; // threads a node
@@ -46,14 +40,19 @@ impl<M: Memory> Barrier<M> for Chain {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let machine = Arc::new(Machine::builtin("sme-prototype")?);
-    let cluster = Simulator::new(machine, 100, 1)?;
-    let (on, local) = (Variant::Prototype, Placement::Local);
-    let tree = cluster.experiment(on, Algorithm::Tree, local, NODES, CORES);
+fn compare() -> Result<(), Box<dyn Error>> {
+    let tree = Experiment {
+        nodes: NODES, // the first of a network of 64
+        cores: CORES,
+        ..Experiment::new(Arc::new(Machine::builtin("sme-prototype")?))
+    };
     let built_in = tree.run(&Observe::default(), &Silent)?;
-    println!("tree  {:6.2} us", mean_us(&built_in));
+    println!("tree  {:6.2} us", built_in.mean_us());
     let own = tree.simulate(Chain, &Observe::default(), &Silent)?;
-    println!("chain {:6.2} us", mean_us(&own));
+    println!("chain {:6.2} us", own.mean_us());
     Ok(())
+}
+
+fn main() -> ExitCode {
+    exit_code(compare())
 }

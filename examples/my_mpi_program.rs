@@ -5,15 +5,17 @@
 //! cluster.
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sme::messages::job::{Job, Library, Observe};
-use sme_mpi::channel::Channel;
-use sme_mpi::error::MpiError;
-use sme_mpi::op::Op;
-use sme_mpi::rank::Mpi;
-use sme_sim::machine::Machine;
+use sme::mpi::channel::Channel;
+use sme::mpi::error::MpiError;
+use sme::mpi::op::Op;
+use sme::mpi::rank::Mpi;
+use sme::report::stop::exit_code;
+use sme::sim::machine::Machine;
 
 const RANKS: u32 = 32;
 const CELLS: usize = 16; // of each rank
@@ -49,7 +51,7 @@ async fn rod<C: Channel>(mpi: &Mpi<C>) -> Result<String, MpiError> {
     ))
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn compare() -> Result<(), Box<dyn Error>> {
     for (machine, library) in [
         ("scc", Library::Sccmpb),
         ("sme-prototype", Library::Sections),
@@ -70,4 +72,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{machine}, {library}: {}", told.lock());
     }
     Ok(())
+}
+
+fn main() -> ExitCode {
+    exit_code(compare())
 }

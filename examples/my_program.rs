@@ -3,14 +3,9 @@
 //! Every thread fills a part of an array; after a barrier it sums up the next thread's part, and
 //! adds that to a total under a lock. Then the same with a lock that forgets to flush the total.
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, process::ExitCode};
 
-use sme::program::{Kernel, Mapped, Program};
-use sme_barrier::Member;
-use sme_barrier::lock::{Coherence, Cohort, Copies, Lock};
-use sme_fft_demo::{Array, Placement, Team};
-use sme_memory::{Atomic, Memory, Place, Route};
-use sme_sim::machine::Machine;
+use sme::prelude::*;
 
 const NODES: u32 = 4;
 const CORES: u32 = 2; // threads a node
@@ -90,10 +85,14 @@ fn run(mapped: Mapped, route: Route, flushed: bool) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn runs() -> Result<(), Box<dyn Error>> {
     run(Mapped::Uncached, Route::Nearest, false)?;
     run(Mapped::Uncached, Route::Global, false)?;
     run(Mapped::Cached, Route::Cached, true)?;
     println!("The lock forgets to flush the total:");
     run(Mapped::Cached, Route::Cached, false)
+}
+
+fn main() -> ExitCode {
+    exit_code(runs())
 }

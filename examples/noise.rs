@@ -8,6 +8,7 @@
 //! Numbers of nodes on the command line are simulated instead of 1 to 1024.
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::{env, fs};
@@ -17,11 +18,12 @@ use sme::experiment::{Algorithm, Experiment, Observe, Placement};
 use sme::plot::{Axis, Chart, Curve, Scaling, Stroke};
 use sme::progress::{Silent, on_stderr};
 use sme::report::row::{Row, Summary, csv_header};
+use sme::report::stop::exit_code;
+use sme::sim::machine::Machine;
+use sme::sim::parts::fabric::Topology;
+use sme::sim::time::Time;
 use sme::validate::papers::sme::points::Variant;
 use sme::validate::papers::sme::simulator::Simulator;
-use sme_sim::machine::Machine;
-use sme_sim::parts::fabric::Topology;
-use sme_sim::time::Time;
 
 const MACHINE: &str = "sme-prototype";
 /// Threads of a node, one on each socket.
@@ -67,10 +69,14 @@ const KINDS: [Kind; 4] = [
     ),
 ];
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    exit_code(curves())
+}
+
+fn curves() -> Result<(), Box<dyn Error>> {
     let asked: Vec<u32> = env::args()
         .skip(1)
-        .map(|argument| argument.parse())
+        .map(|nodes| nodes.parse().map_err(|error| format!("{nodes}: {error}")))
         .collect::<Result<_, _>>()?;
     let nodes = match asked.is_empty() {
         true => (0..=10).map(|power| 1 << power).collect(),

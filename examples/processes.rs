@@ -10,16 +10,18 @@
 
 use std::env;
 use std::error::Error;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use sme::experiment::{Algorithm, Experiment, Form, Observe, Placement};
 use sme::fit::logarithm;
 use sme::progress::Silent;
+use sme::report::stop::exit_code;
+use sme::sim::kernel::peers::{Connected, PeerError, Peers, connected};
+use sme::sim::machine::Machine;
+use sme::sim::time::Time;
 use sme::validate::papers::sme::points::Variant;
 use sme::validate::papers::sme::simulator::Simulator;
-use sme_sim::kernel::peers::{Connected, PeerError, Peers, connected};
-use sme_sim::machine::Machine;
-use sme_sim::time::Time;
 
 const MACHINE: &str = "exascale";
 const CORES: u32 = 4;
@@ -67,17 +69,23 @@ struct Taken {
     most: f64,
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    exit_code(costs())
+}
+
+fn costs() -> Result<(), Box<dyn Error>> {
     let asked: Vec<u32> = env::args()
         .skip(1)
-        .map(|argument| argument.parse())
+        .map(|nodes| nodes.parse().map_err(|error| format!("{nodes}: {error}")))
         .collect::<Result<_, _>>()?;
     let nodes = match asked.is_empty() {
         true => NODES.to_vec(),
         false => asked,
     };
     let processes = match env::var("PROCESSES") {
-        Ok(text) => text.parse()?,
+        Ok(text) => text
+            .parse()
+            .map_err(|error| format!("PROCESSES={text}: {error}"))?,
         Err(_) => 4,
     };
     println!("algorithm,nodes,processes,events,windows,bytes,bytes_per_window,most_bytes_of_one");

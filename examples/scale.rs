@@ -8,6 +8,7 @@
 //! environment is how many threads of the host simulate.
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 use std::{env, fs};
@@ -16,9 +17,10 @@ use sme::experiment::{Algorithm, Experiment, Form, Observe, Placement};
 use sme::host::peak_rss_bytes;
 use sme::plot::{Axis, Chart, Curve, Panel, Scaling, Stroke, sheet};
 use sme::progress::{Silent, on_stderr};
+use sme::report::stop::exit_code;
+use sme::sim::machine::Machine;
 use sme::validate::papers::sme::points::Variant;
 use sme::validate::papers::sme::simulator::Simulator;
-use sme_sim::machine::Machine;
 
 /// As in the program `sme`.
 #[global_allocator]
@@ -39,17 +41,23 @@ struct Cost {
     bytes_per_thread: u64,
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    exit_code(costs())
+}
+
+fn costs() -> Result<(), Box<dyn Error>> {
     let asked: Vec<u32> = env::args()
         .skip(1)
-        .map(|argument| argument.parse())
+        .map(|nodes| nodes.parse().map_err(|error| format!("{nodes}: {error}")))
         .collect::<Result<_, _>>()?;
     let nodes = match asked.is_empty() {
         true => NODES.to_vec(),
         false => asked,
     };
     let workers = match env::var("WORKERS") {
-        Ok(text) => text.parse()?,
+        Ok(text) => text
+            .parse()
+            .map_err(|error| format!("WORKERS={text}: {error}"))?,
         Err(_) => 1,
     };
     let watch = on_stderr();

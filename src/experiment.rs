@@ -289,6 +289,14 @@ pub struct Outcome {
     pub bytes_per_thread: u64,
 }
 
+impl Outcome {
+    /// The papers' latency of a barrier: the time of all counted episodes over their number, in µs.
+    pub fn mean_us(&self) -> f64 {
+        let total: u64 = self.latencies.iter().map(|latency| latency.as_ps()).sum();
+        total as f64 / 1e6 / self.latencies.len().max(1) as f64
+    }
+}
+
 /// One thread in one episode.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ThreadEpisode {

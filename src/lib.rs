@@ -1,6 +1,10 @@
 //! The command line of the simulator, as a library: experiments, their validation against the
 //! published figures, the default job, and the commands.
 //!
+//! A barrier, lock or program of one's own begins with `use sme::prelude::*`: see [`prelude`], and
+//! `examples/`. The crates below this one are here under shorter names: [`memory`], [`barrier`],
+//! [`sim`], [`mpi`], so that `sme` is the only dependency.
+//!
 //! * [`experiment`]: puts a machine (`sme-sim`) and a barrier (`sme-barrier`) together.
 //! * [`validate`]: the published figures beside the simulated ones.
 //! * [`coherence`]: memory throughput by cache state, and the model of messages over it.
@@ -37,8 +41,14 @@ pub mod native;
 pub mod network;
 pub mod paper;
 pub mod plot;
+pub mod prelude;
 pub mod program;
 pub mod progress;
 mod quantile;
 pub mod report;
 pub mod validate;
+
+pub use sme_barrier as barrier;
+pub use sme_memory as memory;
+pub use sme_mpi as mpi;
+pub use sme_sim as sim;

@@ -24,7 +24,7 @@ use crate::validate::measure::{Measurements, over};
 use crate::validate::papers::Fit;
 use crate::validate::papers::sme;
 use crate::validate::papers::sme::points::{Point, Variant};
-use crate::validate::papers::sme::simulator::{Simulator, mean_us};
+use crate::validate::papers::sme::simulator::Simulator;
 use crate::validate::published;
 use crate::validate::report;
 use crate::validate::verdict::Row as Verdict;
@@ -179,7 +179,7 @@ fn to_csv(runs: &[(&Experiment, &Outcome)]) -> String {
 fn headlines(runs: &[(&Experiment, &Outcome)], fits: &[Fit]) -> Result<String, String> {
     let known = runs.iter().map(|(experiment, outcome)| {
         let point = Point::barrier(experiment.algorithm, experiment.nodes, experiment.cores);
-        (point, Ok(mean_us(outcome)))
+        (point, Ok(outcome.mean_us()))
     });
     let measured = Measurements::known(known.collect());
     let figures = published::built_in().map_err(|error| error.to_string())?;
@@ -223,7 +223,7 @@ fn chart(runs: &[(&Experiment, &Outcome)]) -> Chart {
                 group: group.into(),
                 label: cores.to_string(),
                 points: curve
-                    .map(|(experiment, outcome)| (experiment.nodes.into(), mean_us(outcome)))
+                    .map(|(experiment, outcome)| (experiment.nodes.into(), outcome.mean_us()))
                     .collect(),
                 colour,
                 stroke: Stroke::Marked,

@@ -4,8 +4,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use sme::experiment::Observe;
-use sme::validate::papers::sme::simulator::mean_us;
-use sme_sim::machine::Machine;
+use sme::sim::machine::Machine;
 
 use super::{Contender, run};
 
@@ -27,7 +26,7 @@ pub fn table(contender: &Contender) -> Result<String, Box<dyn Error>> {
         for devices in DEVICES {
             let machine = Arc::new(machine.with(&[("pool.devices", devices)])?);
             let outcome = run(&machine, contender, (hosts, 1), &Observe::default())?;
-            text += &format!("| {:.2} ", mean_us(&outcome));
+            text += &format!("| {:.2} ", outcome.mean_us());
         }
         text += "|\n";
     }

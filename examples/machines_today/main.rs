@@ -10,14 +10,15 @@ mod switches;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use sme::experiment::{Algorithm, Experiment, Observe, Outcome, Part};
 use sme::plot::{Axis, Chart, Curve, Page, Panel, Scaling, Stroke, compared};
 use sme::progress::{Silent, Watch, on_stderr};
-use sme::validate::papers::sme::simulator::mean_us;
-use sme_sim::machine::Machine;
-use sme_sim::time::Time;
+use sme::report::stop::exit_code;
+use sme::sim::machine::Machine;
+use sme::sim::time::Time;
 
 /// As in the program `sme`.
 #[global_allocator]
@@ -85,7 +86,11 @@ const fn contender(
 /// each number of nodes.
 type Latencies = Vec<Vec<Vec<f64>>>;
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    exit_code(contest())
+}
+
+fn contest() -> Result<(), Box<dyn Error>> {
     let watch = on_stderr();
     let points: usize = SWEEPS.iter().map(Sweep::points).sum();
     watch.begin("points", points as u64);
@@ -141,7 +146,7 @@ impl Sweep {
         let at = |cores, contender, nodes| -> Result<f64, Box<dyn Error>> {
             let outcome = run(machine, contender, (nodes, cores), &Observe::default())?;
             watch.advance(1);
-            Ok(mean_us(&outcome))
+            Ok(outcome.mean_us())
         };
         let of_contender = |cores, contender| -> Result<Vec<f64>, Box<dyn Error>> {
             let nodes = self.nodes.iter();

@@ -4,9 +4,9 @@
 use std::error::Error;
 
 use sme::latency::budget::{Budget, Operation, budgets, distances};
-use sme_sim::machine::Machine;
-use sme_sim::observe::path::Part;
-use sme_sim::parts::fabric::Topology;
+use sme::sim::machine::Machine;
+use sme::sim::observe::path::Part;
+use sme::sim::parts::fabric::Topology;
 
 /// A machine, and the delays that its switch is given [ns].
 const SWITCHES: [(&str, &[u32]); 2] = [

@@ -10,13 +10,18 @@
 mod text;
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use sme::barrier::{Mapping, TreeShape};
 use sme::experiment::noise::{Noise, NoiseGaps, NoiseLengths, noise};
 use sme::experiment::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use sme::latency::remote_load_latency;
 use sme::progress::{Silent, Watch, on_stderr};
+use sme::report::stop::exit_code;
+use sme::sim::machine::Machine;
+use sme::sim::time::Time;
 use sme::validate::Report;
 use sme::validate::deviations::Deviations;
 use sme::validate::measure::{Point as _, over};
@@ -25,9 +30,6 @@ use sme::validate::papers::sme::points::Point;
 use sme::validate::papers::sme::simulator::Simulator;
 use sme::validate::published::{self, Figure, Kind};
 use sme::validate::verdict::Verdict;
-use sme_barrier::{Mapping, TreeShape};
-use sme_sim::machine::Machine;
-use sme_sim::time::Time;
 
 const MACHINE: &str = "sme-prototype";
 /// The machine of the second row of loads.
@@ -95,7 +97,11 @@ const TOGETHER: [Options; 8] = [
     options("groups, rows, 76 ns, lines", &[OCCUPANCY, LINES], GROUPS),
 ];
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    exit_code(document())
+}
+
+fn document() -> Result<(), Box<dyn Error>> {
     let only: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = only.iter().map(String::as_str).collect();
     let watch = on_stderr();

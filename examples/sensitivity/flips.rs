@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use sme::experiment::{Algorithm, Placement};
 use sme::progress::{Silent, Watch};
+use sme::sim::machine::{Constant, Dimension, Domain, Machine, Source};
 use sme::validate::Validation;
 use sme::validate::deviations::Deviations;
 use sme::validate::measure::{Point as _, Simulate, over};
@@ -16,7 +17,6 @@ use sme::validate::papers::sme::estimator as estimator_of;
 use sme::validate::papers::sme::points::{ASIC_REPEATS, Point, Variant};
 use sme::validate::papers::sme::simulator::Simulator;
 use sme::validate::published::{self, Figure, Kind};
-use sme_sim::machine::{Constant, Dimension, Domain, Machine, Source};
 
 use super::MACHINE;
 

@@ -12,12 +12,16 @@
 mod flips;
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use sme::barrier::{Mapping, TreeShape};
 use sme::experiment::Algorithm;
 use sme::experiment::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use sme::progress::{Silent, on_stderr};
+use sme::report::stop::exit_code;
+use sme::sim::machine::{Constant, Domain, Machine, Source};
 use sme::validate::deviations::Deviations;
 use sme::validate::measure::{Measurements, over};
 use sme::validate::papers::Finding;
@@ -27,8 +31,6 @@ use sme::validate::papers::sme::points::Point;
 use sme::validate::papers::sme::simulator::Simulator;
 use sme::validate::published;
 use sme::validate::verdict::{Row, Verdict};
-use sme_barrier::{Mapping, TreeShape};
-use sme_sim::machine::{Constant, Domain, Machine, Source};
 
 const MACHINE: &str = "sme-prototype";
 /// Counted episodes of every barrier.
@@ -168,7 +170,11 @@ would deviate, and some that deviate would not. Nor is the default the pair that
 than the 8 of Sec. V-B.
 ";
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    exit_code(document())
+}
+
+fn document() -> Result<(), Box<dyn Error>> {
     let machine = Machine::builtin(MACHINE)?;
     let only: Vec<String> = std::env::args().skip(1).collect();
     if only == ["trees"] {

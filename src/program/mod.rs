@@ -1,6 +1,10 @@
 //! Shared-memory programs on a simulated cluster: a kernel of `sme-fft-demo`, its data spread over
 //! the nodes' memory, its threads, and a barrier that is the point at which memory becomes coherent.
 //!
+//! A program of one's own is a [`Kernel`]: its data in [`Array`]s, which a [`Pool`] spreads over the
+//! nodes by a [`Placement`], and what each thread does as a member of a [`Team`]. A [`Program`] says
+//! where it runs.
+//!
 //! Called by the commands; calls `sme-sim` for the machine and `sme-barrier` for the barrier.
 
 mod kernels;
@@ -16,7 +20,6 @@ use sme_barrier::{
     Barrier, Coherent, CoherentSpec, Extent, Layout, Mapping, Member, SpecError, Tree, TreeShape,
     TreeSpec,
 };
-use sme_fft_demo::{Array, ArrayError, Pool, Team};
 use sme_memory::{Atomic, Capabilities, Capability, Lacks, Place, Route};
 use sme_sim::kernel::peers::{Alone, Peers};
 use sme_sim::machine::{CannotBuild, Machine, Readable, Setup, explained};
@@ -32,6 +35,7 @@ use sme_sim::time::Time;
 
 pub use kernels::{FftKernel, LuKernel, RadixKernel, random_points};
 pub use sme_barrier::CoherencePoint;
+pub use sme_fft_demo::{Array, ArrayError, Placement, Pool, Team};
 use team::SimulatedTeam;
 pub use unwritten::NotWrittenBack;
 use unwritten::element;

@@ -2,8 +2,10 @@
 //!
 //! Returned by every command to [`crate::cli::main`].
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
+use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +29,7 @@ pub enum Stop {
 
 impl Stop {
     /// Bad input at `flag`, because of `reason`; always a single line.
-    pub fn flag(flag: &str, reason: impl std::fmt::Display) -> Self {
+    pub fn flag(flag: &str, reason: impl Display) -> Self {
         Self::Input(one_line(&format!("{flag}: {reason}")))
     }
 
@@ -73,6 +75,19 @@ pub fn one_line(text: &str) -> String {
 pub fn to_stderr(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes());
+}
+
+/// Ends a program of one's own: returns the exit status, 0 or 1, for `main` to return, after it has
+/// written an error to stderr as `error: …`, the way it is displayed. What a `main` returns as an
+/// error is shown as `Debug` has it.
+pub fn exit_code(done: Result<(), impl Display>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            to_stderr(&format!("error: {error}\n"));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 #[cfg(test)]

@@ -33,6 +33,53 @@ fn printed(example: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// An error of an example is one line for people, and no `Debug` of its type.
+#[test]
+fn errors_are_displayed() {
+    for (example, arguments, complaint) in [
+        ("hand_over", "no-such-machine", "no-such-machine"),
+        ("noise", "2 many", "many: invalid digit found in string"),
+        ("processes", "many", "many: invalid digit found in string"),
+        ("scale", "-1", "-1: invalid digit found in string"),
+        ("physics", "chemistry", "only `figures` or `seeds`"),
+        ("sensitivity", "link.colour", "link.colour"),
+    ] {
+        let arguments = arguments.split(' ');
+        let output = Command::new(program(example))
+            .args(arguments)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{example}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{example}: {stderr}");
+        assert!(stderr.starts_with("error: "), "{example}: {stderr}");
+        assert!(stderr.contains(complaint), "{example}: {stderr}");
+        assert!(!stderr.contains('{'), "{example}: {stderr}");
+    }
+}
+
+/// Every example's `main` ends by `exit_code`.
+#[test]
+fn examples_end_with_an_exit_code() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut seen = 0;
+    for entry in fs::read_dir(root).unwrap() {
+        let path = entry.unwrap().path();
+        let file = match path.is_dir() {
+            true => path.join("main.rs"),
+            false => path,
+        };
+        if file.extension().is_some_and(|end| end == "rs") {
+            let source = fs::read_to_string(&file).unwrap();
+            let ends =
+                source.contains("fn main() -> ExitCode {\n") && source.contains("    exit_code(");
+            assert!(ends, "{}", file.display());
+            seen += 1;
+        }
+    }
+    assert!(seen >= 12, "{seen} examples");
+}
+
 fn is_as_pinned(example: &str) {
     let printed = printed(example, &[]);
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/{example}.out"));

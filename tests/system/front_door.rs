@@ -106,8 +106,8 @@ fn crates_exist(document: &str, count: usize) {
 
 #[test]
 fn the_dependencies_of_a_crate_of_ones_own_exist() {
-    crates_exist("README.md", 6);
-    crates_exist("docs/tutorial.md", 5);
+    crates_exist("README.md", 2);
+    crates_exist("docs/tutorial.md", 2);
 }
 
 /// Each constant of the tutorial's table counts so many times in a load of a neighbour's memory: one

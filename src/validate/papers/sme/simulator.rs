@@ -16,7 +16,7 @@ use sme_sim::time::Time;
 use super::points::{ASIC_REPEATS, Point, Variant, network};
 use super::{estimator, fitted_choices};
 use crate::experiment::noise::{Disturbance, Noise};
-use crate::experiment::{Algorithm, Experiment, Observe, Outcome, Placement};
+use crate::experiment::{Algorithm, Experiment, Observe, Placement};
 use crate::experiment::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use crate::latency::remote_load_latency;
 use crate::program::{CoherencePoint, FftKernel, Program};
@@ -274,7 +274,7 @@ impl Simulate<Point> for Simulator {
             } => {
                 let experiment = self.experiment(variant, algorithm, placement, nodes, cores);
                 let outcome = experiment.run(&Observe::default(), &Silent);
-                Ok(mean_us(&outcome.map_err(|error| error.to_string())?))
+                Ok(outcome.map_err(|error| error.to_string())?.mean_us())
             }
             Point::Large {
                 variant,
@@ -288,7 +288,7 @@ impl Simulate<Point> for Simulator {
                     ..self.experiment(variant, Algorithm::Tree, Placement::Local, nodes, cores)
                 };
                 let outcome = experiment.run(&Observe::default(), &Silent);
-                Ok(mean_us(&outcome.map_err(|error| error.to_string())?))
+                Ok(outcome.map_err(|error| error.to_string())?.mean_us())
             }
             Point::Fft {
                 mapped,
@@ -341,14 +341,4 @@ fn with_loopback(machine: &Machine, goal: Time) -> Result<Machine, MachineError>
     } else {
         Ok(machine.clone())
     }
-}
-
-/// The paper's latency: total time over the number of barriers in microseconds.
-pub fn mean_us(outcome: &Outcome) -> f64 {
-    let total: u64 = outcome
-        .latencies
-        .iter()
-        .map(|latency| latency.as_ps())
-        .sum();
-    total as f64 / 1e6 / outcome.latencies.len().max(1) as f64
 }
