@@ -47,7 +47,7 @@ pub struct BarrierFlags {
     /// from,to,channel,bytes,packets,busy_fraction,stall_fraction
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     link_load: Option<PathBuf>,
-    /// Write what every thread did and when, as a trace for ui.perfetto.dev: its barriers and
+    /// Write a trace of all threads for ui.perfetto.dev: what each did and when, its barriers and
     /// waits, and an arrow from the write of a flag to each who saw it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     timeline: Option<PathBuf>,

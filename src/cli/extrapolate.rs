@@ -83,13 +83,15 @@ pub struct ExtrapolateFlags {
     // flag that `requires` another pass where that one is ruled out, so those stand here, too.
     #[arg(value_name = "FILE", conflicts_with_all = SIMULATION_ONLY)]
     files: Vec<PathBuf>,
-    /// Take the paper's coefficients, with what one's own fit says beside them
+    /// Take the paper's coefficients; those of the fit stand beside them
     #[arg(long, conflicts_with_all = ["topologies", "large_episodes", "plot"])]
     paper: bool,
     /// Simulate the large sizes too, and draw them with the formula
     #[arg(long, conflicts_with_all = ["paper", "files", "column", "only"])]
     against_simulation: bool,
-    /// Kinds of networks that grow with the nodes: see the end of this text [default: all]
+    /// Kinds of networks that grow with the nodes [default: all]
+    ///
+    /// The end of this text lists them.
     #[arg(long, value_name = "NAMES", requires = "against_simulation")]
     topologies: Option<String>,
     /// Nodes of the sweep that Eq. 2 is fitted to
@@ -125,7 +127,7 @@ pub struct ExtrapolateFlags {
     /// Draw formula and simulation as SVG [default: results/extrapolate.svg]
     #[arg(long, value_name = "FILE", requires = "against_simulation")]
     plot: Option<PathBuf>,
-    /// Write the coefficients and every line's R^2 as rows, CSV or JSON by FILE's ending
+    /// Write the coefficients and every line's R^2; rows as CSV or JSON, by FILE's ending
     #[arg(long, value_name = "FILE")]
     lines: Option<PathBuf>,
     #[command(flatten)]

@@ -32,8 +32,8 @@ pub struct FftFlags {
     /// Binary logarithm of the number of points [default: that of --input, else 16; with --paper 14]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(super) log2n: Option<String>,
-    /// Simulate Fig. 12 and 13 of the paper, print their tables, and write them and their plots under
-    /// results/; with --log2n 16 the 256 threads of the paper all have work
+    /// Simulate Fig. 12 and 13 of the paper; print their tables, and write them and their plots
+    /// under results/; with --log2n 16 the 256 threads of the paper all have work
     #[arg(long, conflicts_with_all = [
         "input", "inverse", "output", "format", "rows", "no_host", "topology", "memory_nodes",
         "memory", "placement", "coherence_point", "no_check", "stale", "stale_list",

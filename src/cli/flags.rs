@@ -10,7 +10,7 @@ use crate::report::Format;
 /// The machine that is simulated.
 #[derive(Args, Clone, Debug)]
 pub struct MachineFlags {
-    /// Machine description: built in (see `sme machines list`) or a file
+    /// Machine, built in or a file (see `sme machines list`)
     #[arg(
         long = "machine",
         value_name = "NAME|FILE.toml",
@@ -53,10 +53,10 @@ pub struct ExperimentFlags {
     /// node's threads spin in their caches).
     #[arg(long, value_name = "NAME")]
     pub placement: Option<String>,
-    /// Network: mesh:WxH(xD), torus:WxH(xD), fattree:LINKSxLEVELS (links a switch, half of them up;
-    /// levels of switches) or dragonfly:PxAxH(xG) (hosts a router, routers a group, global links a
-    /// router, groups), e.g. mesh:8x8, torus:4x4x4, fattree:16x3, dragonfly:4x8x4 [default: a mesh as
-    /// square as the nodes allow, or what the machine's file says]
+    /// Network, e.g. mesh:8x8, torus:4x4x4, fattree:16x3, dragonfly:4x8x4; in general mesh:WxH(xD),
+    /// torus:WxH(xD), fattree:LINKSxLEVELS (links a switch, half of them up; levels of switches) or
+    /// dragonfly:PxAxH(xG) (hosts a router, routers a group, global links a router, groups)
+    /// [default: a mesh as square as the nodes allow, or what the machine's file says]
     #[arg(long, value_name = "SHAPE")]
     pub topology: Option<String>,
     /// Nodes: the first N positions of the topology [default: what --algorithm and --placement
@@ -77,27 +77,32 @@ pub struct ExperimentFlags {
     /// What is drawn.
     #[command(flatten)]
     pub seed: SeedFlag,
-    /// Threads over the sockets first (scatter), or one socket after the other (compact)
+    /// How threads are pinned: over the sockets first (scatter), or one socket after the other
+    /// (compact)
     #[arg(long, value_name = "NAME", default_value = "scatter")]
     pub pin: String,
-    /// Flags side by side with the phase (packed) or without it (split), or a cache line each
-    /// (padded) [default: packed for flag-phase and pthread, else padded]
+    /// How flags lie in memory: side by side with the phase (packed) or without it (split), or a
+    /// cache line each (padded) [default: packed for flag-phase and pthread, else padded]
     #[arg(long, value_name = "NAME")]
     pub layout: Option<String>,
     /// Most notifications a node of the tree receives [default: 8]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub fan_in: Option<String>,
-    /// How the tree is built: see the end of this text
+    /// How the tree is built
+    ///
+    /// The end of this text lists the shapes.
     #[arg(long, value_name = "NAME")]
     pub tree_shape: Option<String>,
-    /// Which nodes the masters' ranks stand on: see the end of this text
+    /// Which nodes the masters' ranks stand on
+    ///
+    /// The end of this text lists the mappings.
     #[arg(long, value_name = "NAME")]
     pub mapping: Option<String>,
     /// Gather and release each node's threads by a tree of this fan-in, too (tree only) [default: the
     /// threads notify their local master and spin on its phase]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub local_fan_in: Option<String>,
-    /// Delay each arrival by a random time up to this, e.g. 500ns or 2us; see --skew-distribution
+    /// Delay each arrival by a random time up to this (e.g. 500ns or 2us); see --skew-distribution
     #[arg(
         long,
         value_name = "TIME",
@@ -133,7 +138,7 @@ pub struct ProgramFlags {
     /// The machine.
     #[command(flatten)]
     pub(super) machine: MachineFlags,
-    /// Network, e.g. mesh:8x8, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4 [default: a mesh as
+    /// Network (e.g. mesh:8x8, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4) [default: a mesh as
     /// square as the memory nodes allow, or what the machine's file says]
     #[arg(long, value_name = "SHAPE")]
     pub(super) topology: Option<String>,
@@ -182,8 +187,8 @@ pub struct ProgramFlags {
     /// Write a row for every stale load: CSV, or JSON lines if FILE ends in .json or .jsonl
     #[arg(long, value_name = "FILE", requires = "stale", help_heading = "Output")]
     pub(super) stale_list: Option<PathBuf>,
-    /// Write what every thread did and when, as a trace for ui.perfetto.dev: its phases, barriers
-    /// and waits, and an arrow from the write of a flag to each who saw it
+    /// Write a trace of all threads for ui.perfetto.dev: what each did and when, its phases,
+    /// barriers and waits, and an arrow from the write of a flag to each who saw it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) timeline: Option<PathBuf>,
     /// Write the load of every link: CSV with

@@ -4,11 +4,13 @@
 
 mod coherence;
 mod managed;
+mod short;
 
 pub use coherence::{
     BENCH, COHERENCE, COMPARE_TRANSFER, CURVES, MEASURE, PREDICT, TRANSFER, TUNE_TRANSFER,
 };
 pub use managed::{BORROW, BT, CG, CONNECT, INFECT, INVADE, POWER, RETREAT, SIMPSON, SPAWN};
+pub use short::shortened;
 
 use sme_barrier::{Mapping, TreeShape};
 use sme_hdl::bench::BENCHES;

@@ -28,7 +28,7 @@ pub struct LatencyFlags {
     /// The machine.
     #[command(flatten)]
     machine: MachineFlags,
-    /// Network, e.g. mesh:8x8, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4 [default: a mesh as
+    /// Network (e.g. mesh:8x8, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4) [default: a mesh as
     /// square as the nodes allow, or what the machine's file says]
     #[arg(long, value_name = "SHAPE")]
     topology: Option<String>,

@@ -71,8 +71,8 @@ pub struct LitmusFlags {
         help_heading = "What is simulated"
     )]
     nodes: Option<String>,
-    /// The node that holds each location, in the order in which the file names them, again from the
-    /// first where there are more locations [default: they take turns, location i lies at node i + r,
+    /// The node of each location: in the order in which the file names them, again from the first
+    /// where there are more locations [default: they take turns, location i lies at node i + r,
     /// modulo the nodes, in the r-th round of ten runs]
     #[arg(
         long,
@@ -81,7 +81,7 @@ pub struct LitmusFlags {
         help_heading = "What is simulated"
     )]
     homes: Option<String>,
-    /// How often each test is run, each time with another timing
+    /// Runs of each test, each with another timing
     #[arg(
         long,
         value_name = "N",

@@ -31,7 +31,7 @@ pub struct LockFlags {
     /// The machine.
     #[command(flatten)]
     machine: MachineFlags,
-    /// Network, e.g. mesh:8x8, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4 [default: a mesh as
+    /// Network (e.g. mesh:8x8, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4) [default: a mesh as
     /// square as the nodes allow, or what the machine's file says]
     #[arg(long, value_name = "SHAPE")]
     topology: Option<String>,
@@ -57,8 +57,7 @@ pub struct LockFlags {
         allow_negative_numbers = true
     )]
     acquisitions: String,
-    /// How often the cohort lock is passed on within a node before another node gets it
-    /// [default: 16]
+    /// Times that the cohort lock stays in a node before another gets it [default: 16]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     passes: Option<String>,
     /// How the data under the lock is reached: past the caches (uncached), or through caches of

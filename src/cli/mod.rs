@@ -267,7 +267,7 @@ impl Job {
 
 /// All commands with their flags, as command lines are read.
 pub fn command() -> clap::Command {
-    CommandLine::command()
+    help::shortened(CommandLine::command())
 }
 
 /// Simulate machines whose memory is shared but not coherent, and the barriers that run on them
@@ -276,7 +276,7 @@ pub fn command() -> clap::Command {
 /// threads, print the latencies beside the published ones, and write the table and the plot under
 /// results/.
 #[derive(Parser, Debug)]
-#[command(name = "sme", version, disable_help_subcommand = true, after_help = help::PROGRAM)]
+#[command(name = "sme", version, disable_help_subcommand = true, after_long_help = help::PROGRAM)]
 struct CommandLine {
     #[command(subcommand)]
     command: Option<Command>,
@@ -285,52 +285,52 @@ struct CommandLine {
 #[derive(Subcommand, Debug)]
 enum Command {
     /// Simulate one barrier experiment and print its row
-    #[command(after_help = help::barrier())]
+    #[command(after_long_help = help::barrier())]
     Barrier(Box<barrier::BarrierFlags>),
     /// Simulate a row for every combination of lists of nodes, cores, seeds, constants, …
-    #[command(after_help = help::sweep())]
+    #[command(after_long_help = help::sweep())]
     Sweep(Box<sweep::SweepFlags>),
     /// Fit the paper's Eq. 2 to a sweep, and predict the latency of larger clusters
-    #[command(after_help = help::EXTRAPOLATE)]
+    #[command(after_long_help = help::EXTRAPOLATE)]
     Extrapolate(Box<extrapolate::ExtrapolateFlags>),
     /// Compare every published figure with the simulated one
-    #[command(after_help = help::VALIDATE)]
+    #[command(after_long_help = help::VALIDATE)]
     Validate(Box<validate::ValidateFlags>),
     /// List the built-in machines, or show the constants of one
-    #[command(after_help = help::MACHINES)]
+    #[command(after_long_help = help::MACHINES)]
     Machines(MachinesFlags),
     /// The engine in RTL: its Verilog, its lockstep with the cycle model, its size and clock
-    #[command(after_help = help::RTL)]
+    #[command(after_long_help = help::RTL)]
     Rtl(RtlFlags),
     /// Measure what one load, store, miss, fill and barrier hop cost on a machine, and why
-    #[command(after_help = help::LATENCY)]
+    #[command(after_long_help = help::LATENCY)]
     Latency(Box<latency::LatencyFlags>),
     /// How long the lock of the cluster takes from one thread to the next
-    #[command(after_help = help::LOCK)]
+    #[command(after_long_help = help::LOCK)]
     Lock(Box<lock::LockFlags>),
     /// Run litmus tests: which outcomes do local, uncached and non-coherent memory show?
-    #[command(after_help = help::LITMUS)]
+    #[command(after_long_help = help::LITMUS)]
     Litmus(Box<litmus::LitmusFlags>),
     /// Run the fast Fourier transform over memory that is not coherent between nodes
-    #[command(after_help = help::fft())]
+    #[command(after_long_help = help::fft())]
     Fft(Box<fft::FftFlags>),
     /// Run a blocked LU factorization over memory that is not coherent between nodes
-    #[command(after_help = help::lu())]
+    #[command(after_long_help = help::lu())]
     Lu(Box<lu::LuFlags>),
     /// Run a radix sort over memory that is not coherent between nodes
-    #[command(after_help = help::radix())]
+    #[command(after_long_help = help::radix())]
     Radix(Box<radix::RadixFlags>),
     /// Measure the barriers on this computer's real threads
-    #[command(after_help = help::NATIVE)]
+    #[command(after_long_help = help::NATIVE)]
     Native(native::NativeFlags),
     /// Measure messages between the cores of a machine
-    #[command(after_help = help::MPI)]
+    #[command(after_long_help = help::MPI)]
     Mpi(MpiFlags),
     /// Messages through shared memory from the view of cache coherence: measured, and predicted
-    #[command(after_help = help::COHERENCE)]
+    #[command(after_long_help = help::COHERENCE)]
     Coherence(CoherenceFlags),
     /// How the latency of the network grows with the load, under synthetic traffic
-    #[command(after_help = help::NETWORK)]
+    #[command(after_long_help = help::NETWORK)]
     Network(Box<network::NetworkFlags>),
     /// Draw rows that any command wrote, as SVG, PDF or PNG
     #[command(after_help = help::PLOT)]
@@ -389,7 +389,19 @@ fn stopped(error: &clap::Error) -> Stop {
         .filter(|line| !line.is_empty())
         .map(|line| line.strip_prefix("error: ").unwrap_or(line))
         .map(|line| line.strip_prefix("tip: ").unwrap_or(line));
-    Stop::Input(one_line(&said.collect::<Vec<_>>().join("; ")))
+    // A list stands below a colon, an item a line.
+    let joined = said.fold(String::new(), |mut joined, line| {
+        match joined.rsplit("; ").next() {
+            None | Some("") => {}
+            Some(last) if last.ends_with(':') => joined.push(' '),
+            Some(last) if last.contains(": ") && line.starts_with(['-', '<', '[']) => {
+                joined.push_str(", ");
+            }
+            Some(_) => joined.push_str("; "),
+        }
+        joined + line
+    });
+    Stop::Input(one_line(&joined))
 }
 
 #[cfg(test)]

@@ -36,8 +36,8 @@ pub struct NativeFlags {
     /// Most notifications a thread of the tree receives [default: 8]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     fan_in: Option<String>,
-    /// Flags side by side with the phase (packed) or without it (split), or a cache line each
-    /// (padded)
+    /// How flags lie in memory: side by side with the phase (packed) or without it (split), or a
+    /// cache line each (padded)
     #[arg(long, value_name = "NAME", default_value = "padded")]
     layout: String,
     /// How often each barrier is measured; they take turns

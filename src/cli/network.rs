@@ -37,14 +37,14 @@ pub struct NetworkFlags {
     /// The machine.
     #[command(flatten)]
     machine: MachineFlags,
-    /// Network, e.g. mesh:8x8, torus:4x4x4, fattree:4x3 or dragonfly:2x4x2, with all its nodes
+    /// Network, with all its nodes (e.g. mesh:8x8, torus:4x4x4, fattree:4x3 or dragonfly:2x4x2)
     #[arg(long, value_name = "SHAPE", default_value = "mesh:8x8")]
     topology: String,
     /// Who sends to whom: uniform, transpose, tornado, bit-complement, neighbour; or a list
     #[arg(long, value_name = "NAMES", default_value = "uniform")]
     traffic: String,
-    /// Offered loads, as fractions of the network's capacity: a list, or ranges with a step (0.05
-    /// where none is given), e.g. 0.1..0.6+0.02
+    /// Offered loads, as fractions of the capacity: a list, or ranges with a step (0.05 where none
+    /// is given), e.g. 0.1..0.6+0.02
     #[arg(
         long,
         value_name = "LOADS",
@@ -68,7 +68,7 @@ pub struct NetworkFlags {
         allow_hyphen_values = true
     )]
     measure: String,
-    /// Longest time to wait, behind the window, for measured packets
+    /// Longest wait for measured packets (after the window)
     #[arg(
         long,
         value_name = "TIME",

@@ -21,7 +21,7 @@ pub struct DisturbanceFlags {
     /// as standard deviation, cut at 0 [default: uniform]
     #[arg(long, value_name = "NAME")]
     pub skew_distribution: Option<String>,
-    /// What every thread computes before each barrier, e.g. 1ms; it counts as latency
+    /// What every thread computes before each barrier (e.g. 1ms); it counts as latency
     #[arg(
         long,
         value_name = "TIME",
@@ -38,11 +38,11 @@ pub struct DisturbanceFlags {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "What disturbs threads")]
 pub struct NoiseFlags {
-    /// The operating system takes each core away from its thread, once in this time on average
-    /// [default: never]
+    /// Mean time between detours: the operating system takes each core away from its thread once in
+    /// this time [default: never]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub noise_period: Option<String>,
-    /// For how long it does, on average; 0 is no noise
+    /// Mean duration of a detour; 0 is no noise
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub noise_duration: Option<String>,
     /// When: periodic, uniform (once in every period, at any time in it) or exponential (gaps), each

@@ -47,8 +47,8 @@ pub struct RadixFlags {
         allow_negative_numbers = true
     )]
     digit_bits: String,
-    /// How cached keys are stored, of which two nodes may write one line: past the caches
-    /// (uncached), or through them (shared), wrong where caches write back whole lines
+    /// How keys on lines of two nodes are stored: past the caches (uncached), or through them
+    /// (shared), wrong where caches write back whole lines
     #[arg(long, value_name = "NAME", default_value = "uncached")]
     borders: String,
     #[command(flatten)]

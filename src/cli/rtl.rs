@@ -27,13 +27,13 @@ use crate::report::stop::{self, Stop};
 #[derive(Subcommand, Clone, Debug)]
 pub enum RtlCommand {
     /// Write the blocks as Verilog, each with a test bench that checks itself
-    #[command(after_help = help::RTL_VERILOG)]
+    #[command(after_long_help = help::RTL_VERILOG)]
     Verilog(verilog::VerilogFlags),
     /// Run RTL and cycle model under the same random traffic and compare every output
-    #[command(after_help = help::lockstep())]
+    #[command(after_long_help = help::lockstep())]
     Lockstep(lockstep::LockstepFlags),
     /// Synthesize the blocks for an FPGA: look-up tables, flip-flops, memories, clock
-    #[command(after_help = help::RTL_REPORT)]
+    #[command(after_long_help = help::RTL_REPORT)]
     Report(report::ReportFlags),
 }
 

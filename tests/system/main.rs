@@ -27,6 +27,7 @@ mod extrapolate;
 mod files;
 mod front_door;
 mod golden;
+mod help;
 mod hpl;
 mod ideal;
 mod latency;

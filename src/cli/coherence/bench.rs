@@ -19,7 +19,7 @@ use crate::validate::measure::over;
 pub struct BenchFlags {
     #[command(flatten)]
     machine: CoherentFlags,
-    /// Sizes of the buffer in bytes, multiples of 64
+    /// Sizes of the buffer in bytes (multiples of 64)
     #[arg(
         long,
         value_name = "LIST",

@@ -37,7 +37,7 @@ pub struct CompareFlags {
     /// How many threads of this computer simulate [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     workers: Option<String>,
-    /// Predict from --table, and measure the transfer on this computer, between two pinned threads;
+    /// Predict from --table, and measure on this computer: the transfer between two pinned threads,
     /// without MPI
     #[arg(
         long,

@@ -35,7 +35,7 @@ pub struct CurvesFlags {
     /// Override a constant of that machine, with its unit; may be repeated
     #[arg(long, value_name = "SECTION.KEY=VALUE", requires = "machine")]
     set: Vec<String>,
-    /// Sizes of buffers and messages in bytes, multiples of 64
+    /// Sizes in bytes of buffers and messages (multiples of 64)
     #[arg(
         long,
         value_name = "LIST",

@@ -23,7 +23,7 @@ pub struct MeasureFlags {
     /// process may use, two on other cores of its socket, and two on another socket]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     cores: Option<String>,
-    /// Sizes of the buffer in bytes, multiples of 64
+    /// Sizes of the buffer in bytes (multiples of 64)
     #[arg(
         long,
         value_name = "LIST",

@@ -22,26 +22,26 @@ use crate::report::stop::Stop;
 #[derive(Clone, Debug, Subcommand)]
 pub enum CoherenceCommand {
     /// Time loads and stores by cache state on a simulated machine: the throughput table
-    #[command(after_help = super::help::BENCH)]
+    #[command(after_long_help = super::help::BENCH)]
     Bench(bench::BenchFlags),
     /// Measure loads and stores by cache state on this computer: the throughput table
-    #[command(after_help = super::help::MEASURE)]
+    #[command(after_long_help = super::help::MEASURE)]
     Measure(measure::MeasureFlags),
     /// Predict the throughput of messages from a throughput table, by size, and the access that
     /// bounds it
-    #[command(after_help = super::help::PREDICT)]
+    #[command(after_long_help = super::help::PREDICT)]
     Predict(Box<predict::PredictFlags>),
     /// Copy messages through a ring of chunks on a simulated machine, or on this computer
-    #[command(after_help = super::help::TRANSFER)]
+    #[command(after_long_help = super::help::TRANSFER)]
     Transfer(Box<transfer::TransferFlags>),
     /// Set predictions beside the transfer and an MPI ping-pong, by the size of the message
-    #[command(after_help = super::help::COMPARE_TRANSFER)]
+    #[command(after_long_help = super::help::COMPARE_TRANSFER)]
     Compare(Box<compare::CompareFlags>),
     /// Simulate the paper's figures, line by line, and draw them
-    #[command(after_help = super::help::CURVES)]
+    #[command(after_long_help = super::help::CURVES)]
     Curves(Box<curves::CurvesFlags>),
     /// Find the chunks, the ring, the direction and the flush with which a message is fastest
-    #[command(after_help = super::help::TUNE_TRANSFER)]
+    #[command(after_long_help = super::help::TUNE_TRANSFER)]
     Tune(Box<tune::TuneFlags>),
 }
 

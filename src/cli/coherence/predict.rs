@@ -21,7 +21,7 @@ pub struct PredictFlags {
     /// The throughput table: JSON lines, of one machine
     #[arg(long, value_name = "FILE")]
     table: PathBuf,
-    /// Sizes of the message in bytes, a list such as 65536,1048576 or 32768..4194304*2
+    /// Sizes of the message in bytes (a list such as 65536,1048576 or 32768..4194304*2)
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     size: String,
     /// Size of a chunk in bytes; Open MPI has 32768, MPICH 65536
@@ -47,7 +47,7 @@ pub struct PredictFlags {
     /// not counted) or non-temporal (the sender's stores go to memory)
     #[arg(long, value_name = "NAME", default_value = "none")]
     flush: String,
-    /// Loads and stores of a copy take turns at one port, instead of overlapping
+    /// Loads and stores of a copy take turns at one port (instead of overlapping)
     #[arg(long)]
     shared_port: bool,
     #[command(flatten)]

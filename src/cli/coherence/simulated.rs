@@ -55,8 +55,8 @@ pub(super) fn bench(flag: &str, machine: Machine) -> Result<Bench, Stop> {
 /// The flags of messages through a ring that `sme coherence transfer` and `compare` share.
 #[derive(Args, Clone, Debug)]
 pub(super) struct MessageFlags {
-    /// Sizes of the message in bytes, multiples of 64, a list such as 65536,1048576 or
-    /// 32768..4194304*2
+    /// Sizes of the message in bytes (multiples of 64, a list such as 65536,1048576 or
+    /// 32768..4194304*2)
     #[arg(
         long,
         value_name = "LIST",

@@ -23,8 +23,7 @@ pub struct TransferFlags {
     machine: CoherentFlags,
     #[command(flatten)]
     messages: MessageFlags,
-    /// Whether a chunk goes the same way every time, or in alternating directions: same or
-    /// alternating
+    /// Directions of a chunk: the same every time, or alternating
     #[arg(long, value_name = "NAME", default_value = "same")]
     direction: String,
     /// How chunks are brought to memory: none, sender (clflush of each chunk), receiver, or
@@ -40,7 +39,7 @@ pub struct TransferFlags {
     /// How many threads of this computer simulate [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     workers: Option<String>,
-    /// Measure on this computer, between two pinned threads, instead of simulating
+    /// Measure on this computer instead of simulating: between two pinned threads
     #[arg(long, conflicts_with_all = ["machine", "set", "workers"])]
     host: bool,
     #[command(flatten)]

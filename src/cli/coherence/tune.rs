@@ -37,7 +37,7 @@ pub struct TuneFlags {
     /// Where the two cores are: socket (the same) or remote (different ones)
     #[arg(long, value_name = "NAME", default_value = "socket")]
     placement: String,
-    /// Sizes of chunks in bytes, multiples of 64
+    /// Sizes of chunks in bytes (multiples of 64)
     #[arg(
         long,
         value_name = "LIST",
@@ -53,7 +53,7 @@ pub struct TuneFlags {
         allow_negative_numbers = true
     )]
     rings: String,
-    /// How many of the best settings are shown, beside Open MPI's
+    /// Settings that are shown: so many of the best, beside Open MPI's
     #[arg(
         long,
         value_name = "N",

@@ -19,12 +19,10 @@ const SEGMENTS: [u32; 4] = [1, 4, 12, 48];
 pub struct BorrowFlags {
     #[command(flatten)]
     managed: ManagedFlags,
-    /// Segments of memory that the program is to have, such as 1,12,48 [default: of 1,4,12,48 those
-    /// that are there]
+    /// Segments of memory for the program [default: of 1,4,12,48 those that are there]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     segments: Option<String>,
-    /// The first core, or node, whose memory is asked for, such as 1,47; the others follow in the
-    /// order of their numbers
+    /// First core or node that is asked for memory; the others follow in the order of their numbers
     #[arg(
         long,
         value_name = "LIST",

@@ -36,7 +36,7 @@ pub struct CollectiveFlags {
     /// chooses, all takes each
     #[arg(long, value_name = "LIST", default_value = "auto")]
     algorithm: String,
-    /// Ranks of the job, which fill one node after the other, such as 2..48*2 [default: all cores,
+    /// Ranks of the job; they fill one node after the other, such as 2..48*2 [default: all cores,
     /// at most 48]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     ranks: Option<String>,

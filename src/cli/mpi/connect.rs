@@ -21,7 +21,7 @@ const FILE: &str = "fig5-connect.svg";
 pub struct ConnectFlags {
     #[command(flatten)]
     managed: ManagedFlags,
-    /// Ranks of the world that accepts, such as 1..47; the other has the cores that are left
+    /// Ranks of the world that accepts; the other has the cores that are left
     #[arg(
         long,
         value_name = "LIST",

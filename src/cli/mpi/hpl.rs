@@ -51,8 +51,8 @@ pub struct HplFlags {
         allow_negative_numbers = true
     )]
     q: String,
-    /// Panels that are factorized and sent before the rest of the matrix is updated: 0, or 1, which
-    /// HPL calls look-ahead
+    /// Look-ahead: panels that are factorized and sent before the rest of the matrix is updated, 0
+    /// or 1
     #[arg(
         long,
         value_name = "N",

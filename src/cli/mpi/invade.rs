@@ -20,16 +20,16 @@ use crate::report::stop::Stop;
 pub struct InvadeFlags {
     #[command(flatten)]
     managed: ManagedFlags,
-    /// Cores that the program is to have, its own included, such as 2,8,48 [default: 2 to all]
+    /// Cores for the program, its own included, such as 2,8,48 [default: 2 to all]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     cores: Option<String>,
     /// Their numbers have to follow each other: all cores are surveyed before they are reserved
     #[arg(long)]
     contiguous: bool,
-    /// Prefer cores near the memory controllers that serve them, to those with the lowest numbers
+    /// Prefer cores near their memory controllers (to those with the lowest numbers)
     #[arg(long, conflicts_with = "contiguous")]
     near_memory: bool,
-    /// Draw Fig. 4 of Comprés et al., with the published bound, into this directory: fig4.svg
+    /// Draw Fig. 4 of Comprés et al.: into this directory, with the published bound, fig4.svg
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     figures: Option<PathBuf>,
     #[command(flatten)]

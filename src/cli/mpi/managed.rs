@@ -24,7 +24,7 @@ const KILLS: Limits = Limits::new(Dimension::Time, 0, 1_000_000_000_000_000);
 /// The machine.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ManagedFlags {
-    /// Machine description: built in (see `sme machines list`) or a file
+    /// Machine, built in or a file (see `sme machines list`)
     #[arg(
         long = "machine",
         value_name = "NAME|FILE.toml",
@@ -44,8 +44,8 @@ pub(super) struct ManagedFlags {
 pub(super) struct ProgramFlags {
     #[command(flatten)]
     managed: ManagedFlags,
-    /// Kill the process that runs on this core at this time after the start, as in 7@50ms: its
-    /// manager ends the program
+    /// Kill the process on this core at this time (7@50ms is after 50 ms); its manager ends the
+    /// program
     #[arg(long, value_name = "CORE@TIME", allow_hyphen_values = true)]
     kill: Option<String>,
 }

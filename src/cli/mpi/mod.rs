@@ -51,62 +51,62 @@ use crate::report::timeline;
 #[derive(Clone, Debug, Subcommand)]
 pub enum MpiCommand {
     /// Two ranks send each other a message in turn: latency and bandwidth by size
-    #[command(after_help = super::help::PINGPONG)]
+    #[command(after_long_help = super::help::PINGPONG)]
     Pingpong(Box<pingpong::PingPongFlags>),
     /// All ranks make a collective call: latency by size, ranks and algorithm
-    #[command(after_help = super::help::collective())]
+    #[command(after_long_help = super::help::collective())]
     Collective(Box<collective::CollectiveFlags>),
     /// One origin synchronizes with its targets (MPI_Win_start, complete, post, wait): medians by
     /// targets and class of synchronization
-    #[command(after_help = super::help::PSCW)]
+    #[command(after_long_help = super::help::PSCW)]
     Pscw(Box<pscw::PscwFlags>),
     /// The messages of a NAS Parallel Benchmark, with one core's computing time given: speed-up by
     /// ranks
-    #[command(after_help = super::help::NAS)]
+    #[command(after_long_help = super::help::NAS)]
     Nas(Box<nas::NasFlags>),
     /// Which way of sending is best for messages of which lengths: by lines of cost, and simulated
-    #[command(after_help = super::help::TUNE)]
+    #[command(after_long_help = super::help::TUNE)]
     Tune(Box<tune::TuneFlags>),
     /// A program reserves cores of a chip with a process manager (MPI_Comm_invade): time by cores
-    #[command(after_help = super::help::INVADE)]
+    #[command(after_long_help = super::help::INVADE)]
     Invade(Box<invade::InvadeFlags>),
     /// A program borrows memory of other cores, apart from these: time by segments, and what a load
     /// of it takes
-    #[command(after_help = super::help::BORROW)]
+    #[command(after_long_help = super::help::BORROW)]
     Borrow(Box<borrow::BorrowFlags>),
     /// The world of a program grows by processes on other cores (MPI_Comm_infect): time by
     /// processes
-    #[command(after_help = super::help::INFECT)]
+    #[command(after_long_help = super::help::INFECT)]
     Infect(Box<infect::InfectFlags>),
     /// Processes leave that world again (MPI_Comm_retreat): time at those that stay, by processes
-    #[command(after_help = super::help::RETREAT)]
+    #[command(after_long_help = super::help::RETREAT)]
     Retreat(Box<infect::InfectFlags>),
     /// A function is integrated by a program that grows and shrinks: the adaptive Simpson's method
     /// and the midpoint rule, time by levels of the tree
-    #[command(after_help = super::help::SIMPSON)]
+    #[command(after_long_help = super::help::SIMPSON)]
     Simpson(Box<simpson::SimpsonFlags>),
     /// The same integration with the cores that wait slowed down: time and energy by the divider of
     /// their clock
-    #[command(after_help = super::help::POWER)]
+    #[command(after_long_help = super::help::POWER)]
     Power(Box<power::PowerFlags>),
     /// A system is solved by conjugate gradients, by a program that grows and shrinks and deals its
     /// vectors out again: time by phases
-    #[command(after_help = super::help::CG)]
+    #[command(after_long_help = super::help::CG)]
     Cg(Box<cg::CgFlags>),
     /// A NAS benchmark from the begin of mpiexec on, with two process managers: time by processes
-    #[command(after_help = super::help::BT)]
+    #[command(after_long_help = super::help::BT)]
     Bt(Box<bt::BtFlags>),
     /// A program starts processes on other cores of such a chip (MPI_Comm_spawn): time by processes
-    #[command(after_help = super::help::SPAWN)]
+    #[command(after_long_help = super::help::SPAWN)]
     Spawn(Box<spawn::SpawnFlags>),
     /// Two worlds of processes connect (MPI_Comm_accept, MPI_Comm_connect): time by their sizes
-    #[command(after_help = super::help::CONNECT)]
+    #[command(after_long_help = super::help::CONNECT)]
     Connect(Box<connect::ConnectFlags>),
     /// Latency, bandwidth, message rate and barrier of MPI on several machines, side by side
-    #[command(after_help = super::help::COMPARE)]
+    #[command(after_long_help = super::help::COMPARE)]
     Compare(Box<compare::CompareFlags>),
     /// High Performance Linpack: a dense system solved by LU factorization, its rate and residual
-    #[command(after_help = super::help::HPL)]
+    #[command(after_long_help = super::help::HPL)]
     Hpl(Box<hpl::HplFlags>),
 }
 
@@ -123,18 +123,18 @@ struct WatchFlags {
     workers: String,
     #[command(flatten)]
     output: OutputFlags,
-    /// Show the critical path of the last round of one run, below the row of a table; with json and
-    /// csv on stderr
+    /// Show the critical path of the last round; below the row of a table, with json and csv on
+    /// stderr
     #[arg(long, help_heading = "Output")]
     explain: bool,
     /// Write that path: at_ns,duration_ns,node,part,queued_for,what as CSV, or as JSON lines if FILE
     /// ends in .json or .jsonl
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     explain_to: Option<PathBuf>,
-    /// Write every call of every rank in one run, and of daemons and managers where there are any:
-    /// CSV with rank,call,begin_ns,end_ns,peer,bytes in the order of begin_ns. A file whose name
-    /// ends with .pftrace has the calls and waits of every thread, and arrows from the writes of
-    /// flags and signals to the threads that saw them, for https://ui.perfetto.dev
+    /// Write every call of every rank, daemon and manager in one run: CSV with
+    /// rank,call,begin_ns,end_ns,peer,bytes in the order of begin_ns. A file whose name ends with
+    /// .pftrace has the calls and waits of every thread, and arrows from the writes of flags and
+    /// signals to the threads that saw them, for https://ui.perfetto.dev
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     timeline: Option<PathBuf>,
 }

@@ -11,12 +11,12 @@ use crate::report::stop::Stop;
 /// The flags.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ModeFlags {
-    /// The longest message that is sent at once, through channel queues in pieces of 96 bytes, in
-    /// bytes; or none [default: 96 through channel queues, 960 through registered, else 16384]
+    /// Longest message that is sent at once, in bytes, or none; through channel queues in pieces of
+    /// 96 bytes [default: 96 through channel queues, 960 through registered, else 16384]
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     eager: Option<String>,
-    /// The longest message of a blocking send that is copied, and sent by the resource manager, in
-    /// bytes; or none [default: none]
+    /// Longest message that is copied, in bytes, or none: a blocking send copies up to this length,
+    /// and the resource manager sends the copy [default: none]
     #[arg(
         long,
         value_name = "BYTES",
@@ -24,8 +24,8 @@ pub(super) struct ModeFlags {
         help_heading = "Channel queues"
     )]
     lazy: Option<String>,
-    /// The shortest message of a blocking send that a DMA channel sends, in bytes; or none
-    /// [default: 4096]
+    /// Shortest message by DMA, in bytes, or none: a DMA channel sends blocking sends from this
+    /// length on [default: 4096]
     #[arg(
         long,
         value_name = "BYTES",

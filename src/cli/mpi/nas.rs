@@ -36,7 +36,7 @@ pub struct NasFlags {
     /// coherent, else sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
-    /// Ranks of the job, which fill one node after the other: squares for bt, powers of two for lu
+    /// Ranks of the job; they fill one node after the other: squares for bt, powers of two for lu
     /// [default: all that the machine has cores for, up to 36 or 32]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     ranks: Option<String>,

@@ -37,15 +37,14 @@ pub struct PingPongFlags {
     /// networks, chunks where all memory is coherent, else sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
-    /// Ranks of the job, which fill one node after the other [default: all cores, at most
-    /// 48]
+    /// Ranks of the job; they fill one node after the other [default: all cores, at most 48]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     ranks: Option<String>,
     /// The rank that answers rank 0 [default: 1]
     #[arg(long, value_name = "RANK", allow_negative_numbers = true)]
     partner: Option<String>,
-    /// On a chip with networks between its memories: who begins and who answers, two of cc0, cc1
-    /// and so on, the clusters, and io, a subsystem whose rank is outside the world
+    /// Who begins and who answers, e.g. cc0,io: on a chip with networks between its memories, two
+    /// of cc0, cc1 and so on, the clusters, and io, a subsystem whose rank is outside the world
     #[arg(long, value_name = "A,B", conflicts_with_all = ["ranks", "partner"])]
     between: Option<String>,
     /// The call by which both send: send, or isend and a wait
@@ -56,7 +55,7 @@ pub struct PingPongFlags {
     /// there, by a DMA channel) [default: by their lengths]
     #[arg(long, value_name = "LIST")]
     mode: Option<String>,
-    /// Sizes of the message in bytes, multiples of 8, such as 32,64 or 32..4096*2
+    /// Sizes of the message in bytes (multiples of 8, such as 32,64 or 32..4096*2)
     #[arg(
         long,
         value_name = "LIST",

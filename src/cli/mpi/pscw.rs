@@ -49,7 +49,7 @@ pub struct PscwFlags {
         allow_negative_numbers = true
     )]
     rounds: String,
-    /// Draw Fig. 4 and 5 of Christgau and Schnor, with the published points, into this directory:
+    /// Draw Fig. 4 and 5 of Christgau and Schnor: into this directory, with the published points,
     /// fig4.svg, the calls of trigger-only, and fig5.svg, origin and target of each class
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     figures: Option<PathBuf>,

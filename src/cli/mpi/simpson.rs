@@ -26,8 +26,8 @@ const MOST_POINTS: u64 = 100_000_000;
 /// The flags of an integration.
 #[derive(Args, Clone, Debug)]
 pub(super) struct IntegrationFlags {
-    /// An interval is halved until Simpson's rule differs from that of its halves by at most 15
-    /// times this
+    /// Tolerance of an interval: it is halved until Simpson's rule differs from that of its halves
+    /// by at most 15 times this
     #[arg(
         long,
         value_name = "NUMBER",
@@ -35,7 +35,7 @@ pub(super) struct IntegrationFlags {
         allow_negative_numbers = true
     )]
     tolerance: String,
-    /// Points of the midpoint rule in an interval that is not halved
+    /// Points of the midpoint rule in a last interval
     #[arg(
         long,
         value_name = "COUNT",

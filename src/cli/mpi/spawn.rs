@@ -27,8 +27,8 @@ pub struct SpawnFlags {
     /// Processes to start, such as 1,8,47 [default: 1 and all cores but one]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     processes: Option<String>,
-    /// Draw Fig. 5 (b) of Comprés et al., with the published time of one process, into this
-    /// directory: fig5-init.svg
+    /// Draw Fig. 5b of Comprés et al.: into this directory, with the published time of one process,
+    /// fig5-init.svg
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     figures: Option<PathBuf>,
     #[command(flatten)]

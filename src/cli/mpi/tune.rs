@@ -25,7 +25,7 @@ pub struct TuneFlags {
     /// between its memories, chunks where all memory is coherent, else sections]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
-    /// Ranks of the job, which fill one node after the other [default: all cores, at most 48]
+    /// Ranks of the job; they fill one node after the other [default: all cores, at most 48]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     ranks: Option<String>,
     /// The rank to which rank 0 sends [default: the last]

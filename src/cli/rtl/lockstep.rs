@@ -44,15 +44,16 @@ pub struct LockstepFlags {
         allow_negative_numbers = true
     )]
     seed: String,
-    /// What runs beside the cycle model: the RTL as it is written, or its Verilog in Verilator
+    /// The other model: the RTL as it is written, or its Verilog in Verilator
     #[arg(long, value_name = "NAME", default_value = "rtl")]
     engine: RtlEngine,
-    /// Break the RTL, to see that it is found out: a broken variant of the block, see the end of this
-    /// text
+    /// Break the RTL, to see that it is found out
+    ///
+    /// The end of this text lists the broken variants of each block.
     #[arg(long, value_name = "NAME")]
     fault: Option<String>,
-    /// Waveform of the last 200 cycles up to the first difference, with the traffic of the run and not
-    /// the shortest [default: lockstep-BLOCK.vcd]
+    /// Waveform of the last 200 cycles up to the first difference (of the traffic of the run, not
+    /// the shortest) [default: lockstep-BLOCK.vcd]
     #[arg(long, value_name = "FILE")]
     vcd: Option<PathBuf>,
     #[command(flatten)]
