@@ -13,12 +13,11 @@ use sme_fft_demo::fft::{self, Direction, Fft, FftSpec, Phase};
 use sme_fft_demo::{Placement, Pool, npy};
 use sme_memory::Place;
 
-use super::flags::{FileFlags, OutputFlags, ProgramFlags};
+use super::flags::{OutputFlags, ProgramFlags};
 use super::memory::{self, Needs};
 use super::program::{Plan, Task};
 use super::read::{self, Values};
 use crate::program::{FftKernel, Program, random_points};
-use crate::report::Format;
 use crate::report::output::Output;
 use crate::report::row::Cell;
 use crate::report::stop::{Stop, to_stderr};
@@ -35,7 +34,7 @@ pub struct FftFlags {
     /// Simulate Fig. 12 and 13 of the paper; print their tables, and write them and their plots
     /// under results/; with --log2n 16 the 256 threads of the paper all have work
     #[arg(long, conflicts_with_all = [
-        "input", "inverse", "output", "format", "rows", "no_host", "topology", "memory_nodes",
+        "input", "inverse", "result", "format", "output", "no_host", "topology", "memory_nodes",
         "memory", "placement", "coherence_point", "no_check", "stale", "stale_list",
         "link_load",
     ])]
@@ -50,16 +49,9 @@ pub struct FftFlags {
     pub(super) program: ProgramFlags,
     /// Write the result to a NumPy file, which appears whole or not at all
     #[arg(long, value_name = "FILE.npy", help_heading = "Output")]
-    output: Option<PathBuf>,
-    /// Format of the rows [default: by the ending of -o (.csv, .json, .jsonl), else table]
-    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
-    format: Option<Format>,
-    /// Write the rows to FILE, which appears whole or not at all
-    #[arg(short = 'o', value_name = "FILE", help_heading = "Output")]
-    rows: Option<PathBuf>,
-    /// Leave out what depends on this computer: wall time, event rate, memory
-    #[arg(long, help_heading = "Output")]
-    no_host: bool,
+    result: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputFlags,
 }
 
 impl FftFlags {
@@ -83,7 +75,7 @@ impl FftFlags {
 pub struct FftRun {
     plan: Plan,
     task: FftTask,
-    output: Option<PathBuf>,
+    result: Option<PathBuf>,
 }
 
 impl FftRun {
@@ -94,18 +86,10 @@ impl FftRun {
 
     /// The same on a computer with so many bytes of memory `available`, if that is known.
     fn read_within(flags: &FftFlags, available: Option<u64>) -> Result<Self, Stop> {
-        let file = FileFlags {
-            format: flags.format,
-            output: flags.rows.clone(),
-        };
-        let rows = OutputFlags {
-            file,
-            no_host: flags.no_host,
-        };
-        let plan = Plan::read(&flags.program, rows)?;
-        if let Some(output) = &flags.output {
-            plan.only_one("--output")?;
-            plan.apart_from_rows("--output", output)?;
+        let plan = Plan::read(&flags.program, flags.output.clone())?;
+        if let Some(result) = &flags.result {
+            plan.only_one("--result")?;
+            plan.apart_from_rows("--result", result)?;
         }
         let log2n = flags.log2n()?;
         let input = match &flags.input {
@@ -137,14 +121,14 @@ impl FftRun {
         Ok(Self {
             plan,
             task,
-            output: flags.output.clone(),
+            result: flags.result.clone(),
         })
     }
 
     /// Simulates, and writes what was asked for.
     pub fn run(&self) -> Result<(), Stop> {
-        let mut output = match &self.output {
-            Some(path) => Some(Output::file("--output", path)?),
+        let mut output = match &self.result {
+            Some(path) => Some(Output::file("--result", path)?),
             None => None,
         };
         if let Some(idle) = self.idle_threads() {

@@ -217,6 +217,8 @@ pub struct FileFlags {
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
     /// Write the results to FILE, which appears whole or not at all
+    ///
+    /// It ends in .csv, .json or .jsonl, or in .txt for a table, unless --format says what it is.
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

@@ -476,7 +476,7 @@ pub fn fft() -> String {
 The transform in six steps of SPLASH-2, of complex doubles, over matrices that all threads share:
 2^floor(log2n/2) rows and 2^ceil(log2n/2) columns. More threads than rows are allowed: those
 beyond have no row, and only wait at the barriers. Phases: columns, rows, result. Exit status 1 if
-the result differs from rustfft's by more than 1e-10 of its largest value; the row and --output
+the result differs from rustfft's by more than 1e-10 of its largest value; the row and --result
 are written all the same.
 
 --paper runs it as the paper did, uncached (Fig. 12) and cached (Fig. 13): by 1 to 64 nodes of an
@@ -497,8 +497,8 @@ Examples:
   sme fft --paper --log2n 10 --nodes 1..16*2 --cores 1,4
   sme fft --log2n 10 --nodes 4 --coherence-point none --stale
   sme fft --log2n 10 --nodes 4 --coherence-point none --stale --stale-list stale.csv
-  sme fft --nodes 4 --input x.npy --output y.npy
-  sme fft --nodes 4 --input y.npy --inverse --output x.npy --link-load links.csv"
+  sme fft --nodes 4 --input x.npy --result y.npy
+  sme fft --nodes 4 --input y.npy --inverse --result x.npy --link-load links.csv"
     )
 }
 

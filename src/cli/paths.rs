@@ -1,12 +1,12 @@
 //! The files that a command line names. A command that would write to a file that it reads, or to
-//! one file twice, is refused before it does anything.
+//! one file twice, or under a name that promises another format, is refused before it does anything.
 //!
 //! `FLAGS` says of every flag of every command that takes a file what happens to that file. Called
 //! by [`Job::read`](super::Job::read), for all commands.
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 
 use crate::report::output;
 use crate::report::stop::Stop;
@@ -24,47 +24,102 @@ enum Use {
     Fills,
 }
 
-/// The flags that take a file, as clap knows them.
-const FLAGS: [(&str, Use); 17] = [
-    ("explain_to", Use::Writes),
-    ("figures", Use::Fills),
-    ("files", Use::Reads),
-    ("input", Use::Reads),
-    ("link_load", Use::Writes),
-    ("lines", Use::Writes),
-    ("machine", Use::Machine),
-    ("out", Use::Fills),
-    ("output", Use::Writes),
-    ("per_thread", Use::Writes),
-    ("plot", Use::Writes),
-    ("rows", Use::Writes),
-    ("stale_list", Use::Writes),
-    ("table", Use::Reads),
-    ("timeline", Use::Writes),
-    ("vcd", Use::Writes),
-    ("waves", Use::Writes),
+/// The flags that take a file, as clap knows them, and the endings that a file has which is written.
+const FLAGS: [(&str, Use, &[&str]); 17] = [
+    ("explain_to", Use::Writes, &ROWS),
+    ("figures", Use::Fills, &[]),
+    ("files", Use::Reads, &[]),
+    ("input", Use::Reads, &[]),
+    ("link_load", Use::Writes, &["csv"]),
+    ("lines", Use::Writes, &ROWS),
+    ("machine", Use::Machine, &[]),
+    ("out", Use::Fills, &[]),
+    ("output", Use::Writes, &["csv", "json", "jsonl", "txt"]),
+    ("per_thread", Use::Writes, &["csv"]),
+    ("plot", Use::Writes, &["svg"]),
+    ("result", Use::Writes, &["npy"]),
+    ("stale_list", Use::Writes, &ROWS),
+    ("table", Use::Reads, &[]),
+    ("timeline", Use::Writes, &["pftrace"]),
+    ("vcd", Use::Writes, &["vcd"]),
+    // Which reads them itself: a waveform has no default.
+    ("waves", Use::Writes, &[]),
 ];
 
-/// Refuses a command line, of which `matches` are what `command` made, that would lose a file.
+/// Endings of rows that are not for people.
+const ROWS: [&str; 3] = ["csv", "json", "jsonl"];
+
+/// The endings of what `command`, called by `words`, writes to the file of `argument`. None are known
+/// where the ending says nothing.
+fn endings(words: &[&str], command: &Command, argument: &Arg) -> &'static [&'static str] {
+    let id = argument.get_id().as_str();
+    let has_format = || {
+        command
+            .get_arguments()
+            .any(|other| other.get_id() == "format")
+    };
+    match (id, words.first()) {
+        // The calls of ranks; a trace has those of threads.
+        ("timeline", Some(&"mpi")) => &["csv", "pftrace"],
+        ("output", _) if !has_format() => &ROWS[1..],
+        _ => FLAGS
+            .iter()
+            .find(|(flag, ..)| *flag == id)
+            .map_or(&[], |(_, _, endings)| endings),
+    }
+}
+
+/// Refuses a file whose name promises a format that it would not have.
+fn ending(flag: &str, path: &Path, known: &[&str]) -> Result<(), Stop> {
+    let Some(ending) = path.extension().and_then(|ending| ending.to_str()) else {
+        return Ok(());
+    };
+    if known.is_empty() || known.contains(&ending) {
+        return Ok(());
+    }
+    let known: Vec<String> = known.iter().map(|ending| format!(".{ending}")).collect();
+    let reason = match known.split_last() {
+        Some((last, [])) => format!("the file's name must end in {last}, or have no ending"),
+        Some((last, others)) => {
+            let others = others.join(", ");
+            format!("the file's name must end in {others} or {last}, or have no ending")
+        }
+        None => return Ok(()),
+    };
+    Err(Stop::flag(&format!("{flag} {}", path.display()), reason))
+}
+
+/// Refuses a command line, of which `matches` are what `command` made, that would lose a file, or
+/// write one under a name that says something else.
 pub fn check(command: &Command, matches: &ArgMatches) -> Result<(), Stop> {
     let (mut command, mut matches) = (command, matches);
+    let mut words = Vec::new();
     while let Some((name, inner)) = matches.subcommand()
         && let Some(sub) = command.find_subcommand(name)
     {
         (command, matches) = (sub, inner);
+        words.push(name);
     }
     let mut read: Vec<PathBuf> = Vec::new();
     let mut written: Vec<(String, PathBuf)> = Vec::new();
+    let mut misnamed = Ok(());
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
-        let Some(&(_, to)) = FLAGS.iter().find(|(flag, _)| *flag == id) else {
+        let Some(&(_, to, _)) = FLAGS.iter().find(|(flag, ..)| *flag == id) else {
             continue;
         };
         for value in matches.get_raw(id).into_iter().flatten() {
             match to {
                 Use::Reads => read.push(value.into()),
                 Use::Machine => read.extend(machines(&value.to_string_lossy())),
-                Use::Writes => written.push((name_of(argument), value.into())),
+                Use::Writes => {
+                    let (flag, path) = (name_of(argument), PathBuf::from(value));
+                    let is_said = id == "output" && is_given(matches, "format");
+                    if misnamed.is_ok() && !is_said {
+                        misnamed = ending(&flag, &path, endings(&words, command, argument));
+                    }
+                    written.push((flag, path));
+                }
                 Use::Fills => {}
             }
         }
@@ -75,7 +130,13 @@ pub fn check(command: &Command, matches: &ArgMatches) -> Result<(), Stop> {
         .map(|(flag, path)| (flag.as_str(), Some(path.as_path())))
         .collect();
     output::distinct(&written)?;
-    output::apart_from_inputs(&read, &written)
+    output::apart_from_inputs(&read, &written)?;
+    misnamed
+}
+
+/// Whether the command line has a value for `id`, if the command knows it.
+fn is_given(matches: &ArgMatches, id: &str) -> bool {
+    matches.try_contains_id(id).unwrap_or(false) && matches.get_raw(id).is_some()
 }
 
 /// The files that a machine's name, or a list of names, may stand for.
@@ -86,7 +147,7 @@ fn machines(names: &str) -> impl Iterator<Item = PathBuf> + '_ {
 }
 
 /// The flag as users write it.
-fn name_of(argument: &clap::Arg) -> String {
+fn name_of(argument: &Arg) -> String {
     match (argument.get_short(), argument.get_long()) {
         (Some(short), _) => format!("-{short}"),
         (None, Some(long)) => format!("--{long}"),
@@ -117,16 +178,16 @@ mod tests {
         leaves(&super::super::command(), "sme", &mut |path, command| {
             for argument in command.get_arguments() {
                 let id = argument.get_id().as_str();
-                let known = FLAGS.iter().find(|(flag, _)| *flag == id);
+                let known = FLAGS.iter().find(|(flag, ..)| *flag == id);
                 let is_path = argument.get_value_parser().type_id() == TypeId::of::<PathBuf>();
                 assert!(
                     known.is_some() || !is_path,
                     "{path}: --{id} takes a file, and FLAGS does not say what becomes of it"
                 );
-                seen.extend(known.map(|(flag, _)| *flag));
+                seen.extend(known.map(|(flag, ..)| *flag));
             }
         });
-        for (flag, _) in FLAGS {
+        for (flag, ..) in FLAGS {
             assert!(seen.contains(flag), "no command has {flag}");
         }
     }

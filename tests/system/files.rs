@@ -35,8 +35,8 @@ fn no_result_replaces_what_is_read_or_another_result() {
             "--lines s.csv: is a file",
         ),
         (
-            "rtl verilog --out v --block fifo -o v/sme_fifo.v",
-            "-o v/sme_fifo.v: is the file of --out already",
+            "rtl verilog --out v --block fifo -o v/Makefile",
+            "-o v/Makefile: is the file of --out already",
         ),
         (
             "rtl lockstep --block fifo --vcd a.vcd -o a.vcd",
@@ -49,6 +49,89 @@ fn no_result_replaces_what_is_read_or_another_result() {
     let kept = fs::read_to_string(directory.path().join("ok")).unwrap();
     assert_eq!(kept, SB);
     assert_eq!(fs::read_dir(directory.path().join("v")).unwrap().count(), 0);
+}
+
+/// A name that promises a format that the file would not have is refused by the flag, in one line that
+/// has the names that would do, before anything is simulated.
+#[test]
+fn an_unknown_ending_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let rows = "must end in .csv, .json or .jsonl,";
+    let small = "--nodes 2 --cores 1";
+    for (arguments, known) in [
+        (
+            format!("barrier {small} -o x.foo"),
+            "must end in .csv, .json, .jsonl or .txt,",
+        ),
+        (format!("barrier {small} --explain-to x.foo"), rows),
+        (
+            format!("barrier {small} --per-thread x.json"),
+            "must end in .csv,",
+        ),
+        (
+            format!("barrier {small} --link-load x.json"),
+            "must end in .csv,",
+        ),
+        (
+            format!("barrier {small} --timeline x.json"),
+            "must end in .pftrace,",
+        ),
+        (format!("fft {small} --stale --stale-list x.foo"), rows),
+        (format!("fft {small} --result x.csv"), "must end in .npy,"),
+        (
+            "mpi pingpong --timeline x.foo".into(),
+            "must end in .csv or .pftrace,",
+        ),
+        (
+            "coherence bench -o x.csv".into(),
+            "must end in .json or .jsonl,",
+        ),
+        ("network --plot x.png".into(), "must end in .svg,"),
+        ("extrapolate --lines x.foo".into(), rows),
+        (
+            "rtl lockstep --block fifo --vcd x.fst".into(),
+            "must end in .vcd,",
+        ),
+    ] {
+        let complaint = refused(directory.path(), &arguments);
+        let file = arguments.split(' ').next_back().unwrap();
+        assert!(complaint.contains(&format!("{file}: ")), "{complaint}");
+        assert!(complaint.contains(known), "{arguments}: {complaint}");
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    // What --format says is said; and a name without an ending promises nothing.
+    let small = format!("barrier {small} --episodes 1 --no-host");
+    for (arguments, beginning) in [
+        (format!("{small} -o x.foo --format json"), "{"),
+        (format!("{small} -o x"), "version"),
+        (format!("{small} -o x.txt"), "version"),
+    ] {
+        let output = sme_in(directory.path(), &arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {output:?}");
+        let file = arguments.split("-o ").nth(1).unwrap();
+        let file = directory.path().join(file.split(' ').next().unwrap());
+        let written = fs::read_to_string(file).unwrap();
+        assert!(written.starts_with(beginning), "{arguments}: {written}");
+    }
+}
+
+/// `-o` and `--output` are the rows of every command that has them.
+#[test]
+fn o_means_rows_everywhere() {
+    let mut seen = 0;
+    commands(&sme::cli::command(), &[], &mut |words, command| {
+        for argument in command.get_arguments() {
+            let (short, long) = (argument.get_short(), argument.get_long());
+            let either = short == Some('o') || long == Some("output");
+            assert_eq!(
+                either,
+                (short, long) == (Some('o'), Some("output")),
+                "{words:?}"
+            );
+            seen += usize::from(either);
+        }
+    });
+    assert!(seen > 30, "{seen} commands with -o");
 }
 
 /// The arguments by which `argument` gets `value`.

@@ -247,7 +247,7 @@ fn vectors_go_through_files_and_back() {
     npy::write_to(&mut bytes, &points).unwrap();
     fs::write(file("x.npy"), bytes).unwrap();
 
-    run("fft --input x.npy --output y.npy -o row.json --link-load links.csv");
+    run("fft --input x.npy --result y.npy -o row.json --link-load links.csv");
     let y = npy::read(&file("y.npy")).unwrap();
     let sum: Complex64 = points.iter().sum();
     assert!((y[0] - sum).norm() < 1e-9 * sum.norm());
@@ -261,7 +261,7 @@ fn vectors_go_through_files_and_back() {
     let bytes: u64 = bytes.map(|bytes| bytes.parse::<u64>().unwrap()).sum();
     assert_eq!(row["link_bytes"], bytes);
 
-    run("fft --log2n 7 --inverse --input y.npy --output z.npy -o /dev/null");
+    run("fft --log2n 7 --inverse --input y.npy --result z.npy -o /dev/null");
     for (point, back) in points.iter().zip(npy::read(&file("z.npy")).unwrap()) {
         assert!((point - back).norm() < 1e-9, "{point} {back}");
     }
@@ -273,7 +273,7 @@ fn vectors_go_through_files_and_back() {
 #[test]
 fn a_vector_may_go_to_stdout() {
     let output =
-        sme("fft --log2n 2 --nodes 1 --cores 2 --memory-nodes 1 --output /dev/stdout -o /dev/null");
+        sme("fft --log2n 2 --nodes 1 --cores 2 --memory-nodes 1 --result /dev/stdout -o /dev/null");
     assert_eq!(text(&output.stderr), "");
     let found = npy::read_from(&*output.stdout, output.stdout.len() as u64).unwrap();
     assert_eq!(found.len(), 4);
@@ -461,16 +461,16 @@ fn bad_input_is_one_line_and_status_2() {
         ("fft --check --no-check", "--no-check"),
         ("fft --engine rtl", "--engine"),
         ("fft --nodes 1,2 --input three.npy", "--input"),
-        ("fft --nodes 1,2 --output y.npy", "--output"),
+        ("fft --nodes 1,2 --result y.npy", "--result"),
         ("fft --nodes 1,2 --link-load l.csv", "--link-load"),
-        ("fft --output a --link-load a", "--output a"),
-        ("fft --output /dev/stdout", "-o FILE"),
-        ("fft --output /dev/stdout -o /dev/stdout", "-o FILE"),
+        ("fft --result a --link-load a", "--result a"),
+        ("fft --result /dev/stdout", "-o FILE"),
+        ("fft --result /dev/stdout -o /dev/stdout", "-o FILE"),
         ("fft --input /dev/null", "--input /dev/null"),
         ("fft --nodes 4096 --cores 2 --stale", "--stale"),
-        ("fft --output a -o a", "--output a"),
+        ("fft --result a -o a", "--result a"),
         ("fft --link-load a -o ./a", "--link-load a"),
-        ("fft --output no/such/y.npy", "no/such/y.npy"),
+        ("fft --result no/such/y.npy", "no/such/y.npy"),
         ("fft --input no.npy", "--input no.npy"),
         ("fft --input .", "--input ."),
         ("fft --input text.npy", "--input text.npy"),
@@ -487,7 +487,7 @@ fn bad_input_is_one_line_and_status_2() {
         ("fft --paper --stale", "--stale"),
         ("fft --paper --inverse", "--inverse"),
         ("fft --paper --input three.npy", "--input"),
-        ("fft --paper --output y.npy", "--output"),
+        ("fft --paper --result y.npy", "--result"),
         ("fft --paper -o rows.csv", "-o"),
         ("fft --paper --format csv", "--format"),
         ("fft --paper --no-host", "--no-host"),
