@@ -16,6 +16,7 @@ pub mod args;
 pub mod barrier;
 mod charts;
 pub mod coherence;
+mod colour;
 pub mod extrapolate;
 pub mod fft;
 pub mod fft_paper;
@@ -368,7 +369,7 @@ fn paper() -> Result<(), Stop> {
     let workers = read::all_host_threads();
     let text = crate::paper::run(Path::new("results"), workers, watch.as_ref());
     watch.end();
-    output.push(&text?)?;
+    output.push(&colour::verdicts(text?, &output))?;
     output.commit()
 }
 

@@ -9,6 +9,7 @@ use clap::Args;
 use sme_sim::machine::Machine;
 
 use super::args;
+use super::colour;
 use super::flags::{MachineFlags, OutputFlags, SeedFlag};
 use super::names;
 use super::noise::{NoiseFlags, only_noise};
@@ -190,7 +191,7 @@ impl ValidateRun {
         let report = report.map_err(|error| Stop::Failed(error.to_string()))?;
         let format = self.output.file.format();
         output.push(&match format {
-            Format::Table => report.to_table(),
+            Format::Table => colour::verdicts(report.to_table(), &output),
             Format::Json => report.to_json(),
             Format::Csv => report.to_csv(),
         })?;

@@ -13,6 +13,8 @@ mod coherence;
 mod coherence_curves;
 mod coherence_model;
 mod coherent;
+#[cfg(target_os = "linux")]
+mod colours;
 mod conformance;
 mod constants;
 mod deadlocks;
