@@ -166,6 +166,8 @@ impl BarrierRun {
 
     /// What everything is written to.
     fn open(&self) -> Result<Opened, Stop> {
+        let keys = row::keys(!self.output.no_host);
+        self.output.file.knows(&keys, false)?;
         let open = |flag, path: &Option<PathBuf>| match path {
             Some(path) => Output::file(flag, path).map(Some),
             None => Ok(None),
@@ -223,7 +225,7 @@ impl BarrierRun {
         if let Some(output) = timeline {
             timeline::write(output, &outcome.timeline)?;
         }
-        result.push(&self.rendered(&row))?;
+        result.push(&self.rendered(&row)?)?;
         if self.explain {
             let path = explain::critical_path("the last episode", &outcome.critical_path);
             match self.output.file.format() {
@@ -234,13 +236,18 @@ impl BarrierRun {
         result.commit()
     }
 
-    fn rendered(&self, row: &Row) -> String {
+    fn rendered(&self, row: &Row) -> Result<String, Stop> {
         let with_host = !self.output.no_host;
-        match self.output.file.format() {
-            Format::Table => table::rows(&row::keys(with_host), &[row.cells().to_vec()]),
+        let format = self.output.file.format();
+        let keys = row::keys(with_host);
+        if let Some(columns) = self.output.file.columns() {
+            return columns.rendered(&keys, &[row.cells().to_vec()], format);
+        }
+        Ok(match format {
+            Format::Table => table::rows(&keys, &[row.cells().to_vec()]),
             Format::Json => row.to_json() + "\n",
             Format::Csv => format!("{}\n{}\n", row::csv_header(with_host), row.to_csv()),
-        }
+        })
     }
 }
 

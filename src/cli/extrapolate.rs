@@ -199,6 +199,7 @@ impl ExtrapolateRun {
             lines: flags.lines.clone().map(|path| FileFlags {
                 format: None,
                 output: Some(path),
+                columns: None,
             }),
             output: flags.output.clone(),
         };
@@ -215,6 +216,7 @@ impl ExtrapolateRun {
 
     /// Reads or simulates the sweep, fits it, and writes what follows from it.
     pub fn run(&self) -> Result<(), Stop> {
+        self.output.knows(&Report::heading(), false)?;
         let open = |flag, path: &Option<PathBuf>| match path {
             Some(path) => Output::file(flag, path).map(Some),
             None => Ok(None),
@@ -236,7 +238,7 @@ impl ExtrapolateRun {
         let report = self.report(watch.as_ref());
         watch.end();
         let report = report?;
-        result.push(&report.rendered(self.output.format()))?;
+        result.push(&report.rendered(&self.output)?)?;
         if let (Some(lines), Some(flags)) = (&mut lines, &self.lines) {
             lines.push(&report.lines(flags.format()))?;
         }
@@ -526,7 +528,7 @@ mod tests {
             "column",
             "only",
         ];
-        let also = ["lines", "format", "output", "help"];
+        let also = ["lines", "format", "output", "columns", "help"];
         let files = (extrapolate.get_arguments()).find(|argument| argument.get_id() == "files");
         let refused = extrapolate.get_arg_conflicts_with(files.unwrap());
         for argument in extrapolate.get_arguments() {

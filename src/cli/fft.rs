@@ -34,7 +34,7 @@ pub struct FftFlags {
     /// Simulate Fig. 12 and 13 of the paper; print their tables, and write them and their plots
     /// under results/; with --log2n 16 the 256 threads of the paper all have work
     #[arg(long, conflicts_with_all = [
-        "input", "inverse", "result", "format", "output", "no_host", "topology", "memory_nodes",
+        "input", "inverse", "result", "format", "output", "columns", "no_host", "topology", "memory_nodes",
         "memory", "placement", "coherence_point", "no_check", "stale", "stale_list",
         "link_load",
     ])]

@@ -99,6 +99,7 @@ fn figure(flags: &ProgramFlags, mapped: Mapped, task: &FftTask) -> Result<Figure
         file: FileFlags {
             format: None,
             output: None,
+            columns: None,
         },
         no_host: true,
     };

@@ -6,6 +6,9 @@ use clap::Args;
 
 use super::noise::DisturbanceFlags;
 use crate::report::Format;
+use crate::report::columns::Columns;
+use crate::report::row::{self, Cell};
+use crate::report::stop::Stop;
 
 /// The machine that is simulated.
 #[derive(Args, Clone, Debug)]
@@ -221,9 +224,45 @@ pub struct FileFlags {
     /// It ends in .csv, .json or .jsonl, or in .txt for a table, unless --format says what it is.
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Columns of the rows, such as machine,nodes [default: all]
+    ///
+    /// In their order; what depends on this computer is called host_wall_s and so on. A name that is no
+    /// column is answered with all that are.
+    #[arg(long, value_name = "NAMES")]
+    pub columns: Option<String>,
 }
 
 impl FileFlags {
+    /// Refuses columns that rows under `heading` do not have; `with_host`, those of the host stand
+    /// behind them.
+    pub fn knows(&self, heading: &[impl AsRef<str>], with_host: bool) -> Result<(), Stop> {
+        let Some(columns) = self.columns() else {
+            return Ok(());
+        };
+        let keys = row::flat_keys(heading.iter().map(AsRef::as_ref), with_host);
+        columns.places(&keys).map(drop)
+    }
+
+    /// `rows` under `heading` in the format and with the columns that are asked for. Cells beyond the
+    /// heading are those of the host.
+    pub fn rendered(
+        &self,
+        heading: &[impl AsRef<str>],
+        rows: &[Vec<Cell>],
+    ) -> Result<String, Stop> {
+        let Some(columns) = self.columns() else {
+            return Ok(row::rendered(heading, rows, self.format()));
+        };
+        let with_host = rows.iter().any(|row| row.len() > heading.len());
+        let keys = row::flat_keys(heading.iter().map(AsRef::as_ref), with_host);
+        columns.rendered(&keys, rows, self.format())
+    }
+
+    /// The columns that are asked for.
+    pub fn columns(&self) -> Option<Columns> {
+        self.columns.as_deref().map(Columns::new)
+    }
+
     /// What `--format` says, else what the file is called.
     pub fn format(&self) -> Format {
         let ending = || self.output.as_deref().and_then(Format::of_file);

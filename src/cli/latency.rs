@@ -18,7 +18,7 @@ use crate::latency::LatencyError;
 use crate::latency::budget::{Budget, Distance, budgets, distances};
 use crate::report::explain;
 use crate::report::output::Output;
-use crate::report::row::{self, Cell, rendered};
+use crate::report::row::{self, Cell};
 use crate::report::stop::{Stop, one_line};
 use crate::validate::papers;
 
@@ -98,13 +98,14 @@ impl LatencyRun {
     /// Simulates it, and writes its rows.
     pub fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
+        self.file.knows(&heading(), false)?;
         let measured = budgets(&self.machine, (&self.topology, self.nodes), &self.homes);
         let measured = measured.map_err(|error| match error {
             LatencyError::Build(_) => Stop::Input(one_line(&error.to_string())),
             LatencyError::Failure(_) => Stop::Failed(error.to_string()),
         })?;
         let rows: Vec<Vec<Cell>> = measured.iter().map(|budget| self.row(budget)).collect();
-        output.push(&rendered(&heading(), &rows, self.file.format()))?;
+        output.push(&self.file.rendered(&heading(), &rows)?)?;
         output.commit()
     }
 

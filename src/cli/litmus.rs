@@ -18,7 +18,7 @@ use crate::litmus::{Exploration, LitmusError, MemoryKind, Setting, Spread};
 use crate::progress::{self, Watch};
 use crate::report::Format;
 use crate::report::output::Output;
-use crate::report::row::{self, Cell, rendered};
+use crate::report::row::{self, Cell};
 use crate::report::stop::{Stop, one_line};
 
 /// The most nodes of a litmus test's machine: each run builds all of them.
@@ -239,6 +239,8 @@ impl LitmusRun {
 
     /// Runs the tests, and writes what each has shown.
     pub fn run(&self) -> Result<(), Stop> {
+        self.output.knows(HEADING, false)?;
+        let has_columns = self.output.columns.is_some();
         let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
         if self.print {
             let tests: Vec<String> = self.tests.iter().map(|t| t.test.to_string()).collect();
@@ -262,7 +264,7 @@ impl LitmusRun {
             let report = Report::new(&tried.test, &histogram, model, allowed);
             sum.add(&report);
             match self.output.format() {
-                Format::Table => {
+                Format::Table if !has_columns => {
                     let apart = if number > 0 { "\n" } else { "" };
                     let mut table = format!("{apart}{report}");
                     if sum.tests == self.tests.len() && sum.tests > 1 {
@@ -279,8 +281,8 @@ impl LitmusRun {
         }
         watch.end();
         match self.output.format() {
-            Format::Table => output.push(&tables)?,
-            format => output.push(&rendered(HEADING, &rows, format))?,
+            Format::Table if !has_columns => output.push(&tables)?,
+            _ => output.push(&self.output.rendered(HEADING, &rows)?)?,
         }
         output.commit()
     }

@@ -16,7 +16,7 @@ use super::read::{self, MAX_NODES, Values};
 use crate::lock::{Data, Error, HandOvers, LockPlan, LockReport};
 use crate::progress;
 use crate::report::output::Output;
-use crate::report::row::{self, Cell, Host, rendered};
+use crate::report::row::{self, Cell, Host};
 use crate::report::stop::{Stop, one_line};
 
 /// The most acquisitions of a run: the simulator remembers each of them.
@@ -159,6 +159,11 @@ impl LockRun {
 
     /// Simulates it, and writes its row.
     pub fn run(&self) -> Result<(), Stop> {
+        let mut heading = [&row::HEAD[..], HEADING].concat();
+        if self.names_lock {
+            heading.push("lock");
+        }
+        self.output.file.knows(&heading, !self.output.no_host)?;
         let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
         let watch = progress::on_stderr();
         let threads = u64::from(self.plan.nodes) * u64::from(self.plan.cores);
@@ -183,11 +188,7 @@ impl LockRun {
         if !self.output.no_host {
             row.extend(Host::measured(began.elapsed(), report.events).cells());
         }
-        let mut heading = [&row::HEAD[..], HEADING].concat();
-        if self.names_lock {
-            heading.push("lock");
-        }
-        output.push(&rendered(&heading, &[row], self.output.file.format()))?;
+        output.push(&self.output.file.rendered(&heading, &[row])?)?;
         output.commit()
     }
 

@@ -10,7 +10,7 @@ use super::args;
 use super::flags::{FileFlags, MachineFlags};
 use crate::report::Format;
 use crate::report::output::Output;
-use crate::report::row::{Cell, rendered};
+use crate::report::row::Cell;
 use crate::report::stop::Stop;
 use crate::report::table;
 
@@ -76,12 +76,16 @@ impl Machines {
                 let heading = ["machine", "machine_hash", "cores_per_node", "description"];
                 let rows: Vec<_> = machines.iter().map(summary).collect();
                 let text = match flags.format() {
-                    Format::Table => table::aligned(&heading.map(String::from), &rows),
-                    format => rendered(&heading, &rows, format),
+                    Format::Table if flags.columns.is_none() => {
+                        table::aligned(&heading.map(String::from), &rows)
+                    }
+                    _ => flags.rendered(&heading, &rows)?,
                 };
                 (flags, text)
             }
-            Self::Show(machine, flags) if flags.format() == Format::Table => {
+            Self::Show(machine, flags)
+                if flags.format() == Format::Table && flags.columns.is_none() =>
+            {
                 (flags, machine.show())
             }
             Self::Show(machine, flags) => {
@@ -94,10 +98,7 @@ impl Machines {
                     "where",
                 ];
                 let heading = [heading.as_slice(), &["fitted_to", "meaning"]].concat();
-                (
-                    flags,
-                    rendered(&heading, &constants(machine), flags.format()),
-                )
+                (flags, flags.rendered(&heading, &constants(machine))?)
             }
         };
         let mut output = Output::file_or_stdout(flags.output.as_deref())?;

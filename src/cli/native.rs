@@ -15,7 +15,7 @@ use super::read;
 use crate::native::{Latency, NativeError, NativePlan, NativeReport};
 use crate::progress;
 use crate::report::output::Output;
-use crate::report::row::{Cell, rendered};
+use crate::report::row::Cell;
 use crate::report::stop::{Stop, one_line};
 
 /// The flags of `sme native`.
@@ -103,6 +103,7 @@ impl NativeRun {
     /// Measures, and writes a row for each number of threads.
     pub fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
+        self.output.knows(HEADING, false)?;
         let watch = progress::on_stderr();
         let mut told = None;
         let measured = NativeReport::measure(&self.plan, |done, total| {
@@ -117,11 +118,7 @@ impl NativeRun {
             NativeError::Barrier(_) | NativeError::Threads { .. } => Stop::flag("--threads", error),
             other => Stop::Failed(one_line(&other.to_string())),
         })?;
-        output.push(&rendered(
-            HEADING,
-            &self.rows(&report),
-            self.output.format(),
-        ))?;
+        output.push(&self.output.rendered(HEADING, &self.rows(&report))?)?;
         output.commit()
     }
 

@@ -19,7 +19,7 @@ use crate::network::{LOAD_UNITS, Load, LoadCurve, LoadPoint, NetworkError, Netwo
 use crate::progress;
 use crate::report::Format;
 use crate::report::output::Output;
-use crate::report::row::{self, Cell, Host, rendered};
+use crate::report::row::{self, Cell, Host};
 use crate::report::stop::{Stop, one_line};
 
 /// Digits behind the point of a load.
@@ -163,6 +163,8 @@ impl NetworkRun {
     /// Simulates it, and writes rows and chart.
     pub fn run(&self) -> Result<(), Stop> {
         let mut rows = Output::file_or_stdout(self.output.file.output.as_deref())?;
+        let heading = [&row::HEAD[..], HEADING].concat();
+        self.output.file.knows(&heading, !self.output.no_host)?;
         let plot = self.plot.as_deref();
         let plot = plot.map(|path| Output::file("--plot", path)).transpose()?;
         let watch = progress::on_stderr();
@@ -174,8 +176,7 @@ impl NetworkRun {
             .flat_map(|curve| curve.points.iter().map(|point| self.row(curve, point)))
             .collect();
         let format = self.output.file.format();
-        let heading = [&row::HEAD[..], HEADING].concat();
-        rows.push(&rendered(&heading, &cells, format))?;
+        rows.push(&self.output.file.rendered(&heading, &cells)?)?;
         if format == Format::Table {
             let lines: Vec<_> = curves
                 .iter()

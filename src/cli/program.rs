@@ -24,7 +24,7 @@ use crate::progress::{self, Watch};
 use crate::report::Format;
 use crate::report::links::write_link_load;
 use crate::report::output::{self, Output};
-use crate::report::row::{Cell, Host, rendered};
+use crate::report::row::{Cell, Host};
 use crate::report::stale_list::{self, StaleList};
 use crate::report::stop::{self, Stop};
 use crate::report::timeline;
@@ -239,7 +239,7 @@ impl Plan {
 
     /// The rows of `all`, and which of their loads were stale.
     fn report<T: Task>(&self, task: &T, all: &[Done<'_>], rows: &mut Output) -> Result<(), Stop> {
-        rows.push(&self.rendered(task, all))?;
+        rows.push(&self.rendered(task, all)?)?;
         for done in all {
             let mut text = String::new();
             if let Some(report) = &done.outcome.stale {
@@ -300,7 +300,7 @@ impl Plan {
         Ok((done, result))
     }
 
-    fn rendered<T: Task>(&self, task: &T, all: &[Done<'_>]) -> String {
+    fn rendered<T: Task>(&self, task: &T, all: &[Done<'_>]) -> Result<String, Stop> {
         // The first of the fewest threads.
         let base = all.iter().min_by_key(|done| done.program.threads());
         let rows = all.iter().zip(base.into_iter().cycle());
@@ -315,7 +315,7 @@ impl Plan {
             }
             cells.push(row);
         }
-        rendered(&keys, &cells, self.output.file.format())
+        self.output.file.rendered(&keys, &cells)
     }
 }
 
@@ -560,7 +560,7 @@ mod tests {
             panic!("{ended:?}")
         };
         assert!(line.starts_with("--nodes 2 --cores 1: "), "{line}");
-        assert!(plan.rendered(&Meeting, &all).contains("nodes"));
+        assert!(plan.rendered(&Meeting, &all).unwrap().contains("nodes"));
 
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("rows.csv");

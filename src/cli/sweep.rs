@@ -38,7 +38,12 @@ pub struct SweepFlags {
     #[command(flatten)]
     output: OutputFlags,
     /// Continue the sweep that was interrupted while writing FILE.partial
-    #[arg(long, requires = "output", help_heading = "Output")]
+    #[arg(
+        long,
+        requires = "output",
+        conflicts_with = "columns",
+        help_heading = "Output"
+    )]
     resume: bool,
     /// Points simulated at the same time [default: the computer's threads, or what fits its memory]
     #[arg(long, value_name = "JOBS", allow_negative_numbers = true)]
@@ -147,7 +152,8 @@ impl Sweep {
         let format = self.output.file.format();
         let with_host = !self.output.no_host;
         let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
-        if let Some(header) = header(format, with_host) {
+        let keys = row::keys(with_host);
+        if let Some(header) = self.header()? {
             output.push(&format!("{header}\n"))?;
         }
         let mut rows = Vec::new();
@@ -156,7 +162,7 @@ impl Sweep {
             0,
             simulate,
             watch,
-            &mut |row| match line(&row, format) {
+            &mut |row| match self.line(&row)? {
                 Some(line) => output.push_now(&format!("{line}\n")),
                 None => {
                     rows.push(row.cells().to_vec());
@@ -165,7 +171,10 @@ impl Sweep {
             },
         )?;
         if format == Format::Table {
-            output.push(&table::rows(&row::keys(with_host), &rows))?;
+            output.push(&match self.output.file.columns() {
+                Some(columns) => columns.rendered(&keys, &rows, format)?,
+                None => table::rows(&keys, &rows),
+            })?;
         }
         output.commit()
     }
@@ -178,8 +187,7 @@ impl Sweep {
         simulate: &Simulate<'_>,
         watch: &dyn Watch,
     ) -> Result<(), Stop> {
-        let format = self.output.file.format();
-        let header = header(format, !self.output.no_host);
+        let header = self.header()?;
         let header = header.as_deref();
         let resumed = match self.resume {
             true => Partial::resume(target, header)?,
@@ -196,9 +204,39 @@ impl Sweep {
             None => (Partial::create(target, header)?, 0),
         };
         self.simulate_from(crew, done, simulate, watch, &mut |row| {
-            partial.append(&line(&row, format).unwrap_or_default())
+            partial.append(&self.line(&row)?.unwrap_or_default())
         })?;
         partial.finish()
+    }
+
+    /// The line above the rows, which only CSV has.
+    fn header(&self) -> Result<Option<String>, Stop> {
+        let keys = row::keys(!self.output.no_host);
+        self.output.file.knows(&keys, false)?;
+        if self.output.file.format() != Format::Csv {
+            return Ok(None);
+        }
+        let header = match self.output.file.columns() {
+            Some(columns) => columns.rendered(&keys, &[], Format::Csv)?,
+            None => row::csv_header(!self.output.no_host),
+        };
+        Ok(Some(header.trim_end().to_owned()))
+    }
+
+    /// The row as a line of the format; `None` for a table, which needs all rows.
+    fn line(&self, row: &Row) -> Result<Option<String>, Stop> {
+        let format = self.output.file.format();
+        let columns = self.output.file.columns();
+        Ok(match (format, columns) {
+            (Format::Table, _) => None,
+            (Format::Json, None) => Some(row.to_json()),
+            (Format::Csv, None) => Some(row.to_csv()),
+            (_, Some(columns)) => {
+                let keys = row::keys(!self.output.no_host);
+                let text = columns.rendered(&keys, &[row.cells().to_vec()], format)?;
+                text.lines().next_back().map(str::to_owned)
+            }
+        })
     }
 
     fn is_complete(&self, target: &Path, header: Option<&str>) -> bool {
@@ -337,19 +375,6 @@ fn describe(point: &Experiment) -> String {
         "--algorithm {} --topology {} --nodes {} --cores {} --seed {}",
         point.algorithm, point.topology, point.nodes, point.cores, point.seed
     )
-}
-
-fn header(format: Format, with_host: bool) -> Option<String> {
-    (format == Format::Csv).then(|| row::csv_header(with_host))
-}
-
-/// The row as a line of the format; `None` for a table, which needs all rows.
-fn line(row: &Row, format: Format) -> Option<String> {
-    match format {
-        Format::Json => Some(row.to_json()),
-        Format::Csv => Some(row.to_csv()),
-        Format::Table => None,
-    }
 }
 
 #[cfg(test)]

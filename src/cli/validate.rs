@@ -191,6 +191,10 @@ impl ValidateRun {
         let report = report.map_err(|error| Stop::Failed(error.to_string()))?;
         let format = self.output.file.format();
         output.push(&match format {
+            _ if self.output.file.columns.is_some() => {
+                let (keys, rows) = report.to_cells();
+                colour::verdicts(self.output.file.rendered(&keys, &rows)?, &output)
+            }
             Format::Table => colour::verdicts(report.to_table(), &output),
             Format::Json => report.to_json(),
             Format::Csv => report.to_csv(),

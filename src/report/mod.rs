@@ -2,7 +2,7 @@
 //! errors with their exit statuses. Knows no flag.
 //!
 //! * [`row`]: the row of a barrier experiment, and the cells of which all rows are made.
-//! * [`table`]: rows as aligned text.
+//! * [`table`]: rows as aligned text. [`columns`]: some of their columns.
 //! * [`output`], [`partial`]: where rows go; [`temporary`], [`replace`]: unfinished files, and the
 //!   files that they replace.
 //! * [`explain`]: a critical path. [`links`]: the load of links. [`stale_list`]: stale loads.
@@ -15,6 +15,7 @@
 
 pub mod applies;
 pub mod calls;
+pub mod columns;
 pub mod explain;
 pub mod links;
 pub mod output;

@@ -101,7 +101,7 @@ pub fn keys(with_host: bool) -> Vec<String> {
 }
 
 /// `keys`, and behind them those of the host where it is told of.
-fn flat_keys(keys: impl Iterator<Item = impl Into<String>>, with_host: bool) -> Vec<String> {
+pub fn flat_keys(keys: impl Iterator<Item = impl Into<String>>, with_host: bool) -> Vec<String> {
     let of_host = HOST.iter().filter(|_| with_host);
     let of_host = of_host.map(|(key, _)| format!("host_{key}"));
     keys.map(Into::into).chain(of_host).collect()

@@ -199,6 +199,18 @@ impl Report {
         text
     }
 
+    /// The keys of a row, and the rows, as cells.
+    pub fn to_cells(&self) -> (Vec<String>, Vec<Vec<Cell>>) {
+        let rows: Vec<_> = self.rows.iter().map(|row| self.cells(row)).collect();
+        let keys = rows.first().into_iter().flatten();
+        let keys = keys.map(|(key, _)| (*key).to_owned()).collect();
+        let cells = rows.into_iter().map(|row| {
+            let cells = row.into_iter().map(|(_, scalar)| scalar.into_cell());
+            cells.collect()
+        });
+        (keys, cells.collect())
+    }
+
     fn cells(&self, row: &Row) -> Vec<(&'static str, Scalar)> {
         let figure = &row.figure;
         let (k, h) = match figure.value {
@@ -304,6 +316,15 @@ impl Scalar {
         match number {
             Some(number) if number.is_finite() => Scalar::Number(digits(number, 6)),
             _ => Scalar::Absent,
+        }
+    }
+
+    fn into_cell(self) -> Cell {
+        match self {
+            Scalar::Absent => Cell::Absent,
+            Scalar::Number(text) => Cell::Number(text),
+            Scalar::Flag(flag) => Cell::Truth(flag),
+            Scalar::Text(text) => Cell::Text(text),
         }
     }
 

@@ -15,6 +15,7 @@ mod coherence_model;
 mod coherent;
 #[cfg(target_os = "linux")]
 mod colours;
+mod columns;
 mod conformance;
 mod constants;
 mod deadlocks;

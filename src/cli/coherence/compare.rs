@@ -19,7 +19,7 @@ use crate::coherence::transfer::Transfer;
 use crate::messages::Measurement;
 use crate::progress::{self, Watch};
 use crate::report::output::Output;
-use crate::report::row::{Cell, rendered};
+use crate::report::row::Cell;
 use crate::report::stop::{Stop, one_line};
 use crate::validate::measure::over;
 use crate::validate::papers::On;
@@ -152,13 +152,14 @@ impl CompareFlags {
 
 impl CompareRun {
     pub(super) fn run(&self) -> Result<(), Stop> {
+        self.file.knows(&HEADING, false)?;
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let found = match &self.on {
             Where::Simulated(bench, workers) => self.simulated(bench, *workers)?,
             Where::Host(host, table, repetitions) => self.measured(host, table, *repetitions)?,
         };
         let rows: Vec<Vec<Cell>> = found.into_iter().map(row).collect();
-        output.push(&rendered(&HEADING, &rows, self.file.format()))?;
+        output.push(&self.file.rendered(&HEADING, &rows)?)?;
         output.commit()
     }
 

@@ -17,7 +17,7 @@ use crate::coherence::figures::{self, Figure};
 use crate::coherence::point::{Node, What};
 use crate::progress::{self, Watch};
 use crate::report::output::{self, Output};
-use crate::report::row::{Cell, rendered};
+use crate::report::row::Cell;
 use crate::report::stop::{Stop, to_stderr};
 use crate::validate::measure::over;
 use crate::validate::papers::On;
@@ -169,12 +169,13 @@ impl CurvesFlags {
 
 impl CurvesRun {
     pub(super) fn run(&self) -> Result<(), Stop> {
+        self.file.knows(&HEADING, false)?;
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let numbers = self.figures.iter().map(|(figure, _)| Some(figure.number));
         let names = numbers.chain([None]).map(file_name);
         let charts = Charts::open(self.directory.as_deref(), names)?;
         let simulated = self.simulate()?;
-        output.push(&rendered(&HEADING, &rows(&simulated), self.file.format()))?;
+        output.push(&self.file.rendered(&HEADING, &rows(&simulated))?)?;
         if !charts.is_empty() {
             let drawn = chart::drawn(&simulated)?.into_iter();
             let named = drawn.map(|(number, svg)| (file_name(number), svg));

@@ -12,7 +12,7 @@ use crate::coherence::model::{
 };
 use crate::coherence::table::{LookupError, MAX_BUFFER_BYTES, Table};
 use crate::report::output::Output;
-use crate::report::row::{Cell, rendered};
+use crate::report::row::Cell;
 use crate::report::stop::{Stop, one_line};
 
 /// The flags of `sme coherence predict`.
@@ -161,13 +161,14 @@ fn sizes(flag: &str, text: &str, values: Values) -> Result<Vec<NonZero<u64>>, St
 
 impl PredictRun {
     pub(super) fn run(&self) -> Result<(), Stop> {
+        self.file.knows(&HEADING, false)?;
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let mut rows = Vec::with_capacity(self.messages.len());
         for &chunks in &self.messages {
             let predicted = self.transfer.predict(&self.table, chunks);
             rows.push(self.row(predicted.map_err(|error| self.refused(chunks, &error))?));
         }
-        output.push(&rendered(&HEADING, &rows, self.file.format()))?;
+        output.push(&self.file.rendered(&HEADING, &rows)?)?;
         output.commit()
     }
 

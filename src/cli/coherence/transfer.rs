@@ -11,7 +11,7 @@ use crate::coherence::bench::Bench;
 use crate::coherence::model::Flush;
 use crate::coherence::transfer::{Direction, Home, Transfer};
 use crate::report::output::Output;
-use crate::report::row::{Cell, rendered};
+use crate::report::row::Cell;
 use crate::report::stop::Stop;
 use crate::validate::measure::over;
 use crate::validate::papers::On;
@@ -131,6 +131,7 @@ impl TransferFlags {
 
 impl TransferRun {
     pub(super) fn run(&self) -> Result<(), Stop> {
+        self.file.knows(&HEADING, false)?;
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let timed = match &self.on {
             Where::Simulated(bench, workers) => self.simulated(bench, *workers)?,
@@ -152,7 +153,7 @@ impl TransferRun {
             machine.into_iter().chain(setting).collect()
         };
         let rows: Vec<Vec<Cell>> = timed.into_iter().map(row).collect();
-        output.push(&rendered(&HEADING, &rows, self.file.format()))?;
+        output.push(&self.file.rendered(&HEADING, &rows)?)?;
         output.commit()
     }
 

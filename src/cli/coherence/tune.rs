@@ -14,7 +14,7 @@ use crate::coherence::table::Table;
 use crate::coherence::tune::{Search, Setting};
 use crate::progress::{self, Watch};
 use crate::report::output::Output;
-use crate::report::row::{Cell, rendered};
+use crate::report::row::Cell;
 use crate::report::stop::{Stop, one_line};
 use crate::validate::measure::over;
 
@@ -149,6 +149,7 @@ impl TuneFlags {
 
 impl TuneRun {
     pub(super) fn run(&self) -> Result<(), Stop> {
+        self.file.knows(&HEADING, false)?;
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let table = match (&self.table, &self.bench) {
             (Some(table), _) => table.clone(),
@@ -166,7 +167,7 @@ impl TuneRun {
         let rows: Vec<Vec<Cell>> = (tried.iter().chain([&first]))
             .map(|one| self.row(&table, one, &first))
             .collect();
-        output.push(&rendered(&HEADING, &rows, self.file.format()))?;
+        output.push(&self.file.rendered(&HEADING, &rows)?)?;
         output.commit()
     }
 

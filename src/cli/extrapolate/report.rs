@@ -7,6 +7,7 @@ mod tables;
 
 use sme_sim::parts::fabric::Topology;
 
+use crate::cli::flags::FileFlags;
 use crate::experiment::Experiment;
 use crate::extrapolate::family::Family;
 use crate::extrapolate::picture::{self, Picture};
@@ -110,16 +111,21 @@ impl Report {
         });
     }
 
-    /// The report in `format`.
-    pub fn rendered(&self, format: Format) -> String {
-        match format {
-            Format::Table => self.table(),
-            Format::Json | Format::Csv => {
-                let heading: Vec<&str> = row::identity_keys().chain(RESULTS).collect();
-                let rows = self.sections.iter().flat_map(|s| s.rows(self.kind));
-                rendered(&heading, &rows.collect::<Vec<_>>(), format)
-            }
+    /// The report as `file` asks for it.
+    ///
+    /// # Errors
+    /// If it asks for a column that there is not.
+    pub fn rendered(&self, file: &FileFlags) -> Result<String, Stop> {
+        if file.format() == Format::Table && file.columns.is_none() {
+            return Ok(self.table());
         }
+        let rows = self.sections.iter().flat_map(|s| s.rows(self.kind));
+        file.rendered(&Self::heading(), &rows.collect::<Vec<_>>())
+    }
+
+    /// The keys of its rows.
+    pub fn heading() -> Vec<&'static str> {
+        row::identity_keys().chain(RESULTS).collect()
     }
 
     /// Coefficients and lines as rows.

@@ -106,13 +106,14 @@ impl CompareFlags {
 impl CompareRun {
     pub(super) fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
+        self.file.knows(&keys(), false)?;
         let charts = Charts::open(self.figures.as_deref(), [FILE.to_owned()])?;
         let mut outcomes = Vec::new();
         for one in &self.compared {
             outcomes.push((one, one.run().map_err(stop)?));
         }
         let format = self.file.format();
-        output.push(&rows(&outcomes, format))?;
+        output.push(&self.file.rendered(&keys(), &rows(&outcomes))?)?;
         if format == Format::Table {
             output.push(&format!("\n{}", published()))?;
         }
@@ -125,7 +126,8 @@ impl CompareRun {
     }
 }
 
-fn rows(outcomes: &[(&Compared, Outcome)], format: Format) -> String {
+/// The keys of a row.
+fn keys() -> Vec<&'static str> {
     let keys = [
         "ranks",
         "latency_us",
@@ -134,7 +136,10 @@ fn rows(outcomes: &[(&Compared, Outcome)], format: Format) -> String {
         "messages_per_s",
         "barrier_us",
     ];
-    let keys: Vec<&str> = HEAD.iter().copied().chain(keys).collect();
+    HEAD.iter().copied().chain(keys).collect()
+}
+
+fn rows(outcomes: &[(&Compared, Outcome)]) -> Vec<Vec<Cell>> {
     let rows = outcomes.iter().map(|(of, outcome)| {
         let (bytes, bandwidth) = outcome.best();
         let mut row = head(&of.job);
@@ -148,7 +153,7 @@ fn rows(outcomes: &[(&Compared, Outcome)], format: Format) -> String {
         ]);
         row
     });
-    rendered(&keys, &rows.collect::<Vec<_>>(), format)
+    rows.collect()
 }
 
 /// The published figures.

@@ -424,6 +424,10 @@ impl<P: Point> Points<P> {
     fn run(&self) -> Result<(), Stop> {
         let file = &self.watch.output.file;
         let mut output = Output::file_or_stdout(file.output.as_deref())?;
+        match self.watch.output.no_host {
+            true => file.knows(&Self::keys(), false)?,
+            false => file.knows(&Self::keys_with_host(), false)?,
+        }
         let (directory, names) = self
             .figures
             .as_ref()
@@ -474,7 +478,7 @@ impl<P: Point> Points<P> {
             watch.advance(1);
         }
         watch.end();
-        output.push(&self.written(rows))?;
+        output.push(&self.written(rows)?)?;
         let format = file.format();
         if let Some(Below { keys, rows }) = P::below(&outcomes) {
             let below = rendered(&keys, &rows, format);
@@ -503,31 +507,39 @@ impl<P: Point> Points<P> {
     }
 
     /// The rows, and what depends on the host apart from them.
-    fn written(&self, rows: Vec<(Vec<Cell>, [Cell; 2])>) -> String {
-        let format = self.watch.output.file.format();
-        let keys: Vec<String> = (HEAD.iter().chain(P::KEYS).chain(&["messages"]))
-            .map(|key| (*key).to_owned())
-            .collect();
+    fn written(&self, rows: Vec<(Vec<Cell>, [Cell; 2])>) -> Result<String, Stop> {
+        let file = &self.watch.output.file;
         if self.watch.output.no_host {
             let rows: Vec<Vec<Cell>> = rows.into_iter().map(|(row, _)| row).collect();
-            return rendered(&keys, &rows, format);
+            return file.rendered(&Self::keys(), &rows);
         }
-        if format == Format::Json {
+        if file.format() == Format::Json && file.columns.is_none() {
+            let (keys, format) = (Self::keys(), Format::Json);
             let line = |(row, host): (Vec<Cell>, [Cell; 2])| {
                 let object = rendered(&keys, &[row], format);
                 let open = object.trim_end().strip_suffix('}').unwrap_or_default();
                 let host = rendered(&HOST_KEYS, &[host.to_vec()], format);
                 format!("{open},\"host\":{}}}\n", host.trim_end())
             };
-            return rows.into_iter().map(line).collect();
+            return Ok(rows.into_iter().map(line).collect());
         }
-        let of_host = HOST_KEYS.map(|key| format!("host_{key}"));
-        let keys: Vec<String> = keys.into_iter().chain(of_host).collect();
         let rows: Vec<Vec<Cell>> = rows
             .into_iter()
             .map(|(row, host)| [row, host.to_vec()].concat())
             .collect();
-        rendered(&keys, &rows, format)
+        file.rendered(&Self::keys_with_host(), &rows)
+    }
+
+    /// The keys of a row.
+    fn keys() -> Vec<String> {
+        let keys = HEAD.iter().chain(P::KEYS).chain(&["messages"]);
+        keys.map(|key| (*key).to_owned()).collect()
+    }
+
+    /// The same, and those of what depends on the host.
+    fn keys_with_host() -> Vec<String> {
+        let of_host = HOST_KEYS.map(|key| format!("host_{key}"));
+        Self::keys().into_iter().chain(of_host).collect()
     }
 }
 

@@ -103,9 +103,10 @@ impl TuneFlags {
 impl TuneRun {
     pub(super) fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
+        self.file.knows(&keys(), false)?;
         let tuned = self.tuning.run().map_err(stop)?;
         let format = self.file.format();
-        output.push(&self.thresholds(&tuned, format))?;
+        output.push(&self.thresholds(&tuned)?)?;
         if format == Format::Table {
             output.push(&format!("\n{}", lines(&tuned)))?;
         }
@@ -113,9 +114,7 @@ impl TuneRun {
     }
 
     /// A row for each threshold: by the lines, and simulated.
-    fn thresholds(&self, tuned: &[Tuned], format: Format) -> String {
-        let keys = ["aim", "by", "from_bytes", "mode"];
-        let keys: Vec<&str> = HEAD.iter().copied().chain(keys).collect();
+    fn thresholds(&self, tuned: &[Tuned]) -> Result<String, Stop> {
         let mut rows = Vec::new();
         for Tuned {
             aim,
@@ -137,8 +136,14 @@ impl TuneRun {
                 }
             }
         }
-        rendered(&keys, &rows, format)
+        self.file.rendered(&keys(), &rows)
     }
+}
+
+/// The keys of a row.
+fn keys() -> Vec<&'static str> {
+    let keys = ["aim", "by", "from_bytes", "mode"];
+    HEAD.iter().copied().chain(keys).collect()
 }
 
 /// The lines of all ways.

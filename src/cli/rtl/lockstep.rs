@@ -18,7 +18,7 @@ use super::super::names;
 use super::super::read;
 use crate::progress;
 use crate::report::output::{self, Output};
-use crate::report::row::{Cell, rendered};
+use crate::report::row::Cell;
 use crate::report::stop::{Stop, one_line, to_stderr};
 
 /// The flags of `sme rtl lockstep`.
@@ -145,6 +145,7 @@ impl LockstepRun {
     /// Runs, and writes a row for each block; at a difference also the waveform, and to stderr the
     /// shortest traffic that shows it.
     pub fn run(&self) -> Result<(), Stop> {
+        self.output.knows(HEADING, false)?;
         let output = Output::file_or_stdout(self.output.output.as_deref())?;
         // An impossible place is known before the run, not after it; but where no flag asks for a
         // waveform, it is missing only if there is a difference.
@@ -177,7 +178,7 @@ impl LockstepRun {
         if rows.is_empty() {
             return Ok(());
         }
-        output.push(&rendered(HEADING, rows, self.output.format()))?;
+        output.push(&self.output.rendered(HEADING, rows)?)?;
         output.commit()
     }
 

@@ -12,7 +12,7 @@ use sme_hdl::synthesis::{report, router, yosys_runs};
 use super::super::flags::FileFlags;
 use crate::progress;
 use crate::report::output::Output;
-use crate::report::row::{Cell, rendered};
+use crate::report::row::Cell;
 use crate::report::stop::{Stop, one_line, to_stderr};
 
 /// The flags of `sme rtl report`.
@@ -55,6 +55,7 @@ impl ReportRun {
 
     /// Synthesizes, and writes a row for each block.
     pub fn run(&self) -> Result<(), Stop> {
+        self.output.knows(HEADING, false)?;
         let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
         yosys_runs().map_err(|error| Stop::Input(one_line(&error.to_string())))?;
         let router = match self.no_clock {
@@ -86,7 +87,7 @@ impl ReportRun {
         if failed.is_err() && rows.is_empty() {
             return failed;
         }
-        output.push(&rendered(HEADING, &rows, self.output.format()))?;
+        output.push(&self.output.rendered(HEADING, &rows)?)?;
         output.commit()?;
         failed?;
         match objections.is_empty() {

@@ -14,7 +14,7 @@ use sme_hdl::verilog::{self, Files, module_name};
 use super::super::flags::FileFlags;
 use super::super::read;
 use crate::report::output::{self, Output};
-use crate::report::row::{Cell, rendered};
+use crate::report::row::Cell;
 use crate::report::stop::Stop;
 
 /// The flags of `sme rtl verilog`.
@@ -77,6 +77,7 @@ impl VerilogRun {
 
     /// Writes the files, and a row for each block.
     pub fn run(&self) -> Result<(), Stop> {
+        self.output.knows(HEADING, false)?;
         let mut rows = Output::file_or_stdout(self.output.output.as_deref())?;
         let is_new = !self.out.exists();
         fs::create_dir_all(&self.out)
@@ -86,7 +87,7 @@ impl VerilogRun {
             // Nothing of ours stays; where something is in it by now, it is somebody else's.
             let _ = fs::remove_dir(&self.out);
         }
-        rows.push(&rendered(HEADING, &written?, self.output.format()))?;
+        rows.push(&self.output.rendered(HEADING, &written?)?)?;
         rows.commit()
     }
 
