@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sme_fft_demo::{LEAST_GRANULE_BYTES, Placement, Pool};
 use sme_memory::Place;
@@ -19,7 +19,7 @@ use super::flags::{OutputFlags, ProgramFlags};
 use super::memory::{self, Needs};
 use super::program_row::{Done, row};
 use super::read::{self, MAX_NODES, Values};
-use crate::program::{Error, Kernel, Program};
+use crate::program::{Error, Kernel, Outcome, Program};
 use crate::progress::{self, Watch};
 use crate::report::Format;
 use crate::report::links::write_link_load;
@@ -176,6 +176,9 @@ impl Plan {
         task: &T,
         keep: impl FnMut(T::Result) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
+        self.output
+            .file
+            .knows(&self.keys(task), !self.output.no_host)?;
         let mut rows = Output::file_or_stdout(self.output.file.output.as_deref())?;
         let links = match &self.link_load {
             Some(path) => Some(Output::file("--link-load", path)?),
@@ -298,6 +301,21 @@ impl Plan {
             host,
         };
         Ok((done, result))
+    }
+
+    /// The keys of a row, which do not depend on what comes out.
+    fn keys<T: Task>(&self, task: &T) -> Vec<String> {
+        let Some(program) = self.programs.first() else {
+            return Vec::new();
+        };
+        let done = Done {
+            program,
+            outcome: Outcome::default(),
+            wrong: None,
+            host: Host::measured(Duration::ZERO, 0),
+        };
+        let row = row(task, self.placement, &done, &done);
+        row.into_iter().map(|(key, _)| key).collect()
     }
 
     fn rendered<T: Task>(&self, task: &T, all: &[Done<'_>]) -> Result<String, Stop> {

@@ -176,8 +176,8 @@ pub struct PhaseTimes {
     pub barrier: Time,
 }
 
-/// What came out of a run.
-#[derive(Clone, Debug)]
+/// What came out of a run; of one without phases by default.
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The phases that count, in order: not the first, in which the threads line up.
     pub phases: Vec<PhaseTimes>,
