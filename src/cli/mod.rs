@@ -334,7 +334,7 @@ enum Command {
     #[command(after_long_help = help::NETWORK)]
     Network(Box<network::NetworkFlags>),
     /// Draw rows that any command wrote, as SVG, PDF or PNG
-    #[command(after_help = help::PLOT)]
+    #[command(after_long_help = help::PLOT)]
     Plot(Box<plot::PlotFlags>),
 }
 

@@ -61,6 +61,8 @@ fn endings(words: &[&str], command: &Command, argument: &Arg) -> &'static [&'sta
     match (id, words.first()) {
         // The calls of ranks; a trace has those of threads.
         ("timeline", Some(&"mpi")) => &["csv", "pftrace"],
+        // Which looks at it itself: the ending decides what is drawn.
+        ("output", Some(&"plot")) => &[],
         ("output", _) if !has_format() => &ROWS[1..],
         _ => FLAGS
             .iter()

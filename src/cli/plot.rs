@@ -32,7 +32,7 @@ pub struct PlotFlags {
     /// Fields along the left, all of one unit
     #[arg(long, value_name = "FIELD,…", help_heading = "Fields")]
     y: Option<String>,
-    /// A curve, or a part of each bar, for each combination of what these fields hold; "" for none
+    /// Fields that tell curves apart, or the parts of bars; "" for none
     #[arg(long, value_name = "FIELD,…", help_heading = "Fields")]
     series: Option<String>,
     /// Take only the rows whose field has this value; may be repeated
@@ -53,19 +53,21 @@ pub struct PlotFlags {
     /// Logarithmic axes
     #[arg(long, value_name = "AXES", help_heading = "Picture")]
     log: Option<Logarithmic>,
-    /// Width: 1000 pixels, 3.5 inches, or 7.16 inches
+    /// Width: screen, single-column or double-column; 1000 pixels, 3.5 or 7.16 inches
     #[arg(
         long,
         value_name = "SIZE",
         default_value = "screen",
+        hide_possible_values = true,
         help_heading = "Picture"
     )]
     size: Size,
-    /// With title and subtitle, or without, for papers
+    /// Style: screen has title and subtitle, paper has none
     #[arg(
         long,
         value_name = "STYLE",
         default_value = "screen",
+        hide_possible_values = true,
         help_heading = "Picture"
     )]
     style: Style,
