@@ -14,12 +14,10 @@ use sme_mpi::channel::sections::Sections;
 use sme_mpi::channel::shared::Shared;
 use sme_mpi::channel::transfers::Modes;
 use sme_mpi::mppaipc::{Hardware, Room};
-use sme_mpi::process::Board;
-use sme_mpi::process::alert::Alert;
 use sme_mpi::rank::Mpi;
 use sme_mpi::rcce;
 use sme_mpi::window;
-use sme_sim::machine::{Machine, Readable, Setup};
+use sme_sim::machine::{Machine, Setup};
 use sme_sim::observe::calls::ThreadCall;
 use sme_sim::observe::energy::Energy;
 use sme_sim::observe::path::PathStep;
@@ -32,6 +30,7 @@ use sme_sim::time::Time;
 use super::channel::SimulatedChannel;
 pub use super::error::Error;
 pub use super::library::Library;
+use super::managed::PROCESSES;
 use super::processor::Core;
 
 /// The default number of messages of channel queues that each rank may have under way to each
@@ -47,27 +46,6 @@ const BUFFER_BYTES: u64 = 128 << 10;
 
 /// The buffer among them for data that are sent later, at most.
 pub const LAZY_BYTES: u64 = 64 << 10;
-
-/// The capabilities that a process manager needs on a chip with message passing buffers, MPI through
-/// these included.
-const MANAGED_CHIP: [Capability; 8] = [
-    Capability::Tagged,
-    Capability::AnyFlag,
-    Capability::Timer,
-    Capability::Threads,
-    Capability::Interrupts,
-    Capability::TestAndSet,
-    Capability::Processes,
-    Capability::Scaling,
-];
-
-/// The same on a cluster whose nodes share memory.
-const MANAGED_CLUSTER: [Capability; 4] = [
-    Capability::Atomics,
-    Capability::Timer,
-    Capability::Threads,
-    Capability::Processes,
-];
 
 /// The library as such a rank has it.
 pub type SimulatedMpi = Mpi<SimulatedChannel>;
@@ -163,16 +141,6 @@ impl Told {
     }
 }
 
-/// The thread of a core's daemon; the next is its kernel's module.
-const DAEMON: u16 = 0;
-
-/// The begin of the names of a manager's calls.
-const MANAGER: &str = "mpiexec";
-
-/// Threads of a core with a daemon at most, those that have ended included: its kernel's module,
-/// managers and processes.
-const PROCESSES: u32 = 1 << 12;
-
 impl Job {
     /// Of so many ranks, simulated by one thread.
     pub fn new(machine: Arc<Machine>, library: Library, ranks: u32) -> Self {
@@ -189,23 +157,6 @@ impl Job {
             credits: CREDITS,
             ring,
             workers: 1,
-        }
-    }
-
-    /// Of the daemons of a process manager on all cores of a chip.
-    pub fn managed(machine: Arc<Machine>) -> Self {
-        let cores = machine.shape().nodes;
-        Self {
-            is_managed: true,
-            ..Self::new(machine, Library::Sccmpb, cores)
-        }
-    }
-
-    /// The same on so many nodes of a cluster, of which each takes the place of a core.
-    pub fn managed_cluster(machine: Arc<Machine>, nodes: u32) -> Self {
-        Self {
-            is_managed: true,
-            ..Self::new(machine, Library::Sections, nodes)
         }
     }
 
@@ -265,29 +216,6 @@ impl Job {
         }
     }
 
-    /// The board of its process manager; without room for one ([`Error::NoManager`]) that of no
-    /// core.
-    pub fn board(&self) -> Board {
-        self.manager_board().unwrap_or(Board {
-            begin: 0,
-            cores: 0,
-            alert: Alert::Interrupt,
-        })
-    }
-
-    fn manager_board(&self) -> Option<Board> {
-        let shape = self.machine.shape();
-        match self.library {
-            Library::Sections => Board::in_memory(self.ranks, self.layout().end()),
-            _ => Board::at_end(shape.nodes, shape.buffer_bytes),
-        }
-    }
-
-    /// The offset in each node's memory behind the channel and the board of a process manager.
-    pub(super) fn managed_end(&self) -> u64 {
-        self.behind_channel().max(self.board().end())
-    }
-
     /// Threads that run beside the ranks of each node.
     fn threads_beside(&self) -> u32 {
         match self.library {
@@ -295,15 +223,6 @@ impl Job {
             // The server.
             Library::Queues => 1,
             _ => 0,
-        }
-    }
-
-    /// The most calls that a timeline has beside those of the ranks: the commands and requests of
-    /// daemons and managers. An estimate: each process has about sixteen, each core 256 processes.
-    pub fn calls_beside(&self) -> u64 {
-        match self.is_managed {
-            true => u64::from(self.ranks) << 12,
-            false => 0,
         }
     }
 
@@ -347,30 +266,6 @@ impl Job {
         }
     }
 
-    /// Whether the machine can run the daemons of a process manager.
-    fn check_managed(&self) -> Result<(), Error> {
-        let shape = self.machine.shape();
-        let name = || self.machine.name().to_owned();
-        let is_cluster = self.library == Library::Sections;
-        let needs = match is_cluster {
-            true => Capabilities::of(&MANAGED_CLUSTER),
-            false => Capabilities::of(&MANAGED_CHIP),
-        };
-        self.machine.suffices("a process manager", needs)?;
-        if is_cluster && shape.pool_devices > 0 {
-            return Err(Error::PoolOnly(self.library, name()));
-        }
-        let Some(board) = self.manager_board() else {
-            return Err(Error::NoManager(name()));
-        };
-        self.layout().check()?;
-        let (needed, there) = (board.end(), shape.shared_bytes);
-        match needed > there && is_cluster {
-            true => Err(Error::NoMemory { needed, there }),
-            false => Ok(()),
-        }
-    }
-
     /// Whether a node's memory holds the data of a rank, which end there. Of machines whose nodes
     /// reach each other's memory a rank's own is not counted.
     ///
@@ -401,7 +296,7 @@ impl Job {
     }
 
     /// The offset in each node's memory behind the channel's.
-    fn behind_channel(&self) -> u64 {
+    pub(super) fn behind_channel(&self) -> u64 {
         self.layout().end().max(self.machine.shape().buffer_bytes)
     }
 
@@ -557,32 +452,6 @@ impl Job {
         })
     }
 
-    /// The recorded activity of all threads of `machine`, with the roles of those of a process
-    /// manager.
-    fn recorded(&self, machine: &dyn Readable) -> Recorded {
-        let mut recorded = machine.recorded(&|place| self.variable(place));
-        if !self.is_managed {
-            return recorded;
-        }
-        let module = match self.board().alert {
-            Alert::Interrupt => "module",
-            Alert::Bell => "poller",
-        };
-        for node in 0..self.all_ranks() {
-            recorded.roles.insert((node, DAEMON), "daemon".into());
-            recorded.roles.insert((node, DAEMON + 1), module.into());
-        }
-        for (node, call) in &recorded.calls {
-            let role = match call.call.name {
-                name if name.starts_with(MANAGER) => "manager",
-                _ => "process",
-            };
-            let thread = (*node, call.thread);
-            recorded.roles.entry(thread).or_insert_with(|| role.into());
-        }
-        recorded
-    }
-
     /// Runs `program` as each rank of MPI, with the rank's memory beside the library.
     ///
     /// # Errors
@@ -635,7 +504,7 @@ impl Job {
     }
 
     /// The same, or the place in words.
-    fn variable(&self, place: Place) -> String {
+    pub(super) fn variable(&self, place: Place) -> String {
         self.named(place).unwrap_or_else(|| words::place(place))
     }
 }

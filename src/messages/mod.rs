@@ -17,6 +17,7 @@ pub mod invade;
 pub mod job;
 pub mod library;
 pub mod line;
+mod managed;
 pub mod nas;
 pub mod pingpong;
 pub mod processor;

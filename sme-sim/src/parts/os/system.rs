@@ -59,6 +59,8 @@ struct Shared {
     sharing: Sharing,
     /// Programs of threads that are about to be started, by the thread that starts each.
     starts: Vec<(u16, Start)>,
+    /// Threads that end as soon as the access that they have begun is over.
+    to_end: Vec<u16>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -114,6 +116,20 @@ impl<W: PartialEq> System<W> {
     pub fn awaits_alarm(&self) -> bool {
         let signals = self.signals.as_ref();
         signals.is_some_and(|signals| signals.awaits_alarm())
+    }
+
+    /// Whether `thread` [is to end](Self::is_to_end).
+    #[inline]
+    pub fn is_killed(&self, thread: u16) -> bool {
+        let shared = self.shared.as_ref();
+        shared.is_some_and(|shared| shared.to_end.contains(&thread))
+    }
+
+    /// Lets `thread`, of a node on which threads share cores, end with the access that it has begun.
+    pub fn is_to_end(&mut self, thread: u16) {
+        if let Some(shared) = &mut self.shared {
+            shared.to_end.push(thread);
+        }
     }
 
     fn signals(&mut self) -> &mut Signals {
@@ -390,6 +406,7 @@ pub trait Host {
         if !self.system().is_shared() {
             return;
         }
+        shared(self).to_end.retain(|&other| other != thread);
         let Delays { wake, resume, .. } = self.delays();
         for (number, waiter) in (1..).zip(shared(self).sharing.ends(thread)) {
             self.watch(Deed::Joins(waiter, thread));
@@ -424,7 +441,12 @@ fn shared<H: Host + ?Sized>(host: &mut H) -> &mut Shared {
             sharing.blocks(now, thread);
         }
         let starts = Vec::new();
-        host.system().shared = Some(Box::new(Shared { sharing, starts }));
+        let to_end = Vec::new();
+        host.system().shared = Some(Box::new(Shared {
+            sharing,
+            starts,
+            to_end,
+        }));
     }
     let shared = host.system().shared.as_deref_mut();
     shared.expect("it has just been made, if it was not there")

@@ -71,8 +71,6 @@ pub struct Core {
     pub store_under_way: bool,
     /// Its accesses count: the warm-up is over.
     pub counted: bool,
-    /// Its thread ends as soon as the access that it has begun is over.
-    pub is_killed: bool,
 }
 
 impl Core {
@@ -86,7 +84,6 @@ impl Core {
             waiting: Waiting::Nothing,
             store_under_way: false,
             counted: false,
-            is_killed: false,
         }
     }
 

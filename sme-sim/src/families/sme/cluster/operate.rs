@@ -171,7 +171,7 @@ impl Node {
         let operation = self.cores[core].operation;
         let rest = self.here.constants.operation;
         match operation {
-            _ if self.cores[core].is_killed => self.is_done(core, value, after + rest),
+            _ if self.system.is_killed(core) => self.is_done(core, value, after + rest),
             Operation::Wait(_, until, _) if !until.holds(value as u8) => {
                 self.wait_on(core, address)
             }
@@ -231,7 +231,7 @@ impl Node {
         };
         let mut looked = 0;
         loop {
-            if flags.count == 0 || self.cores[core].is_killed {
+            if flags.count == 0 || self.system.is_killed(core) {
                 let took = self.here.constants.l1.times(looked) + self.here.constants.operation;
                 self.is_done(core, 0, took);
                 return;
@@ -362,7 +362,7 @@ impl Node {
         let held = self.domain.cached(core, line, bytes);
         let seen = held.or((transaction.bytes == bytes).then_some(transaction.value));
         match (seen, until) {
-            _ if self.cores[core].is_killed => self.is_done(core, 0, Time::ZERO),
+            _ if self.system.is_killed(core) => self.is_done(core, 0, Time::ZERO),
             (None, _) => self.fetch(core, line, bytes),
             (Some(value), Some(until)) if !until.holds(value as u8) => {
                 if held.is_some() {

@@ -144,7 +144,7 @@ impl Host for Node {
 
     #[inline]
     fn ends_if_killed(&mut self, thread: u16) -> bool {
-        let is_killed = self.cores[thread].is_killed;
+        let is_killed = self.system.is_killed(thread);
         if is_killed {
             self.ends(thread);
         }
@@ -159,7 +159,7 @@ impl Host for Node {
             (Waiting::Finished | Waiting::Fault, _) => {}
             (Waiting::Asleep, _) | (Waiting::Nothing, Operation::Delay(_)) => self.ends(thread),
             (Waiting::Cache, _) if self.stops_spinning(thread) => self.ends(thread),
-            _ => self.cores[thread].is_killed = true,
+            _ => self.system.is_to_end(thread),
         }
     }
 
