@@ -93,7 +93,7 @@ fn figures_that_a_machine_cannot_have_are_left_out_or_refused() {
             "sme: --sizes: 65 is not a multiple of 64\n".to_owned(),
         ),
         (
-            "--paper 2 --figures . -o coherence-2.svg",
+            "--paper 2 --figures . --format csv -o coherence-2.svg",
             "sme: --figures ./coherence-2.svg: is the file of -o already\n".to_owned(),
         ),
     ] {
