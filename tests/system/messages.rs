@@ -379,7 +379,7 @@ fn a_synchronization_that_cannot_be_is_refused() {
         ),
         ("--targets 1 --figures .", ""),
         (
-            "--targets 1 --figures . -o fig5.svg",
+            "--targets 1 --figures . --format csv -o fig5.svg",
             "is the file of -o already",
         ),
         (
