@@ -39,7 +39,8 @@ impl Kernel for HandOver {
         let memory = team.memory();
         let data = self.data.word(memory, 0, Route::Cached);
         let at_home = self.data.word(memory, 0, Route::Global);
-        // `ready` has a page on each node: word 0 is in the writer's memory, word 64 in the reader's.
+        // `ready` has a page on each node: word 0 is in the writer's memory, word 64 in the
+        // reader's.
         let acknowledged = memory.flag(self.ready.place(0), Route::Nearest);
         let ready = memory.flag(self.ready.place(64), Route::Nearest);
         for round in 1..=ROUNDS {

@@ -1,8 +1,8 @@
 //! Charts as SVG text: curves, published points as marks, bars of errors, stacked bars, a legend.
 //!
-//! Called by the default job, by commands with `--figures` or `--plot`, and by [`crate::cli::plot`];
-//! works on plain numbers, in the units that the axes name. Drawing is `plotters`' SVG back end;
-//! text stays text, in the viewer's fonts.
+//! Called by the default job, by commands with `--figures` or `--plot`, and by
+//! [`crate::cli::plot`]; works on plain numbers, in the units that the axes name. Drawing is
+//! `plotters`' SVG back end; text stays text, in the viewer's fonts.
 //!
 //! * [`page`]: sizes and styles. `look`: shapes of marks and dashes. `text`: widths and lines.
 //! * `draw`: panels. `legend`, `scale`: their parts. [`bars`]: stacked bars.
@@ -240,8 +240,8 @@ impl Panel {
     }
 }
 
-/// `panels` side by side, up to `columns` in a row, as the text of one SVG file for a screen. Each has
-/// scales of its own.
+/// `panels` side by side, up to `columns` in a row, as the text of one SVG file for a screen. Each
+/// has scales of its own.
 ///
 /// # Errors
 /// A chart that cannot be drawn.
@@ -250,8 +250,8 @@ pub fn sheet(panels: &[Panel], columns: usize) -> Result<String, PlotError> {
     side_by_side(panels, &ranges, columns, Page::default())
 }
 
-/// `panels` that are there to be compared, each of the size of `page`, up to `columns` in a row, as the
-/// text of one SVG file. Those whose y axes have one name and scaling have one scale.
+/// `panels` that are there to be compared, each of the size of `page`, up to `columns` in a row, as
+/// the text of one SVG file. Those whose y axes have one name and scaling have one scale.
 ///
 /// # Errors
 /// A chart that cannot be drawn.

@@ -51,7 +51,7 @@ impl BarrierSpec {
     }
 }
 
-/// What is done with a barrier of any type. It takes `bytes` bytes of each node's shared
+/// A use of a barrier of any type. It takes `bytes` bytes of each node's shared
 /// partition, from its beginning, that must be zero at first.
 pub trait Use<M: Futex + TestAndSet>: Sized {
     /// What comes of it.

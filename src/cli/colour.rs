@@ -1,7 +1,7 @@
 //! Colours for the verdicts of `sme validate` and of the default job, on a terminal only.
 //!
-//! Files and pipes get the plain text, and so does a terminal where `NO_COLOR` is set or that has no
-//! colours. Called by these two commands with their finished tables.
+//! Files and pipes get the plain text, and so does a terminal where `NO_COLOR` is set or that has
+//! no colours. Called by these two commands with their finished tables.
 
 use std::io::{self, IsTerminal};
 

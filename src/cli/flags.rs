@@ -226,8 +226,8 @@ pub struct FileFlags {
     pub output: Option<PathBuf>,
     /// Columns of the rows, such as machine,nodes [default: all]
     ///
-    /// In their order; what depends on this computer is called host_wall_s and so on. A name that is no
-    /// column is answered with all that are.
+    /// In their order; what depends on this computer is called host_wall_s and so on. A name that
+    /// is no column is answered with all that are.
     #[arg(long, value_name = "NAMES")]
     pub columns: Option<String>,
 }
@@ -243,8 +243,8 @@ impl FileFlags {
         columns.places(&keys).map(drop)
     }
 
-    /// `rows` under `heading` in the format and with the columns that are asked for. Cells beyond the
-    /// heading are those of the host.
+    /// `rows` under `heading` in the format and with the columns that are asked for. Cells beyond
+    /// the heading are those of the host.
     pub fn rendered(
         &self,
         heading: &[impl AsRef<str>],

@@ -7,8 +7,8 @@ use crate::experiment::{EngineKind, Experiment, Observe};
 use crate::program::{Mapped, Program};
 use crate::report::stop::Stop;
 
-/// What an engine in RTL takes besides, in rust-hdl's simulation and as verilated: measured as
-/// the memory of runs on meshes of 256 to 4096 positions.
+/// The memory that an engine in RTL takes besides, in rust-hdl's simulation and as verilated:
+/// measured as the memory of runs on meshes of 256 to 4096 positions.
 const PER_RTL_ENGINE: u64 = 512 << 10;
 const PER_VERILATED_ENGINE: u64 = 32 << 10;
 /// What a thread adds in compact form, in which a node has it twice while it runs ahead.

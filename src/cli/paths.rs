@@ -1,5 +1,6 @@
 //! The files that a command line names. A command that would write to a file that it reads, or to
-//! one file twice, or under a name that promises another format, is refused before it does anything.
+//! one file twice, or under a name that promises another format, is refused before it does
+//! anything.
 //!
 //! `FLAGS` says of every flag of every command that takes a file what happens to that file. Called
 //! by [`Job::read`](super::Job::read), for all commands.
@@ -24,7 +25,8 @@ enum Use {
     Fills,
 }
 
-/// The flags that take a file, as clap knows them, and the endings that a file has which is written.
+/// The flags that take a file, as clap knows them, and the endings that a file has which is
+/// written.
 const FLAGS: [(&str, Use, &[&str]); 17] = [
     ("explain_to", Use::Writes, &ROWS),
     ("figures", Use::Fills, &[]),
@@ -49,8 +51,8 @@ const FLAGS: [(&str, Use, &[&str]); 17] = [
 /// Endings of rows that are not for people.
 const ROWS: [&str; 3] = ["csv", "json", "jsonl"];
 
-/// The endings of what `command`, called by `words`, writes to the file of `argument`. None are known
-/// where the ending says nothing.
+/// The endings of what `command`, called by `words`, writes to the file of `argument`. None are
+/// known where the ending says nothing.
 fn endings(words: &[&str], command: &Command, argument: &Arg) -> &'static [&'static str] {
     let id = argument.get_id().as_str();
     let has_format = || {

@@ -62,8 +62,9 @@ pub struct Job {
     /// Whether there is one rank more, the last, on an I/O subsystem: of channel queues, with a
     /// rank on each cluster.
     pub has_io: bool,
-    /// Whether each core of the chip, or each node of the cluster, has a daemon of a process manager
-    /// ([`sme_mpi::process`]), which takes a part of its message passing buffer, or of its memory.
+    /// Whether each core of the chip, or each node of the cluster, has a daemon of a process
+    /// manager ([`sme_mpi::process`]), which takes a part of its message passing buffer, or of its
+    /// memory.
     pub is_managed: bool,
     /// A process that something outside kills, of a job whose cores have daemons.
     pub kill: Option<Kill>,
@@ -160,8 +161,8 @@ impl Job {
         }
     }
 
-    /// Ranks on each node: as many as it has cores, or one where only these share a memory, or where
-    /// nodes are what programs reserve.
+    /// Ranks on each node: as many as it has cores, or one where only these share a memory, or
+    /// where nodes are what programs reserve.
     pub fn per_node(&self) -> u32 {
         if self.is_managed {
             return 1;

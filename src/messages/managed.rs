@@ -12,8 +12,8 @@ use super::error::Error;
 use super::job::Job;
 use super::library::Library;
 
-/// The capabilities that a process manager needs on a chip with message passing buffers, MPI through
-/// these included.
+/// The capabilities that a process manager needs on a chip with message passing buffers, MPI
+/// through these included.
 const MANAGED_CHIP: [Capability; 8] = [
     Capability::Tagged,
     Capability::AnyFlag,

@@ -1,5 +1,5 @@
-//! Stacked bars: what a time was spent on, a bar for each case. Bars lie, so that their names can be
-//! read however long they are.
+//! Stacked bars: what a time was spent on, a bar for each case. Bars lie, so that their names can
+//! be read however long they are.
 
 use plotters::element::PathElement;
 use plotters::prelude::{ChartBuilder, Color, RGBColor, Rectangle, Text, WHITE};

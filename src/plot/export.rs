@@ -1,9 +1,9 @@
 //! SVG as PDF and as PNG.
 //!
 //! Text is set in DejaVu Sans, which is part of the program: a computer's own fonts are not looked
-//! at, so that a picture is the same on each, and has its text where none is installed. What is bold
-//! is the same font with an outline: a second font would be embedded in an order that changes from
-//! run to run.
+//! at, so that a picture is the same on each, and has its text where none is installed. What is
+//! bold is the same font with an outline: a second font would be embedded in an order that changes
+//! from run to run.
 
 use std::path::Path;
 use std::sync::Arc;

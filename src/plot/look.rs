@@ -79,8 +79,8 @@ pub(super) fn looks(curves: &[Curve]) -> Vec<Look> {
     looks
 }
 
-/// Which of `count` points carry marks, where so many would hide the line; curve `index` of `curves`
-/// has its own at other places than the others have theirs.
+/// Which of `count` points carry marks, where so many would hide the line; curve `index` of
+/// `curves` has its own at other places than the others have theirs.
 pub(super) fn spaced(
     count: usize,
     (index, curves): (usize, usize),

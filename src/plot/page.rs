@@ -12,7 +12,8 @@ pub enum Size {
     Screen,
     /// 3.5 inches (89 mm) wide, a column of a page with two; the legend stands below the plot.
     SingleColumn,
-    /// 7.16 inches (182 mm) wide, over both columns of such a page, with the legend beside the plot.
+    /// 7.16 inches (182 mm) wide, over both columns of such a page, with the legend beside the
+    /// plot.
     DoubleColumn,
 }
 

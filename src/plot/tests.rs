@@ -143,8 +143,8 @@ const PAGES: [Page; 5] = [
     page(Size::DoubleColumn, Style::Paper),
 ];
 
-/// The texts that stick out of the picture, and those that lie over others, by the outlines of a real
-/// font.
+/// The texts that stick out of the picture, and those that lie over others, by the outlines of a
+/// real font.
 #[cfg(feature = "cli")]
 fn misplaced(svg: &str) -> Vec<String> {
     let tree = export::tree(svg, dejavu::sans::regular()).unwrap();

@@ -40,7 +40,8 @@ pub(super) fn bold_width(text: &str, size: f64) -> f64 {
     BOLD * width(text, size)
 }
 
-/// `text` in lines that `width_of` finds no wider than `most`; a word that is wider itself is broken.
+/// `text` in lines that `width_of` finds no wider than `most`; a word that is wider itself is
+/// broken.
 pub(super) fn lines(text: &str, most: f64, width_of: impl Fn(&str) -> f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();

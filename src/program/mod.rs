@@ -1,9 +1,9 @@
 //! Shared-memory programs on a simulated cluster: a kernel of `sme-fft-demo`, its data spread over
 //! the nodes' memory, its threads, and a barrier that is the point at which memory becomes coherent.
 //!
-//! A program of one's own is a [`Kernel`]: its data in [`Array`]s, which a [`Pool`] spreads over the
-//! nodes by a [`Placement`], and what each thread does as a member of a [`Team`]. A [`Program`] says
-//! where it runs.
+//! A program of one's own is a [`Kernel`]: its data in [`Array`]s, which a [`Pool`] spreads over
+//! the nodes by a [`Placement`], and what each thread does as a member of a [`Team`]. A [`Program`]
+//! says where it runs.
 //!
 //! Called by the commands; calls `sme-sim` for the machine and `sme-barrier` for the barrier.
 

@@ -1,4 +1,5 @@
-//! `--columns` chooses columns of the rows of every command: what is printed is those of the whole rows.
+//! `--columns` chooses columns of the rows of every command: what is printed is those of the whole
+//! rows.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,8 +34,8 @@ const RUNS: [&str; 24] = [
     "extrapolate --paper",
 ];
 
-/// Commands of which the test sees only that they refuse an unknown column, before they simulate: the
-/// first would take hours.
+/// Commands of which the test sees only that they refuse an unknown column, before they simulate:
+/// the first would take hours.
 const REFUSE: [&str; 15] = [
     "lu --n 1024 --nodes 64",
     "mpi invade",

@@ -18,8 +18,9 @@ use sme_sim::time::Time;
 use crate::command::{sme, text};
 use crate::worlds::{self, JOBS, begin};
 
-/// Managed jobs on the SCC and on the SME cluster, with quick starts: deaths fall into all parts of a
-/// short run. A core that writes its caches back ends then, and small caches are soon written back.
+/// Managed jobs on the SCC and on the SME cluster, with quick starts: deaths fall into all parts of
+/// a short run. A core that writes its caches back ends then, and small caches are soon written
+/// back.
 fn jobs(kill: Option<Kill>) -> [Job; JOBS] {
     let quick = [
         ("process.exec", "200us"),

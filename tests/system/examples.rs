@@ -137,8 +137,8 @@ fn my_program() {
     );
 }
 
-/// The tutorial shows the three runs: what the checker says of a correct program, of one that stands
-/// still, and of one that reads stale data.
+/// The tutorial shows the three runs: what the checker says of a correct program, of one that
+/// stands still, and of one that reads stale data.
 #[test]
 fn hand_over() {
     is_as_pinned("hand_over");

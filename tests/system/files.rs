@@ -51,8 +51,8 @@ fn no_result_replaces_what_is_read_or_another_result() {
     assert_eq!(fs::read_dir(directory.path().join("v")).unwrap().count(), 0);
 }
 
-/// A name that promises a format that the file would not have is refused by the flag, in one line that
-/// has the names that would do, before anything is simulated.
+/// A name that promises a format that the file would not have is refused by the flag, in one line
+/// that has the names that would do, before anything is simulated.
 #[test]
 fn an_unknown_ending_is_refused() {
     let directory = tempfile::tempdir().unwrap();

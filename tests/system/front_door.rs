@@ -110,8 +110,8 @@ fn the_dependencies_of_a_crate_of_ones_own_exist() {
     crates_exist("docs/tutorial.md", 2);
 }
 
-/// Each constant of the tutorial's table counts so many times in a load of a neighbour's memory: one
-/// that is made longer by 20 cycles or 200 ns makes the load longer by as much each time.
+/// Each constant of the tutorial's table counts so many times in a load of a neighbour's memory:
+/// one that is made longer by 20 cycles or 200 ns makes the load longer by as much each time.
 #[test]
 fn a_remote_load_takes_its_constants_as_often_as_the_tutorial_says() {
     const ENGINE_CYCLE_NS: f64 = 1e3 / 156.0;

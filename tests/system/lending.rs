@@ -169,8 +169,8 @@ fn conflicts(on_machine: (&str, u32), borrowers: Vec<Borrower>) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// In any interleaving no segment is lent twice, all hold what was written to them, and all come
-    /// back.
+    /// In any interleaving no segment is lent twice, all hold what was written to them, and all
+    /// come back.
     #[test]
     fn no_segment_is_lent_twice(
         borrowers in borrowers(),

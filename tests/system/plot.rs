@@ -1,7 +1,7 @@
 //! `sme plot`: rows of every command as pictures, and files that are none.
 //!
-//! docs/plot.svg is drawn by commands that docs/plot.md shows; with `UPDATE=1` in the environment it
-//! is drawn anew.
+//! docs/plot.svg is drawn by commands that docs/plot.md shows; with `UPDATE=1` in the environment
+//! it is drawn anew.
 
 use std::fs;
 use std::path::Path;
@@ -312,8 +312,8 @@ fn fields_go_where_the_flags_say() {
     );
 }
 
-/// Both ends of a broken picture are noticed by the test above: a bar of errors that is the wrong way
-/// round is refused.
+/// Both ends of a broken picture are noticed by the test above: a bar of errors that is the wrong
+/// way round is refused.
 #[test]
 fn errors_have_a_lower_and_an_upper_end() {
     let directory = tempfile::tempdir().unwrap();

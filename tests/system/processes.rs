@@ -45,8 +45,9 @@ fn board((_, cores): (&str, u32)) -> Board {
     }
 }
 
-/// Runs a daemon on every core of the machine, and `program` on each of `on` beside it, which begins
-/// with its own core; when all programs have ended the daemons end. Panics if that is not so.
+/// Runs a daemon on every core of the machine, and `program` on each of `on` beside it, which
+/// begins with its own core; when all programs have ended the daemons end. Panics if that is not
+/// so.
 pub fn run<F: Future<Output = ()> + Send + 'static>(
     on_machine: (&str, u32),
     on: &[u32],

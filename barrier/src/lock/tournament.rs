@@ -27,8 +27,8 @@
 //! *Claim before look.* Peterson's lock needs each rival's claim and turn to have been *performed*
 //! before it reads the other's claim. Posted stores are not acknowledged, and [`Memory::fence`]
 //! says only that they have left the core. But all three words have one home, stores and loads from
-//! one node to one home stay in order, and so the load that follows the fence reads the claim after both
-//! stores have been performed: the load is its own read-back. At the home itself the words are
+//! one node to one home stay in order, and so the load that follows the fence reads the claim after
+//! both stores have been performed: the load is its own read-back. At the home itself the words are
 //! coherent local memory, where the fence performs the stores. The turn must not pass the claim:
 //! same home, same order (the fence between them is for real threads, where two threads' stores to
 //! two words are ordered by nothing less). So each match sees sequentially consistent memory, and mutual exclusion

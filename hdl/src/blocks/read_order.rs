@@ -56,7 +56,7 @@ pub struct ReadOrder {
     /// Not `may_read`, from a register of its own: what chooses a packet need not lie with what moves the
     /// reads on.
     pub may_not_read: Signal<Out, Bit>,
-    /// What `may_read` is in the next cycle, for readers that decide ahead.
+    /// The value of `may_read` in the next cycle, for readers that decide ahead.
     pub may_read_next: Signal<Out, Bit>,
     /// Of the first read.
     first: Kept<Bits<16>>,

@@ -213,8 +213,8 @@ const UNREADY: &str = ".verilated-";
 
 const RANDOM: usize = 6;
 
-/// A new directory that other users cannot look into: in the cache's `directory`, beside what it will
-/// be renamed to, or where there is none among the system's temporary files.
+/// A new directory that other users cannot look into: in the cache's `directory`, beside what it
+/// will be renamed to, or where there is none among the system's temporary files.
 fn temporary(directory: Option<&Path>) -> Result<TempDir, VerilatedError> {
     let directory = directory.map_or_else(std::env::temp_dir, Path::to_owned);
     let mut builder = tempfile::Builder::new();

@@ -27,7 +27,8 @@ impl Alert {
     }
 }
 
-/// A memory with the means of one of the two, with caches and with threads. Which it has is known when it runs.
+/// A memory with the means of one of the two, with caches and with threads. Which it has is known
+/// when it runs.
 pub trait Means: Interrupts + TestAndSet + Atomic + Cacheable + Spawn {}
 
 impl<M: Interrupts + TestAndSet + Atomic + Cacheable + Spawn> Means for M {}

@@ -46,7 +46,8 @@ pub(super) enum Lent {
 /// is a core to the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Board {
-    /// The offset in each core's buffer, or each node's memory, at which it begins, a multiple of 32.
+    /// The offset in each core's buffer, or each node's memory, at which it begins, a multiple of
+    /// 32.
     pub begin: u64,
     /// Cores of the chip, or nodes of the cluster, at most [`MOST_CORES`].
     pub cores: u32,

@@ -339,7 +339,8 @@ where
                 at_ns: memory.now().await,
             });
         }
-        // What it has written to memory that it had borrowed would come there later.
+        // Its stores to borrowed memory that are still in caches would overwrite the next
+        // borrower's.
         let has_borrowed = |(files, _): &(Files, _)| files.has_borrowed(running.manager);
         if self.image.as_ref().is_some_and(has_borrowed) {
             memory.write_back_invalidate().await;

@@ -1,6 +1,7 @@
 //! Memory as a resource apart from cores: the daemon of each core lends segments of the memory that
-//! the core has to itself, to any program that asks, also when another one holds the core. The segments below
-//! [`KEPT`] are the core's: of its operating system, and of the process that runs there.
+//! the core has to itself, to any program that asks, also when another one holds the core. The
+//! segments below [`KEPT`] are the core's: of its operating system, and of the process that runs
+//! there.
 //!
 //! A segment is lent to one program at a time, until the program returns it or has ended. What the
 //! program has of it in its caches it writes back before that, so that the next one finds memory as

@@ -266,8 +266,8 @@ where
         }
     }
 
-    /// The process on core `sender` has died. An answer that it has not read, and which would lie on
-    /// this core where those of its daemon do, is dropped; on another core the daemon does that.
+    /// The process on core `sender` has died. An answer that it has not read, and which would lie
+    /// on this core where those of its daemon do, is dropped; on another core the daemon does that.
     async fn has_died(&mut self, sender: u32) {
         self.ended(sender);
         let Sigmod { memory, board, .. } = &self.sigmod;

@@ -83,8 +83,8 @@ where
         self.sigmod.return_memory(self.begun.program, &own).await;
     }
 
-    /// Gives back the cores that are reserved and have no process, and the memory that was borrowed,
-    /// after the caches have written it back.
+    /// Gives back the cores that are reserved and have no process, and the memory that was
+    /// borrowed, after the caches have written it back.
     pub async fn release(&self) {
         let leases = std::mem::take(&mut *self.leases.lock());
         if !leases.is_empty() {

@@ -52,7 +52,7 @@ struct Simulated {
 }
 
 impl Report {
-    /// What a fit says of `sizes`, each (nodes, cores per node).
+    /// The predictions of a fit for `sizes`, each (nodes, cores per node).
     pub fn formula(series: Series, fit: Extrapolation, sizes: &[(u32, u32)]) -> Self {
         Self::one(Kind::Formula, series, fit, sizes)
     }

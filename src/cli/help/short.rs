@@ -1,7 +1,7 @@
 //! What `-h` says: one line an option, on one screen. `--help` has all.
 //!
-//! The line is the option's full text where that fits, or its first clause: texts begin with one that
-//! says enough. Called where command lines are read ([`super::super::command`]).
+//! The line is the option's full text where that fits, or its first clause: texts begin with one
+//! that says enough. Called where command lines are read ([`super::super::command`]).
 
 use std::collections::HashMap;
 

@@ -123,12 +123,11 @@ struct WatchFlags {
     workers: String,
     #[command(flatten)]
     output: OutputFlags,
-    /// Show the critical path of the last round; below the row of a table, with json and csv on
-    /// stderr
+    /// Show the critical path of the last round below its row; with json and csv on stderr
     #[arg(long, help_heading = "Output")]
     explain: bool,
-    /// Write that path: at_ns,duration_ns,node,part,queued_for,what as CSV, or as JSON lines if FILE
-    /// ends in .json or .jsonl
+    /// Write that path: at_ns,duration_ns,node,part,queued_for,what as CSV, or as JSON lines if
+    /// FILE ends in .json or .jsonl
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     explain_to: Option<PathBuf>,
     /// Write every call of every rank, daemon and manager in one run: CSV with

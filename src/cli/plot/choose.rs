@@ -1,5 +1,5 @@
-//! Which fields are plotted: those that the flags name, and for the others a choice by what the rows
-//! hold, which docs/plot.md explains.
+//! Which fields are plotted: those that the flags name, and for the others a choice by what the
+//! rows hold, which docs/plot.md explains.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,11 +26,11 @@ pub struct Chosen {
     pub published: Vec<usize>,
     pub panels: Option<usize>,
     pub is_bars: bool,
-    /// What was chosen here, to be told; nothing where the flags say all.
+    /// The choices that were made here, for stderr; none where the flags name all fields.
     pub told: Option<String>,
 }
 
-/// What a field holds.
+/// The kind of content of a field.
 struct Kind {
     is_numeric: bool,
     varies: bool,

@@ -58,7 +58,7 @@ impl Picture {
     }
 }
 
-/// What some fields hold in a row, as a label.
+/// The label that some fields of a row make.
 fn label(row: &Row, fields: &[usize]) -> String {
     let texts = row.texts(fields);
     let texts = texts.iter().filter(|text| !text.is_empty());
@@ -99,7 +99,7 @@ fn axis_label(table: &Table, fields: &[usize]) -> String {
     units::label(&words, *unit)
 }
 
-/// What every row says of its run, for the subtitle.
+/// The subtitle: the run, as far as all rows agree on it.
 fn run(table: &Table) -> String {
     let told = ["machine", "machine_hash", "set", "topology", "version"].map(|name| {
         let field = table.fields.iter().position(|field| field == name)?;
@@ -303,7 +303,7 @@ fn bars(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, St
     }
     let mut names: Vec<String> = Vec::new();
     let mut parts: Vec<BarPart> = Vec::new();
-    // What they are of: labels of different ones may read the same.
+    // Bars and parts are told apart by their fields: two labels may read the same.
     let mut names_of: Vec<Vec<String>> = Vec::new();
     let mut parts_of: Vec<(usize, Vec<String>)> = Vec::new();
     let mut left_out = 0;
@@ -358,7 +358,7 @@ fn bars(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, St
         let names = in_words(table, &chosen.y);
         return Err(Stop::flag("--y", format!("no row has numbers for {names}")));
     }
-    // What no bar has needs no place in the legend.
+    // A part that no bar has needs no place in the legend.
     parts.retain(|part| part.lengths.iter().any(|&length| length > 0.0));
     Ok(Picture {
         kind: Kind::Bars(Bars {

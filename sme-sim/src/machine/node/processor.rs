@@ -71,8 +71,6 @@ pub struct Thread {
     counted: bool,
     /// The log has been told of its operation, which is not over yet.
     told: bool,
-    /// It ends when its operation is over.
-    pub(super) is_killed: bool,
     /// Its last mark, if there is a trace.
     pub(super) mark: MarkId,
 }
@@ -185,7 +183,7 @@ impl<H: Hardware> Processor<H> {
 
     /// Whether `thread` ends when its operation is over, however that ends.
     pub fn is_killed(&self, thread: u16) -> bool {
-        self.thread(thread).is_killed
+        self.system.is_killed(thread)
     }
 
     /// `thread` waits for something.
@@ -378,7 +376,7 @@ impl<H: Hardware> Processor<H> {
 
     /// `thread` ends when its operation is over.
     pub(super) fn kills(&mut self, thread: u16) {
-        self.threads[usize::from(thread)].is_killed = true;
+        self.system.is_to_end(thread);
     }
 
     /// The program of `thread` has ended, or ends here.
@@ -555,7 +553,6 @@ impl Thread {
             looks: 0,
             counted,
             told: false,
-            is_killed: false,
             mark,
         }
     }

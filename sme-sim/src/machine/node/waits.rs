@@ -37,7 +37,7 @@ impl<H: Hardware> Processor<H> {
     pub fn sees(&mut self, thread: u16, value: u64, after: Time) -> Seen {
         let state = self.thread(thread);
         let (flag, until) = match state.operation {
-            _ if state.is_killed => {
+            _ if self.is_killed(thread) => {
                 self.done(thread, value, after);
                 return Seen::Done;
             }

@@ -125,7 +125,8 @@ impl<W: PartialEq> System<W> {
         shared.is_some_and(|shared| shared.to_end.contains(&thread))
     }
 
-    /// Lets `thread`, of a node on which threads share cores, end with the access that it has begun.
+    /// Lets `thread`, of a node on which threads share cores, end with the access that it has
+    /// begun.
     pub fn is_to_end(&mut self, thread: u16) {
         if let Some(shared) = &mut self.shared {
             shared.to_end.push(thread);
