@@ -21,7 +21,7 @@ pub struct DisturbanceFlags {
     /// as standard deviation, cut at 0 [default: uniform]
     #[arg(long, value_name = "NAME")]
     pub skew_distribution: Option<String>,
-    /// Time that each thread computes before each barrier, such as 1ms; it counts as latency
+    /// Time that each thread computes before each barrier (such as 1ms); it counts as latency
     #[arg(
         long,
         value_name = "TIME",

@@ -15,7 +15,7 @@ const VALIDATE: [&str; 4] = ["validate", "--paper", "rcce", "--no-programs"];
 fn validate() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sme"));
     command.args(VALIDATE);
-    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
         command.env_remove(name);
     }
     command.env("TERM", "xterm-256color");

@@ -13,6 +13,8 @@ pub fn sme_in(directory: &Path, arguments: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_sme"))
         .args(arguments.split_whitespace())
         .current_dir(directory)
+        // Columns of a terminal that the tests may run on.
+        .env_remove("COLUMNS")
         .stdin(Stdio::null())
         .output()
         .unwrap()
