@@ -49,7 +49,7 @@ const SIMULATION_ONLY: [&str; 29] = [
     "fit_cores",
     "large_episodes",
     "plot",
-    "name",
+    "machine",
     "set",
     "algorithm",
     "placement",

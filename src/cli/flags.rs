@@ -15,6 +15,7 @@ use crate::report::stop::Stop;
 pub struct MachineFlags {
     /// Machine, built in or a file (see `sme machines list`)
     #[arg(
+        id = "machine",
         long = "machine",
         value_name = "NAME|FILE.toml",
         default_value = "sme-prototype"

@@ -4,12 +4,14 @@
 
 mod coherence;
 mod managed;
+mod run;
 mod short;
 
 pub use coherence::{
     BENCH, COHERENCE, COMPARE_TRANSFER, CURVES, MEASURE, PREDICT, TRANSFER, TUNE_TRANSFER,
 };
 pub use managed::{BORROW, BT, CG, CONNECT, INFECT, INVADE, POWER, RETREAT, SIMPSON, SPAWN};
+pub use run::RUN;
 pub use short::shortened;
 
 use sme_barrier::{Mapping, TreeShape};
@@ -25,6 +27,7 @@ Examples:
   sme barrier --nodes 64 --cores 16 --topology mesh:8x8 --algorithm tree --explain
   sme sweep --nodes 1..64 --algorithm flat,tree --topology mesh:8x8 -o latency.csv
   sme plot latency.csv -o latency.pdf
+  sme run experiment.toml --report report.html
   sme machines show sme-prototype
 
 Exit status: 0 done, 1 the run failed, 2 bad input.";

@@ -40,6 +40,7 @@ pub mod program_row;
 pub mod radix;
 pub mod read;
 pub mod rtl;
+pub mod run;
 pub mod sweep;
 pub mod validate;
 pub mod waves;
@@ -151,6 +152,8 @@ pub enum Job {
     Coherence(Box<coherence::CoherenceRun>),
     /// `sme plot`
     Plot(Box<plot::PlotRun>),
+    /// `sme run`
+    Run(Box<run::RunJob>),
     /// No command: the paper's headline experiment.
     Paper,
 }
@@ -210,6 +213,9 @@ impl Job {
             Some(Command::Plot(flags)) => {
                 plot::PlotRun::read(&flags).map(|run| Self::Plot(Box::new(run)))
             }
+            Some(Command::Run(flags)) => {
+                run::RunJob::read(&flags).map(|run| Self::Run(Box::new(run)))
+            }
             Some(Command::Network(flags)) => {
                 network::NetworkRun::read(&flags).map(|run| Self::Network(Box::new(run)))
             }
@@ -261,6 +267,7 @@ impl Job {
             Self::Mpi(run) => run.run(),
             Self::Coherence(run) => run.run(),
             Self::Plot(run) => run.run(),
+            Self::Run(run) => run.run(),
             Self::Paper => paper(),
         }
     }
@@ -336,6 +343,9 @@ enum Command {
     /// Draw rows that any command wrote, as SVG, PDF or PNG
     #[command(after_long_help = help::PLOT)]
     Plot(Box<plot::PlotFlags>),
+    /// Run an experiment file: rows, pictures, and the manifest from which it can be repeated
+    #[command(after_long_help = help::RUN)]
+    Run(run::RunFlags),
 }
 
 #[derive(clap::Args, Debug)]

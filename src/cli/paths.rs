@@ -14,7 +14,7 @@ use crate::report::stop::Stop;
 
 /// The use of a flag's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Use {
+pub enum Use {
     /// The command reads it.
     Reads,
     /// It is a machine: built in, or a file that is read.
@@ -27,7 +27,8 @@ enum Use {
 
 /// The flags that take a file, as clap knows them, and the endings that a file has which is
 /// written.
-const FLAGS: [(&str, Use, &[&str]); 17] = [
+const FLAGS: [(&str, Use, &[&str]); 19] = [
+    ("experiment", Use::Reads, &[]),
     ("explain_to", Use::Writes, &ROWS),
     ("figures", Use::Fills, &[]),
     ("files", Use::Reads, &[]),
@@ -39,6 +40,7 @@ const FLAGS: [(&str, Use, &[&str]); 17] = [
     ("output", Use::Writes, &["csv", "json", "jsonl", "txt"]),
     ("per_thread", Use::Writes, &["csv"]),
     ("plot", Use::Writes, &["svg"]),
+    ("report", Use::Writes, &["html"]),
     ("result", Use::Writes, &["npy"]),
     ("stale_list", Use::Writes, &ROWS),
     ("table", Use::Reads, &[]),
@@ -47,6 +49,12 @@ const FLAGS: [(&str, Use, &[&str]); 17] = [
     // Which reads them itself: a waveform has no default.
     ("waves", Use::Writes, &[]),
 ];
+
+/// The use of the file of the flag that clap calls `id`, if it takes one.
+pub fn use_of(id: &str) -> Option<Use> {
+    let known = FLAGS.iter().find(|(flag, ..)| *flag == id);
+    known.map(|(_, to, _)| *to)
+}
 
 /// Endings of rows that are not for people.
 const ROWS: [&str; 3] = ["csv", "json", "jsonl"];
@@ -183,7 +191,11 @@ mod tests {
             for argument in command.get_arguments() {
                 let id = argument.get_id().as_str();
                 let known = FLAGS.iter().find(|(flag, ..)| *flag == id);
-                let is_path = argument.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+                let values = argument.get_value_names().unwrap_or_default();
+                let is_path = argument.get_value_parser().type_id() == TypeId::of::<PathBuf>()
+                    || values
+                        .iter()
+                        .any(|value| value.contains("FILE") || *value == "DIR");
                 assert!(
                     known.is_some() || !is_path,
                     "{path}: --{id} takes a file, and FLAGS does not say what becomes of it"

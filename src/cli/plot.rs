@@ -137,10 +137,28 @@ impl PlotRun {
         })
     }
 
-    /// Reads the files and draws the picture.
+    /// Reads the files, draws the picture and writes it.
     pub fn run(&self) -> Result<(), Stop> {
+        let mut output = Output::file_or_stdout(self.flags.output.as_deref())?;
+        let drawn = self.draw()?;
+        output.push_bytes(&drawn.bytes)?;
+        output.commit()?;
+        if let Some(told) = &drawn.told {
+            to_stderr(&format!("plotted: {told}\n"));
+        }
+        if drawn.left_out > 0 {
+            let count = drawn.left_out;
+            to_stderr(&format!("left out: {count} rows without these numbers\n"));
+        }
+        Ok(())
+    }
+
+    /// Reads the files and draws the picture.
+    ///
+    /// # Errors
+    /// [`Stop::Input`] for files without such rows, and for fields that cannot be drawn.
+    pub fn draw(&self) -> Result<Drawn, Stop> {
         let flags = &self.flags;
-        let mut output = Output::file_or_stdout(flags.output.as_deref())?;
         let table = Table::read(&flags.files, &self.only)?;
         let chosen = Chosen::new(&table, flags)?;
         let picture = Picture::new(&table, &chosen, flags)?;
@@ -155,15 +173,21 @@ impl PlotRun {
             Some(path) => Stop::flag(&format!("-o {}", path.display()), error),
             None => Stop::Input(error.to_string()),
         })?;
-        output.push_bytes(&bytes)?;
-        output.commit()?;
-        if let Some(told) = &chosen.told {
-            to_stderr(&format!("plotted: {told}\n"));
-        }
-        if picture.left_out > 0 {
-            let count = picture.left_out;
-            to_stderr(&format!("left out: {count} rows without these numbers\n"));
-        }
-        Ok(())
+        Ok(Drawn {
+            bytes,
+            told: chosen.told.clone(),
+            left_out: picture.left_out,
+        })
     }
+}
+
+/// A picture as it goes to its file.
+#[derive(Debug)]
+pub struct Drawn {
+    /// The file's contents.
+    pub bytes: Vec<u8>,
+    /// The fields that were chosen, in words, where flags left any open.
+    told: Option<String>,
+    /// Rows without numbers to draw.
+    left_out: usize,
 }

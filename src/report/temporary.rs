@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 
 /// The names of all that were made. Those that have been renamed or removed since exist no more.
 static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -25,6 +25,19 @@ pub fn in_directory(directory: &Path) -> io::Result<NamedTempFile> {
     let file = builder.tempfile_in(directory).map_err(without_name)?;
     MADE.lock().push(file.path().to_owned());
     Ok(file)
+}
+
+/// A directory of any name in `directory`, which is removed with all that is in it.
+///
+/// # Errors
+/// If none can be made there.
+pub fn directory_in(directory: &Path) -> io::Result<TempDir> {
+    let made = tempfile::Builder::new()
+        .prefix(".sme-")
+        .tempdir_in(directory);
+    let made = made.map_err(without_name)?;
+    MADE.lock().push(made.path().to_owned());
+    Ok(made)
 }
 
 /// The error without the temporary name behind it, which no user has asked for.
@@ -49,7 +62,10 @@ pub fn remove_all() {
 fn remove(which: impl Fn(&Path) -> bool) {
     for path in MADE.lock().extract_if(.., |path| which(path)) {
         // It may have been renamed or removed already.
-        let _ = fs::remove_file(path);
+        let _ = match path.is_dir() {
+            true => fs::remove_dir_all(path),
+            false => fs::remove_file(path),
+        };
     }
 }
 
@@ -63,13 +79,15 @@ mod tests {
         let one = in_directory(directory.path()).expect("a file");
         let two = in_directory(directory.path()).expect("a file");
         let three = in_directory(directory.path()).expect("a file");
+        let inner = directory_in(directory.path()).expect("a directory");
+        fs::write(inner.path().join("rows"), "").expect("a file");
         let (_, kept) = two.keep().expect("the file stays");
         keep(&kept);
         let renamed = directory.path().join("result");
         three.persist(&renamed).expect("renamed");
         // Only these: other tests have files of their own.
         remove(|path| path.starts_with(directory.path()));
-        assert!(!one.path().exists());
+        assert!(!one.path().exists() && !inner.path().exists());
         assert!(kept.exists() && renamed.exists());
     }
 }

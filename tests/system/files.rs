@@ -24,6 +24,24 @@ fn no_result_replaces_what_is_read_or_another_result() {
     fs::write(directory.path().join("ok"), SB).unwrap();
     fs::write(directory.path().join("s.csv"), "nodes,cores\n").unwrap();
     fs::create_dir(directory.path().join("v")).unwrap();
+    fs::write(directory.path().join("m.toml"), "name = 'm'\n").unwrap();
+    for command in [
+        "barrier",
+        "sweep",
+        "fft",
+        "latency",
+        "mpi pingpong",
+        "mpi invade",
+    ] {
+        let complaint = refused(
+            directory.path(),
+            &format!("{command} --machine m.toml --format csv -o m.toml"),
+        );
+        assert!(
+            complaint.contains("-o m.toml: is a file that is read"),
+            "{command}: {complaint}"
+        );
+    }
     for (arguments, named) in [
         ("litmus ok -o ./ok", "-o ./ok: is a file that is read"),
         (

@@ -30,7 +30,7 @@ pub struct CurvesFlags {
     paper: Option<String>,
     /// A machine whose nodes are coherent: xeon-e5-2650, opteron-6272, or a file [default: the one
     /// of each figure]
-    #[arg(long = "machine", value_name = "NAME|FILE.toml")]
+    #[arg(id = "machine", long = "machine", value_name = "NAME|FILE.toml")]
     machine: Option<String>,
     /// Override a constant of that machine, with its unit; may be repeated
     #[arg(long, value_name = "SECTION.KEY=VALUE", requires = "machine")]

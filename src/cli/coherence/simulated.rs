@@ -18,6 +18,7 @@ use crate::report::stop::Stop;
 pub(super) struct CoherentFlags {
     /// A machine whose nodes are coherent: xeon-e5-2650, opteron-6272, or a file
     #[arg(
+        id = "machine",
         long = "machine",
         value_name = "NAME|FILE.toml",
         default_value = "xeon-e5-2650"

@@ -26,6 +26,7 @@ const KILLS: Limits = Limits::new(Dimension::Time, 0, 1_000_000_000_000_000);
 pub(super) struct ManagedFlags {
     /// Machine, built in or a file (see `sme machines list`)
     #[arg(
+        id = "machine",
         long = "machine",
         value_name = "NAME|FILE.toml",
         default_value = "scc-800"

@@ -1,0 +1,294 @@
+//! `sme run`: does what an experiment file says, and writes rows, pictures and a manifest, from
+//! which it can be repeated.
+//!
+//! Called by [`super::main`]. Every point is a command line, which is read by [`Job::read`] before
+//! anything is simulated, and whose rows go to a directory that nobody sees before the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+use clap::Args;
+use tempfile::TempDir;
+
+mod file;
+mod inputs;
+mod manifest;
+mod page;
+mod points;
+mod read;
+mod results;
+
+use self::file::ExperimentFile;
+use self::inputs::{Input, Inputs, sha256};
+use self::manifest::{Build, Computer, MachineText, Manifest, PlotRecord, PointRecord, RunRecord};
+use self::results::Rows;
+use super::Job;
+use crate::report::Format;
+use crate::report::output::{self, Output};
+use crate::report::stop::{Stop, one_line, to_stderr};
+
+/// The name of the manifest among the results.
+const MANIFEST: &str = "manifest.json";
+
+/// The directory among unpublished results for what is none; no result's name begins with a dot.
+const OWN: &str = ".own";
+
+/// The flags of `sme run`.
+#[derive(Args, Clone, Debug)]
+pub struct RunFlags {
+    /// Experiment file, or the manifest of an experiment to be repeated
+    #[arg(value_name = "EXPERIMENT.toml|MANIFEST.json")]
+    experiment: PathBuf,
+    /// Directory of the results [default: the experiment's name without .toml; of a repetition
+    /// with -again behind it]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    out: Option<PathBuf>,
+    /// Write a page for a browser: question, machines, rows, pictures, critical paths, limits
+    #[arg(long, value_name = "FILE.html", help_heading = "Output")]
+    report: Option<PathBuf>,
+}
+
+/// An experiment whose points can be simulated.
+#[derive(Debug)]
+pub struct RunJob {
+    file: ExperimentFile,
+    experiment: Input,
+    inputs: Inputs,
+    machines: Vec<MachineText>,
+    runs: Vec<PointsOfRun>,
+    plots: Vec<Picture>,
+    /// Names of all results but the manifest.
+    names: BTreeSet<String>,
+    /// What came of the experiment before, if it is repeated.
+    before: Option<Box<Manifest>>,
+    scratch: TempDir,
+    out: PathBuf,
+    report: Option<Output>,
+}
+
+#[derive(Debug)]
+struct PointsOfRun {
+    rows: String,
+    format: Format,
+    points: Vec<Ready>,
+}
+
+/// A point that can be simulated.
+#[derive(Debug)]
+struct Ready {
+    number: usize,
+    arguments: Vec<String>,
+    seed: Option<String>,
+    job: Job,
+    /// Where its rows go.
+    rows: PathBuf,
+    /// Where its critical path goes, for the report.
+    path: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+struct Picture {
+    name: String,
+    arguments: Vec<String>,
+    job: Job,
+}
+
+impl RunJob {
+    /// The names of all results.
+    fn results(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str).chain([MANIFEST])
+    }
+
+    /// Simulates all points, draws the pictures and writes everything.
+    ///
+    /// # Errors
+    /// [`Stop::Failed`] where a point or a picture failed, or a repetition has another result, after
+    /// everything was written; [`Stop::Input`] where results cannot be written.
+    pub fn run(mut self) -> Result<(), Stop> {
+        let (clock, began) = (Instant::now(), SystemTime::now());
+        let all = self.inputs.met().chain([&self.experiment]);
+        let id = manifest::experiment_id(all);
+        let mut failures = Vec::new();
+        let mut paths = BTreeMap::new();
+        let mut runs = Vec::new();
+        for run in std::mem::take(&mut self.runs) {
+            let (record, rows) = self.simulate(run, &id, &mut failures, &mut paths)?;
+            self.put(&record.rows, rows.text().as_bytes())?;
+            runs.push(record);
+        }
+        let mut plots = Vec::new();
+        for plot in std::mem::take(&mut self.plots) {
+            let drawn = plot.job.run();
+            let failed = drawn.err().map(|stop| stop.to_string());
+            failures.extend(failed.iter().map(|why| format!("{}: {why}", plot.name)));
+            plots.push(PlotRecord {
+                picture: plot.name,
+                arguments: plot.arguments,
+                failed,
+            });
+        }
+        let mut files = BTreeMap::new();
+        for name in &self.names {
+            // What a point that failed would have written is not there.
+            if let Ok(bytes) = fs::read(self.scratch.path().join(name)) {
+                files.insert(name.clone(), sha256(&bytes));
+            }
+        }
+        let manifest = Manifest {
+            manifest: Manifest::form(),
+            experiment_id: id,
+            program: Build::this(),
+            arguments: std::env::args_os()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            began: humantime::format_rfc3339_seconds(began).to_string(),
+            wall_s: clock.elapsed().as_secs_f64(),
+            host: Computer::this(),
+            experiment: self.experiment.clone(),
+            inputs: self.inputs.met().cloned().collect(),
+            machines: std::mem::take(&mut self.machines),
+            runs,
+            plots,
+            files,
+        };
+        self.put(MANIFEST, manifest.text().as_bytes())?;
+        if let Some(mut report) = self.report.take() {
+            let page = page::page(&self.file, &manifest, self.scratch.path(), &paths);
+            report.push(&page)?;
+            report.commit()?;
+        }
+        self.publish(&manifest)?;
+        self.tell(&manifest)?;
+        if let Some(before) = &self.before {
+            failures.extend(differences(before, &manifest));
+        }
+        match failures.first() {
+            None => Ok(()),
+            Some(first) => Err(Stop::Failed(match failures.len() {
+                1 => first.clone(),
+                count => format!("{first} (and {} failures more)", count - 1),
+            })),
+        }
+    }
+
+    /// Simulates the points of `run`.
+    fn simulate(
+        &self,
+        run: PointsOfRun,
+        id: &str,
+        failures: &mut Vec<String>,
+        paths: &mut BTreeMap<usize, PathBuf>,
+    ) -> Result<(RunRecord, Rows), Stop> {
+        let mut rows = Rows::new(run.format);
+        let mut points = Vec::with_capacity(run.points.len());
+        let count = run.points.len();
+        for (at, ready) in run.points.into_iter().enumerate() {
+            let number = ready.number;
+            if count > 1 && std::io::stderr().is_terminal() {
+                to_stderr(&format!("{}: point {} of {count}\n", run.rows, at + 1));
+            }
+            let clock = Instant::now();
+            let done = ready.job.run();
+            let wall_s = clock.elapsed().as_secs_f64();
+            let failed = done.err().map(|stop| one_line(&stop.to_string()));
+            let place = format!("{}: point {number}", run.rows);
+            failures.extend(failed.iter().map(|why| format!("{place}: {why}")));
+            let before = rows.count();
+            let text = fs::read_to_string(&ready.rows).unwrap_or_default();
+            rows.add(&text, id, number)
+                .map_err(|reason| Stop::Failed(format!("{place}: a row {reason}")))?;
+            // The file is in a directory that is removed in the end.
+            let _ = fs::remove_file(&ready.rows);
+            let path = ready.path.filter(|path| path.exists());
+            paths.extend(path.map(|path| (number, path)));
+            points.push(PointRecord {
+                point: number,
+                arguments: ready.arguments,
+                seed: ready.seed,
+                rows: rows.count() - before,
+                wall_s,
+                failed,
+            });
+        }
+        let rows_file = run.rows;
+        Ok((
+            RunRecord {
+                rows: rows_file,
+                points,
+            },
+            rows,
+        ))
+    }
+
+    /// Writes a result to where it is before the end.
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Stop> {
+        let path = self.scratch.path().join(name);
+        fs::write(path, bytes).map_err(|error| Stop::unwritable("--out", &self.out, &error))
+    }
+
+    /// Moves all results to their directory, the manifest last.
+    fn publish(&self, manifest: &Manifest) -> Result<(), Stop> {
+        let unwritable = |error| Stop::unwritable("--out", &self.out, &error);
+        fs::create_dir_all(&self.out).map_err(unwritable)?;
+        for name in manifest.files.keys().map(String::as_str).chain([MANIFEST]) {
+            fs::rename(self.scratch.path().join(name), self.out.join(name)).map_err(unwritable)?;
+        }
+        output::sync_directory(&self.out);
+        Ok(())
+    }
+
+    /// Says on stdout what was written.
+    fn tell(&self, manifest: &Manifest) -> Result<(), Stop> {
+        let mut text = String::new();
+        let mut line = |name: &str, what: &str| {
+            text.push_str(&format!("{}  {what}\n", self.out.join(name).display()));
+        };
+        for run in &manifest.runs {
+            let rows: usize = run.points.iter().map(|point| point.rows).sum();
+            line(
+                &run.rows,
+                &format!("{rows} rows of {} points", run.points.len()),
+            );
+        }
+        for plot in manifest.plots.iter().filter(|plot| plot.failed.is_none()) {
+            line(&plot.picture, "picture");
+        }
+        let rows = manifest.runs.iter().map(|run| &run.rows);
+        let pictures = manifest.plots.iter().map(|plot| &plot.picture);
+        let known: BTreeSet<&String> = rows.chain(pictures).collect();
+        for name in manifest.files.keys().filter(|name| !known.contains(name)) {
+            line(name, "of a point");
+        }
+        line(MANIFEST, "repeats it: sme run on this file");
+        let mut stdout = Output::stdout();
+        stdout.push(&text)?;
+        stdout.commit()
+    }
+}
+
+/// Why the results of a repetition are not those `before`.
+fn differences(before: &Manifest, now: &Manifest) -> Vec<String> {
+    let names: BTreeSet<&String> = before.files.keys().chain(now.files.keys()).collect();
+    let differs = |name: &&&String| before.files.get(**name) != now.files.get(**name);
+    let by = match before.program == now.program {
+        true => String::new(),
+        false => format!(": that was {}, this is {}", before.program, now.program),
+    };
+    let differing = names.iter().filter(differs);
+    differing
+        .map(|name| format!("{name} is not what it was before{by}"))
+        .collect()
+}
+
+/// A command line with the program's name.
+fn words(line: &[String]) -> Vec<std::ffi::OsString> {
+    let line = line.iter().map(std::ffi::OsString::from);
+    ["sme".into()].into_iter().chain(line).collect()
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

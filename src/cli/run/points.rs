@@ -1,0 +1,508 @@
+//! The points of a run: command lines, one for every combination of its lists.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::{ArgAction, Command};
+
+use super::file::{Run, SET, Scalar, Setting, Variant};
+use super::inputs::Inputs;
+use crate::cli::names;
+use crate::cli::paths::{Use, use_of};
+use crate::report::Format;
+use crate::report::stop::Stop;
+
+/// What stands for the point's number in the name of a file that each point writes.
+const POINT: &str = "{point}";
+
+/// The most points of a run.
+const MAX_POINTS: usize = 10_000;
+
+/// The most bytes of the name of a result.
+const MAX_NAME: usize = 200;
+
+/// A point: a command line, but for where its rows go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    words: Vec<String>,
+    arguments: Vec<Argument>,
+}
+
+/// A flag or a positional argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Argument {
+    /// The flag with its dashes; none for a positional argument.
+    flag: Option<String>,
+    value: Option<Word>,
+}
+
+/// The value of a flag, by what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Word {
+    Plain(String),
+    /// Machines, a comma between two.
+    Machines(String),
+    Read(String),
+    Written(String),
+}
+
+/// The command that `words` name, if it writes rows.
+///
+/// # Errors
+/// There is no such command, or it writes no rows.
+pub fn command<'c>(root: &'c Command, words: &str) -> Result<&'c Command, String> {
+    let mut found = Some(root);
+    for word in words.split_whitespace() {
+        found = found.and_then(|command| command.find_subcommand(word));
+    }
+    match found {
+        Some(command) if writes_rows(command) => Ok(command),
+        _ => {
+            let mut known = Vec::new();
+            collect(root, "", &mut known);
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            Err(format!("command: {}", names::unknown(words, &known)))
+        }
+    }
+}
+
+fn writes_rows(command: &Command) -> bool {
+    let has = |id: &str| {
+        command
+            .get_arguments()
+            .any(|argument| argument.get_id() == id)
+    };
+    has("output") && !["plot", "run"].contains(&command.get_name())
+}
+
+fn collect(command: &Command, words: &str, known: &mut Vec<String>) {
+    for sub in command.get_subcommands() {
+        let words = format!("{words} {}", sub.get_name());
+        if writes_rows(sub) {
+            known.push(words.trim().to_owned());
+        }
+        collect(sub, &words, known);
+    }
+}
+
+/// Whether `command` takes the flag that clap calls `id`.
+pub fn takes(command: &Command, id: &str) -> bool {
+    command
+        .get_arguments()
+        .any(|argument| argument.get_id() == id)
+}
+
+/// The format of rows in `file`, which `command` must be able to write.
+///
+/// # Errors
+/// The ending is no format's, or the command writes JSON lines only.
+pub fn format(command: &Command, file: &str) -> Result<Format, String> {
+    match Format::of_file(Path::new(file)) {
+        Some(Format::Csv) if !takes(command, "format") => Err(format!(
+            "rows = {file:?}: this command writes JSON lines; the name must end in .json or .jsonl"
+        )),
+        Some(format) => Ok(format),
+        None => Err(format!(
+            "rows = {file:?}: the name must end in .csv, .json or .jsonl"
+        )),
+    }
+}
+
+/// Refuses a name of a result that is no name of a file, or that leads out of the directory.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn file_name(name: &str) -> Result<(), String> {
+    let is_name = Path::new(name).file_name().is_some_and(|own| own == name);
+    let is_shown = !name.starts_with(['.', '-']) && !name.chars().any(char::is_control);
+    match is_name && is_shown && name.len() <= MAX_NAME && !name.contains('\\') {
+        true => Ok(()),
+        false => Err(format!(
+            "{name:?}: write the name of a file, without a directory"
+        )),
+    }
+}
+
+/// The points of `run`, whose command is `command`, in their order: an entry of `points` after
+/// the other, and of lists the last varies fastest.
+///
+/// # Errors
+/// A flag that has no place in an experiment file, or too many points.
+pub fn points(
+    run: &Run,
+    command: &Command,
+    machines: &BTreeMap<String, Variant>,
+) -> Result<Vec<Point>, String> {
+    let words: Vec<String> = run.command.split_whitespace().map(String::from).collect();
+    let mut points = Vec::new();
+    for settings in run.settings()? {
+        for setting in &settings {
+            refuse(command, setting)?;
+        }
+        let count = settings.iter().map(|setting| setting.values.len());
+        let count = count.fold(1usize, usize::saturating_mul);
+        if points.len().saturating_add(count) > MAX_POINTS {
+            return Err(format!("more than {MAX_POINTS} points"));
+        }
+        for at in 0..count {
+            let chosen = combination(&settings, at);
+            let mut arguments = Vec::new();
+            for (flag, value) in chosen {
+                add(&mut arguments, command, flag, value, machines)?;
+            }
+            // A positional argument may be taken for the value of a flag before it.
+            arguments.sort_by_key(|argument: &Argument| argument.flag.is_none());
+            points.push(Point {
+                words: words.clone(),
+                arguments,
+            });
+        }
+    }
+    let is_single = |point: &Point| {
+        let mut words = point
+            .arguments
+            .iter()
+            .filter_map(|argument| argument.value.as_ref());
+        words.all(|word| !matches!(word, Word::Written(name) if !name.contains(POINT)))
+    };
+    if points.len() > 1 && !points.iter().all(is_single) {
+        return Err(format!(
+            "every point would write the same file; write {POINT} into its name"
+        ));
+    }
+    Ok(points)
+}
+
+/// The arguments of `sme plot` for these settings.
+///
+/// # Errors
+/// A flag that a picture in an experiment file cannot have.
+pub fn plot_arguments(command: &Command, settings: &[Setting]) -> Result<Vec<String>, String> {
+    let mut arguments = Vec::new();
+    for setting in settings {
+        refuse(command, setting)?;
+        if setting.flag == "files" {
+            return Err("files: write rows = [\"FILE.csv\"]".into());
+        }
+        let known = find(command, &setting.flag);
+        let repeats = known.is_some_and(|known| matches!(known.get_action(), ArgAction::Append));
+        let texts = setting.values.iter().map(|value| match value {
+            Scalar::Text(text) => text.clone(),
+            Scalar::Given(given) => given.to_string(),
+        });
+        let texts: Vec<String> = texts.collect();
+        let values = match &setting.values[..] {
+            [value @ Scalar::Given(_)] => vec![value.clone()],
+            _ if repeats => texts.into_iter().map(Scalar::Text).collect(),
+            _ => vec![Scalar::Text(texts.join(","))],
+        };
+        for value in &values {
+            add(
+                &mut arguments,
+                command,
+                &setting.flag,
+                value,
+                &BTreeMap::new(),
+            )?;
+        }
+    }
+    let plain = arguments.iter().flat_map(|argument| argument.plain());
+    Ok(plain.collect())
+}
+
+impl Point {
+    /// The command line as the experiment file has it, without `sme` and without where its rows
+    /// go; files as they are named there.
+    pub fn written(&self) -> Vec<String> {
+        let arguments = self.arguments.iter().flat_map(Argument::plain);
+        self.words.iter().cloned().chain(arguments).collect()
+    }
+
+    /// The same with the paths of the files that it reads, and with the results in `directory`,
+    /// under names with `number` for the point.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn resolved(
+        &self,
+        inputs: &mut Inputs,
+        directory: &Path,
+        number: usize,
+    ) -> Result<Vec<String>, Stop> {
+        let mut line = self.words.clone();
+        for argument in &self.arguments {
+            let mut argument = argument.clone();
+            if let Some(word) = &mut argument.value {
+                *word = Word::Plain(resolved(word, inputs, directory, number)?);
+            }
+            line.extend(argument.plain());
+        }
+        Ok(line)
+    }
+
+    /// The files that it writes beside its rows.
+    pub fn files(&self, number: usize) -> impl Iterator<Item = String> + '_ {
+        let words = self
+            .arguments
+            .iter()
+            .filter_map(|argument| argument.value.as_ref());
+        words.filter_map(move |word| match word {
+            Word::Written(name) => Some(name.replace(POINT, &number.to_string())),
+            _ => None,
+        })
+    }
+
+    /// Whether it has the flag that is written so.
+    pub fn has(&self, flag: &str) -> bool {
+        let mut flags = self
+            .arguments
+            .iter()
+            .filter_map(|argument| argument.flag.as_deref());
+        flags.any(|known| known == flag)
+    }
+}
+
+impl Argument {
+    /// Its words on a command line.
+    fn plain(&self) -> Vec<String> {
+        let value = self.value.as_ref().map(|word| match word {
+            Word::Plain(text) | Word::Machines(text) | Word::Read(text) | Word::Written(text) => {
+                text.clone()
+            }
+        });
+        match (self.flag.clone(), value) {
+            // What begins like a flag, or is nothing, is taken for the value in this form only.
+            (Some(flag), Some(value)) if value.starts_with('-') || value.is_empty() => {
+                vec![format!("{flag}={value}")]
+            }
+            (flag, value) => flag.into_iter().chain(value).collect(),
+        }
+    }
+}
+
+/// The path, or the name, that `word` stands for.
+fn resolved(
+    word: &Word,
+    inputs: &mut Inputs,
+    directory: &Path,
+    number: usize,
+) -> Result<String, Stop> {
+    let text_of = |path: PathBuf| path.to_string_lossy().into_owned();
+    Ok(match word {
+        Word::Plain(text) => text.clone(),
+        Word::Read(name) => text_of(inputs.path(name)?),
+        Word::Written(name) => text_of(directory.join(name.replace(POINT, &number.to_string()))),
+        Word::Machines(names) => {
+            let path = |name: &str| match name.trim().ends_with(".toml") {
+                true => inputs.path(name.trim()).map(text_of),
+                false => Ok(name.to_owned()),
+            };
+            let paths: Vec<String> = names.split(',').map(path).collect::<Result<_, _>>()?;
+            paths.join(",")
+        }
+    })
+}
+
+/// The values of combination `at`, the last varying fastest.
+fn combination(settings: &[Setting], mut at: usize) -> Vec<(&str, &Scalar)> {
+    let mut chosen: Vec<(&str, &Scalar)> = Vec::with_capacity(settings.len());
+    for Setting { flag, values } in settings.iter().rev() {
+        chosen.push((flag, &values[at % values.len()]));
+        at /= values.len();
+    }
+    chosen.reverse();
+    chosen
+}
+
+/// Refuses a flag that an experiment file says in another way, or cannot have.
+fn refuse(command: &Command, setting: &Setting) -> Result<(), String> {
+    let flag = &setting.flag;
+    let id = flag.replace('-', "_");
+    let why = match id.as_str() {
+        "output" | "format" if command.get_name() == "plot" => {
+            "the name of the picture, picture = \"FILE.svg\", says it"
+        }
+        "output" | "format" => "the name of the rows' file, rows = \"FILE.csv\", says it",
+        "no_host" => "what depends on the host is in the manifest, never in rows",
+        "resume" => "every run begins anew",
+        id if use_of(id) == Some(Use::Fills) => "it writes a directory of its own",
+        _ => return Ok(()),
+    };
+    Err(format!("{flag}: has no place here: {why}"))
+}
+
+/// The argument of `command` that an experiment file calls `flag`.
+fn find<'c>(command: &'c Command, flag: &str) -> Option<&'c clap::Arg> {
+    command.get_arguments().find(|argument| {
+        argument.get_long() == Some(flag) || argument.is_positional() && argument.get_id() == flag
+    })
+}
+
+/// Adds the argument, or the arguments, of `flag` with `value`. A flag that the command does not
+/// know is left to the command to refuse.
+fn add(
+    arguments: &mut Vec<Argument>,
+    command: &Command,
+    flag: &str,
+    value: &Scalar,
+    machines: &BTreeMap<String, Variant>,
+) -> Result<(), String> {
+    let set = |(key, value): (&str, &str)| Argument {
+        flag: Some(format!("--{SET}")),
+        value: Some(Word::Plain(format!("{key}={value}"))),
+    };
+    if let Some(constant) = flag
+        .strip_prefix(SET)
+        .and_then(|rest| rest.strip_prefix(' '))
+    {
+        let Scalar::Text(value) = value else {
+            return Err(format!("set: {constant} must have a value"));
+        };
+        arguments.push(set((constant, value)));
+        return Ok(());
+    }
+    let known = find(command, flag);
+    let takes_value = known.is_none_or(|known| known.get_action().takes_values());
+    let name = match known {
+        Some(known) if known.is_positional() => None,
+        _ => Some(format!("--{flag}")),
+    };
+    let text = match (value, takes_value) {
+        (Scalar::Given(false), false) => return Ok(()),
+        (Scalar::Given(true), false) => {
+            arguments.push(Argument {
+                flag: name,
+                value: None,
+            });
+            return Ok(());
+        }
+        (Scalar::Text(_), false) => {
+            return Err(format!("{flag}: takes no value; write true or false"));
+        }
+        (Scalar::Given(_), true) if known.is_some() => {
+            return Err(format!("{flag}: takes a value, not true or false"));
+        }
+        (Scalar::Given(given), true) => given.to_string(),
+        (Scalar::Text(text), true) => text.clone(),
+    };
+    let to = known.and_then(|known| use_of(known.get_id().as_str()));
+    let word = match to {
+        Some(Use::Machine) => {
+            let names: Vec<&str> = text.split(',').map(str::trim).collect();
+            match (machines.get(text.trim()), &names[..]) {
+                (Some(variant), _) => {
+                    arguments.push(Argument {
+                        flag: name,
+                        value: Some(Word::Machines(variant.base.clone())),
+                    });
+                    let overrides = variant.overrides()?;
+                    let overrides = overrides.iter();
+                    arguments.extend(overrides.map(|(key, value)| set((key, value))));
+                    return Ok(());
+                }
+                (None, [_]) => {}
+                (None, names) if names.iter().any(|name| machines.contains_key(*name)) => {
+                    return Err(format!(
+                        "{flag} = {text:?}: write a list, as machines of this file are in it"
+                    ));
+                }
+                (None, _) => {}
+            }
+            Word::Machines(text)
+        }
+        Some(Use::Reads) => Word::Read(text),
+        Some(Use::Writes) => {
+            file_name(&text).map_err(|reason| format!("{flag} = {reason}"))?;
+            Word::Written(text)
+        }
+        Some(Use::Fills) | None => Word::Plain(text),
+    };
+    arguments.push(Argument {
+        flag: name,
+        value: Some(word),
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::run::file::ExperimentFile;
+
+    /// The command lines of the first run of `text`.
+    fn lines(text: &str) -> Result<Vec<String>, String> {
+        let file = ExperimentFile::parse("f", text).unwrap();
+        let run = file.runs[0].get_ref();
+        let root = crate::cli::command();
+        let points = points(run, command(&root, &run.command)?, &file.machines)?;
+        Ok(points
+            .iter()
+            .map(|point| point.written().join(" "))
+            .collect())
+    }
+
+    #[test]
+    fn lists_are_crossed_and_the_last_varies_fastest() {
+        let text = "[machines.slow]\nbase = 'ideal'\nset = { 'link.flight' = '9ns' }\n\
+                    [[runs]]\nrows = 'a.csv'\ncommand = 'barrier'\n\
+                    points = [{ cores = 1 }, { cores = [2, 4] }]\n\
+                    flags = { machine = ['ideal', 'slow'], set = { a.b = '-1' }, explain = true }";
+        assert_eq!(
+            lines(text).unwrap(),
+            [
+                "barrier --machine ideal --set a.b=-1 --explain --cores 1",
+                "barrier --machine ideal --set link.flight=9ns --set a.b=-1 --explain --cores 1",
+                "barrier --machine ideal --set a.b=-1 --explain --cores 2",
+                "barrier --machine ideal --set a.b=-1 --explain --cores 4",
+                "barrier --machine ideal --set link.flight=9ns --set a.b=-1 --explain --cores 2",
+                "barrier --machine ideal --set link.flight=9ns --set a.b=-1 --explain --cores 4",
+            ]
+        );
+    }
+
+    #[test]
+    fn flags_without_a_place_are_refused() {
+        for (command, flags, complaint) in [
+            ("plot", "", "command: "),
+            ("barriers", "", "command: "),
+            ("barrier", "output = 'x.csv'", "output: has no place here"),
+            ("barrier", "no-host = true", "no-host: has no place here"),
+            ("rtl verilog", "", "command: "),
+            ("barrier", "explain = 'yes'", "explain: takes no value"),
+            ("barrier", "nodes = true", "nodes: takes a value"),
+            ("barrier", "nodes = []", "nodes: the list is empty"),
+            ("barrier", "nodes = 1979-05-27", "nodes: write text"),
+            ("barrier", "set = 'a=b'", "set: write {"),
+            ("barrier", "timeline = '../a.pftrace'", "timeline = \"../a"),
+            (
+                "barrier",
+                "nodes = [1, 2], timeline = 'a.pftrace'",
+                "every point would write the same file",
+            ),
+        ] {
+            let text =
+                format!("[[runs]]\nrows = 'a.csv'\ncommand = '{command}'\nflags = {{ {flags} }}");
+            let reason = lines(&text).unwrap_err();
+            assert!(reason.starts_with(complaint), "{command} {flags}: {reason}");
+        }
+        let many: Vec<String> = (0..=MAX_POINTS).map(|n| n.to_string()).collect();
+        let text = format!(
+            "[[runs]]\nrows = 'a.csv'\ncommand = 'barrier'\nflags = {{ seed = [{}] }}",
+            many.join(",")
+        );
+        assert!(lines(&text).unwrap_err().starts_with("more than"));
+    }
+
+    #[test]
+    fn lists_of_pictures_are_lists_or_repetitions() {
+        let root = crate::cli::command();
+        let plot = root.find_subcommand("plot").unwrap();
+        let text = "[[runs]]\nrows = 'a.csv'\ncommand = 'barrier'\n[[plots]]\npicture = 'a.svg'\n\
+                    rows = ['a.csv']\n\
+                    flags = { y = ['a', 'b'], where = ['c=1', 'd=2'], bars = true, series = '' }";
+        let file = ExperimentFile::parse("f", text).unwrap();
+        let settings = file.plots[0].get_ref().settings().unwrap();
+        let line = plot_arguments(plot, &settings).unwrap().join(" ");
+        assert_eq!(line, "--y a,b --where c=1 --where d=2 --bars --series=");
+    }
+}

@@ -1,0 +1,361 @@
+//! Experiment files: their rows are those of the commands, every row leads to the command that
+//! wrote it, a manifest repeats its experiment alone, and nothing is lost or half-written.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::command::{sme_in, text};
+
+/// Two axes, points of their own, a machine beside the file and one within it, a timeline for each
+/// point and a picture.
+const EXPERIMENT: &str = r#"
+question = "Does a flat barrier suffer from <long> links?"
+
+[machines.long]
+base = "mine.toml"
+set.link.wire = "100ns"
+
+[[runs]]
+rows = "latency.csv"
+command = "barrier"
+flags = { machine = ["mine.toml", "long"], nodes = [2, 4], cores = 2, episodes = 2, timeline = "t{point}.pftrace" }
+points = [{ algorithm = "flat" }, { algorithm = "tree", seed = 7 }]
+
+[[runs]]
+rows = "ping.jsonl"
+command = "mpi pingpong"
+flags = { machine = "scc", sizes = "32,64" }
+
+[[plots]]
+picture = "latency.svg"
+rows = ["latency.csv"]
+flags = { x = "nodes", y = ["latency_mean_us", "latency_max_us"], series = ["algorithm", "set"] }
+"#;
+
+/// The columns that rows of an experiment have behind those of their command.
+const COLUMNS: &str = "experiment_id,point";
+
+/// A directory with [`EXPERIMENT`] as `e.toml`, and its machine.
+fn prepared() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let machine = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines/sme-prototype.toml");
+    fs::copy(machine, directory.path().join("mine.toml")).unwrap();
+    fs::write(directory.path().join("e.toml"), EXPERIMENT).unwrap();
+    directory
+}
+
+/// What the command says on stdout, which succeeds.
+fn done(directory: &Path, arguments: &str) -> String {
+    let output = sme_in(directory, arguments);
+    assert_eq!(text(&output.stderr), "", "{arguments}");
+    assert_eq!(output.status.code(), Some(0), "{arguments}");
+    text(&output.stdout).to_owned()
+}
+
+/// What it says on stderr, which must be a line, when it ends with `status`.
+fn complaint(directory: &Path, arguments: &str, status: i32) -> String {
+    let output = sme_in(directory, arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{arguments}: {said}");
+    assert_eq!(said.lines().count(), 1, "{arguments}: {said}");
+    said.to_owned()
+}
+
+fn manifest(file: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+/// The names in `directory`, in their order.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// The words of a JSON array.
+fn words(list: &Value) -> String {
+    let words = list.as_array().unwrap().iter();
+    let words: Vec<&str> = words.map(|word| word.as_str().unwrap()).collect();
+    words.join(" ")
+}
+
+#[test]
+fn every_row_is_that_of_the_command_of_its_point() {
+    let directory = prepared();
+    let root = directory.path();
+    let said = done(root, "run e.toml");
+    assert!(said.contains("8 rows of 8 points"), "{said}");
+    let manifest = manifest(&root.join("e/manifest.json"));
+    let id = manifest["experiment_id"].as_str().unwrap();
+
+    let mut points = 0;
+    for run in manifest["runs"].as_array().unwrap() {
+        let file = run["rows"].as_str().unwrap();
+        let rows = fs::read_to_string(root.join("e").join(file)).unwrap();
+        let is_csv = file.ends_with(".csv");
+        let mut rows = rows.lines().skip(usize::from(is_csv));
+        for point in run["points"].as_array().unwrap() {
+            let number = point["point"].as_u64().unwrap();
+            assert_eq!(number, points);
+            points += 1;
+            let format = if is_csv { "csv" } else { "json" };
+            let line = format!("{} --no-host --format {format}", words(&point["arguments"]));
+            let printed = done(root, &line);
+            let mut printed = printed.lines().skip(usize::from(is_csv));
+            for _ in 0..point["rows"].as_u64().unwrap() {
+                let row = rows.next().unwrap();
+                let own = match is_csv {
+                    true => row
+                        .strip_suffix(&format!(",{id},{number}"))
+                        .unwrap()
+                        .to_owned(),
+                    false => {
+                        let end = format!(",\"experiment_id\":\"{id}\",\"point\":{number}}}");
+                        row.strip_suffix(&end).unwrap().to_owned() + "}"
+                    }
+                };
+                assert_eq!(Some(own.as_str()), printed.next(), "{line}");
+            }
+            assert_eq!(printed.next(), None, "{line}");
+        }
+        assert_eq!(rows.next(), None, "{file}");
+    }
+    assert_eq!(points, 9);
+    let header = fs::read_to_string(root.join("e/latency.csv")).unwrap();
+    assert!(header.lines().next().unwrap().ends_with(COLUMNS));
+    let seeds: Vec<&str> = (manifest["runs"][0]["points"].as_array().unwrap().iter())
+        .map(|point| point["seed"].as_str().unwrap())
+        .collect();
+    assert_eq!(seeds, ["1", "1", "1", "1", "7", "7", "7", "7"]);
+}
+
+#[test]
+fn a_manifest_repeats_its_experiment_alone() {
+    let directory = prepared();
+    let root = directory.path();
+    done(root, "run e.toml --out first");
+    let expected = names(&root.join("first"));
+    assert_eq!(expected.len(), 8 + 4, "{expected:?}");
+
+    // The file and its machine are gone, and the manifest is somewhere else.
+    let other = tempfile::tempdir().unwrap();
+    fs::copy(
+        root.join("first/manifest.json"),
+        other.path().join("m.json"),
+    )
+    .unwrap();
+    done(other.path(), "run m.json");
+    assert_eq!(names(&other.path().join("e-again")), expected);
+    for name in expected.iter().filter(|name| *name != "manifest.json") {
+        let [before, now] = [root.join("first"), other.path().join("e-again")]
+            .map(|directory| fs::read(directory.join(name)).unwrap());
+        assert!(before == now, "{name} differs");
+    }
+    let [before, now] = [root.join("first"), other.path().join("e-again")]
+        .map(|directory| manifest(&directory.join("manifest.json")));
+    for key in [
+        "experiment_id",
+        "experiment",
+        "inputs",
+        "machines",
+        "files",
+        "plots",
+    ] {
+        assert_eq!(before[key], now[key], "{key}");
+    }
+
+    // A result that was another one is told, after all was written.
+    let said = fs::read_to_string(root.join("first/manifest.json")).unwrap();
+    let hash = before["files"]["latency.csv"].as_str().unwrap();
+    fs::write(other.path().join("m.json"), said.replace(hash, "00")).unwrap();
+    let told = complaint(other.path(), "run m.json", 1);
+    assert_eq!(told, "sme: latency.csv is not what it was before\n");
+
+    // Texts that are not those of the hashes are no experiment.
+    let forged = said.replace("Does a flat", "Does no flat");
+    fs::write(other.path().join("m.json"), forged).unwrap();
+    let told = complaint(other.path(), "run m.json", 2);
+    assert!(told.contains("does not have the SHA-256"), "{told}");
+}
+
+#[test]
+fn a_wrong_file_is_refused_in_a_line_and_leaves_nothing() {
+    let directory = prepared();
+    let root = directory.path();
+    fs::write(root.join("machine.toml"), "nonsense").unwrap();
+    let run = "[[runs]]\nrows = 'a.csv'\ncommand = 'barrier'\n";
+    let plot = "[[plots]]\npicture = 'a.svg'\nrows = ['a.csv']\n";
+    for (experiment, named) in [
+        ("nonsense".to_owned(), "x.toml: line 1: "),
+        (String::new(), "x.toml: there are no runs"),
+        (format!("{run}colour = 1"), "x.toml: line 4: unknown field"),
+        (
+            format!("{run}flags = {{ nodes = [2, 0] }}"),
+            "line 1: point 1: --nodes 0",
+        ),
+        (
+            format!("{run}flags = {{ colour = 1 }}"),
+            "point 0: unexpected argument '--colour'",
+        ),
+        (
+            format!("{run}flags = {{ machine = 'no.toml' }}"),
+            "no.toml: cannot be read",
+        ),
+        (
+            format!("{run}flags = {{ machine = 'machine.toml' }}"),
+            "machine.toml",
+        ),
+        (
+            format!("{run}{run}"),
+            "x.toml: line 4: \"a.csv\": there is a file of this name",
+        ),
+        (run.replace("a.csv", "../a.csv"), "write the name of a file"),
+        (
+            run.replace("a.csv", "a.txt"),
+            "must end in .csv, .json or .jsonl",
+        ),
+        (
+            run.replace("a.csv", "manifest.json"),
+            "there is a file of this name already",
+        ),
+        (
+            run.replace("barrier", "barriers"),
+            "did you mean 'barrier'?",
+        ),
+        (
+            run.replace("barrier", "plot"),
+            "line 1: command: 'plot' is not known",
+        ),
+        (
+            format!("{run}{}", plot.replace("a.csv", "b.csv")),
+            "\"b.csv\" is no file that",
+        ),
+        (
+            format!("{run}{}", plot.replace("a.svg", "a.gif")),
+            "line 4: -o ",
+        ),
+        (
+            format!("{run}{plot}flags = {{ log = 'z' }}"),
+            "line 4: invalid value 'z'",
+        ),
+        (
+            format!("[machines.m]\nbase = 'none'\n{run}"),
+            "machines.m: unknown machine",
+        ),
+        (
+            format!("[machines.scc]\nbase = 'ideal'\n{run}"),
+            "machines.scc: the name is that",
+        ),
+        (
+            format!("[machines.m]\nbase = 'ideal'\nset = {{ a.b = '1ns' }}\n{run}"),
+            "machines.m: --set a.b=1ns: ",
+        ),
+    ] {
+        fs::write(root.join("x.toml"), &experiment).unwrap();
+        let before = names(root);
+        let told = complaint(root, "run x.toml --report r.html", 2);
+        assert!(told.contains(named), "{experiment}: {told}");
+        assert_eq!(names(root), before, "{experiment}");
+    }
+    complaint(root, "run none.toml", 2);
+    complaint(root, "run .", 2);
+    fs::write(root.join("x.toml"), [0xff, 0xfe]).unwrap();
+    assert!(complaint(root, "run x.toml", 2).contains("is no UTF-8"));
+    fs::write(root.join("x.toml"), "{}").unwrap();
+    assert!(complaint(root, "run x.toml", 2).contains("is no manifest"));
+}
+
+#[test]
+fn files_of_others_stay() {
+    let directory = prepared();
+    let root = directory.path();
+    fs::create_dir(root.join("out")).unwrap();
+    fs::write(root.join("out/latency.csv"), "mine").unwrap();
+    let told = complaint(root, "run e.toml --out out", 2);
+    assert!(told.contains("no experiment wrote it"), "{told}");
+    assert_eq!(
+        fs::read_to_string(root.join("out/latency.csv")).unwrap(),
+        "mine"
+    );
+    let told = complaint(root, "run e.toml --out e.toml", 2);
+    assert!(told.contains("is no directory"), "{told}");
+    let told = complaint(root, "run e.toml --report mine.html/x.html", 2);
+    assert!(told.contains("cannot be written"), "{told}");
+
+    // Those of an experiment are replaced, and no others are touched.
+    done(root, "run e.toml");
+    fs::write(root.join("e/notes.txt"), "mine").unwrap();
+    done(root, "run e.toml");
+    assert_eq!(
+        fs::read_to_string(root.join("e/notes.txt")).unwrap(),
+        "mine"
+    );
+    let told = complaint(root, "run e/manifest.json --out e", 2);
+    assert!(told.contains("is a file that is read"), "{told}");
+
+    // A machine that is read is no result, nor is the experiment.
+    let text = "[[runs]]\nrows = 'a.csv'\ncommand = 'latency'\nflags = { machine = 'a.toml' }";
+    fs::write(root.join("x.toml"), text.replace("a.csv", "x.json")).unwrap();
+    fs::rename(root.join("mine.toml"), root.join("a.toml")).unwrap();
+    done(root, "run x.toml --out .");
+    assert!(root.join("x.json").exists());
+}
+
+/// A point that fails is told, in the manifest and on the page; the others have their rows.
+#[test]
+fn a_point_that_fails_costs_no_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    fs::write(
+        root.join("f.toml"),
+        "[[runs]]\nrows = 'fft.csv'\ncommand = 'fft'\n\
+         flags = { log2n = 8, nodes = 4, cores = 1, coherence-point = ['barrier', 'none'] }",
+    )
+    .unwrap();
+    let output = sme_in(root, "run f.toml --report f.html");
+    assert_eq!(output.status.code(), Some(1));
+    // The program itself tells of the words that were not written back.
+    let told = text(&output.stderr).lines().last().unwrap().to_owned();
+    assert!(told.starts_with("sme: fft.csv: point 1: "), "{told}");
+    let manifest = manifest(&root.join("f/manifest.json"));
+    let points = manifest["runs"][0]["points"].as_array().unwrap();
+    assert!(points[0]["failed"].is_null() && points[1]["failed"].is_string());
+    let rows = fs::read_to_string(root.join("f/fft.csv")).unwrap();
+    assert!(rows.lines().nth(1).unwrap().ends_with(",0"), "{rows}");
+    let page = fs::read_to_string(root.join("f.html")).unwrap();
+    assert!(page.contains("<h2>Failures</h2>"));
+}
+
+/// An experiment that is ended by a signal leaves neither results nor unfinished files.
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_nothing() {
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    fs::write(
+        root.join("long.toml"),
+        "[[runs]]\nrows = 'a.csv'\ncommand = 'barrier'\nflags = { episodes = 10000000 }",
+    )
+    .unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_sme"))
+        .args(["run", "long.toml"])
+        .current_dir(root)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while names(root).len() < 2 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let signal = Command::new("kill").arg(child.id().to_string()).status();
+    assert!(signal.unwrap().success());
+    assert!(!child.wait().unwrap().success());
+    assert_eq!(names(root), ["long.toml"]);
+}
