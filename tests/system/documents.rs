@@ -320,6 +320,11 @@ fn the_chapter_on_plots_shows_what_the_program_prints() {
 }
 
 #[test]
+fn the_chapter_on_experiments_shows_what_the_program_prints() {
+    shows_what_is_printed("docs/experiments.md", 2);
+}
+
+#[test]
 fn the_chapter_on_the_scc_shows_what_the_program_prints() {
     shows_what_is_printed("docs/scc.md", 3);
 }

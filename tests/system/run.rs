@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::command::{sme_in, text};
+use crate::command::{WRITING, sme_in, text};
 
 /// Two axes, points of their own, a machine beside the file and one within it, a timeline for each
 /// point and a picture.
@@ -358,4 +358,21 @@ fn a_signal_leaves_nothing() {
     assert!(signal.unwrap().success());
     assert!(!child.wait().unwrap().success());
     assert_eq!(names(root), ["long.toml"]);
+}
+
+/// The chapter shows the example as it is.
+#[test]
+fn the_chapter_shows_the_example() {
+    let update = std::env::var_os("UPDATE").is_some();
+    let _alone = update.then(|| WRITING.lock().unwrap());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let [chapter, example] = ["docs/experiments.md", "examples/tree-or-flat.toml"]
+        .map(|file| fs::read_to_string(root.join(file)).unwrap());
+    let (before, rest) = chapter.split_once("```toml\n").unwrap();
+    let (shown, after) = rest.split_once("```\n").unwrap();
+    if update {
+        let chapter = format!("{before}```toml\n{example}```\n{after}");
+        return fs::write(root.join("docs/experiments.md"), chapter).unwrap();
+    }
+    assert!(shown == example, "docs/experiments.md (.ci/refresh)");
 }
