@@ -22,7 +22,6 @@ use crate::report::links::write_link_load;
 use crate::report::output::Output;
 use crate::report::row::{self, Cell, Host, Row};
 use crate::report::stop::{self, Stop};
-use crate::report::table;
 use crate::report::timeline;
 
 /// The flags of `sme barrier`.
@@ -238,15 +237,10 @@ impl BarrierRun {
 
     fn rendered(&self, row: &Row) -> Result<String, Stop> {
         let with_host = !self.output.no_host;
-        let format = self.output.file.format();
-        let keys = row::keys(with_host);
-        if let Some(columns) = self.output.file.columns() {
-            return columns.rendered(&keys, &[row.cells().to_vec()], format);
-        }
-        Ok(match format {
-            Format::Table => table::rows(&keys, &[row.cells().to_vec()]),
-            Format::Json => row.to_json() + "\n",
-            Format::Csv => format!("{}\n{}\n", row::csv_header(with_host), row.to_csv()),
+        let file = &self.output.file;
+        Ok(match file.format() {
+            Format::Json if file.columns.is_none() => row.to_json() + "\n",
+            _ => file.rendered(&row::keys(with_host), &[row.cells().to_vec()])?,
         })
     }
 }

@@ -1,14 +1,17 @@
 //! The flags that several commands share, as they are written; [`super::args`] reads them.
 
-use std::path::PathBuf;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use terminal_size::terminal_size_of;
 
 use super::noise::DisturbanceFlags;
 use crate::report::Format;
 use crate::report::columns::Columns;
 use crate::report::row::{self, Cell};
 use crate::report::stop::Stop;
+use crate::report::table;
 
 /// The machine that is simulated.
 #[derive(Args, Clone, Debug)]
@@ -251,12 +254,25 @@ impl FileFlags {
         heading: &[impl AsRef<str>],
         rows: &[Vec<Cell>],
     ) -> Result<String, Stop> {
-        let Some(columns) = self.columns() else {
-            return Ok(row::rendered(heading, rows, self.format()));
-        };
         let with_host = rows.iter().any(|row| row.len() > heading.len());
         let keys = row::flat_keys(heading.iter().map(AsRef::as_ref), with_host);
-        columns.rendered(&keys, rows, self.format())
+        match (self.columns(), self.format()) {
+            (Some(columns), format) => columns.rendered(&keys, rows, format, self.width()),
+            (None, Format::Table) => Ok(table::rows(&keys, rows, self.width())),
+            (None, format) => Ok(row::rendered(heading, rows, format)),
+        }
+    }
+
+    /// The columns of the terminal on which the results appear, if they do on one.
+    pub fn width(&self) -> Option<usize> {
+        let is_stdout = self
+            .output
+            .as_deref()
+            .is_none_or(|path| path == Path::new("-"));
+        match is_stdout && io::stdout().is_terminal() {
+            true => terminal_size_of(io::stdout()).map(|(width, _)| width.0.into()),
+            false => None,
+        }
     }
 
     /// The columns that are asked for.

@@ -77,7 +77,7 @@ impl Machines {
                 let rows: Vec<_> = machines.iter().map(summary).collect();
                 let text = match flags.format() {
                     Format::Table if flags.columns.is_none() => {
-                        table::aligned(&heading.map(String::from), &rows)
+                        table::folded(&heading.map(String::from), &rows, flags.width())
                     }
                     _ => flags.rendered(&heading, &rows)?,
                 };

@@ -27,7 +27,6 @@ use crate::report::partial::{self, Partial};
 use crate::report::recognize;
 use crate::report::row::{self, Row};
 use crate::report::stop::Stop;
-use crate::report::table;
 use shared::{Leading, Numbered, Share};
 
 /// The flags of `sme sweep`.
@@ -171,10 +170,7 @@ impl Sweep {
             },
         )?;
         if format == Format::Table {
-            output.push(&match self.output.file.columns() {
-                Some(columns) => columns.rendered(&keys, &rows, format)?,
-                None => table::rows(&keys, &rows),
-            })?;
+            output.push(&self.output.file.rendered(&keys, &rows)?)?;
         }
         output.commit()
     }
@@ -217,7 +213,7 @@ impl Sweep {
             return Ok(None);
         }
         let header = match self.output.file.columns() {
-            Some(columns) => columns.rendered(&keys, &[], Format::Csv)?,
+            Some(columns) => columns.rendered(&keys, &[], Format::Csv, None)?,
             None => row::csv_header(!self.output.no_host),
         };
         Ok(Some(header.trim_end().to_owned()))
@@ -233,7 +229,7 @@ impl Sweep {
             (Format::Csv, None) => Some(row.to_csv()),
             (_, Some(columns)) => {
                 let keys = row::keys(!self.output.no_host);
-                let text = columns.rendered(&keys, &[row.cells().to_vec()], format)?;
+                let text = columns.rendered(&keys, &[row.cells().to_vec()], format, None)?;
                 text.lines().next_back().map(str::to_owned)
             }
         })

@@ -42,7 +42,8 @@ impl Columns {
         Ok(places)
     }
 
-    /// `rows` under the flat keys `keys`, these columns alone: a table has each as a column.
+    /// `rows` under the flat keys `keys`, these columns alone: a table has each as a column, and
+    /// lines no longer than `within`, as [`table::folded`] makes them.
     ///
     /// # Errors
     /// As [`Self::places`].
@@ -51,6 +52,7 @@ impl Columns {
         keys: &[String],
         rows: &[Vec<Cell>],
         format: Format,
+        within: Option<usize>,
     ) -> Result<String, Stop> {
         let places = self.places(keys)?;
         let pick = |row: &Vec<Cell>| -> Vec<Cell> {
@@ -59,7 +61,7 @@ impl Columns {
         };
         let rows: Vec<Vec<Cell>> = rows.iter().map(pick).collect();
         Ok(match format {
-            Format::Table => table::aligned(&self.0, &rows),
+            Format::Table => table::folded(&self.0, &rows, within),
             format => row::rendered(&self.0, &rows, format),
         })
     }
@@ -76,7 +78,7 @@ mod tests {
             vec![Cell::Count(2), Cell::text("a,b"), Cell::Count(7)],
             vec![Cell::Count(16), Cell::Absent, Cell::Count(8)],
         ];
-        Columns::new(columns).rendered(&KEYS.map(String::from), &rows, format)
+        Columns::new(columns).rendered(&KEYS.map(String::from), &rows, format, None)
     }
 
     #[test]

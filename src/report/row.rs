@@ -119,7 +119,7 @@ pub fn rendered(heading: &[impl AsRef<str>], rows: &[Vec<Cell>], format: Format)
     let keys = flat_keys(heading.iter().map(AsRef::as_ref), with_host);
     let record = |row: &Vec<Cell>| csv_record(row.iter().map(Cell::to_text)) + "\n";
     match format {
-        Format::Table => table::rows(&keys, rows),
+        Format::Table => table::rows(&keys, rows, None),
         Format::Csv => {
             let header = csv_record(keys.into_iter()) + "\n";
             header + &rows.iter().map(record).collect::<String>()
