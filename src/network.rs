@@ -108,11 +108,15 @@ impl NetworkPlan {
         Ok((fabric, traffic))
     }
 
-    /// Simulates every load of every pattern.
+    /// Simulates every load of every pattern, and hands each curve to `each` as soon as it is there.
     ///
     /// # Errors
     /// As [`NetworkPlan::prepare`] and [`Traffic::run`].
-    pub fn run(&self, watch: &dyn Watch) -> Result<Vec<LoadCurve>, NetworkError> {
+    pub fn run(
+        &self,
+        watch: &dyn Watch,
+        each: &mut dyn FnMut(&LoadCurve),
+    ) -> Result<Vec<LoadCurve>, NetworkError> {
         let (_, traffic) = self.prepare()?;
         watch.begin("loads", (traffic.len() * self.loads.len()) as u64);
         let curves = traffic.iter().map(|(pattern, traffic)| {
@@ -126,7 +130,7 @@ impl NetworkPlan {
                     wall: began.elapsed(),
                 })
             };
-            Ok(LoadCurve {
+            let curve = LoadCurve {
                 pattern: *pattern,
                 bound: traffic.bound(),
                 zero_load_latency: traffic.zero_load_latency(),
@@ -135,7 +139,9 @@ impl NetworkPlan {
                     .iter()
                     .map(point)
                     .collect::<Result<_, TrafficError>>()?,
-            })
+            };
+            each(&curve);
+            Ok(curve)
         });
         let curves = curves.collect();
         watch.end();

@@ -7,6 +7,7 @@ use clap::Args;
 use terminal_size::terminal_size_of;
 
 use super::noise::DisturbanceFlags;
+use crate::progress::{self, Silent, Watch};
 use crate::report::Format;
 use crate::report::columns::Columns;
 use crate::report::row::{self, Cell};
@@ -260,6 +261,31 @@ impl FileFlags {
             (Some(columns), format) => columns.rendered(&keys, rows, format, self.width()),
             (None, Format::Table) => Ok(table::rows(&keys, rows, self.width())),
             (None, format) => Ok(row::rendered(heading, rows, format)),
+        }
+    }
+
+    /// The same of rows behind others, if they are `continued`: CSV has its header once.
+    pub fn continued(
+        &self,
+        heading: &[impl AsRef<str>],
+        rows: &[Vec<Cell>],
+        continued: bool,
+    ) -> Result<String, Stop> {
+        let text = self.rendered(heading, rows)?;
+        match (continued, self.format(), text.split_once('\n')) {
+            (true, Format::Csv, Some((_, records))) => Ok(records.to_owned()),
+            _ => Ok(text),
+        }
+    }
+
+    /// Whom a command tells of its progress whose rows appear one by one: rows on a terminal are
+    /// progress enough, and a bar between them is in their way.
+    pub fn watch(&self) -> Box<dyn Watch> {
+        let rows_are_seen =
+            self.output.is_none() && self.format() != Format::Table && io::stdout().is_terminal();
+        match rows_are_seen {
+            true => Box::new(Silent),
+            false => progress::on_stderr(),
         }
     }
 

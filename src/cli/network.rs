@@ -16,7 +16,6 @@ use super::memory;
 use super::names;
 use super::read::{self, Values};
 use crate::network::{LOAD_UNITS, Load, LoadCurve, LoadPoint, NetworkError, NetworkPlan, chart};
-use crate::progress;
 use crate::report::Format;
 use crate::report::output::Output;
 use crate::report::row::{self, Cell, Host};
@@ -167,17 +166,27 @@ impl NetworkRun {
         self.output.file.knows(&heading, !self.output.no_host)?;
         let plot = self.plot.as_deref();
         let plot = plot.map(|path| Output::file("--plot", path)).transpose()?;
-        let watch = progress::on_stderr();
-        let curves = self.plan.run(watch.as_ref());
+        let watch = self.output.file.watch();
+        let file = &self.output.file;
+        let is_table = file.format() == Format::Table;
+        let (mut count, mut written) = (0, Ok(()));
+        // Rows that are not for people appear with their curve, of which each has the saturation.
+        let mut tell = |curve: &LoadCurve| {
+            if !is_table && written.is_ok() {
+                let cells = self.rows(curve);
+                written = file
+                    .continued(&heading, &cells, count > 0)
+                    .and_then(|lines| rows.push_now(&lines));
+                count += cells.len();
+            }
+        };
+        let curves = self.plan.run(watch.as_ref(), &mut tell);
         watch.end();
         let curves = curves.map_err(|error| Stop::Failed(error.to_string()))?;
-        let cells: Vec<Vec<Cell>> = curves
-            .iter()
-            .flat_map(|curve| curve.points.iter().map(|point| self.row(curve, point)))
-            .collect();
-        let format = self.output.file.format();
-        rows.push(&self.output.file.rendered(&heading, &cells)?)?;
-        if format == Format::Table {
+        written?;
+        if is_table {
+            let cells: Vec<Vec<Cell>> = curves.iter().flat_map(|curve| self.rows(curve)).collect();
+            rows.push(&file.rendered(&heading, &cells)?)?;
             let lines: Vec<_> = curves
                 .iter()
                 .filter_map(LoadCurve::without_saturation)
@@ -192,6 +201,11 @@ impl NetworkRun {
             plot.commit()?;
         }
         rows.commit()
+    }
+
+    fn rows(&self, curve: &LoadCurve) -> Vec<Vec<Cell>> {
+        let points = curve.points.iter();
+        points.map(|point| self.row(curve, point)).collect()
     }
 
     fn row(&self, curve: &LoadCurve, point: &LoadPoint) -> Vec<Cell> {

@@ -5,7 +5,6 @@
 //! and [`crate::report::partial`] for the file under way.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::mpsc;
 
@@ -20,7 +19,7 @@ use super::memory;
 use super::read;
 use crate::distributed::Crew;
 use crate::experiment::{Experiment, Observe};
-use crate::progress::{self, Silent, Watch};
+use crate::progress::Watch;
 use crate::report::Format;
 use crate::report::output::{Output, Target};
 use crate::report::partial::{self, Partial};
@@ -92,18 +91,10 @@ impl Sweep {
     pub fn run_among(&self, crew: &mut dyn Crew) -> Result<(), Stop> {
         let with_host = !self.output.no_host;
         let simulate = |point: &Experiment| super::barrier::simulate(point, with_host);
-        // Rows that appear one by one on the terminal are progress enough, and a bar between them
-        // is in their way.
         if crew.me() > 0 {
             return self.follow(crew, &simulate);
         }
-        let rows_are_seen = self.output.file.output.is_none()
-            && self.output.file.format() != Format::Table
-            && std::io::stdout().is_terminal();
-        match rows_are_seen {
-            true => self.lead(crew, &simulate, &Silent),
-            false => self.lead(crew, &simulate, progress::on_stderr().as_ref()),
-        }
+        self.lead(crew, &simulate, self.output.file.watch().as_ref())
     }
 
     /// What the first process does: it writes the rows, its own and those of the others.
@@ -377,6 +368,7 @@ fn describe(point: &Experiment) -> String {
 mod tests {
     use super::*;
     use crate::cli::testing;
+    use crate::progress::Silent;
     use parking_lot::Mutex;
     use proptest::prelude::*;
     use std::fs;

@@ -15,17 +15,16 @@ use super::names;
 use super::noise::{NoiseFlags, only_noise};
 use super::read;
 use crate::experiment::noise::Noise;
-use crate::progress;
 use crate::report::Format;
 use crate::report::output::Output;
 use crate::report::stop::{Stop, to_stderr};
-use crate::validate::Validation;
 use crate::validate::papers::On;
 use crate::validate::papers::coherence::Coherent;
 use crate::validate::papers::mppa::Clusters;
 use crate::validate::papers::scc::Chip;
 use crate::validate::papers::sme::simulator::Simulator;
 use crate::validate::published;
+use crate::validate::{Report, Validation};
 
 /// The flags of `sme validate`.
 #[derive(Args, Clone, Debug)]
@@ -176,7 +175,7 @@ impl ValidateRun {
             false => simulator.without_large(),
         };
         let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
-        let watch = progress::on_stderr();
+        let watch = self.output.file.watch();
         let mut validation = Validation {
             only: self.paper.clone(),
             ..simulator.validation(self.workers)
@@ -186,19 +185,33 @@ impl ValidateRun {
         validation.papers.push(invasive.invasive());
         validation.papers.push(clusters.paper());
         validation.papers.push(nodes.paper());
-        let report = validation.run(watch.as_ref());
-        watch.end();
-        let report = report.map_err(|error| Stop::Failed(error.to_string()))?;
+        let failed = |error: published::PublishedError| Stop::Failed(error.to_string());
+        let keys = validation.keys().map_err(failed)?;
+        self.output.file.knows(&keys, false)?;
         let format = self.output.file.format();
-        output.push(&match format {
-            _ if self.output.file.columns.is_some() => {
-                let (keys, rows) = report.to_cells();
-                colour::verdicts(self.output.file.rendered(&keys, &rows)?, &output)
+        let is_table = format == Format::Table;
+        let (mut told, mut written) = (0, Ok(()));
+        // Rows that are not for people appear as soon as those of their paper are there.
+        let mut tell = |report: &Report| {
+            if !is_table && written.is_ok() && report.rows.len() > told {
+                written = self
+                    .lines(report, told)
+                    .and_then(|lines| output.push_now(&lines));
+                told = report.rows.len();
             }
-            Format::Table => colour::verdicts(report.to_table(), &output),
-            Format::Json => report.to_json(),
-            Format::Csv => report.to_csv(),
-        })?;
+        };
+        let report = validation.run(watch.as_ref(), &mut tell);
+        watch.end();
+        let report = report.map_err(failed)?;
+        tell(&report);
+        written?;
+        if is_table {
+            let table = match self.output.file.columns {
+                Some(_) => self.output.file.rendered(&keys, &report.to_cells().1)?,
+                None => report.to_table(),
+            };
+            output.push(&colour::verdicts(table, &output))?;
+        }
         output.commit()?;
         if format != Format::Table {
             to_stderr(&report.summary());
@@ -211,6 +224,22 @@ impl ValidateRun {
                 "a figure is missed without an entry in DEVIATIONS.md".into(),
             )),
             false => Ok(()),
+        }
+    }
+}
+
+impl ValidateRun {
+    /// The rows of `report` from the one at place `first` on, as CSV or JSON lines.
+    fn lines(&self, report: &Report, first: usize) -> Result<String, Stop> {
+        let file = &self.output.file;
+        match (file.columns.is_some(), file.format()) {
+            (true, _) => {
+                let (keys, rows) = report.to_cells();
+                let rows = rows.get(first..).unwrap_or_default();
+                file.continued(&keys, rows, first > 0)
+            }
+            (false, Format::Csv) => Ok(report.csv_from(first)),
+            (false, _) => Ok(report.json_from(first)),
         }
     }
 }

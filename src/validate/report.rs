@@ -165,8 +165,13 @@ impl Report {
         text
     }
 
-    /// One JSON object a line.
+    /// A JSON object a line for each row.
     pub fn to_json(&self) -> String {
+        self.json_from(0)
+    }
+
+    /// The same for the rows from the one at place `first` on.
+    pub fn json_from(&self, first: usize) -> String {
         let object = |row: &Row| {
             let members = self.cells(row).into_iter().map(|(key, cell)| {
                 let value = match cell {
@@ -179,13 +184,18 @@ impl Report {
             });
             format!("{{{}}}\n", members.collect::<Vec<_>>().join(","))
         };
-        self.rows.iter().map(object).collect()
+        self.rows.iter().skip(first).map(object).collect()
     }
 
     /// A header, then one record a row.
     pub fn to_csv(&self) -> String {
+        self.csv_from(0)
+    }
+
+    /// The records from the one at place `first` on, which the header precedes if it is the first.
+    pub fn csv_from(&self, first: usize) -> String {
         let mut text = String::new();
-        for (index, row) in self.rows.iter().enumerate() {
+        for (index, row) in self.rows.iter().enumerate().skip(first) {
             let cells = self.cells(row);
             if index == 0 {
                 text.push_str(&csv_record(cells.iter().map(|(key, _)| key.to_string())));

@@ -1,13 +1,9 @@
 //! Verdicts have colours on a terminal, and nowhere else.
 
-use std::fs::{File, OpenOptions};
-use std::io::Read;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-
 use crate::command::text;
+use crate::terminal::{Terminal, plain};
 
 /// The figures of one paper, which are simulated in a blink.
 const VALIDATE: [&str; 4] = ["validate", "--paper", "rcce", "--no-programs"];
@@ -22,40 +18,10 @@ fn validate() -> Command {
     command
 }
 
-/// What the command shows on a terminal.
+/// What the command shows on a terminal, of any width.
 fn shown(mut command: Command) -> String {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
-    let ours = openpt(flags).unwrap();
-    grantpt(&ours).unwrap();
-    unlockpt(&ours).unwrap();
-    let name = ptsname(&ours, Vec::new()).unwrap();
-    let theirs = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(Path::new(name.to_str().unwrap()))
-        .unwrap();
-    let mut child = command
-        .stdout(theirs)
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    // The command itself keeps the other end open.
-    drop(command);
-    let mut said = Vec::new();
-    // Ends with an error when the last end of the other side is closed.
-    let _ = File::from(ours).read_to_end(&mut said);
-    assert!(child.wait().unwrap().success());
-    String::from_utf8(said).unwrap().replace("\r\n", "\n")
-}
-
-/// `text` without the sequences that set colours.
-fn plain(text: &str) -> String {
-    let (first, others) = text.split_once('\u{1b}').unwrap_or((text, ""));
-    let others = others.split('\u{1b}').map(|part| {
-        let (_, behind) = part.split_once('m').unwrap_or(("", part));
-        behind
-    });
-    [first].into_iter().chain(others).collect()
+    command.stderr(Stdio::null());
+    Terminal::new(None).stdout_of(command)
 }
 
 #[test]

@@ -55,6 +55,8 @@ mod rtl;
 mod run;
 mod simulated;
 mod stale_list;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod timeline;
 mod today;
 mod topologies;

@@ -448,7 +448,7 @@ fn every_figure_of_the_prototype_can_be_simulated_and_on_any_number_of_workers()
     // `sme validate` in .ci/run, which is compiled with all optimizations.
     let simulator = simulator.without_programs().without_large();
     let report = |workers| {
-        let report = simulator.validation(workers).run(&Silent);
+        let report = simulator.validation(workers).run(&Silent, &mut |_| {});
         report.expect("the published figures are well-formed")
     };
     let (one, more) = (report(1), report(4));

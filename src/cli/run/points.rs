@@ -467,7 +467,7 @@ mod tests {
             ("barriers", "", "command: "),
             ("barrier", "output = 'x.csv'", "output: has no place here"),
             ("barrier", "no-host = true", "no-host: has no place here"),
-            ("rtl verilog", "", "command: "),
+            ("rtl verilog", "out = 'v'", "out: has no place here"),
             ("barrier", "explain = 'yes'", "explain: takes no value"),
             ("barrier", "nodes = true", "nodes: takes a value"),
             ("barrier", "nodes = []", "nodes: the list is empty"),

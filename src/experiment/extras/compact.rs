@@ -1,5 +1,7 @@
 //! Runs in which the simulator keeps nodes in compact form: which these are, and how they go.
 
+use std::sync::Arc;
+
 use sme_barrier::{Barrier, Member};
 use sme_memory::Leader;
 use sme_sim::families::sme;
@@ -110,10 +112,12 @@ impl Experiment {
         let machine = (spec(self)?, self.setup());
         let cluster = CompactCluster::among(&*peers, machine, leader, self.episodes, skew, engine);
         let mut cluster = cluster.map_err(|why| Error::NotCompact(why.to_string()))?;
-        watch.gauge(cluster.gauge());
+        let gauge = cluster.gauge();
+        watch.gauge(Arc::clone(&gauge));
         let mut counted = Counted::new(self.episodes, watch);
         cluster.run_among(peers, self.workers, &mut |progress| {
-            counted.is_at(&progress)
+            gauge.is_at_least(progress.now, progress.events);
+            counted.is_at(&progress);
         })?;
         self.outcome(peers, &cluster, counted, observe)
     }
