@@ -179,7 +179,7 @@ fn plain_line(line: &str) -> String {
 fn rows_appear_as_they_are_simulated() {
     let plan = "network --topology mesh:4x4 --traffic uniform,tornado --load 0.1,0.2 --no-host";
     for format in ["json", "csv"] {
-        let arguments = format!("{plan} --measure 1ms --format {format}");
+        let arguments = format!("{plan} --measure 300us --format {format}");
         let mut child = sme(&arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
