@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,7 @@ use thiserror::Error;
 use super::transition::{
     Access, Curve, Holder, LocalCopy, State, Transition, TransitionError, Variant,
 };
+use crate::report::records::{self, RecordError};
 use crate::report::stop::one_line;
 
 /// The largest buffer of a row (bytes).
@@ -125,34 +126,15 @@ impl Table {
     ///
     /// # Errors
     /// As [`Self::new`], or a line that is no row; the place is file and line.
-    pub fn parse(shown: &str, mut reader: impl BufRead) -> Result<Self, TableError> {
+    pub fn parse(shown: &str, reader: impl BufRead) -> Result<Self, TableError> {
         let mut draft = Draft::default();
-        for number in 1u64.. {
-            let failed = |reason: String| TableError {
-                place: format!("{shown}: line {number}"),
-                reason,
-            };
-            let mut bytes = Vec::new();
-            let mut limited = (&mut reader).take(MAX_LINE);
-            let read = limited
-                .read_until(b'\n', &mut bytes)
-                .map_err(|error| unreadable(shown, &error))?;
-            match read as u64 {
-                0 => break,
-                MAX_LINE => return Err(failed(format!("is longer than {MAX_LINE} bytes"))),
-                _ => {}
-            }
-            let text = str::from_utf8(&bytes).map_err(|_| failed("is no UTF-8".into()))?;
-            let text = text.trim_start_matches('\u{feff}').trim();
-            if text.is_empty() {
-                continue;
-            }
+        records::lines(shown, reader, MAX_LINE, |number, text| {
             let row = serde_json::from_str(text)
                 // An error quotes the line, which may hold anything.
                 .map_err(|error| one_line(&error.to_string()))
-                .map_err(|error| failed(format!("is no row of a throughput table: {error}")))?;
-            draft.take(row, number).map_err(failed)?;
-        }
+                .map_err(|error| format!("is no row of a throughput table: {error}"))?;
+            draft.take(row, number)
+        })?;
         draft.finish(shown)
     }
 
@@ -302,6 +284,12 @@ pub struct TableError {
     pub place: String,
     /// The mistake there.
     pub reason: String,
+}
+
+impl From<RecordError> for TableError {
+    fn from(RecordError { place, reason }: RecordError) -> Self {
+        Self { place, reason }
+    }
 }
 
 /// Why a table does not say a throughput.

@@ -36,20 +36,50 @@ pub type Record = Vec<(String, Cell)>;
 /// A line that is no row, and what `header` and `take` complain of.
 pub fn read(
     file: &str,
-    mut reader: impl BufRead,
+    reader: impl BufRead,
     mut header: impl FnMut(&[String]) -> Result<(), String>,
     mut take: impl FnMut(&str, Record) -> Result<(), String>,
 ) -> Result<(), RecordError> {
     let mut names: Option<Vec<String>> = None;
     let mut json = false;
+    lines(file, reader, MAX_LINE, |number, text| {
+        let record = match &names {
+            None if json || text.starts_with('{') => {
+                json = true;
+                json_record(text)?
+            }
+            None => {
+                let keys = csv_values(text).ok_or("is no CSV header: its quotes do not match")?;
+                let keys: Vec<String> = keys.iter().map(|key| key.trim().to_owned()).collect();
+                check_twice(&keys)?;
+                header(&keys)?;
+                names = Some(keys);
+                return Ok(());
+            }
+            Some(names) => csv_record(names, text)?,
+        };
+        take(&place(file, number), record)
+    })
+}
+
+/// Reads the lines of `file`, whose text comes from `reader`, and hands each to `take` with its number.
+/// Lines without anything are passed over.
+///
+/// # Errors
+/// A line of `longest` bytes or more or that is no UTF-8, and what `take` complains of.
+pub fn lines(
+    file: &str,
+    mut reader: impl BufRead,
+    longest: u64,
+    mut take: impl FnMut(u64, &str) -> Result<(), String>,
+) -> Result<(), RecordError> {
     for number in 1u64.. {
-        let place = format!("{file}: line {number}");
         let failed = |reason: String| RecordError {
-            place: place.clone(),
+            place: place(file, number),
             reason,
         };
         let mut bytes = Vec::new();
-        let mut limited = (&mut reader).take(MAX_LINE);
+        let mut limited = (&mut reader).take(longest);
         let read = limited
             .read_until(b'\n', &mut bytes)
             .map_err(|error| RecordError {
@@ -58,33 +88,22 @@ pub fn read(
             })?;
         match read as u64 {
             0 => break,
-            MAX_LINE => return Err(failed(format!("is longer than {MAX_LINE} bytes"))),
+            read if read == longest => {
+                return Err(failed(format!("is longer than {longest} bytes")));
+            }
             _ => {}
         }
         let text = str::from_utf8(&bytes).map_err(|_| failed("is no UTF-8".into()))?;
         let text = text.trim_start_matches('\u{feff}').trim();
-        if text.is_empty() {
-            continue;
+        if !text.is_empty() {
+            take(number, text).map_err(failed)?;
         }
-        let record = match &names {
-            None if json || text.starts_with('{') => {
-                json = true;
-                json_record(text).map_err(failed)?
-            }
-            None => {
-                let keys = csv_values(text)
-                    .ok_or_else(|| failed("is no CSV header: its quotes do not match".into()))?;
-                let keys: Vec<String> = keys.iter().map(|key| key.trim().to_owned()).collect();
-                check_twice(&keys).map_err(failed)?;
-                header(&keys).map_err(failed)?;
-                names = Some(keys);
-                continue;
-            }
-            Some(names) => csv_record(names, text).map_err(failed)?,
-        };
-        take(&place, record).map_err(failed)?;
     }
     Ok(())
+}
+
+fn place(file: &str, line: u64) -> String {
+    format!("{file}: line {line}")
 }
 
 /// Refuses names of which a row could keep only one, also those that objects within it make.

@@ -10,7 +10,7 @@ use sme::messages::simpson::{Outcome, Simpson, Variant, exact};
 use sme_sim::machine::Machine;
 use sme_sim::time::Time;
 
-use crate::command::{sme_in, text};
+use crate::command::{sme, sme_in, text};
 
 fn integrate(variant: Variant, tolerance: f64, points: u64) -> Outcome {
     let job = Job::managed(Arc::new(Machine::builtin("scc-800").unwrap()));
@@ -176,6 +176,41 @@ fn the_command_repeats_itself() {
             text(&refused.stderr).contains(why),
             "{}",
             text(&refused.stderr)
+        );
+    }
+}
+
+/// Every command under managers has defaults that fit a cluster of a few nodes; where a machine has
+/// no figures of power, its rows have no energy.
+#[test]
+fn defaults_fit_a_few_nodes() {
+    let few = "--machine sme-prototype --nodes 2 --no-host --format json";
+    for command in [
+        "invade",
+        "infect",
+        "retreat",
+        "spawn",
+        "connect",
+        "borrow",
+        "cg --iterations 2",
+    ] {
+        let output = sme(&format!("mpi {command} {few}"));
+        let rows = text(&output.stdout);
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{command}: {}",
+            text(&output.stderr)
+        );
+        assert!(
+            !rows.is_empty() && !rows.contains("\"energy_j\":0"),
+            "{command}: {rows}"
+        );
+        let is_cg = command.starts_with("cg");
+        assert_eq!(
+            rows.contains("\"energy_j\":null"),
+            is_cg,
+            "{command}: {rows}"
         );
     }
 }

@@ -1,8 +1,9 @@
 //! `sme mpi cg`.
 
 use clap::Args;
+use sme_sim::observe::energy::Energy;
 
-use super::managed::ProgramFlags;
+use super::managed::{ProgramFlags, energy};
 use super::{Below, Point, Points, WatchFlags, core_gflops, rounds};
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::cg::Cg;
@@ -12,6 +13,9 @@ use crate::report::stop::Stop;
 
 /// The longest side.
 const MOST_SIDE: u32 = 1 << 12;
+
+/// Processes in each phase, where no flag says otherwise.
+const PROCESSES: [u32; 4] = [1, 16, 48, 8];
 
 /// The flags of `sme mpi cg`.
 #[derive(Args, Clone, Debug)]
@@ -26,14 +30,10 @@ pub struct CgFlags {
         allow_negative_numbers = true
     )]
     side: String,
-    /// Processes in each phase: the world grows or shrinks between them
-    #[arg(
-        long,
-        value_name = "LIST",
-        default_value = "1,16,48,8",
-        allow_negative_numbers = true
-    )]
-    processes: String,
+    /// Processes in each phase: the world grows or shrinks between them [default: 1,16,48,8, or all
+    /// cores where there are fewer]
+    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
+    processes: Option<String>,
     /// Iterations of each phase
     #[arg(
         long,
@@ -56,7 +56,10 @@ impl CgFlags {
         let side = read::counts("--side", &self.side, 1, MOST_SIDE, Values::One)?;
         let side = read::one("--side", side)?;
         let most = cores.min(side);
-        let processes = read::counts("--processes", &self.processes, 1, most, Values::Many)?;
+        let processes = match &self.processes {
+            None => PROCESSES.map(|processes| processes.min(most)).to_vec(),
+            Some(processes) => read::counts("--processes", processes, 1, most, Values::Many)?,
+        };
         let iterations = rounds("--iterations", &self.iterations)?;
         let core_gflops = core_gflops(self.core_gflops.as_ref(), &job.machine)?;
         let cg = Cg {
@@ -97,7 +100,7 @@ impl Point for Cg {
             Cell::real(self.core_gflops),
             Cell::Count(most.unwrap_or(0).into()),
             Cell::micros(outcome.time),
-            Cell::real(outcome.energy.total_j()),
+            energy(outcome.energy.as_ref(), Energy::total_j),
             Cell::Number(format!("{:.3e}", outcome.residual)),
         ]
     }

@@ -16,19 +16,18 @@ use crate::report::stop::Stop;
 /// The file of the chart.
 const FILE: &str = "fig5-connect.svg";
 
+/// Ranks of the world that accepts, where no flag says otherwise.
+const PARENTS: [u32; 4] = [1, 8, 16, 24];
+
 /// The flags of `sme mpi connect`.
 #[derive(Args, Clone, Debug)]
 pub struct ConnectFlags {
     #[command(flatten)]
     managed: ManagedFlags,
-    /// Ranks of the world that accepts; the other has the cores that are left
-    #[arg(
-        long,
-        value_name = "LIST",
-        default_value = "1,8,16,24",
-        allow_negative_numbers = true
-    )]
-    parents: String,
+    /// Ranks of the world that accepts; the other has the cores that are left [default: of 1, 8, 16
+    /// and 24 those that leave any]
+    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
+    parents: Option<String>,
     /// Ranks of the world that connects, at most [default: all cores that are left]
     #[arg(long, value_name = "RANKS", allow_negative_numbers = true)]
     children: Option<String>,
@@ -43,7 +42,10 @@ impl ConnectFlags {
     pub(super) fn read(&self) -> Result<Points<Connect>, Stop> {
         let (job, cores) = self.managed.job(&self.watch)?;
         let most = cores.saturating_sub(1).max(1);
-        let parents = read::counts("--parents", &self.parents, 1, most, Values::Many)?;
+        let parents = match &self.parents {
+            None => PARENTS.into_iter().filter(|ranks| *ranks <= most).collect(),
+            Some(parents) => read::counts("--parents", parents, 1, most, Values::Many)?,
+        };
         let children = match &self.children {
             None => most,
             Some(children) => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use sme_mpi::process::command::MOST_CORES;
 use sme_sim::machine::{Dimension, Limits, Machine};
+use sme_sim::observe::energy::Energy;
 
 use super::{WatchFlags, caption};
 use crate::cli::args;
@@ -13,6 +14,7 @@ use crate::cli::read::{self, Values};
 use crate::messages::job::{Job, Kill};
 use crate::paper::BLUES;
 use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke};
+use crate::report::row::Cell;
 use crate::report::stop::Stop;
 
 /// Nodes of a cluster where no flag says otherwise: those of the prototype.
@@ -114,6 +116,11 @@ fn read_kill(text: &str, cores: u32) -> Result<Kill, Stop> {
         core: read::one("--kill", core)?,
         at: read::time_within("--kill", at, KILLS)?,
     })
+}
+
+/// A figure of the energy of a run, where the machine has figures of power.
+pub(super) fn energy(energy: Option<&Energy>, of: fn(&Energy) -> f64) -> Cell {
+    energy.map_or(Cell::Absent, |energy| Cell::real(of(energy)))
 }
 
 /// The curve of what was simulated.

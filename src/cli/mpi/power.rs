@@ -2,8 +2,10 @@
 
 use clap::Args;
 use sme_memory::{Domains, MOST_DIVIDER};
+use sme_sim::observe::energy::Energy;
+use sme_sim::time::Time;
 
-use super::managed::ProgramFlags;
+use super::managed::{ProgramFlags, energy};
 use super::simpson::{IntegrationFlags, seconds};
 use super::{Point, Points, WatchFlags};
 use crate::cli::read::{self, Values};
@@ -132,8 +134,14 @@ impl Point for Slowed {
     const EXPLAINED: (&str, &str) = (WHOLE_RUN, "the integration");
 
     fn cells(&self, outcome: &Outcome) -> Vec<Cell> {
-        let energy = &outcome.energy;
-        let run_s = energy.until.as_us() * 1e-6;
+        let of_run = |of: fn(&Energy) -> f64| energy(outcome.energy.as_ref(), of);
+        let core_time = |of: fn(&Energy) -> Time| match &outcome.energy {
+            Some(energy) => seconds(of(energy)),
+            None => Cell::Absent,
+        };
+        fn run_s(energy: &Energy) -> f64 {
+            energy.until.as_us() * 1e-6
+        }
         vec![
             Cell::text(self.simpson.tolerance),
             Cell::Count(self.simpson.points),
@@ -141,17 +149,17 @@ impl Point for Slowed {
             Cell::real(self.megahertz),
             Cell::real(f64::from(self.millivolts) / 1e3),
             seconds(outcome.time),
-            Cell::real(run_s),
-            Cell::real(energy.total_j()),
-            Cell::real(energy.all_cores_j()),
-            Cell::real(energy.mesh_j),
-            Cell::real(energy.memory_j),
-            Cell::real(energy.clock_j),
-            Cell::real(energy.total_j() / run_s),
-            Cell::real(energy.total_j() * run_s),
-            seconds(energy.busy),
-            seconds(energy.slowed),
-            seconds(energy.lowered),
+            of_run(run_s),
+            of_run(Energy::total_j),
+            of_run(Energy::all_cores_j),
+            of_run(|energy| energy.mesh_j),
+            of_run(|energy| energy.memory_j),
+            of_run(|energy| energy.clock_j),
+            of_run(|energy| energy.total_j() / run_s(energy)),
+            of_run(|energy| energy.total_j() * run_s(energy)),
+            core_time(|energy| energy.busy),
+            core_time(|energy| energy.slowed),
+            core_time(|energy| energy.lowered),
         ]
     }
 }

@@ -6,9 +6,10 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::Args;
+use sme_sim::observe::energy::Energy;
 use sme_sim::time::Time;
 
-use super::managed::ProgramFlags;
+use super::managed::{ProgramFlags, energy};
 use super::{Below, Point, Points, WatchFlags};
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::simpson::Simpson;
@@ -123,7 +124,7 @@ impl Point for Simpson {
             Cell::Count(most.unwrap_or(0).into()),
             seconds(outcome.time),
             seconds(outcome.total),
-            Cell::real(outcome.energy.total_j()),
+            energy(outcome.energy.as_ref(), Energy::total_j),
             // The last digits differ with the computer's exponential.
             Cell::Number(format!("{:.3}", outcome.result)),
             Cell::Number(format!("{:.3}", exact())),

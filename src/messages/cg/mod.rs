@@ -58,8 +58,9 @@ pub struct Outcome {
     pub residual: f64,
     /// The phases.
     pub phases: Vec<Phase>,
-    /// The energy of the machine until the last program ended.
-    pub energy: Energy,
+    /// The energy of the machine until the last program ended; none where the machine has no figures
+    /// of power.
+    pub energy: Option<Energy>,
 }
 
 /// From the program's begin to its end, at rank 0.
@@ -314,7 +315,7 @@ impl Measurement for Cg {
             time: whole.last_end.since(whole.first_begin),
             residual,
             phases: phases.collect(),
-            energy: observed.energy.clone().unwrap_or_default(),
+            energy: observed.energy.clone(),
         };
         Ok((outcome, observed))
     }

@@ -99,8 +99,9 @@ pub struct Outcome {
     pub total: Time,
     /// The levels, the root first.
     pub levels: Vec<Level>,
-    /// The energy of the machine until the last program ended.
-    pub energy: Energy,
+    /// The energy of the machine until the last program ended; none where the machine has no figures
+    /// of power.
+    pub energy: Option<Energy>,
 }
 
 /// The findings of rank 0.
@@ -306,7 +307,7 @@ impl Measurement for Simpson {
             time: whole.last_end.since(whole.first_begin),
             total: total.last_end.since(total.first_begin),
             levels: levels.collect(),
-            energy: observed.energy.clone().unwrap_or_default(),
+            energy: observed.energy.clone(),
         };
         Ok((outcome, observed))
     }
