@@ -43,7 +43,7 @@ pub enum Homes {
 }
 
 impl Homes {
-    /// Whether the memory of `node` holds what `nodes` nodes share.
+    /// Returns whether the memory of `node` holds what `nodes` nodes share.
     pub const fn has(self, node: u32, nodes: u32) -> bool {
         match self {
             Homes::Own => node < nodes,
@@ -166,7 +166,7 @@ impl Plan {
         self.row(count, (self.layout.homes, nodes))
     }
 
-    /// Whether the nodes share a pool.
+    /// Returns whether the nodes share a pool.
     pub(crate) fn has_pool(&self) -> bool {
         self.layout.homes != Homes::Own
     }

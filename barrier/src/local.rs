@@ -61,7 +61,7 @@ impl Domain {
         })
     }
 
-    /// Whether the local master has slaves to gather and release.
+    /// Returns whether the local master has slaves to gather and release.
     pub(crate) fn has_slaves(&self) -> bool {
         self.cores > 1
     }
@@ -107,7 +107,7 @@ impl Domain {
         self.release.unwrap_or(self.phase).flag(memory, node, 0)
     }
 
-    /// Whether a local master that is released has to write the phase of its node itself.
+    /// Returns whether a local master that is released has to write the phase of its node itself.
     pub(crate) fn is_relayed(&self) -> bool {
         self.release.is_some()
     }

@@ -211,8 +211,8 @@ pub struct BarrierWaitResult {
 }
 
 impl BarrierWaitResult {
-    /// Whether this thread is the one of its episode that does what one thread has to do; always
-    /// the handle with number 0.
+    /// Returns whether this thread is the one of its episode that does what one thread has to do;
+    /// always the handle with number 0.
     pub fn is_leader(&self) -> bool {
         self.is_leader
     }

@@ -53,7 +53,7 @@ pub fn of(block: &impl Block, module: &str) -> Result<String, VerilogError> {
     Ok(tidy::tidy(&generate_verilog_unchecked(block), module))
 }
 
-/// Whether a name may have `c`.
+/// Returns whether a name may have `c`.
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '$'
 }

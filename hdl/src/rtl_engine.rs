@@ -227,7 +227,7 @@ impl<D: Device> RtlEngine<D> {
     }
 }
 
-/// Whether it comes over a link, and so through registers of its link port.
+/// Returns whether it comes over a link, and so through registers of its link port.
 fn of_a_link(input: &Input) -> bool {
     matches!(input, Input::Link { .. } | Input::LinkCredit { .. })
 }

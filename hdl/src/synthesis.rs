@@ -67,13 +67,13 @@ pub struct Objections {
 }
 
 impl Objections {
-    /// Whether there are any.
+    /// Returns whether there are any.
     pub fn any(&self) -> bool {
         *self != Self::default()
     }
 }
 
-/// Whether Yosys can be run.
+/// Returns whether Yosys can be run.
 ///
 /// # Errors
 /// Why it cannot.
@@ -146,7 +146,7 @@ pub(crate) const SYNTHESIS: &str = "scratchpad -set abc9.script \
 /// nothing is said. With that the placer tears the engine's longest paths apart; see BENCHMARKS.md.
 const TIMING_WEIGHT: &str = "1000";
 
-/// Whether an output is there for the simulator, and leads nowhere in an FPGA.
+/// Returns whether an output is there for the simulator, and leads nowhere in an FPGA.
 fn is_observed(output: &str) -> bool {
     let name = output.split('$').next().unwrap_or(output);
     OBSERVED.contains(&name) || OBSERVED_OF_LINKS.contains(&name)

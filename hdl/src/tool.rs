@@ -64,7 +64,7 @@ fn all_said(output: &Output) -> String {
     String::from_utf8_lossy(&said).into_owned()
 }
 
-/// Whether a tool can be run at all.
+/// Returns whether a tool can be run at all.
 pub fn is_installed(tool: &str, version_flag: &str) -> bool {
     let run = output(Command::new(tool).arg(version_flag));
     !matches!(run, Err(ToolError::Missing(_)))

@@ -163,7 +163,7 @@ impl Toolchain {
         })
     }
 
-    /// Whether builds that were found, but are broken, can be the reason of `error`.
+    /// Returns whether builds that were found, but are broken, can be the reason of `error`.
     fn is_of_what_was_found(&self, error: &VerilatedError) -> bool {
         match error {
             VerilatedError::Load(_) => true,

@@ -97,7 +97,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c| !is_word(c))
 }
 
-/// Whether it is spelt as constants are.
+/// Returns whether it is spelt as constants are.
 fn is_constant(word: &str) -> bool {
     let spelt = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     word.starts_with(|c: char| c.is_ascii_uppercase()) && word.chars().all(spelt)
@@ -122,7 +122,8 @@ fn compares(part: &str) -> bool {
         .any(|sign| part.contains(sign))
 }
 
-/// Whether there is `+`, `-` or the `!` of a value, which is not that of a whole comparison.
+/// Returns whether there is `+`, `-` or the `!` of a value, which is not that of a whole
+/// comparison.
 fn computes(part: &str) -> bool {
     let bytes = part.as_bytes();
     let not = part.match_indices('!').any(|(at, _)| {

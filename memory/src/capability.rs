@@ -132,7 +132,7 @@ impl Capabilities {
         }
     }
 
-    /// Whether `capability` is one of them.
+    /// Returns whether `capability` is one of them.
     pub const fn has(self, capability: Capability) -> bool {
         self.0 & 1 << capability as u16 != 0
     }

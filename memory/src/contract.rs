@@ -20,7 +20,7 @@ pub enum Until {
 }
 
 impl Until {
-    /// Whether `value` ends the wait.
+    /// Returns whether `value` ends the wait.
     #[inline]
     pub const fn holds(self, value: u8) -> bool {
         match self {

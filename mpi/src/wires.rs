@@ -141,7 +141,7 @@ impl Hub {
         self.stream(from, to).len() < room
     }
 
-    /// Whether `rank` can go on.
+    /// Returns whether `rank` can go on.
     fn may_run(&mut self, rank: u32) -> bool {
         match self.waits[rank as usize].clone() {
             None => true,

@@ -51,7 +51,7 @@ impl Coherence {
         }
     }
 
-    /// Whether it matters which node had the lock before.
+    /// Returns whether it matters which node had the lock before.
     pub(super) fn depends_on_last(&self) -> bool {
         self.copies != Copies::Kept
     }

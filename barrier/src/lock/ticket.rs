@@ -67,7 +67,7 @@ impl Ticket {
         self.bytes
     }
 
-    /// Whether another thread of the node has drawn a ticket after `ticket`, the holder's.
+    /// Returns whether another thread of the node has drawn a ticket after `ticket`, the holder's.
     pub(super) fn is_awaited<M: Memory>(
         &self,
         memory: &M,

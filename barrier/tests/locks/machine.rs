@@ -221,7 +221,7 @@ impl World {
         Ok(before)
     }
 
-    /// Whether the operation that `thread` has asked for can be performed now.
+    /// Returns whether the operation that `thread` has asked for can be performed now.
     fn is_ready(&self, thread: u32) -> bool {
         match self.asked[thread as usize] {
             None => false,

@@ -61,7 +61,7 @@ pub enum Proposition {
 }
 
 impl Proposition {
-    /// Whether all of `parts` hold.
+    /// Returns whether all of `parts` hold.
     pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut flat = Vec::new();
         for part in parts {
@@ -73,7 +73,7 @@ impl Proposition {
         Self::only_or(flat, Self::All)
     }
 
-    /// Whether one of `parts` holds.
+    /// Returns whether one of `parts` holds.
     pub fn any(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut flat = Vec::new();
         for part in parts {
@@ -95,7 +95,7 @@ impl Proposition {
         }
     }
 
-    /// Whether it holds of `state`.
+    /// Returns whether it holds of `state`.
     pub fn holds(&self, state: &FinalState) -> bool {
         match self {
             Self::Is(what, value) => state.value(*what) == *value,
@@ -171,7 +171,7 @@ impl Condition {
         format!("{keyword} ({})", self.proposition.text(name))
     }
 
-    /// Whether litmus7 marks `state`: a witness, or for `forall` a counterexample.
+    /// Returns whether litmus7 marks `state`: a witness, or for `forall` a counterexample.
     pub fn marks(&self, state: &FinalState) -> bool {
         self.proposition.holds(state) != (self.quantifier == Quantifier::Forall)
     }

@@ -81,17 +81,17 @@ impl Edge {
         }
     }
 
-    /// Whether it leads to another thread.
+    /// Returns whether it leads to another thread.
     fn is_external(self) -> bool {
         matches!(self, Self::Rfe | Self::Fre | Self::Coe)
     }
 
-    /// Whether it leads to another location.
+    /// Returns whether it leads to another location.
     fn changes_location(self) -> bool {
         matches!(self, Self::Pod(..) | Self::Fenced(..))
     }
 
-    /// Whether `next` may follow in a critical cycle.
+    /// Returns whether `next` may follow in a critical cycle.
     fn may_precede(self, next: Self) -> bool {
         let connects = self.ends().1 == next.ends().0;
         connects

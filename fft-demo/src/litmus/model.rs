@@ -130,7 +130,7 @@ impl Behaviours {
         self.ends.keys()
     }
 
-    /// Whether the model allows `state`.
+    /// Returns whether the model allows `state`.
     pub fn allows(&self, state: &FinalState) -> bool {
         self.ends.contains_key(state)
     }

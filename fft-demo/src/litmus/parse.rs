@@ -492,7 +492,7 @@ impl<'t> Parser<'t> {
         Ok(comes)
     }
 
-    /// Whether `register` of `thread` exists, and is called by no other name there.
+    /// Returns whether `register` of `thread` exists, and is called by no other name there.
     pub(super) fn check_register(
         &mut self,
         thread: usize,

@@ -169,7 +169,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Whether the condition holds of what was seen.
+    /// Returns whether the condition holds of what was seen.
     pub fn is_validated(&self) -> bool {
         let (marked, _) = self.marked_and_others();
         (marked > 0) == (self.test.condition.quantifier == Quantifier::Exists)

@@ -308,7 +308,7 @@ fn large_files_are_refused_before_they_cost_anything() {
     assert!(parse(&format!("X86 t\n{{x=0;}}\nP0;\nexists {chain} x=1")).is_ok());
 }
 
-/// Whether `model` allows a state of which the test's proposition holds.
+/// Returns whether `model` allows a state of which the test's proposition holds.
 #[test]
 fn a_report_reads_as_that_of_litmus7() {
     let test = parse(SB).unwrap();

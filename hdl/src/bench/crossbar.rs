@@ -187,7 +187,7 @@ impl ModelBlock for Model {
     }
 }
 
-/// Whether it is the switch, whose packets come a cycle after it offers them.
+/// Returns whether it is the switch, whose packets come a cycle after it offers them.
 fn is_switch(sender: usize) -> bool {
     sender.is_multiple_of(2)
 }

@@ -40,7 +40,7 @@ impl Source {
         }
     }
 
-    /// Whether something is offered already.
+    /// Returns whether something is offered already.
     pub fn is_offering(&self) -> bool {
         self.offered.is_some()
     }

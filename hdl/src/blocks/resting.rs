@@ -16,7 +16,7 @@ pub trait Rests: Block {
     /// a register, and no output would change.
     fn rests(&self) -> bool;
 
-    /// Whether the clock, as the block sees it, is high; true without a clock.
+    /// Returns whether the clock, as the block sees it, is high; true without a clock.
     fn clock_is_high(&self) -> bool;
 }
 

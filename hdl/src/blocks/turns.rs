@@ -48,8 +48,8 @@ impl Turns {
         }
     }
 
-    /// Whether there is a path for a packet to `target` that came to the switch `here` on `channel`
-    /// of `port`.
+    /// Returns whether there is a path for a packet to `target` that came to the switch `here` on
+    /// `channel` of `port`.
     pub fn lead(&self, router: &Router, here: Here, port: u16, channel: u8, target: u32) -> bool {
         let (leaves, _) = router.step(here, port, channel, target);
         self.into[usize::from(leaves.index())] >> input(port, channel) & 1 == 1
@@ -78,12 +78,12 @@ fn input(port: u16, channel: u8) -> usize {
     }
 }
 
-/// Whether the switches have this port.
+/// Returns whether the switches have this port.
 pub(crate) fn exists(topology: &Topology, port: usize) -> bool {
     port == usize::from(HOST_PORT) || topology.sizes()[port / 2] > 1
 }
 
-/// Whether packets that arrived at one port leave by another.
+/// Returns whether packets that arrived at one port leave by another.
 fn turns(arrived: usize, port: usize) -> bool {
     const HOST: usize = HOST_PORT as usize;
     match (arrived, port) {

@@ -71,8 +71,8 @@ impl Search<'_> {
         changed
     }
 
-    /// Whether a difference is found with these words, too; then they are the best so far. What was
-    /// not drawn, in cycles after the difference or in others, is left out of them.
+    /// Returns whether a difference is found with these words, too; then they are the best so far.
+    /// What was not drawn, in cycles after the difference or in others, is left out of them.
     fn fails(&mut self, words: Vec<Words>) -> bool {
         let most = words.len() as u64 + BUILD_CYCLES;
         if self.cycles < most {

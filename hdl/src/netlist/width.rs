@@ -305,7 +305,8 @@ impl Names {
         Some(Text { text, binds })
     }
 
-    /// Whether all signals in an expression have `bits` bits, so that it needs no extension.
+    /// Returns whether all signals in an expression have `bits` bits, so that it needs no
+    /// extension.
     fn fits(&self, expression: &Expression, bits: usize) -> bool {
         match expression {
             Expression::Unary(Unary::Not | Unary::Minus, operand) => self.fits(operand, bits),

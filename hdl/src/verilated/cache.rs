@@ -252,7 +252,8 @@ fn remove_leftovers(directory: &Path) {
     }
 }
 
-/// Whether no other user could have written to the directory of a build, or to a file in it.
+/// Returns whether no other user could have written to the directory of a build, or to a file in
+/// it.
 fn is_own_build(path: &Path) -> bool {
     let is_own_entry = |entry: io::Result<DirEntry>| {
         let metadata = entry.and_then(|entry| entry.metadata());
@@ -263,7 +264,8 @@ fn is_own_build(path: &Path) -> bool {
         && fs::read_dir(path).is_ok_and(|mut entries| entries.all(is_own_entry))
 }
 
-/// Whether something belongs to this user, and neither the group nor others may write to it.
+/// Returns whether something belongs to this user, and neither the group nor others may write to
+/// it.
 #[cfg(unix)]
 fn is_own(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;

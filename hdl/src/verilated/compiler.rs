@@ -64,7 +64,7 @@ impl Compiler {
         identity
     }
 
-    /// Whether `tool` is what errors call it.
+    /// Returns whether `tool` is what errors call it.
     pub fn is_called(&self, tool: &str) -> bool {
         self.program.to_string_lossy() == tool
     }

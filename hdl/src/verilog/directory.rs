@@ -28,7 +28,8 @@ pub fn directory(blocks: &[Block], arguments: &str) -> Vec<(String, String)> {
     ]
 }
 
-/// Whether `text`, found under the name of one of these files, was made here and may be replaced.
+/// Returns whether `text`, found under the name of one of these files, was made here and may be
+/// replaced.
 pub fn is_ours(text: &str) -> bool {
     text.lines()
         .take(3)

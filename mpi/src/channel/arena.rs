@@ -44,7 +44,7 @@ impl Arena {
         offset.is_some_and(|offset| self.taken.remove(&offset).is_some())
     }
 
-    /// Whether it begins a piece that is taken.
+    /// Returns whether it begins a piece that is taken.
     pub(in crate::channel) fn holds(&self, at: u64) -> bool {
         let offset = at.checked_sub(self.begin);
         offset.is_some_and(|offset| self.taken.contains_key(&offset))

@@ -164,7 +164,7 @@ impl Layout {
         rank / self.per_node.max(1)
     }
 
-    /// Whether there is room.
+    /// Returns whether there is room.
     ///
     /// # Errors
     /// [`NoRoom`] if there is none.

@@ -93,7 +93,7 @@ pub trait Transfers: Send + Sync {
     /// The data, if the library has no memory for them.
     fn start(&self, data: Outbound) -> impl Future<Output = Result<Started, Outbound>> + Send;
 
-    /// Whether the data of a transfer have left; if so it exists no longer.
+    /// Returns whether the data of a transfer have left; if so it exists no longer.
     fn has_left(&self, started: Started) -> impl Future<Output = bool> + Send;
 
     /// Copies data to a buffer of the library's, if it has room: their address there, until

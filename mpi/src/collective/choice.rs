@@ -101,7 +101,7 @@ pub const fn algorithms(collective: Collective) -> &'static [Algorithm] {
     }
 }
 
-/// Whether a call of `ranks` ranks can take an algorithm that it has.
+/// Returns whether a call of `ranks` ranks can take an algorithm that it has.
 pub fn suits(collective: Collective, algorithm: Algorithm, ranks: u32) -> bool {
     match (collective, algorithm) {
         (Collective::Allgather, Algorithm::RecursiveDoubling) => ranks.is_power_of_two(),

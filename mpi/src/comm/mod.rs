@@ -217,7 +217,7 @@ impl Comm {
         self.0.topology.as_ref()
     }
 
-    /// Whether it is the same communicator.
+    /// Returns whether it is the same communicator.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.0.context == other.0.context
     }
@@ -265,7 +265,7 @@ impl Comm {
         self.0.is_freed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it may be used.
+    /// Returns whether it may be used.
     ///
     /// # Errors
     /// It has been freed, or this rank is not in it, or another one has left.

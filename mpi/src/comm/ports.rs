@@ -141,7 +141,7 @@ impl Ports {
         }
     }
 
-    /// Whether a port is this rank's, and open.
+    /// Returns whether a port is this rank's, and open.
     fn check(&self, port: Port, device: &Device) -> Result<(), Fault> {
         let is_own = port.rank == device.rank();
         match is_own && self.open.contains_key(&port.number) {

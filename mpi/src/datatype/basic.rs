@@ -202,7 +202,7 @@ impl Basic {
         }
     }
 
-    /// Whether its bytes in memory have no gaps, between two values either.
+    /// Returns whether its bytes in memory have no gaps, between two values either.
     pub(crate) const fn is_dense(self) -> bool {
         self.size() == self.extent()
     }

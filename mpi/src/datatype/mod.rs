@@ -164,12 +164,12 @@ impl Datatype {
         }
     }
 
-    /// Whether copies of it are one block of bytes, which begins at displacement 0.
+    /// Returns whether copies of it are one block of bytes, which begins at displacement 0.
     pub fn is_contiguous(&self) -> bool {
         self.0.layout.shape.block == Some(0) && self.extent() == self.size()
     }
 
-    /// Whether it is the same datatype, not one that was made alike.
+    /// Returns whether it is the same datatype, not one that was made alike.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

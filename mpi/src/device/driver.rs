@@ -216,7 +216,7 @@ impl Device {
         self.state.lock().busy.extend_from_slice(full);
     }
 
-    /// Whether there are packets for destinations other than those.
+    /// Returns whether there are packets for destinations other than those.
     fn busy_beyond(&self, full: &[u32]) -> bool {
         let state = self.state.lock();
         let has_work = state.direct.as_ref().is_some_and(Direct::has_work);

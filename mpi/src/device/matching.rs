@@ -15,7 +15,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether there may be a message that both accept.
+    /// Returns whether there may be a message that both accept.
     fn overlaps(&self, other: &Self) -> bool {
         let may_be = |one: bool, other: bool, equal: bool| one || other || equal;
         let (from, tag) = (self.from == other.from, self.tag == other.tag);

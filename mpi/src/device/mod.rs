@@ -415,7 +415,7 @@ impl Device {
         Some(outcome)
     }
 
-    /// Whether a request is over; it stays.
+    /// Returns whether a request is over; it stays.
     pub(crate) fn is_over(&self, request: usize) -> bool {
         let state = self.state.lock();
         let found = state.requests.get(request);
@@ -500,7 +500,7 @@ impl State {
         }
     }
 
-    /// Whether a message of so many bytes goes with its data.
+    /// Returns whether a message of so many bytes goes with its data.
     fn is_eager(&self, bytes: u64, form: Form) -> bool {
         let is_control = form == Form::Task && bytes == 0;
         is_control || self.eager_bytes.is_some_and(|most| bytes <= most)

@@ -64,9 +64,9 @@ impl Unfinished {
 }
 
 impl Device {
-    /// Whether nothing of this rank's own waits to leave: no packet, and no send without an owner.
-    /// Ranks outside `world` may have ended. None of them waits to hear of a place: packets that
-    /// tell of one may stay.
+    /// Returns whether nothing of this rank's own waits to leave: no packet, and no send without an
+    /// owner. Ranks outside `world` may have ended. None of them waits to hear of a place: packets
+    /// that tell of one may stay.
     pub(crate) fn is_drained(&self, world: &Group) -> bool {
         let state = self.state.lock();
         let mut requests = state.requests.iter();

@@ -206,7 +206,7 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
         }
     }
 
-    /// Whether `end` is this thread's node.
+    /// Returns whether `end` is this thread's node.
     fn is_here(&self, end: &End) -> bool {
         end.nodes.0 & 1 << self.node() != 0
     }

@@ -111,7 +111,7 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
         }
     }
 
-    /// Whether a write has ended: its last byte has left.
+    /// Returns whether a write has ended: its last byte has left.
     pub async fn has_left(&self, write: &Write) -> bool {
         self.memory.read(self.flag(write.flag)).await == 1
     }
@@ -159,7 +159,7 @@ impl<M: Fabric, P: Processor + Clone> PortalRx<M, P> {
         })
     }
 
-    /// Whether a read has ended.
+    /// Returns whether a read has ended.
     pub async fn has_come(&self, read: &Read) -> bool {
         self.ipc.memory.read(self.ipc.flag(read.flag)).await == 1
     }

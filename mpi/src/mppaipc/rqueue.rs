@@ -169,7 +169,7 @@ impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
 }
 
 impl<M: Fabric, P: Processor + Clone> RQueueRx<M, P> {
-    /// Whether a message is there.
+    /// Returns whether a message is there.
     pub async fn is_ready(&self) -> bool {
         self.ipc.memory.read(self.slots.at(self.next)).await == 1
     }

@@ -26,13 +26,13 @@ trait Ordered: Ring {
 
     fn smaller(self, other: Self) -> Self;
 
-    /// Whether the values tie: equal, or both NaN.
+    /// Returns whether the values tie: equal, or both NaN.
     fn ties(self, other: Self) -> bool;
 
-    /// Whether MAX of the two, which do not tie, is `self`.
+    /// Returns whether MAX of the two, which do not tie, is `self`.
     fn is_larger(self, other: Self) -> bool;
 
-    /// Whether MIN of the two, which do not tie, is `self`.
+    /// Returns whether MIN of the two, which do not tie, is `self`.
     fn is_smaller(self, other: Self) -> bool;
 }
 

@@ -118,7 +118,7 @@ impl Op {
         }
     }
 
-    /// Whether its operands may be exchanged (MPI_Op_commutative; MPI-4.1, Sec. 6.9.7).
+    /// Returns whether its operands may be exchanged (MPI_Op_commutative; MPI-4.1, Sec. 6.9.7).
     pub const fn is_commutative(&self) -> bool {
         match self {
             Self::Replace | Self::NoOp => false,
@@ -127,17 +127,17 @@ impl Op {
         }
     }
 
-    /// Whether it is predefined: accumulates take no others (MPI-4.1, Sec. 12.3.4).
+    /// Returns whether it is predefined: accumulates take no others (MPI-4.1, Sec. 12.3.4).
     pub const fn is_predefined(&self) -> bool {
         !matches!(self, Self::User(_))
     }
 
-    /// Whether it is for one-sided calls only: reductions refuse it (MPI-4.1, Sec. 12.3.4).
+    /// Returns whether it is for one-sided calls only: reductions refuse it (MPI-4.1, Sec. 12.3.4).
     pub const fn is_one_sided(&self) -> bool {
         matches!(self, Self::Replace | Self::NoOp)
     }
 
-    /// Whether values of `basic` can be combined with it (MPI-4.1, Sec. 6.9.2 and 6.9.4).
+    /// Returns whether values of `basic` can be combined with it (MPI-4.1, Sec. 6.9.2 and 6.9.4).
     pub const fn accepts(&self, basic: Basic) -> bool {
         use Class::{Byte, Complex, Floating, Integer, Logical, MultiLanguage, Pair};
         let class = basic.class();

@@ -129,8 +129,8 @@ impl Board {
         memory.word(Place { node, offset }, self.route())
     }
 
-    /// Whether a command says beside it for which program it is, as there are too many to say so in
-    /// it.
+    /// Returns whether a command says beside it for which program it is, as there are too many to
+    /// say so in it.
     pub(super) fn says_beside(&self, command: Command) -> bool {
         self.cores > MOST_IN_COMMAND && command.program().is_some()
     }

@@ -127,7 +127,7 @@ impl Command {
         }
     }
 
-    /// Whether it is for a manager.
+    /// Returns whether it is for a manager.
     pub(super) fn is_for_manager(self) -> bool {
         matches!(
             self,
@@ -135,7 +135,7 @@ impl Command {
         )
     }
 
-    /// Whether beside a flag of that value is a program.
+    /// Returns whether beside a flag of that value is a program.
     pub(super) fn is_beside(flag: u8) -> bool {
         flag == Self::RESERVE_BESIDE || flag == Self::RELEASE_BESIDE
     }

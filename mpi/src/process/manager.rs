@@ -224,7 +224,7 @@ where
         }
     }
 
-    /// Whether a process of the program runs on `core`.
+    /// Returns whether a process of the program runs on `core`.
     fn runs(&self, core: u32) -> bool {
         let mut groups = self.started.iter();
         groups.any(|group| group.cores.contains(&core))

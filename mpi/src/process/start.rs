@@ -127,12 +127,12 @@ impl Files {
         self.0.lock().borrowers.insert(program);
     }
 
-    /// Whether a process of `program` has borrowed memory.
+    /// Returns whether a process of `program` has borrowed memory.
     pub(super) fn has_borrowed(&self, program: Program) -> bool {
         self.0.lock().borrowers.contains(&program)
     }
 
-    /// Whether a process of any program has.
+    /// Returns whether a process of any program has.
     pub fn have_borrowed(&self) -> bool {
         !self.0.lock().borrowers.is_empty()
     }

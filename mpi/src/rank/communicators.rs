@@ -88,7 +88,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         Box::pin(create::dup(team, local, self.is_first_side()))
     }
 
-    /// Whether this side of an intercommunicator has the lower first rank of the job.
+    /// Returns whether this side of an intercommunicator has the lower first rank of the job.
     fn is_first_side(&self) -> bool {
         let other = self.comm.peers().world_rank(0);
         self.comm.group().world_rank(0) < other

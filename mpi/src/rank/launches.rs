@@ -81,7 +81,7 @@ impl Setting {
         }
     }
 
-    /// Whether this rank is the root.
+    /// Returns whether this rank is the root.
     fn is_root(&self, root: u32) -> Result<bool, Fault> {
         let size = self.comm.size();
         if root >= size {
@@ -341,7 +341,7 @@ fn operands(
     Ok((own, reduction))
 }
 
-/// Whether a reduction has such an operation.
+/// Returns whether a reduction has such an operation.
 fn check(op: &Op, datatype: &Datatype) -> Result<(), Fault> {
     let wrong = |text| Err(Fault::new(ErrorClass::Op, "op", text));
     if op.is_one_sided() {

@@ -264,7 +264,7 @@ impl<C: Channel> Mpi<C> {
         self.worlds.read().local.clone()
     }
 
-    /// Whether it is one of those that are there from the beginning to the end.
+    /// Returns whether it is one of those that are there from the beginning to the end.
     fn is_predefined(&self, comm: &Comm) -> bool {
         let worlds = self.worlds.read();
         [&worlds.world, &worlds.local, &self.own]

@@ -245,12 +245,12 @@ impl<'m, 'b, C: Channel> Request<'m, 'b, C> {
         })
     }
 
-    /// Whether it has begun and has not been waited for.
+    /// Returns whether it has begun and has not been waited for.
     pub fn is_active(&self) -> bool {
         matches!(self.state, State::Active(_))
     }
 
-    /// Whether it is over, or not active.
+    /// Returns whether it is over, or not active.
     fn is_over(&self) -> bool {
         match &self.state {
             State::Active(active) => {

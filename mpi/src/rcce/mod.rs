@@ -64,7 +64,7 @@ enum Kind {
     Release,
 }
 
-/// Whether so many UEs can have RCCE with buffers of so many `bytes`.
+/// Returns whether so many UEs can have RCCE with buffers of so many `bytes`.
 ///
 /// # Errors
 /// [`RcceError`] if there is no UE or no room for a piece of a message.

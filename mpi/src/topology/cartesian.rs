@@ -68,7 +68,7 @@ impl Cartesian {
         &self.dims
     }
 
-    /// Whether each dimension is periodic (MPI_Cart_get).
+    /// Returns whether each dimension is periodic (MPI_Cart_get).
     pub fn periods(&self) -> &[bool] {
         &self.periods
     }

@@ -143,7 +143,7 @@ impl DistGraph {
             .map(|weights| &*weights.of_destinations)
     }
 
-    /// Whether its edges have weights (MPI_Dist_graph_neighbors_count).
+    /// Returns whether its edges have weights (MPI_Dist_graph_neighbors_count).
     pub fn is_weighted(&self) -> bool {
         self.weights.is_some()
     }

@@ -71,7 +71,7 @@ impl Kind {
         })
     }
 
-    /// Whether the origin gets something.
+    /// Returns whether the origin gets something.
     pub(crate) fn fetches(self) -> bool {
         match self {
             Self::Put => false,
@@ -80,7 +80,7 @@ impl Kind {
         }
     }
 
-    /// Whether it needs operands of the origin.
+    /// Returns whether it needs operands of the origin.
     pub(crate) fn has_operands(self) -> bool {
         match self {
             Self::Get => false,
@@ -91,7 +91,7 @@ impl Kind {
         }
     }
 
-    /// Whether it must find memory as it leaves it: others may not come between.
+    /// Returns whether it must find memory as it leaves it: others may not come between.
     pub(crate) fn is_atomic(self) -> bool {
         !matches!(self, Self::Put | Self::Get)
     }

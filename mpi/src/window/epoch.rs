@@ -33,7 +33,7 @@ fn wrong(text: impl Into<String>) -> Fault {
 }
 
 impl Epochs {
-    /// Whether an access epoch or another reason is in the way of one that begins.
+    /// Returns whether an access epoch or another reason is in the way of one that begins.
     fn begins(&self) -> Result<(), Fault> {
         match &self.access {
             Access::None | Access::Fence { is_used: false } => Ok(()),
@@ -87,7 +87,7 @@ impl Epochs {
         Ok(())
     }
 
-    /// Whether there is something to wait for (MPI_Win_wait, MPI_Win_test).
+    /// Returns whether there is something to wait for (MPI_Win_wait, MPI_Win_test).
     pub(crate) fn is_exposed(&self) -> Result<(), Fault> {
         match self.exposed_to {
             Some(_) => Ok(()),
@@ -160,7 +160,7 @@ impl Epochs {
         }
     }
 
-    /// Whether `target` may be accessed now; the epoch in which it is.
+    /// Returns whether `target` may be accessed now; the epoch in which it is.
     pub(crate) fn access(&mut self, target: u32) -> Result<&Access, Fault> {
         let may = match &mut self.access {
             Access::None => false,
@@ -182,7 +182,7 @@ impl Epochs {
         }
     }
 
-    /// Whether the window may be freed.
+    /// Returns whether the window may be freed.
     pub(crate) fn free(&self) -> Result<(), Fault> {
         if self.exposed_to.is_some() {
             return Err(wrong("an exposure epoch of MPI_Win_post is open"));

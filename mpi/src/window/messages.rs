@@ -356,7 +356,7 @@ impl Messages {
         Ok(Vec::new())
     }
 
-    /// Whether all origins have completed.
+    /// Returns whether all origins have completed.
     pub(crate) fn is_completed(&self) -> bool {
         self.state.lock().completions == 0
     }

@@ -98,7 +98,7 @@ fn located(value: f64, index: i32) -> Vec<u8> {
 
 type Locate = fn(&Op, (f64, i32), (f64, i32)) -> i32;
 
-/// Whether ties go to the lower index in both orders, and extremes to their own.
+/// Returns whether ties go to the lower index in both orders, and extremes to their own.
 fn locates(locate: Locate) -> bool {
     let nan = f64::NAN;
     let cases = [

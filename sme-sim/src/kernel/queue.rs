@@ -112,7 +112,7 @@ impl<E> EventQueue<E> {
         usize::from(self.one.is_some()) + self.heap.len()
     }
 
-    /// Whether nothing is pending.
+    /// Returns whether nothing is pending.
     pub fn is_empty(&self) -> bool {
         self.one.is_none() && self.heap.is_empty()
     }

@@ -161,7 +161,7 @@ pub trait Programs: Send {
     /// How many there are.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -282,7 +282,7 @@ impl Threads {
         self.programs.len() + self.started.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

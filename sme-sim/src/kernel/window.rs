@@ -70,13 +70,13 @@ pub trait Node: Send {
     /// Takes back a task that is done. For nodes that have any.
     fn take_back(&mut self, _task: Self::Task) {}
 
-    /// Whether `message` changes what happens next only at nodes that [wait](Self::waits) for such, and as
-    /// what: others can be given it, late, when they have something to do anyhow.
+    /// Returns whether `message` changes what happens next only at nodes that [wait](Self::waits)
+    /// for such, and as what: others can be given it, late, when they have something to do anyhow.
     fn can_wait(_message: &Self::Message) -> Option<Self::Late> {
         None
     }
 
-    /// Whether it waits for messages that [can wait](Self::can_wait) with others.
+    /// Returns whether it waits for messages that [can wait](Self::can_wait) with others.
     fn waits(&self) -> bool {
         true
     }

@@ -147,7 +147,7 @@ impl Dimension {
         format!("{whole}.{} {name}", fraction.trim_end_matches('0'))
     }
 
-    /// Whether `text` has a unit of this dimension.
+    /// Returns whether `text` has a unit of this dimension.
     pub(crate) fn is_of(self, text: &str) -> bool {
         let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
         let unit = unit.trim();

@@ -74,7 +74,7 @@ pub fn first_fault(
 /// Most simulated time of a run: 53 days, a quarter of what a [`Time`] holds.
 pub const LONGEST: Time = Time::from_ps(1 << 62);
 
-/// Whether a run that has come to `now` has to stop there.
+/// Returns whether a run that has come to `now` has to stop there.
 pub fn is_too_long(now: Time) -> bool {
     now >= LONGEST
 }
@@ -164,8 +164,8 @@ pub struct Standstill {
 }
 
 impl Standstill {
-    /// Whether nobody has got any further since `before`, though each polling thread has looked
-    /// again: the answer after the next is to a load that was sent since.
+    /// Returns whether nobody has got any further since `before`, though each polling thread has
+    /// looked again: the answer after the next is to a load that was sent since.
     pub fn lasts_since(&self, before: &Standstill) -> bool {
         self.is_as(before)
             && self
@@ -175,7 +175,7 @@ impl Standstill {
                 .all(|(now, then)| now.wrapping_sub(*then) >= 2)
     }
 
-    /// Whether nobody has got any further since `before`.
+    /// Returns whether nobody has got any further since `before`.
     pub fn is_as(&self, before: &Standstill) -> bool {
         self.progress == before.progress && self.looks.len() == before.looks.len()
     }

@@ -333,7 +333,8 @@ impl fmt::Display for Overtaken {
 
 impl std::error::Error for Overtaken {}
 
-/// Whether in each of `spans`, the episodes of a barrier, nobody left before everybody had arrived.
+/// Returns whether in each of `spans`, the episodes of a barrier, nobody left before everybody had
+/// arrived.
 ///
 /// # Errors
 /// The first in which a thread did.

@@ -63,7 +63,7 @@ impl Survey {
         }
     }
 
-    /// Whether the run stands still. It is stuck if that [lasts](Standstill::lasts_since).
+    /// Returns whether the run stands still. It is stuck if that [lasts](Standstill::lasts_since).
     pub fn standstill(&mut self) -> Option<Standstill> {
         let (progress, looks) = (self.progress, std::mem::take(&mut self.looks));
         let still = !self.moving && self.posted == self.performed;

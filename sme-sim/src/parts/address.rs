@@ -29,14 +29,14 @@ pub trait AddressSpace: Send + Sync {
         0
     }
 
-    /// Whether copying a block of words is one operation of the machine; otherwise it is as many loads or
-    /// stores.
+    /// Returns whether copying a block of words is one operation of the machine; otherwise it is as
+    /// many loads or stores.
     fn moves_blocks(&self) -> bool {
         false
     }
 
-    /// Whether a pass over many words is one operation of the machine; otherwise it is as many
-    /// loads or stores.
+    /// Returns whether a pass over many words is one operation of the machine; otherwise it is as
+    /// many loads or stores.
     fn makes_passes(&self) -> bool {
         false
     }
@@ -84,13 +84,13 @@ impl Space {
         self.0.registers()
     }
 
-    /// Whether copying a block of words is one operation of the machine.
+    /// Returns whether copying a block of words is one operation of the machine.
     #[inline]
     pub fn moves_blocks(&self) -> bool {
         self.0.moves_blocks()
     }
 
-    /// Whether a pass over many words is one operation of the machine.
+    /// Returns whether a pass over many words is one operation of the machine.
     #[inline]
     pub fn makes_passes(&self) -> bool {
         self.0.makes_passes()

@@ -27,7 +27,7 @@ impl CoreSet {
     /// No core.
     pub const NONE: CoreSet = CoreSet { low: 0, high: None };
 
-    /// Whether `core` is in it.
+    /// Returns whether `core` is in it.
     #[inline]
     pub fn has(&self, core: u16) -> bool {
         if core < WORD {
@@ -61,13 +61,13 @@ impl CoreSet {
         }
     }
 
-    /// Whether no core is in it.
+    /// Returns whether no core is in it.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.low == 0 && self.high().iter().all(|&word| word == 0)
     }
 
-    /// Whether every core in it is below 64.
+    /// Returns whether every core in it is below 64.
     #[inline]
     pub fn is_low(&self) -> bool {
         self.high().iter().all(|&word| word == 0)
@@ -145,7 +145,7 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// Whether `core` has this role.
+    /// Returns whether `core` has this role.
     #[inline]
     pub fn has(&self, role: Role, core: u16) -> bool {
         if core < WORD {
@@ -179,13 +179,13 @@ impl Roles {
         }
     }
 
-    /// Whether nobody has this role.
+    /// Returns whether nobody has this role.
     #[inline]
     pub fn is_empty(&self, role: Role) -> bool {
         self.low[role as usize] == 0 && self.high(role).is_none_or(|high| *high == [0; HIGH_WORDS])
     }
 
-    /// Whether `core` has this role, and nobody else.
+    /// Returns whether `core` has this role, and nobody else.
     #[inline]
     pub fn is_only(&self, role: Role, core: u16) -> bool {
         let low = self.low[role as usize];

@@ -27,7 +27,7 @@ impl<T, const N: usize> Default for Few<T, N> {
 }
 
 impl<T, const N: usize> Few<T, N> {
-    /// Whether nothing is in it.
+    /// Returns whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.near.iter().all(Option::is_none) && self.far.iter().all(|far| far.is_empty())
     }
@@ -115,7 +115,7 @@ impl<T> Default for Single<T> {
 }
 
 impl<T> Single<T> {
-    /// Whether nothing is in it.
+    /// Returns whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
     }

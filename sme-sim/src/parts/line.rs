@@ -45,7 +45,7 @@ impl Bytes {
         }
     }
 
-    /// Whether these are all eight.
+    /// Returns whether these are all eight.
     #[inline]
     pub fn is_whole_word(self) -> bool {
         self.enables == 0xff
@@ -185,7 +185,7 @@ impl Images {
         Some(bytes.pick(words[usize::from(bytes.word)]))
     }
 
-    /// Whether any copy is stale.
+    /// Returns whether any copy is stale.
     #[inline]
     pub fn any_stale(&self) -> bool {
         self.whole.as_ref().is_some_and(|w| !w.stale.is_empty())
@@ -219,7 +219,7 @@ impl Images {
         *word = bytes.merge(*word, value);
     }
 
-    /// Whether the coherent copies are as memory is.
+    /// Returns whether the coherent copies are as memory is.
     pub fn are_equal(&self) -> bool {
         match &self.whole {
             None => self.memory.words() == self.copies.words(),

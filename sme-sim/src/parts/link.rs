@@ -55,12 +55,12 @@ impl<P, const CHANNELS: usize> CreditLink<P, CHANNELS> {
         self.is_awaited = false;
     }
 
-    /// Whether a packet of `channel` waits.
+    /// Returns whether a packet of `channel` waits.
     pub fn waits(&self, channel: usize) -> bool {
         !self.queues[channel].is_empty()
     }
 
-    /// Whether a packet of `channel` waits and has a credit.
+    /// Returns whether a packet of `channel` waits and has a credit.
     pub fn may_send(&self, channel: usize) -> bool {
         self.credits[channel] > 0 && self.waits(channel)
     }
@@ -91,7 +91,7 @@ impl<P, const CHANNELS: usize> CreditLink<P, CHANNELS> {
         self.free_at
     }
 
-    /// Whether no packet waits and every channel has its `credits` back.
+    /// Returns whether no packet waits and every channel has its `credits` back.
     pub fn is_quiet(&self, credits: [u32; CHANNELS]) -> bool {
         self.queues.iter().all(VecDeque::is_empty) && self.credits == credits
     }

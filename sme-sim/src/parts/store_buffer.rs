@@ -59,13 +59,13 @@ impl StoreBuffers {
         tables::grow(&mut self.queues, (NONE, 0));
     }
 
-    /// Whether `core` can buffer no further store.
+    /// Returns whether `core` can buffer no further store.
     #[inline]
     pub fn is_full(&self, core: u16) -> bool {
         self.queues[usize::from(core)].1 >= self.capacity
     }
 
-    /// Whether every store of `core` has left.
+    /// Returns whether every store of `core` has left.
     #[inline]
     pub fn is_empty(&self, core: u16) -> bool {
         self.queues[usize::from(core)].1 == 0
@@ -126,8 +126,8 @@ impl StoreBuffers {
         found
     }
 
-    /// Whether the newest store of `core` that writes some of these bytes writes others too, or
-    /// not all of them: then a load of them must wait until it has left.
+    /// Returns whether the newest store of `core` that writes some of these bytes writes others
+    /// too, or not all of them: then a load of them must wait until it has left.
     #[inline]
     pub fn hold_back(&self, core: u16, address: u64, bytes: Bytes) -> bool {
         let mut partly = false;

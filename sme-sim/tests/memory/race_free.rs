@@ -162,14 +162,14 @@ impl Case {
         act.2 && self.owner(phase, act.1) == who
     }
 
-    /// Whether anybody stores to the word in the phase.
+    /// Returns whether anybody stores to the word in the phase.
     fn is_stored(&self, phase: usize, word: u64) -> bool {
         let owner = self.owner(phase, word);
         let acts = &self.program[owner as usize][phase].acts;
         acts.iter().any(|act| act.1 == word && act.2)
     }
 
-    /// Whether it may load the word in the phase.
+    /// Returns whether it may load the word in the phase.
     fn may_load(&self, phase: usize, who: u32, word: u64) -> bool {
         self.owner(phase, word) == who || !self.is_stored(phase, word)
     }

@@ -25,8 +25,8 @@ struct State {
     memory: Vec<u64>,
 }
 
-/// Whether threads that did `acts` can have observed just that and left `last` in memory, which held
-/// `first`. Without `buffers`, stores take effect at once: sequential consistency.
+/// Returns whether threads that did `acts` can have observed just that and left `last` in memory,
+/// which held `first`. Without `buffers`, stores take effect at once: sequential consistency.
 pub fn allows(acts: &[Vec<Act>], first: &[u64], last: &[u64], buffers: bool) -> bool {
     let stores: Vec<Vec<(usize, usize, u64)>> = acts
         .iter()

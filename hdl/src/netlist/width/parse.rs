@@ -75,7 +75,7 @@ impl Operator {
         found.map_or("", |(_, sign, _)| sign)
     }
 
-    /// Whether the result is one bit, for all operands.
+    /// Returns whether the result is one bit, for all operands.
     pub fn is_test(self) -> bool {
         use Operator::*;
         matches!(
@@ -126,7 +126,7 @@ impl Expression {
         }
     }
 
-    /// Whether its bits may come from several operands, each in a place of its own.
+    /// Returns whether its bits may come from several operands, each in a place of its own.
     pub fn is_put_together(&self) -> bool {
         matches!(
             self,

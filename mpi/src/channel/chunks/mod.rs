@@ -205,7 +205,7 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
         self.state.lock().to[to as usize].under_way() < self.ring.chunks()
     }
 
-    /// Whether it knows of bytes that have not been read.
+    /// Returns whether it knows of bytes that have not been read.
     fn has_bytes(&self) -> bool {
         !self.state.lock().ready.is_empty()
     }

@@ -93,7 +93,7 @@ impl Ring {
         self.chunks
     }
 
-    /// Whether it is in the sender's part of memory.
+    /// Returns whether it is in the sender's part of memory.
     pub fn is_at_sender(self) -> bool {
         self.is_at_sender
     }

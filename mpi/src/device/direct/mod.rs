@@ -125,7 +125,7 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// Whether a DMA channel is to make it.
+    /// Returns whether a DMA channel is to make it.
     pub(crate) fn is_for_engine(&self) -> bool {
         matches!(self.way, Way::Engine | Way::Server)
     }
@@ -149,7 +149,7 @@ impl Direct {
         }
     }
 
-    /// Whether there is something to do that waits for nothing.
+    /// Returns whether there is something to do that waits for nothing.
     pub(super) fn has_work(&self) -> bool {
         !self.openings.is_empty()
             || !self.closings.is_empty()
@@ -371,7 +371,7 @@ impl State {
         }
     }
 
-    /// Whether a sender has been told of the place of a receive.
+    /// Returns whether a sender has been told of the place of a receive.
     pub(super) fn is_told(&self, receive: usize) -> bool {
         let found = self.requests.get(receive).map(|found| &found.activity);
         matches!(found, Some(Activity::Receive { place: Some(_), .. }))

@@ -138,7 +138,7 @@ impl Device {
         self.taken(|direct| direct.served.pop_front())
     }
 
-    /// Whether the server is to be woken.
+    /// Returns whether the server is to be woken.
     pub(in crate::device) fn take_wake(&self) -> bool {
         self.taken(|direct| take(&mut direct.is_server_asleep))
     }

@@ -165,7 +165,7 @@ impl<'m, C: Channel> Window<'m, C> {
         }
     }
 
-    /// Whether they have; the epoch is over then (MPI_Win_test).
+    /// Returns whether they have; the epoch is over then (MPI_Win_test).
     ///
     /// # Errors
     /// As [`Window::wait`].

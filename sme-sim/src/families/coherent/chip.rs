@@ -164,7 +164,7 @@ impl Chip {
         module * cores..(module + 1) * cores
     }
 
-    /// Whether a core of `module` has `line` in its first level.
+    /// Returns whether a core of `module` has `line` in its first level.
     pub(super) fn is_in_first(&self, module: usize, line: u64) -> bool {
         let mut cores = self.cores_of(module);
         cores.any(|core| self.cores[core].first.note(line).is_some())

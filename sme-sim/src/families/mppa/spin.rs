@@ -16,7 +16,7 @@ pub(super) struct Waiter {
 }
 
 impl Waiter {
-    /// Whether one of its flags is in the word at `offset`.
+    /// Returns whether one of its flags is in the word at `offset`.
     fn is_in(&self, offset: u64) -> bool {
         let index = match self.stride {
             0 => 0,

@@ -96,7 +96,7 @@ pub(super) enum Sends {
 }
 
 impl Sends {
-    /// Whether memory moves a whole line for it.
+    /// Returns whether memory moves a whole line for it.
     fn is_of_line(&self) -> bool {
         match self {
             Sends::ReadLine(_, copied) => copied.mapped != Mapped::Uncached,

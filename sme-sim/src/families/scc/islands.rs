@@ -95,7 +95,8 @@ impl Settings {
         self.core.hz() as f64 * f64::from(self.divider) / f64::from(divider)
     }
 
-    /// Whether cores run with that divider at that voltage: as the table says, and as they begin.
+    /// Returns whether cores run with that divider at that voltage: as the table says, and as they
+    /// begin.
     fn allows(&self, millivolts: u32, divider: u32) -> bool {
         if millivolts >= self.voltage && divider >= self.divider {
             return true;
@@ -249,7 +250,7 @@ impl Islands {
     }
 }
 
-/// Whether a regulator takes that voltage \[mV\].
+/// Returns whether a regulator takes that voltage \[mV\].
 pub fn is_voltage(millivolts: u32) -> bool {
     (LEVELS[0]..=LEVELS[6]).contains(&millivolts)
 }

@@ -78,7 +78,7 @@ impl Chip {
         2 * u32::from(y >= self.rows / 2) + u32::from(x >= self.columns / 2)
     }
 
-    /// Whether `controller` is at the left side.
+    /// Returns whether `controller` is at the left side.
     pub fn is_west(&self, controller: u32) -> bool {
         controller.is_multiple_of(2)
     }

@@ -69,8 +69,8 @@ impl Core {
         self.ask(cpu, thread, at, Sends::Write(at, bytes, value));
     }
 
-    /// Whether the write-combine buffer has to be emptied before a store to `line`, which hits a
-    /// tagged copy or does not.
+    /// Returns whether the write-combine buffer has to be emptied before a store to `line`, which
+    /// hits a tagged copy or does not.
     pub(super) fn must_drain(&self, mapped: Mapped, line: u64, hits: bool) -> bool {
         let gathers_on = mapped == Mapped::Tagged && !hits;
         self.gathered

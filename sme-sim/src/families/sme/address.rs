@@ -84,7 +84,7 @@ impl AddressSpace for AddressMap {
 }
 
 impl AddressMap {
-    /// Whether the memory that nodes share is that of a pool's devices.
+    /// Returns whether the memory that nodes share is that of a pool's devices.
     #[inline]
     pub fn has_pool(&self) -> bool {
         self.first_shared > 0

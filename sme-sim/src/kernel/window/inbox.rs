@@ -155,7 +155,7 @@ impl<'a, M> Inbox<'a, M> {
         self.key = first.map_or(Key::NEVER, |&number| key(self.messages, number));
     }
 
-    /// Whether nothing arrives any more.
+    /// Returns whether nothing arrives any more.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.numbers.is_empty()

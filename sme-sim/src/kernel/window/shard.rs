@@ -52,7 +52,7 @@ impl Deal {
         }
     }
 
-    /// Whether there is more than one worker.
+    /// Returns whether there is more than one worker.
     #[inline]
     pub(super) fn has_helpers(self) -> bool {
         self.workers > 1

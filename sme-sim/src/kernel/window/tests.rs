@@ -135,7 +135,7 @@ impl Node for Relay {
     }
 }
 
-/// Whether a token is not passed on any more.
+/// Returns whether a token is not passed on any more.
 fn is_worn(token: u64) -> bool {
     token & 0xff == 0
 }

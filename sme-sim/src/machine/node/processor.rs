@@ -181,7 +181,7 @@ impl<H: Hardware> Processor<H> {
         &self.threads[usize::from(thread)]
     }
 
-    /// Whether `thread` ends when its operation is over, however that ends.
+    /// Returns whether `thread` ends when its operation is over, however that ends.
     pub fn is_killed(&self, thread: u16) -> bool {
         self.system.is_killed(thread)
     }
@@ -232,7 +232,7 @@ impl<H: Hardware> Processor<H> {
         }
     }
 
-    /// Whether the log wants to know anything.
+    /// Returns whether the log wants to know anything.
     pub fn is_logged(&self) -> bool {
         self.log.is_some()
     }
@@ -499,7 +499,7 @@ impl<H: Hardware> Processor<H> {
         }
     }
 
-    /// Whether `event` is about a thread that was killed before it.
+    /// Returns whether `event` is about a thread that was killed before it.
     fn is_superfluous(&self, event: &Event<H>) -> bool {
         match *event {
             Event::System(os::Event::Resume(thread) | os::Event::Rings(thread)) => {

@@ -64,7 +64,7 @@ impl Clocks {
         self.known[thread as usize * (self.threads + 1)]
     }
 
-    /// Whether the point `clock` of `writer` happened before where `thread` is.
+    /// Returns whether the point `clock` of `writer` happened before where `thread` is.
     #[inline]
     pub fn happened(&self, (writer, clock): (u32, u32), thread: u32) -> bool {
         clock <= self.known[thread as usize * self.threads + writer as usize]
@@ -122,7 +122,7 @@ impl Clocks {
         }
     }
 
-    /// Whether `word` synchronizes.
+    /// Returns whether `word` synchronizes.
     pub fn synchronizes(&self, word: Spot) -> bool {
         self.words.contains_key(&word)
     }

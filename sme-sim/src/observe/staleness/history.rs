@@ -85,7 +85,7 @@ impl History {
         1 << (node % 64)
     }
 
-    /// Whether a bit stands for one node only.
+    /// Returns whether a bit stands for one node only.
     #[inline]
     pub fn is_exact(&self) -> bool {
         self.copies.len() <= 64
@@ -283,7 +283,7 @@ impl History {
         }
     }
 
-    /// Whether some of what was posted to these words of the line is on its way.
+    /// Returns whether some of what was posted to these words of the line is on its way.
     pub fn is_posted(&self, words: u8, line: &Line) -> bool {
         let mut index = line.first_post;
         while let Some(post) = self.posts.get(index as usize) {

@@ -62,7 +62,7 @@ pub struct Missing {
 }
 
 impl StaleLoad {
-    /// Whether the newer write had written the value that was seen all the same.
+    /// Returns whether the newer write had written the value that was seen all the same.
     pub fn is_equal(&self) -> bool {
         self.seen == self.newer
     }

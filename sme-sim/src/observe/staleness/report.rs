@@ -220,7 +220,7 @@ pub struct StaleReport {
 }
 
 impl StaleReport {
-    /// Whether no load was stale.
+    /// Returns whether no load was stale.
     pub fn is_clean(&self) -> bool {
         self.stale_reads == 0
     }

@@ -133,7 +133,7 @@ impl Last {
         self.clock != 0
     }
 
-    /// Whether the word synchronizes, or has several last writes.
+    /// Returns whether the word synchronizes, or has several last writes.
     #[inline]
     pub fn is_special(self) -> bool {
         self.tag & SPECIAL != 0

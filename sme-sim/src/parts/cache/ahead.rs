@@ -85,7 +85,7 @@ impl Access {
         (self.address / 8 % 8) as usize
     }
 
-    /// Whether it was a store.
+    /// Returns whether it was a store.
     #[inline]
     pub fn stores(&self) -> bool {
         self.address & 1 != 0

@@ -14,7 +14,7 @@ impl LineSet {
         Self(Tags::new(geometry))
     }
 
-    /// Whether it holds `line`, which is the newest of its set from then on.
+    /// Returns whether it holds `line`, which is the newest of its set from then on.
     #[inline]
     pub fn touch(&mut self, line: u64) -> bool {
         let Some(spot) = self.0.find(line) else {

@@ -254,7 +254,7 @@ impl Cache {
         self.records.len()
     }
 
-    /// Whether no line is held.
+    /// Returns whether no line is held.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

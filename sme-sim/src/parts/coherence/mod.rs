@@ -61,13 +61,13 @@ impl State {
         }
     }
 
-    /// Whether the core may store without asking, as in every protocol here.
+    /// Returns whether the core may store without asking, as in every protocol here.
     #[inline]
     pub const fn is_writable(self) -> bool {
         matches!(self, Self::Modified | Self::Exclusive)
     }
 
-    /// Whether the copy is newer than memory: it has to be written back when it goes.
+    /// Returns whether the copy is newer than memory: it has to be written back when it goes.
     #[inline]
     pub const fn is_dirty(self) -> bool {
         matches!(self, Self::Modified | Self::Owned)

@@ -44,7 +44,7 @@ impl Summary {
         State::ALL[usize::from(self.0 >> CORE_BITS)]
     }
 
-    /// Whether a copy is newer than memory.
+    /// Returns whether a copy is newer than memory.
     #[inline]
     pub fn is_dirty(self) -> bool {
         self.special_state().is_dirty()

@@ -29,7 +29,7 @@ impl Near {
         Self(u32::try_from(address / 8).map_or(u32::MAX - 2, |word| word.min(u32::MAX - 2)))
     }
 
-    /// Whether the block is the program's data already and takes no time.
+    /// Returns whether the block is the program's data already and takes no time.
     pub fn is_in_place(self) -> bool {
         self == Self::IN_PLACE
     }

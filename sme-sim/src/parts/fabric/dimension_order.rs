@@ -55,15 +55,15 @@ impl DimensionOrder {
         Port::Host
     }
 
-    /// Whether a packet that came in by port `arrived`, on dateline channel 1 or not, and goes on
-    /// by `leaves` has crossed the dateline of its ring.
+    /// Returns whether a packet that came in by port `arrived`, on dateline channel 1 or not, and
+    /// goes on by `leaves` has crossed the dateline of its ring.
     pub fn crossed(&self, here: [u32; 3], arrived: u16, second: bool, leaves: u16) -> bool {
         // Straight on in the same ring: it arrived at the port opposite to the one it leaves by.
         let straight = leaves ^ 1 == arrived;
         straight && (second || self.arrived_by_wrap(here, leaves))
     }
 
-    /// Whether a packet that travels in the direction of `port` came `here` over the ring's
+    /// Returns whether a packet that travels in the direction of `port` came `here` over the ring's
     /// wrap-around link.
     fn arrived_by_wrap(&self, here: [u32; 3], port: u16) -> bool {
         let dimension = usize::from(port / 2);

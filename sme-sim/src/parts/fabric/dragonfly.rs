@@ -124,8 +124,8 @@ impl Dragonfly {
         Port::Link(port as u16)
     }
 
-    /// Whether a packet that came by port `arrived` of a router and leaves by `leaves` is on its
-    /// second local link.
+    /// Returns whether a packet that came by port `arrived` of a router and leaves by `leaves` is
+    /// on its second local link.
     pub fn crossed(&self, here: [u32; 3], arrived: u16, leaves: u16) -> bool {
         let [hosts, routers, ..] = self.numbers;
         let local = hosts..hosts + routers - 1;

@@ -47,7 +47,7 @@ impl Grid {
         self.sizes.iter().product()
     }
 
-    /// Whether the ends of `dimension` are joined by a link of their own.
+    /// Returns whether the ends of `dimension` are joined by a link of their own.
     pub fn wraps(&self, dimension: usize) -> bool {
         self.torus && self.sizes.get(dimension).is_some_and(|&size| size > 2)
     }

@@ -213,12 +213,12 @@ impl Topology {
         }
     }
 
-    /// Whether hosts stand at the network's edge and all switches are outside the engines.
+    /// Returns whether hosts stand at the network's edge and all switches are outside the engines.
     pub fn is_indirect(&self) -> bool {
         !matches!(self.0, Form::Grid(_))
     }
 
-    /// Whether at `position` there is a switch outside any engine.
+    /// Returns whether at `position` there is a switch outside any engine.
     pub fn is_switch(&self, position: u32) -> bool {
         position >= self.hosts()
     }
@@ -239,7 +239,8 @@ impl Topology {
         }
     }
 
-    /// Whether the ends of `dimension` (0 is x) of a torus are joined by a link of their own.
+    /// Returns whether the ends of `dimension` (0 is x) of a torus are joined by a link of their
+    /// own.
     pub fn wraps(&self, dimension: usize) -> bool {
         matches!(&self.0, Form::Grid(grid) if grid.wraps(dimension))
     }

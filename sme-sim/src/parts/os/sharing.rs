@@ -220,7 +220,7 @@ impl Sharing {
         self.threads[usize::from(thread)].is_urgent = true;
     }
 
-    /// Whether `thread` is urgent, and has not been until now.
+    /// Returns whether `thread` is urgent, and has not been until now.
     pub fn becomes_urgent(&mut self, thread: u16) -> bool {
         std::mem::take(&mut self.threads[usize::from(thread)].is_urgent)
     }
@@ -280,7 +280,7 @@ impl Sharing {
         !other.has_ended
     }
 
-    /// Whether there is a thread of that number.
+    /// Returns whether there is a thread of that number.
     pub fn knows(&self, thread: u32) -> bool {
         (thread as usize) < self.threads.len()
     }
@@ -366,7 +366,7 @@ impl Core {
         self.was_busy + now.since(since)
     }
 
-    /// Whether others want it.
+    /// Returns whether others want it.
     fn is_wanted(&self) -> bool {
         !self.want.is_empty() || !self.urgent.is_empty() || self.put_off.is_some()
     }

@@ -64,7 +64,7 @@ impl Signals {
         self.alarms.push((at, thread, value));
     }
 
-    /// Whether signals are to come at a time.
+    /// Returns whether signals are to come at a time.
     pub fn awaits_alarm(&self) -> bool {
         !self.alarms.is_empty()
     }

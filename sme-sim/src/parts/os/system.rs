@@ -80,7 +80,7 @@ impl<W> Default for System<W> {
 }
 
 impl<W: PartialEq> System<W> {
-    /// Whether threads share cores.
+    /// Returns whether threads share cores.
     #[inline]
     pub fn is_shared(&self) -> bool {
         self.shared.is_some()
@@ -112,13 +112,13 @@ impl<W: PartialEq> System<W> {
         }
     }
 
-    /// Whether signals are to come at a time.
+    /// Returns whether signals are to come at a time.
     pub fn awaits_alarm(&self) -> bool {
         let signals = self.signals.as_ref();
         signals.is_some_and(|signals| signals.awaits_alarm())
     }
 
-    /// Whether `thread` [is to end](Self::is_to_end).
+    /// Returns whether `thread` [is to end](Self::is_to_end).
     #[inline]
     pub fn is_killed(&self, thread: u16) -> bool {
         let shared = self.shared.as_ref();
@@ -251,8 +251,8 @@ pub trait Host {
     /// over. It has [ended](Self::has_ended) then.
     fn kill(&mut self, thread: u16);
 
-    /// Whether the thread, whose access is over, was [killed](Self::kill) in the middle of it; it
-    /// ends then.
+    /// Returns whether the thread, whose access is over, was [killed](Self::kill) in the middle of
+    /// it; it ends then.
     fn ends_if_killed(&mut self, thread: u16) -> bool;
 
     /// Tells who watches.
@@ -356,7 +356,8 @@ pub trait Host {
         }
     }
 
-    /// Whether `thread`, which could go on, has its core; if not, it will be resumed when it has.
+    /// Returns whether `thread`, which could go on, has its core; if not, it will be resumed when
+    /// it has.
     #[cold]
     fn has_its_turn(&mut self, thread: u16) -> bool {
         let now = self.now();

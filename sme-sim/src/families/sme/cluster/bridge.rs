@@ -29,7 +29,7 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Whether no packet waits and no access is under way.
+    /// Returns whether no packet waits and no access is under way.
     pub fn is_quiet(&self) -> bool {
         !self.busy && self.queue.is_empty() && self.reads.is_empty()
     }

@@ -132,7 +132,7 @@ impl Constants {
         os.system_call + os.interrupt + walk
     }
 
-    /// Whether no noise disturbs the cores.
+    /// Returns whether no noise disturbs the cores.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         self.noise.is_none()
@@ -205,7 +205,7 @@ impl Constants {
         node << CORE_BITS | u32::from(core) | if counted { COUNTED } else { 0 }
     }
 
-    /// Whether the access behind `trace` counts.
+    /// Returns whether the access behind `trace` counts.
     pub fn counts(&self, trace: u32) -> bool {
         trace & COUNTED != 0
     }

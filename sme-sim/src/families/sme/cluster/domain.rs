@@ -272,7 +272,7 @@ impl Domain {
         self.lines[line as usize].newest(bytes)
     }
 
-    /// Whether `core` has a read of the line under way.
+    /// Returns whether `core` has a read of the line under way.
     #[inline]
     pub fn is_fetching(&self, core: u16, line: u32) -> bool {
         self.lines[line as usize].roles.has(Role::Fetches, core)
@@ -380,7 +380,7 @@ impl Domain {
         Some(number)
     }
 
-    /// Whether transaction `number`, which is under way, is a posted write of the bridge.
+    /// Returns whether transaction `number`, which is under way, is a posted write of the bridge.
     pub fn is_posted(&self, number: u32) -> bool {
         matches!(self.transactions[number as usize].kind, Kind::Write { .. })
     }
@@ -559,12 +559,12 @@ impl Domain {
         }
     }
 
-    /// Whether no transaction is under way.
+    /// Returns whether no transaction is under way.
     pub fn is_quiet(&self) -> bool {
         self.transactions.is_empty()
     }
 
-    /// Whether a core waits for a line that is on its way.
+    /// Returns whether a core waits for a line that is on its way.
     pub fn serves_a_core(&self) -> bool {
         self.transactions.iter().any(|(_, t)| t.agent != BRIDGE)
     }

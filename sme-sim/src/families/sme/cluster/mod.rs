@@ -144,8 +144,8 @@ impl Cluster {
         )
     }
 
-    /// Whether nothing is under way any more: every posted store has been performed, every buffer,
-    /// slot and queue is empty, every credit is back. So it is after a run that ended well.
+    /// Returns whether nothing is under way any more: every posted store has been performed, every
+    /// buffer, slot and queue is empty, every credit is back. So it is after a run that ended well.
     pub fn is_quiet(&self) -> bool {
         let sum = |of: fn(&Here) -> u64| self.nodes.iter().map(|n| of(&n.here)).sum::<u64>();
         sum(|here| here.posted) == sum(|here| here.performed)

@@ -94,7 +94,7 @@ impl Node {
         self.way.record_waves(tap);
     }
 
-    /// Whether nothing is under way outside the engine.
+    /// Returns whether nothing is under way outside the engine.
     pub fn is_quiet(&self) -> bool {
         self.here.agenda.next() == Time::NEVER
             && (0..self.cores.len()).all(|core| self.stores.is_empty(core as u16))

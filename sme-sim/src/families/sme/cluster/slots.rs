@@ -45,7 +45,7 @@ impl Slots {
         }
     }
 
-    /// Whether no load waits or is under way.
+    /// Returns whether no load waits or is under way.
     pub fn is_quiet(&self, spec: &ClusterSpec) -> bool {
         let slots = spec.uncached.outstanding_loads_per_socket;
         let idle = |(free, waiting): &(u32, Vec<Asker>)| *free == slots && waiting.is_empty();

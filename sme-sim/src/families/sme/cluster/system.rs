@@ -24,7 +24,7 @@ impl Node {
         self.has_ended(thread);
     }
 
-    /// Whether `event` is about a thread that was killed before it.
+    /// Returns whether `event` is about a thread that was killed before it.
     pub(super) fn is_superfluous(&self, event: agenda::Event) -> bool {
         match event {
             agenda::Event::Resume(thread)

@@ -246,7 +246,7 @@ impl Trace {
         self.core(core).done = done;
     }
 
-    /// Whether a wait of `core` takes `value`.
+    /// Returns whether a wait of `core` takes `value`.
     fn takes(&self, core: u16, value: u64) -> bool {
         let until: Until = match self.cores[usize::from(core)].operation {
             Operation::Wait(_, until, _) | Operation::WaitAll(_, until, _) => until,

@@ -19,7 +19,7 @@ pub enum Update {
 }
 
 impl Update {
-    /// Whether it writes a word that held `before`, where the core expected `expected`.
+    /// Returns whether it writes a word that held `before`, where the core expected `expected`.
     pub fn writes(self, before: u64, expected: u64) -> bool {
         self != Update::CompareExchange || before == expected
     }

@@ -150,7 +150,7 @@ impl Way {
         Recorded::new(&mut self.engine, self.tap.as_deref())
     }
 
-    /// Whether nothing is under way outside the engine.
+    /// Returns whether nothing is under way outside the engine.
     pub fn is_quiet(&self) -> bool {
         (self.link.there).is_quiet(all_credits(&self.constants.spec.host))
             && self.packets.is_empty()
@@ -172,7 +172,7 @@ impl Way {
         }
     }
 
-    /// Whether a credit of a link may change what happens next.
+    /// Returns whether a credit of a link may change what happens next.
     #[inline]
     pub fn awaits_link_credits(&self) -> bool {
         self.tap.is_some() || self.engine.awaits_link_credits()

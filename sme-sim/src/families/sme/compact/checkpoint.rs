@@ -67,7 +67,7 @@ impl<S: Copy + Default> Checkpoint<S> {
         }))
     }
 
-    /// Whether a run among these `arrivals`, in order of time, comes through here.
+    /// Returns whether a run among these `arrivals`, in order of time, comes through here.
     pub fn is_passed(&self, arrivals: &[Arrival]) -> bool {
         let next = arrivals.get(self.begun.come);
         next.is_none_or(|arrival| arrival.given >= self.state.at)

@@ -133,7 +133,8 @@ impl OnFlag {
         Self(self.0 | value & 1)
     }
 
-    /// Whether it is the follower's, the only one that is neither the leader's nor the bridge's.
+    /// Returns whether it is the follower's, the only one that is neither the leader's nor the
+    /// bridge's.
     pub fn is_followers(self) -> bool {
         self.0 & Self::BY_FOLLOWER != 0
     }

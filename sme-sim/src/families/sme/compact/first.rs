@@ -110,7 +110,7 @@ impl<L: Leader> Run<'_, L> {
         }
     }
 
-    /// Whether the leader has asked for a line.
+    /// Returns whether the leader has asked for a line.
     fn fetches(&self, line: u16) -> bool {
         if line == self.plan.form.phase {
             self.work.fetches_phase(LEADER)

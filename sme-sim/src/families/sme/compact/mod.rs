@@ -101,7 +101,7 @@ impl<L: Leader> CompactCluster<L> {
         Ok(Self { nodes, among, plan })
     }
 
-    /// Whether nothing is under way any more: so it is after a run that ended well.
+    /// Returns whether nothing is under way any more: so it is after a run that ended well.
     pub fn is_quiet(&self) -> bool {
         let sum = |of: fn(&CompactNode<L>) -> u64| self.nodes.iter().map(of).sum::<u64>();
         sum(|n| n.posted) == sum(|n| n.performed)
@@ -121,7 +121,7 @@ impl<L: Leader> CompactCluster<L> {
         self.run_among(&mut Alone, workers, &mut watch)
     }
 
-    /// Whether every thread has ended.
+    /// Returns whether every thread has ended.
     fn check_ended(&self, peers: &mut dyn Peers) -> Result<(), Failure> {
         let (mut stuck, mut waiting) = (Vec::new(), 0);
         for node in self.nodes.iter().filter(|node| node.unfinished() > 0) {

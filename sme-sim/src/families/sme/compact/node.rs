@@ -161,7 +161,7 @@ impl<L: Leader> CompactNode<L> {
         self.way.engine()
     }
 
-    /// Whether nothing is under way outside the engine.
+    /// Returns whether nothing is under way outside the engine.
     pub(super) fn is_quiet(&self) -> bool {
         let inside = self.inside.as_ref();
         self.agenda.next() == Time::NEVER

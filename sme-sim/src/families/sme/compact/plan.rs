@@ -208,12 +208,13 @@ impl Form {
         first..first + self.threads as usize - 1
     }
 
-    /// Whether a line has to do with followers: it is the phase, or the flag of one of them.
+    /// Returns whether a line has to do with followers: it is the phase, or the flag of one of
+    /// them.
     pub fn is_followers(&self, line: u16) -> bool {
         line == self.phase || self.follower_of(line).is_some()
     }
 
-    /// Whether what a leader asks for has to do with them.
+    /// Returns whether what a leader asks for has to do with them.
     pub fn asks_followers(&self, node: u32, step: Step) -> bool {
         match step {
             Step::Read(offset) | Step::Wait(offset, _) => self.is_followers(self.line(offset)),

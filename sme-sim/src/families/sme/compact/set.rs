@@ -1,6 +1,6 @@
 //! Sets of a node's cores, a bit each.
 
-/// Whether `core` is in `set`.
+/// Returns whether `core` is in `set`.
 #[inline]
 pub fn has(set: &[u64], core: u16) -> bool {
     set[usize::from(core / 64)] >> (core % 64) & 1 != 0
@@ -18,7 +18,7 @@ pub fn remove(set: &mut [u64], core: u16) {
     set[usize::from(core / 64)] &= !(1 << (core % 64));
 }
 
-/// Whether `core` is the only one.
+/// Returns whether `core` is the only one.
 pub fn is_only(set: &[u64], core: u16) -> bool {
     let of = |word: usize| u64::from(usize::from(core / 64) == word) << (core % 64);
     set.iter().enumerate().all(|(word, &bits)| bits == of(word))

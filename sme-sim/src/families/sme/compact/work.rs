@@ -201,7 +201,7 @@ impl Work {
         self.by_the_way_until = under_way.by_the_way_until;
     }
 
-    /// Whether nothing is under way.
+    /// Returns whether nothing is under way.
     pub fn is_at_rest(&self) -> bool {
         self.pending.next_ps() == u64::MAX
             && self.bridge.is_empty()
@@ -262,7 +262,7 @@ impl Work {
         (bits & line::LEADER != 0).then_some(u8::from(bits & line::COPIES != 0))
     }
 
-    /// Whether the leader has asked for another line than the phase's.
+    /// Returns whether the leader has asked for another line than the phase's.
     #[inline]
     pub fn fetches_flag(&self, number: u16) -> bool {
         self.marks[usize::from(number)] & LEADER_FETCHES != 0
@@ -302,8 +302,8 @@ impl Work {
         self.push(form.ways(core).1.home, event);
     }
 
-    /// Whether a follower that writes to its flag, now or later, asks for the line first: it has not
-    /// the only copy, and it gets that in no other way.
+    /// Returns whether a follower that writes to its flag, now or later, asks for the line first:
+    /// it has not the only copy, and it gets that in no other way.
     #[inline]
     pub fn will_miss_own_flag(&self, form: &Form, core: u16) -> bool {
         let index = usize::from(form.flag_of(core));
@@ -517,7 +517,7 @@ impl Work {
     }
 }
 
-/// Whether the follower whose flag it is owns it and has the only copy.
+/// Returns whether the follower whose flag it is owns it and has the only copy.
 #[inline]
 fn is_followers_alone(bits: u8) -> bool {
     bits & (line::OWNED | line::HOLDERS) == line::OF_FOLLOWER | line::FOLLOWER

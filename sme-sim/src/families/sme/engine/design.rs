@@ -93,7 +93,7 @@ impl Design {
         })
     }
 
-    /// Whether at `position` there is a switch outside any engine: a
+    /// Returns whether at `position` there is a switch outside any engine: a
     /// [`WideSwitch`](super::WideSwitch).
     pub fn is_switch(&self, position: u32) -> bool {
         self.topology.is_switch(position)

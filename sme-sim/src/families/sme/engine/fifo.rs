@@ -93,12 +93,12 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
         self.valid
     }
 
-    /// Whether FIFO `index` offers a packet.
+    /// Returns whether FIFO `index` offers a packet.
     pub fn is_valid(&self, index: usize) -> bool {
         self.valid >> index & 1 == 1
     }
 
-    /// Whether FIFO `index` takes a packet.
+    /// Returns whether FIFO `index` takes a packet.
     pub fn is_ready(&self, index: usize) -> bool {
         self.full >> index & 1 == 0
     }

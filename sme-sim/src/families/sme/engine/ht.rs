@@ -129,8 +129,8 @@ impl HtPacket {
         }
     }
 
-    /// Whether nothing of it is lost on HyperTransport, see [`HtPacket::encode`]. Long reads are
-    /// exempt: no engine in RTL has them.
+    /// Returns whether nothing of it is lost on HyperTransport, see [`HtPacket::encode`]. Long
+    /// reads are exempt: no engine in RTL has them.
     pub fn is_exact(&self) -> bool {
         if self.extra_words() > 0 {
             return true;
@@ -143,12 +143,12 @@ impl HtPacket {
         decoded == *self
     }
 
-    /// Whether the answer to a read of these bytes is one doubleword.
+    /// Returns whether the answer to a read of these bytes is one doubleword.
     pub const fn is_single(enables: u8) -> bool {
         enables & 0x0f == 0 || enables & 0xf0 == 0
     }
 
-    /// Whether that doubleword is the upper of the eight bytes.
+    /// Returns whether that doubleword is the upper of the eight bytes.
     const fn is_upper(enables: u8) -> bool {
         enables & 0x0f == 0 && enables & 0xf0 != 0
     }

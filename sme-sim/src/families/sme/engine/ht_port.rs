@@ -42,7 +42,8 @@ pub struct HtPort {
     sent: u16,
 }
 
-/// Whether all of the first `before` posted writes are among the `done` ones, both modulo 2^16.
+/// Returns whether all of the first `before` posted writes are among the `done` ones, both modulo
+/// 2^16.
 pub(crate) fn overtakes_none(done: u16, before: u16) -> bool {
     done.wrapping_sub(before) < 1 << 15
 }

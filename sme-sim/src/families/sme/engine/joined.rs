@@ -159,7 +159,7 @@ impl Engine {
         }
     }
 
-    /// Whether nothing is under way: every buffer empty, every tag free, every credit back.
+    /// Returns whether nothing is under way: every buffer empty, every tag free, every credit back.
     pub fn is_quiet(&self) -> bool {
         let of_a_link = |credit: &&PendingCredit| matches!(credit.credit(), Credit::Link { .. });
         let link_credits = self.credits.iter().filter(of_a_link).count() as u32;

@@ -176,7 +176,7 @@ impl LinkPort {
         );
     }
 
-    /// Whether a place is left at the receiver.
+    /// Returns whether a place is left at the receiver.
     pub fn has_credit(&self, channel: u8) -> bool {
         self.credits[usize::from(channel)] > 0
     }

@@ -126,8 +126,8 @@ pub trait Shortcuts: EngineModel {
     /// Prefetches what a packet or a credit of a link has to do with besides the engine's beginning.
     fn prefetch(&self, _coming: &Input) {}
 
-    /// Whether a credit of a link may change what happens next; if not, it need not be presented before
-    /// the next edge that is stepped anyhow.
+    /// Returns whether a credit of a link may change what happens next; if not, it need not be
+    /// presented before the next edge that is stepped anyhow.
     fn awaits_link_credits(&self) -> bool {
         true
     }
@@ -138,8 +138,8 @@ pub trait Inspect: Shortcuts {
     /// What has been counted so far.
     fn counters(&self) -> Counters;
 
-    /// Whether nothing is under way: every buffer empty, every tag free, every credit back, as far
-    /// as can be seen.
+    /// Returns whether nothing is under way: every buffer empty, every tag free, every credit back,
+    /// as far as can be seen.
     fn is_quiet(&self) -> bool;
 
     /// Bytes of state, the heap's included, without what all engines share.

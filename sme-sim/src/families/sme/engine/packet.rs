@@ -87,12 +87,12 @@ impl Kind {
         }
     }
 
-    /// Whether it carries an address and byte enables.
+    /// Returns whether it carries an address and byte enables.
     pub const fn has_address(self) -> bool {
         matches!(self, Kind::ReadRequest | Kind::PostedWrite)
     }
 
-    /// Whether it carries data.
+    /// Returns whether it carries data.
     pub const fn has_data(self) -> bool {
         !matches!(self, Kind::ReadRequest)
     }
@@ -268,7 +268,7 @@ impl<'a> View<'a> {
         Kind::from_bits(self.word(0))
     }
 
-    /// Whether the write probes caches, or the response is one doubleword.
+    /// Returns whether the write probes caches, or the response is one doubleword.
     pub fn flag(&self) -> bool {
         self.word(0) >> 2 & 1 == 1
     }

@@ -34,7 +34,7 @@ impl PendingCredit {
         self.0 >> Self::BITS
     }
 
-    /// Whether it is the host's.
+    /// Returns whether it is the host's.
     pub(super) fn is_hosts(self) -> bool {
         self.0 & ((1 << Self::BITS) - 1) >= Self::HOST
     }

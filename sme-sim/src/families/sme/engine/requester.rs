@@ -205,7 +205,7 @@ impl Requester {
         request.is_some() || response.is_some() || dropped.is_some() || unknown
     }
 
-    /// Whether no read is under way.
+    /// Returns whether no read is under way.
     pub fn is_quiet(&self) -> bool {
         self.tags.is_quiet()
     }

@@ -53,13 +53,13 @@ impl<C: Copy> Tags<C> {
         (self.free != 0).then(|| self.free.trailing_zeros() as u8)
     }
 
-    /// Whether a read holds `tag`.
+    /// Returns whether a read holds `tag`.
     pub fn is_used(&self, tag: u8) -> bool {
         let not_held = self.free | bit(self.freed) | bit(self.returning);
         tag < self.count && not_held & bit(tag) == 0
     }
 
-    /// Whether no read is under way.
+    /// Returns whether no read is under way.
     pub fn is_quiet(&self) -> bool {
         self.free | bit(self.freed) | bit(self.returning) == all(self.count)
     }

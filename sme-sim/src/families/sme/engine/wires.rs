@@ -68,7 +68,7 @@ pub const REQUESTER_NONPOSTED: usize = 7;
 /// Places of a FIFO between two blocks: enough for a packet a cycle.
 pub const DEPTH: u16 = 2;
 
-/// Whether any of the FIFOs `first..first + count` is set in `mask`.
+/// Returns whether any of the FIFOs `first..first + count` is set in `mask`.
 pub(crate) const fn any(mask: u64, first: usize, count: usize) -> bool {
     mask >> first & ((1 << count) - 1) != 0
 }

@@ -130,7 +130,7 @@ impl Windows {
         Self { begin, end, until }
     }
 
-    /// Whether `cycle` is in the measurement window.
+    /// Returns whether `cycle` is in the measurement window.
     fn measures(&self, cycle: u64) -> bool {
         (self.begin..self.end).contains(&cycle)
     }
@@ -163,7 +163,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether latencies or the accepted load tell of saturation.
+    /// Returns whether latencies or the accepted load tell of saturation.
     fn is_slow(&self) -> bool {
         self.latencies.mean > self.limit || self.accepted < 0.95 * self.offered
     }

@@ -55,7 +55,7 @@ impl Pattern {
         }
     }
 
-    /// Whether the pattern exists among the first `nodes` positions of `topology`.
+    /// Returns whether the pattern exists among the first `nodes` positions of `topology`.
     ///
     /// # Errors
     /// What the pattern needs and the topology has not; see [`PatternError`].
@@ -157,8 +157,8 @@ impl fmt::Display for Needs {
     }
 }
 
-/// Whether the sums over pairs of nodes fall apart into sums along each dimension: every node of a
-/// mesh or torus sends to every other, in dimension order.
+/// Returns whether the sums over pairs of nodes fall apart into sums along each dimension: every
+/// node of a mesh or torus sends to every other, in dimension order.
 pub(super) fn by_dimension(topology: &Topology, nodes: u32) -> bool {
     matches!(topology.kind(), TopologyKind::Mesh | TopologyKind::Torus) && nodes == topology.hosts()
 }

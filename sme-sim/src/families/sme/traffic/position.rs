@@ -80,7 +80,7 @@ impl<E: EngineModel> Position<E> {
         &self.engine
     }
 
-    /// Whether nothing is under way outside the engine.
+    /// Returns whether nothing is under way outside the engine.
     #[cfg(test)]
     pub(super) fn is_quiet(&self) -> bool {
         self.queue.is_empty()

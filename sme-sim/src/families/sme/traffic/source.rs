@@ -93,7 +93,7 @@ impl Source {
         self.waiting.pop_front()
     }
 
-    /// Whether nothing waits.
+    /// Returns whether nothing waits.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()

@@ -113,8 +113,8 @@ impl Tally {
         self.latencies.extend_from_slice(&other.latencies);
     }
 
-    /// Whether every packet that has arrived was sent, here, and once; and, if as many measured
-    /// packets have arrived as were sent, whether they are the same.
+    /// Returns whether every packet that has arrived was sent, here, and once; and, if as many
+    /// measured packets have arrived as were sent, whether they are the same.
     pub(super) fn check(&self) -> Result<(), TrafficError> {
         if self.strayed > 0 {
             return Err(TrafficError::Strayed {

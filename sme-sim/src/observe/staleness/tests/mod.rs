@@ -239,8 +239,8 @@ fn the_oracle_notices_a_checker_of_longer_lines() {
     assert!(is_noticed(|lines| lines.mistaken = true, None));
 }
 
-/// Whether a checker finds something else than the oracle in any of many histories, on lines that
-/// `change` has changed.
+/// Returns whether a checker finds something else than the oracle in any of many histories, on
+/// lines that `change` has changed.
 fn is_noticed(change: impl Fn(&mut Lines), deaf: Option<Kind>) -> bool {
     let mut runner = TestRunner::deterministic();
     let histories = (vec(step(), 160), lines());

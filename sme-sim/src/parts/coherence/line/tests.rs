@@ -211,9 +211,9 @@ fn mutants(row: Row) -> Vec<Row> {
     all
 }
 
-/// Whether a change breaks a rule of coherence: a copy that is newer than memory is neither given
-/// to the one that asks nor written back, one that others may have is written without asking, one
-/// is kept that is to go, or one is marked as alone or clean that is not.
+/// Returns whether a change breaks a rule of coherence: a copy that is newer than memory is neither
+/// given to the one that asks nor written back, one that others may have is written without asking,
+/// one is kept that is to go, or one is marked as alone or clean that is not.
 fn breaks_a_rule((state, event): (State, Event), row: Row, mutant: Row) -> bool {
     let is_dirty = |state| matches!(state, State::Modified | State::Owned);
     let is_alone = |state| matches!(state, State::Modified | State::Exclusive);

@@ -53,7 +53,7 @@ fn path(topology: &Topology, source: u32, target: u32, class: Class, datelines: 
     }
 }
 
-/// Whether packets can wait for each other in a circle: a cycle among the links, where one
+/// Returns whether packets can wait for each other in a circle: a cycle among the links, where one
 /// depends on the next of some path.
 fn can_deadlock(topology: &Topology, datelines: bool) -> bool {
     let mut waits: BTreeMap<Link, BTreeSet<Link>> = BTreeMap::new();

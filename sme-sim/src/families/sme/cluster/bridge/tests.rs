@@ -174,8 +174,8 @@ impl Bench {
     }
 }
 
-/// Whether all writes take effect in order, and every read sees the last write to its line before
-/// it, or one that came later.
+/// Returns whether all writes take effect in order, and every read sees the last write to its line
+/// before it, or one that came later.
 fn check(goes: Goes, homes: &str, seed: u64, comes: &[(u64, Comes)]) -> Result<(), String> {
     let mut bench = Bench::new(goes, homes, seed);
     bench.run(comes);

@@ -92,7 +92,7 @@ impl Caches {
         self.cores[usize::from(core)] = Some(ahead);
     }
 
-    /// Whether no access is under way.
+    /// Returns whether no access is under way.
     pub fn is_quiet(&self) -> bool {
         self.under_way == 0 && self.fills.is_empty() && self.callers.is_empty()
     }
@@ -164,7 +164,7 @@ impl Caches {
         view.map_or(State::Invalid, |view| view.state)
     }
 
-    /// Whether no core but `core` has a copy of `line`.
+    /// Returns whether no core but `core` has a copy of `line`.
     fn is_alone(&self, core: u16, line: u64) -> bool {
         let mut others = (0..self.cores.len() as u16).filter(|&other| other != core);
         others.all(|other| self.state(other, line) == State::Invalid)

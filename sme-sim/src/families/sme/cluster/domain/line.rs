@@ -61,7 +61,7 @@ impl Line {
         effect.expect("the table has rows of loads and stores for every state")
     }
 
-    /// Whether `core` may store without asking; if so, its copy is in the state after that.
+    /// Returns whether `core` may store without asking; if so, its copy is in the state after that.
     #[inline]
     pub(super) fn stores_at_once(&mut self, core: u16) -> bool {
         let hits = (self.copies).hits(protocol::table(), &mut self.roles, core, Event::Store);

@@ -29,7 +29,7 @@ impl Work {
         has(&self.holders, core).then_some(self.phase.copies)
     }
 
-    /// Whether `core` has asked for the phase.
+    /// Returns whether `core` has asked for the phase.
     #[inline]
     pub fn fetches_phase(&self, core: u16) -> bool {
         has(&self.fetching, core)

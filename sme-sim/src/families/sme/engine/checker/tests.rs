@@ -40,8 +40,8 @@ fn packet() -> Packet {
     }
 }
 
-/// Whether a credit that is sampled at edge `at` serves the packet of edge `at + later`, all others
-/// being used.
+/// Returns whether a credit that is sampled at edge `at` serves the packet of edge `at + later`,
+/// all others being used.
 fn serves(at: u64, later: u64) -> bool {
     let spec = machine(32, [4; 3], 4);
     let mut engine = Checked::new(Hasty, &spec, 1, 3);

@@ -300,7 +300,7 @@ impl Doublewords {
 }
 
 impl Sized {
-    /// Whether it stays within the eight bytes if `more` doublewords follow its first.
+    /// Returns whether it stays within the eight bytes if `more` doublewords follow its first.
     fn fits(&self, more: u64) -> bool {
         more == 0 || (more == 1 && !self.upper)
     }
