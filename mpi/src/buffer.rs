@@ -81,7 +81,7 @@ impl<'a> Buffer<'a> {
         Self::new(&[], 0, 0, &Datatype::from(Basic::Byte))
     }
 
-    /// How many elements.
+    /// Returns the number of elements.
     pub fn count(&self) -> i64 {
         self.count
     }
@@ -155,7 +155,7 @@ impl<'a> BufferMut<'a> {
         Self::new(&mut [], 0, 0, &Datatype::from(Basic::Byte))
     }
 
-    /// How many elements.
+    /// Returns the number of elements.
     pub fn count(&self) -> i64 {
         self.count
     }
@@ -170,7 +170,7 @@ impl<'a> BufferMut<'a> {
         bytes(self.count, &self.datatype)
     }
 
-    /// What is there now.
+    /// Returns the current contents as a buffer to read from.
     pub fn shared(&self) -> Buffer<'_> {
         let shared = Buffer::new(self.memory, self.origin, self.count, &self.datatype);
         Buffer {
@@ -204,7 +204,7 @@ impl<'a> BufferMut<'a> {
 pub struct Piece {
     /// The byte of the memory at which displacement 0 is.
     pub origin: i64,
-    /// How many elements.
+    /// The number of elements.
     pub count: i64,
     /// Their datatype.
     pub datatype: Datatype,

@@ -16,7 +16,7 @@
 //! * [`comm`], [`group`], [`topology`]: communicators, their ranks, and the neighbours of a rank.
 //! * [`window`]: one-sided communication.
 //! * [`attributes`], [`info`]: what programs attach to communicators, and hand to the library.
-//! * [`collective`]: collective algorithms, one a file, and the choice among them.
+//! * [`collective`]: collective algorithms, one per file, and the choice among them.
 //! * [`process`]: daemons, and the reservation of cores.
 //!
 //! Beside it stand [`rcce`] and [`mppaipc`], libraries of their own.

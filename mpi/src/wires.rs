@@ -101,7 +101,7 @@ struct Hub {
     /// Transfers that have been started: their number and sender.
     flying: Vec<(Started, u32, Outbound)>,
     started: u32,
-    /// Whether a transfer has come or left since each rank looked.
+    /// By rank: whether a transfer has arrived or left since the rank last looked.
     events: Vec<bool>,
     /// The rank at which each looked first when it last looked for bytes.
     looked: Vec<u32>,

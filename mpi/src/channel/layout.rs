@@ -28,7 +28,7 @@ pub struct Layout {
     pub begin: u64,
     /// Bytes of each part, a multiple of `line`.
     pub bytes: u64,
-    /// How ranks reach it.
+    /// The way in which ranks reach the memory.
     pub reach: Reach,
     /// Bytes of a section at most, a multiple of `line`.
     most: u64,
@@ -42,7 +42,7 @@ pub struct Layout {
 /// Bytes of a registered buffer at most: a [`Ticket`] numbers the lines of one.
 pub const MOST_REGISTERED: u64 = LINE << Ticket::BITS;
 
-/// How ranks reach the parts.
+/// The way in which ranks reach each other's parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Data in tagged lines, which nothing keeps coherent; a rank polls all its flags at once.

@@ -38,7 +38,7 @@ impl Modes {
 pub struct Abilities {
     /// Which messages go which way.
     pub modes: Modes,
-    /// Whether someone beside the rank itself, a *server*, hears what the rank is sent and starts
+    /// Whether a *server*, a thread beside the rank itself, hears what the rank is sent and starts
     /// transfers on its behalf.
     pub has_server: bool,
     /// Whether a rank sees that data have come to its place ([`Transfers::take`]). Otherwise their

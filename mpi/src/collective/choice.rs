@@ -119,10 +119,10 @@ pub struct Choice {
 /// The ranks of a call, as far as a choice depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct On {
-    /// How many.
+    /// The number of ranks.
     pub ranks: u32,
-    /// Whether they are on several nodes, and some share one: then all that send at once to other
-    /// nodes are in each other's way, and few messages are better than short ways.
+    /// Whether the ranks are on several nodes, and some share one: then all that send at once to
+    /// other nodes are in each other's way, and few messages are better than short ways.
     pub is_clustered: bool,
 }
 

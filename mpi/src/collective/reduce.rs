@@ -1,5 +1,5 @@
-//! Reductions to a root. Operands are combined in the order of their ranks, whatever the algorithm, unless
-//! the operation is commutative.
+//! Reductions to a root. Every algorithm combines operands in the order of their ranks, unless the
+//! operation is commutative.
 
 use super::choice::Algorithm;
 use super::team::Team;

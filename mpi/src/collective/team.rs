@@ -50,7 +50,7 @@ impl Team {
         self.rank
     }
 
-    /// How many they are.
+    /// Returns the number of ranks in the team.
     pub(crate) fn size(&self) -> u32 {
         self.peers.size()
     }

@@ -11,7 +11,8 @@ use crate::device::Device;
 use crate::error::{ErrorClass, Fault};
 use crate::group::Group;
 
-/// What a rank is told of its new communicator: its context, and ranks of the job.
+/// The description of a new communicator that each of its ranks receives: its context, and ranks of
+/// the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Made {
     pub(crate) context: u64,
@@ -135,7 +136,7 @@ pub(crate) async fn split_sides(
     Ok(made.to_bytes())
 }
 
-/// What each rank contributes to a split.
+/// The contribution of one rank to a split.
 struct Entry {
     color: Option<u32>,
     key: i32,

@@ -64,11 +64,11 @@ struct Inner {
     /// Collective calls so far.
     calls: AtomicU32,
     is_freed: AtomicBool,
-    /// Whether it was the world before that grew or shrank.
+    /// Whether this was the world until the world grew or shrank.
     is_replaced: AtomicBool,
     /// A rank of the job that was in it and has left the world.
     gone: OnceLock<u32>,
-    /// Whether this rank is in it.
+    /// Whether this rank is a member of the communicator.
     is_member: bool,
     handler: Mutex<ErrorHandler>,
     name: Mutex<String>,

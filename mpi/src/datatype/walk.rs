@@ -15,7 +15,7 @@ use crate::error::Fault;
 pub struct Block {
     /// Where they begin.
     pub displacement: i64,
-    /// How many they are; at least one.
+    /// The length in bytes; at least one.
     pub bytes: usize,
 }
 
@@ -26,7 +26,7 @@ pub struct Run {
     pub displacement: i64,
     /// Their type.
     pub basic: Basic,
-    /// How many they are; at least one.
+    /// The number of values; at least one.
     pub count: u64,
 }
 

@@ -107,7 +107,7 @@ pub(crate) struct Outcome {
     pub(crate) envelope: Option<Envelope>,
     /// The data of a receive, as many bytes of them as were wanted, or the result of a task.
     pub(crate) bytes: Vec<u8>,
-    /// Whether it has been cancelled.
+    /// Whether the request has been cancelled.
     pub(crate) is_cancelled: bool,
     /// The error of a task.
     pub(crate) fault: Option<Fault>,
@@ -135,7 +135,7 @@ struct State {
     incoming: Vec<Incoming>,
     handlers: Handlers,
     running: Vec<(usize, Task)>,
-    /// Whether something has ended since the tasks were polled last.
+    /// Whether any activity has ended since the tasks were polled last.
     is_changed: bool,
     owed: Vec<(Work, u32)>,
     /// Contexts that this rank has made.
@@ -160,7 +160,7 @@ struct Request {
     activity: Activity,
     /// None while it is under way.
     outcome: Option<Outcome>,
-    /// Whether its owner does not want to know of its end.
+    /// Whether the owner has freed the request and does not want to hear of its end.
     is_freed: bool,
 }
 

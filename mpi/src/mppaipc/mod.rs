@@ -66,9 +66,9 @@ pub enum IpcError {
     NoMemory {
         /// The purpose.
         what: &'static str,
-        /// How much it needs.
+        /// The bytes it needs.
         bytes: u64,
-        /// How much is left.
+        /// The bytes that are left.
         free: u64,
     },
 }

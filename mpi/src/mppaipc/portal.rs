@@ -46,7 +46,7 @@ pub struct Write {
 pub struct Piece {
     /// The first byte in the sender's memory.
     pub from: Word,
-    /// How many there are.
+    /// The number of bytes.
     pub bytes: u32,
     /// Where they go in the receiver's buffer; a multiple of eight.
     pub offset: u32,

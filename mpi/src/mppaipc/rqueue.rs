@@ -50,10 +50,10 @@ pub struct RQueueTx<M, P> {
 /// The credits of a node for a queue, which its threads share.
 #[derive(Debug)]
 struct Credits {
-    /// How many have been given back, and the flag that tells of each.
+    /// The number of credits given back, and the flag that tells of each.
     given: Word,
     tells: Flag,
-    /// How many there are at first, and how many have been used.
+    /// The number of credits at first, and the number used so far.
     first: u64,
     used: Mutex<u64>,
 }

@@ -1,6 +1,6 @@
 //! The places of commands and results: in the buffer of each core a row of flags for commands, one
-//! for each core that may send one, and a row for results, one for each that may answer. What they
-//! say fits into seven bits.
+//! for each core that may send one, and a row for results, one for each that may answer. A command
+//! or a result fits into seven bits.
 
 use sme_memory::{Flag, Flags, Memory, Place, Route, Word};
 
@@ -51,7 +51,7 @@ pub struct Board {
     pub begin: u64,
     /// Cores of the chip, or nodes of the cluster, at most [`MOST_CORES`].
     pub cores: u32,
-    /// How they hear of commands.
+    /// The way in which daemons hear of commands.
     pub alert: Alert,
 }
 

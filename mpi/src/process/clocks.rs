@@ -6,7 +6,7 @@
 //! begin only while all its cores want one for the same program, and an island another voltage:
 //! that on which all agree, or as long as they do not, the one before. When a core is given back,
 //! or its program takes its wish back, tile and island return to what they had at the begin, the
-//! voltage first, before anyone hears that the core is free.
+//! voltage first, before any daemon announces that the core is free.
 //!
 //! Daemons of an island look at each other's wishes and change clocks one at a time, under a lock
 //! of one flag each: Lamport's one-bit algorithm (*The Mutual Exclusion Problem, Part II*, J. ACM

@@ -14,7 +14,7 @@ pub struct Wish {
     pub most: u32,
     /// The cores that it takes, the ones that it likes best first, each once.
     pub candidates: Vec<u32>,
-    /// Whether their numbers have to follow each other.
+    /// Whether the cores must have consecutive numbers.
     pub contiguous: bool,
 }
 
@@ -55,7 +55,7 @@ where
         self.all(cores, Command::Release(program)).await;
     }
 
-    /// Who holds each of `cores`, in their order.
+    /// Returns the holder of each of `cores`, in their order.
     pub async fn survey(&self, cores: &[u32]) -> Vec<Held> {
         self.all(cores, Command::Query).await
     }

@@ -29,7 +29,7 @@ pub struct Lease {
     pub core: u32,
     /// The first segment.
     pub first: u32,
-    /// How many there are.
+    /// The number of segments.
     pub count: u32,
 }
 

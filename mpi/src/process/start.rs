@@ -35,7 +35,7 @@ pub struct Begun {
     pub program: Program,
     /// The daemon of its core.
     pub daemon: ThreadId,
-    /// Whether the process that the core had before has died: messages to it may lie there.
+    /// Whether the previous process of the core died: messages to it may still lie there.
     pub after_death: bool,
 }
 

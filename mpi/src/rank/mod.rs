@@ -128,7 +128,7 @@ impl Status {
         ..Self::EMPTY
     };
 
-    /// How many elements of `datatype` it has, if they are whole (MPI_Get_count).
+    /// Returns the number of elements of `datatype` received, if they are whole (MPI_Get_count).
     pub fn count(&self, datatype: &Datatype) -> Option<u64> {
         pack::get_count(self.bytes, datatype)
     }
@@ -151,7 +151,7 @@ pub struct Mpi<C> {
     existing: Existing,
     ports: Arc<Mutex<Ports>>,
     choice: RwLock<Choice>,
-    /// Whether a call is under way.
+    /// Whether the rank is inside a call.
     is_inside: AtomicBool,
 }
 
@@ -458,7 +458,8 @@ impl<'m, C: Channel> Communicator<'m, C> {
         self.comm.rank()
     }
 
-    /// How many ranks it has; of an intercommunicator the own group (MPI_Comm_size).
+    /// Returns the number of ranks; of an intercommunicator, those of the own group
+    /// (MPI_Comm_size).
     pub fn size(&self) -> u32 {
         self.comm.size()
     }

@@ -175,7 +175,7 @@ enum State<'b> {
 struct Active<'b> {
     begun: Begun<'b>,
     comm: Comm,
-    /// Whether the persistent request that it is a start of is active.
+    /// The flag of the persistent request that was started: whether it is active.
     of: Option<Arc<AtomicBool>>,
 }
 
@@ -206,7 +206,7 @@ pub enum Tested<T> {
 pub struct InStatus {
     /// The error of the call.
     pub error: MpiError,
-    /// What became of each request.
+    /// The outcome of each request.
     pub statuses: Vec<Result<Status, MpiError>>,
 }
 
@@ -524,7 +524,7 @@ pub async fn test_any<C: Channel>(
     })
 }
 
-/// What became of some of several requests, by their indices.
+/// The outcomes of those requests that have ended, by their indices.
 pub type Several = Vec<(usize, Result<Status, MpiError>)>;
 
 fn end_some<C: Channel>(requests: &mut [Request<'_, '_, C>], call: &'static str) -> Several {

@@ -214,7 +214,7 @@ mod tests {
 
     type Create = fn(u32, u32, &[Contribution<'_>]) -> Result<DistGraph, Fault>;
 
-    /// What a rank contributes: sources, each with destinations and weights.
+    /// The contribution of one rank: sources, each with destinations and weights.
     type Part = Vec<(u32, Vec<(u32, u32)>)>;
 
     fn parts() -> impl Strategy<Value = (Vec<Part>, bool)> {

@@ -62,7 +62,7 @@ enum Packet {
 pub(crate) struct Messages {
     device: Arc<Device>,
     comm: Comm,
-    /// Whether accesses wait for the end of their epoch.
+    /// Whether accesses are deferred to the end of their epoch.
     is_deferred: bool,
     state: Arc<Mutex<State>>,
 }

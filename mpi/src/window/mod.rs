@@ -17,7 +17,8 @@ pub(crate) mod trigger;
 
 pub use trigger::variable;
 
-/// How the synchronizing calls of a window work (Christgau and Schnor, Sec. III and Table I).
+/// The way in which the synchronizing calls of a window work (Christgau and Schnor, Sec. III and
+/// Table I).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronization {
     /// Messages. No call that begins an epoch waits for another rank, and accesses leave at the end

@@ -306,13 +306,13 @@ fn no_process_is_a_peer() {
         let world = mpi.world();
         world.send(&[1u8], PROC_NULL, 0).await.unwrap();
         let mut untouched = [7u8];
-        let nobody = Source::Rank(PROC_NULL);
+        let no_rank = Source::Rank(PROC_NULL);
         let status = world
-            .receive(&mut untouched, nobody, Tag::Any)
+            .receive(&mut untouched, no_rank, Tag::Any)
             .await
             .unwrap();
         assert_eq!((status, untouched), (Status::NO_PROCESS, [7]));
-        let probed = world.probe(nobody, Tag::Any).await.unwrap();
+        let probed = world.probe(no_rank, Tag::Any).await.unwrap();
         assert_eq!(probed, Status::NO_PROCESS);
         let exchanged =
             world.send_receive_replace(&mut untouched, (0, 4), (Source::Any, Tag::Is(4)));

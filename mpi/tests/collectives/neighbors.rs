@@ -190,7 +190,7 @@ fn a_halo_has_datatypes_of_its_own() {
     assert_eq!(outcome, Ok(vec![Ok(()); 6]));
 }
 
-/// Situation 20: in place is illegal here; and what else is wrong with topologies.
+/// Situation 20: in place is illegal here; further wrong calls of topologies are errors too.
 #[test]
 fn wrong_calls_of_topologies_are_errors() {
     let is = |result: Result<(), MpiError>, class, call, argument| {

@@ -48,7 +48,7 @@ fn sections(layout: Layout) -> impl Fn(Thread, u32) -> Sections<Thread, Free> {
     }
 }
 
-/// All send to all, short and long messages, and each receives from anyone.
+/// All send to all, short and long messages, and each rank receives from any source.
 async fn hears_from_everyone<C: Channel>(mpi: Mpi<C>, seen: &Mutex<Vec<u32>>) {
     let world = mpi.world();
     let (me, size) = (world.rank(), world.size());

@@ -318,7 +318,7 @@ fn wrong_arguments_are_errors() {
     .unwrap();
 }
 
-/// Situation 12: a receive from anyone is cancelled, unless a message has matched it.
+/// Situation 12: a receive from any source is cancelled, unless a message has matched it.
 #[test]
 fn a_receive_is_cancelled_or_has_its_message() {
     run(2, SMALL, |wire| async move {

@@ -10,7 +10,8 @@ use sme_mpi::rank::{Mpi, PROC_NULL, Source, Tag, Target};
 use sme_mpi::window::Synchronization;
 use sme_mpi::wires::{Setting, run};
 
-/// All take tickets from rank 0, by fetch-and-add and by compare-and-swap: nobody gets one twice.
+/// All take tickets from rank 0, by fetch-and-add and by compare-and-swap: no ticket is handed out
+/// twice.
 #[test]
 fn tickets_are_given_once() {
     for sync in Synchronization::ALL {
@@ -275,9 +276,9 @@ fn one_window_makes_progress_for_another() {
     }
 }
 
-/// Situation 8: a fetch without an operation has no operands; so has an access to nobody. Situation
-/// 9: an accumulate through a derived datatype operates where its elements are. Situation 10:
-/// displacements of dynamic windows may be beyond 2^63, where nothing is.
+/// Situation 8: a fetch without an operation has no operands; an access to `PROC_NULL` has none
+/// either. Situation 9: an accumulate through a derived datatype operates where its elements are.
+/// Situation 10: displacements of dynamic windows may be beyond 2^63, where nothing is.
 #[test]
 fn accesses_without_operands_and_through_datatypes() {
     for sync in Synchronization::ALL {
@@ -304,10 +305,10 @@ fn accesses_without_operands_and_through_datatypes() {
             let mut got = window
                 .get_accumulate(Buffer::empty(), &mut fetched, &one, &Op::NoOp)
                 .await?;
-            let nobody = Target::at(PROC_NULL, 0);
-            window.put(Buffer::empty(), &nobody).await?;
+            let no_rank = Target::at(PROC_NULL, 0);
+            window.put(Buffer::empty(), &no_rank).await?;
             let mut kept = [8u64];
-            let mut none = window.get(&mut kept, &nobody).await?;
+            let mut none = window.get(&mut kept, &no_rank).await?;
             none.wait().await?;
             drop(none);
             window.fence().await?;

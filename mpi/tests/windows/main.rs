@@ -19,8 +19,8 @@ use sme_mpi::wires::{Setting, Stuck, Wire, run};
 /// Elements that each origin may put to at each target.
 const SLOT: usize = 3;
 
-/// Elements of each rank's window: a slot for each origin, one that all add to, and one that nobody
-/// changes.
+/// Elements of each rank's window: a slot for each origin, one that all add to, and one that stays
+/// unchanged.
 fn elements(ranks: u32) -> usize {
     SLOT * ranks as usize + 2
 }

@@ -47,7 +47,7 @@ const QUEUE: u16 = 0;
 pub struct Setting {
     /// Ranks, each on the node of its number; 1 to 64.
     pub ranks: u32,
-    /// How many of them, the last ones, are outside the world.
+    /// Ranks outside the world: the last ones of `ranks`.
     pub outside: u32,
     /// Messages that each rank may have under way to each other one, at least 1.
     pub credits: u32,

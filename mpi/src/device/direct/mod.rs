@@ -39,7 +39,7 @@ pub(super) struct Direct {
     /// Transfers to start: by the rank, and by its server.
     ready: VecDeque<Ready>,
     served: VecDeque<Ready>,
-    /// Whether the server is to be told of one.
+    /// Whether the server has to be woken for the next transfer.
     is_server_asleep: bool,
     /// Sends whose data are leaving.
     leaving: Vec<(usize, Started)>,

@@ -117,7 +117,7 @@ impl<'m, C: Channel> Window<'m, C> {
         self.comm.group()
     }
 
-    /// How its synchronizing calls work.
+    /// Returns the way in which the window's synchronizing calls work.
     pub fn sync(&self) -> Synchronization {
         self.sync
     }
